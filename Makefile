@@ -1,0 +1,102 @@
+# Windlass: `make` builds build/windlass and build/windlass-agent. `make help` lists the rest.
+#
+# CUDA=auto|0|1       build agent/device/cuda with nvcc (auto: when nvcc is found)
+# SANITIZE=address,undefined | thread   an instrumented build in a folder of its own
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+##### what to build with #########################################################################
+CC := gcc
+CUDA ?= auto
+NVCC := $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
+WITH_CUDA := $(if $(filter 1,$(CUDA)),1,$(if $(filter auto,$(CUDA)),$(if $(NVCC),1)))
+SANITIZE ?=
+comma := ,
+BUILD := build$(if $(SANITIZE),/sanitize-$(subst $(comma),-,$(SANITIZE)))
+OBJ := $(BUILD)/obj
+
+PACKAGES_LIB := jansson libcrypto libssl libcurl libwebsockets
+PACKAGES_OPERATOR := yaml-0.1
+PACKAGES_AGENT := libavformat libavcodec libswscale libavutil libturbojpeg libpng
+LIBS_LIB = $(shell pkg-config --libs $(PACKAGES_LIB))
+LIBS_OPERATOR = $(shell pkg-config --libs $(PACKAGES_OPERATOR))
+LIBS_AGENT = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl $(if $(WITH_CUDA),-L$(dir $(NVCC))../lib64 -lcudart_static -lrt -ldl)
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+	-Wwrite-strings -Wvla -Wformat=2 -Wundef -Werror
+HARDEN := $(if $(SANITIZE),,-D_FORTIFY_SOURCE=2) -fstack-protector-strong -fPIE -fvisibility=hidden
+CFLAGS ?= -O2 -g
+# -ffp-contract stays on (fused multiply-add); no -march: kernels dispatch at run time.
+ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) $(CFLAGS) $(HARDEN) -pthread -fopenmp-simd \
+	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
+	$(if $(WITH_CUDA),-DWITH_CUDA=1)
+ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LDFLAGS) \
+	$(if $(SANITIZE),-fsanitize=$(SANITIZE))
+NVCCFLAGS := -O3 -arch=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
+
+##### sources ####################################################################################
+find_c = $(sort $(shell find $(1) -name '*.c' -not -name main.c))
+LIB_SOURCES := $(call find_c,lib)
+OPERATOR_SOURCES := $(call find_c,operator)
+AGENT_SOURCES := $(filter-out agent/device/cuda/%,$(call find_c,agent)) \
+	$(if $(WITH_CUDA),$(call find_c,agent/device/cuda))
+CUDA_SOURCES := $(if $(WITH_CUDA),$(sort $(wildcard agent/device/cuda/*.cu)))
+objects = $(patsubst %,$(OBJ)/%.o,$(1))
+
+$(OBJ)/lib.a: $(call objects,$(LIB_SOURCES))
+$(OBJ)/operator.a: $(call objects,$(OPERATOR_SOURCES))
+$(OBJ)/agent.a: $(call objects,$(AGENT_SOURCES) $(CUDA_SOURCES))
+$(OBJ)/%.a:
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(OBJ)/%.c.o: %.c $(OBJ)/.flags
+	@mkdir -p $(@D)
+	@echo "  CC   $<"
+	@$(CC) $(ALL_CFLAGS) $(CFLAGS_$(subst /,_,$(basename $<))) -MMD -MP -c $< -o $@
+$(OBJ)/%.cu.o: %.cu $(OBJ)/.flags
+	@mkdir -p $(@D)
+	@echo "  NVCC $<"
+	@$(NVCC) $(NVCCFLAGS) -MD -MF $(@:.o=.d) -c $< -o $@
+# Rebuild when the flags change; the file is only touched when they do.
+$(OBJ)/.flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' > $@
+# The schema is part of the program (.incbin in operator/embedded.c).
+$(OBJ)/operator/embedded.c.o: $(wildcard crds/*.yaml)
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
+
+##### programs ###################################################################################
+.PHONY: all windlass agent
+all: windlass agent
+windlass: $(BUILD)/windlass
+agent: $(BUILD)/windlass-agent
+$(BUILD)/windlass: $(OBJ)/operator/main.c.o $(OBJ)/operator.a $(OBJ)/lib.a
+	@echo "  LINK $@"
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_OPERATOR) $(LIBS_LIB)
+$(BUILD)/windlass-agent: $(OBJ)/agent/main.c.o $(OBJ)/agent.a $(OBJ)/lib.a
+	@echo "  LINK $@"
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
+
+##### tests ######################################################################################
+UNIT_SOURCES := $(sort $(shell find tests/unit tests/conformance -name 'test_*.c'))
+UNIT_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))
+$(BUILD)/tests/unit/lib/%: $(OBJ)/tests/unit/lib/%.c.o $(OBJ)/lib.a
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_LIB) -lm
+$(BUILD)/tests/unit/operator/%: $(OBJ)/tests/unit/operator/%.c.o $(OBJ)/operator.a $(OBJ)/lib.a
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_OPERATOR) $(LIBS_LIB) -lm
+$(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/lib.a
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
+.PHONY: unit-programs
+unit-programs: $(UNIT_PROGRAMS)
+
+-include tests/tests.mk
+
+.PHONY: clean FORCE
+FORCE:
+clean:
+	rm -rf build

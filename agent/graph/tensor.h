@@ -1,0 +1,44 @@
+/* tensor.h: typed arrays with a shape. Plain data; who allocates says so.
+ * Used by every layer of the agent's engine. Row-major (C order), as ONNX has it. */
+#pragma once
+
+#include "lib/error.h"
+
+enum { TENSOR_RANK_MAX = 8 };
+
+enum tensor_type {
+    TENSOR_FLOAT32,
+    TENSOR_INT64,
+    TENSOR_INT32,
+    TENSOR_UINT8,
+    TENSOR_INT8,
+    TENSOR_BOOL,
+    TENSOR_FLOAT64,
+    TENSOR_TYPE_COUNT
+};
+
+struct shape {
+    int rank;                      /* 0 = scalar */
+    int64_t dims[TENSOR_RANK_MAX]; /* each >= 0; -1 = not known yet */
+};
+
+struct tensor {
+    enum tensor_type type;
+    struct shape shape;
+    void *data; /* shape_count() elements, 64-byte aligned when made by tensor_init */
+    bool owned; /* tensor_release frees data */
+};
+
+size_t tensor_type_size(enum tensor_type type);      /* bytes per element */
+const char *tensor_type_name(enum tensor_type type); /* "float32" */
+
+/* Number of elements; -1 if a dimension is unknown or the product exceeds 2^40. */
+int64_t shape_count(const struct shape *shape);
+bool shape_equal(const struct shape *a, const struct shape *b);
+/* "1x3x224x224", "scalar", "?x3"; text has room for 128. */
+void shape_format(const struct shape *shape, char text[static 128]);
+
+/* Zeroed, owned memory for the shape. Fails when a dimension is unknown or the size is too big. */
+NODISCARD int tensor_init(struct tensor *tensor, enum tensor_type type, const struct shape *shape,
+                          struct error *err);
+void tensor_release(struct tensor *tensor);

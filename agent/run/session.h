@@ -1,0 +1,33 @@
+/* session.h: a loaded network, ready to run again and again: the engine's face to scorers.
+ * One session is used by one thread at a time; it may use several threads inside. */
+#pragma once
+
+#include "agent/graph/tensor.h"
+
+struct session;
+
+struct session_options {
+    int threads;        /* 0: WINDLASS_THREADS, else as many as this process may run on */
+    const char *device; /* "cpu" (NULL too) or "cuda" */
+};
+
+/* Reads and checks the model, folds and fuses, prepares kernels. Fails with ERROR_INVALID (not a
+ * sound ONNX file) or ERROR_UNSUPPORTED naming every operator that is missing. The model's path is
+ * in the message. */
+NODISCARD int session_open(const char *model_path, const struct session_options *options,
+                           struct session **ret_session, struct error *err);
+void session_free(struct session *session);
+void session_freep(struct session **session);
+
+size_t session_input_count(const struct session *session);
+size_t session_output_count(const struct session *session);
+/* Borrowed names; dims of -1 may have any size and may differ from run to run. */
+const char *session_input(const struct session *session, size_t index, enum tensor_type *ret_type,
+                          struct shape *ret_shape);
+const char *session_output(const struct session *session, size_t index);
+
+/* Runs the network. inputs[i] belongs to input i (borrowed, not changed). outputs[i] are filled
+ * with tensors whose data belongs to the session and stays valid until its next run or its end. A
+ * new combination of input shapes plans memory anew (slower once). */
+NODISCARD int session_run(struct session *session, const struct tensor *inputs,
+                          struct tensor *outputs, struct error *err);

@@ -1,0 +1,14 @@
+/* digest.h: SHA-256 and random identifiers (OpenSSL's EVP and RAND). */
+#pragma once
+
+#include "lib/base.h"
+
+/* Lower-case hexadecimal SHA-256 of the bytes: 64 characters and NUL. */
+void digest_sha256(const void *data, size_t size, char hex[static 65]);
+
+/* `bytes` random bytes from the system's generator as 2 * bytes hexadecimal characters; the caller
+ * frees. Aborts when the system has no randomness: a guessable token is worse than no job. */
+char *digest_random(size_t bytes);
+
+/* True when the texts are equal, in a time that does not depend on where they differ. */
+bool digest_equal(const char *a, const char *b);

@@ -1,0 +1,55 @@
+/* error.h: one error, on the caller's stack, handed down as the last argument `struct error *err`.
+ *
+ * A function that can fail returns int: 0, or -1 with *err set; results go through `ret_` pointers
+ * that stay untouched on failure. The first error set wins (the root cause); callers add where it
+ * happened with error_context. Modules never log errors: mains, commands and controllers do.
+ *
+ *     struct error err = {0};
+ *     if (file_read(path, MAX_BYTES, &data, &err) < 0) {
+ *         return error_context(&err, "model %s", path);   // "model m.onnx: cannot open: ..."
+ *     }
+ */
+#pragma once
+
+#include "lib/base.h"
+
+/* The kind says what the caller should do, not where it came from. */
+enum error_kind {
+    ERROR_NONE = 0,
+    ERROR_INVALID,     /* the user's input is wrong: tell the user, do not retry */
+    ERROR_NOT_FOUND,   /* a named thing is not there */
+    ERROR_CONFLICT,    /* somebody else wrote first: read again */
+    ERROR_GONE,        /* the position in a stream is lost: list again */
+    ERROR_DENIED,      /* permission */
+    ERROR_BUSY,        /* try again after a while */
+    ERROR_UNAVAILABLE, /* the other side or the machine is in trouble: back off and retry */
+    ERROR_TIMEOUT,
+    ERROR_EXHAUSTED,   /* device memory, disk, quota */
+    ERROR_UNSUPPORTED, /* an operator, type or feature this build or device lacks */
+    ERROR_CANCELLED,   /* a signal asked us to stop */
+    ERROR_FAILED,      /* the job itself failed (a scorer's verdict, too many failed items) */
+    ERROR_BUG,         /* cannot happen */
+    ERROR_KIND_COUNT
+};
+
+struct error {
+    enum error_kind kind;
+    char text[512]; /* one line, no newline, UTF-8; cut with "..." when longer */
+};
+
+/* Sets kind and message unless an error is already set. Always returns -1. err may not be NULL. */
+int error_set(struct error *err, enum error_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* Like error_set, with ": strerror(errno_value)" appended and the kind chosen from errno_value. */
+int error_from_errno(struct error *err, int errno_value, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* Prepends "format: " to the message. Always returns -1, so that it can be the return value. */
+int error_context(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
+
+void error_clear(struct error *err);
+
+const char *error_kind_name(enum error_kind kind); /* "invalid", "not-found", ... */
+
+/* The exit code both programs use: 0 none, 1 the job failed, 2 manifest or usage,
+ * 3 this machine or the cluster, 130 interrupted. */
+int error_exit_code(const struct error *err);

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct option *find_option(const struct option *options, const char *word,
+                                        const char **ret_value) {
+    *ret_value = NULL;
+    for (const struct option *row = options; row->name; row++) {
+        size_t length = strlen(row->name);
+        if (text_starts(word, "--") && strncmp(word + 2, row->name, length) == 0 &&
+            (word[2 + length] == 0 || word[2 + length] == '=')) {
+            *ret_value = word[2 + length] == '=' ? word + 3 + length : NULL;
+            return row;
+        }
+        if (row->letter && word[0] == '-' && word[1] == row->letter) {
+            *ret_value = word[2] ? word + 2 : NULL;
+            return row;
+        }
+    }
+    return NULL;
+}
+
+static int list_add(struct option_list *list, const char *value, const char *what,
+                    struct error *err) {
+    if (list->count == ARRAY_LEN(list->values)) {
+        return error_set(err, ERROR_INVALID, "%s: given more than %zu times", what,
+                         ARRAY_LEN(list->values));
+    }
+    list->values[list->count++] = value;
+    return 0;
+}
+
+static int store_value(const struct option *row, const char *value, struct error *err) {
+    char *end;
+    switch (row->kind) {
+    case OPTION_FLAG:
+        *(bool *)row->target = true;
+        return 0;
+    case OPTION_TEXT:
+        *(const char **)row->target = value;
+        return 0;
+    case OPTION_LIST:
+        return list_add(row->target, value, row->name, err);
+    case OPTION_INTEGER:
+        errno = 0;
+        int64_t number = strtoll(value, &end, 10);
+        if (errno || end == value || *end) {
+            return error_set(err, ERROR_INVALID, "--%s: '%s' is not a whole number", row->name,
+                             value);
+        }
+        *(int64_t *)row->target = number;
+        return 0;
+    }
+    return error_set(err, ERROR_BUG, "--%s: unknown kind of option", row->name);
+}
+
+int options_parse(int argc, char **argv, const struct option *options,
+                  struct option_list *ret_words, bool *ret_help, struct error *err) {
+    *ret_help = false;
+    bool flags_ended = false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (flags_ended || word[0] != '-' || word[1] == 0) {
+            if (list_add(ret_words, word, "arguments", err) < 0) {
+                return -1;
+            }
+            continue;
+        }
+        if (strcmp(word, "--") == 0) {
+            flags_ended = true;
+            continue;
+        }
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            *ret_help = true;
+            return 0;
+        }
+        const char *value;
+        const struct option *row = find_option(options, word, &value);
+        if (!row) {
+            return error_set(err, ERROR_INVALID, "%s: unknown option (--help lists them)", word);
+        }
+        if (row->kind == OPTION_FLAG && value) {
+            return error_set(err, ERROR_INVALID, "%s: --%s takes no value", word, row->name);
+        }
+        if (row->kind != OPTION_FLAG && !value && i + 1 < argc) {
+            value = argv[++i];
+        }
+        if (row->kind != OPTION_FLAG && !value) {
+            return error_set(err, ERROR_INVALID, "--%s: a value is missing (%s)", row->name,
+                             row->value_name);
+        }
+        if (store_value(row, value, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+void options_print_help(const struct command_help *help, const struct option *options) {
+    printf("Usage: %s\n\n%s\n\nOptions:\n", help->usage, help->about);
+    for (const struct option *row = options; row->name; row++) {
+        char left[64];
+        snprintf(left, sizeof left, "%c%c%s--%s%s%s", row->letter ? '-' : ' ',
+                 row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,
+                 row->value_name ? " " : "", row->value_name ? row->value_name : "");
+        printf("  %-28s %s\n", left, row->help);
+    }
+    printf("  %-28s %s\n", "-h, --help", "Print this text.");
+    if (help->examples) {
+        printf("\nExamples:\n%s", help->examples);
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const json_t *step_into(const json_t *tree, const char *name, size_t length) {
+    char key[256];
+    if (length >= sizeof key) {
+        return NULL;
+    }
+    memcpy(key, name, length);
+    key[length] = 0;
+    return json_object_get(tree, key);
+}
+
+json_t *tree_get(const json_t *tree, const char *path) {
+    while (tree && *path) {
+        if (*path == '[') {
+            char *end;
+            unsigned long index = strtoul(path + 1, &end, 10);
+            tree = *end == ']' ? json_array_get(tree, index) : NULL;
+            path = *end == ']' ? end + 1 : end;
+        } else {
+            size_t length = strcspn(path, ".[");
+            tree = step_into(tree, path, length);
+            path += length;
+        }
+        path += *path == '.';
+    }
+    return (json_t *)tree;
+}
+
+const char *tree_text(const json_t *tree, const char *path, const char *fallback) {
+    const char *text = json_string_value(tree_get(tree, path));
+    return text ? text : fallback;
+}
+
+int64_t tree_integer(const json_t *tree, const char *path, int64_t fallback) {
+    const json_t *value = tree_get(tree, path);
+    return json_is_integer(value) ? (int64_t)json_integer_value(value) : fallback;
+}
+
+double tree_number(const json_t *tree, const char *path, double fallback) {
+    const json_t *value = tree_get(tree, path);
+    return json_is_number(value) ? json_number_value(value) : fallback;
+}
+
+bool tree_bool(const json_t *tree, const char *path, bool fallback) {
+    const json_t *value = tree_get(tree, path);
+    return json_is_boolean(value) ? json_is_true(value) : fallback;
+}
+
+void tree_freep(json_t **tree) {
+    json_decref(*tree);
+    *tree = NULL;
+}
+
+char *tree_canonical(const json_t *tree) {
+    char *text = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    return text ? text : x_strdup("null");
+}
+
+int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tree,
+               struct error *err) {
+    if (size > max_bytes) {
+        return error_set(err, ERROR_INVALID, "%zu bytes of JSON, at most %zu are taken", size,
+                         max_bytes);
+    }
+    json_error_t problem;
+    json_t *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    if (!tree) {
+        return error_set(err, ERROR_INVALID, "not JSON: line %d: %s", problem.line, problem.text);
+    }
+    *ret_tree = tree;
+    return 0;
+}
