@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/tls.h"
+
+#include "lib/digest.h"
+
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void x509_freep(X509 **certificate) {
+    X509_free(*certificate);
+}
+
+static void key_freep(EVP_PKEY **key) {
+    EVP_PKEY_free(*key);
+}
+
+static void bio_freep(BIO **bio) {
+    BIO_free(*bio);
+}
+
+static int error_from_openssl(struct error *err, enum error_kind kind, const char *what) {
+    char reason[160] = "no reason given";
+    unsigned long code = ERR_get_error();
+    if (code) {
+        ERR_error_string_n(code, reason, sizeof reason);
+    }
+    ERR_clear_error();
+    return error_set(err, kind, "%s: %s", what, reason);
+}
+
+static bool add_extension(X509 *certificate, int nid, const char *value) {
+    X509V3_CTX context;
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
+    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, nid, value);
+    bool added = extension && X509_add_ext(certificate, extension, -1);
+    X509_EXTENSION_free(extension);
+    return added;
+}
+
+static bool fill_in(X509 *certificate, EVP_PKEY *key) {
+    enum { YEARS_10_DAYS = 3653 };
+    uint64_t serial = 0;
+    X509_NAME *name = X509_get_subject_name(certificate);
+    return RAND_bytes((unsigned char *)&serial, sizeof serial) == 1 &&
+           X509_set_version(certificate, 2) && /* 2 means version 3 */
+           ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1 | 1) &&
+           X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) &&
+           X509_time_adj_ex(X509_getm_notAfter(certificate), YEARS_10_DAYS, 0, NULL) &&
+           X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"windlass",
+                                      -1, -1, 0) &&
+           X509_set_issuer_name(certificate, name) && X509_set_pubkey(certificate, key) &&
+           add_extension(certificate, NID_basic_constraints, "critical,CA:FALSE") &&
+           add_extension(certificate, NID_key_usage, "critical,digitalSignature") &&
+           add_extension(certificate, NID_ext_key_usage, "serverAuth") &&
+           add_extension(certificate, NID_subject_alt_name, "IP:127.0.0.1") &&
+           X509_sign(certificate, key, EVP_sha256());
+}
+
+static char *bio_text(BIO *bio) {
+    char *data = NULL;
+    long size = BIO_get_mem_data(bio, &data);
+    return x_strndup(data, (size_t)size);
+}
+
+int tls_make_certificate(char **ret_certificate_pem, char **ret_key_pem, struct error *err) {
+    AUTO(key_freep) EVP_PKEY *key = EVP_EC_gen("P-256");
+    AUTO(x509_freep) X509 *certificate = X509_new();
+    AUTO(bio_freep) BIO *certificate_text = BIO_new(BIO_s_mem());
+    AUTO(bio_freep) BIO *key_text = BIO_new(BIO_s_secmem());
+    if (!key || !certificate || !certificate_text || !key_text || !fill_in(certificate, key) ||
+        !PEM_write_bio_X509(certificate_text, certificate) ||
+        !PEM_write_bio_PKCS8PrivateKey(key_text, key, NULL, NULL, 0, NULL, NULL)) {
+        return error_from_openssl(err, ERROR_BUG, "cannot make a certificate");
+    }
+    *ret_certificate_pem = bio_text(certificate_text);
+    *ret_key_pem = bio_text(key_text);
+    return 0;
+}
+
+int tls_pem_to_der(const char *pem, bool private_key, uint8_t **ret_der, size_t *ret_size,
+                   struct error *err) {
+    size_t length = strnlen(pem, TLS_PEM_MAX + 1);
+    if (length > TLS_PEM_MAX) {
+        return error_set(err, ERROR_INVALID, "the PEM text is larger than %d bytes", TLS_PEM_MAX);
+    }
+    AUTO(bio_freep) BIO *text = BIO_new_mem_buf(pem, (int)length);
+    unsigned char *der = NULL;
+    int size = -1;
+    if (private_key) {
+        char none[] = ""; /* a password, so that OpenSSL does not ask for one on the terminal */
+        AUTO(key_freep) EVP_PKEY *key = PEM_read_bio_PrivateKey(text, NULL, NULL, none);
+        size = key ? i2d_PrivateKey(key, &der) : -1;
+    } else {
+        AUTO(x509_freep) X509 *certificate = PEM_read_bio_X509(text, NULL, NULL, NULL);
+        size = certificate ? i2d_X509(certificate, &der) : -1;
+    }
+    if (size <= 0) {
+        return error_from_openssl(err, ERROR_INVALID,
+                                  private_key ? "the text holds no PEM private key"
+                                              : "the text holds no PEM certificate");
+    }
+    uint8_t *copy = x_malloc((size_t)size);
+    memcpy(copy, der, (size_t)size);
+    OPENSSL_clear_free(der, (size_t)size);
+    *ret_der = copy;
+    *ret_size = (size_t)size;
+    return 0;
+}
+
+int tls_certificate_sha256(const char *pem, char hex[static 65], struct error *err) {
+    uint8_t *der = NULL;
+    size_t size = 0;
+    if (tls_pem_to_der(pem, false, &der, &size, err) < 0) {
+        return -1;
+    }
+    digest_sha256(der, size, hex);
+    free(der);
+    return 0;
+}
