@@ -4,6 +4,7 @@
 # SANITIZE=address,undefined | thread   an instrumented build in a folder of its own
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
+.SECONDARY:
 MAKEFLAGS += --no-builtin-rules
 
 ##### what to build with #########################################################################
@@ -36,7 +37,7 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LDFLAGS) \
 NVCCFLAGS := -O3 -arch=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 
 ##### sources ####################################################################################
-find_c = $(sort $(shell find $(1) -name '*.c' -not -name main.c))
+find_c = $(sort $(shell find $(1) 2>/dev/null -name '*.c' -not -name main.c))
 LIB_SOURCES := $(call find_c,lib)
 OPERATOR_SOURCES := $(call find_c,operator)
 AGENT_SOURCES := $(filter-out agent/device/cuda/%,$(call find_c,agent)) \
@@ -80,7 +81,7 @@ $(BUILD)/windlass-agent: $(OBJ)/agent/main.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
 
 ##### tests ######################################################################################
-UNIT_SOURCES := $(sort $(shell find tests/unit tests/conformance -name 'test_*.c'))
+UNIT_SOURCES := $(sort $(shell find tests/unit tests/conformance 2>/dev/null -name 'test_*.c'))
 UNIT_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))
 $(BUILD)/tests/unit/lib/%: $(OBJ)/tests/unit/lib/%.c.o $(OBJ)/lib.a
 	@mkdir -p $(@D)

@@ -1,17 +1,70 @@
 # tests.mk: what `make test`, `make soak`, `make fuzz`, `make bench` and `make lint` run.
-LINT := tests/lint/includes.sh tests/lint/sizes.sh tests/lint/format.sh
+LINT := $(sort $(wildcard tests/lint/*.sh))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh))
+FUZZ_SECONDS ?= 60
 
-.PHONY: test unit lint format
-test: deps-test all unit-programs
-	@BUILD=$(BUILD) tests/run.sh $(LINT) $(UNIT_PROGRAMS) $(E2E)
+##### make test: a seeded sample of every proof ##################################################
+.PHONY: test unit lint format sanitize demo help
+test: deps-test
+	@$(MAKE) --no-print-directory all unit-programs fuzzers-build
+	@BUILD=$(BUILD) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run.sh $(LINT) $(UNIT_PROGRAMS) \
+		tests/sanitize.sh $(E2E) tests/fuzz/run.sh
 unit: unit-programs
 	@BUILD=$(BUILD) tests/run.sh $(UNIT_PROGRAMS)
+sanitize:
+	@tests/run.sh tests/sanitize.sh
 lint:
 	@tests/run.sh $(LINT)
 format:
 	@clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
-.PHONY: deps deps-test
-deps deps-test:
+##### fuzzing: one libFuzzer program per parser of outside bytes #################################
+# An instrumented tree of its own, built by clang; warnings are gcc's business.
+FUZZ_MAKE = $(MAKE) --no-print-directory BUILD=build/fuzz CC=clang CUDA=0 WARNINGS= \
+	SANITIZE=address,undefined CFLAGS='-O1 -g -fsanitize=fuzzer-no-link'
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+.PHONY: fuzz fuzzers fuzzers-build
+fuzzers-build:
+	@$(FUZZ_MAKE) fuzzers
+fuzz: deps-test fuzzers-build
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run.sh tests/fuzz/run.sh
+fuzzers: $(FUZZERS)
+$(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
+	@echo "  LINK $@"
+	@$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS_AGENT) $(LIBS_OPERATOR) $(LIBS_LIB) -lm
+
+##### make soak: the full counts, recorded in docs/soak.md #######################################
+.PHONY: soak
+soak: deps-test
+	@$(MAKE) --no-print-directory all unit-programs fuzzers-build
+	@tests/soak.sh
+
+##### make bench: tables, and build/bench/*.json #################################################
+.PHONY: bench
+bench: deps-bench
+	@$(MAKE) --no-print-directory all
+	@mkdir -p build/bench
+	@set -e; for script in $(sort $(wildcard tests/bench/*.sh)); do bash $$script; done
+
+##### make demo: a real video becomes a painting ################################################
+demo: deps-demo
+	@$(MAKE) --no-print-directory all
+	@examples/style-transfer/fetch.sh
+	@build/windlass run -f examples/style-transfer/batchscore.yaml
+
+##### packages ###################################################################################
+.PHONY: deps deps-demo deps-test deps-bench
+deps deps-demo deps-test deps-bench:
 	@images/deps.sh $@
+
+help:
+	@echo "make            build/windlass and build/windlass-agent (make deps installs what they need)"
+	@echo "make demo       install, build, and turn a real video into a painting on this machine"
+	@echo "make test       install what is missing and run every test; ends with 'N passed, N failed'"
+	@echo "make unit       the unit tests alone        make lint     layers, sizes, format"
+	@echo "make sanitize   unit tests under ASan, UBSan and TSan"
+	@echo "make fuzz       every fuzzer, FUZZ_SECONDS=60 each"
+	@echo "make soak       the full counts of every proof, recorded in docs/soak.md"
+	@echo "make bench      measurements beside a peer; tables and build/bench/*.json"
+	@echo "make format     clang-format everything     make clean    remove build/"
+	@echo "variables: CUDA=auto|0|1  SANITIZE=address,undefined|thread  CFLAGS='-O2 -g'"

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that a make target needs, and only those that are missing.
+#   deps.sh deps|deps-demo|deps-test|deps-bench
+# Nothing is asked of the network when everything is there. Not root: sudo is used where it is.
+set -euo pipefail
+
+build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev libjansson-dev
+    libwebsockets-dev libdnnl-dev libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
+    libturbojpeg0-dev libpng-dev"
+demo="$build ca-certificates"
+tests="$demo clang clang-format libclang-rt-14-dev git ffmpeg python3 procps bsdutils
+    libonnx-testdata etcd-server openssl curl jq"
+bench="$tests nodejs npm time"
+
+case ${1:-deps} in
+deps) wanted=$build ;;
+deps-demo) wanted=$demo ;;
+deps-test) wanted=$tests ;;
+deps-bench) wanted=$bench ;;
+*) echo "deps.sh: unknown set '$1' (deps, deps-demo, deps-test, deps-bench)" >&2; exit 2 ;;
+esac
+
+missing=
+for package in $wanted; do
+    case $package in
+    # Another vendor's node and npm serve as well as Debian's.
+    nodejs) ! command -v node >/dev/null || continue ;;
+    npm) ! command -v npm >/dev/null || continue ;;
+    esac
+    status=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || true)
+    [ "$status" = "install ok installed" ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+root=
+if [ "$(id -u)" -ne 0 ]; then
+    root=$(command -v sudo || true)
+    [ -n "$root" ] || { echo "deps.sh: not root and no sudo. As root run: apt-get install$missing" >&2; exit 3; }
+fi
+echo "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2086 # the lists are words
+if ! { $root apt-get update -qq && $root apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
+    tail -20 "$log" >&2
+    echo "deps.sh: apt-get could not install:$missing" >&2
+    exit 3
+fi

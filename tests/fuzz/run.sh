@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Runs every fuzzer for FUZZ_SECONDS (60), two at a time, from its seeds; what it finds is kept in
+# build/fuzz/findings/. FUZZ_ONLY="manifest onnx" picks some. One ok / not ok line each.
+set -u
+cd "$(dirname "$0")/../.." || exit 3
+seconds=${FUZZ_SECONDS:-60}
+mkdir -p build/fuzz/findings
+one() {
+    name=$1 program=build/fuzz/fuzz_$1
+    mkdir -p "build/fuzz/corpus/$name"
+    seeds=tests/fuzz/corpus/$name
+    [ -d "$seeds" ] || seeds=
+    # shellcheck disable=SC2086
+    if timeout $((seconds + 120)) "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=3000 \
+        -malloc_limit_mb=2000 -artifact_prefix="build/fuzz/findings/$name-" "build/fuzz/corpus/$name" $seeds \
+        >"build/fuzz/$name.log" 2>&1; then
+        echo "ok fuzz $name ${seconds}s ($(grep -oE 'Done [0-9]+ runs' "build/fuzz/$name.log" | tail -1))"
+    else
+        grep -E 'ERROR|SUMMARY|runtime error|Test unit written' "build/fuzz/$name.log" | head -8 | sed 's/^/# /'
+        echo "not ok fuzz $name (build/fuzz/$name.log)"
+    fi
+}
+export -f one
+export seconds
+names=${FUZZ_ONLY:-$(for source in tests/fuzz/fuzz_*.c; do basename "$source" .c | sed 's/^fuzz_//'; done)}
+printf '%s\n' $names | xargs -P 2 -I{} bash -c 'one {}' >build/fuzz/results.txt
+cat build/fuzz/results.txt
+! grep -q '^not ok' build/fuzz/results.txt

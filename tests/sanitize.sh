@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The unit tests again under AddressSanitizer and UBSan (all of them), and under ThreadSanitizer those
+# that tests/tsan.txt lists: modules with threads of their own (OpenMP inside oneDNN is not
+# instrumented and would be reported falsely).
+set -u
+cd "$(dirname "$0")/.." || exit 3
+export UBSAN_OPTIONS=print_stacktrace=1
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+suite() { # name, sanitizers, test programs without their folder
+    local name=$1 sanitizers=$2 folder=build/sanitize-${2//,/-}/tests
+    shift 2
+    local programs=("${@/#/$folder/}")
+    if make -s -j"$(nproc)" CUDA=0 SANITIZE="$sanitizers" "${programs[@]}" >"$log" 2>&1 &&
+        BUILD=${folder%/tests} tests/run.sh "${programs[@]}" >>"$log" 2>&1; then
+        sed 's/^/  /' "$log" | grep -v '  CC '
+        echo "ok unit tests under $name"
+    else
+        sed 's/^/  /' "$log" | grep -v '  CC ' | tail -80
+        echo "not ok unit tests under $name"
+        return 1
+    fi
+}
+
+bad=0
+mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | sed 's/^tests.//; s/\.c$//')
+suite 'ASan and UBSan' address,undefined "${all[@]}" || bad=1
+mapfile -t threaded < <(grep -v '^#' tests/tsan.txt 2>/dev/null)
+[ ${#threaded[@]} -eq 0 ] || suite TSan thread "${threaded[@]}" || bad=1
+exit $bad

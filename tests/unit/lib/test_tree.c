@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/tree.h"
+
+#include "tests/test.h"
+
+static void test_paths(void) {
+    struct error err = {0};
+    const char *text = "{\"a\":{\"b\":[{\"c\":7},{\"d\":\"x\"}]},\"t\":true,\"n\":1.5}";
+    AUTO(tree_freep) json_t *tree = NULL;
+    CHECK_OK(tree_parse(text, strlen(text), 1000, &tree, &err), &err);
+    CHECK_INT(tree_integer(tree, "a.b[0].c", -1), 7);
+    CHECK_STR(tree_text(tree, "a.b[1].d", "none"), "x");
+    CHECK_STR(tree_text(tree, "a.b[2].d", "none"), "none");
+    CHECK_STR(tree_text(tree, "a.b[0].c", "none"), "none");
+    CHECK(tree_bool(tree, "t", false));
+    CHECK(tree_number(tree, "n", 0) > 1.4);
+    CHECK(tree_get(tree, "a.b[") == NULL);
+    CHECK(tree_get(tree, "a..b") == NULL);
+    CHECK(tree_get(NULL, "a") == NULL);
+}
+
+static void test_parse_refuses(void) {
+    static const char *const texts[] = {"", "{", "{\"a\":1,\"a\":2}", "[1,]", "nul"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct error err = {0};
+        json_t *tree = NULL;
+        CHECK_INT(tree_parse(texts[i], strlen(texts[i]), 1000, &tree, &err), -1);
+        CHECK_INT(err.kind, ERROR_INVALID);
+        CHECK(tree == NULL);
+    }
+    struct error err = {0};
+    json_t *tree = NULL;
+    CHECK_INT(tree_parse("[1,2,3]", 7, 6, &tree, &err), -1);
+}
+
+static void test_canonical_is_stable(void) {
+    AUTO(tree_freep) json_t *a = json_pack("{s:i,s:s}", "b", 1, "a", "x");
+    AUTO(tree_freep) json_t *b = json_pack("{s:s,s:i}", "a", "x", "b", 1);
+    AUTO(text_freep) char *text_a = tree_canonical(a);
+    AUTO(text_freep) char *text_b = tree_canonical(b);
+    CHECK_STR(text_a, "{\"a\":\"x\",\"b\":1}");
+    CHECK_STR(text_b, text_a);
+}
+
+int main(void) {
+    TEST(test_paths);
+    TEST(test_parse_refuses);
+    TEST(test_canonical_is_stable);
+    return TEST_END();
+}
