@@ -15,8 +15,8 @@ operator                operator/ lib/
 agent/graph             agent/graph/ lib/
 agent/ops               agent/ops/ agent/graph/ lib/
 agent/onnx              agent/onnx/ agent/ops/ agent/graph/ lib/
-agent/device            agent/device/ agent/graph/ agent/ops/table.h lib/
-agent/run               agent/run/ agent/graph/ agent/device/device.h agent/device/registry.h lib/
+agent/device            agent/device/ agent/graph/ agent/ops/ lib/
+agent/run               agent/run/ agent/onnx/ agent/graph/ agent/device/device.h agent/device/registry.h lib/
 agent/store             agent/store/ lib/
 agent/data              agent/data/ agent/store/ lib/
 agent/score             agent/score/ agent/data/ agent/store/ agent/run/ agent/onnx/ agent/graph/ agent/device/device.h agent/device/registry.h agent/job.h lib/

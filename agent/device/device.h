@@ -1,0 +1,74 @@
+/* device.h: where kernels run. The interface is narrow on purpose: memory, copies, and steps of a
+ * schedule. Implementations: cpu/ (which holds the reference kernels, too) and cuda/; registry.h
+ * opens one by name. One thread at a time uses a device.
+ *
+ * How a fast kernel takes over a node. For each combination of input shapes the engine makes a
+ * schedule (agent/graph/schedule.h) and calls `prepare` once, with every shape and every constant
+ * at hand. `prepare` must set step->kernel of every step that is not dropped; it starts from the
+ * device's kernel table, one row per operator. Then it may, step by step,
+ *   - put another kernel in, with step->state (reordered weights, a oneDNN primitive) and
+ *     step->scratch_bytes;
+ *   - fuse neighbours: schedule_only_user finds the step behind, schedule_absorb hands its output
+ *     to the first step, schedule_add_input brings its other inputs (conv + bias + relu, conv +
+ * add); a step before (Pad in front of Conv) is fused by replacing inputs[0] and dropping that step
+ *     (step->node = NULL) when schedule_only_user says that nobody else reads it;
+ *   - give a slot a private layout: slot->layout != 0 and slot->size_bytes. Only when every step
+ *     that touches it knows the layout, and never for slots with `viewed` or `is_output`.
+ * Memory is laid out afterwards, so what fusion removed costs nothing. State that does not depend
+ * on shapes may be kept in the device, keyed by the address of the constant's bytes: constants
+ * live as long as the session, schedules come and go. */
+#pragma once
+
+#include "agent/graph/schedule.h"
+
+struct device;
+
+/* What a kernel gets. Inputs and outputs are in the order of the step; NULL where absent. */
+struct call {
+    struct device *device;
+    const struct node *node;
+    void *state;
+    void *scratch; /* step->scratch_bytes of device memory, 64-byte aligned, not cleared */
+    int input_count, output_count;
+    const struct tensor *const *inputs;
+    struct tensor *const *outputs; /* shapes are set; row-major unless the slot has a layout */
+};
+
+struct kernel {
+    const char *name; /* "reference Conv", for profiles and error messages */
+    int (*run)(const struct call *call, struct error *err);
+    void (*release)(void *state); /* NULL: the state needs none */
+};
+
+enum copy { COPY_TO_DEVICE, COPY_TO_HOST, COPY_ON_DEVICE };
+
+struct device_ops {
+    /* 64-byte aligned at least. Fails with ERROR_EXHAUSTED, which the job reports; no abort. */
+    int (*alloc)(struct device *device, size_t size, void **ret_memory, struct error *err);
+    void (*free)(struct device *device, void *memory);
+    int (*copy)(struct device *device, enum copy direction, void *to, const void *from, size_t size,
+                struct error *err);
+    int (*zero)(struct device *device, void *memory, size_t size, struct error *err);
+    /* Sets the kernel of every step; see above. Fails with ERROR_UNSUPPORTED naming operator, type
+     * and device where there is none. */
+    int (*prepare)(struct device *device, struct schedule *schedule, struct error *err);
+    /* Starts one prepared step; it may still be running when the call returns. */
+    int (*run)(struct device *device, const struct step *step, const struct call *call,
+               struct error *err);
+    int (*sync)(struct device *device, struct error *err);
+    int (*memory_info)(struct device *device, size_t *ret_free, size_t *ret_total,
+                       struct error *err);
+    void (*close)(struct device *device);
+};
+
+/* Embedded as the first member of each implementation's own struct. */
+struct device {
+    const char *name;
+    const struct device_ops *ops;
+    bool is_host; /* its memory is ordinary memory: constants and inputs are used where they lie */
+};
+
+/* Looks a kernel up for every step that has none: table[op id]. Refuses with one line that names
+ * all the operators that have no row. For use in `prepare`. */
+NODISCARD int device_fill_kernels(struct device *device, const struct kernel *const *table,
+                                  struct schedule *schedule, struct error *err);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/graph/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, BLOCK_BYTES = 16384 };
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size, used;
+    char *data;
+};
+
+void arena_release(struct arena *arena) {
+    while (arena->blocks) {
+        struct arena_block *block = arena->blocks;
+        arena->blocks = block->next;
+        free(block->data);
+        free(block);
+    }
+}
+
+void *arena_alloc(struct arena *arena, size_t size) {
+    size = (MAX(size, 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    struct arena_block *block = arena->blocks;
+    if (!block || block->size - block->used < size) {
+        block = x_calloc(1, sizeof *block);
+        block->size = MAX(size, BLOCK_BYTES);
+        block->data = aligned_alloc(ALIGNMENT, block->size);
+        if (!block->data) {
+            free(x_malloc(SIZE_MAX)); /* prints and aborts, as any other allocation */
+        }
+        memset(block->data, 0, block->size);
+        block->next = arena->blocks;
+        arena->blocks = block;
+    }
+    void *memory = block->data + block->used;
+    block->used += size;
+    return memory;
+}
+
+void *arena_array(struct arena *arena, size_t count, size_t size) {
+    size_t total;
+    if (__builtin_mul_overflow(count, size, &total)) {
+        free(x_malloc(SIZE_MAX));
+    }
+    return arena_alloc(arena, total);
+}
+
+char *arena_text(struct arena *arena, const char *bytes, size_t size) {
+    char *text = arena_alloc(arena, size + 1);
+    if (size) {
+        memcpy(text, bytes, size);
+    }
+    return text;
+}

@@ -1,0 +1,67 @@
+/* op.h: what an operator is. The rows stand in agent/ops/table.c; graph code only walks over them
+ * through this header, so it never depends on a particular operator. */
+#pragma once
+
+#include "agent/graph/tensor.h"
+
+struct node;
+
+enum attribute_kind {
+    ATTRIBUTE_INTEGER,
+    ATTRIBUTE_NUMBER,
+    ATTRIBUTE_TEXT,
+    ATTRIBUTE_INTEGERS,
+    ATTRIBUTE_NUMBERS,
+    ATTRIBUTE_TENSOR,
+    ATTRIBUTE_KIND_COUNT
+};
+
+struct attribute {
+    const char *name;
+    enum attribute_kind kind;
+    int64_t integer;
+    float number;
+    const char *text;
+    size_t count; /* of integers or numbers */
+    const int64_t *integers;
+    const float *numbers;
+    struct tensor tensor;
+};
+
+/* An attribute an operator knows. One that no rule names, or whose value lies outside its rule, is
+ * refused by name when the model is loaded: nothing is ignored and then computed wrongly. */
+struct attribute_rule {
+    const char *name; /* NULL ends the table */
+    enum attribute_kind kind;
+    const char *values; /* ATTRIBUTE_TEXT: "constant|reflect|edge"; NULL: any */
+    int64_t low, high;  /* ATTRIBUTE_INTEGER: the accepted range; both 0: any */
+};
+
+/* What is known of a value before the run, for concrete input shapes. */
+struct fact {
+    enum tensor_type type;
+    struct shape shape; /* no dimension is unknown */
+    const void *known;  /* the elements, row-major, when they do not depend on the run; else NULL */
+};
+
+enum op_flags {
+    OP_VIEW = 1, /* output 0 has the bytes of input 0 in the same order: no work at run time */
+    OP_FROM_SHAPE = 2, /* the outputs depend on the input's shape alone */
+};
+
+struct op {
+    int id; /* enum op_id of agent/ops/table.h: the index into a device's kernel table */
+    const char *name;
+    int since, until; /* opsets this row is right for, both included */
+    int inputs_min, inputs_max, outputs_max;
+    /* The accepted type of each input, the last letter holding for all that follow:
+     * f float32, n float32/int32/int64, i int32/int64, l int64, b bool, * any,
+     * = as the first input. */
+    const char *types;
+    const struct attribute_rule *attributes; /* NULL: none */
+    /* Fills the type and shape of every output of the node. inputs[i] is NULL where an optional
+     * input is absent. Output types are preset to that of input 0. */
+    int (*infer)(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                 struct error *err);
+    unsigned flags;
+};

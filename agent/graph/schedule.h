@@ -1,0 +1,72 @@
+/* schedule.h: what runs, in which order, and where each value lies, for one combination of input
+ * shapes. Life: schedule_new (order; dead and known nodes are gone, views resolved) -> a device's
+ * `prepare` picks kernels and may fuse steps or give values private layouts -> schedule_place lays
+ * everything into one block of memory, reusing it by lifetime -> runs. */
+#pragma once
+
+#include "agent/graph/graph.h"
+
+struct kernel; /* agent/device/device.h */
+
+enum place {
+    PLACE_NONE,     /* not used by any step */
+    PLACE_CONSTANT, /* host bytes of the model, or known since shape inference */
+    PLACE_INPUT,    /* the caller's tensor */
+    PLACE_ARENA,    /* in the block, at `offset` */
+    PLACE_VIEW,     /* the bytes of slot `view_of`, under another shape */
+};
+
+/* A value of the graph in this schedule; same index as graph->values. */
+struct slot {
+    enum tensor_type type;
+    struct shape shape;
+    enum place place;
+    const void *constant; /* PLACE_CONSTANT */
+    int view_of;          /* PLACE_VIEW: a slot that is no view itself */
+    bool viewed;          /* views of it exist: it must stay row-major */
+    bool is_output;       /* the caller reads it after the run: it must stay row-major */
+    int layout;           /* 0: row-major; anything else is private to the device */
+    size_t size_bytes;    /* of the memory it gets; a private layout may need more than the shape */
+    size_t offset;        /* PLACE_ARENA */
+};
+
+/* One kernel call: a node, or several that a device has fused into one. */
+struct step {
+    const struct node *node; /* NULL: dropped, its work was taken over by another step */
+    int input_count, output_count;
+    int *inputs;  /* slots; -1: absent. The node's own first, then those a fusion added */
+    int *outputs; /* slots */
+    const struct kernel *kernel;
+    void *state;          /* the kernel's, made while preparing, ended by kernel->release */
+    size_t scratch_bytes; /* working memory of this step, from the same block */
+    size_t scratch_offset;
+};
+
+struct schedule {
+    const struct graph *graph;
+    struct arena arena;
+    size_t slot_count, step_count;
+    struct slot *slots;
+    struct step *steps;
+    size_t block_bytes; /* set by schedule_place */
+};
+
+/* Takes what shape_infer found. `arena` (which holds known values) moves into the schedule. */
+NODISCARD int schedule_new(const struct graph *graph, const struct fact *facts, struct arena *arena,
+                           struct schedule **ret_schedule, struct error *err);
+/* Releases the kernels' states, too. */
+void schedule_free(struct schedule *schedule);
+/* Fails with ERROR_EXHAUSTED when the sum does not fit into memory sizes. */
+NODISCARD int schedule_place(struct schedule *schedule, struct error *err);
+
+/* For fusing, before schedule_place. All are linear in the number of steps. */
+
+/* The step that makes the slot; NULL for inputs and constants. */
+struct step *schedule_maker(const struct schedule *schedule, int slot);
+/* The one step that reads the slot; NULL if none or several do, or if it is viewed or an output. */
+struct step *schedule_only_user(const struct schedule *schedule, int slot);
+/* `into` takes over the outputs of `step`, which is dropped. into's own outputs are forgotten:
+ * absorb only a step that is their only user. */
+void schedule_absorb(struct schedule *schedule, struct step *into, struct step *step);
+/* Appends (and returns the index of) or replaces an input of a step. */
+int schedule_add_input(struct schedule *schedule, struct step *step, int slot);

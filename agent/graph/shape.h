@@ -1,0 +1,17 @@
+/* shape.h: shape inference. For concrete input shapes every value gets its type and shape; values
+ * that do not depend on the run and are small (shapes, sizes, scales) are computed here, so that
+ * chains like Shape -> Gather -> Concat -> Reshape need no work later. */
+#pragma once
+
+#include "agent/graph/graph.h"
+
+enum { SHAPE_KNOWN_ELEMENTS_MAX = 4096 }; /* larger values are left to the run */
+
+/* Runs one node on host memory, at once. The engine gives the reference kernels. */
+typedef int evaluate_function(const struct node *node, const struct tensor *const *inputs,
+                              struct tensor *const *outputs, struct error *err);
+
+/* facts has graph->value_count items; those of the inputs are filled by the caller, the rest is
+ * filled here. Known values are allocated in `arena`. Errors name the node. */
+NODISCARD int shape_infer(const struct graph *graph, evaluate_function *evaluate,
+                          struct arena *arena, struct fact *facts, struct error *err);

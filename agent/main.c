@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/commands/command.h"
+#include "lib/base.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct command commands[] = {
+    {NULL, NULL, NULL}, /* ends the table */
+};
+
+static int usage(FILE *to) {
+    fprintf(to,
+            "windlass-agent %s: the part of Windlass that does the work inside a pod.\n\n"
+            "Usage: windlass-agent COMMAND [options]\n\nCommands:\n",
+            WINDLASS_VERSION);
+    for (const struct command *row = commands; row->name; row++) {
+        fprintf(to, "  %-12s %s\n", row->name, row->about);
+    }
+    fprintf(to, "\n`windlass-agent COMMAND --help` shows the options of a command.\n"
+                "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine, "
+                "130 interrupted.\n");
+    return to == stdout ? 0 : 2;
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        return usage(stderr);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("windlass-agent %s\n", WINDLASS_VERSION);
+        return 0;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        return usage(stdout);
+    }
+    for (const struct command *row = commands; row->name; row++) {
+        if (strcmp(argv[1], row->name) == 0) {
+            return row->main(argc - 1, argv + 1);
+        }
+    }
+    fprintf(stderr, "windlass-agent: no command \"%s\"; `windlass-agent --help` lists them\n",
+            argv[1]);
+    return 2;
+}
