@@ -8,11 +8,10 @@
 
 /* What the controller has seen of one resource. All borrowed; NULL = not there (yet). */
 struct batchscore_observed {
-    const json_t *object; /* the BatchScore, spec with defaults filled in */
-    const json_t
-        *service;           /* the coordinator's Service, with its clusterIP and, as annotations:
+    const json_t *object;   /* the BatchScore, spec with defaults filled in */
+    const json_t *service;  /* the coordinator's Service, with its clusterIP and, as annotations:
                                windlass.dev/certificate (PEM), windlass.dev/certificate-sha256,
-                               windlass.dev/secret (name of the Secret with token, key, certificate) */
+                               windlass.dev/secret (the Secret of token, key, certificate) */
     const json_t *pods;     /* array of the job's Pods, any order */
     const json_t *progress; /* the coordinator's last /progress answer; NULL if none came */
 };

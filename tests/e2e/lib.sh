@@ -1,0 +1,14 @@
+# lib.sh: what the end-to-end scripts share. `check "name" COMMAND...` prints ok or not ok.
+failures=0
+check() {
+    local name=$1
+    shift
+    if "$@"; then echo "ok $name"; else echo "not ok $name"; failures=$((failures + 1)); fi
+}
+# Frames that a full decode delivers.
+count_frames() { ffprobe -v error -select_streams v:0 -count_frames -show_entries stream=nb_read_frames -of csv=p=0 "$1" | tr -d ','; }
+probe() { ffprobe -v error -select_streams "$1" -show_entries stream="$2" -of csv=p=0 "$3"; }
+# One hash over the stream's packets.
+packets() { ffmpeg -v error -i "$2" -map "0:$1" -c copy -f hash - 2>/dev/null; }
+times() { ffprobe -v error -select_streams "$1" -show_entries frame=best_effort_timestamp_time -of csv=p=0 "$2" | tr -d ,; }
+faststart() { [ "$(grep -abo moov "$1" | head -1 | cut -d: -f1)" -lt "$(grep -abo mdat "$1" | head -1 | cut -d: -f1)" ]; }
