@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/server.h"
+
+#include "lib/address.h"
+#include "lib/buffer.h"
+#include "lib/digest.h"
+#include "lib/tls.h"
+
+#include <libwebsockets.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+struct message {
+    struct message *next;
+    size_t size;
+    unsigned char data[]; /* LWS_PRE bytes that libwebsockets writes its header into, then text */
+};
+
+struct server_peer {
+    struct server *server;
+    struct lws *wsi;
+    struct buffer incoming; /* a message whose fragments are not all here */
+    struct message *first, *last;
+    size_t queued_bytes;
+    bool closing;
+    void *own;
+};
+
+/* What libwebsockets keeps for us with each connection. */
+struct connection {
+    struct server_peer *peer; /* after the upgrade */
+    char *body;               /* before it: what is left to answer */
+};
+
+struct server {
+    struct lws_context *lws;
+    struct lws_vhost *vhost;
+    lws_sorted_usec_list_t alarm;
+    const struct server_events *events;
+    void *context;
+    char *socket_path, *authorization;
+    uint8_t *certificate, *key; /* DER, until the TLS context has them */
+    size_t certificate_size, key_size;
+    bool tls_ready;
+};
+
+static struct server *server_of(struct lws *wsi) {
+    return lws_context_user(lws_get_context(wsi));
+}
+
+static int answer(struct lws *wsi, struct connection *connection, unsigned status, char *body) {
+    unsigned char head[LWS_PRE + 1024];
+    unsigned char *at = head + LWS_PRE, *end = head + sizeof head - 1;
+    free(connection->body);
+    connection->body = body;
+    if (lws_add_http_common_headers(wsi, status, "application/json", strlen(body), &at, end) ||
+        lws_finalize_write_http_header(wsi, head + LWS_PRE, &at, end)) {
+        return 1;
+    }
+    lws_callback_on_writable(wsi);
+    return 0;
+}
+
+static int answer_page(struct lws *wsi, struct connection *connection, const char *path) {
+    struct server *server = server_of(wsi);
+    if (!connection || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0) {
+        return 1;
+    }
+    char *page = server->events->page(server->context, path);
+    return answer(wsi, connection, page ? HTTP_STATUS_OK : HTTP_STATUS_NOT_FOUND,
+                  page ? page : x_strdup("{\"message\": \"there is no such page\"}\n"));
+}
+
+static int write_page(struct lws *wsi, struct connection *connection) {
+    if (!connection || !connection->body) {
+        return 0;
+    }
+    size_t size = strlen(connection->body);
+    unsigned char *frame = x_malloc(LWS_PRE + size);
+    memcpy(frame + LWS_PRE, connection->body, size);
+    int wrote = lws_write(wsi, frame + LWS_PRE, size, LWS_WRITE_HTTP_FINAL);
+    free(frame);
+    free(TAKE(connection->body));
+    return wrote < 0 || lws_http_transaction_completed(wsi) ? -1 : 0;
+}
+
+/* 0: the upgrade may go on; 1: answered with a refusal. */
+static int check_upgrade(struct lws *wsi, const char *protocol) {
+    struct server *server = server_of(wsi);
+    char path[256] = "", authorization[512] = "";
+    bool path_fits = lws_hdr_copy(wsi, path, sizeof path, WSI_TOKEN_GET_URI) > 0;
+    bool has_token =
+        lws_hdr_copy(wsi, authorization, sizeof authorization, WSI_TOKEN_HTTP_AUTHORIZATION) > 0;
+    unsigned status = 0;
+    if (strcmp(protocol, "websocket") != 0 || !path_fits || strcmp(path, server->socket_path)) {
+        status = HTTP_STATUS_NOT_FOUND;
+    } else if (!has_token || !digest_equal(authorization, server->authorization)) {
+        status = HTTP_STATUS_UNAUTHORIZED;
+    }
+    OPENSSL_cleanse(authorization, sizeof authorization);
+    return status ? (lws_return_http_status(wsi, status, NULL), 1) : 0;
+}
+
+static void open_peer(struct lws *wsi, struct connection *connection) {
+    struct server_peer *peer = x_calloc(1, sizeof *peer);
+    *peer = (struct server_peer){.server = server_of(wsi), .wsi = wsi};
+    buffer_init(&peer->incoming, SERVER_MESSAGE_MAX);
+    connection->peer = peer;
+    peer->server->events->opened(peer->server->context, peer);
+}
+
+static void free_peer(struct connection *connection) {
+    struct server_peer *peer = TAKE(connection->peer);
+    if (!peer) {
+        return;
+    }
+    struct server *server = peer->server;
+    if (server->lws) { /* not while the server itself is freed */
+        server->events->closed(server->context, peer);
+    }
+    while (peer->first) {
+        struct message *next = peer->first->next;
+        free(peer->first);
+        peer->first = next;
+    }
+    buffer_release(&peer->incoming);
+    free(peer);
+}
+
+static int refuse_message(struct lws *wsi, enum lws_close_status status, const char *reason) {
+    lws_close_reason(wsi, status, (unsigned char *)(uintptr_t)reason, strlen(reason));
+    return -1;
+}
+
+static int receive(struct lws *wsi, struct server_peer *peer, const char *data, size_t size) {
+    struct error err = {0};
+    if (lws_frame_is_binary(wsi)) {
+        return refuse_message(wsi, LWS_CLOSE_STATUS_UNACCEPTABLE_OPCODE, "text is expected");
+    }
+    if (buffer_append(&peer->incoming, data, size, &err) < 0) {
+        return refuse_message(wsi, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "at most 1 MiB");
+    }
+    if (lws_remaining_packet_payload(wsi) || !lws_is_final_fragment(wsi)) {
+        return 0;
+    }
+    struct server *server = peer->server;
+    size_t length = 0;
+    AUTO(text_freep) char *text = buffer_take(&peer->incoming, &length);
+    if (!peer->closing) {
+        server->events->received(server->context, peer, text, length);
+    }
+    return 0;
+}
+
+static int send_next(struct lws *wsi, struct server_peer *peer) {
+    struct message *message = peer->first;
+    if (message) {
+        peer->first = message->next;
+        peer->queued_bytes -= message->size;
+        int wrote = lws_write(wsi, message->data + LWS_PRE, message->size, LWS_WRITE_TEXT);
+        bool failed = wrote < (int)message->size;
+        free(message);
+        if (failed) {
+            return -1;
+        }
+    }
+    if (peer->first || (peer->closing && lws_partial_buffered(wsi))) {
+        lws_callback_on_writable(wsi);
+    } else if (peer->closing) {
+        lws_close_reason(wsi, LWS_CLOSE_STATUS_NORMAL, NULL, 0);
+        return -1;
+    }
+    return 0;
+}
+
+static int set_up_tls(struct server *server, SSL_CTX *tls) {
+    server->tls_ready =
+        SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 &&
+        SSL_CTX_use_certificate_ASN1(tls, (int)server->certificate_size, server->certificate) ==
+            1 &&
+        SSL_CTX_use_PrivateKey_ASN1(EVP_PKEY_EC, tls, server->key, (long)server->key_size) == 1 &&
+        SSL_CTX_check_private_key(tls) == 1;
+    return server->tls_ready ? 0 : -1;
+}
+
+static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                    size_t size) {
+    struct connection *connection = user;
+    struct server_peer *peer = NULL;
+    switch (reason) {
+    case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
+        return set_up_tls(lws_vhost_user(in), user);
+    case LWS_CALLBACK_HTTP:
+        return answer_page(wsi, connection, in);
+    case LWS_CALLBACK_HTTP_WRITEABLE:
+        return write_page(wsi, connection);
+    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+        return check_upgrade(wsi, in);
+    case LWS_CALLBACK_ESTABLISHED:
+        open_peer(wsi, connection);
+        return 0;
+    case LWS_CALLBACK_RECEIVE:
+        peer = connection->peer;
+        return peer ? receive(wsi, peer, in, size) : -1;
+    case LWS_CALLBACK_SERVER_WRITEABLE:
+        peer = connection->peer;
+        return peer ? send_next(wsi, peer) : 0;
+    case LWS_CALLBACK_CLOSED:
+        free_peer(connection);
+        return 0;
+    case LWS_CALLBACK_CLOSED_HTTP:
+    case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
+        if (connection) {
+            free(TAKE(connection->body));
+        }
+        return 0;
+    case LWS_CALLBACK_HTTP_BODY:
+    case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+        return -1; /* nothing takes a body */
+    default:
+        return 0;
+    }
+}
+
+/* libwebsockets sizes its tables by the limit of open files, which may be a thousand million. */
+static unsigned connection_limit(void) {
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur > SERVER_PEERS_MAX ? SERVER_PEERS_MAX : 0;
+}
+
+static int listen_at(struct server *server, const struct address *address, struct error *err) {
+    static const struct lws_protocols protocols[] = {
+        {"windlass", on_event, sizeof(struct connection), 64 << 10, 0, NULL, 0},
+        {NULL, NULL, 0, 0, 0, NULL, 0},
+    };
+    static const lws_retry_bo_t keep_alive = {
+        .secs_since_valid_ping = SERVER_PING_S,
+        .secs_since_valid_hangup = SERVER_SILENCE_S,
+    };
+    struct lws_context_creation_info info = {
+        .port = address->port,
+        .iface = address->is_any ? NULL : address->host,
+        .protocols = protocols,
+        .user = server,
+        .alpn = "http/1.1",
+        .server_string = "windlass",
+        .retry_and_idle_policy = &keep_alive,
+        .fd_limit_per_thread = connection_limit(),
+        .gid = -1,
+        .uid = -1,
+        .options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT |
+                   LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX | LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS |
+                   LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND |
+                   (address->is_ipv6 ? 0 : LWS_SERVER_OPTION_DISABLE_IPV6),
+    };
+    lws_set_log_level(0, NULL);
+    server->lws = lws_create_context(&info);
+    server->vhost = server->lws ? lws_create_vhost(server->lws, &info) : NULL;
+    if (server->vhost && server->tls_ready) {
+        return 0;
+    }
+    return server->lws && !server->tls_ready
+               ? error_set(err, ERROR_INVALID, "the key does not belong to the certificate")
+               : error_set(err, ERROR_UNAVAILABLE, "libwebsockets cannot listen");
+}
+
+int server_open(const struct server_options *options, struct server **ret_server,
+                struct error *err) {
+    AUTO(server_freep) struct server *server = x_calloc(1, sizeof *server);
+    server->events = options->events;
+    server->context = options->context;
+    server->socket_path = x_strdup(options->socket_path);
+    server->authorization = x_printf("Bearer %s", options->token);
+    struct address address;
+    if (address_parse(options->bind, &address, err) < 0 || address_probe(&address, err) < 0 ||
+        tls_pem_to_der(options->certificate_pem, false, &server->certificate,
+                       &server->certificate_size, err) < 0 ||
+        tls_pem_to_der(options->key_pem, true, &server->key, &server->key_size, err) < 0 ||
+        listen_at(server, &address, err) < 0) {
+        return error_context(err, "listen on %s", options->bind);
+    }
+    OPENSSL_cleanse(server->key, server->key_size);
+    *ret_server = TAKE(server);
+    return 0;
+}
+
+void server_free(struct server *server) {
+    if (!server) {
+        return;
+    }
+    struct lws_context *lws = TAKE(server->lws);
+    if (lws) {
+        lws_context_destroy(lws);
+    }
+    free(server->socket_path);
+    free(server->authorization);
+    free(server->certificate);
+    free(server->key);
+    free(server);
+}
+
+void server_freep(struct server **server) {
+    server_free(*server);
+}
+
+int server_port(const struct server *server) {
+    return lws_get_vhost_listen_port(server->vhost);
+}
+
+static void on_alarm(lws_sorted_usec_list_t *alarm) {
+    (void)alarm; /* it only makes lws_service return */
+}
+
+int server_service(struct server *server, int timeout_ms, struct error *err) {
+    /* lws_service ignores its own timeout: it waits for the next event or timer. */
+    lws_sul_schedule(server->lws, 0, &server->alarm, on_alarm,
+                     (lws_usec_t)timeout_ms * LWS_US_PER_MS);
+    int result = lws_service(server->lws, 0);
+    lws_sul_cancel(&server->alarm);
+    return result < 0 ? error_set(err, ERROR_UNAVAILABLE, "the server's event loop failed") : 0;
+}
+
+void server_wake(struct server *server) {
+    lws_cancel_service(server->lws);
+}
+
+void server_send(struct server_peer *peer, const char *text) {
+    size_t size = strlen(text);
+    if (peer->closing) {
+        return;
+    }
+    if (size > SERVER_MESSAGE_MAX || peer->queued_bytes + size > SERVER_QUEUE_MAX) {
+        peer->closing = true;
+        lws_set_timeout(peer->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
+        return;
+    }
+    struct message *message = x_malloc(sizeof *message + LWS_PRE + size);
+    *message = (struct message){.size = size};
+    memcpy(message->data + LWS_PRE, text, size);
+    *(peer->first ? &peer->last->next : &peer->first) = message;
+    peer->last = message;
+    peer->queued_bytes += size;
+    lws_callback_on_writable(peer->wsi);
+}
+
+void server_close(struct server_peer *peer) {
+    peer->closing = true;
+    lws_callback_on_writable(peer->wsi);
+}
+
+void server_peer_set(struct server_peer *peer, void *own) {
+    peer->own = own;
+}
+
+void *server_peer_get(const struct server_peer *peer) {
+    return peer->own;
+}

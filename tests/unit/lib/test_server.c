@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Server and client together, over a real connection of this machine. */
+#include "lib/clock.h"
+#include "lib/http.h"
+#include "lib/server.h"
+#include "lib/socket.h"
+#include "lib/tls.h"
+
+#include "tests/test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static char *certificate, *key;
+static char sha256[65];
+
+/* One server and what happened at it. */
+struct house {
+    struct server *server;
+    struct server_peer *peer;
+    int opened, closed;
+    char *last;
+    size_t last_size;
+};
+
+static char *page(void *context, const char *path) {
+    (void)context;
+    return strcmp(path, "/progress") == 0 ? x_strdup("{\"state\": \"Running\"}") : NULL;
+}
+
+static void opened(void *context, struct server_peer *peer) {
+    struct house *house = context;
+    house->opened++;
+    house->peer = peer;
+    server_peer_set(peer, house);
+}
+
+static void received(void *context, struct server_peer *peer, const char *text, size_t size) {
+    struct house *house = context;
+    CHECK(server_peer_get(peer) == house);
+    free(house->last);
+    house->last = x_strndup(text, size);
+    house->last_size = size;
+    if (strcmp(text, "bye") == 0) {
+        server_send(peer, "last words");
+        server_close(peer);
+    } else {
+        server_send(peer, text);
+    }
+}
+
+static void closed(void *context, struct server_peer *peer) {
+    struct house *house = context;
+    house->closed++;
+    house->peer = house->peer == peer ? NULL : house->peer;
+}
+
+static const struct server_events server_events = {page, opened, received, closed};
+
+static void house_open(struct house *house, int port) {
+    struct error err = {0};
+    AUTO(text_freep) char *bind = x_printf("127.0.0.1:%d", port);
+    struct server_options options = {bind,     certificate,    key,  "/work",
+                                     "secret", &server_events, house};
+    CHECK_OK(server_open(&options, &house->server, &err), &err);
+}
+
+static void house_close(struct house *house) {
+    server_free(TAKE(house->server));
+    free(TAKE(house->last));
+}
+
+struct guest {
+    struct socket_client *socket;
+    int opened, closed;
+    char *last;
+    size_t last_size;
+    struct error why;
+};
+
+static void guest_opened(void *context) {
+    struct guest *guest = context;
+    guest->opened++;
+}
+
+static void guest_received(void *context, const char *text, size_t size) {
+    struct guest *guest = context;
+    free(guest->last);
+    guest->last = x_strndup(text, size);
+    guest->last_size = size;
+}
+
+static void guest_closed(void *context, const struct error *why) {
+    struct guest *guest = context;
+    guest->closed++;
+    guest->why = *why;
+}
+
+static const struct socket_events guest_events = {guest_opened, guest_received, guest_closed};
+
+static void guest_open(struct guest *guest, int port, const char *token, const char *pin) {
+    struct error err = {0};
+    AUTO(text_freep) char *address = x_printf("127.0.0.1:%d", port);
+    struct socket_options options = {address, "/work", token, pin, &guest_events, guest};
+    CHECK_OK(socket_open(&options, &guest->socket, &err), &err);
+}
+
+static void guest_close(struct guest *guest) {
+    socket_free(TAKE(guest->socket));
+    free(TAKE(guest->last));
+}
+
+/* Services both ends until *counter reaches `wanted`, for at most 5 s. */
+static void run_until(struct house *house, struct guest *guest, const int *counter, int wanted) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + 5000;
+    while (*counter < wanted && clock_monotonic_ms() < end_ms) {
+        if (house->server) {
+            CHECK_OK(server_service(house->server, 2, &err), &err);
+        }
+        CHECK_OK(socket_service(guest->socket, 2, &err), &err);
+    }
+    CHECK_INT(*counter, wanted);
+}
+
+static void run_until_last(struct house *house, struct guest *guest, size_t size) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + 5000;
+    while ((!guest->last || guest->last_size != size) && clock_monotonic_ms() < end_ms) {
+        CHECK_OK(server_service(house->server, 2, &err), &err);
+        CHECK_OK(socket_service(guest->socket, 2, &err), &err);
+    }
+}
+
+static void test_messages_of_all_sizes_come_back(void) {
+    struct house house = {0};
+    struct guest guest = {0};
+    house_open(&house, 0);
+    guest_open(&guest, server_port(house.server), "secret", sha256);
+    run_until(&house, &guest, &guest.opened, 1);
+    CHECK(socket_is_open(guest.socket));
+    static const size_t sizes[] = {1, 125, 126, 4095, 65535, 65536, 300000, SERVER_MESSAGE_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        AUTO(text_freep) char *text = x_malloc(sizes[i] + 1);
+        for (size_t at = 0; at < sizes[i]; at++) {
+            text[at] = (char)('a' + (at * 7 + i) % 26);
+        }
+        text[sizes[i]] = 0;
+        socket_send(guest.socket, text);
+        run_until_last(&house, &guest, sizes[i]);
+        CHECK(guest.last && strcmp(guest.last, text) == 0);
+    }
+    socket_send(guest.socket, "bye");
+    run_until(&house, &guest, &guest.closed, 1);
+    CHECK_STR(guest.last, "last words");
+    run_until(&house, &guest, &house.closed, 1);
+    guest_close(&guest);
+    house_close(&house);
+}
+
+static void test_a_wrong_token_is_refused(void) {
+    struct house house = {0};
+    struct guest guest = {0};
+    house_open(&house, 0);
+    guest_open(&guest, server_port(house.server), "wrong", sha256);
+    run_until(&house, &guest, &guest.closed, 1);
+    CHECK_INT(guest.why.kind, ERROR_DENIED);
+    CHECK_STR(strstr(guest.why.text, "refuses"), "refuses the token");
+    CHECK_INT(house.opened, 0);
+    guest_close(&guest);
+    house_close(&house);
+}
+
+static void test_a_wrong_certificate_is_refused(void) {
+    struct house house = {0};
+    struct guest guest = {0};
+    char other[65];
+    memcpy(other, sha256, sizeof other);
+    other[63] = other[63] == '0' ? '1' : '0';
+    house_open(&house, 0);
+    guest_open(&guest, server_port(house.server), "secret", other);
+    run_until(&house, &guest, &guest.closed, 2); /* and tries again */
+    CHECK_INT(guest.why.kind, ERROR_DENIED);
+    CHECK(strstr(guest.why.text, "another certificate"));
+    CHECK_INT(house.opened, 0);
+    guest_close(&guest);
+    house_close(&house);
+}
+
+static void test_the_client_finds_a_server_that_comes_back(void) {
+    struct house house = {0};
+    struct guest guest = {0};
+    house_open(&house, 0);
+    int port = server_port(house.server);
+    guest_open(&guest, port, "secret", sha256);
+    run_until(&house, &guest, &guest.opened, 1);
+    house_close(&house);
+    run_until(&house, &guest, &guest.closed, 2); /* lost, then one attempt in vain */
+    CHECK_INT(guest.why.kind, ERROR_UNAVAILABLE);
+    house_open(&house, port);
+    run_until(&house, &guest, &guest.opened, 2);
+    guest_close(&guest);
+    house_close(&house);
+}
+
+struct server_thread {
+    struct house *house;
+    atomic_bool stop;
+};
+
+static void *serve(void *context) {
+    struct server_thread *thread = context;
+    struct error err = {0};
+    while (!thread->stop && server_service(thread->house->server, 1000, &err) == 0) {
+    }
+    return NULL;
+}
+
+static void test_pages_are_read_by_https(void) {
+    struct house house = {0};
+    house_open(&house, 0);
+    struct server_thread state = {.house = &house};
+    pthread_t thread;
+    pthread_create(&thread, NULL, serve, &state);
+    static const struct {
+        const char *path;
+        int status;
+    } rows[] = {{"/progress", 200}, {"/nothing", 404}, {"/", 404}, {"/work", 404}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(text_freep)
+        char *url = x_printf("https://127.0.0.1:%d%s", server_port(house.server), rows[i].path);
+        struct http_request request = {url, certificate, 3000, 4096};
+        AUTO(text_freep) char *body = NULL;
+        int status = 0;
+        CHECK_OK(http_get(&request, &status, &body, &err), &err);
+        CHECK_INT(status, rows[i].status);
+    }
+    AUTO(text_freep)
+    char *url = x_printf("https://127.0.0.1:%d/progress", server_port(house.server));
+    AUTO(text_freep) char *other = NULL;
+    AUTO(text_freep) char *other_key = NULL;
+    struct error err = {0};
+    CHECK_OK(tls_make_certificate(&other, &other_key, &err), &err);
+    const struct {
+        struct http_request request;
+        enum error_kind kind;
+    } failures[] = {{{url, other, 3000, 4096}, ERROR_DENIED},
+                    {{url, certificate, 3000, 4}, ERROR_EXHAUSTED},
+                    {{url, "no certificate", 3000, 4096}, ERROR_INVALID},
+                    {{"http://127.0.0.1:1/", certificate, 3000, 4096}, ERROR_INVALID},
+                    {{"https://127.0.0.1:1/", certificate, 3000, 4096}, ERROR_UNAVAILABLE}};
+    for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
+        AUTO(text_freep) char *body = NULL;
+        int status = 0;
+        err = (struct error){0};
+        CHECK_INT(http_get(&failures[i].request, &status, &body, &err), -1);
+        CHECK_INT(err.kind, failures[i].kind);
+    }
+    state.stop = true;
+    server_wake(house.server);
+    pthread_join(thread, NULL);
+    house_close(&house);
+}
+
+static void test_what_cannot_listen_says_why(void) {
+    struct house house = {0};
+    house_open(&house, 0);
+    AUTO(text_freep) char *taken = x_printf("127.0.0.1:%d", server_port(house.server));
+    const struct {
+        const char *bind, *key, *sentence;
+    } rows[] = {{taken, key, "Address already in use"},
+                {"192.0.2.1:0", key, "Cannot assign requested address"},
+                {"localhost:80", key, "expected IP:PORT"},
+                {"127.0.0.1", key, "expected IP:PORT"},
+                {"127.0.0.1:65536", key, "expected IP:PORT"},
+                {"[::1:80", key, "expected IP:PORT"},
+                {"127.0.0.1:0", "nothing", "no PEM private key"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct server *server = NULL;
+        struct server_options options = {rows[i].bind, certificate,    rows[i].key, "/work",
+                                         "secret",     &server_events, &house};
+        CHECK_INT(server_open(&options, &server, &err), -1);
+        if (!strstr(err.text, rows[i].sentence)) {
+            CHECK_STR(err.text, rows[i].sentence);
+        }
+    }
+    AUTO(text_freep) char *other = NULL;
+    AUTO(text_freep) char *other_key = NULL;
+    struct error err = {0};
+    CHECK_OK(tls_make_certificate(&other, &other_key, &err), &err);
+    struct server *server = NULL;
+    struct server_options options = {"127.0.0.1:0", certificate,    other_key, "/work",
+                                     "secret",      &server_events, &house};
+    CHECK_INT(server_open(&options, &server, &err), -1);
+    CHECK(strstr(err.text, "the key does not belong to the certificate"));
+    house_close(&house);
+}
+
+int main(void) {
+    struct error err = {0};
+    CHECK_OK(tls_make_certificate(&certificate, &key, &err), &err);
+    CHECK_OK(tls_certificate_sha256(certificate, sha256, &err), &err);
+    TEST(test_messages_of_all_sizes_come_back);
+    TEST(test_a_wrong_token_is_refused);
+    TEST(test_a_wrong_certificate_is_refused);
+    TEST(test_the_client_finds_a_server_that_comes_back);
+    TEST(test_pages_are_read_by_https);
+    TEST(test_what_cannot_listen_says_why);
+    free(certificate);
+    free(key);
+    return TEST_END();
+}
