@@ -1,0 +1,55 @@
+/* spec.h: a BatchScore's JSON -> struct, and the rules between its fields. The only parser of the
+ * kind. Types, bounds and defaults are crds/batchscore.yaml's (schema.h); the rules here stand
+ * there too as CEL, word for word: tests/data/bad-manifests holds the two together. */
+#pragma once
+
+#include "lib/error.h"
+#include "lib/tree.h"
+
+enum {
+    SPEC_VOLUMES_MAX = 16,
+    SPEC_BYTES_MAX = 120 * 1024, /* of the JSON: it travels in one environment variable */
+};
+
+enum volume_kind {
+    VOLUME_HOST_PATH,
+    VOLUME_EMPTY_DIR,
+    VOLUME_PERSISTENT_VOLUME_CLAIM,
+    VOLUME_KIND_COUNT
+};
+
+struct volume {
+    const char *name;
+    char *mount_path; /* default /mnt/NAME */
+    bool read_only;
+    enum volume_kind kind;
+    const char *source; /* hostPath's path, the claim's name; "" for emptyDir */
+};
+
+/* Texts and trees are borrowed from the object. */
+struct batchscore_spec {
+    const char *name, *namespace, *uid; /* uid is "" before a cluster has stored the object */
+    int64_t generation;
+    const json_t *json; /* the spec itself */
+    const char *output_path;
+    const char *image;
+    int mini_batch_size; /* items */
+    int max_tries, timeout_seconds;
+    int workers_min, workers_max, gpus;
+    const json_t *resources, *node_selector, *tolerations; /* NULL where not given */
+    struct volume volumes[SPEC_VOLUMES_MAX];
+    size_t volume_count;
+    char run[17]; /* hash of input, scorer, mini-batch size and output */
+};
+
+/* Only the rules between fields, for an object that passed schema_check. ERROR_INVALID and
+ * "spec.workers: min is more than max...". */
+NODISCARD int batchscore_check(const json_t *object, struct error *err);
+
+/* Reads an object with defaults filled in; checks the rules, too. Release in any case. */
+NODISCARD int batchscore_spec_read(const json_t *object, struct batchscore_spec *ret_spec,
+                                   struct error *err);
+void batchscore_spec_release(struct batchscore_spec *spec); /* for AUTO, too */
+
+/* NULL when the spec declares no such volume. */
+const struct volume *batchscore_spec_volume(const struct batchscore_spec *spec, const char *name);

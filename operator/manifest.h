@@ -1,0 +1,48 @@
+/* manifest.h: YAML text -> JSON trees, with the line of every field. The only user of libyaml.
+ *
+ * Scalars follow YAML 1.2's core schema: quoted is text; true, false, null, integers and decimal
+ * numbers are what they look like; everything else (yes, on, 2026-11-21, 010x) is text. Anchors and
+ * aliases are copied out and counted, duplicate keys are refused. Errors read "FILE:LINE: ...". */
+#pragma once
+
+#include "lib/error.h"
+#include "lib/tree.h"
+
+enum {
+    MANIFEST_BYTES_MAX = 1 << 20,
+    MANIFEST_NODES_MAX = 20000, /* after aliases are copied out: no billion laughs */
+    MANIFEST_DEPTH_MAX = 32,
+    MANIFEST_DOCUMENTS_MAX = 16,
+};
+
+struct manifest_document {
+    json_t *tree;  /* an object */
+    json_t *lines; /* {"spec.workers.min": 12, ...}, "" is the document itself */
+};
+
+struct manifest {
+    char *name; /* the file, for messages */
+    struct manifest_document documents[MANIFEST_DOCUMENTS_MAX];
+    size_t count; /* empty documents are left out */
+};
+
+/* All fail with ERROR_INVALID where the text is wrong. */
+NODISCARD int manifest_load(const char *path, struct manifest **ret_manifest, struct error *err);
+NODISCARD int manifest_parse(const char *name, const char *text, size_t size,
+                             struct manifest **ret_manifest, struct error *err);
+void manifest_free(struct manifest *manifest);
+void manifest_freep(struct manifest **manifest); /* for AUTO */
+
+/* The line where the field stands, or the nearest field around it that has one. */
+int manifest_line(const struct manifest_document *document, const char *field);
+
+/* Prepends "FILE:LINE: " to an error that begins with "FIELD: ", as those of schema.h and the
+ * kinds' spec.h do. Always returns -1. */
+int manifest_context(const struct manifest *manifest, const struct manifest_document *document,
+                     struct error *err);
+
+/* Writes FIELD.KEY (or FIELD[KEY] where the key itself has a dot) as every error names it; false
+ * and cut when there is no room. An empty FIELD is the root. */
+bool manifest_field(char *text, size_t room, const char *field, const char *key);
+bool manifest_field_at(char *text, size_t room, const char *field, size_t index);
+enum { MANIFEST_FIELD_MAX = 384 };

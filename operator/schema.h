@@ -1,0 +1,32 @@
+/* schema.h: the structural OpenAPI schema of a kind, read from its CustomResourceDefinition (the
+ * same file that a cluster gets), so that types, bounds, enums and defaults stand once.
+ *
+ * Understood: type, properties, required, additionalProperties, items, enum, default, nullable,
+ * minimum, maximum, minLength, maxLength, pattern, minItems, maxItems, maxProperties,
+ * x-kubernetes-int-or-string, x-kubernetes-preserve-unknown-fields, x-kubernetes-list-type (set,
+ * map). x-kubernetes-validations (CEL) are the API server's; spec.h of the kind holds the same
+ * rules in C. A keyword that is not understood fails the load, so that no rule is lost silently. */
+#pragma once
+
+#include "lib/error.h"
+#include "lib/tree.h"
+
+struct schema;
+
+/* crd: the text of a CustomResourceDefinition with one served version. */
+NODISCARD int schema_parse(const char *crd, size_t size, struct schema **ret_schema,
+                           struct error *err);
+void schema_free(struct schema *schema);
+void schema_freep(struct schema **schema); /* for AUTO */
+
+const char *schema_api_version(const struct schema *schema); /* "windlass.dev/v1alpha1" */
+const char *schema_kind(const struct schema *schema);
+const json_t *schema_root(const struct schema *schema); /* the openAPIV3Schema, borrowed */
+const json_t *schema_crd(const struct schema *schema);  /* the whole definition, borrowed */
+
+/* Fills in the defaults of a whole resource in place, as the API server does. */
+void schema_fill_defaults(const struct schema *schema, json_t *object);
+
+/* Checks a whole resource. ERROR_INVALID and "spec.workers.min: 0 is less than 1"; an unknown field
+ * is refused with the nearest known name. */
+NODISCARD int schema_check(const struct schema *schema, const json_t *object, struct error *err);
