@@ -1,0 +1,48 @@
+/* controller.h: watch -> cache -> queue -> reconcile. Knows no kind and no transport: the kinds are
+ * a table, the cluster an interface. Everything happens in the thread that calls controller_step.
+ */
+#pragma once
+
+#include "operator/cluster.h"
+#include "operator/control/cache.h"
+
+/* One look at one resource. */
+struct reconcile {
+    struct cluster *cluster;
+    struct cache *cache;
+    const char *namespace, *name;
+    const json_t *object; /* as last seen; NULL: it is gone, forget what is kept about it */
+    int64_t wall_ms, monotonic_ms;
+    int64_t again_ms; /* result: look again after this long even if nothing happens; 0: no need */
+};
+
+struct kind {
+    const char *api_version, *name;
+    /* "apiVersion Kind" of what its resources own, ends with NULL. Watched by LABEL_JOB. */
+    const char *const *owned;
+    /* What a kind keeps between looks (never the truth: it may be lost at any time). */
+    void *(*state_new)(void);
+    void (*state_free)(void *state);
+    NODISCARD int (*reconcile)(void *state, struct reconcile *request, struct error *err);
+};
+
+/* Told of every look that failed. retry_ms: when it is tried again; -1: not before the resource
+ * changes. failures: how many in a row. */
+typedef void controller_report(void *context, const char *key, const struct error *err,
+                               int64_t retry_ms, int failures);
+
+struct controller;
+
+/* Borrows cluster, and kinds (ends with NULL), which must live longer. */
+NODISCARD int controller_new(struct cluster *cluster, const struct kind *const *kinds,
+                             controller_report *report, void *report_context,
+                             struct controller **ret_controller, struct error *err);
+void controller_free(struct controller *controller);
+
+/* Waits up to timeout_ms for something to do and does it. Failed looks are reported, not returned:
+ * -1 means that the cluster itself is lost. */
+NODISCARD int controller_step(struct controller *controller, int timeout_ms, struct error *err);
+/* How long poll may wait on the cluster's wait_fd before the next step; INT_MAX at most. */
+int controller_idle_ms(struct controller *controller);
+/* What the controller has seen. Borrowed. */
+const struct cache *controller_cache(const struct controller *controller);

@@ -1,0 +1,7 @@
+/* reconcile.h: the controller's side of a BatchScore: gathers what is there, asks plan what should
+ * be there, and applies the difference. Reads no Secret: it makes one per job and forgets it. */
+#pragma once
+
+#include "operator/control/controller.h"
+
+extern const struct kind batchscore_kind;

@@ -1,0 +1,39 @@
+/* objects.h: a table of Kubernetes objects in memory, as an API server keeps it: uid,
+ * resourceVersion, generation, creationTimestamp, owners, and a queue of what changed. Knows
+ * nothing of what the objects mean. Stored objects never change: a change stores a new one. */
+#pragma once
+
+#include "operator/cluster.h"
+
+struct objects;
+
+struct objects *objects_new(void);
+void objects_free(struct objects *objects);
+
+/* Borrowed; NULL when there is none. */
+json_t *objects_find(const struct objects *objects, const char *kind, const char *namespace,
+                     const char *name);
+/* The object that `like` names by kind, namespace and name. */
+json_t *objects_find_like(const struct objects *objects, const json_t *like);
+
+/* cluster.h's apply. *ret_object is borrowed. */
+NODISCARD int objects_apply(struct objects *objects, const json_t *object, json_t **ret_object,
+                            struct error *err);
+/* Merges `change` into a stored object without any check (clusterIP, deletionTimestamp). */
+json_t *objects_amend(struct objects *objects, const json_t *object, const json_t *change);
+/* cluster.h's patch_status. */
+NODISCARD int objects_set_status(struct objects *objects, const json_t *object,
+                                 const json_t *status, struct error *err);
+/* Removes the object itself, nothing that it owns. */
+void objects_remove(struct objects *objects, const json_t *object);
+
+/* New array (owned by the caller) of stored objects: of that kind, or owned by that uid; NULL
+ * matches all. */
+json_t *objects_select(const struct objects *objects, const char *kind, const char *owner_uid);
+
+/* The next change in order; false when there is none. *ret_object is the caller's. */
+bool objects_next_event(struct objects *objects, enum cluster_event *ret_event,
+                        json_t **ret_object);
+bool objects_have_events(const struct objects *objects);
+/* Puts an event at the end of the queue. */
+void objects_tell(struct objects *objects, enum cluster_event event, const json_t *object);

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/local/pod.h"
+
+#include "lib/clock.h"
+#include "lib/file.h"
+#include "operator/local/environment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MESSAGE_MAX = 4096, GRACE_DEFAULT_S = 30, GRACE_MAX_S = 3600 };
+
+struct pod {
+    char *uid, *container_name, *message_path;
+    pid_t pid;
+    int fd; /* pidfd */
+    int64_t grace_ms, kill_at_ms;
+    char started_at[21], finished_at[21];
+    bool ended;
+    int wait_status;
+};
+
+/* What the child needs; made before the fork, because after it only system calls are safe. */
+struct launch {
+    struct environment environment;
+    char *program; /* a path, or a word to look for in PATH */
+    char *folder, *log_path, *message_path;
+    rlim_t memory_max; /* bytes; RLIM_INFINITY: none */
+};
+
+static void launch_release(struct launch *launch) {
+    environment_release(&launch->environment);
+    free(launch->program);
+    free(launch->folder);
+    free(launch->log_path);
+    free(launch->message_path);
+}
+
+struct lookup {
+    const json_t *object;
+    const struct pod_settings *settings;
+    json_t *folders; /* volume name -> folder on this machine */
+};
+
+static const char *find_secret(void *context, const char *name, const char *key) {
+    const struct lookup *lookup = context;
+    const struct pod_settings *settings = lookup->settings;
+    return settings->secret(settings->secret_context,
+                            tree_text(lookup->object, "metadata.namespace", "default"), name, key);
+}
+
+static const char *find_field(void *context, const char *path) {
+    const struct lookup *lookup = context;
+    static const char *const of_object[] = {"metadata.name", "metadata.namespace", "metadata.uid"};
+    for (size_t i = 0; i < ARRAY_LEN(of_object); i++) {
+        if (strcmp(path, of_object[i]) == 0) {
+            return tree_text(lookup->object, path, NULL);
+        }
+    }
+    return strcmp(path, "status.podIP") == 0 || strcmp(path, "status.hostIP") == 0 ? "127.0.0.1"
+                                                                                   : NULL;
+}
+
+static const char *find_folder(void *context, const char *volume_name) {
+    const struct lookup *lookup = context;
+    return json_string_value(json_object_get(lookup->folders, volume_name));
+}
+
+static int find_folders(const json_t *object, const struct pod_settings *settings, json_t *folders,
+                        struct error *err) {
+    size_t i;
+    json_t *volume;
+    json_array_foreach(tree_get(object, "spec.volumes"), i, volume) {
+        AUTO(text_freep) char *folder = NULL;
+        if (volume_find(&settings->places, volume, &folder, err) < 0) {
+            return -1;
+        }
+        json_object_set_new(folders, tree_text(volume, "name", ""), json_string(folder));
+    }
+    return 0;
+}
+
+/* A quantity of Kubernetes: 512Mi, 1.5G, 4096. 0 when it is none. */
+static rlim_t quantity_bytes(const json_t *quantity) {
+    if (json_is_integer(quantity)) {
+        return (rlim_t)MAX(0, json_integer_value(quantity));
+    }
+    static const struct {
+        const char *unit;
+        double bytes;
+    } units[] = {{"", 1},          {"k", 1e3},          {"M", 1e6},
+                 {"G", 1e9},       {"T", 1e12},         {"Ki", 1024.},
+                 {"Mi", 1048576.}, {"Gi", 1073741824.}, {"Ti", 1099511627776.}};
+    const char *text = json_string_value(quantity);
+    char *end = NULL;
+    double number = text ? strtod(text, &end) : 0;
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        double bytes = number * units[i].bytes;
+        if (text && strcmp(end, units[i].unit) == 0 && bytes >= 1 && bytes < 1e18) {
+            return (rlim_t)bytes;
+        }
+    }
+    return 0;
+}
+
+static int prepare_limits(const json_t *container, struct launch *launch, struct error *err) {
+    const json_t *memory = tree_get(container, "resources.limits.memory");
+    launch->memory_max = memory ? quantity_bytes(memory) : RLIM_INFINITY;
+    if (launch->memory_max == 0) {
+        AUTO(text_freep) char *text = tree_canonical(memory);
+        return error_set(err, ERROR_INVALID,
+                         "resources.limits.memory: %s is no amount of memory (such as 512Mi)",
+                         text);
+    }
+    return 0;
+}
+
+static int prepare(const json_t *object, const struct pod_settings *settings, struct launch *launch,
+                   struct error *err) {
+    const char *name = tree_text(object, "metadata.name", "");
+    const char *state = settings->places.state_folder;
+    const json_t *container = tree_get(object, "spec.containers[0]");
+    AUTO(tree_freep) json_t *folders = json_object();
+    if (find_folders(object, settings, folders, err) < 0) {
+        return -1;
+    }
+    struct lookup lookup = {object, settings, folders};
+    struct environment_source source = {find_secret, find_field, find_folder, &lookup};
+    if (environment_build(container, &source, &launch->environment, err) < 0 ||
+        prepare_limits(container, launch, err) < 0) {
+        return -1;
+    }
+    launch->folder = x_printf("%s/pods/%s", state, name);
+    launch->log_path = x_printf("%s/%s.log", state, name);
+    launch->message_path = x_printf("%s/termination-log", launch->folder);
+    AUTO(text_freep) char *threads = x_printf("%d", settings->threads);
+    environment_set(&launch->environment, "WINDLASS_THREADS", threads);
+    environment_set(&launch->environment, "WINDLASS_TERMINATION_LOG", launch->message_path);
+    environment_set(&launch->environment, "HOSTNAME", name);
+    const char *program = launch->environment.words[0];
+    launch->program = strcmp(program, "windlass-agent") == 0
+                          ? file_join(settings->program_folder, program)
+                          : x_strdup(program);
+    unlink(launch->message_path); /* of an earlier pod of that name */
+    return file_make_folders(launch->folder, err);
+}
+
+/* In the child, up to exec. Says why not through the pipe. */
+static _Noreturn void become(const struct launch *launch, pid_t parent, int pipe_fd) {
+    sigset_t none;
+    sigemptyset(&none);
+    for (int number = 1; number < NSIG; number++) {
+        signal(number, SIG_DFL);
+    }
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0);
+    struct rlimit limit = {launch->memory_max, launch->memory_max};
+    int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int out = open(launch->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (in >= 0 && out >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(out, 2) == 2 &&
+        close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC) == 0 && chdir(launch->folder) == 0 &&
+        (launch->memory_max == RLIM_INFINITY || setrlimit(RLIMIT_DATA, &limit) == 0) &&
+        prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
+        if (getppid() != parent) {
+            _exit(127); /* it died before the line above */
+        }
+        execvpe(launch->program, launch->environment.words, launch->environment.variables);
+    }
+    int why = errno;
+    ssize_t ignored = write(pipe_fd, &why, sizeof why);
+    (void)ignored;
+    _exit(127);
+}
+
+static int spawn(const struct launch *launch, struct pod *pod, struct error *err) {
+    int pipe_fds[2];
+    if (pipe2(pipe_fds, O_CLOEXEC) < 0) {
+        return error_from_errno(err, errno, "cannot make a pipe");
+    }
+    AUTO(fd_closep) int reader = pipe_fds[0];
+    AUTO(fd_closep) int writer = pipe_fds[1];
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0) {
+        return error_from_errno(err, errno, "cannot start a process");
+    }
+    if (pid == 0) {
+        become(launch, parent, writer);
+    }
+    setpgid(pid, pid); /* both do it, so that it is done whoever runs first */
+    fd_closep(&writer);
+    int why = 0;
+    ssize_t got;
+    do {
+        got = read(reader, &why, sizeof why);
+    } while (got < 0 && errno == EINTR);
+    int fd = got == 0 ? pidfd_open(pid, 0) : -1;
+    if (fd < 0) {
+        why = got == 0 ? errno : why;
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        return error_from_errno(err, why, "cannot start %s", launch->program);
+    }
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    pod->pid = pid;
+    pod->fd = fd;
+    return 0;
+}
+
+int pod_start(const json_t *object, const struct pod_settings *settings, struct pod **ret_pod,
+              struct error *err) {
+    struct launch launch = {0};
+    struct pod *pod = x_calloc(1, sizeof *pod);
+    pod->fd = -1;
+    pod->uid = x_strdup(tree_text(object, "metadata.uid", ""));
+    pod->container_name = x_strdup(tree_text(object, "spec.containers[0].name", "main"));
+    int64_t grace_s = tree_integer(object, "spec.terminationGracePeriodSeconds", GRACE_DEFAULT_S);
+    pod->grace_ms = 1000 * MAX(0, MIN(grace_s, GRACE_MAX_S));
+    pod->kill_at_ms = INT64_MAX;
+    int result = prepare(object, settings, &launch, err);
+    if (result == 0) {
+        result = spawn(&launch, pod, err);
+    }
+    pod->message_path = TAKE(launch.message_path);
+    launch_release(&launch);
+    if (result < 0) {
+        pod_free(pod);
+        return -1;
+    }
+    clock_format(clock_wall_ms(), pod->started_at);
+    *ret_pod = pod;
+    return 0;
+}
+
+void pod_free(struct pod *pod) {
+    if (!pod) {
+        return;
+    }
+    if (pod->pid && !pod->ended) {
+        pod_kill(pod);
+        waitpid(pod->pid, NULL, 0);
+    }
+    fd_closep(&pod->fd);
+    free(pod->uid);
+    free(pod->container_name);
+    free(pod->message_path);
+    free(pod);
+}
+
+const char *pod_uid(const struct pod *pod) {
+    return pod->uid;
+}
+
+int pod_fd(const struct pod *pod) {
+    return pod->fd;
+}
+
+int64_t pod_kill_at_ms(const struct pod *pod) {
+    return pod->kill_at_ms;
+}
+
+void pod_stop(struct pod *pod, int64_t now_ms) {
+    if (!pod->ended && pod->kill_at_ms == INT64_MAX) {
+        pod->kill_at_ms = now_ms + pod->grace_ms;
+        kill(-pod->pid, SIGTERM);
+    }
+}
+
+void pod_kill(struct pod *pod) {
+    if (!pod->ended) {
+        kill(-pod->pid, SIGKILL);
+        pod->kill_at_ms = INT64_MAX;
+    }
+}
+
+bool pod_has_ended(struct pod *pod) {
+    siginfo_t info = {0};
+    /* First only look: while the leader is a zombie, nobody else can get its group's number. */
+    if (!pod->ended && waitid(P_PIDFD, (id_t)pod->fd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == pod->pid) {
+        kill(-pod->pid, SIGKILL); /* what it left behind ends with it, as in a container */
+        waitpid(pod->pid, &pod->wait_status, 0);
+        pod->ended = true;
+        clock_format(clock_wall_ms(), pod->finished_at);
+    }
+    return pod->ended;
+}
+
+/* The last words, as text that JSON can hold. NULL when there are none. */
+static json_t *read_message(const struct pod *pod) {
+    AUTO(fd_closep) int fd = open(pod->message_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char text[MESSAGE_MAX];
+    ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text);
+    if (size <= 0) {
+        return NULL;
+    }
+    for (ssize_t i = 0; i < size; i++) {
+        text[i] = text[i] ? text[i] : ' ';
+    }
+    json_t *message = json_stringn(text, (size_t)size);
+    for (ssize_t i = 0; !message && i < size; i++) { /* bytes that are no UTF-8 */
+        text[i] = (unsigned char)text[i] < 128 ? text[i] : '?';
+    }
+    message = message ? message : json_stringn(text, (size_t)size);
+    return message;
+}
+
+static json_t *terminated(const struct pod *pod) {
+    int exit_code = WIFEXITED(pod->wait_status) ? WEXITSTATUS(pod->wait_status)
+                                                : 128 + WTERMSIG(pod->wait_status);
+    json_t *state = json_pack("{s:i, s:s, s:s, s:s}", "exitCode", exit_code, "reason",
+                              exit_code ? "Error" : "Completed", "startedAt", pod->started_at,
+                              "finishedAt", pod->finished_at);
+    if (WIFSIGNALED(pod->wait_status)) {
+        json_object_set_new(state, "signal", json_integer(WTERMSIG(pod->wait_status)));
+    }
+    json_t *message = read_message(pod);
+    if (message) {
+        json_object_set_new(state, "message", message);
+    }
+    return json_pack("{s:o}", "terminated", state);
+}
+
+/* Takes state over. */
+static json_t *make_status(const char *phase, const char *started_at, const char *container_name,
+                           json_t *state) {
+    bool running = strcmp(phase, "Running") == 0;
+    return json_pack("{s:s, s:s, s:s, s:s, s:[{s:s, s:b, s:i, s:o}]}", "phase", phase, "startTime",
+                     started_at, "hostIP", "127.0.0.1", "podIP", "127.0.0.1", "containerStatuses",
+                     "name", container_name, "ready", running, "restartCount", 0, "state", state);
+}
+
+json_t *pod_status(const struct pod *pod) {
+    if (!pod->ended) {
+        return make_status("Running", pod->started_at, pod->container_name,
+                           json_pack("{s:{s:s}}", "running", "startedAt", pod->started_at));
+    }
+    bool succeeded = WIFEXITED(pod->wait_status) && WEXITSTATUS(pod->wait_status) == 0;
+    return make_status(succeeded ? "Succeeded" : "Failed", pod->started_at, pod->container_name,
+                       terminated(pod));
+}
+
+json_t *pod_status_not_started(const json_t *object, const struct error *err) {
+    char now[21];
+    clock_format(clock_wall_ms(), now);
+    return make_status("Failed", now, tree_text(object, "spec.containers[0].name", "main"),
+                       json_pack("{s:{s:i, s:s, s:s, s:s, s:s}}", "terminated", "exitCode", 128,
+                                 "reason", "StartError", "message", err->text, "startedAt", now,
+                                 "finishedAt", now));
+}
