@@ -1,12 +1,9 @@
 /* embedded.h: files that are part of the program. */
 #pragma once
 
-#include <stddef.h>
-
 struct embedded {
     const char *name; /* "crds/batchscore.yaml"; the last row has NULL */
     const char *text; /* NUL-terminated */
-    size_t size;
 };
 
 extern const struct embedded embedded_crds[];

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/nearest.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { WORD_MAX = 64 };
+
+/* Levenshtein's distance, letters of another case being equal. Both at most WORD_MAX long. */
+static size_t distance(const char *a, const char *b) {
+    size_t row[WORD_MAX + 1];
+    size_t length = strlen(b);
+    for (size_t k = 0; k <= length; k++) {
+        row[k] = k;
+    }
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t k = 1; k <= length; k++) {
+            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[k - 1]);
+            size_t best = MIN(diagonal + !same, MIN(row[k], row[k - 1]) + 1);
+            diagonal = row[k];
+            row[k] = best;
+        }
+    }
+    return row[length];
+}
+
+const char *nearest_key(const json_t *object, const char *word) {
+    size_t length = strlen(word);
+    if (length > WORD_MAX) {
+        return NULL;
+    }
+    const char *near = NULL, *key;
+    size_t least = MAX(length / 3, 1) + 1;
+    json_t *ignored;
+    json_object_foreach((json_t *)object, key, ignored) {
+        if (strlen(key) <= WORD_MAX && distance(word, key) < least) {
+            least = distance(word, key);
+            near = key;
+        }
+    }
+    return near;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/resource.h"
+
+#include "operator/embedded.h"
+#include "operator/kinds/batchscore/spec.h"
+#include "operator/manifest.h"
+
+#include <string.h>
+
+/* One row per kind: its definition and the rules between its fields. */
+static const struct {
+    const char *crd;
+    int (*check)(const json_t *object, struct error *err);
+} kinds[] = {
+    {"crds/batchscore.yaml", batchscore_check},
+};
+
+static const char *crd_text(const char *name) {
+    const struct embedded *row = embedded_crds;
+    while (row->name && strcmp(row->name, name) != 0) {
+        row++;
+    }
+    return row->text ? row->text : "";
+}
+
+static int find_kind(const char *api_version, const char *kind, struct schema **ret_schema,
+                     size_t *ret_row, struct error *err) {
+    char known[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        AUTO(schema_freep) struct schema *schema = NULL;
+        const char *text = crd_text(kinds[i].crd);
+        if (schema_parse(text, strlen(text), &schema, err) < 0) {
+            return -1;
+        }
+        if (strcmp(schema_kind(schema), kind) == 0 &&
+            strcmp(schema_api_version(schema), api_version) == 0) {
+            *ret_schema = TAKE(schema);
+            *ret_row = i;
+            return 0;
+        }
+        int length = snprintf(known + used, sizeof known - used, "%s%s %s", i ? ", " : "",
+                              schema_api_version(schema), schema_kind(schema));
+        used = MIN(used + (size_t)MAX(length, 0), sizeof known - 1);
+    }
+    return error_set(err, ERROR_INVALID, "kind: %.60s %.60s is not known; known is: %s",
+                     *api_version ? api_version : "(no apiVersion)", *kind ? kind : "(no kind)",
+                     known);
+}
+
+int resource_schema(const char *api_version, const char *kind, struct schema **ret_schema,
+                    struct error *err) {
+    size_t row;
+    return find_kind(api_version, kind, ret_schema, &row, err);
+}
+
+/* Fills defaults in and checks, in the order of an API server. */
+static int admit(json_t *object, struct error *err) {
+    AUTO(schema_freep) struct schema *schema = NULL;
+    size_t row = 0;
+    if (find_kind(tree_text(object, "apiVersion", ""), tree_text(object, "kind", ""), &schema, &row,
+                  err) < 0) {
+        return -1;
+    }
+    json_object_del(object, "status");
+    schema_fill_defaults(schema, object);
+    if (schema_check(schema, object, err) < 0 || kinds[row].check(object, err) < 0) {
+        return -1;
+    }
+    json_t *metadata = json_object_get(object, "metadata");
+    if (!json_object_get(metadata, "namespace")) {
+        json_object_set_new(metadata, "namespace", json_string("default"));
+    }
+    return 0;
+}
+
+static int admit_only(const struct manifest *manifest, json_t **ret_object, struct error *err) {
+    if (manifest->count != 1) {
+        return error_set(err, ERROR_INVALID, "%s: %s, exactly one is needed", manifest->name,
+                         manifest->count ? "more than one resource" : "no resource");
+    }
+    const struct manifest_document *document = &manifest->documents[0];
+    if (admit(document->tree, err) < 0) {
+        return err->kind == ERROR_INVALID ? manifest_context(manifest, document, err) : -1;
+    }
+    *ret_object = json_incref(document->tree);
+    return 0;
+}
+
+int resource_parse(const char *name, const char *text, size_t size, json_t **ret_object,
+                   struct error *err) {
+    AUTO(manifest_freep) struct manifest *manifest = NULL;
+    if (manifest_parse(name, text, size, &manifest, err) < 0) {
+        return -1;
+    }
+    return admit_only(manifest, ret_object, err);
+}
+
+int resource_load(const char *path, json_t **ret_object, struct error *err) {
+    AUTO(manifest_freep) struct manifest *manifest = NULL;
+    if (manifest_load(path, &manifest, err) < 0) {
+        return -1;
+    }
+    return admit_only(manifest, ret_object, err);
+}

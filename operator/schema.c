@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/schema.h"
+
+#include "operator/manifest.h"
+#include "operator/nearest.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct schema {
+    json_t *crd;
+    const json_t *root;
+    char *api_version;
+    const char *kind;
+};
+
+static int check_value(const json_t *schema, const json_t *value, const char *field,
+                       struct error *err);
+
+/* Long texts are shortened in messages. */
+#define TEXT_SHOWN "%.60s"
+
+static const char *type_name(const json_t *value) {
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "fields";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_STRING:
+        return "text";
+    case JSON_INTEGER:
+    case JSON_REAL:
+        return "a number";
+    case JSON_NULL:
+        return "empty";
+    default:
+        return "true or false";
+    }
+}
+
+static const struct {
+    const char *name, *told;
+} types[] = {
+    {"object", "fields"},          {"array", "a list"},    {"string", "text"},
+    {"integer", "a whole number"}, {"number", "a number"}, {"boolean", "true or false"},
+};
+
+static bool has_type(const json_t *value, const char *type) {
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return strcmp(type, "object") == 0;
+    case JSON_ARRAY:
+        return strcmp(type, "array") == 0;
+    case JSON_STRING:
+        return strcmp(type, "string") == 0;
+    case JSON_INTEGER:
+        return strcmp(type, "integer") == 0 || strcmp(type, "number") == 0;
+    case JSON_REAL:
+        return strcmp(type, "number") == 0;
+    case JSON_NULL:
+        return false;
+    default:
+        return strcmp(type, "boolean") == 0;
+    }
+}
+
+static int check_type(const json_t *schema, const json_t *value, const char *field,
+                      struct error *err) {
+    if (tree_bool(schema, "x-kubernetes-int-or-string", false)) {
+        if (json_is_integer(value) || json_is_string(value)) {
+            return 0;
+        }
+        return error_set(err, ERROR_INVALID, "%s: must be a whole number or text, not %s", field,
+                         json_is_real(value) ? "a broken number" : type_name(value));
+    }
+    const char *type = tree_text(schema, "type", NULL);
+    if (!type || has_type(value, type)) {
+        return 0;
+    }
+    const char *told = type;
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        told = strcmp(types[i].name, type) == 0 ? types[i].told : told;
+    }
+    return error_set(err, ERROR_INVALID, "%s: must be %s, not %s", field, told,
+                     json_is_real(value) ? "a broken number" : type_name(value));
+}
+
+static int check_enum(const json_t *schema, const json_t *value, const char *field,
+                      struct error *err) {
+    const json_t *allowed = json_object_get(schema, "enum");
+    if (!allowed) {
+        return 0;
+    }
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < json_array_size(allowed); i++) {
+        const json_t *one = json_array_get(allowed, i);
+        if (json_equal(one, value)) {
+            return 0;
+        }
+        int length = snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                              json_is_string(one) ? json_string_value(one) : "?");
+        used = MIN(used + (size_t)MAX(length, 0), sizeof list - 1);
+    }
+    return error_set(err, ERROR_INVALID, "%s: \"" TEXT_SHOWN "\" is not one of: %s", field,
+                     json_is_string(value) ? json_string_value(value) : "?", list);
+}
+
+/* K8s counts characters, not bytes. */
+static int64_t character_count(const char *text) {
+    int64_t count = 0;
+    for (; *text; text++) {
+        count += ((unsigned char)*text & 0xC0) != 0x80;
+    }
+    return count;
+}
+
+static int check_pattern(const json_t *schema, const char *text, const char *field,
+                         struct error *err) {
+    const char *pattern = tree_text(schema, "pattern", NULL);
+    regex_t regex;
+    if (!pattern || regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
+        return 0; /* schema_parse has tried every pattern */
+    }
+    bool fits = regexec(&regex, text, 0, NULL, 0) == 0;
+    regfree(&regex);
+    if (fits) {
+        return 0;
+    }
+    const char *about = tree_text(schema, "description", NULL);
+    return error_set(err, ERROR_INVALID, "%s: \"" TEXT_SHOWN "\" does not fit %s%s%s", field, text,
+                     pattern, about ? ": " : "", about ? about : "");
+}
+
+static int check_string(const json_t *schema, const json_t *value, const char *field,
+                        struct error *err) {
+    const char *text = json_string_value(value);
+    int64_t count = character_count(text);
+    int64_t min = tree_integer(schema, "minLength", 0);
+    int64_t max = tree_integer(schema, "maxLength", INT64_MAX);
+    if (count < min) {
+        return error_set(err, ERROR_INVALID, "%s: %s, at least %lld characters are needed", field,
+                         count ? "too short" : "empty", (long long)min);
+    }
+    if (count > max) {
+        return error_set(err, ERROR_INVALID, "%s: %lld characters, at most %lld are taken", field,
+                         (long long)count, (long long)max);
+    }
+    return check_pattern(schema, text, field, err);
+}
+
+static int check_number(const json_t *schema, const json_t *value, const char *field,
+                        struct error *err) {
+    double number = json_number_value(value);
+    const json_t *min = json_object_get(schema, "minimum");
+    const json_t *max = json_object_get(schema, "maximum");
+    if (min && number < json_number_value(min)) {
+        return error_set(err, ERROR_INVALID, "%s: is %.15g, at least %.15g is needed", field,
+                         number, json_number_value(min));
+    }
+    if (max && number > json_number_value(max)) {
+        return error_set(err, ERROR_INVALID, "%s: is %.15g, at most %.15g is taken", field, number,
+                         json_number_value(max));
+    }
+    return 0;
+}
+
+/* x-kubernetes-list-type map (by its keys) and set (by value). */
+static int check_duplicates(const json_t *schema, const json_t *list, const char *field,
+                            struct error *err) {
+    const char *list_type = tree_text(schema, "x-kubernetes-list-type", "atomic");
+    if (strcmp(list_type, "atomic") == 0) {
+        return 0;
+    }
+    const char *key = tree_text(schema, "x-kubernetes-list-map-keys[0]", NULL);
+    for (size_t i = 1; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        one = key ? json_object_get(one, key) : one;
+        for (size_t k = 0; k < i && one; k++) {
+            const json_t *other = json_array_get(list, k);
+            other = key ? json_object_get(other, key) : other;
+            if (json_equal(one, other)) {
+                return error_set(err, ERROR_INVALID, "%s[%zu]: %s \"" TEXT_SHOWN "\" is used twice",
+                                 field, i, key ? key : "value",
+                                 json_is_string(one) ? json_string_value(one) : "?");
+            }
+        }
+    }
+    return 0;
+}
+
+static int check_array(const json_t *schema, const json_t *list, const char *field,
+                       struct error *err) {
+    int64_t count = (int64_t)json_array_size(list);
+    int64_t min = tree_integer(schema, "minItems", 0);
+    int64_t max = tree_integer(schema, "maxItems", INT64_MAX);
+    if (count < min || count > max) {
+        return error_set(err, ERROR_INVALID, "%s: %lld entries, at %s %lld are %s", field,
+                         (long long)count, count < min ? "least" : "most",
+                         (long long)(count < min ? min : max), count < min ? "needed" : "taken");
+    }
+    const json_t *items = json_object_get(schema, "items");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char child[MANIFEST_FIELD_MAX];
+        manifest_field_at(child, sizeof child, field, i);
+        if (check_value(items, json_array_get(list, i), child, err) < 0) {
+            return -1;
+        }
+    }
+    return check_duplicates(schema, list, field, err);
+}
+
+static int unknown_field(const json_t *properties, const char *key, const char *field,
+                         struct error *err) {
+    const char *near = nearest_key(properties, key);
+    char child[MANIFEST_FIELD_MAX];
+    manifest_field(child, sizeof child, field, key);
+    if (near) {
+        return error_set(err, ERROR_INVALID, "%s: unknown field, did you mean %s?", child, near);
+    }
+    char list[200] = "";
+    size_t used = 0;
+    const char *known;
+    json_t *ignored;
+    json_object_foreach((json_t *)properties, known, ignored) {
+        int length = snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", known);
+        used = MIN(used + (size_t)MAX(length, 0), sizeof list - 1);
+    }
+    return error_set(err, ERROR_INVALID, "%s: unknown field; %s%s%s", child,
+                     *field ? field : "a resource", used ? " has: " : " has no fields", list);
+}
+
+static int check_required(const json_t *schema, const json_t *object, const char *field,
+                          struct error *err) {
+    const json_t *required = json_object_get(schema, "required");
+    for (size_t i = 0; i < json_array_size(required); i++) {
+        const char *key = json_string_value(json_array_get(required, i));
+        if (!json_object_get(object, key)) {
+            char child[MANIFEST_FIELD_MAX];
+            manifest_field(child, sizeof child, field, key);
+            const json_t *property = json_object_get(json_object_get(schema, "properties"), key);
+            const char *about = tree_text(property, "description", NULL);
+            return error_set(err, ERROR_INVALID, "%s: is missing%s%s", child, about ? ": " : "",
+                             about ? about : "");
+        }
+    }
+    return 0;
+}
+
+static int check_object(const json_t *schema, const json_t *object, const char *field,
+                        struct error *err) {
+    const json_t *properties = json_object_get(schema, "properties");
+    const json_t *additional = json_object_get(schema, "additionalProperties");
+    bool open = tree_bool(schema, "x-kubernetes-preserve-unknown-fields", false);
+    int64_t max = tree_integer(schema, "maxProperties", INT64_MAX);
+    if ((int64_t)json_object_size(object) > max) {
+        return error_set(err, ERROR_INVALID, "%s: %zu entries, at most %lld are taken", field,
+                         json_object_size(object), (long long)max);
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        if (!additional && !open && !json_object_get(properties, key)) {
+            return unknown_field(properties, key, field, err);
+        }
+    }
+    if (check_required(schema, object, field, err) < 0) {
+        return -1;
+    }
+    json_object_foreach((json_t *)object, key, value) {
+        const json_t *property = json_object_get(properties, key);
+        property = property ? property : additional;
+        char child[MANIFEST_FIELD_MAX];
+        manifest_field(child, sizeof child, field, key);
+        if (property && check_value(property, value, child, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int check_value(const json_t *schema, const json_t *value, const char *field,
+                       struct error *err) {
+    if (json_is_null(value) && tree_bool(schema, "nullable", false)) {
+        return 0;
+    }
+    if (check_type(schema, value, field, err) < 0 || check_enum(schema, value, field, err) < 0) {
+        return -1;
+    }
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return check_object(schema, value, field, err);
+    case JSON_ARRAY:
+        return check_array(schema, value, field, err);
+    case JSON_STRING:
+        return check_string(schema, value, field, err);
+    case JSON_INTEGER:
+    case JSON_REAL:
+        return check_number(schema, value, field, err);
+    default:
+        return 0;
+    }
+}
+
+/* What every object has. The schema says nothing but what a name must look like. */
+static int check_metadata(const struct schema *schema, const json_t *metadata, struct error *err) {
+    static const char *const known[] = {
+        "name",
+        "generateName",
+        "namespace",
+        "labels",
+        "annotations",
+        "ownerReferences",
+        "finalizers",
+        "uid",
+        "generation",
+        "resourceVersion",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "selfLink",
+        "managedFields",
+        "deletionGracePeriodSeconds",
+    };
+    AUTO(tree_freep) json_t *properties = json_object();
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        json_object_set_new(properties, known[i], json_object());
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)metadata, key, value) {
+        if (!json_object_get(properties, key)) {
+            return unknown_field(properties, key, "metadata", err);
+        }
+    }
+    json_object_set_new(
+        properties, "name",
+        json_deep_copy(tree_get(schema->root, "properties.metadata.properties.name")));
+    AUTO(tree_freep)
+    json_t *texts =
+        json_pack("{s:s, s:{s:s}}", "type", "object", "additionalProperties", "type", "string");
+    json_object_set(properties, "labels", texts);
+    json_object_set(properties, "annotations", texts);
+    json_object_set_new(properties, "namespace",
+                        json_pack("{s:s, s:i}", "type", "string", "maxLength", 63));
+    AUTO(tree_freep)
+    json_t *whole = json_pack("{s:s, s:O, s:[s]}", "type", "object", "properties", properties,
+                              "required", "name");
+    return check_value(whole, metadata, "metadata", err);
+}
+
+int schema_check(const struct schema *schema, const json_t *object, struct error *err) {
+    const json_t *metadata = json_object_get(object, "metadata");
+    if (!metadata) {
+        return error_set(err, ERROR_INVALID, "metadata: is missing: name the resource there");
+    }
+    if (check_value(schema->root, object, "", err) < 0) {
+        return -1;
+    }
+    return check_metadata(schema, metadata, err);
+}
+
+static void fill(const json_t *schema, json_t *value) {
+    if (json_is_array(value)) {
+        const json_t *items = json_object_get(schema, "items");
+        for (size_t i = 0; items && i < json_array_size(value); i++) {
+            fill(items, json_array_get(value, i));
+        }
+    }
+    if (!json_is_object(value)) {
+        return;
+    }
+    const json_t *properties = json_object_get(schema, "properties");
+    const json_t *additional = json_object_get(schema, "additionalProperties");
+    const char *key;
+    json_t *property, *child;
+    json_object_foreach((json_t *)properties, key, property) {
+        const json_t *standard = json_object_get(property, "default");
+        child = json_object_get(value, key);
+        bool absent = !child || (json_is_null(child) && !tree_bool(property, "nullable", false));
+        if (standard && absent) {
+            json_object_set_new(value, key, json_deep_copy(standard));
+        }
+    }
+    json_object_foreach(value, key, child) {
+        const json_t *inner = json_object_get(properties, key);
+        inner = inner ? inner : additional;
+        if (inner) {
+            fill(inner, child);
+        }
+    }
+}
+
+void schema_fill_defaults(const struct schema *schema, json_t *object) {
+    fill(schema->root, object);
+}
+
+/* A keyword, and whether it says something that check or fill must know. */
+static const struct {
+    const char *name;
+    bool subschemas; /* an object of schemas */
+    bool subschema;
+} keywords[] = {
+    {"type", false, false},
+    {"description", false, false},
+    {"format", false, false},
+    {"properties", true, false},
+    {"required", false, false},
+    {"additionalProperties", false, true},
+    {"items", false, true},
+    {"enum", false, false},
+    {"default", false, false},
+    {"nullable", false, false},
+    {"minimum", false, false},
+    {"maximum", false, false},
+    {"minLength", false, false},
+    {"maxLength", false, false},
+    {"pattern", false, false},
+    {"minItems", false, false},
+    {"maxItems", false, false},
+    {"maxProperties", false, false},
+    {"x-kubernetes-int-or-string", false, false},
+    {"x-kubernetes-preserve-unknown-fields", false, false},
+    {"x-kubernetes-list-type", false, false},
+    {"x-kubernetes-list-map-keys", false, false},
+    {"x-kubernetes-validations", false, false},
+};
+
+static int understand(const json_t *schema, const char *field, struct error *err);
+
+static int understand_keyword(const char *name, const json_t *value, const char *field,
+                              struct error *err) {
+    for (size_t i = 0; i < ARRAY_LEN(keywords); i++) {
+        if (strcmp(keywords[i].name, name) != 0) {
+            continue;
+        }
+        if (keywords[i].subschema) {
+            return understand(value, field, err);
+        }
+        const char *key;
+        json_t *child;
+        json_object_foreach(keywords[i].subschemas ? (json_t *)value : NULL, key, child) {
+            char inner[MANIFEST_FIELD_MAX];
+            manifest_field(inner, sizeof inner, field, key);
+            if (understand(child, inner, err) < 0) {
+                return -1;
+            }
+        }
+        return 0;
+    }
+    return error_set(err, ERROR_BUG, "schema of %s: the keyword %s is not understood", field, name);
+}
+
+static int understand(const json_t *schema, const char *field, struct error *err) {
+    if (!json_is_object(schema)) {
+        return error_set(err, ERROR_BUG, "schema of %s: not an object", field);
+    }
+    const char *pattern = tree_text(schema, "pattern", NULL);
+    regex_t regex;
+    if (pattern && regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
+        return error_set(err, ERROR_BUG, "schema of %s: not a pattern: %s", field, pattern);
+    }
+    if (pattern) {
+        regfree(&regex);
+    }
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)schema, name, value) {
+        if (understand_keyword(name, value, field, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int schema_parse(const char *crd, size_t size, struct schema **ret_schema, struct error *err) {
+    AUTO(manifest_freep) struct manifest *manifest = NULL;
+    if (manifest_parse("the embedded schema", crd, size, &manifest, err) < 0) {
+        return -1;
+    }
+    json_t *tree = manifest->count == 1 ? manifest->documents[0].tree : NULL;
+    json_t *root = tree_get(tree, "spec.versions[0].schema.openAPIV3Schema");
+    const char *kind = tree_text(tree, "spec.names.kind", NULL);
+    const char *group = tree_text(tree, "spec.group", NULL);
+    const char *version = tree_text(tree, "spec.versions[0].name", NULL);
+    json_t *metadata = tree_get(root, "properties.metadata");
+    if (!json_is_object(metadata) || !kind || !group || !version) {
+        return error_set(err, ERROR_BUG, "the embedded schema is no CustomResourceDefinition");
+    }
+    if (understand(root, "", err) < 0) {
+        return -1;
+    }
+    /* check_metadata knows what else an object's metadata has. */
+    json_object_set_new(metadata, "x-kubernetes-preserve-unknown-fields", json_true());
+    struct schema *schema = x_calloc(1, sizeof *schema);
+    *schema = (struct schema){json_incref(tree), root, x_printf("%s/%s", group, version), kind};
+    *ret_schema = schema;
+    return 0;
+}
+
+void schema_free(struct schema *schema) {
+    if (schema) {
+        json_decref(schema->crd);
+        free(schema->api_version);
+        free(schema);
+    }
+}
+
+void schema_freep(struct schema **schema) {
+    schema_free(*schema);
+    *schema = NULL;
+}
+
+const char *schema_api_version(const struct schema *schema) {
+    return schema->api_version;
+}
+
+const char *schema_kind(const struct schema *schema) {
+    return schema->kind;
+}
+
+const json_t *schema_root(const struct schema *schema) {
+    return schema->root;
+}
+
+const json_t *schema_crd(const struct schema *schema) {
+    return schema->crd;
+}
