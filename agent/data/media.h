@@ -9,18 +9,10 @@
  */
 #pragma once
 
-#include "lib/error.h"
+#include "agent/data/picture.h"
 #include "lib/tree.h"
 
-enum { MEDIA_SIDE_MAX = 16384 }; /* pixels: larger pictures are refused */
-
-/* One decoded picture: 8-bit RGB, rows packed (stride = 3 * width). */
-struct picture {
-    int width, height; /* pixels */
-    uint8_t *pixels;   /* owned: 3 * width * height bytes */
-};
-void picture_init(struct picture *picture, int width, int height); /* zeroed */
-void picture_release(struct picture *picture);
+enum { MEDIA_FILES_MAX = 2000000 }; /* files of one input */
 
 /* One result of the scorer, handed to the writer: exactly one of the two. */
 struct result {
@@ -39,28 +31,40 @@ struct media {
      * spec's field and path when the input is missing, empty, truncated or of no known format. */
     int (*list)(const json_t *spec, struct listing **ret_listing, struct error *err);
     int64_t (*count)(const struct listing *listing); /* items: frames, files */
-    /* The description of items [first, first + count) that goes to a worker in a lease. Owned. */
+    /* The description of items [first, first + count) that goes to a worker in a lease. Owned.
+     * Has "first" and "count"; the rest belongs to the kind (about 10 bytes a frame, or a name a
+     * file: a message holds 1 MiB, so a mini-batch of more than some 10 000 items needs short
+     * names). */
     json_t *(*work)(const struct listing *listing, int64_t first, int64_t count);
     /* When every mini-batch is done: makes the final outputs (video: joins the parts, copies the
      * sound), removes the parts, and appends the spec paths of the outputs to the JSON array
-     * `outputs` (for many files: only the folder). batches: the `work` objects in order. */
+     * `outputs` (for many files: only the folder). batches: the `work` objects in order, of which
+     * only "first" and "count" are looked at. */
     int (*join)(const struct listing *listing, const json_t *spec, const char *run,
                 const json_t *batches, json_t *outputs, struct error *err);
     void (*listing_free)(struct listing *listing);
 
-    int (*reader_open)(const json_t *spec, const json_t *work, struct reader **ret_reader,
+    /* *reader is NULL, or a reader of an earlier lease of the same spec, which is used up: a
+     * decoder that stands a little before the new lease goes on from there, so a worker that keeps
+     * its reader decodes no frame twice. On failure *reader is NULL. */
+    int (*reader_open)(const json_t *spec, const json_t *work, struct reader **reader,
                        struct error *err);
     /* 1: *picture (initialised by the callee, released by the caller) and *ret_name (borrowed until
-     * the next call: file name or "frame 17") are the next item; 0: no more; -1 failed. */
+     * the next call: file name or "frame 17") are the next item; 0: no more; -1 failed, with the
+     * item's name in the error. */
     int (*reader_next)(struct reader *reader, struct picture *picture, const char **ret_name,
                        struct error *err);
     void (*reader_free)(struct reader *reader);
 
-    /* Writes under temporary names that hold `unique` (a worker's name and the lease's number). */
+    /* Writes under temporary names that hold `unique` (a worker's name and the lease's number).
+     * Results are added in the order of the lease's items, one each. Pictures of a video may have
+     * any size, all the same; a side of an odd number of pixels grows by one (the edge repeated),
+     * which H.264 in 4:2:0 needs. */
     int (*writer_open)(const json_t *spec, const char *run, const json_t *work, const char *unique,
                        struct writer **ret_writer, struct error *err);
     int (*writer_add)(struct writer *writer, const struct result *result, struct error *err);
-    /* Renames to the final names; without it writer_free removes what was written. */
+    /* Renames to the final names; fails when results are missing. Without it writer_free removes
+     * what was written. */
     int (*writer_commit)(struct writer *writer, struct error *err);
     void (*writer_free)(struct writer *writer);
 };

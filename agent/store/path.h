@@ -1,13 +1,21 @@
 /* path.h: `VOLUME/path/in/it` -> files of this machine. A volume's folder is the environment
  * variable named as the volume. Parts ".." are refused, and so are symbolic links that leave the
- * volume (openat2 with RESOLVE_BENEATH; where the kernel lacks it, realpath and a prefix check). */
+ * volume or are absolute (openat2 with RESOLVE_BENEATH; where the kernel or a seccomp profile lacks
+ * it, realpath and a prefix check, which cannot see a link changed at the same moment and lets an
+ * absolute link through that stays inside). Every error begins with the spec's path. */
 #pragma once
 
 #include "lib/error.h"
 
-/* Opens for reading; the descriptor is the caller's. NOT_FOUND and DENIED name the spec's path. */
+enum { PATH_BYTES_MAX = 4096 };
+
+/* Opens a file or folder for reading, never blocking on a pipe; the descriptor is the caller's. */
 NODISCARD int path_open(const char *spec_path, int *ret_fd, struct error *err);
 
-/* The absolute path on this machine, checked to lie in the volume as far as it exists (the last
- * parts may be missing, for outputs). The caller frees. */
+/* The absolute path on this machine, free of links, checked to lie in the volume as far as it
+ * exists (the last parts may be missing, for outputs). The caller frees. */
 NODISCARD int path_resolve(const char *spec_path, char **ret_path, struct error *err);
+
+/* path_resolve, and the folder is made if it is missing. Fails with DENIED when it cannot be
+ * written to. */
+NODISCARD int path_make_folder(const char *spec_path, char **ret_path, struct error *err);

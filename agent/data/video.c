@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/video.h"
+
+#include "agent/data/video_index.h"
+#include "agent/data/video_join.h"
+#include "agent/data/video_lease.h"
+#include "agent/data/video_read.h"
+#include "agent/data/video_write.h"
+#include "agent/store/path.h"
+#include "lib/file.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct listing {
+    struct video_index index;
+};
+
+static const char *input_path(const json_t *spec) {
+    return tree_text(spec, "input.video.path", "");
+}
+
+static const char *output_path(const json_t *spec) {
+    return tree_text(spec, "output.path", "");
+}
+
+static int video_list(const json_t *spec, struct listing **ret_listing, struct error *err) {
+    struct listing *listing = x_calloc(1, sizeof *listing);
+    if (video_index_build(&listing->index, input_path(spec), err) < 0) {
+        free(listing);
+        return error_context(err, "spec.input.video.path");
+    }
+    *ret_listing = listing;
+    return 0;
+}
+
+static int64_t video_count(const struct listing *listing) {
+    return listing->index.frame_count;
+}
+
+static json_t *video_work(const struct listing *listing, int64_t first, int64_t count) {
+    return video_lease_encode(&listing->index, first, count);
+}
+
+static void video_listing_free(struct listing *listing) {
+    if (listing) {
+        video_index_release(&listing->index);
+        free(listing);
+    }
+}
+
+/* Removes what this kind wrote into OUTPUT/.windlass/RUN, and the folders if nothing else is in
+ * them. Leftovers of killed workers are gone, too. That it fails is no reason to fail the job. */
+static void remove_parts(const char *folder) {
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        if (text_starts(entry->d_name, "part-")) {
+            unlinkat(dirfd(entries), entry->d_name, 0);
+        }
+    }
+    if (entries) {
+        closedir(entries);
+    }
+    AUTO(text_freep) char *parent = x_strndup(folder, (size_t)(file_basename(folder) - folder));
+    (void)(rmdir(folder) == 0 && rmdir(parent) == 0);
+}
+
+/* "media/holiday.2019.mov" -> "holiday.2019" */
+static char *stem_of(const char *path) {
+    const char *name = file_basename(path), *dot = strrchr(name, '.');
+    return dot && dot != name ? x_strndup(name, (size_t)(dot - name)) : x_strdup(name);
+}
+
+static int video_join(const struct listing *listing, const json_t *spec, const char *run,
+                      const json_t *batches, json_t *outputs, struct error *err) {
+    AUTO(text_freep) char *output = NULL;
+    AUTO(text_freep) char *parts = NULL;
+    AUTO(text_freep) char *name = NULL;
+    AUTO(text_freep) char *stem = stem_of(input_path(spec));
+    if (path_make_folder(output_path(spec), &output, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    if (video_part_folder(output_path(spec), run, &parts, err) < 0) {
+        return -1;
+    }
+    struct video_join join = {.index = &listing->index,
+                              .input_path = input_path(spec),
+                              .parts = parts,
+                              .output = output,
+                              .stem = stem,
+                              .batches = batches};
+    int64_t first = tree_integer(json_array_get(batches, 0), "first", 0);
+    AUTO(text_freep) char *lines = video_part_path(parts, first, VIDEO_PART_RECORDS);
+    int result = access(lines, F_OK) == 0 ? video_join_records(&join, &name, err)
+                                          : video_join_pictures(&join, &name, err);
+    if (result < 0) {
+        return -1;
+    }
+    remove_parts(parts);
+    AUTO(text_freep) char *spec_path = file_join(output_path(spec), name);
+    json_array_append_new(outputs, json_string(spec_path));
+    return 0;
+}
+
+static int video_reader_open(const json_t *spec, const json_t *work, struct reader **reader,
+                             struct error *err) {
+    if (video_read_open(input_path(spec), work, reader, err) < 0) {
+        return error_context(err, "spec.input.video.path");
+    }
+    return 0;
+}
+
+static int video_writer_open(const json_t *spec, const char *run, const json_t *work,
+                             const char *unique, struct writer **ret_writer, struct error *err) {
+    return video_write_open(output_path(spec), run, work, unique, ret_writer, err);
+}
+
+const struct media video_media = {
+    .name = "video",
+    .list = video_list,
+    .count = video_count,
+    .work = video_work,
+    .join = video_join,
+    .listing_free = video_listing_free,
+    .reader_open = video_reader_open,
+    .reader_next = video_read_next,
+    .reader_free = video_read_free,
+    .writer_open = video_writer_open,
+    .writer_add = video_write_add,
+    .writer_commit = video_write_commit,
+    .writer_free = video_write_free,
+};

@@ -1,0 +1,49 @@
+/* video_index.h: all frames of a video in the order of presentation, made once by the coordinator.
+ * The count is what a full decode delivers, found by demuxing alone where that can be trusted: the
+ * first and the last group of pictures are decoded to see what the decoder swallows (pictures that
+ * precede a leading keyframe, a cut end); a codec or stream for which packets and frames are not
+ * one to one is decoded once from end to end. 16 bytes a frame.
+ *
+ * A frame is known by its packet: the number of the packet in the file, counted from 0 in the order
+ * of decoding. Timestamps may be missing, doubled or wrong; the order of packets never is. */
+#pragma once
+
+#include "lib/error.h"
+
+enum { VIDEO_FRAMES_MAX = 20000000 }; /* 92 hours at 60 a second */
+enum { VIDEO_UNKNOWN = -1 };          /* a position that the demuxer does not tell */
+#define VIDEO_NO_TIME INT64_MIN       /* a missing timestamp (libav's AV_NOPTS_VALUE) */
+
+struct fraction {
+    int num, den;
+};
+
+struct video_frame {
+    int64_t pts;    /* in units of time_base; strictly increasing from frame to frame */
+    int32_t packet; /* its number in the file */
+    int32_t key;    /* index of the key to start decoding from, -1: from the file's start */
+};
+
+/* A packet where decoding can start. */
+struct video_key {
+    int32_t packet;
+    int64_t pts, dts; /* VIDEO_NO_TIME when missing */
+    int64_t position; /* bytes; VIDEO_UNKNOWN */
+};
+
+struct video_index {
+    int64_t size_bytes; /* of the file, to notice a change */
+    int width, height;  /* as shown upright */
+    struct fraction time_base, frame_rate, sample_aspect;
+    struct video_frame *frames;
+    int64_t frame_count;
+    struct video_key *keys;
+    int64_t key_count;
+    int64_t last_duration; /* of the last frame, in units of time_base */
+    bool was_decoded;      /* listed the slow way */
+};
+
+/* Errors begin with the spec's path. */
+NODISCARD int video_index_build(struct video_index *index, const char *spec_path,
+                                struct error *err);
+void video_index_release(struct video_index *index);

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/video_join.h"
+
+#include "agent/data/video_file.h"
+#include "agent/data/video_write.h"
+#include "lib/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The pictures of all parts, packet by packet. */
+struct cursor {
+    const struct video_join *join;
+    size_t batch;
+    int64_t frame; /* the next one's number in the video */
+    int fd;
+    AVIOContext *io;
+    AVFormatContext *part;    /* NULL: between two parts */
+    AVCodecParameters *codec; /* of the first part; the others must have the same */
+    AVPacket *packet;
+};
+
+struct output {
+    char *temporary;
+    int fd;
+    AVIOContext *io;
+    AVFormatContext *format;
+    struct video_file input;
+    AVPacket *sound;   /* the next sound packet of the input */
+    bool has_sound;    /* it holds one */
+    int *stream_of;    /* input stream -> output stream, -1: left out */
+    int64_t *last_dts; /* per output stream, so that a muxer never sees time going back */
+    int64_t origin;    /* time of the video that becomes 0, in units of index->time_base */
+};
+
+static void cursor_close_part(struct cursor *cursor) {
+    avformat_close_input(&cursor->part);
+    video_io_close(&cursor->io);
+    fd_closep(&cursor->fd);
+    cursor->fd = -1;
+}
+
+static void cursor_release(struct cursor *cursor) {
+    cursor_close_part(cursor);
+    avcodec_parameters_free(&cursor->codec);
+    av_packet_free(&cursor->packet);
+}
+
+static void output_release(struct output *output) {
+    avformat_free_context(output->format);
+    video_io_close(&output->io);
+    fd_closep(&output->fd);
+    if (output->temporary) {
+        unlink(output->temporary);
+    }
+    free(output->temporary);
+    free(output->stream_of);
+    free(output->last_dts);
+    av_packet_free(&output->sound);
+    video_file_close(&output->input);
+}
+
+static AVRational rational(struct fraction value) {
+    return (AVRational){value.num, value.den};
+}
+
+/* ---- the parts ------------------------------------------------------------------------------ */
+
+static int64_t batch_value(const struct video_join *join, size_t batch, const char *name) {
+    return tree_integer(json_array_get(join->batches, batch), name, -1);
+}
+
+/* Before anything is written: do the mini-batches cover the video, and is every part there? */
+static int check_parts(const struct video_join *join, enum video_part part, struct error *err) {
+    int64_t next = 0;
+    for (size_t i = 0; i < json_array_size(join->batches); i++) {
+        int64_t first = batch_value(join, i, "first"), count = batch_value(join, i, "count");
+        if (first != next || count < 1) {
+            return error_set(err, ERROR_BUG, "mini-batch %zu begins with frame %lld, not %lld", i,
+                             (long long)first, (long long)next);
+        }
+        AUTO(text_freep) char *path = video_part_path(join->parts, first, part);
+        if (access(path, R_OK) < 0) {
+            return error_from_errno(err, errno, "the part with frames %lld to %lld, %s, is missing",
+                                    (long long)first, (long long)(first + count - 1), path);
+        }
+        next += count;
+    }
+    if (next != join->index->frame_count) {
+        return error_set(err, ERROR_BUG, "the mini-batches hold %lld of %lld frames",
+                         (long long)next, (long long)join->index->frame_count);
+    }
+    return 0;
+}
+
+static int cursor_open_part(struct cursor *cursor, struct error *err) {
+    int64_t first = batch_value(cursor->join, cursor->batch, "first");
+    AUTO(text_freep) char *path = video_part_path(cursor->join->parts, first, VIDEO_PART_PICTURES);
+    cursor->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (cursor->fd < 0) {
+        return error_from_errno(err, errno, "cannot open the part %s", path);
+    }
+    if (video_io_open(cursor->fd, false, &cursor->io, err) < 0) {
+        return -1;
+    }
+    AVFormatContext *part = avformat_alloc_context();
+    part->pb = cursor->io;
+    part->flags |= AVFMT_FLAG_CUSTOM_IO | AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN;
+    int result = avformat_open_input(&part, "", av_find_input_format("nut"), NULL);
+    if (result < 0 || part->nb_streams != 1) {
+        avformat_close_input(&part);
+        return video_error(err, result < 0 ? result : AVERROR_INVALIDDATA, path);
+    }
+    cursor->part = part;
+    const AVCodecParameters *codec = part->streams[0]->codecpar;
+    if (!cursor->codec) {
+        cursor->codec = avcodec_parameters_alloc();
+        return avcodec_parameters_copy(cursor->codec, codec) < 0
+                   ? error_set(err, ERROR_EXHAUSTED, "no memory")
+                   : 0;
+    }
+    if (codec->width != cursor->codec->width || codec->height != cursor->codec->height ||
+        codec->extradata_size != cursor->codec->extradata_size ||
+        memcmp(codec->extradata, cursor->codec->extradata, (size_t)codec->extradata_size) != 0) {
+        return error_set(err, ERROR_INVALID,
+                         "the part %s (%dx%d) is coded otherwise than the first (%dx%d)", path,
+                         codec->width, codec->height, cursor->codec->width, cursor->codec->height);
+    }
+    return 0;
+}
+
+static int wrong_part(const struct cursor *cursor, const char *what, struct error *err) {
+    int64_t first = batch_value(cursor->join, cursor->batch, "first");
+    AUTO(text_freep) char *path = video_part_path(cursor->join->parts, first, VIDEO_PART_PICTURES);
+    return error_set(err, ERROR_INVALID, "the part %s %s: frame %lld", path, what,
+                     (long long)cursor->frame);
+}
+
+/* The next picture into cursor->packet, its times in units of the listing's time base: 1, 0, -1. */
+static int cursor_next(struct cursor *cursor, struct error *err) {
+    const struct video_join *join = cursor->join;
+    while (cursor->batch < json_array_size(join->batches)) {
+        if (!cursor->part && cursor_open_part(cursor, err) < 0) {
+            return -1;
+        }
+        int64_t end =
+            batch_value(join, cursor->batch, "first") + batch_value(join, cursor->batch, "count");
+        int result = av_read_frame(cursor->part, cursor->packet);
+        if (result < 0) {
+            if (cursor->frame != end) {
+                return wrong_part(cursor, "ends too early", err);
+            }
+            cursor_close_part(cursor);
+            cursor->batch++;
+            continue;
+        }
+        if (cursor->frame == end) {
+            return wrong_part(cursor, "goes on too long", err);
+        }
+        AVPacket *packet = cursor->packet;
+        const struct video_frame *frame = &join->index->frames[cursor->frame];
+        if (av_compare_ts(packet->pts, cursor->part->streams[0]->time_base, frame->pts,
+                          rational(join->index->time_base)) != 0) {
+            return wrong_part(cursor, "has a frame of another time", err);
+        }
+        packet->pts = packet->dts = frame->pts;
+        packet->duration = cursor->frame + 1 < join->index->frame_count
+                               ? frame[1].pts - frame->pts
+                               : join->index->last_duration;
+        packet->pos = -1;
+        cursor->frame++;
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- the output ----------------------------------------------------------------------------- */
+
+/* Sound that players of MP4 know. */
+static bool fits_mp4(enum AVCodecID codec) {
+    static const enum AVCodecID known[] = {AV_CODEC_ID_AAC,  AV_CODEC_ID_MP3,  AV_CODEC_ID_MP2,
+                                           AV_CODEC_ID_AC3,  AV_CODEC_ID_EAC3, AV_CODEC_ID_OPUS,
+                                           AV_CODEC_ID_FLAC, AV_CODEC_ID_ALAC};
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (known[i] == codec) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_sound(const AVStream *stream) {
+    return stream->codecpar->codec_type == AVMEDIA_TYPE_AUDIO &&
+           stream->codecpar->codec_id != AV_CODEC_ID_NONE && stream->codecpar->sample_rate > 0;
+}
+
+static const char *choose_format(const struct output *output) {
+    const AVFormatContext *input = output->input.format;
+    for (unsigned i = 0; i < input->nb_streams; i++) {
+        if (is_sound(input->streams[i]) && !fits_mp4(input->streams[i]->codecpar->codec_id)) {
+            return "matroska";
+        }
+    }
+    return "mp4";
+}
+
+static int add_stream(struct output *output, const AVCodecParameters *codec, AVRational time_base,
+                      struct error *err) {
+    AVStream *stream = avformat_new_stream(output->format, NULL);
+    if (!stream || avcodec_parameters_copy(stream->codecpar, codec) < 0) {
+        return error_set(err, ERROR_EXHAUSTED, "no memory for a stream");
+    }
+    stream->codecpar->codec_tag = 0; /* the old container's; this one chooses its own */
+    stream->time_base = time_base;
+    return stream->index;
+}
+
+/* Sound tracks keep their order, language and role. A track that the muxer has no name for cannot
+ * be copied anywhere and is left out. */
+static int add_sound(struct output *output, struct error *err) {
+    AVFormatContext *input = output->input.format;
+    for (unsigned i = 0; i < input->nb_streams; i++) {
+        AVStream *stream = input->streams[i];
+        output->stream_of[i] = -1;
+        stream->discard = AVDISCARD_ALL;
+        if (!is_sound(stream) ||
+            avformat_query_codec(output->format->oformat, stream->codecpar->codec_id,
+                                 FF_COMPLIANCE_NORMAL) == 0) {
+            continue;
+        }
+        int at = add_stream(output, stream->codecpar, stream->time_base, err);
+        if (at < 0) {
+            return -1;
+        }
+        stream->discard = AVDISCARD_DEFAULT;
+        output->stream_of[i] = at;
+        output->format->streams[at]->disposition = stream->disposition;
+        av_dict_copy(&output->format->streams[at]->metadata, stream->metadata, 0);
+    }
+    return 0;
+}
+
+static int open_output(struct output *output, const struct video_join *join,
+                       const AVCodecParameters *codec, struct error *err) {
+    output->fd = open(output->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (output->fd < 0) {
+        return error_from_errno(err, errno, "cannot create %s", output->temporary);
+    }
+    if (video_io_open(output->fd, true, &output->io, err) < 0) {
+        return -1;
+    }
+    const char *name = choose_format(output);
+    int result = avformat_alloc_output_context2(&output->format, NULL, name, NULL);
+    if (result < 0) {
+        return video_error(err, result, "no muxer");
+    }
+    AVFormatContext *format = output->format;
+    format->pb = output->io;
+    format->flags |= AVFMT_FLAG_CUSTOM_IO;
+    /* The index is moved to the front at the end, for which the muxer opens the file again. */
+    AUTO(text_freep) char *url = x_printf("file:%s", output->temporary);
+    format->url = av_strdup(url);
+    unsigned streams = output->input.format->nb_streams;
+    output->stream_of = x_calloc(streams, sizeof *output->stream_of);
+    output->last_dts = x_calloc(streams + 1, sizeof *output->last_dts);
+    for (unsigned i = 0; i <= streams; i++) {
+        output->last_dts[i] = AV_NOPTS_VALUE;
+    }
+    if (add_stream(output, codec, rational(join->index->time_base), err) < 0 ||
+        add_sound(output, err) < 0) {
+        return -1;
+    }
+    format->streams[0]->avg_frame_rate = rational(join->index->frame_rate);
+    format->streams[0]->sample_aspect_ratio = codec->sample_aspect_ratio;
+    av_dict_copy(&format->metadata, output->input.format->metadata, 0);
+    AVDictionary *options = NULL;
+    av_dict_set(&options, "movflags", "+faststart", 0);
+    result = avformat_write_header(format, &options);
+    av_dict_free(&options);
+    return result < 0 ? video_error(err, result, "cannot write the video") : 0;
+}
+
+/* ---- copying -------------------------------------------------------------------------------- */
+
+/* Times start at 0 where the input's first track starts later (transport streams start anywhere);
+ * sound that begins before the video keeps its lead. */
+static int64_t find_origin(const struct output *output, const struct video_index *index) {
+    int64_t origin = index->frames[0].pts;
+    const AVFormatContext *input = output->input.format;
+    for (unsigned i = 0; i < input->nb_streams; i++) {
+        const AVStream *stream = input->streams[i];
+        if (is_sound(stream) && stream->start_time != AV_NOPTS_VALUE) {
+            int64_t start =
+                av_rescale_q(stream->start_time, stream->time_base, rational(index->time_base));
+            origin = MIN(origin, start);
+        }
+    }
+    return MAX(origin, 0);
+}
+
+static int next_sound(struct output *output, struct error *err) {
+    int result;
+    do {
+        av_packet_unref(output->sound);
+        result = av_read_frame(output->input.format, output->sound);
+        if (result == AVERROR(EIO) && output->input.io->error == AVERROR(EIO)) {
+            return video_error(err, result, "cannot read the sound");
+        }
+        /* Streams that show up late, as in transport streams, were not announced. */
+    } while (result >= 0 && (output->sound->stream_index >= (int)output->input.format->nb_streams ||
+                             output->sound->dts == AV_NOPTS_VALUE ||
+                             output->stream_of[output->sound->stream_index] < 0));
+    output->has_sound = result >= 0;
+    return 0;
+}
+
+static int write_packet(struct output *output, AVPacket *packet, int stream, AVRational from,
+                        struct error *err) {
+    AVStream *to = output->format->streams[stream];
+    packet->stream_index = stream;
+    av_packet_rescale_ts(packet, from, to->time_base);
+    int64_t *last = &output->last_dts[stream];
+    if (*last != AV_NOPTS_VALUE && packet->dts <= *last) {
+        packet->dts = *last + 1;
+        packet->pts = MAX(packet->pts, packet->dts);
+    }
+    *last = packet->dts;
+    int result = av_interleaved_write_frame(output->format, packet); /* takes the packet's bytes */
+    return result < 0 ? video_error(err, result, "cannot write the video") : 0;
+}
+
+static int write_sound(struct output *output, AVRational video_base, struct error *err) {
+    AVPacket *packet = output->sound;
+    AVRational base = output->input.format->streams[packet->stream_index]->time_base;
+    int64_t origin = av_rescale_q(output->origin, video_base, base);
+    packet->dts -= origin;
+    packet->pts = packet->pts == AV_NOPTS_VALUE ? packet->dts : packet->pts - origin;
+    packet->pos = -1;
+    return write_packet(output, packet, output->stream_of[packet->stream_index], base, err) < 0
+               ? -1
+               : next_sound(output, err);
+}
+
+/* Merges pictures and sound by time, so that the muxer holds little back. */
+static int copy_all(struct output *output, struct cursor *cursor, struct error *err) {
+    AVRational base = rational(cursor->join->index->time_base);
+    if (next_sound(output, err) < 0) {
+        return -1;
+    }
+    /* The first picture was read when the output was opened. */
+    for (int result = 1; result > 0; result = cursor_next(cursor, err)) {
+        while (output->has_sound) {
+            AVRational sound_base =
+                output->input.format->streams[output->sound->stream_index]->time_base;
+            if (av_compare_ts(output->sound->dts, sound_base, cursor->packet->dts, base) > 0) {
+                break;
+            }
+            if (write_sound(output, base, err) < 0) {
+                return -1;
+            }
+        }
+        cursor->packet->pts -= output->origin;
+        cursor->packet->dts -= output->origin;
+        if (write_packet(output, cursor->packet, 0, base, err) < 0) {
+            return -1;
+        }
+    }
+    while (err->kind == ERROR_NONE && output->has_sound) {
+        if (write_sound(output, base, err) < 0) {
+            return -1;
+        }
+    }
+    return err->kind == ERROR_NONE ? 0 : -1;
+}
+
+static int write_video(struct output *output, struct cursor *cursor, struct error *err) {
+    const struct video_join *join = cursor->join;
+    if (video_file_open(&output->input, join->input_path, err) < 0) {
+        return error_context(err, "spec.input.video.path");
+    }
+    if (cursor_next(cursor, err) <= 0 || open_output(output, join, cursor->codec, err) < 0) {
+        return -1;
+    }
+    output->origin = find_origin(output, join->index);
+    if (copy_all(output, cursor, err) < 0) {
+        return -1;
+    }
+    int result = av_write_trailer(output->format);
+    avio_flush(output->io);
+    result = result < 0 ? result : output->io->error;
+    if (result < 0) {
+        return video_error(err, result, "cannot write the video");
+    }
+    return fsync(output->fd) < 0 ? error_from_errno(err, errno, "cannot write the video") : 0;
+}
+
+int video_join_pictures(const struct video_join *join, char **ret_name, struct error *err) {
+    video_log_quiet();
+    if (check_parts(join, VIDEO_PART_PICTURES, err) < 0) {
+        return -1;
+    }
+    AUTO(output_release) struct output output = {.fd = -1, .input = {.fd = -1}};
+    AUTO(cursor_release) struct cursor cursor = {.join = join, .fd = -1};
+    output.sound = av_packet_alloc();
+    cursor.packet = av_packet_alloc();
+    output.temporary = x_printf("%s/.%s.tmp-%ld", join->output, join->stem, (long)getpid());
+    if (write_video(&output, &cursor, err) < 0) {
+        return error_context(err, "spec.output.path: %s", join->output);
+    }
+    bool is_mp4 = strcmp(output.format->oformat->name, "mp4") == 0;
+    AUTO(text_freep) char *name = x_printf("%s.%s", join->stem, is_mp4 ? "mp4" : "mkv");
+    AUTO(text_freep) char *path = file_join(join->output, name);
+    if (rename(output.temporary, path) < 0) {
+        return error_from_errno(err, errno, "spec.output.path: cannot write %s", path);
+    }
+    free(TAKE(output.temporary));
+    *ret_name = TAKE(name);
+    return 0;
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+/* Appends a part's bytes and checks that it has a line for every frame. */
+static int copy_lines(int to, const char *path, int64_t wanted, struct error *err) {
+    AUTO(fd_closep) int from = open(path, O_RDONLY | O_CLOEXEC);
+    if (from < 0) {
+        return error_from_errno(err, errno, "cannot open the part %s", path);
+    }
+    char bytes[16384];
+    int64_t lines = 0;
+    ssize_t got;
+    while ((got = read(from, bytes, sizeof bytes)) > 0) {
+        for (ssize_t i = 0; i < got; i++) {
+            lines += bytes[i] == '\n';
+        }
+        for (ssize_t at = 0; at < got;) {
+            ssize_t put = write(to, bytes + at, (size_t)(got - at));
+            if (put < 0) {
+                return error_from_errno(err, errno, "cannot write the records");
+            }
+            at += put;
+        }
+    }
+    if (got < 0) {
+        return error_from_errno(err, errno, "cannot read the part %s", path);
+    }
+    return lines == wanted ? 0
+                           : error_set(err, ERROR_INVALID, "the part %s has %lld of %lld records",
+                                       path, (long long)lines, (long long)wanted);
+}
+
+static int write_lines(const struct video_join *join, const char *path, struct error *err) {
+    AUTO(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        return error_from_errno(err, errno, "cannot create %s", path);
+    }
+    for (size_t i = 0; i < json_array_size(join->batches); i++) {
+        AUTO(text_freep)
+        char *part =
+            video_part_path(join->parts, batch_value(join, i, "first"), VIDEO_PART_RECORDS);
+        if (copy_lines(fd, part, batch_value(join, i, "count"), err) < 0) {
+            return -1;
+        }
+    }
+    return fsync(fd) < 0 ? error_from_errno(err, errno, "cannot write the records") : 0;
+}
+
+int video_join_records(const struct video_join *join, char **ret_name, struct error *err) {
+    if (check_parts(join, VIDEO_PART_RECORDS, err) < 0) {
+        return -1;
+    }
+    AUTO(text_freep)
+    char *temporary = x_printf("%s/.%s.tmp-%ld", join->output, join->stem, (long)getpid());
+    AUTO(text_freep) char *name = x_printf("%s.jsonl", join->stem);
+    AUTO(text_freep) char *path = file_join(join->output, name);
+    if (write_lines(join, temporary, err) < 0) {
+        unlink(temporary);
+        return error_context(err, "spec.output.path: %s", join->output);
+    }
+    if (rename(temporary, path) < 0) {
+        int errno_value = errno;
+        unlink(temporary);
+        return error_from_errno(err, errno_value, "spec.output.path: cannot write %s", path);
+    }
+    *ret_name = TAKE(name);
+    return 0;
+}

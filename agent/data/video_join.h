@@ -1,0 +1,26 @@
+/* video_join.h: the parts of a run as one video. Packets are copied, nothing is coded again: the
+ * pictures from the parts, with the times of the listing; every sound track from the input,
+ * unchanged and in step. MP4 with the index first; if a sound track has a codec that MP4 players do
+ * not know (Vorbis, PCM, WMA ...), Matroska (.mkv), which takes every codec but rounds times to
+ * milliseconds. Subtitles and data tracks are left out. */
+#pragma once
+
+#include "agent/data/video_index.h"
+#include "lib/tree.h"
+
+struct video_join {
+    const struct video_index *index;
+    const char *input_path; /* spec path of the video */
+    const char *parts;      /* folder of the parts, absolute */
+    const char *output;     /* folder of the result, absolute */
+    const char *stem;       /* the result's name without its ending */
+    const json_t *batches;  /* [{"first", "count"}...] in order */
+};
+
+/* *ret_name: "STEM.mp4" or "STEM.mkv", the caller frees. Fails when a part is missing or does not
+ * hold the frames of its mini-batch; what was written is removed then. */
+NODISCARD int video_join_pictures(const struct video_join *join, char **ret_name,
+                                  struct error *err);
+
+/* The same for parts that hold records: "STEM.jsonl". */
+NODISCARD int video_join_records(const struct video_join *join, char **ret_name, struct error *err);

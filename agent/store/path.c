@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store/path.h"
+
+#include "lib/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A spec path taken apart. */
+struct location {
+    const char *spec_path; /* borrowed, for messages */
+    char *folder;          /* the volume's folder */
+    char *rest;            /* below it, "." for the folder itself */
+    int folder_fd;
+};
+
+static void location_release(struct location *location) {
+    free(location->folder);
+    free(location->rest);
+    fd_closep(&location->folder_fd);
+}
+
+static bool path_has_parent_part(const char *path) {
+    for (const char *at = path; *at;) {
+        size_t length = strcspn(at, "/");
+        if (length == 2 && at[0] == '.' && at[1] == '.') {
+            return true;
+        }
+        at += length + (at[length] == '/');
+    }
+    return false;
+}
+
+static int location_init(struct location *location, const char *spec_path, struct error *err) {
+    *location = (struct location){.spec_path = spec_path, .folder_fd = -1};
+    size_t length = strcspn(spec_path, "/");
+    if (length == 0 || strlen(spec_path) > PATH_BYTES_MAX) {
+        return error_set(err, ERROR_INVALID, "\"%.80s\": VOLUME/path/in/it is expected", spec_path);
+    }
+    if (path_has_parent_part(spec_path)) {
+        return error_set(err, ERROR_INVALID, "%s: a part \"..\" is not allowed", spec_path);
+    }
+    AUTO(text_freep) char *volume = x_strndup(spec_path, length);
+    const char *folder = getenv(volume);
+    if (!folder || folder[0] != '/') {
+        return error_set(err, ERROR_NOT_FOUND,
+                         "%s: there is no volume \"%s\" here (no environment variable of that name "
+                         "holds its folder)",
+                         spec_path, volume);
+    }
+    const char *rest = spec_path + length + strspn(spec_path + length, "/");
+    size_t rest_length = strlen(rest);
+    while (rest_length && rest[rest_length - 1] == '/') {
+        rest_length--;
+    }
+    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return error_from_errno(err, errno, "%s: volume \"%s\", folder %s", spec_path, volume,
+                                folder);
+    }
+    location->folder = x_strdup(folder);
+    location->rest = rest_length ? x_strndup(rest, rest_length) : x_strdup(".");
+    location->folder_fd = fd;
+    return 0;
+}
+
+/* openat2, or -1 with errno; ENOSYS when it is not to be had. */
+static int open_beneath(int folder_fd, const char *rest, int flags) {
+    struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    for (int tries = 0;; tries++) {
+        long fd = syscall(SYS_openat2, folder_fd, rest, &how, sizeof how);
+        if (fd >= 0 || errno != EAGAIN || tries == 16) {
+            /* Old seccomp profiles answer EPERM to calls they do not know. */
+            errno = fd < 0 && errno == EPERM ? ENOSYS : errno;
+            return (int)fd;
+        }
+    }
+}
+
+/* The way of older kernels: resolve, look whether it is inside, open. Sets errno. */
+static int open_resolved(const struct location *location, const char *rest, int flags) {
+    AUTO(text_freep) char *joined = file_join(location->folder, rest);
+    AUTO(text_freep) char *volume = realpath(location->folder, NULL);
+    AUTO(text_freep) char *real = volume ? realpath(joined, NULL) : NULL;
+    if (!real) {
+        return -1;
+    }
+    size_t length = strlen(volume);
+    bool is_inside = strncmp(real, volume, length) == 0 &&
+                     (real[length] == 0 || real[length] == '/' || length == 1);
+    if (!is_inside) {
+        errno = EXDEV;
+        return -1;
+    }
+    return open(real, flags | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static int location_open(const struct location *location, const char *rest, int flags) {
+    int fd = open_beneath(location->folder_fd, rest, flags);
+    return fd < 0 && errno == ENOSYS ? open_resolved(location, rest, flags) : fd;
+}
+
+/* Splits the last part off "a//b" -> "a", "b"; a single part leaves ".". */
+static void split_last(char **path, char **ret_name) {
+    char *slash = strrchr(*path, '/');
+    *ret_name = x_strdup(slash ? slash + 1 : *path);
+    while (slash && slash > *path && slash[-1] == '/') {
+        slash--;
+    }
+    char *parent = slash ? x_strndup(*path, (size_t)(slash - *path)) : x_strdup(".");
+    free(*path);
+    *path = parent;
+}
+
+static int location_error(const struct location *location, int errno_value, struct error *err) {
+    const char *path = location->spec_path;
+    switch (errno_value) {
+    case EXDEV:
+        return error_set(err, ERROR_DENIED, "%s: a symbolic link on the way leaves the volume",
+                         path);
+    case ENOENT:
+        return error_set(err, ERROR_NOT_FOUND, "%s: no such file (the volume's folder is %s)", path,
+                         location->folder);
+    default:
+        return error_from_errno(err, errno_value, "%s", path);
+    }
+}
+
+int path_open(const char *spec_path, int *ret_fd, struct error *err) {
+    AUTO(location_release) struct location location;
+    if (location_init(&location, spec_path, err) < 0) {
+        return -1;
+    }
+    int fd = location_open(&location, location.rest, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        return location_error(&location, errno, err);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+/* The path behind a descriptor, or NULL with errno. */
+static char *path_of_fd(int fd) {
+    char link[64], target[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, target, sizeof target);
+    if (length < 0 || length == (ssize_t)sizeof target) {
+        errno = length < 0 ? errno : ENAMETOOLONG;
+        return NULL;
+    }
+    return x_strndup(target, (size_t)length);
+}
+
+int path_resolve(const char *spec_path, char **ret_path, struct error *err) {
+    AUTO(location_release) struct location location;
+    if (location_init(&location, spec_path, err) < 0) {
+        return -1;
+    }
+    /* Take parts off the end until what is left exists. */
+    AUTO(text_freep) char *there = x_strdup(location.rest);
+    AUTO(text_freep) char *missing = x_strdup("");
+    AUTO(fd_closep) int fd = -1;
+    while ((fd = location_open(&location, there, O_PATH)) < 0) {
+        if (errno != ENOENT || strcmp(there, ".") == 0) {
+            return location_error(&location, errno, err);
+        }
+        AUTO(text_freep) char *name = NULL;
+        split_last(&there, &name);
+        char *longer = *missing ? x_printf("%s/%s", name, missing) : x_strdup(name);
+        free(missing);
+        missing = longer;
+        struct stat status;
+        AUTO(fd_closep) int parent_fd = location_open(&location, there, O_PATH);
+        if (parent_fd >= 0 && fstatat(parent_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+            return error_set(err, ERROR_DENIED, "%s: \"%s\" is a symbolic link to nothing",
+                             spec_path, name);
+        }
+    }
+    AUTO(text_freep) char *path = path_of_fd(fd);
+    if (!path) {
+        return location_error(&location, errno, err);
+    }
+    *ret_path = *missing ? file_join(path, missing) : TAKE(path);
+    return 0;
+}
+
+int path_make_folder(const char *spec_path, char **ret_path, struct error *err) {
+    AUTO(text_freep) char *path = NULL;
+    if (path_resolve(spec_path, &path, err) < 0) {
+        return -1;
+    }
+    struct error cause = {0};
+    struct stat status;
+    if (file_make_folders(path, &cause) < 0) {
+        return error_set(err, cause.kind, "%s: %s", spec_path, cause.text);
+    }
+    if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode)) {
+        return error_set(err, ERROR_INVALID, "%s: is not a folder", spec_path);
+    }
+    if (access(path, W_OK | X_OK) < 0) {
+        return error_from_errno(err, errno, "%s: the folder %s cannot be written to", spec_path,
+                                path);
+    }
+    *ret_path = TAKE(path);
+    return 0;
+}
