@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/outcome.h"
+
+#include "lib/file.h"
+#include "operator/commands/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAIL_BYTES = 4096, TAIL_LINES = 10 };
+
+static const json_t *find_condition(const json_t *status) {
+    size_t i;
+    json_t *condition;
+    json_array_foreach(json_object_get(status, "conditions"), i, condition) {
+        if (strcmp(tree_text(condition, "type", ""), "Succeeded") == 0) {
+            return condition;
+        }
+    }
+    return NULL;
+}
+
+static bool condition_is(const json_t *status, const char *wanted) {
+    return strcmp(tree_text(find_condition(status), "status", ""), wanted) == 0;
+}
+
+bool outcome_is_final(const json_t *status) {
+    return condition_is(status, "True") || condition_is(status, "False");
+}
+
+char *outcome_path(const struct outcome *outcome, const char *spec_path) {
+    size_t length = strcspn(spec_path, "/");
+    AUTO(text_freep) char *volume = x_strndup(spec_path, length);
+    const char *folder = json_string_value(json_object_get(outcome->folders, volume));
+    return folder ? x_printf("%s%s", folder, spec_path + length) : x_strdup(spec_path);
+}
+
+static void print_path(const struct outcome *outcome, const char *what, const char *spec_path) {
+    if (spec_path) {
+        AUTO(text_freep) char *path = outcome_path(outcome, spec_path);
+        printf("  %-8s %s\n", what, path);
+    }
+}
+
+static void print_success(const struct outcome *outcome) {
+    int64_t done = tree_integer(outcome->status, "items.done", 0);
+    double seconds = (double)MAX(outcome->elapsed_ms, 1) / 1000;
+    printf("%s succeeded: %lld %s in %.1f s, %.1f %s/s\n", outcome->name, (long long)done,
+           outcome->unit, seconds, (double)done / seconds, outcome->unit);
+    int64_t failed = tree_integer(outcome->status, "items.failed", 0);
+    if (failed > 0) {
+        printf("  %lld %s failed; the summary says which\n", (long long)failed, outcome->unit);
+    }
+    if (tree_get(outcome->spec, "input.video")) {
+        print_path(outcome, "video", tree_text(outcome->status, "outputs[0]", NULL));
+    } else {
+        print_path(outcome, "outputs", tree_text(outcome->spec, "output.path", NULL));
+    }
+    print_path(outcome, "summary", tree_text(outcome->status, "summary", NULL));
+    printf("  %-8s %s\n", "logs", outcome->state_folder);
+    printf("The same on a cluster: kubectl apply -f %s\n", outcome->file);
+    fflush(stdout);
+}
+
+/* The last lines of a log, so that the cause is in sight. */
+static void print_tail(const char *path) {
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return;
+    }
+    char text[TAIL_BYTES + 1];
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    fseek(file, MAX(0, size - TAIL_BYTES), SEEK_SET);
+    size_t got = fread(text, 1, TAIL_BYTES, file);
+    fclose(file);
+    while (got && text[got - 1] == '\n') {
+        got--;
+    }
+    text[got] = 0;
+    size_t start = got;
+    for (int lines = 0; start > 0; start--) {
+        if (text[start - 1] == '\n' && ++lines == TAIL_LINES) {
+            break;
+        }
+    }
+    for (char *at = text + start; *at; at++) {
+        *at = ((unsigned char)*at < ' ' && *at != '\n') || *at == 127 ? ' ' : *at;
+    }
+    for (char *line = text + start; got && line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        fprintf(stderr, "    | %.*s\n", (int)strcspn(line, "\n"), line);
+    }
+}
+
+/* What people do about it, by the reason of the condition. */
+static const struct advice {
+    const char *reason, *text;
+    int exit_code;
+    bool shows_log; /* the message does not hold the cause, the pod's log does */
+} advices[] = {
+    {"SpecInvalid", "correct the manifest and run again", 2, false},
+    {"InputInvalid", "correct the input or its path in the manifest and run again", 1, false},
+    {"WorkersFailed", "look at the last lines of the worker", 1, true},
+    {"CoordinatorFailed", "look at the last lines of the coordinator", 1, true},
+    {NULL, "see the log for the first thing that failed", 1, false},
+};
+
+static int print_failure(const struct outcome *outcome) {
+    const json_t *condition = find_condition(outcome->status);
+    const char *reason = tree_text(condition, "reason", "");
+    const struct advice *advice = advices;
+    while (advice->reason && strcmp(advice->reason, reason) != 0) {
+        advice++;
+    }
+    fprintf(stderr, "windlass: %s failed: %s\n", outcome->name,
+            tree_text(condition, "message", reason));
+    int64_t total = tree_integer(outcome->status, "items.total", 0);
+    if (total > 0) {
+        fprintf(stderr, "  %lld of %lld %s were finished\n",
+                (long long)tree_integer(outcome->status, "items.done", 0), (long long)total,
+                outcome->unit);
+    }
+    fprintf(stderr, "  next: %s\n  logs: %s\n", advice->text, outcome->state_folder);
+    if (outcome->failed_pod && advice->shows_log) {
+        AUTO(text_freep)
+        char *path = x_printf("%s/%s.log", outcome->state_folder, outcome->failed_pod);
+        fprintf(stderr, "  the last lines of %s:\n", path);
+        print_tail(path);
+    }
+    return advice->exit_code;
+}
+
+int outcome_print(const struct outcome *outcome) {
+    if (condition_is(outcome->status, "True")) {
+        print_success(outcome);
+        return 0;
+    }
+    return print_failure(outcome);
+}
+
+void outcome_print_interrupted(const struct outcome *outcome) {
+    const char *output = tree_text(outcome->spec, "output.path", "");
+    AUTO(text_freep) char *path = outcome_path(outcome, output);
+    fprintf(stderr, "windlass: %s interrupted: %lld of %lld %s were finished; no process is left\n",
+            outcome->name, (long long)tree_integer(outcome->status, "items.done", 0),
+            (long long)tree_integer(outcome->status, "items.total", 0), outcome->unit);
+    fprintf(stderr, "  kept: finished parts under %s/.windlass, logs in %s\n", path,
+            outcome->state_folder);
+}

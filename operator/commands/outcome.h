@@ -1,0 +1,24 @@
+/* outcome.h: the last words of `windlass run`: where the results are, or why there are none and
+ * what to do. Results go to standard output, everything else to standard error. */
+#pragma once
+
+#include "lib/tree.h"
+
+struct outcome {
+    const char *file, *name, *unit; /* the manifest; the job; "frames", "files" */
+    const json_t *spec, *status;
+    const json_t *folders;    /* volume name -> its folder on this machine */
+    const char *state_folder; /* where the logs are */
+    const char *failed_pod;   /* the last pod that failed; NULL when none did */
+    int64_t elapsed_ms;
+};
+
+/* Prints the outcome of a job whose condition Succeeded is True or False; returns the exit code. */
+int outcome_print(const struct outcome *outcome);
+/* Prints what was kept of a job that was interrupted. */
+void outcome_print_interrupted(const struct outcome *outcome);
+/* True when the condition Succeeded is True or False. */
+bool outcome_is_final(const json_t *status);
+
+/* VOLUME/path -> the path on this machine; the caller frees. */
+char *outcome_path(const struct outcome *outcome, const char *spec_path);

@@ -1,0 +1,32 @@
+/* progress.h: a job's status as one line that is redrawn on a terminal, and as a line now and then
+ * elsewhere. On standard error, so that the results alone are on standard output. The cursor is
+ * never hidden and nothing but this one line is touched: whatever kills us, the terminal is fine.
+ */
+#pragma once
+
+#include "lib/tree.h"
+
+struct progress {
+    const char *name, *unit; /* of the job; "frames", "files" */
+    bool is_terminal;
+    bool is_drawn; /* a bar stands in the last line of the terminal */
+    int64_t start_ms, drawn_ms;
+    int64_t told_done; /* items that the last plain line told of */
+    char last[512];    /* the last line that was shown */
+    char state[64];
+};
+
+void progress_init(struct progress *progress, const char *name, const char *unit, int64_t now_ms);
+/* Shows the status if there is something new to show: at most 10 times a second on a terminal;
+ * elsewhere when the state changes, or when 5 s or 10 % went by. */
+void progress_show(struct progress *progress, const json_t *status, int64_t now_ms);
+/* Erases the bar, so that other text can be written. */
+void progress_clear(struct progress *progress);
+
+/* The bar's line for a terminal of so many columns; what has no room is left out. */
+void progress_bar(const struct progress *progress, const json_t *status, int64_t now_ms,
+                  int columns, char text[static 512]);
+/* "Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:20 left, 1 mini-batch retried" */
+void progress_line(const struct progress *progress, const json_t *status, char text[static 512]);
+/* The reason of the condition Succeeded: "Running"; "Pending" when there is none. Borrowed. */
+const char *progress_state(const json_t *status);

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Wires the local cluster, the controller and the kinds, and stays until the job has ended. */
+#include "operator/commands/run.h"
+
+#include "lib/clock.h"
+#include "lib/file.h"
+#include "lib/options.h"
+#include "operator/commands/outcome.h"
+#include "operator/commands/progress.h"
+#include "operator/control/controller.h"
+#include "operator/kinds/batchscore/reconcile.h"
+#include "operator/local/local.h"
+#include "operator/resource.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    WORKERS_MAX = 1024,
+    REDRAW_MS = 500,
+    LEAVE_MS = 1000, /* for pods to end by themselves when the job has ended */
+    STOP_MS = 5000,  /* for pods to end after SIGTERM */
+    FAILURES_MAX = 6 /* looks in a row, about 3 s */
+};
+
+struct run {
+    const char *file, *state_option;
+    struct option_list volumes;
+    int64_t workers;
+    bool keep;
+
+    json_t *object; /* the manifest; after the start, as last seen in the cluster */
+    json_t *folders;
+    const char *name, *unit; /* borrowed from `object` of the manifest */
+    char *manifest_folder, *state_folder;
+    int signal_fd;
+    struct cluster *cluster;
+    struct controller *controller;
+    struct progress progress;
+    struct error failure; /* of the controller, for good */
+    char *failed_pod;
+    int64_t start_ms, end_ms, stop_ms; /* stop_ms: when SIGTERM was sent; 0: not yet */
+    int signals;
+};
+
+static const struct command_help help = {
+    .usage = "windlass run -f FILE [options]",
+    .about =
+        "Does the work of a manifest on this machine: cuts the input into mini-batches, runs the\n"
+        "network on them in worker processes and writes the outputs. The same file does the same\n"
+        "on a cluster (kubectl apply -f FILE).\n\n"
+        "A path in a manifest is VOLUME/path/in/it. A volume's folder on this machine is what\n"
+        "--volume says, else its hostPath, else the folder VOLUME/ beside the manifest; an "
+        "emptyDir\n"
+        "is a folder of the run. readOnly holds on a cluster only.\n\n"
+        "Ctrl-C ends all processes and says what was kept; a second Ctrl-C kills them at once.\n"
+        "Exit codes: 0 succeeded, 1 the job failed, 2 manifest or usage, 3 this machine,\n"
+        "130 interrupted.",
+    .examples = "  windlass run -f examples/style-transfer/batchscore.yaml\n"
+                "  windlass run -f job.yaml --volume media=/data/films --workers 4\n",
+};
+
+static int read_options(struct run *run, int argc, char **argv, bool *ret_help, struct error *err) {
+    const struct option options[] = {
+        {"file", 'f', OPTION_TEXT, "FILE", "The manifest: one BatchScore, YAML or JSON.",
+         &run->file},
+        {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be given many times.",
+         &run->volumes},
+        {"workers", 'w', OPTION_INTEGER, "N",
+         "Worker processes (spec.workers.max, at most one per processor).", &run->workers},
+        {"state", 0, OPTION_TEXT, "DIR",
+         "Where logs and emptyDir volumes go (~/.local/state/windlass/NAME-TIME).",
+         &run->state_option},
+        {"keep", 0, OPTION_FLAG, NULL, "Keep the working folders of the processes, too.",
+         &run->keep},
+        {0},
+    };
+    struct option_list words = {0};
+    run->workers = INT64_MIN;
+    if (options_parse(argc, argv, options, &words, ret_help, err) < 0) {
+        return -1;
+    }
+    if (*ret_help) {
+        options_print_help(&help, options);
+        return 0;
+    }
+    if (words.count) {
+        return error_set(err, ERROR_INVALID, "%s: not expected here (windlass run -f FILE)",
+                         words.values[0]);
+    }
+    if (!run->file) {
+        return error_set(err, ERROR_INVALID, "-f FILE is missing: which manifest? (--help)");
+    }
+    if (run->workers != INT64_MIN && (run->workers < 1 || run->workers > WORKERS_MAX)) {
+        return error_set(err, ERROR_INVALID, "--workers %lld: 1 to %d are possible",
+                         (long long)run->workers, WORKERS_MAX);
+    }
+    return 0;
+}
+
+static int count_processors(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? MAX(1, CPU_COUNT(&set)) : 1;
+}
+
+/* --workers, else what the manifest allows, at most one per processor. */
+static void set_workers(struct run *run, int processors) {
+    json_t *spec = json_object_get(run->object, "spec"), *workers = tree_get(spec, "workers");
+    if (!workers) {
+        workers = json_object();
+        json_object_set_new(spec, "workers", workers);
+    }
+    if (run->workers == INT64_MIN) {
+        run->workers = MIN(tree_integer(workers, "max", processors), processors);
+    }
+    run->workers = MAX(run->workers, 1);
+    json_object_set_new(workers, "max", json_integer(run->workers));
+    json_object_set_new(workers, "min",
+                        json_integer(MIN(tree_integer(workers, "min", 1), run->workers)));
+}
+
+static int load(struct run *run, struct error *err) {
+    if (resource_load(run->file, &run->object, err) < 0) {
+        return -1;
+    }
+    const char *kind = tree_text(run->object, "kind", "");
+    if (strcmp(kind, batchscore_kind.name) != 0) {
+        return error_set(err, ERROR_UNSUPPORTED, "%s: a %s cannot be run on this machine",
+                         run->file, kind);
+    }
+    run->name = tree_text(run->object, "metadata.name", "");
+    run->unit = tree_get(run->object, "spec.input.video") ? "frames" : "files";
+    const char *slash = strrchr(run->file, '/');
+    run->manifest_folder =
+        slash ? x_strndup(run->file, MAX(1, (size_t)(slash - run->file))) : x_strdup(".");
+    return 0;
+}
+
+/* ~/.local/state/windlass/NAME-20261121-040000; when two start in one second, one gets -2. */
+static int make_default_state(struct run *run, struct error *err) {
+    const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (!(base && *base == '/') && !(home && *home)) {
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "no folder for the logs: HOME is not set, give --state DIR");
+    }
+    AUTO(text_freep)
+    char *parent = base && *base == '/' ? x_printf("%s/windlass", base)
+                                        : x_printf("%s/.local/state/windlass", home);
+    if (file_make_folders(parent, err) < 0) {
+        return -1;
+    }
+    char when[32];
+    time_t now = (time_t)(clock_wall_ms() / 1000);
+    struct tm parts;
+    localtime_r(&now, &parts);
+    strftime(when, sizeof when, "%Y%m%d-%H%M%S", &parts);
+    for (int number = 1;; number++) {
+        AUTO(text_freep)
+        char *path = number == 1 ? x_printf("%s/%s-%s", parent, run->name, when)
+                                 : x_printf("%s/%s-%s-%d", parent, run->name, when, number);
+        if (mkdir(path, 0777) == 0) {
+            run->state_folder = TAKE(path);
+            return 0;
+        }
+        if (errno != EEXIST || number == 100) {
+            return error_from_errno(err, errno, "cannot make %s", path);
+        }
+    }
+}
+
+static int make_state(struct run *run, struct error *err) {
+    if (!run->state_option) {
+        return make_default_state(run, err);
+    }
+    if (file_make_folders(run->state_option, err) < 0) {
+        return -1;
+    }
+    run->state_folder = realpath(run->state_option, NULL);
+    if (!run->state_folder || access(run->state_folder, W_OK | X_OK) < 0) {
+        return error_from_errno(err, errno, "cannot write in %s", run->state_option);
+    }
+    return 0;
+}
+
+static struct volume_places places_of(const struct run *run) {
+    return (struct volume_places){.given = run->volumes.values,
+                                  .given_count = run->volumes.count,
+                                  .manifest_folder = run->manifest_folder,
+                                  .state_folder = run->state_folder};
+}
+
+/* Before any process starts, so that a missing folder is one line and exit code 2. */
+static int find_volumes(struct run *run, struct error *err) {
+    struct volume_places places = places_of(run);
+    const json_t *volumes = tree_get(run->object, "spec.volumes");
+    run->folders = json_object();
+    if (volume_check_given(&places, volumes, err) < 0) {
+        return -1;
+    }
+    size_t i;
+    json_t *volume;
+    json_array_foreach(volumes, i, volume) {
+        AUTO(text_freep) char *folder = NULL;
+        if (volume_find(&places, volume, &folder, err) < 0) {
+            return error_context(err, "%s: spec.volumes[%zu]", run->file, i);
+        }
+        json_object_set_new(run->folders, tree_text(volume, "name", ""), json_string(folder));
+    }
+    return 0;
+}
+
+static void hear_failure(void *context, const char *key, const struct error *err, int64_t retry_ms,
+                         int failures) {
+    struct run *run = context;
+    (void)key;
+    if (retry_ms < 0 || failures >= FAILURES_MAX) {
+        run->failure = *err;
+    }
+}
+
+static int open_signals(struct run *run, struct error *err) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return run->signal_fd < 0 ? error_from_errno(err, errno, "cannot watch signals") : 0;
+}
+
+static int start(struct run *run, struct error *err) {
+    int processors = count_processors();
+    set_workers(run, processors);
+    struct local_options options = {.places = places_of(run),
+                                    .threads = (int)MAX(1, processors / run->workers)};
+    static const struct kind *const kinds[] = {&batchscore_kind, NULL};
+    if (open_signals(run, err) < 0 || local_open(&options, &run->cluster, err) < 0 ||
+        controller_new(run->cluster, kinds, hear_failure, run, &run->controller, err) < 0) {
+        return -1;
+    }
+    run->start_ms = clock_monotonic_ms();
+    progress_init(&run->progress, run->name, run->unit, run->start_ms);
+    return run->cluster->ops->apply(run->cluster, run->object, NULL, err);
+}
+
+static const json_t *find_status(const struct run *run) {
+    return json_object_get(cache_find(controller_cache(run->controller), batchscore_kind.name,
+                                      tree_text(run->object, "metadata.namespace", "default"),
+                                      run->name),
+                           "status");
+}
+
+/* Remembers the last pod that failed: by the time the job fails, it may be deleted. */
+static void note_failed_pods(struct run *run) {
+    const struct cache *cache = controller_cache(run->controller);
+    const json_t *object =
+        cache_find(cache, batchscore_kind.name,
+                   tree_text(run->object, "metadata.namespace", "default"), run->name);
+    AUTO(tree_freep) json_t *pods = cache_owned(cache, "Pod", object);
+    size_t i;
+    json_t *pod;
+    json_array_foreach(pods, i, pod) {
+        if (strcmp(tree_text(pod, "status.phase", ""), "Failed") == 0) {
+            free(run->failed_pod);
+            run->failed_pod = x_strdup(tree_text(pod, "metadata.name", ""));
+        }
+    }
+}
+
+/* SIGTERM to every pod, by way of the cluster: what the job owns goes with it. */
+static void stop(struct run *run) {
+    struct error ignored = {0};
+    if (run->stop_ms == 0) {
+        run->stop_ms = clock_monotonic_ms();
+        int deleted = run->cluster->ops->delete (run->cluster, run->object, &ignored);
+        (void)deleted; /* the local cluster always can */
+    }
+}
+
+static void take_signals(struct run *run) {
+    struct signalfd_siginfo info;
+    while (read(run->signal_fd, &info, sizeof info) == sizeof info) {
+        if (run->signals++) {
+            local_kill_all(run->cluster);
+            continue;
+        }
+        size_t pods = local_pod_count(run->cluster);
+        progress_clear(&run->progress);
+        fprintf(stderr, "windlass: stopping %zu process%s (Ctrl-C again kills them at once)\n",
+                pods, pods == 1 ? "" : "es");
+        stop(run);
+    }
+}
+
+/* Brings the run to its end: the job ended or failed, then its pods. True while it goes on. */
+static bool goes_on(struct run *run) {
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_over = run->signals || run->failure.kind || run->end_ms;
+    if (!is_over) {
+        return true;
+    }
+    if (local_pod_count(run->cluster) == 0) {
+        return false;
+    }
+    if (run->failure.kind || (run->end_ms && now_ms - run->end_ms >= LEAVE_MS)) {
+        stop(run);
+    }
+    if (run->stop_ms && now_ms - run->stop_ms >= STOP_MS) {
+        local_kill_all(run->cluster);
+    }
+    return true;
+}
+
+/* The status is kept in run->object, because the job is deleted before its pods have ended. */
+static void look_at_status(struct run *run) {
+    const json_t *status = find_status(run);
+    if (!status || run->end_ms) {
+        return;
+    }
+    json_object_set(run->object, "status", (json_t *)status);
+    note_failed_pods(run);
+    if (outcome_is_final(status)) {
+        run->end_ms = clock_monotonic_ms();
+    } else if (!run->signals) {
+        progress_show(&run->progress, status, clock_monotonic_ms());
+    }
+}
+
+static int watch(struct run *run, struct error *err) {
+    while (goes_on(run)) {
+        struct pollfd fds[] = {
+            {.fd = run->signal_fd, .events = POLLIN},
+            {.fd = run->cluster->ops->wait_fd(run->cluster), .events = POLLIN},
+        };
+        int timeout_ms = MIN(REDRAW_MS, controller_idle_ms(run->controller));
+        if (poll(fds, ARRAY_LEN(fds), timeout_ms) < 0 && errno != EINTR) {
+            return error_from_errno(err, errno, "cannot wait");
+        }
+        take_signals(run);
+        if (controller_step(run->controller, 0, err) < 0) {
+            return -1;
+        }
+        look_at_status(run);
+    }
+    return 0;
+}
+
+static int finish(struct run *run) {
+    progress_clear(&run->progress);
+    struct outcome outcome = {.file = run->file,
+                              .name = run->name,
+                              .unit = run->unit,
+                              .spec = json_object_get(run->object, "spec"),
+                              .status = json_object_get(run->object, "status"),
+                              .folders = run->folders,
+                              .state_folder = run->state_folder,
+                              .failed_pod = run->failed_pod,
+                              .elapsed_ms = run->end_ms - run->start_ms};
+    if (run->end_ms) { /* a Ctrl-C that came too late changes nothing */
+        return outcome_print(&outcome);
+    }
+    if (run->signals) {
+        outcome_print_interrupted(&outcome);
+        return 130;
+    }
+    fprintf(stderr, "windlass: %s: %s\n  logs: %s\n", run->name, run->failure.text,
+            run->state_folder);
+    return error_exit_code(&run->failure);
+}
+
+static void release(struct run *run) {
+    controller_free(run->controller);
+    if (run->cluster) {
+        run->cluster->ops->free(run->cluster); /* kills what still runs */
+    }
+    if (run->state_folder && !run->keep) {
+        struct error ignored = {0};
+        AUTO(text_freep) char *pods = file_join(run->state_folder, "pods");
+        int removed = file_remove_tree(pods, &ignored);
+        (void)removed;
+        rmdir(run->state_folder); /* only an empty one goes: nothing was started */
+    }
+    fd_closep(&run->signal_fd);
+    json_decref(run->object);
+    json_decref(run->folders);
+    free(run->manifest_folder);
+    free(run->state_folder);
+    free(run->failed_pod);
+}
+
+int run_command(int argc, char **argv) {
+    struct run run = {.signal_fd = -1};
+    struct error err = {0};
+    bool wants_help = false;
+    int result = read_options(&run, argc, argv, &wants_help, &err);
+    if (wants_help) {
+        return 0;
+    }
+    int exit_code = 0;
+    if (result < 0 || load(&run, &err) < 0 || make_state(&run, &err) < 0 ||
+        find_volumes(&run, &err) < 0 || start(&run, &err) < 0 || watch(&run, &err) < 0) {
+        progress_clear(&run.progress);
+        fprintf(stderr, "windlass: %s\n", err.text);
+        exit_code = error_exit_code(&err);
+    } else {
+        exit_code = finish(&run);
+    }
+    release(&run);
+    return exit_code;
+}
