@@ -209,9 +209,9 @@ int batchscore_spec_read(const json_t *object, struct batchscore_spec *ret_spec,
                          json_array_size(volumes), SPEC_VOLUMES_MAX);
     }
     *ret_spec = (struct batchscore_spec){
+        .object = object,
         .name = tree_text(object, "metadata.name", ""),
         .namespace = tree_text(object, "metadata.namespace", "default"),
-        .uid = tree_text(object, "metadata.uid", ""),
         .generation = tree_integer(object, "metadata.generation", 0),
         .json = json,
         .output_path = tree_text(json, "output.path", ""),

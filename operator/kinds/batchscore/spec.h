@@ -28,7 +28,8 @@ struct volume {
 
 /* Texts and trees are borrowed from the object. */
 struct batchscore_spec {
-    const char *name, *namespace, *uid; /* uid is "" before a cluster has stored the object */
+    const json_t *object; /* what it was read from */
+    const char *name, *namespace;
     int64_t generation;
     const json_t *json; /* the spec itself */
     const char *output_path;

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/life.h"
+
+#include "lib/clock.h"
+#include "operator/kinds/batchscore/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int label_number(const json_t *pod, const char *label, int fallback) {
+    const json_t *value = json_object_get(tree_get(pod, "metadata.labels"), label);
+    if (!json_is_string(value)) {
+        return fallback;
+    }
+    long number = strtol(json_string_value(value), NULL, 10);
+    return number < 0 || number > 1000000 ? fallback : (int)number;
+}
+
+static const json_t *condition(const json_t *pod, const char *type) {
+    const json_t *list = tree_get(pod, "status.conditions");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        if (strcmp(tree_text(one, "type", ""), type) == 0) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+static int64_t time_of(const json_t *tree, const char *path) {
+    const char *text = tree_text(tree, path, NULL);
+    int64_t time_ms = text ? clock_parse(text) : -1;
+    return MAX(time_ms, 0);
+}
+
+static void read_ended(const json_t *pod, const json_t *terminated, struct life *life) {
+    bool disrupted =
+        strcmp(tree_text(condition(pod, "DisruptionTarget"), "status", ""), "True") == 0;
+    bool succeeded = strcmp(tree_text(pod, "status.phase", ""), "Succeeded") == 0;
+    if (succeeded && !terminated) {
+        life->stage = LIFE_SUCCEEDED;
+    } else if (!terminated || disrupted) {
+        /* Evicted, preempted, its node is gone: nothing of this is the program's doing. */
+        life->stage = LIFE_DEAD;
+        life->exit_code = -1;
+        life->reason = tree_text(pod, "status.reason", "");
+        life->message = tree_text(pod, "status.message", "");
+    } else {
+        int64_t code = tree_integer(terminated, "exitCode", 3);
+        life->stage = code == 0 ? LIFE_SUCCEEDED : LIFE_DEAD;
+        life->exit_code = (int)(code & 255);
+        life->reason = tree_text(terminated, "reason", "");
+        life->message = tree_text(terminated, "message", "");
+        life->never_started = strcmp(life->reason, "StartError") == 0 ||
+                              strcmp(life->reason, "ContainerCannotRun") == 0;
+    }
+    life->ended_ms = time_of(terminated, "finishedAt");
+}
+
+static void read_waiting(const json_t *pod, struct life *life) {
+    const json_t *scheduled = condition(pod, "PodScheduled");
+    const json_t *waiting = tree_get(pod, "status.containerStatuses[0].state.waiting");
+    life->stage = LIFE_WAITING;
+    if (strcmp(tree_text(scheduled, "status", ""), "False") == 0) {
+        waiting = scheduled;
+    }
+    life->reason = tree_text(waiting, "reason", "");
+    life->message = tree_text(waiting, "message", "");
+}
+
+struct life life_read(const json_t *pod) {
+    struct life life = {
+        .pod = pod,
+        .name = tree_text(pod, "metadata.name", ""),
+        .attempt = label_number(pod, LABEL_ATTEMPT, 1),
+        .index = label_number(pod, LABEL_INDEX, -1),
+        .message = "",
+        .reason = "",
+    };
+    const char *phase = tree_text(pod, "status.phase", "Pending");
+    const json_t *terminated = tree_get(pod, "status.containerStatuses[0].state.terminated");
+    bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+    if (ended || terminated) {
+        read_ended(pod, terminated, &life);
+    } else if (tree_get(pod, "metadata.deletionTimestamp") || strcmp(phase, "Unknown") == 0) {
+        life.stage = LIFE_LEAVING;
+    } else if (strcmp(phase, "Running") == 0) {
+        life.stage = LIFE_RUNNING;
+    } else {
+        read_waiting(pod, &life);
+    }
+    return life;
+}
+
+bool life_is_alive(const struct life *life) {
+    return life->stage == LIFE_WAITING || life->stage == LIFE_RUNNING;
+}
+
+int64_t life_back_off_ms(int deaths) {
+    if (deaths <= 1) {
+        return 0;
+    }
+    return MIN(1000LL << MIN(deaths - 2, 10), 60000);
+}

@@ -1,0 +1,36 @@
+/* life.h: where a Pod is in its life, read from its status as Kubernetes or windlass run writes it.
+ * Pure. */
+#pragma once
+
+#include "lib/error.h"
+#include "lib/tree.h"
+
+enum life_stage {
+    LIFE_WAITING, /* not running yet: scheduling, pulling its image, starting */
+    LIFE_RUNNING,
+    LIFE_LEAVING,   /* asked to end or out of sight, but perhaps still running */
+    LIFE_SUCCEEDED, /* exit code 0 */
+    LIFE_DEAD,
+};
+
+struct life {
+    const json_t *pod;
+    const char *name;
+    enum life_stage stage;
+    int attempt, index;  /* from its labels; index is -1 for a coordinator */
+    int exit_code;       /* of a dead one; -1: the cluster took it away (eviction, lost node) */
+    bool never_started;  /* dead, and its program never ran */
+    int64_t ended_ms;    /* of a dead or succeeded one; 0: not known */
+    const char *message; /* its last words, or what it waits for; "" if none */
+    const char *reason;  /* OOMKilled, ImagePullBackOff, ...; "" if none */
+};
+
+/* Everything in it is borrowed from the pod. */
+struct life life_read(const json_t *pod);
+
+/* True for LIFE_WAITING and LIFE_RUNNING. */
+bool life_is_alive(const struct life *life);
+
+/* How long to wait with the replacement of what has died `deaths` times: none after the first
+ * death, then 1 s, doubling, at most a minute. */
+int64_t life_back_off_ms(int deaths);
