@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What every implementation of operator/cluster.h does. A backend is a row of `backends`: how to
+ * open a cluster that holds nothing of ours yet. */
+#include "lib/clock.h"
+#include "lib/file.h"
+#include "operator/local/local.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct backend {
+    const char *name;
+    int (*open)(const char *folder, struct cluster **ret_cluster, struct error *err);
+};
+
+static int open_local(const char *folder, struct cluster **ret_cluster, struct error *err) {
+    AUTO(text_freep) char *agent = file_join(folder, "windlass-agent");
+    if (file_write(agent, "#!/bin/sh\n", 10, err) < 0 || chmod(agent, 0755) < 0) {
+        return -1;
+    }
+    struct local_options options = {.places = {.manifest_folder = folder, .state_folder = folder},
+                                    .threads = 1,
+                                    .program_folder = folder};
+    return local_open(&options, ret_cluster, err);
+}
+
+static const struct backend backends[] = {{"local", open_local}};
+
+/* What was heard: "applied Kind name", "listed Kind ", ... in order, and the last state of each. */
+static struct ears {
+    const struct backend *backend;
+    char folder[64];
+    struct cluster *cluster;
+    json_t *heard, *last;
+} ears;
+
+static void hear(void *context, enum cluster_event event, const json_t *object) {
+    static const char *const names[] = {"applied", "deleted", "listing", "listed"};
+    struct ears *listener = context;
+    const char *kind = tree_text(object, "kind", "");
+    const char *name = tree_text(object, "metadata.name", "");
+    json_array_append_new(listener->heard, json_sprintf("%s %s %s", names[event], kind, name));
+    AUTO(text_freep) char *key = x_printf("%s %s", kind, name);
+    if (event == CLUSTER_DELETED) {
+        json_object_del(listener->last, key);
+    } else if (event == CLUSTER_APPLIED) {
+        json_object_set(listener->last, key, (json_t *)object);
+    }
+}
+
+static int count_heard(const char *wanted) {
+    int count = 0;
+    size_t i;
+    json_t *text;
+    json_array_foreach(ears.heard, i, text) {
+        count += strcmp(json_string_value(text), wanted) == 0;
+    }
+    return count;
+}
+
+static bool wait_for(const char *wanted) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + 10000;
+    while (!count_heard(wanted)) {
+        int64_t left_ms = end_ms - clock_monotonic_ms();
+        if (left_ms <= 0 ||
+            ears.cluster->ops->wait(ears.cluster, (int)left_ms, hear, &ears, &err) < 0) {
+            printf("# never heard '%s'\n", wanted);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Lets everything that is under way arrive. */
+static void drain(void) {
+    struct error err = {0};
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(ears.cluster->ops->wait(ears.cluster, 50, hear, &ears, &err), &err);
+    }
+}
+
+static void forget(void) {
+    json_array_clear(ears.heard);
+}
+
+static void open_ears(const char *kind, const char *label) {
+    struct error err = {0};
+    snprintf(ears.folder, sizeof ears.folder, "/tmp/windlass-cluster-XXXXXX");
+    CHECK(mkdtemp(ears.folder));
+    ears.heard = json_array();
+    ears.last = json_object();
+    CHECK_OK(ears.backend->open(ears.folder, &ears.cluster, &err), &err);
+    CHECK_OK(ears.cluster->ops->watch(ears.cluster, "v1", kind, label, &err), &err);
+}
+
+static void close_ears(void) {
+    struct error err = {0};
+    ears.cluster->ops->free(ears.cluster);
+    json_decref(ears.heard);
+    json_decref(ears.last);
+    CHECK_OK(file_remove_tree(ears.folder, &err), &err);
+}
+
+static json_t *map(const char *name, const char *key, const char *value) {
+    return json_pack("{s:s, s:s, s:{s:s, s:{s:s}}, s:{s:s}}", "apiVersion", "v1", "kind",
+                     "ConfigMap", "metadata", "name", name, "labels", LABEL_JOB, "job", "data", key,
+                     value);
+}
+
+/* Applies, frees the object, returns what was stored (the caller's) or NULL. */
+static json_t *apply(json_t *object_new, struct error *err) {
+    json_t *stored = NULL;
+    int result = ears.cluster->ops->apply(ears.cluster, object_new, &stored, err);
+    json_decref(object_new);
+    return result < 0 ? NULL : stored;
+}
+
+static void a_listing_comes_first(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    AUTO(tree_freep) json_t *stored = apply(map("one", "a", "1"), &err);
+    CHECK(wait_for("applied ConfigMap one"));
+    CHECK(wait_for("listed ConfigMap "));
+    CHECK_STR(json_string_value(json_array_get(ears.heard, 0)), "listing ConfigMap ");
+    /* A second watch tells of what exists already. */
+    drain();
+    forget();
+    CHECK_OK(ears.cluster->ops->watch(ears.cluster, "v1", "ConfigMap", NULL, &err), &err);
+    CHECK(wait_for("listed ConfigMap "));
+    CHECK_INT(count_heard("applied ConfigMap one"), 1);
+    close_ears();
+}
+
+static void apply_fills_in_and_keeps_what_is_not_mentioned(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    AUTO(tree_freep) json_t *first = apply(map("one", "a", "1"), &err);
+    CHECK(first);
+    CHECK(strlen(tree_text(first, "metadata.uid", "")) >= 32);
+    CHECK_STR(tree_text(first, "metadata.namespace", NULL), "default");
+    CHECK(clock_parse(tree_text(first, "metadata.creationTimestamp", "")) > 0);
+    const char *version = tree_text(first, "metadata.resourceVersion", "");
+    AUTO(tree_freep) json_t *second = apply(map("one", "b", "2"), &err);
+    CHECK_STR(tree_text(second, "data.a", NULL), "1");
+    CHECK_STR(tree_text(second, "data.b", NULL), "2");
+    CHECK_STR(tree_text(second, "metadata.uid", NULL), tree_text(first, "metadata.uid", ""));
+    CHECK(strcmp(tree_text(second, "metadata.resourceVersion", ""), version) != 0);
+    CHECK(wait_for("applied ConfigMap one"));
+    drain();
+    /* The same again is no change, and nobody hears of it. */
+    forget();
+    AUTO(tree_freep) json_t *third = apply(map("one", "b", "2"), &err);
+    CHECK_STR(tree_text(third, "metadata.resourceVersion", NULL),
+              tree_text(second, "metadata.resourceVersion", ""));
+    drain();
+    CHECK_INT(json_array_size(ears.heard), 0);
+    close_ears();
+}
+
+static void what_is_no_object_is_refused(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    CHECK(!apply(json_pack("{s:s, s:s, s:{}}", "apiVersion", "v1", "kind", "ConfigMap", "metadata"),
+                 &err));
+    CHECK_INT(err.kind, ERROR_INVALID);
+    close_ears();
+}
+
+static void a_uid_guards_an_object(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    AUTO(tree_freep) json_t *old = apply(map("one", "a", "1"), &err);
+    struct cluster *cluster = ears.cluster;
+    CHECK_OK(cluster->ops->delete (cluster, old, &err), &err);
+    CHECK(wait_for("deleted ConfigMap one"));
+    AUTO(tree_freep) json_t *new = apply(map("one", "a", "1"), &err);
+    CHECK(strcmp(tree_text(new, "metadata.uid", ""), tree_text(old, "metadata.uid", "")) != 0);
+    CHECK_OK(cluster->ops->delete (cluster, old, &err), &err); /* the old one is gone already */
+    CHECK(!apply(json_incref(old), &err));
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    drain();
+    CHECK(json_object_get(ears.last, "ConfigMap one"));
+    close_ears();
+}
+
+static void what_is_owned_goes_with_its_owner(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    AUTO(tree_freep) json_t *owner = apply(map("owner", "a", "1"), &err);
+    json_t *child = map("child", "a", "1");
+    json_object_set_new(json_object_get(child, "metadata"), "ownerReferences",
+                        json_pack("[{s:s, s:s, s:s, s:s}]", "apiVersion", "v1", "kind", "ConfigMap",
+                                  "name", "owner", "uid", tree_text(owner, "metadata.uid", "")));
+    AUTO(tree_freep) json_t *stored = apply(child, &err);
+    CHECK(stored);
+    struct cluster *cluster = ears.cluster;
+    CHECK_OK(cluster->ops->delete (cluster, owner, &err), &err);
+    CHECK(wait_for("deleted ConfigMap owner"));
+    CHECK(wait_for("deleted ConfigMap child"));
+    CHECK_OK(cluster->ops->delete (cluster, owner, &err), &err); /* again: no failure */
+    close_ears();
+}
+
+static void status_is_its_own_part(void) {
+    struct error err = {0};
+    open_ears("Pod", NULL);
+    struct cluster *cluster = ears.cluster;
+    json_t *pod =
+        json_pack("{s:s, s:s, s:{s:s}, s:{s:s, s:[{s:s, s:s, s:[s]}]}, s:{s:s}}", "apiVersion",
+                  "v1", "kind", "Pod", "metadata", "name", "one", "spec", "restartPolicy", "Never",
+                  "containers", "name", "main", "image", "example.invalid/none", "command",
+                  "/no/such/program", "status", "phase", "Succeeded");
+    AUTO(tree_freep) json_t *stored = apply(pod, &err);
+    CHECK_STR(tree_text(stored, "status.phase", NULL), "Pending"); /* apply sets no status */
+    AUTO(tree_freep) json_t *status = json_pack("{s:s}", "message", "seen");
+    CHECK_OK(cluster->ops->patch_status(cluster, stored, status, &err), &err);
+    CHECK(cluster->ops->patch_status(cluster, stored, json_object_get(stored, "status"), &err) < 0);
+    CHECK_INT(err.kind, ERROR_CONFLICT); /* stored is older than the status above */
+    error_clear(&err);
+    AUTO(tree_freep)
+    json_t *none = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Pod", "metadata",
+                             "name", "none");
+    CHECK(cluster->ops->patch_status(cluster, none, status, &err) < 0);
+    CHECK_INT(err.kind, ERROR_NOT_FOUND);
+    CHECK(wait_for("applied Pod one"));
+    close_ears();
+}
+
+static void a_label_narrows_a_watch(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", LABEL_JOB);
+    json_t *stranger = map("stranger", "a", "1");
+    json_object_del(json_object_get(stranger, "metadata"), "labels");
+    AUTO(tree_freep) json_t *first = apply(stranger, &err);
+    AUTO(tree_freep) json_t *second = apply(map("ours", "a", "1"), &err);
+    CHECK(wait_for("applied ConfigMap ours"));
+    CHECK_INT(count_heard("applied ConfigMap stranger"), 0);
+    close_ears();
+}
+
+static void a_service_has_one_address(void) {
+    struct error err = {0};
+    open_ears("Service", NULL);
+    json_t *service =
+        json_pack("{s:s, s:s, s:{s:s}, s:{s:[{s:i, s:i}]}}", "apiVersion", "v1", "kind", "Service",
+                  "metadata", "name", "one", "spec", "ports", "port", 8443, "targetPort", 8443);
+    AUTO(tree_freep) json_t *first = apply(json_incref(service), &err);
+    CHECK(strlen(tree_text(first, "spec.clusterIP", "")) >= 7);
+    CHECK(tree_integer(first, "spec.ports[0].port", 0) > 0);
+    AUTO(tree_freep) json_t *second = apply(service, &err);
+    CHECK_STR(tree_text(second, "spec.clusterIP", NULL), tree_text(first, "spec.clusterIP", ""));
+    CHECK_INT(tree_integer(second, "spec.ports[0].port", 0),
+              tree_integer(first, "spec.ports[0].port", 1));
+    close_ears();
+}
+
+static void wait_ends_by_itself(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    drain();
+    int64_t start_ms = clock_monotonic_ms();
+    CHECK_OK(ears.cluster->ops->wait(ears.cluster, 120, hear, &ears, &err), &err);
+    int64_t took_ms = clock_monotonic_ms() - start_ms;
+    CHECK(took_ms >= 100 && took_ms < 2000);
+    close_ears();
+}
+
+int main(void) {
+    for (size_t i = 0; i < ARRAY_LEN(backends); i++) {
+        ears.backend = &backends[i];
+        printf("# %s\n", backends[i].name);
+        TEST(a_listing_comes_first);
+        TEST(apply_fills_in_and_keeps_what_is_not_mentioned);
+        TEST(what_is_no_object_is_refused);
+        TEST(a_uid_guards_an_object);
+        TEST(what_is_owned_goes_with_its_owner);
+        TEST(status_is_its_own_part);
+        TEST(a_label_narrows_a_watch);
+        TEST(a_service_has_one_address);
+        TEST(wait_ends_by_itself);
+    }
+    return TEST_END();
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/progress.h"
+
+#include "tests/test.h"
+
+static json_t *status(const char *reason, int done, int total, const char *rate, int left_s) {
+    return json_pack("{s:[{s:s, s:s}], s:{s:i, s:i, s:i}, s:{s:i}, s:s, s:i}", "conditions", "type",
+                     "Succeeded", "reason", reason, "items", "total", total, "done", done, "failed",
+                     0, "miniBatches", "retried", 0, "itemsPerSecond", rate, "secondsLeft", left_s);
+}
+
+static void bars_fit_their_terminal(void) {
+    struct progress progress = {.name = "job", .unit = "frames", .start_ms = 1000};
+    AUTO(tree_freep) json_t *half = status("Running", 140, 280, "12.5", 71);
+    static const struct {
+        int columns;
+        const char *wanted;
+    } rows[] = {
+        {120, "Running   [===================>                  ]  140/280 frames  12.5/s  1:11 "
+              "left"},
+        {70, "Running   [===========>          ]  140/280 frames  12.5/s  1:11 left"},
+        {50, "Running   140/280 frames  12.5/s  1:11 left"},
+        {40, "Running   140/280 frames  1:11 left"},
+        {30, "Running   140/280 frames"},
+        {12, "Running "},
+        {5, "Runn"},
+        {1, ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[512];
+        progress_bar(&progress, half, 5000, rows[i].columns, text);
+        CHECK_STR(text, rows[i].wanted);
+    }
+    for (int columns = 0; columns < 600; columns++) {
+        char text[512];
+        progress_bar(&progress, half, 5000, columns, text);
+        CHECK(strlen(text) < (size_t)(columns > 1 ? columns : 2));
+    }
+}
+
+static void bars_tell_what_there_is(void) {
+    struct progress progress = {.name = "job", .unit = "files", .start_ms = 1000};
+    char text[512];
+    progress_bar(&progress, NULL, 8000, 80, text);
+    CHECK_STR(text, "Pending   0:07");
+    AUTO(tree_freep) json_t *none = status("Running", 0, 10, "0", 0);
+    progress_bar(&progress, none, 66000, 80, text);
+    CHECK_STR(text, "Running   [                                      ]  0/10 files  1:05");
+    AUTO(tree_freep) json_t *all = status("Joining", 10, 10, "2.0", 0);
+    json_object_set_new(json_object_get(all, "miniBatches"), "retried", json_integer(3));
+    json_object_set_new(json_object_get(all, "items"), "failed", json_integer(1));
+    progress_bar(&progress, all, 4000000, 120, text);
+    CHECK_STR(text, "Joining   [======================================]  10/10 files  2.0/s  "
+                    "1:06:39  3 retried  1 failed");
+}
+
+static void lines_tell_the_same(void) {
+    struct progress progress = {.name = "job", .unit = "frames"};
+    char text[512];
+    progress_line(&progress, NULL, text);
+    CHECK_STR(text, "job: Pending");
+    AUTO(tree_freep) json_t *some = status("Running", 24, 280, "12.5", 3671);
+    json_object_set_new(json_object_get(some, "miniBatches"), "retried", json_integer(1));
+    progress_line(&progress, some, text);
+    CHECK_STR(text, "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 1:01:11 left, 1 "
+                    "mini-batch retried");
+}
+
+int main(void) {
+    TEST(bars_fit_their_terminal);
+    TEST(bars_tell_what_there_is);
+    TEST(lines_tell_the_same);
+    return TEST_END();
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The controller over the local cluster, with a kind whose looks the test decides. */
+#include "operator/control/controller.h"
+
+#include "lib/clock.h"
+#include "lib/file.h"
+#include "operator/local/local.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static struct {
+    int looks, looks_without_object, reports;
+    int64_t again_ms, last_retry_ms;
+    int last_failures;
+    enum error_kind fails_with;
+} seen;
+
+static void *state_new(void) {
+    return x_strdup("state");
+}
+
+static void state_free(void *state) {
+    free(state);
+}
+
+static int reconcile(void *state, struct reconcile *request, struct error *err) {
+    CHECK_STR(state, "state");
+    CHECK_STR(request->name, "one");
+    seen.looks++;
+    seen.looks_without_object += !request->object;
+    request->again_ms = seen.again_ms;
+    return seen.fails_with ? error_set(err, seen.fails_with, "as asked") : 0;
+}
+
+static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
+                   int failures) {
+    CHECK(context == &seen);
+    CHECK_STR(key, "Thing default/one");
+    CHECK_STR(err->text, "as asked");
+    seen.reports++;
+    seen.last_retry_ms = retry_ms;
+    seen.last_failures = failures;
+}
+
+static const char *const owned[] = {"v1 ConfigMap", NULL};
+static const struct kind thing = {.api_version = "example.dev/v1",
+                                  .name = "Thing",
+                                  .owned = owned,
+                                  .state_new = state_new,
+                                  .state_free = state_free,
+                                  .reconcile = reconcile};
+static const struct kind *const kinds[] = {&thing, NULL};
+
+static char folder[64];
+static struct cluster *cluster;
+static struct controller *controller;
+
+static void open_all(void) {
+    struct error err = {0};
+    memset(&seen, 0, sizeof seen);
+    struct local_options options = {.places = {.manifest_folder = folder, .state_folder = folder},
+                                    .threads = 1,
+                                    .program_folder = folder};
+    CHECK_OK(local_open(&options, &cluster, &err), &err);
+    CHECK_OK(controller_new(cluster, kinds, report, &seen, &controller, &err), &err);
+}
+
+static void close_all(void) {
+    controller_free(controller);
+    cluster->ops->free(cluster);
+}
+
+static void step(int timeout_ms) {
+    struct error err = {0};
+    CHECK_OK(controller_step(controller, timeout_ms, &err), &err);
+}
+
+static json_t *apply(json_t *object_new) {
+    struct error err = {0};
+    json_t *stored = NULL;
+    CHECK_OK(cluster->ops->apply(cluster, object_new, &stored, &err), &err);
+    json_decref(object_new);
+    return stored;
+}
+
+static json_t *make_thing(void) {
+    return apply(json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "example.dev/v1", "kind", "Thing",
+                           "metadata", "name", "one"));
+}
+
+static void looks_when_something_happens_and_when_asked(void) {
+    open_all();
+    AUTO(tree_freep) json_t *owner = make_thing();
+    step(0);
+    CHECK_INT(seen.looks, 1);
+    step(0);
+    CHECK_INT(seen.looks, 1); /* nothing happened */
+    AUTO(tree_freep)
+    json_t *child = apply(json_pack(
+        "{s:s, s:s, s:{s:s, s:{s:s}, s:[{s:s, s:s, s:s}]}}", "apiVersion", "v1", "kind",
+        "ConfigMap", "metadata", "name", "child", "labels", LABEL_JOB, "one", "ownerReferences",
+        "kind", "Thing", "name", "one", "uid", tree_text(owner, "metadata.uid", "")));
+    seen.again_ms = 60;
+    step(0);
+    CHECK_INT(seen.looks, 2); /* what it owns changed */
+    CHECK(controller_idle_ms(controller) > 20 && controller_idle_ms(controller) <= 60);
+    int64_t start_ms = clock_monotonic_ms();
+    step(5000); /* wakes up by itself when the look is due */
+    step(0);
+    CHECK_INT(seen.looks, 3);
+    CHECK(clock_monotonic_ms() - start_ms < 1000);
+    struct error err = {0};
+    CHECK_OK(cluster->ops->delete (cluster, owner, &err), &err);
+    step(0);
+    CHECK(seen.looks_without_object > 0);
+    close_all();
+}
+
+static void errors_are_retried_by_their_kind(void) {
+    static const struct {
+        enum error_kind kind;
+        bool retried;
+    } rows[] = {
+        {ERROR_INVALID, false},    {ERROR_UNSUPPORTED, false}, {ERROR_BUG, false},
+        {ERROR_UNAVAILABLE, true}, {ERROR_CONFLICT, true},     {ERROR_EXHAUSTED, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        open_all();
+        AUTO(tree_freep) json_t *owner = make_thing();
+        seen.fails_with = rows[i].kind;
+        step(0);
+        CHECK_INT(seen.reports, 1);
+        CHECK_INT(seen.last_retry_ms >= 0, rows[i].retried);
+        for (int j = 0; j < 4; j++) {
+            step(400);
+            step(0);
+        }
+        CHECK_INT(seen.reports > 2, rows[i].retried);
+        CHECK_INT(seen.last_failures > 2, rows[i].retried);
+        close_all();
+    }
+}
+
+int main(void) {
+    struct error err = {0};
+    snprintf(folder, sizeof folder, "/tmp/windlass-controller-XXXXXX");
+    AUTO(text_freep) char *agent = mkdtemp(folder) ? file_join(folder, "windlass-agent") : NULL;
+    if (!agent || file_write(agent, "#!/bin/sh\n", 10, &err) < 0 || chmod(agent, 0755) < 0) {
+        return 1;
+    }
+    TEST(looks_when_something_happens_and_when_asked);
+    TEST(errors_are_retried_by_their_kind);
+    return file_remove_tree(folder, &err) < 0 ? 1 : TEST_END();
+}
