@@ -5,7 +5,7 @@
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/options.h"
-#include "operator/commands/outcome.h"
+#include "operator/commands/ending.h"
 #include "operator/commands/progress.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/batchscore/reconcile.h"
@@ -330,7 +330,7 @@ static void look_at_status(struct run *run) {
     }
     json_object_set(run->object, "status", (json_t *)status);
     note_failed_pods(run);
-    if (outcome_is_final(status)) {
+    if (ending_is_final(status)) {
         run->end_ms = clock_monotonic_ms();
     } else if (!run->signals) {
         progress_show(&run->progress, status, clock_monotonic_ms());
@@ -358,20 +358,20 @@ static int watch(struct run *run, struct error *err) {
 
 static int finish(struct run *run) {
     progress_clear(&run->progress);
-    struct outcome outcome = {.file = run->file,
-                              .name = run->name,
-                              .unit = run->unit,
-                              .spec = json_object_get(run->object, "spec"),
-                              .status = json_object_get(run->object, "status"),
-                              .folders = run->folders,
-                              .state_folder = run->state_folder,
-                              .failed_pod = run->failed_pod,
-                              .elapsed_ms = run->end_ms - run->start_ms};
+    struct ending ending = {.file = run->file,
+                            .name = run->name,
+                            .unit = run->unit,
+                            .spec = json_object_get(run->object, "spec"),
+                            .status = json_object_get(run->object, "status"),
+                            .folders = run->folders,
+                            .state_folder = run->state_folder,
+                            .failed_pod = run->failed_pod,
+                            .elapsed_ms = run->end_ms - run->start_ms};
     if (run->end_ms) { /* a Ctrl-C that came too late changes nothing */
-        return outcome_print(&outcome);
+        return ending_print(&ending);
     }
     if (run->signals) {
-        outcome_print_interrupted(&outcome);
+        ending_print_interrupted(&ending);
         return 130;
     }
     fprintf(stderr, "windlass: %s: %s\n  logs: %s\n", run->name, run->failure.text,

@@ -15,13 +15,15 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MESSAGE_MAX = 4096, GRACE_DEFAULT_S = 30, GRACE_MAX_S = 3600 };
+enum { MESSAGE_MAX = 4096, LOG_MESSAGE_MAX = 2048, GRACE_DEFAULT_S = 30, GRACE_MAX_S = 3600 };
 
 struct pod {
-    char *uid, *container_name, *message_path;
+    char *uid, *container_name, *message_path, *log_path;
+    bool falls_back_to_log; /* terminationMessagePolicy: FallbackToLogsOnError */
     pid_t pid;
     int fd; /* pidfd */
     int64_t grace_ms, kill_at_ms;
@@ -223,6 +225,9 @@ int pod_start(const json_t *object, const struct pod_settings *settings, struct 
     pod->fd = -1;
     pod->uid = x_strdup(tree_text(object, "metadata.uid", ""));
     pod->container_name = x_strdup(tree_text(object, "spec.containers[0].name", "main"));
+    pod->falls_back_to_log =
+        strcmp(tree_text(object, "spec.containers[0].terminationMessagePolicy", ""),
+               "FallbackToLogsOnError") == 0;
     int64_t grace_s = tree_integer(object, "spec.terminationGracePeriodSeconds", GRACE_DEFAULT_S);
     pod->grace_ms = 1000 * MAX(0, MIN(grace_s, GRACE_MAX_S));
     pod->kill_at_ms = INT64_MAX;
@@ -231,6 +236,7 @@ int pod_start(const json_t *object, const struct pod_settings *settings, struct 
         result = spawn(&launch, pod, err);
     }
     pod->message_path = TAKE(launch.message_path);
+    pod->log_path = TAKE(launch.log_path);
     launch_release(&launch);
     if (result < 0) {
         pod_free(pod);
@@ -253,6 +259,7 @@ void pod_free(struct pod *pod) {
     free(pod->uid);
     free(pod->container_name);
     free(pod->message_path);
+    free(pod->log_path);
     free(pod);
 }
 
@@ -295,23 +302,35 @@ bool pod_has_ended(struct pod *pod) {
     return pod->ended;
 }
 
+/* The last bytes of a file, at most `room`; 0 when there are none. */
+static size_t read_end(const char *path, char *text, size_t room) {
+    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+        return 0;
+    }
+    ssize_t size = pread(fd, text, room, MAX(0, status.st_size - (off_t)room));
+    return (size_t)MAX(0, size);
+}
+
 /* The last words, as text that JSON can hold. NULL when there are none. */
-static json_t *read_message(const struct pod *pod) {
-    AUTO(fd_closep) int fd = open(pod->message_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+static json_t *read_message(const struct pod *pod, int exit_code) {
     char text[MESSAGE_MAX];
-    ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text);
-    if (size <= 0) {
+    size_t size = read_end(pod->message_path, text, sizeof text);
+    if (size == 0 && exit_code && pod->falls_back_to_log) {
+        size = read_end(pod->log_path, text, LOG_MESSAGE_MAX);
+    }
+    if (size == 0) {
         return NULL;
     }
-    for (ssize_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++) {
         text[i] = text[i] ? text[i] : ' ';
     }
-    json_t *message = json_stringn(text, (size_t)size);
-    for (ssize_t i = 0; !message && i < size; i++) { /* bytes that are no UTF-8 */
+    json_t *message = json_stringn(text, size);
+    for (size_t i = 0; !message && i < size; i++) { /* bytes that are no UTF-8 */
         text[i] = (unsigned char)text[i] < 128 ? text[i] : '?';
     }
-    message = message ? message : json_stringn(text, (size_t)size);
-    return message;
+    return message ? message : json_stringn(text, size);
 }
 
 static json_t *terminated(const struct pod *pod) {
@@ -323,7 +342,7 @@ static json_t *terminated(const struct pod *pod) {
     if (WIFSIGNALED(pod->wait_status)) {
         json_object_set_new(state, "signal", json_integer(WTERMSIG(pod->wait_status)));
     }
-    json_t *message = read_message(pod);
+    json_t *message = read_message(pod, exit_code);
     if (message) {
         json_object_set_new(state, "message", message);
     }

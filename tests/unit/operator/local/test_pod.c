@@ -141,6 +141,12 @@ static void last_words(void) {
             CHECK_STR(message, rows[i].message);
         }
     }
+    json_t *pod = fixture_pod("fallback", "echo cause >&2; exit 1");
+    json_object_set_new(tree_get(pod, "spec.containers[0]"), "terminationMessagePolicy",
+                        json_string("FallbackToLogsOnError"));
+    fixture_apply(&fixture, pod);
+    CHECK(fixture_wait(&fixture, "Pod fallback", "status.phase", "Failed"));
+    CHECK_STR(tree_text(fixture_seen(&fixture, "Pod fallback"), STATE ".message", ""), "cause\n");
     fixture_close(&fixture);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/outcome.h"
+#include "operator/commands/ending.h"
 
 #include "lib/file.h"
 #include "operator/commands/progress.h"
@@ -25,41 +25,41 @@ static bool condition_is(const json_t *status, const char *wanted) {
     return strcmp(tree_text(find_condition(status), "status", ""), wanted) == 0;
 }
 
-bool outcome_is_final(const json_t *status) {
+bool ending_is_final(const json_t *status) {
     return condition_is(status, "True") || condition_is(status, "False");
 }
 
-char *outcome_path(const struct outcome *outcome, const char *spec_path) {
+char *ending_path(const struct ending *ending, const char *spec_path) {
     size_t length = strcspn(spec_path, "/");
     AUTO(text_freep) char *volume = x_strndup(spec_path, length);
-    const char *folder = json_string_value(json_object_get(outcome->folders, volume));
+    const char *folder = json_string_value(json_object_get(ending->folders, volume));
     return folder ? x_printf("%s%s", folder, spec_path + length) : x_strdup(spec_path);
 }
 
-static void print_path(const struct outcome *outcome, const char *what, const char *spec_path) {
+static void print_path(const struct ending *ending, const char *what, const char *spec_path) {
     if (spec_path) {
-        AUTO(text_freep) char *path = outcome_path(outcome, spec_path);
+        AUTO(text_freep) char *path = ending_path(ending, spec_path);
         printf("  %-8s %s\n", what, path);
     }
 }
 
-static void print_success(const struct outcome *outcome) {
-    int64_t done = tree_integer(outcome->status, "items.done", 0);
-    double seconds = (double)MAX(outcome->elapsed_ms, 1) / 1000;
-    printf("%s succeeded: %lld %s in %.1f s, %.1f %s/s\n", outcome->name, (long long)done,
-           outcome->unit, seconds, (double)done / seconds, outcome->unit);
-    int64_t failed = tree_integer(outcome->status, "items.failed", 0);
+static void print_success(const struct ending *ending) {
+    int64_t done = tree_integer(ending->status, "items.done", 0);
+    double seconds = (double)MAX(ending->elapsed_ms, 1) / 1000;
+    printf("%s succeeded: %lld %s in %.1f s, %.1f %s/s\n", ending->name, (long long)done,
+           ending->unit, seconds, (double)done / seconds, ending->unit);
+    int64_t failed = tree_integer(ending->status, "items.failed", 0);
     if (failed > 0) {
-        printf("  %lld %s failed; the summary says which\n", (long long)failed, outcome->unit);
+        printf("  %lld %s failed; the summary says which\n", (long long)failed, ending->unit);
     }
-    if (tree_get(outcome->spec, "input.video")) {
-        print_path(outcome, "video", tree_text(outcome->status, "outputs[0]", NULL));
+    if (tree_get(ending->spec, "input.video")) {
+        print_path(ending, "video", tree_text(ending->status, "outputs[0]", NULL));
     } else {
-        print_path(outcome, "outputs", tree_text(outcome->spec, "output.path", NULL));
+        print_path(ending, "outputs", tree_text(ending->spec, "output.path", NULL));
     }
-    print_path(outcome, "summary", tree_text(outcome->status, "summary", NULL));
-    printf("  %-8s %s\n", "logs", outcome->state_folder);
-    printf("The same on a cluster: kubectl apply -f %s\n", outcome->file);
+    print_path(ending, "summary", tree_text(ending->status, "summary", NULL));
+    printf("  %-8s %s\n", "logs", ending->state_folder);
+    printf("The same on a cluster: kubectl apply -f %s\n", ending->file);
     fflush(stdout);
 }
 
@@ -107,45 +107,45 @@ static const struct advice {
     {NULL, "see the log for the first thing that failed", 1, false},
 };
 
-static int print_failure(const struct outcome *outcome) {
-    const json_t *condition = find_condition(outcome->status);
+static int print_failure(const struct ending *ending) {
+    const json_t *condition = find_condition(ending->status);
     const char *reason = tree_text(condition, "reason", "");
     const struct advice *advice = advices;
     while (advice->reason && strcmp(advice->reason, reason) != 0) {
         advice++;
     }
-    fprintf(stderr, "windlass: %s failed: %s\n", outcome->name,
+    fprintf(stderr, "windlass: %s failed: %s\n", ending->name,
             tree_text(condition, "message", reason));
-    int64_t total = tree_integer(outcome->status, "items.total", 0);
+    int64_t total = tree_integer(ending->status, "items.total", 0);
     if (total > 0) {
         fprintf(stderr, "  %lld of %lld %s were finished\n",
-                (long long)tree_integer(outcome->status, "items.done", 0), (long long)total,
-                outcome->unit);
+                (long long)tree_integer(ending->status, "items.done", 0), (long long)total,
+                ending->unit);
     }
-    fprintf(stderr, "  next: %s\n  logs: %s\n", advice->text, outcome->state_folder);
-    if (outcome->failed_pod && advice->shows_log) {
+    fprintf(stderr, "  next: %s\n  logs: %s\n", advice->text, ending->state_folder);
+    if (ending->failed_pod && advice->shows_log) {
         AUTO(text_freep)
-        char *path = x_printf("%s/%s.log", outcome->state_folder, outcome->failed_pod);
+        char *path = x_printf("%s/%s.log", ending->state_folder, ending->failed_pod);
         fprintf(stderr, "  the last lines of %s:\n", path);
         print_tail(path);
     }
     return advice->exit_code;
 }
 
-int outcome_print(const struct outcome *outcome) {
-    if (condition_is(outcome->status, "True")) {
-        print_success(outcome);
+int ending_print(const struct ending *ending) {
+    if (condition_is(ending->status, "True")) {
+        print_success(ending);
         return 0;
     }
-    return print_failure(outcome);
+    return print_failure(ending);
 }
 
-void outcome_print_interrupted(const struct outcome *outcome) {
-    const char *output = tree_text(outcome->spec, "output.path", "");
-    AUTO(text_freep) char *path = outcome_path(outcome, output);
+void ending_print_interrupted(const struct ending *ending) {
+    const char *output = tree_text(ending->spec, "output.path", "");
+    AUTO(text_freep) char *path = ending_path(ending, output);
     fprintf(stderr, "windlass: %s interrupted: %lld of %lld %s were finished; no process is left\n",
-            outcome->name, (long long)tree_integer(outcome->status, "items.done", 0),
-            (long long)tree_integer(outcome->status, "items.total", 0), outcome->unit);
+            ending->name, (long long)tree_integer(ending->status, "items.done", 0),
+            (long long)tree_integer(ending->status, "items.total", 0), ending->unit);
     fprintf(stderr, "  kept: finished parts under %s/.windlass, logs in %s\n", path,
-            outcome->state_folder);
+            ending->state_folder);
 }

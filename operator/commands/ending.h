@@ -1,10 +1,10 @@
-/* outcome.h: the last words of `windlass run`: where the results are, or why there are none and
+/* ending.h: the last words of `windlass run`: where the results are, or why there are none and
  * what to do. Results go to standard output, everything else to standard error. */
 #pragma once
 
 #include "lib/tree.h"
 
-struct outcome {
+struct ending {
     const char *file, *name, *unit; /* the manifest; the job; "frames", "files" */
     const json_t *spec, *status;
     const json_t *folders;    /* volume name -> its folder on this machine */
@@ -14,11 +14,11 @@ struct outcome {
 };
 
 /* Prints the outcome of a job whose condition Succeeded is True or False; returns the exit code. */
-int outcome_print(const struct outcome *outcome);
+int ending_print(const struct ending *ending);
 /* Prints what was kept of a job that was interrupted. */
-void outcome_print_interrupted(const struct outcome *outcome);
+void ending_print_interrupted(const struct ending *ending);
 /* True when the condition Succeeded is True or False. */
-bool outcome_is_final(const json_t *status);
+bool ending_is_final(const json_t *status);
 
 /* VOLUME/path -> the path on this machine; the caller frees. */
-char *outcome_path(const struct outcome *outcome, const char *spec_path);
+char *ending_path(const struct ending *ending, const char *spec_path);
