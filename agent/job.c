@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/job.h"
+
+#include "lib/file.h"
+#include "lib/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SPEC_BYTES_MAX = 128 << 10 };
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number) {
+    (void)number;
+    interrupted = 1;
+}
+
+void job_catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+bool job_is_interrupted(void) {
+    return interrupted;
+}
+
+static int read_variable(const char *name, const char **ret_value, struct error *err) {
+    const char *value = getenv(name);
+    if (!value || !*value) {
+        return error_set(err, ERROR_INVALID,
+                         "the environment variable %s is missing: this command is started by "
+                         "windlass",
+                         name);
+    }
+    *ret_value = value;
+    return 0;
+}
+
+static int read_field(const json_t *spec, const char *path, const char **ret_value,
+                      struct error *err) {
+    *ret_value = tree_text(spec, path, "");
+    return **ret_value
+               ? 0
+               : error_set(err, ERROR_INVALID, "spec.%s is missing, expected VOLUME/path", path);
+}
+
+static int read_number(const json_t *spec, const char *path, int64_t fallback, int64_t maximum,
+                       int64_t *ret_value) {
+    const json_t *field = tree_get(spec, path);
+    const char *text = json_string_value(field);
+    char *end = NULL;
+    int64_t value = json_is_integer(field) ? json_integer_value(field)
+                    : text && *text        ? strtoll(text, &end, 10)
+                    : field                ? -1
+                                           : fallback;
+    if ((end && *end) || value < 1 || value > maximum) {
+        return -1;
+    }
+    *ret_value = value;
+    return 0;
+}
+
+static int read_spec(struct job *job, struct error *err) {
+    static const struct {
+        const char *path;
+        int64_t fallback, maximum;
+    } rows[] = {{"miniBatchSize", 8, INT32_MAX},
+                {"retry.maxTries", 3, UINT16_MAX},
+                {"retry.timeoutSeconds", 60, 259200}};
+    const char *text = NULL;
+    if (read_variable("WINDLASS_SPEC", &text, err) < 0) {
+        return -1;
+    }
+    if (tree_parse(text, strlen(text), SPEC_BYTES_MAX, &job->spec, err) < 0) {
+        return error_context(err, "the environment variable WINDLASS_SPEC");
+    }
+    int64_t values[ARRAY_LEN(rows)];
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (read_number(job->spec, rows[i].path, rows[i].fallback, rows[i].maximum, &values[i]) <
+            0) {
+            return error_set(err, ERROR_INVALID, "spec.%s is not an integer of 1 to %lld",
+                             rows[i].path, (long long)rows[i].maximum);
+        }
+    }
+    job->batch_items = values[0];
+    job->max_tries = (int)values[1];
+    job->timeout_ms = values[2] * 1000;
+    if (read_field(job->spec, "scorer.onnx.path", &job->model, err) < 0) {
+        return -1;
+    }
+    return read_field(job->spec, "output.path", &job->output, err);
+}
+
+/* RUN becomes part of a path. */
+static bool is_run(const char *text) {
+    return strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
+}
+
+int job_read(enum job_role role, struct job *ret_job, struct error *err) {
+    struct job job = {0};
+    const struct {
+        const char *name;
+        const char **target;
+        int roles; /* bit set */
+    } variables[] = {
+        {"WINDLASS_JOB", &job.name, 3},
+        {"WINDLASS_RUN", &job.run, 3},
+        {"WINDLASS_WORKER", &job.worker, 3},
+        {"WINDLASS_TOKEN", &job.token, 3},
+        {"WINDLASS_BIND", &job.bind, 1 << JOB_COORDINATOR},
+        {"WINDLASS_TLS_CERTIFICATE", &job.certificate_pem, 1 << JOB_COORDINATOR},
+        {"WINDLASS_TLS_KEY", &job.key_pem, 1 << JOB_COORDINATOR},
+        {"WINDLASS_COORDINATOR", &job.coordinator, 1 << JOB_WORKER},
+        {"WINDLASS_COORDINATOR_SHA256", &job.sha256, 1 << JOB_WORKER},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
+        if ((variables[i].roles >> role & 1) &&
+            read_variable(variables[i].name, variables[i].target, err) < 0) {
+            return -1;
+        }
+    }
+    if (!is_run(job.run)) {
+        return error_set(err, ERROR_INVALID,
+                         "the environment variable WINDLASS_RUN is not 16 hexadecimal digits");
+    }
+    if (read_spec(&job, err) < 0) {
+        job_release(&job);
+        return -1;
+    }
+    *ret_job = job;
+    return 0;
+}
+
+void job_release(struct job *job) {
+    json_decref(TAKE(job->spec));
+}
+
+void job_last_words(const char *text) {
+    static const char in_pods[] = "/dev/termination-log";
+    const char *path = getenv("WINDLASS_TERMINATION_LOG");
+    bool given = path && *path;
+    /* Kubernetes mounts a file there: it is written in place, not replaced. */
+    AUTO(fd_closep)
+    int fd =
+        open(given ? path : in_pods, O_WRONLY | O_TRUNC | O_CLOEXEC | (given ? O_CREAT : 0), 0666);
+    if (fd < 0) {
+        if (given) {
+            log_event(LOG_WARNING, "cannot write last words to %s: %s", path, strerror(errno));
+        }
+        return;
+    }
+    size_t size = MIN(strlen(text), JOB_LAST_WORDS_MAX);
+    if (write(fd, text, size) != (ssize_t)size) {
+        log_event(LOG_WARNING, "last words were cut: %s", strerror(errno));
+    }
+}

@@ -1,0 +1,36 @@
+/* job.h: the contract with the operator, as docs/architecture.md has it: what a pod gets in its
+ * environment, how it is told to stop, and what it leaves behind. For both roles. */
+#pragma once
+
+#include "lib/error.h"
+#include "lib/tree.h"
+
+enum job_role { JOB_COORDINATOR, JOB_WORKER };
+
+/* Texts are borrowed from the environment or from spec. */
+struct job {
+    const char *name, *run; /* WINDLASS_JOB, WINDLASS_RUN (16 hexadecimal digits) */
+    const char *worker;     /* WINDLASS_WORKER: this pod's name */
+    const char *token;      /* WINDLASS_TOKEN: never logged */
+    const char *bind, *certificate_pem, *key_pem; /* coordinator only */
+    const char *coordinator, *sha256;             /* worker only */
+    json_t *spec;                                 /* owned; WINDLASS_SPEC with defaults filled in */
+    /* read from spec */
+    const char *model, *output; /* VOLUME/path */
+    int64_t batch_items;
+    int max_tries;
+    int64_t timeout_ms;
+};
+
+/* Fails with INVALID and a line that names the variable or the field. */
+NODISCARD int job_read(enum job_role role, struct job *ret_job, struct error *err);
+void job_release(struct job *job);
+
+/* From here on SIGTERM and SIGINT only set a flag. */
+void job_catch_signals(void);
+bool job_is_interrupted(void);
+
+/* Leaves the termination message: WINDLASS_TERMINATION_LOG, else /dev/termination-log if it exists.
+ * Kubernetes keeps 4096 bytes of it. A failure is logged and otherwise ignored. */
+enum { JOB_LAST_WORDS_MAX = 4096 };
+void job_last_words(const char *text);

@@ -1,0 +1,41 @@
+/* postprocess.h: the network's output -> picture or classes, as spec.scorer.onnx.postprocess says.
+ * PURE but for reading the labels once. */
+#pragma once
+
+#include "agent/graph/tensor.h"
+#include "agent/score/preprocess.h"
+
+enum postprocess_type { POSTPROCESS_IMAGE, POSTPROCESS_CLASSES };
+
+enum { POSTPROCESS_LABELS_MAX = 1 << 20, POSTPROCESS_LABEL_BYTES_MAX = 16 << 20 };
+
+struct postprocess {
+    enum postprocess_type type;
+    enum range range; /* Image: Byte, Unit or Signed */
+    bool is_bgr;
+    int top;          /* Classes: how many are written */
+    char *label_text; /* owned; the labels point into it */
+    char **labels;    /* owned; NULL: none were given */
+    size_t label_count;
+};
+
+/* Fails with INVALID (a field) or with what became of the labels' file. */
+NODISCARD int postprocess_read(const json_t *spec, struct postprocess *ret_postprocess,
+                               struct error *err);
+void postprocess_release(struct postprocess *postprocess);
+
+/* Whether an output of this type and shape can be used for `items` items. */
+NODISCARD int postprocess_check(const struct postprocess *postprocess, const struct tensor *output,
+                                int64_t items, struct error *err);
+
+/* Item `index` of the output [n, 3, h, w] without the padding (in proportion when the network's
+ * output has another size than its input). *ret_picture is the caller's to release. */
+NODISCARD int postprocess_picture(const struct postprocess *postprocess,
+                                  const struct tensor *output, int64_t index,
+                                  const struct preprocess_size *size, struct picture *ret_picture,
+                                  struct error *err);
+
+/* {"file": name, "classes": [{"index": 281, "label": "tabby", "score": 0.87}, ...]} of item `index`
+ * of the output [n, c, ...1]: the `top` highest scores, as the network gives them. Owned. */
+json_t *postprocess_classes(const struct postprocess *postprocess, const struct tensor *output,
+                            int64_t index, const char *name);

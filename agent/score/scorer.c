@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/scorer.h"
+
+#include "agent/run/session.h"
+#include "agent/score/postprocess.h"
+#include "agent/score/preprocess.h"
+#include "agent/store/path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GROUP_MAX = 16,               /* items in one run of the network */
+    GROUP_PIXELS = 8 * 224 * 224, /* beyond it a run is efficient enough as it is */
+};
+
+struct scorer {
+    const json_t *spec;
+    struct session *session;
+    struct preprocess preprocess;
+    struct postprocess postprocess;
+    struct shape input; /* as the model has it: [n, 3, h, w], -1 where it is free */
+    /* the group that is collected for one run */
+    struct tensor group; /* [capacity, 3, padded_height, padded_width] */
+    struct preprocess_size sizes[GROUP_MAX];
+    char *names[GROUP_MAX];
+    int count;
+};
+
+static int check_input(struct scorer *scorer, struct error *err) {
+    static const char field[] = "spec.scorer.onnx.path";
+    size_t inputs = session_input_count(scorer->session);
+    if (inputs != 1 || session_output_count(scorer->session) < 1) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: the network has %zu inputs and %zu outputs, expected one input and "
+                         "an output",
+                         field, inputs, session_output_count(scorer->session));
+    }
+    enum tensor_type type;
+    const char *name = session_input(scorer->session, 0, &type, &scorer->input);
+    const int64_t *dims = scorer->input.dims;
+    char text[128];
+    shape_format(&scorer->input, text);
+    if (type != TENSOR_FLOAT32 || scorer->input.rank != 4 || (dims[1] != 3 && dims[1] != -1) ||
+        dims[0] > GROUP_MAX) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: the network's input %s is %s %s, expected pictures: float32 "
+                         "[n, 3, h, w]",
+                         field, name, tensor_type_name(type), text);
+    }
+    const struct preprocess *preprocess = &scorer->preprocess;
+    struct preprocess_size size = {0};
+    bool is_known = preprocess->width && preprocess->height;
+    if (is_known && preprocess_measure(preprocess, 1, 1, &size, err) < 0) {
+        return -1;
+    }
+    if ((dims[2] > 0 && size.padded_height != dims[2]) ||
+        (dims[3] > 0 && size.padded_width != dims[3])) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.onnx.preprocess: the network's input %s is %s, so width and "
+                         "height must be given and make that size",
+                         name, text);
+    }
+    return 0;
+}
+
+int scorer_open(const json_t *spec, struct scorer **ret_scorer, struct error *err) {
+    AUTO(scorer_freep) struct scorer *scorer = x_calloc(1, sizeof *scorer);
+    AUTO(text_freep) char *path = NULL;
+    struct session_options options = {.threads = 0, .device = NULL};
+    scorer->spec = spec;
+    if (preprocess_read(spec, &scorer->preprocess, err) < 0 ||
+        postprocess_read(spec, &scorer->postprocess, err) < 0) {
+        return -1;
+    }
+    if (path_resolve(tree_text(spec, "scorer.onnx.path", ""), &path, err) < 0 ||
+        session_open(path, &options, &scorer->session, err) < 0) {
+        return error_context(err, "spec.scorer.onnx.path");
+    }
+    if (check_input(scorer, err) < 0) {
+        return -1;
+    }
+    *ret_scorer = TAKE(scorer);
+    return 0;
+}
+
+static void clear_group(struct scorer *scorer) {
+    for (int i = 0; i < scorer->count; i++) {
+        free(TAKE(scorer->names[i]));
+    }
+    scorer->count = 0;
+}
+
+void scorer_free(struct scorer *scorer) {
+    if (!scorer) {
+        return;
+    }
+    clear_group(scorer);
+    tensor_release(&scorer->group);
+    postprocess_release(&scorer->postprocess);
+    session_free(scorer->session);
+    free(scorer);
+}
+
+void scorer_freep(struct scorer **scorer) {
+    scorer_free(*scorer);
+}
+
+static int write_item(struct scorer *scorer, const struct scorer_task *task, struct writer *writer,
+                      const struct tensor *output, int index, struct error *err) {
+    const struct postprocess *postprocess = &scorer->postprocess;
+    if (postprocess->type == POSTPROCESS_CLASSES) {
+        AUTO(tree_freep)
+        json_t *record = postprocess_classes(postprocess, output, index, scorer->names[index]);
+        return task->media->writer_add(writer, &(struct result){.record = record}, err);
+    }
+    struct picture picture = {0};
+    if (postprocess_picture(postprocess, output, index, &scorer->sizes[index], &picture, err) < 0) {
+        return -1;
+    }
+    int result = task->media->writer_add(writer, &(struct result){.picture = &picture}, err);
+    picture_release(&picture);
+    return result;
+}
+
+/* Runs the network on what was collected, and writes the results. */
+static int flush(struct scorer *scorer, const struct scorer_task *task, struct writer *writer,
+                 struct error *err) {
+    if (scorer->count == 0) {
+        return 0;
+    }
+    struct tensor input = scorer->group;
+    input.owned = false;
+    /* A network made for n items gets n; what is left over from before is computed and ignored. */
+    input.shape.dims[0] = scorer->input.dims[0] > 0 ? scorer->input.dims[0] : scorer->count;
+    size_t outputs = session_output_count(scorer->session);
+    struct tensor *output = x_calloc(outputs, sizeof *output);
+    int result = session_run(scorer->session, &input, output, err);
+    if (result == 0) {
+        result = postprocess_check(&scorer->postprocess, output, input.shape.dims[0], err);
+    }
+    for (int i = 0; i < scorer->count && result == 0; i++) {
+        result = write_item(scorer, task, writer, output, i, err);
+    }
+    free(output);
+    clear_group(scorer);
+    return result;
+}
+
+static int group_capacity(const struct scorer *scorer, const struct preprocess_size *size) {
+    int64_t pixels = (int64_t)size->padded_width * size->padded_height;
+    return scorer->input.dims[0] > 0 ? (int)scorer->input.dims[0]
+                                     : (int)MAX(1, MIN(GROUP_MAX, GROUP_PIXELS / pixels));
+}
+
+/* Adds a picture; runs the network when the group is full or the next picture differs in size. */
+static int collect(struct scorer *scorer, const struct scorer_task *task, struct writer *writer,
+                   const struct picture *picture, const char *name, struct error *err) {
+    struct preprocess_size size = {0};
+    if (preprocess_measure(&scorer->preprocess, picture->width, picture->height, &size, err) < 0) {
+        return -1;
+    }
+    struct shape *shape = &scorer->group.shape;
+    int capacity = group_capacity(scorer, &size);
+    if (shape->rank != 4 || shape->dims[0] != capacity || shape->dims[2] != size.padded_height ||
+        shape->dims[3] != size.padded_width) {
+        if (flush(scorer, task, writer, err) < 0) {
+            return -1;
+        }
+        struct shape wanted = {4, {capacity, 3, size.padded_height, size.padded_width}};
+        tensor_release(&scorer->group);
+        scorer->group = (struct tensor){0};
+        if (tensor_init(&scorer->group, TENSOR_FLOAT32, &wanted, err) < 0) {
+            return -1;
+        }
+    }
+    size_t item = 3 * (size_t)size.padded_width * (size_t)size.padded_height;
+    preprocess_fill(&scorer->preprocess, picture, &size,
+                    (float *)scorer->group.data + (size_t)scorer->count * item);
+    scorer->sizes[scorer->count] = size;
+    scorer->names[scorer->count++] = x_strdup(name);
+    return scorer->count == capacity ? flush(scorer, task, writer, err) : 0;
+}
+
+static int score_items(struct scorer *scorer, const struct scorer_task *task, struct reader *reader,
+                       struct writer *writer, struct error *err) {
+    int64_t items = 0;
+    for (;;) {
+        if (atomic_load(task->dropped)) {
+            return error_set(err, ERROR_CANCELLED, "cancelled");
+        }
+        struct picture picture = {0};
+        AUTO(text_freep) char *name = NULL;
+        const char *borrowed = NULL;
+        int got = task->media->reader_next(reader, &picture, &borrowed, err);
+        if (got <= 0) {
+            return got < 0 || flush(scorer, task, writer, err) < 0 ? -1 : (int)items;
+        }
+        name = x_strdup(borrowed);
+        int result = collect(scorer, task, writer, &picture, name, err);
+        picture_release(&picture);
+        if (result < 0) {
+            return error_context(err, "%s", name);
+        }
+        items++;
+    }
+}
+
+int scorer_run(struct scorer *scorer, const struct scorer_task *task, int64_t *ret_items,
+               struct error *err) {
+    const struct media *media = task->media;
+    struct reader *reader = NULL;
+    struct writer *writer = NULL;
+    int items = -1;
+    if (media->reader_open(scorer->spec, task->work, &reader, err) == 0 &&
+        media->writer_open(scorer->spec, task->run, task->work, task->unique, &writer, err) == 0) {
+        items = score_items(scorer, task, reader, writer, err);
+    }
+    if (items >= 0 && media->writer_commit(writer, err) < 0) {
+        items = -1;
+    }
+    clear_group(scorer);
+    media->reader_free(reader);
+    media->writer_free(writer);
+    if (items < 0) {
+        return -1;
+    }
+    *ret_items = items;
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* scorer.h: one lease, from its items to its outputs: reader -> preprocess -> network ->
+ * postprocess -> writer. Small pictures of one size go through the network together. One thread at
+ * a time; the network stays loaded from lease to lease. */
+#pragma once
+
+#include "agent/data/media.h"
+
+#include <stdatomic.h>
+
+struct scorer;
+
+struct scorer_task {
+    const struct media *media;
+    const json_t *work;   /* from the lease */
+    const char *run;      /* RUN */
+    const char *unique;   /* worker and lease, for temporary names */
+    atomic_bool *dropped; /* set from another thread: stop soon and write nothing */
+};
+
+/* Reads pre- and postprocess, loads the network and checks that they fit together. Every message
+ * names the field. The spec is borrowed and must live on. */
+NODISCARD int scorer_open(const json_t *spec, struct scorer **ret_scorer, struct error *err);
+void scorer_free(struct scorer *scorer);
+void scorer_freep(struct scorer **scorer);
+
+/* Outputs have their final names when this returns 0, and are gone when it fails. CANCELLED when
+ * the task was dropped. */
+NODISCARD int scorer_run(struct scorer *scorer, const struct scorer_task *task, int64_t *ret_items,
+                         struct error *err);
