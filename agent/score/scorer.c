@@ -19,7 +19,9 @@ struct scorer {
     struct session *session;
     struct preprocess preprocess;
     struct postprocess postprocess;
-    struct shape input; /* as the model has it: [n, 3, h, w], -1 where it is free */
+    struct shape input;        /* as the model has it: [n, 3, h, w], -1 where it is free */
+    struct reader *reader;     /* kept from lease to lease: a decoder goes on where it stands */
+    const struct media *media; /* whose reader it is */
     /* the group that is collected for one run */
     struct tensor group; /* [capacity, 3, padded_height, padded_width] */
     struct preprocess_size sizes[GROUP_MAX];
@@ -91,11 +93,18 @@ static void clear_group(struct scorer *scorer) {
     scorer->count = 0;
 }
 
+static void drop_reader(struct scorer *scorer) {
+    if (scorer->reader) {
+        scorer->media->reader_free(TAKE(scorer->reader));
+    }
+}
+
 void scorer_free(struct scorer *scorer) {
     if (!scorer) {
         return;
     }
     clear_group(scorer);
+    drop_reader(scorer);
     tensor_release(&scorer->group);
     postprocess_release(&scorer->postprocess);
     session_free(scorer->session);
@@ -182,8 +191,8 @@ static int collect(struct scorer *scorer, const struct scorer_task *task, struct
     return scorer->count == capacity ? flush(scorer, task, writer, err) : 0;
 }
 
-static int score_items(struct scorer *scorer, const struct scorer_task *task, struct reader *reader,
-                       struct writer *writer, struct error *err) {
+static int score_items(struct scorer *scorer, const struct scorer_task *task, struct writer *writer,
+                       struct error *err) {
     int64_t items = 0;
     for (;;) {
         if (atomic_load(task->dropped)) {
@@ -192,7 +201,7 @@ static int score_items(struct scorer *scorer, const struct scorer_task *task, st
         struct picture picture = {0};
         AUTO(text_freep) char *name = NULL;
         const char *borrowed = NULL;
-        int got = task->media->reader_next(reader, &picture, &borrowed, err);
+        int got = task->media->reader_next(scorer->reader, &picture, &borrowed, err);
         if (got <= 0) {
             return got < 0 || flush(scorer, task, writer, err) < 0 ? -1 : (int)items;
         }
@@ -209,20 +218,20 @@ static int score_items(struct scorer *scorer, const struct scorer_task *task, st
 int scorer_run(struct scorer *scorer, const struct scorer_task *task, int64_t *ret_items,
                struct error *err) {
     const struct media *media = task->media;
-    struct reader *reader = NULL;
     struct writer *writer = NULL;
     int items = -1;
-    if (media->reader_open(scorer->spec, task->work, &reader, err) == 0 &&
+    scorer->media = media;
+    if (media->reader_open(scorer->spec, task->work, &scorer->reader, err) == 0 &&
         media->writer_open(scorer->spec, task->run, task->work, task->unique, &writer, err) == 0) {
-        items = score_items(scorer, task, reader, writer, err);
+        items = score_items(scorer, task, writer, err);
     }
     if (items >= 0 && media->writer_commit(writer, err) < 0) {
         items = -1;
     }
     clear_group(scorer);
-    media->reader_free(reader);
     media->writer_free(writer);
     if (items < 0) {
+        drop_reader(scorer);
         return -1;
     }
     *ret_items = items;

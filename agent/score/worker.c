@@ -130,12 +130,17 @@ static void on_closed(void *context, const struct error *why) {
     }
 }
 
+/* The coordinator waits for a word about the lease: at once, or when the scorer has dropped it. */
 static void cancel(struct worker *worker, int64_t lease) {
-    if (worker->running == lease && !atomic_load(&worker->dropped)) {
+    if (worker->running == lease) {
         log_event(LOG_WARNING, "lease %lld was taken away", (long long)lease);
         worker->dropped_at_ms = clock_monotonic_ms();
         atomic_store(&worker->dropped, true);
+        return;
     }
+    send_message(
+        worker, &(struct message){
+                    .type = MESSAGE_RESULT, .lease = lease, .is_error = true, .text = "cancelled"});
     for (int i = 0; i < worker->queue_count; i++) {
         if (worker->queue[i].lease == lease) {
             message_release(&worker->queue[i]);

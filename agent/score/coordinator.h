@@ -1,0 +1,16 @@
+/* coordinator.h: a job's coordinator: lists the input, cuts mini-batches, leases them to workers,
+ * joins the results, writes the summary, and answers GET /progress all the while. One thread serves
+ * the network; listing and joining run in another. */
+#pragma once
+
+#include "agent/job.h"
+
+enum {
+    COORDINATOR_HELLO_MS = 10000,  /* a peer that does not say who it is by then is closed */
+    COORDINATOR_LINGER_MS = 3000,  /* the outcome is served this long, or until it was fetched */
+    COORDINATOR_FAREWELL_MS = 500, /* and workers get this long to hear that no work is left */
+};
+
+/* Returns the process's exit code: 0 succeeded, 1 the job failed, 3 this machine, 130 interrupted.
+ * Logs, and leaves the final /progress as last words. */
+int coordinator_run(const struct job *job);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/prepare.h"
+
+#include "agent/score/scorer.h"
+#include "agent/store/path.h"
+#include "lib/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int try_output(const struct job *job, char **ret_path, struct error *err) {
+    AUTO(text_freep) char *path = NULL;
+    if (path_resolve(job->output, &path, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    AUTO(text_freep) char *parts = x_printf("%s/.windlass/%s", path, job->run);
+    AUTO(text_freep) char *probe = x_printf("%s/probe-%s", parts, job->worker);
+    if (file_make_folders(parts, err) < 0 || file_write(probe, "", 0, err) < 0) {
+        return error_context(err, "spec.output.path: %s cannot be written", job->output);
+    }
+    if (unlink(probe) < 0) {
+        return error_from_errno(err, errno, "spec.output.path: cannot remove %s", probe);
+    }
+    *ret_path = TAKE(path);
+    return 0;
+}
+
+static int try_scorer(const struct job *job, struct error *err) {
+    AUTO(scorer_freep) struct scorer *scorer = NULL;
+    return scorer_open(job->spec, &scorer, err);
+}
+
+int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err) {
+    struct prepared prepared = {.summary_spec = x_printf("%s/summary.json", job->output)};
+    if (media_find(job->spec, &prepared.media, err) < 0 ||
+        prepared.media->list(job->spec, &prepared.listing, err) < 0 || try_scorer(job, err) < 0 ||
+        try_output(job, &prepared.output_path, err) < 0) {
+        prepared_release(&prepared);
+        return -1;
+    }
+    prepared.items = prepared.media->count(prepared.listing);
+    if (prepared.items < 1) {
+        prepared_release(&prepared);
+        return error_set(err, ERROR_INVALID, "spec.input.%s: there is nothing in it",
+                         prepared.media->name);
+    }
+    *ret_prepared = prepared;
+    return 0;
+}
+
+void prepared_release(struct prepared *prepared) {
+    if (prepared->listing) {
+        prepared->media->listing_free(TAKE(prepared->listing));
+    }
+    free(TAKE(prepared->output_path));
+    free(TAKE(prepared->summary_spec));
+}
