@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TAIL_BYTES = 4096, TAIL_LINES = 10 };
 
@@ -98,13 +99,15 @@ static void print_tail(const char *path) {
 static const struct advice {
     const char *reason, *text;
     int exit_code;
-    bool shows_log; /* the message does not hold the cause, the pod's log does */
+    bool is_workers; /* the worker's log is the one to look at */
+    bool shows_log;  /* the message may not hold the cause */
 } advices[] = {
-    {"SpecInvalid", "correct the manifest and run again", 2, false},
-    {"InputInvalid", "correct the input or its path in the manifest and run again", 1, false},
-    {"WorkersFailed", "look at the last lines of the worker", 1, true},
-    {"CoordinatorFailed", "look at the last lines of the coordinator", 1, true},
-    {NULL, "see the log for the first thing that failed", 1, false},
+    {"SpecInvalid", "correct the manifest and run again", 2, false, false},
+    {"InputInvalid", "correct the input, or its path in the manifest, and run again", 2, false,
+     false},
+    {"WorkersFailed", "correct what the worker says and run again", 1, true, true},
+    {"CoordinatorFailed", "correct what the coordinator says and run again", 1, false, true},
+    {NULL, "see the log, correct the cause and run again", 1, false, false},
 };
 
 static int print_failure(const struct ending *ending) {
@@ -122,11 +125,15 @@ static int print_failure(const struct ending *ending) {
                 (long long)tree_integer(ending->status, "items.done", 0), (long long)total,
                 ending->unit);
     }
-    fprintf(stderr, "  next: %s\n  logs: %s\n", advice->text, ending->state_folder);
-    if (ending->failed_pod && advice->shows_log) {
-        AUTO(text_freep)
-        char *path = x_printf("%s/%s.log", ending->state_folder, ending->failed_pod);
-        fprintf(stderr, "  the last lines of %s:\n", path);
+    fprintf(stderr, "  next: %s\n", advice->text);
+    const char *pod = advice->is_workers ? ending->failed_worker : ending->failed_coordinator;
+    if (!pod) {
+        fprintf(stderr, "  logs: %s\n", ending->state_folder);
+        return advice->exit_code;
+    }
+    AUTO(text_freep) char *path = x_printf("%s/%s.log", ending->state_folder, pod);
+    fprintf(stderr, "  log: %s%s\n", path, advice->shows_log ? ", which ends with" : "");
+    if (advice->shows_log) {
         print_tail(path);
     }
     return advice->exit_code;
@@ -141,11 +148,17 @@ int ending_print(const struct ending *ending) {
 }
 
 void ending_print_interrupted(const struct ending *ending) {
-    const char *output = tree_text(ending->spec, "output.path", "");
-    AUTO(text_freep) char *path = ending_path(ending, output);
-    fprintf(stderr, "windlass: %s interrupted: %lld of %lld %s were finished; no process is left\n",
-            ending->name, (long long)tree_integer(ending->status, "items.done", 0),
-            (long long)tree_integer(ending->status, "items.total", 0), ending->unit);
-    fprintf(stderr, "  kept: finished parts under %s/.windlass, logs in %s\n", path,
-            ending->state_folder);
+    AUTO(text_freep) char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
+    AUTO(text_freep) char *parts = file_join(output, ".windlass");
+    int64_t total = tree_integer(ending->status, "items.total", 0);
+    fprintf(stderr, "windlass: %s interrupted", ending->name);
+    if (total > 0) {
+        fprintf(stderr, ": %lld of %lld %s were finished",
+                (long long)tree_integer(ending->status, "items.done", 0), (long long)total,
+                ending->unit);
+    }
+    fprintf(stderr, "; no process is left\n  kept: the logs in %s\n", ending->state_folder);
+    if (access(parts, F_OK) == 0) {
+        fprintf(stderr, "  kept: what was finished, under %s\n", parts);
+    }
 }

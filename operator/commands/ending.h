@@ -7,9 +7,9 @@
 struct ending {
     const char *file, *name, *unit; /* the manifest; the job; "frames", "files" */
     const json_t *spec, *status;
-    const json_t *folders;    /* volume name -> its folder on this machine */
-    const char *state_folder; /* where the logs are */
-    const char *failed_pod;   /* the last pod that failed; NULL when none did */
+    const json_t *folders;                          /* volume name -> its folder on this machine */
+    const char *state_folder;                       /* where the logs are */
+    const char *failed_coordinator, *failed_worker; /* pods that failed last; NULL: none did */
     int64_t elapsed_ms;
 };
 

@@ -38,6 +38,7 @@ struct run {
     struct option_list volumes;
     int64_t workers;
     bool keep;
+    bool is_usage; /* what failed is the user's to correct: exit code 2 */
 
     json_t *object; /* the manifest; after the start, as last seen in the cluster */
     json_t *folders;
@@ -47,8 +48,8 @@ struct run {
     struct cluster *cluster;
     struct controller *controller;
     struct progress progress;
-    struct error failure; /* of the controller, for good */
-    char *failed_pod;
+    struct error failure;              /* of the controller, for good */
+    char *failed_pod[2];               /* the last coordinator and the last worker that failed */
     int64_t start_ms, end_ms, stop_ms; /* stop_ms: when SIGTERM was sent; 0: not yet */
     int signals;
 };
@@ -131,12 +132,13 @@ static void set_workers(struct run *run, int processors) {
 
 static int load(struct run *run, struct error *err) {
     if (resource_load(run->file, &run->object, err) < 0) {
+        run->is_usage = true; /* even if it is not there or cannot be read */
         return -1;
     }
     const char *kind = tree_text(run->object, "kind", "");
     if (strcmp(kind, batchscore_kind.name) != 0) {
-        return error_set(err, ERROR_UNSUPPORTED, "%s: a %s cannot be run on this machine",
-                         run->file, kind);
+        return error_set(err, ERROR_INVALID, "%s: a %s cannot be run on this machine", run->file,
+                         kind);
     }
     run->name = tree_text(run->object, "metadata.name", "");
     run->unit = tree_get(run->object, "spec.input.video") ? "frames" : "files";
@@ -254,26 +256,32 @@ static int start(struct run *run, struct error *err) {
     return run->cluster->ops->apply(run->cluster, run->object, NULL, err);
 }
 
-static const json_t *find_status(const struct run *run) {
-    return json_object_get(cache_find(controller_cache(run->controller), batchscore_kind.name,
-                                      tree_text(run->object, "metadata.namespace", "default"),
-                                      run->name),
-                           "status");
+static const json_t *find_job(const struct run *run) {
+    return cache_find(controller_cache(run->controller), batchscore_kind.name,
+                      tree_text(run->object, "metadata.namespace", "default"), run->name);
 }
 
-/* Remembers the last pod that failed: by the time the job fails, it may be deleted. */
+static bool is_worker(const json_t *pod) {
+    const json_t *role = json_object_get(tree_get(pod, "metadata.labels"), LABEL_ROLE);
+    return role && strcmp(json_string_value(role), "worker") == 0;
+}
+
+/* Remembers which pods failed last: by the time the job fails, they may be deleted. */
 static void note_failed_pods(struct run *run) {
-    const struct cache *cache = controller_cache(run->controller);
-    const json_t *object =
-        cache_find(cache, batchscore_kind.name,
-                   tree_text(run->object, "metadata.namespace", "default"), run->name);
-    AUTO(tree_freep) json_t *pods = cache_owned(cache, "Pod", object);
+    const char *last[2] = {"", ""}; /* times, which sort as texts */
+    AUTO(tree_freep)
+    json_t *pods = cache_owned(controller_cache(run->controller), "Pod", find_job(run));
     size_t i;
     json_t *pod;
     json_array_foreach(pods, i, pod) {
-        if (strcmp(tree_text(pod, "status.phase", ""), "Failed") == 0) {
-            free(run->failed_pod);
-            run->failed_pod = x_strdup(tree_text(pod, "metadata.name", ""));
+        const char *ended =
+            tree_text(pod, "status.containerStatuses[0].state.terminated.finishedAt", "");
+        int role = is_worker(pod);
+        if (strcmp(tree_text(pod, "status.phase", ""), "Failed") == 0 &&
+            strcmp(ended, last[role]) >= 0) {
+            last[role] = ended;
+            free(run->failed_pod[role]);
+            run->failed_pod[role] = x_strdup(tree_text(pod, "metadata.name", ""));
         }
     }
 }
@@ -324,7 +332,7 @@ static bool goes_on(struct run *run) {
 
 /* The status is kept in run->object, because the job is deleted before its pods have ended. */
 static void look_at_status(struct run *run) {
-    const json_t *status = find_status(run);
+    const json_t *status = json_object_get(find_job(run), "status");
     if (!status || run->end_ms) {
         return;
     }
@@ -365,7 +373,8 @@ static int finish(struct run *run) {
                             .status = json_object_get(run->object, "status"),
                             .folders = run->folders,
                             .state_folder = run->state_folder,
-                            .failed_pod = run->failed_pod,
+                            .failed_coordinator = run->failed_pod[0],
+                            .failed_worker = run->failed_pod[1],
                             .elapsed_ms = run->end_ms - run->start_ms};
     if (run->end_ms) { /* a Ctrl-C that came too late changes nothing */
         return ending_print(&ending);
@@ -396,7 +405,8 @@ static void release(struct run *run) {
     json_decref(run->folders);
     free(run->manifest_folder);
     free(run->state_folder);
-    free(run->failed_pod);
+    free(run->failed_pod[0]);
+    free(run->failed_pod[1]);
 }
 
 int run_command(int argc, char **argv) {
@@ -412,7 +422,7 @@ int run_command(int argc, char **argv) {
         find_volumes(&run, &err) < 0 || start(&run, &err) < 0 || watch(&run, &err) < 0) {
         progress_clear(&run.progress);
         fprintf(stderr, "windlass: %s\n", err.text);
-        exit_code = error_exit_code(&err);
+        exit_code = run.is_usage ? 2 : error_exit_code(&err);
     } else {
         exit_code = finish(&run);
     }
