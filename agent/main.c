@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/command.h"
+#include "agent/commands/coordinate.h"
+#include "agent/commands/model.h"
+#include "agent/commands/score.h"
 #include "lib/base.h"
 
 #include <signal.h>
@@ -7,6 +10,10 @@
 #include <string.h>
 
 static const struct command commands[] = {
+    {"coordinate", coordinate_main,
+     "lists the input, leases mini-batches to workers, joins the results"},
+    {"score", score_main, "takes leases and scores them: a worker"},
+    {"model", command_model, "check, run, test and time ONNX models"},
     {NULL, NULL, NULL}, /* ends the table */
 };
 

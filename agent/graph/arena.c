@@ -21,12 +21,13 @@ void arena_release(struct arena *arena) {
     }
 }
 
-void *arena_alloc(struct arena *arena, size_t size) {
-    size = (MAX(size, 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+static void *alloc_aligned(struct arena *arena, size_t size, size_t alignment) {
     struct arena_block *block = arena->blocks;
-    if (!block || block->size - block->used < size) {
+    size_t start = block ? (block->used + alignment - 1) / alignment * alignment : 0;
+    if (!block || start > block->size || block->size - start < size) {
         block = x_calloc(1, sizeof *block);
-        block->size = MAX(size, BLOCK_BYTES);
+        block->size = (MAX(size, BLOCK_BYTES) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        start = 0;
         block->data = aligned_alloc(ALIGNMENT, block->size);
         if (!block->data) {
             free(x_malloc(SIZE_MAX)); /* prints and aborts, as any other allocation */
@@ -35,9 +36,12 @@ void *arena_alloc(struct arena *arena, size_t size) {
         block->next = arena->blocks;
         arena->blocks = block;
     }
-    void *memory = block->data + block->used;
-    block->used += size;
-    return memory;
+    block->used = start + size;
+    return block->data + start;
+}
+
+void *arena_alloc(struct arena *arena, size_t size) {
+    return alloc_aligned(arena, MAX(size, 1), ALIGNMENT);
 }
 
 void *arena_array(struct arena *arena, size_t count, size_t size) {
@@ -49,7 +53,7 @@ void *arena_array(struct arena *arena, size_t count, size_t size) {
 }
 
 char *arena_text(struct arena *arena, const char *bytes, size_t size) {
-    char *text = arena_alloc(arena, size + 1);
+    char *text = alloc_aligned(arena, size + 1, 1);
     if (size) {
         memcpy(text, bytes, size);
     }

@@ -5,12 +5,13 @@
 #include "agent/graph/arena.h"
 #include "agent/graph/op.h"
 
-enum { GRAPH_VALUES_MAX = 1 << 20, GRAPH_NODES_MAX = 1 << 18, NODE_PORTS_MAX = 4096 };
+enum { GRAPH_VALUES_MAX = 1 << 18, GRAPH_NODES_MAX = 1 << 16, NODE_PORTS_MAX = 4096 };
 
 struct value {
     const char *name;
     enum tensor_type type; /* declared; meaningful for inputs and constants */
     struct shape shape;    /* declared; -1 where any size is allowed */
+    bool has_shape;        /* false: not declared, any rank is allowed */
     bool is_input;
     bool is_constant;
     struct tensor constant; /* borrowed from the model's bytes or the graph's arena */

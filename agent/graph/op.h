@@ -47,6 +47,11 @@ struct fact {
 enum op_flags {
     OP_VIEW = 1, /* output 0 has the bytes of input 0 in the same order: no work at run time */
     OP_FROM_SHAPE = 2, /* the outputs depend on the input's shape alone */
+    /* Multiply-adds, for GFLOP/s: each element of the output (of input 0 for OP_SPREADS) meets
+     * 1 / w.dims[0] of the weights w, which are input 1. */
+    OP_CONVOLVES = 4,
+    OP_SPREADS = 8,
+    OP_MULTIPLIES = 16, /* a product of matrices: |a| * |b| / (inner size) per pair of matrices */
 };
 
 struct op {

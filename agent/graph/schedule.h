@@ -36,9 +36,10 @@ struct step {
     int input_count, output_count;
     int *inputs;  /* slots; -1: absent. The node's own first, then those a fusion added */
     int *outputs; /* slots */
-    const struct kernel *kernel;
-    void *state;          /* the kernel's, made while preparing, ended by kernel->release */
-    size_t scratch_bytes; /* working memory of this step, from the same block */
+    const struct kernel *kernel;  /* from the device, while preparing */
+    void *state;                  /* the kernel's, made while preparing */
+    void (*release)(void *state); /* ends the state; NULL if it needs no end */
+    size_t scratch_bytes;         /* working memory of this step, from the same block */
     size_t scratch_offset;
 };
 
@@ -65,8 +66,9 @@ NODISCARD int schedule_place(struct schedule *schedule, struct error *err);
 struct step *schedule_maker(const struct schedule *schedule, int slot);
 /* The one step that reads the slot; NULL if none or several do, or if it is viewed or an output. */
 struct step *schedule_only_user(const struct schedule *schedule, int slot);
-/* `into` takes over the outputs of `step`, which is dropped. into's own outputs are forgotten:
- * absorb only a step that is their only user. */
-void schedule_absorb(struct schedule *schedule, struct step *into, struct step *step);
-/* Appends (and returns the index of) or replaces an input of a step. */
+/* Makes one step of `first` and of `second`, the only user of its outputs: the inputs (and kernel,
+ * state) of first, the outputs of second. It stands at second's place, so that second's other
+ * inputs, which the caller adds, are ready; returned, because it is there now. */
+struct step *schedule_absorb(struct schedule *schedule, struct step *first, struct step *second);
+/* Appends an input to a step and returns its index. */
 int schedule_add_input(struct schedule *schedule, struct step *step, int slot);

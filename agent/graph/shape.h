@@ -15,3 +15,6 @@ typedef int evaluate_function(const struct node *node, const struct tensor *cons
  * filled here. Known values are allocated in `arena`. Errors name the node. */
 NODISCARD int shape_infer(const struct graph *graph, evaluate_function *evaluate,
                           struct arena *arena, struct fact *facts, struct error *err);
+
+/* Floating-point operations of the convolutions and matrix products (a multiply-add is two). */
+double shape_flops(const struct graph *graph, const struct fact *facts);

@@ -31,3 +31,6 @@ const char *session_output(const struct session *session, size_t index);
  * new combination of input shapes plans memory anew (slower once). */
 NODISCARD int session_run(struct session *session, const struct tensor *inputs,
                           struct tensor *outputs, struct error *err);
+
+/* The convolutions' and matrix products' floating-point operations of the last run's shapes. */
+double session_flops(const struct session *session);

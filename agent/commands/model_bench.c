@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/commands/model.h"
+#include "agent/run/session.h"
+#include "lib/clock.h"
+#include "lib/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUNS_MAX = 100000 };
+
+/* "1x3x512x512" */
+static int parse_shape(const char *text, struct shape *ret_shape, struct error *err) {
+    struct shape shape = {0};
+    const char *at = text;
+    while (*at) {
+        char *end;
+        long long size = strtoll(at, &end, 10);
+        bool ends_well = *end == 0 || (*end == 'x' && end[1]);
+        if (end == at || size < 1 || !ends_well || shape.rank == TENSOR_RANK_MAX) {
+            return error_set(err, ERROR_INVALID, "--shape: \"%s\" is no shape like 1x3x512x512",
+                             text);
+        }
+        shape.dims[shape.rank++] = size;
+        at = *end ? end + 1 : end;
+    }
+    *ret_shape = shape;
+    return 0;
+}
+
+static int choose_shape(const char *name, const struct option_list *pairs, struct shape *shape,
+                        struct error *err) {
+    size_t length = strlen(name);
+    for (size_t i = 0; i < pairs->count; i++) {
+        const char *pair = pairs->values[i];
+        if (strncmp(pair, name, length) == 0 && pair[length] == '=') {
+            return parse_shape(pair + length + 1, shape, err);
+        }
+    }
+    for (int i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] < 0) {
+            char text[128];
+            shape_format(shape, text);
+            return error_set(err, ERROR_INVALID,
+                             "input %s has the shape %s: --shape %s=... is needed", name, text,
+                             name);
+        }
+    }
+    return 0;
+}
+
+/* Bytes of a picture, 0 to 255: what networks see. Zeros would flatter some kernels. */
+static void fill(struct tensor *tensor) {
+    int64_t count = shape_count(&tensor->shape);
+    uint32_t state = 12345;
+    for (int64_t i = 0; tensor->type == TENSOR_FLOAT32 && i < count; i++) {
+        state = state * 1664525 + 1013904223;
+        ((float *)tensor->data)[i] = (float)(state >> 24);
+    }
+}
+
+static int make_inputs(const struct session *session, const struct option_list *pairs,
+                       struct tensor *inputs, struct error *err) {
+    for (size_t i = 0; i < session_input_count(session); i++) {
+        enum tensor_type type;
+        struct shape shape;
+        const char *name = session_input(session, i, &type, &shape);
+        if (choose_shape(name, pairs, &shape, err) < 0 ||
+            tensor_init(&inputs[i], type, &shape, err) < 0) {
+            return -1;
+        }
+        fill(&inputs[i]);
+    }
+    return 0;
+}
+
+static int by_value(const void *left, const void *right) {
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static int measure(struct session *session, const struct tensor *inputs, int64_t runs,
+                   struct error *err) {
+    struct tensor *outputs = x_calloc(session_output_count(session) + 1, sizeof *outputs);
+    int64_t *times = x_calloc((size_t)runs, sizeof *times);
+    int64_t start = clock_monotonic_ns();
+    int result = session_run(session, inputs, outputs, err); /* plans, and warms caches */
+    double first = (double)(clock_monotonic_ns() - start) / 1e6;
+    for (int64_t i = 0; result == 0 && i < runs; i++) {
+        start = clock_monotonic_ns();
+        result = session_run(session, inputs, outputs, err);
+        times[i] = clock_monotonic_ns() - start;
+    }
+    if (result == 0) {
+        qsort(times, (size_t)runs, sizeof *times, by_value);
+        double median = (double)times[runs / 2] / 1e6, least = (double)times[0] / 1e6;
+        printf("first %.3f ms\nmin %.3f ms\n", first, least);
+        printf("%.1f GFLOP/s (%.3f GFLOP in convolutions and matrix products)\n",
+               session_flops(session) / median / 1e6, session_flops(session) / 1e9);
+        printf("median %.3f ms\n", median);
+    }
+    free(outputs);
+    free(times);
+    return result;
+}
+
+int model_bench(int argc, char **argv, struct error *err) {
+    struct option_list pairs = {0}, list = {0};
+    const char *device = "cpu";
+    int64_t threads = 0, runs = 10;
+    const struct option options[] = {
+        {"shape", 's', OPTION_LIST, "NAME=1x3x512x512", "the shape of an input", &pairs},
+        {"threads", 't', OPTION_INTEGER, "N", "processor threads", &threads},
+        {"runs", 'n', OPTION_INTEGER, "N", "measured runs (10)", &runs},
+        {"device", 0, OPTION_TEXT, "NAME", "cpu, reference or cuda", &device},
+        {.name = NULL}};
+    static const struct command_help help = {
+        .usage = "windlass-agent model bench MODEL.onnx [--shape NAME=1x3x512x512] [--threads N]",
+        .about = "Times a model on made-up pictures: one run to plan, then --runs measured ones.",
+        .examples = "windlass-agent model bench style.onnx --shape input=1x3x512x512 --threads 2"};
+    bool asked_help = false;
+    if (options_parse(argc, argv, options, &list, &asked_help, err) < 0) {
+        return -1;
+    }
+    if (asked_help) {
+        options_print_help(&help, options);
+        return 0;
+    }
+    if (list.count != 1 || runs < 1 || runs > RUNS_MAX) {
+        return error_set(err, ERROR_INVALID, "model bench needs one MODEL.onnx and 1 to %d runs",
+                         RUNS_MAX);
+    }
+    AUTO(session_freep) struct session *session = NULL;
+    const struct session_options session_options = {.threads = (int)threads, .device = device};
+    if (session_open(list.values[0], &session_options, &session, err) < 0) {
+        return -1;
+    }
+    size_t count = session_input_count(session);
+    struct tensor *inputs = x_calloc(count + 1, sizeof *inputs);
+    int result = make_inputs(session, &pairs, inputs, err);
+    result = result < 0 ? -1 : measure(session, inputs, runs, err);
+    for (size_t i = 0; i < count; i++) {
+        tensor_release(&inputs[i]);
+    }
+    free(inputs);
+    return result;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/commands/model.h"
+#include "agent/onnx/tensor_proto.h"
+#include "agent/run/session.h"
+#include "lib/file.h"
+#include "lib/options.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEPTH_MAX = 8, FILES_MAX = 1024 };
+static const double relative_tolerance = 1e-3, absolute_tolerance = 1e-5;
+
+struct counts {
+    const char *device;
+    bool lists;
+    int passed, failed, unsupported;
+};
+
+static double element(const struct tensor *tensor, int64_t index) {
+    switch (tensor->type) {
+    case TENSOR_FLOAT32:
+        return (double)((const float *)tensor->data)[index];
+    case TENSOR_FLOAT64:
+        return ((const double *)tensor->data)[index];
+    case TENSOR_INT64:
+        return (double)((const int64_t *)tensor->data)[index];
+    case TENSOR_INT32:
+        return ((const int32_t *)tensor->data)[index];
+    case TENSOR_INT8:
+        return ((const int8_t *)tensor->data)[index];
+    default:
+        return ((const uint8_t *)tensor->data)[index];
+    }
+}
+
+static bool is_close(double seen, double wanted) {
+    return seen == wanted || (isnan(seen) && isnan(wanted)) ||
+           fabs(seen - wanted) <= absolute_tolerance + relative_tolerance * fabs(wanted);
+}
+
+static int compare(const char *name, const struct tensor *seen, const struct tensor *wanted,
+                   struct error *err) {
+    char seen_shape[128], wanted_shape[128];
+    shape_format(&seen->shape, seen_shape);
+    shape_format(&wanted->shape, wanted_shape);
+    if (seen->type != wanted->type || !shape_equal(&seen->shape, &wanted->shape)) {
+        return error_set(err, ERROR_FAILED, "output %s is %s %s, wanted %s %s", name,
+                         tensor_type_name(seen->type), seen_shape, tensor_type_name(wanted->type),
+                         wanted_shape);
+    }
+    int64_t count = shape_count(&seen->shape);
+    for (int64_t i = 0; i < count; i++) {
+        if (!is_close(element(seen, i), element(wanted, i))) {
+            return error_set(err, ERROR_FAILED, "output %s: element %lld is %g, wanted %g", name,
+                             (long long)i, element(seen, i), element(wanted, i));
+        }
+    }
+    return 0;
+}
+
+/* FOLDER/input_0.pb, input_1.pb, ...; stops at the first that is not there. */
+static int load(const char *folder, const char *prefix, size_t count, struct tensor *tensors,
+                struct error *err) {
+    for (size_t i = 0; i < count; i++) {
+        AUTO(text_freep) char *path = x_printf("%s/%s_%zu.pb", folder, prefix, i);
+        if (tensor_proto_load(path, &tensors[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int run_set(struct session *session, const char *folder, struct error *err) {
+    size_t input_count = session_input_count(session), output_count = session_output_count(session);
+    struct tensor *inputs = x_calloc(input_count + 1, sizeof *inputs);
+    struct tensor *outputs = x_calloc(output_count + 1, sizeof *outputs);
+    struct tensor *wanted = x_calloc(output_count + 1, sizeof *wanted);
+    int result = load(folder, "input", input_count, inputs, err);
+    result = result < 0 ? -1 : load(folder, "output", output_count, wanted, err);
+    result = result < 0 ? -1 : session_run(session, inputs, outputs, err);
+    for (size_t i = 0; result == 0 && i < output_count; i++) {
+        result = compare(session_output(session, i), &outputs[i], &wanted[i], err);
+    }
+    for (size_t i = 0; i < input_count; i++) {
+        tensor_release(&inputs[i]);
+    }
+    for (size_t i = 0; i < output_count; i++) {
+        tensor_release(&wanted[i]);
+    }
+    free(inputs);
+    free(outputs);
+    free(wanted);
+    return result;
+}
+
+static int run_folder(const char *folder, const struct counts *counts, struct error *err) {
+    AUTO(text_freep) char *model = file_join(folder, "model.onnx");
+    AUTO(session_freep) struct session *session = NULL;
+    const struct session_options options = {.device = counts->device};
+    if (session_open(model, &options, &session, err) < 0) {
+        return -1;
+    }
+    for (int i = 0; i < FILES_MAX; i++) {
+        AUTO(text_freep) char *set = x_printf("%s/test_data_set_%d", folder, i);
+        if (access(set, F_OK) != 0) {
+            return i ? 0 : error_set(err, ERROR_INVALID, "%s is missing", set);
+        }
+        if (run_set(session, set, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void count_folder(const char *folder, struct counts *counts) {
+    struct error err = {0};
+    const char *word = "passed";
+    if (run_folder(folder, counts, &err) == 0) {
+        counts->passed++;
+    } else if (err.kind == ERROR_UNSUPPORTED) {
+        counts->unsupported++;
+        word = "unsupported";
+    } else {
+        counts->failed++;
+        word = "failed";
+    }
+    if (counts->lists || strcmp(word, "failed") == 0) {
+        printf("%-12s %s%s%s\n", word, folder, err.text[0] ? ": " : "", err.text);
+    }
+}
+
+static int by_name(const struct dirent **left, const struct dirent **right) {
+    return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+static int walk(const char *folder, int depth, struct counts *counts, struct error *err) {
+    AUTO(text_freep) char *model = file_join(folder, "model.onnx");
+    struct dirent **entries;
+    if (access(model, F_OK) == 0) {
+        count_folder(folder, counts);
+        return 0;
+    }
+    int count = scandir(folder, &entries, NULL, by_name), result = 0;
+    if (count < 0) {
+        return error_from_errno(err, errno, "%s", folder);
+    }
+    for (int i = 0; i < count; i++) {
+        bool is_folder = entries[i]->d_type == DT_DIR && entries[i]->d_name[0] != '.';
+        AUTO(text_freep) char *path = file_join(folder, entries[i]->d_name);
+        if (result == 0 && is_folder && depth < DEPTH_MAX) {
+            result = walk(path, depth + 1, counts, err);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return result;
+}
+
+int model_test(int argc, char **argv, struct error *err) {
+    struct counts counts = {.device = "cpu"};
+    struct option_list list = {0};
+    const struct option options[] = {
+        {"device", 0, OPTION_TEXT, "NAME", "cpu, reference or cuda", &counts.device},
+        {"list", 'l', OPTION_FLAG, NULL, "a line for every test, not only for failed ones",
+         &counts.lists},
+        {.name = NULL}};
+    static const struct command_help help = {
+        .usage = "windlass-agent model test DIR ... [--list]",
+        .about =
+            "Runs an ONNX test folder (model.onnx, test_data_set_N/input_N.pb, output_N.pb) or "
+            "a tree of them. The last line counts passed, failed and unsupported; exit code 1 "
+            "if any failed.",
+        .examples = "windlass-agent model test /usr/share/libonnx-testdata/data/node"};
+    bool asked_help = false;
+    if (options_parse(argc, argv, options, &list, &asked_help, err) < 0) {
+        return -1;
+    }
+    if (asked_help) {
+        options_print_help(&help, options);
+        return 0;
+    }
+    if (list.count == 0) {
+        return error_set(err, ERROR_INVALID, "model test needs a folder");
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        if (walk(list.values[i], 0, &counts, err) < 0) {
+            return -1;
+        }
+    }
+    printf("%d passed, %d failed, %d unsupported\n", counts.passed, counts.failed,
+           counts.unsupported);
+    return counts.failed ? 1 : 0;
+}

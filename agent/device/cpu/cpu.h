@@ -1,0 +1,24 @@
+/* cpu.h: the CPU device. Two faces: "reference" runs the plain kernels of this folder, the oracle
+ * of all others; "cpu" prepares fast ones (prepare.h) where there are some. */
+#pragma once
+
+#include "agent/device/cpu/threads.h"
+#include "agent/device/device.h"
+
+struct cpu_device {
+    struct device base;
+    struct threads *threads;
+};
+
+NODISCARD int cpu_open(bool is_reference, int threads, struct device **ret_device,
+                       struct error *err);
+
+/* The pool of a call's device; NULL (work alone) while shapes are inferred. */
+struct threads *cpu_threads(const struct call *call);
+
+/* A call's inputs as facts, for the parameter readers of agent/ops. */
+struct call_facts {
+    struct fact facts[8];
+    const struct fact *inputs[8];
+};
+const struct fact *const *call_facts(const struct call *call, struct call_facts *ret_facts);

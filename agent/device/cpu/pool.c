@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/device/cpu/cpu.h"
+#include "agent/device/cpu/reference.h"
+#include "agent/ops/window.h"
+
+#include <math.h>
+
+struct pool {
+    struct window window;
+    bool is_max, counts_pads;
+    const float *x;
+    float *y;
+    int64_t x_plane, y_plane;
+};
+
+/* The input pixels [*first, *last), by steps of the dilation, under output o; *cells counts those
+ * that lie within the padded input. */
+static void span(const struct window *window, int dim, int64_t o, int64_t *first, int64_t *last,
+                 int64_t *cells) {
+    int64_t dilation = window->dilation[dim];
+    int64_t start = o * window->stride[dim] - window->pad_begin[dim];
+    int64_t end = start + (window->kernel[dim] - 1) * dilation + 1;
+    int64_t padded_end = MIN(end, window->in[dim] + window->pad_end[dim]);
+    *cells = (padded_end - start + dilation - 1) / dilation;
+    *first = start < 0 ? start + (-start + dilation - 1) / dilation * dilation : start;
+    *last = MIN(end, window->in[dim]);
+}
+
+static float pool_one(const struct pool *pool, const float *x, const int64_t *at) {
+    const struct window *window = &pool->window;
+    int64_t first[WINDOW_RANK], last[WINDOW_RANK], cells[WINDOW_RANK], seen = 0;
+    float sum = 0, most = -INFINITY;
+    for (int i = 0; i < WINDOW_RANK; i++) {
+        span(window, i, at[i], &first[i], &last[i], &cells[i]);
+    }
+    for (int64_t d = first[0]; d < last[0]; d += window->dilation[0]) {
+        for (int64_t h = first[1]; h < last[1]; h += window->dilation[1]) {
+            for (int64_t v = first[2]; v < last[2]; v += window->dilation[2]) {
+                float value = x[(d * window->in[1] + h) * window->in[2] + v];
+                most = value > most || isnan(value) ? value : most;
+                sum += value;
+                seen++;
+            }
+        }
+    }
+    int64_t count = pool->counts_pads ? cells[0] * cells[1] * cells[2] : seen;
+    return pool->is_max ? most : count ? sum / (float)count : 0;
+}
+
+static void pool_body(void *context, int64_t first, int64_t last) {
+    const struct pool *pool = context;
+    const int64_t *out = pool->window.out;
+    for (int64_t plane = first; plane < last; plane++) {
+        const float *x = pool->x + plane * pool->x_plane;
+        float *y = pool->y + plane * pool->y_plane;
+        int64_t at[WINDOW_RANK];
+        for (at[0] = 0; at[0] < out[0]; at[0]++) {
+            for (at[1] = 0; at[1] < out[1]; at[1]++) {
+                for (at[2] = 0; at[2] < out[2]; at[2]++) {
+                    *y++ = pool_one(pool, x, at);
+                }
+            }
+        }
+    }
+}
+
+static int pool_run(const struct call *call, struct error *err) {
+    struct call_facts facts = {0};
+    const struct shape *x = &call->inputs[0]->shape;
+    struct pool pool = {.is_max = call->node->op->id == OP_MAX_POOL,
+                        .counts_pads = node_integer(call->node, "count_include_pad", 0),
+                        .x = call->inputs[0]->data,
+                        .y = call->outputs[0]->data};
+    if (pool_window(call->node, call_facts(call, &facts), &pool.window, err) < 0) {
+        return -1;
+    }
+    pool.x_plane = pool.window.in[0] * pool.window.in[1] * pool.window.in[2];
+    pool.y_plane = pool.window.out[0] * pool.window.out[1] * pool.window.out[2];
+    threads_run(cpu_threads(call), x->dims[0] * x->dims[1], 1, pool_body, &pool);
+    return 0;
+}
+const struct kernel reference_pool = {"reference pool", pool_run};
+
+static int global_pool_run(const struct call *call, struct error *err UNUSED) {
+    const struct shape *shape = &call->inputs[0]->shape;
+    const float *x = call->inputs[0]->data;
+    float *y = call->outputs[0]->data;
+    bool is_max = call->node->op->id == OP_GLOBAL_MAX_POOL;
+    int64_t planes = shape->dims[0] * shape->dims[1];
+    int64_t pixels = planes ? shape_count(shape) / planes : 0;
+    for (int64_t plane = 0; plane < planes; plane++) {
+        double sum = 0;
+        float most = -INFINITY;
+        for (int64_t i = 0; i < pixels; i++, x++) {
+            sum += (double)*x;
+            most = *x > most || isnan(*x) ? *x : most;
+        }
+        y[plane] = is_max ? most : (float)(sum / (double)pixels);
+    }
+    return 0;
+}
+const struct kernel reference_global_pool = {"reference global_pool", global_pool_run};

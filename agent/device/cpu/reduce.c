@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ops/reduce.h"
+
+#include "agent/device/cpu/cpu.h"
+#include "agent/device/cpu/reference.h"
+#include "agent/device/cpu/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+struct reduction {
+    int op;
+    const void *x;
+    void *y; /* of doubles for float32, of int64 for integers, of the output's shape */
+    enum tensor_type type;
+};
+
+/* Row of x into y, which stands still along reduced dimensions (its step is 0 there). */
+static void reduce_float(void *context, const int64_t *offsets, const int64_t *steps,
+                         int64_t count) {
+    const struct reduction *reduction = context;
+    const float *x = (const float *)reduction->x + offsets[0];
+    double *y = (double *)reduction->y + offsets[1];
+    for (int64_t i = 0; i < count; i++) {
+        double value = (double)x[i * steps[0]], *to = &y[i * steps[1]];
+        switch (reduction->op) {
+        case OP_REDUCE_MAX:
+            *to = value > *to || isnan(value) ? value : *to;
+            break;
+        case OP_REDUCE_MIN:
+            *to = value < *to || isnan(value) ? value : *to;
+            break;
+        default:
+            *to += value;
+        }
+    }
+}
+
+static void reduce_integer(void *context, const int64_t *offsets, const int64_t *steps,
+                           int64_t count) {
+    const struct reduction *reduction = context;
+    int64_t *y = (int64_t *)reduction->y + offsets[1];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = offsets[0] + i * steps[0], *to = &y[i * steps[1]];
+        int64_t value = reduction->type == TENSOR_INT64 ? ((const int64_t *)reduction->x)[at]
+                                                        : ((const int32_t *)reduction->x)[at];
+        switch (reduction->op) {
+        case OP_REDUCE_MAX:
+            *to = MAX(*to, value);
+            break;
+        case OP_REDUCE_MIN:
+            *to = MIN(*to, value);
+            break;
+        default:
+            *to = (int64_t)((uint64_t)*to + (uint64_t)value);
+        }
+    }
+}
+
+/* Strides of the output along the input's dimensions. */
+static void reduced_strides(const struct shape *x, const struct reduce *reduce,
+                            int64_t ret_strides[TENSOR_RANK_MAX]) {
+    int64_t stride = 1;
+    for (int i = x->rank - 1; i >= 0; i--) {
+        ret_strides[i] = reduce->is_reduced[i] ? 0 : stride;
+        stride *= reduce->is_reduced[i] ? 1 : x->dims[i];
+    }
+}
+
+static void reduce_reals(struct reduction *reduction, const struct rows *rows, struct tensor *y,
+                         double *sums) {
+    int64_t count = shape_count(&y->shape), all = shape_count(&rows->shape);
+    double start = reduction->op == OP_REDUCE_MAX   ? -INFINITY
+                   : reduction->op == OP_REDUCE_MIN ? INFINITY
+                                                    : 0;
+    double divisor = reduction->op == OP_REDUCE_MEAN ? (double)all / (double)MAX(count, 1) : 1;
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = start;
+    }
+    reduction->y = sums;
+    rows_each(rows, reduce_float, reduction);
+    for (int64_t i = 0; i < count; i++) {
+        ((float *)y->data)[i] = (float)(sums[i] / divisor);
+    }
+}
+
+static void reduce_integers(struct reduction *reduction, const struct rows *rows, struct tensor *y,
+                            int64_t *sums) {
+    int64_t count = shape_count(&y->shape);
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = reduction->op == OP_REDUCE_MAX   ? INT64_MIN
+                  : reduction->op == OP_REDUCE_MIN ? INT64_MAX
+                                                   : 0;
+    }
+    reduction->y = sums;
+    rows_each(rows, reduce_integer, reduction);
+    for (int64_t i = 0; i < count; i++) {
+        if (y->type == TENSOR_INT64) {
+            ((int64_t *)y->data)[i] = sums[i];
+        } else {
+            ((int32_t *)y->data)[i] = (int32_t)(uint32_t)(uint64_t)sums[i];
+        }
+    }
+}
+
+static int reduce_run(const struct call *call, struct error *err) {
+    struct call_facts facts = {0};
+    const struct tensor *x = call->inputs[0];
+    struct tensor sums, *y = call->outputs[0];
+    struct reduce reduce;
+    if (reduce_params(call->node, call_facts(call, &facts), &reduce, err) < 0 ||
+        tensor_init(&sums, TENSOR_INT64, &y->shape, err) < 0) {
+        return -1;
+    }
+    struct rows rows = {.shape = x->shape, .operand_count = 2};
+    struct reduction reduction = {.op = call->node->op->id, .x = x->data, .type = x->type};
+    rows_plain_strides(&x->shape, rows.strides[0]);
+    reduced_strides(&x->shape, &reduce, rows.strides[1]);
+    if (x->type == TENSOR_FLOAT32) {
+        reduce_reals(&reduction, &rows, y, sums.data); /* a double is as large as an int64 */
+    } else {
+        reduce_integers(&reduction, &rows, y, sums.data);
+    }
+    tensor_release(&sums);
+    return 0;
+}
+const struct kernel reference_reduce = {"reference reduce", reduce_run};
+
+static double get(const struct tensor *tensor, int64_t index) {
+    switch (tensor->type) {
+    case TENSOR_INT64:
+        return (double)((const int64_t *)tensor->data)[index];
+    case TENSOR_INT32:
+        return ((const int32_t *)tensor->data)[index];
+    default:
+        return (double)((const float *)tensor->data)[index];
+    }
+}
+
+static int arg_max_run(const struct call *call, struct error *err) {
+    const struct tensor *x = call->inputs[0];
+    const struct shape *shape = &x->shape;
+    int64_t *y = call->outputs[0]->data;
+    bool takes_last = node_integer(call->node, "select_last_index", 0);
+    int64_t outer = 1, inner = 1, axis = node_integer(call->node, "axis", 0);
+    axis = axis < 0 ? axis + shape->rank : axis;
+    if (axis < 0 || axis >= shape->rank) {
+        return error_set(err, ERROR_BUG, "the axis was checked");
+    }
+    for (int i = 0; i < shape->rank; i++) {
+        *(i < axis ? &outer : &inner) *= i == axis ? 1 : shape->dims[i];
+    }
+    for (int64_t i = 0; i < outer * inner; i++) {
+        int64_t start = i / inner * shape->dims[axis] * inner + i % inner, best = 0;
+        for (int64_t k = 1; k < shape->dims[axis]; k++) {
+            double value = get(x, start + k * inner), most = get(x, start + best * inner);
+            best = value > most || (takes_last && value == most) ? k : best;
+        }
+        y[i] = best;
+    }
+    return 0;
+}
+const struct kernel reference_arg_max = {"reference arg_max", arg_max_run};
+
+static int softmax_run(const struct call *call, struct error *err) {
+    const float *x = call->inputs[0]->data;
+    float *y = call->outputs[0]->data;
+    bool is_log = call->node->op->id == OP_LOG_SOFTMAX;
+    struct softmax softmax;
+    if (softmax_params(call->node, &call->inputs[0]->shape, &softmax, err) < 0) {
+        return -1;
+    }
+    for (int64_t i = 0; i < softmax.outer * softmax.inner; i++) {
+        int64_t start = i / softmax.inner * softmax.axis * softmax.inner + i % softmax.inner;
+        float most = -INFINITY;
+        double sum = 0;
+        for (int64_t k = 0; k < softmax.axis; k++) {
+            most = fmaxf(most, x[start + k * softmax.inner]);
+        }
+        for (int64_t k = 0; k < softmax.axis; k++) {
+            sum += exp((double)(x[start + k * softmax.inner] - most));
+        }
+        for (int64_t k = 0; k < softmax.axis; k++) {
+            double shifted = (double)(x[start + k * softmax.inner] - most);
+            y[start + k * softmax.inner] =
+                (float)(is_log ? shifted - log(sum) : exp(shifted) / sum);
+        }
+    }
+    return 0;
+}
+const struct kernel reference_softmax = {"reference softmax", softmax_run};

@@ -1,0 +1,79 @@
+/* reference.h: the plain kernels, one per operator, by op id. Simple loops that can be read beside
+ * the ONNX specification; every other kernel is tested against them. */
+#pragma once
+
+#include "agent/device/device.h"
+#include "agent/ops/table.h"
+
+extern const struct kernel *const reference_kernels[OP_COUNT];
+
+#define REFERENCE(name) extern const struct kernel reference_##name
+/* unary.c */
+REFERENCE(abs);
+REFERENCE(ceil);
+REFERENCE(clip);
+REFERENCE(elu);
+REFERENCE(erf);
+REFERENCE(exp);
+REFERENCE(floor);
+REFERENCE(hard_sigmoid);
+REFERENCE(hard_swish);
+REFERENCE(leaky_relu);
+REFERENCE(log);
+REFERENCE(neg);
+REFERENCE(not );
+REFERENCE(reciprocal);
+REFERENCE(relu);
+REFERENCE(round);
+REFERENCE(selu);
+REFERENCE(sigmoid);
+REFERENCE(softplus);
+REFERENCE(softsign);
+REFERENCE(sqrt);
+REFERENCE(tanh);
+/* binary.c */
+REFERENCE(arithmetic);
+REFERENCE(compare);
+REFERENCE(logic);
+REFERENCE(pow);
+REFERENCE(prelu);
+/* convert.c */
+REFERENCE(cast);
+REFERENCE(where);
+/* conv.c */
+REFERENCE(conv);
+REFERENCE(conv_transpose);
+/* pool.c */
+REFERENCE(pool);
+REFERENCE(global_pool);
+/* norm.c */
+REFERENCE(batch_normalization);
+REFERENCE(instance_normalization);
+REFERENCE(lrn);
+/* matmul.c */
+REFERENCE(gemm);
+REFERENCE(matmul);
+/* reduce.c */
+REFERENCE(arg_max);
+REFERENCE(reduce);
+REFERENCE(softmax);
+/* resize.c */
+REFERENCE(resize);
+/* move.c */
+REFERENCE(concat);
+REFERENCE(depth_to_space);
+REFERENCE(expand);
+REFERENCE(gather);
+REFERENCE(pad);
+REFERENCE(slice);
+REFERENCE(space_to_depth);
+REFERENCE(split);
+REFERENCE(tile);
+REFERENCE(transpose);
+/* reshape.c */
+REFERENCE(constant_of_shape);
+REFERENCE(copy);
+REFERENCE(range);
+REFERENCE(shape);
+REFERENCE(size);
+#undef REFERENCE

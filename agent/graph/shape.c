@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/graph/shape.h"
+
+#include <string.h>
+
+struct inference {
+    const struct graph *graph;
+    evaluate_function *evaluate;
+    struct arena *arena;
+    struct fact *facts;
+};
+
+static bool type_is_accepted(enum tensor_type type, char letter, enum tensor_type first) {
+    switch (letter) {
+    case 'f':
+        return type == TENSOR_FLOAT32;
+    case 'n':
+        return type == TENSOR_FLOAT32 || type == TENSOR_INT32 || type == TENSOR_INT64;
+    case 'i':
+        return type == TENSOR_INT32 || type == TENSOR_INT64;
+    case 'l':
+        return type == TENSOR_INT64;
+    case 'b':
+        return type == TENSOR_BOOL;
+    case '=':
+        return type == first;
+    default:
+        return letter == '*';
+    }
+}
+
+static int check_types(const struct node *node, const struct fact *const *inputs,
+                       struct error *err) {
+    const char *types = node->op->types;
+    size_t last = strlen(types) - 1;
+    for (int i = 0; i < node->input_count; i++) {
+        char letter = types[MIN((size_t)i, last)];
+        if (inputs[i] && !type_is_accepted(inputs[i]->type, letter, inputs[0]->type)) {
+            return error_set(err, ERROR_UNSUPPORTED, "input %d of type %s is not supported", i,
+                             tensor_type_name(inputs[i]->type));
+        }
+    }
+    return 0;
+}
+
+static struct tensor fact_tensor(const struct fact *fact) {
+    /* Kernels never write to inputs; a tensor has no const twin. */
+    return (struct tensor){
+        .type = fact->type, .shape = fact->shape, .data = (void *)(uintptr_t)fact->known};
+}
+
+/* True when the node can be computed now and that is cheap. */
+static bool is_foldable(const struct node *node, const struct fact *const *inputs,
+                        const struct fact *outputs) {
+    bool from_shape = node->op->flags & OP_FROM_SHAPE;
+    for (int i = 0; i < node->input_count && !from_shape; i++) {
+        if (inputs[i] &&
+            (!inputs[i]->known || shape_count(&inputs[i]->shape) > SHAPE_KNOWN_ELEMENTS_MAX)) {
+            return false;
+        }
+    }
+    for (int i = 0; i < node->output_count; i++) {
+        if (shape_count(&outputs[i].shape) > SHAPE_KNOWN_ELEMENTS_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int fold(struct inference *inference, const struct node *node,
+                const struct fact *const *inputs, struct fact *outputs, struct error *err) {
+    struct arena scratch = {0};
+    size_t input_count = (size_t)node->input_count, output_count = (size_t)node->output_count;
+    struct tensor *in = arena_array(&scratch, input_count, sizeof *in);
+    struct tensor *out = arena_array(&scratch, output_count, sizeof *out);
+    const struct tensor **in_at = arena_array(&scratch, input_count, sizeof *in_at);
+    struct tensor **out_at = arena_array(&scratch, output_count, sizeof *out_at);
+    for (size_t i = 0; i < input_count; i++) {
+        if (inputs[i]) {
+            in[i] = fact_tensor(inputs[i]);
+            in_at[i] = &in[i];
+        }
+    }
+    for (size_t i = 0; i < output_count; i++) {
+        size_t size = (size_t)shape_count(&outputs[i].shape) * tensor_type_size(outputs[i].type);
+        out[i] = fact_tensor(&outputs[i]);
+        out[i].data = arena_alloc(inference->arena, size);
+        out_at[i] = &out[i];
+    }
+    int result = inference->evaluate(node, in_at, out_at, err);
+    for (size_t i = 0; result == 0 && i < output_count; i++) {
+        outputs[i].known = out[i].data;
+    }
+    arena_release(&scratch);
+    return result;
+}
+
+static int check_outputs(const struct node *node, const struct fact *outputs, struct error *err) {
+    for (int i = 0; i < node->output_count; i++) {
+        if (shape_count(&outputs[i].shape) < 0) {
+            char text[128];
+            shape_format(&outputs[i].shape, text);
+            return error_set(err, ERROR_INVALID, "its output would have the shape %s", text);
+        }
+    }
+    return 0;
+}
+
+static int infer_node(struct inference *inference, const struct node *node,
+                      const struct fact **inputs, struct fact *outputs, struct error *err) {
+    for (int i = 0; i < node->input_count; i++) {
+        int value = node->inputs[i];
+        inputs[i] = value < 0 ? NULL : &inference->facts[value];
+    }
+    for (int i = 0; i < node->output_count; i++) {
+        outputs[i] = (struct fact){0};
+        outputs[i].type = inputs[0] && node->input_count ? inputs[0]->type : TENSOR_FLOAT32;
+    }
+    if (check_types(node, inputs, err) < 0 || node->op->infer(node, inputs, outputs, err) < 0 ||
+        check_outputs(node, outputs, err) < 0 ||
+        (is_foldable(node, inputs, outputs) && fold(inference, node, inputs, outputs, err) < 0)) {
+        return error_context(err, "%s node \"%.64s\"", node->op->name, node->name);
+    }
+    for (int i = 0; i < node->output_count; i++) {
+        if (node->outputs[i] >= 0) {
+            inference->facts[node->outputs[i]] = outputs[i];
+        }
+    }
+    return 0;
+}
+
+int shape_infer(const struct graph *graph, evaluate_function *evaluate, struct arena *arena,
+                struct fact *facts, struct error *err) {
+    struct inference inference = {graph, evaluate, arena, facts};
+    struct arena scratch = {0};
+    const struct fact **inputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *inputs);
+    struct fact *outputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *outputs);
+    for (size_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = &graph->values[i];
+        if (value->is_constant) {
+            facts[i] = (struct fact){value->type, value->constant.shape, value->constant.data};
+        }
+    }
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < graph->node_count; i++) {
+        result = infer_node(&inference, &graph->nodes[i], inputs, outputs, err);
+    }
+    arena_release(&scratch);
+    return result;
+}
+
+double shape_flops(const struct graph *graph, const struct fact *facts) {
+    double total = 0;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = &graph->nodes[i];
+        if (!(node->op->flags & (OP_CONVOLVES | OP_SPREADS | OP_MULTIPLIES))) {
+            continue;
+        }
+        const struct shape *a = &facts[node->inputs[0]].shape, *w = &facts[node->inputs[1]].shape;
+        const struct shape *y = &facts[node->outputs[0]].shape;
+        if (node->op->flags & OP_MULTIPLIES) {
+            bool is_turned = node_integer(node, "transA", 0);
+            int64_t inner = a->rank == 0 ? 0 : is_turned ? a->dims[0] : a->dims[a->rank - 1];
+            total += 2.0 * (double)shape_count(y) * (double)inner;
+            continue;
+        }
+        const struct shape *met = node->op->flags & OP_CONVOLVES ? y : a;
+        total +=
+            2.0 * (double)shape_count(met) * (double)shape_count(w) / (double)MAX(w->dims[0], 1);
+    }
+    return total;
+}

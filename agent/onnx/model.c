@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/onnx/model.h"
+
+#include "agent/onnx/graph_proto.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum model_field { FIELD_IR_VERSION = 1, FIELD_PRODUCER = 2, FIELD_GRAPH = 7, FIELD_OPSET = 8 };
+
+static const size_t file_bytes_max = (size_t)1 << 31; /* protocol buffers' own limit */
+
+/* An OperatorSetIdProto; only the standard operators' version matters to us. */
+static int read_opset(struct wire message, int64_t *opset, struct error *err) {
+    struct wire domain = {0};
+    int64_t version = 0;
+    struct wire_field field;
+    int more;
+    while ((more = wire_next(&message, &field, err)) > 0) {
+        if (field.number == 1 && field.type == WIRE_BYTES) {
+            domain = field.bytes;
+        } else if (field.number == 2) {
+            version = (int64_t)field.integer;
+        }
+    }
+    if (more == 0 && wire_is_standard_domain(domain)) {
+        *opset = version;
+    }
+    return more;
+}
+
+static int read_fields(struct model *model, struct wire bytes, struct wire *ret_graph,
+                       struct error *err) {
+    int64_t opset = 0;
+    struct wire graph = {0};
+    struct wire_field field;
+    int more;
+    while ((more = wire_next(&bytes, &field, err)) > 0) {
+        if (field.type != WIRE_BYTES) {
+            continue;
+        }
+        if (field.number == FIELD_PRODUCER) {
+            model->producer = arena_text(&model->graph.arena, (const char *)field.bytes.at,
+                                         MIN(wire_size(field.bytes), 100));
+        } else if (field.number == FIELD_GRAPH) {
+            graph = field.bytes;
+        } else if (field.number == FIELD_OPSET && read_opset(field.bytes, &opset, err) < 0) {
+            return -1;
+        }
+    }
+    if (more < 0) {
+        return -1;
+    }
+    if (!graph.at) {
+        return error_set(err, ERROR_INVALID, "it holds no graph: not an ONNX model");
+    }
+    if (opset < MODEL_OPSET_MIN || opset > MODEL_OPSET_MAX) {
+        return error_set(err, ERROR_UNSUPPORTED, "opset %lld; opsets %d to %d are supported",
+                         (long long)opset, MODEL_OPSET_MIN, MODEL_OPSET_MAX);
+    }
+    model->opset = (int)opset;
+    *ret_graph = graph;
+    return 0;
+}
+
+static int parse(struct model *model, struct wire bytes, struct error *err) {
+    struct wire graph;
+    if (bytes.at == bytes.end) {
+        return error_set(err, ERROR_INVALID, "the file is empty: an ONNX model is expected");
+    }
+    if (read_fields(model, bytes, &graph, err) < 0 ||
+        graph_proto_read(graph, model->opset, &model->graph, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < model->graph.value_count; i++) {
+        const struct value *value = &model->graph.values[i];
+        model->parameter_count += value->is_constant ? shape_count(&value->shape) : 0;
+    }
+    return 0;
+}
+
+static struct model *model_new(void) {
+    struct model *model = x_calloc(1, sizeof *model);
+    model->producer = "";
+    return model;
+}
+
+int model_from_bytes(const void *bytes, size_t size, struct model **ret_model, struct error *err) {
+    AUTO(model_freep) struct model *model = model_new();
+    const uint8_t *at = bytes;
+    if (parse(model, (struct wire){at, at + size}, err) < 0) {
+        return -1;
+    }
+    *ret_model = TAKE(model);
+    return 0;
+}
+
+static int map(struct model *model, const char *path, struct error *err) {
+    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0) {
+        return error_from_errno(err, errno, "cannot open");
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return error_set(err, ERROR_INVALID, "not a regular file");
+    }
+    if ((uint64_t)status.st_size > file_bytes_max) {
+        return error_set(err, ERROR_INVALID, "%lld bytes; an ONNX model has at most %zu",
+                         (long long)status.st_size, file_bytes_max);
+    }
+    if (status.st_size == 0) {
+        return 0;
+    }
+    void *mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (mapping == MAP_FAILED) {
+        return error_from_errno(err, errno, "cannot map into memory");
+    }
+    model->mapping = mapping;
+    model->mapping_size = (size_t)status.st_size;
+    return 0;
+}
+
+int model_open(const char *path, struct model **ret_model, struct error *err) {
+    AUTO(model_freep) struct model *model = model_new();
+    if (map(model, path, err) < 0) {
+        return error_context(err, "model %s", path);
+    }
+    const uint8_t *at = model->mapping;
+    struct wire bytes = {at, at ? at + model->mapping_size : at};
+    if (parse(model, bytes, err) < 0) {
+        return error_context(err, "model %s", path);
+    }
+    *ret_model = TAKE(model);
+    return 0;
+}
+
+void model_free(struct model *model) {
+    if (!model) {
+        return;
+    }
+    graph_release(&model->graph);
+    if (model->mapping) {
+        munmap(model->mapping, model->mapping_size);
+    }
+    free(model);
+}
+
+void model_freep(struct model **model) {
+    model_free(*model);
+    *model = NULL;
+}

@@ -1,0 +1,26 @@
+/* model.h: an ONNX file -> a graph. The file is mapped and stays mapped while the model lives;
+ * constants are used where they lie in it. Anything may be in the file: every count and size is
+ * bounded by the file's size, and what is wrong ends with one line. Opsets 9 to 17. */
+#pragma once
+
+#include "agent/graph/graph.h"
+
+enum { MODEL_OPSET_MIN = 7, MODEL_OPSET_MAX = 17 };
+
+struct model {
+    struct graph graph;
+    int opset;
+    const char *producer; /* "" when the file does not say */
+    int64_t parameter_count;
+    void *mapping; /* NULL when made from bytes of the caller */
+    size_t mapping_size;
+};
+
+/* ERROR_INVALID: not a sound model. ERROR_UNSUPPORTED: sound, but it needs what we lack; all
+ * missing operators are named in one line. */
+NODISCARD int model_open(const char *path, struct model **ret_model, struct error *err);
+/* The bytes must outlive the model. */
+NODISCARD int model_from_bytes(const void *bytes, size_t size, struct model **ret_model,
+                               struct error *err);
+void model_free(struct model *model);
+void model_freep(struct model **model);

@@ -1,0 +1,20 @@
+/* tensor_proto.h: ONNX TensorProto messages, read in place and written. Used by model.c for
+ * initializers and attributes, and by commands for the .pb files of tests. */
+#pragma once
+
+#include "agent/graph/arena.h"
+#include "agent/graph/tensor.h"
+#include "agent/onnx/protobuf.h"
+
+/* ONNX's number of an element type -> ours. ERROR_UNSUPPORTED (with its name) if we have none. */
+NODISCARD int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, struct error *err);
+
+/* The tensor borrows aligned raw_data from the message's bytes; other data is copied into `arena`.
+ * *ret_name is borrowed from the bytes, not NUL-terminated. */
+NODISCARD int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *ret_tensor,
+                                struct wire *ret_name, struct error *err);
+
+/* A file that is one TensorProto. The tensor is owned. */
+NODISCARD int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error *err);
+NODISCARD int tensor_proto_save(const char *path, const char *name, const struct tensor *tensor,
+                                struct error *err);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ops/elementwise.h"
+
+#include "agent/ops/params.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+int broadcast(struct shape *shape, const struct shape *other, struct error *err) {
+    struct shape result = {.rank = MAX(shape->rank, other->rank)};
+    for (int i = 0; i < result.rank; i++) {
+        int at = shape->rank - 1 - i, other_at = other->rank - 1 - i;
+        int64_t size = at < 0 ? 1 : shape->dims[at];
+        int64_t other_size = other_at < 0 ? 1 : other->dims[other_at];
+        if (size != other_size && size != 1 && other_size != 1) {
+            char text[128], other_text[128];
+            shape_format(shape, text);
+            shape_format(other, other_text);
+            return error_set(err, ERROR_INVALID, "shapes %s and %s do not fit together", text,
+                             other_text);
+        }
+        result.dims[result.rank - 1 - i] = size == 1 ? other_size : size;
+    }
+    *shape = result;
+    return 0;
+}
+
+void broadcast_strides(const struct shape *from, const struct shape *to,
+                       int64_t ret_strides[TENSOR_RANK_MAX]) {
+    int64_t stride = 1;
+    for (int i = to->rank - 1; i >= 0; i--) {
+        int at = from->rank - (to->rank - i);
+        int64_t size = at < 0 ? 1 : from->dims[at];
+        ret_strides[i] = size == 1 ? 0 : stride;
+        stride *= size;
+    }
+}
+
+int infer_broadcast(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                    struct error *err) {
+    outputs[0].shape = inputs[0]->shape;
+    for (int i = 1; i < node->input_count; i++) {
+        if (!inputs[i]) {
+            return error_set(err, ERROR_INVALID, "input %d is missing", i);
+        }
+        if (broadcast(&outputs[0].shape, &inputs[i]->shape, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int infer_compare(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                  struct error *err) {
+    outputs[0].type = TENSOR_BOOL;
+    return infer_broadcast(node, inputs, outputs, err);
+}
+
+int infer_where(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                struct error *err) {
+    if (inputs[0]->type != TENSOR_BOOL || inputs[1]->type != inputs[2]->type) {
+        return error_set(err, ERROR_INVALID, "inputs must be a bool tensor and two of one type");
+    }
+    outputs[0].type = inputs[1]->type;
+    return infer_broadcast(node, inputs, outputs, err);
+}
+
+int infer_one_way(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                  struct error *err) {
+    if (infer_broadcast(node, inputs, outputs, err) < 0) {
+        return -1;
+    }
+    if (!shape_equal(&outputs[0].shape, &inputs[0]->shape)) {
+        return error_set(err, ERROR_INVALID, "input 1 does not broadcast to input 0");
+    }
+    return 0;
+}
+
+int infer_cast(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+               struct error *err) {
+    /* By ONNX's numbers of element types. */
+    static const signed char types[] = {-1, TENSOR_FLOAT32, TENSOR_UINT8, TENSOR_INT8, -1,
+                                        -1, TENSOR_INT32,   TENSOR_INT64, -1,          TENSOR_BOOL,
+                                        -1, TENSOR_FLOAT64};
+    int64_t to = node_integer(node, "to", 0);
+    if (to < 0 || to >= (int64_t)ARRAY_LEN(types) || types[to] < 0) {
+        return error_set(err, ERROR_UNSUPPORTED, "a cast to ONNX type %lld is not supported",
+                         (long long)to);
+    }
+    outputs[0].type = (enum tensor_type)types[to];
+    return infer_same(node, inputs, outputs, err);
+}
+
+int infer_clip(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+               struct error *err) {
+    for (int i = 1; i < node->input_count; i++) {
+        if (inputs[i] && shape_count(&inputs[i]->shape) != 1) {
+            return error_set(err, ERROR_INVALID, "input %d must be a single number", i);
+        }
+    }
+    return infer_same(node, inputs, outputs, err);
+}
+
+void clip_bounds(const struct node *node, const struct tensor *low, const struct tensor *high,
+                 float *ret_low, float *ret_high) {
+    *ret_low = low ? *(const float *)low->data : node_number(node, "min", -INFINITY);
+    *ret_high = high ? *(const float *)high->data : node_number(node, "max", INFINITY);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ops/resize.h"
+
+#include "agent/ops/params.h"
+
+#include <math.h>
+#include <string.h>
+
+static const int64_t size_max = (int64_t)1 << 31;
+
+/* Index of text in names, which the attribute's rule has checked already. */
+static int text_index(const char *text, const char *const *names, int count) {
+    int i = 0;
+    while (i < count - 1 && strcmp(text, names[i]) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static void read_modes(const struct node *node, struct resize *resize) {
+    static const char *const coordinates[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
+                                              "asymmetric", "tf_half_pixel_for_nn"};
+    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                          "ceil"};
+    resize->is_linear = strcmp(node_text(node, "mode", "nearest"), "linear") == 0;
+    if (node->opset < 11) {
+        resize->coordinates = RESIZE_ASYMMETRIC;
+        resize->nearest = RESIZE_SIMPLE;
+        return;
+    }
+    resize->coordinates = (enum resize_coordinates)text_index(
+        node_text(node, "coordinate_transformation_mode", "half_pixel"), coordinates,
+        ARRAY_LEN(coordinates));
+    resize->nearest = (enum resize_nearest)text_index(
+        node_text(node, "nearest_mode", "round_prefer_floor"), nearest, ARRAY_LEN(nearest));
+}
+
+/* The numbers of the scales, from attribute or input; *ret_count 0 when there are none. */
+static int read_scales(const struct node *node, const struct fact *const *inputs,
+                       const float **ret_scales, int64_t *ret_count, struct error *err) {
+    const struct attribute *attribute = node_attribute(node, "scales");
+    const struct fact *fact = param_input(node, inputs, node->opset < 11 ? 1 : 2);
+    *ret_count = 0;
+    if (attribute) {
+        *ret_scales = attribute->numbers;
+        *ret_count = (int64_t)attribute->count;
+    } else if (fact && shape_count(&fact->shape) > 0) {
+        if (fact->type != TENSOR_FLOAT32 || fact->shape.rank != 1) {
+            return error_set(err, ERROR_INVALID, "scales must be a list of float32");
+        }
+        if (!fact->known) {
+            return error_set(err, ERROR_UNSUPPORTED, "scales are computed during the run");
+        }
+        *ret_scales = fact->known;
+        *ret_count = fact->shape.dims[0];
+    }
+    return 0;
+}
+
+static int from_scales(const float *scales, int64_t count, const struct shape *x,
+                       struct resize *resize, struct error *err) {
+    if (count != x->rank) {
+        return error_set(err, ERROR_INVALID, "%lld scales for %d dimensions", (long long)count,
+                         x->rank);
+    }
+    for (int i = 0; i < x->rank; i++) {
+        float size = floorf((float)x->dims[i] * scales[i]);
+        if (!(scales[i] > 0) || !(size >= 0) || size > (float)size_max) {
+            return error_set(err, ERROR_INVALID, "a scale of %g for %lld pixels", (double)scales[i],
+                             (long long)x->dims[i]);
+        }
+        resize->scales[i] = scales[i];
+        resize->output.dims[i] = (int64_t)size;
+    }
+    return 0;
+}
+
+static int from_sizes(const struct fact *fact, const struct shape *x, struct resize *resize,
+                      struct error *err) {
+    int64_t sizes[TENSOR_RANK_MAX];
+    int count;
+    if (param_integers(fact, "the size", sizes, TENSOR_RANK_MAX, &count, err) < 0) {
+        return -1;
+    }
+    if (count != x->rank) {
+        return error_set(err, ERROR_INVALID, "%d sizes for %d dimensions", count, x->rank);
+    }
+    for (int i = 0; i < x->rank; i++) {
+        if (sizes[i] < 1 || sizes[i] > size_max || x->dims[i] < 1) {
+            return error_set(err, ERROR_INVALID, "a size of %lld for %lld pixels",
+                             (long long)sizes[i], (long long)x->dims[i]);
+        }
+        resize->output.dims[i] = sizes[i];
+        resize->scales[i] = (float)sizes[i] / (float)x->dims[i];
+    }
+    return 0;
+}
+
+int resize_params(const struct node *node, const struct fact *const *inputs,
+                  struct resize *ret_resize, struct error *err) {
+    const struct shape *x = &inputs[0]->shape;
+    const struct fact *sizes = node->opset < 11 ? NULL : param_input(node, inputs, 3);
+    struct resize resize = {.output = {.rank = x->rank}};
+    const float *scales;
+    int64_t count;
+    read_modes(node, &resize);
+    if (read_scales(node, inputs, &scales, &count, err) < 0) {
+        return -1;
+    }
+    if (!count && !sizes) {
+        return error_set(err, ERROR_INVALID, "neither scales nor sizes are given");
+    }
+    int result =
+        count ? from_scales(scales, count, x, &resize, err) : from_sizes(sizes, x, &resize, err);
+    if (result < 0) {
+        return -1;
+    }
+    for (int i = 0; i < x->rank; i++) {
+        if (x->dims[i] == 0 && resize.output.dims[i] != 0) {
+            return error_set(err, ERROR_INVALID, "pixels cannot be made of none");
+        }
+    }
+    *ret_resize = resize;
+    return 0;
+}
+
+float resize_source(const struct resize *resize, const struct shape *x, int axis, int64_t out) {
+    float scale = resize->scales[axis], at = (float)out;
+    int64_t out_size = resize->output.dims[axis];
+    switch (resize->coordinates) {
+    case RESIZE_ALIGN_CORNERS:
+        return out_size == 1 ? 0 : at * (float)(x->dims[axis] - 1) / (float)(out_size - 1);
+    case RESIZE_ASYMMETRIC:
+        return at / scale;
+    case RESIZE_TF_HALF_PIXEL:
+        return (at + 0.5f) / scale;
+    case RESIZE_PYTORCH_HALF_PIXEL:
+        return out_size > 1 ? (at + 0.5f) / scale - 0.5f : 0;
+    default:
+        return (at + 0.5f) / scale - 0.5f;
+    }
+}
+
+int64_t resize_nearest_pixel(const struct resize *resize, float source, float scale, int64_t size) {
+    float pixel;
+    switch (resize->nearest) {
+    case RESIZE_ROUND_PREFER_FLOOR:
+        pixel = ceilf(source - 0.5f);
+        break;
+    case RESIZE_ROUND_PREFER_CEIL:
+        pixel = floorf(source + 0.5f);
+        break;
+    case RESIZE_CEIL:
+        pixel = ceilf(source);
+        break;
+    case RESIZE_SIMPLE:
+        pixel = scale < 1 ? ceilf(source) : floorf(source);
+        break;
+    default:
+        pixel = floorf(source);
+    }
+    return pixel < 0 ? 0 : MIN((int64_t)pixel, size - 1);
+}
+
+int infer_resize(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                 struct error *err) {
+    struct resize resize;
+    if (resize_params(node, inputs, &resize, err) < 0) {
+        return -1;
+    }
+    outputs[0].shape = resize.output;
+    return 0;
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ops/table.h"
+
+#include "agent/ops/elementwise.h"
+#include "agent/ops/matmul.h"
+#include "agent/ops/move.h"
+#include "agent/ops/norm.h"
+#include "agent/ops/params.h"
+#include "agent/ops/reduce.h"
+#include "agent/ops/reshape.h"
+#include "agent/ops/resize.h"
+#include "agent/ops/window.h"
+
+#include <string.h>
+
+#define INTEGER ATTRIBUTE_INTEGER
+#define NUMBER ATTRIBUTE_NUMBER
+#define TEXT ATTRIBUTE_TEXT
+#define INTEGERS ATTRIBUTE_INTEGERS
+
+static const char auto_pads[] = "NOTSET|SAME_UPPER|SAME_LOWER|VALID";
+
+static const struct attribute_rule conv_rules[] = {
+    {"auto_pad", TEXT, auto_pads, 0, 0}, {"dilations", INTEGERS, NULL, 0, 0},
+    {"group", INTEGER, NULL, 0, 0},      {"kernel_shape", INTEGERS, NULL, 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},      {"strides", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule conv_transpose_rules[] = {
+    {"auto_pad", TEXT, auto_pads, 0, 0},
+    {"dilations", INTEGERS, NULL, 0, 0},
+    {"group", INTEGER, NULL, 0, 0},
+    {"kernel_shape", INTEGERS, NULL, 0, 0},
+    {"output_padding", INTEGERS, NULL, 0, 0},
+    {"output_shape", INTEGERS, NULL, 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},
+    {"strides", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule max_pool_rules[] = {
+    {"auto_pad", TEXT, auto_pads, 0, 0}, {"ceil_mode", INTEGER, NULL, 0, 1},
+    {"dilations", INTEGERS, NULL, 0, 0}, {"kernel_shape", INTEGERS, NULL, 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},      {"storage_order", INTEGER, NULL, 0, 1},
+    {"strides", INTEGERS, NULL, 0, 0},   {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule average_pool_rules[] = {
+    {"auto_pad", TEXT, auto_pads, 0, 0},
+    {"ceil_mode", INTEGER, NULL, 0, 1},
+    {"count_include_pad", INTEGER, NULL, 0, 1},
+    {"kernel_shape", INTEGERS, NULL, 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},
+    {"strides", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule batch_norm_rules[] = {
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {"momentum", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule batch_norm_7_rules[] = {
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {"momentum", NUMBER, NULL, 0, 0},
+    {"spatial", INTEGER, NULL, 1, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* Only inference: a node that trains has training_mode 1. */
+static const struct attribute_rule batch_norm_14_rules[] = {
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {"momentum", NUMBER, NULL, 0, 0},
+    {"training_mode", INTEGER, NULL, INT64_MIN, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule epsilon_rules[] = {
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule alpha_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule hard_sigmoid_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},
+    {"beta", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule selu_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},
+    {"gamma", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule clip_6_rules[] = {
+    {"max", NUMBER, NULL, 0, 0},
+    {"min", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule lrn_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},       {"beta", NUMBER, NULL, 0, 0}, {"bias", NUMBER, NULL, 0, 0},
+    {"size", INTEGER, NULL, 1, 1 << 20}, {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule gemm_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},   {"beta", NUMBER, NULL, 0, 0}, {"transA", INTEGER, NULL, 0, 0},
+    {"transB", INTEGER, NULL, 0, 0}, {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule axis_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule axes_rules[] = {
+    {"axes", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule reduce_rules[] = {
+    {"axes", INTEGERS, NULL, 0, 0},
+    {"keepdims", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule reduce_sum_13_rules[] = {
+    {"keepdims", INTEGER, NULL, 0, 0},
+    {"noop_with_empty_axes", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule arg_max_1_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"keepdims", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule arg_max_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"keepdims", INTEGER, NULL, 0, 0},
+    {"select_last_index", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule pad_2_rules[] = {
+    {"mode", TEXT, "constant|reflect|edge", 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},
+    {"value", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule pad_11_rules[] = {
+    {"mode", TEXT, "constant|reflect|edge", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule upsample_7_rules[] = {
+    {"mode", TEXT, "nearest|linear", 0, 0},
+    {"scales", ATTRIBUTE_NUMBERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule resize_10_rules[] = {
+    {"mode", TEXT, "nearest|linear", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* cubic_coeff_a, exclude_outside and extrapolation_value belong to modes that are refused. */
+static const struct attribute_rule resize_11_rules[] = {
+    {"coordinate_transformation_mode", TEXT,
+     "half_pixel|pytorch_half_pixel|align_corners|asymmetric|tf_half_pixel_for_nn", 0, 0},
+    {"cubic_coeff_a", NUMBER, NULL, 0, 0},
+    {"exclude_outside", INTEGER, NULL, 0, 0},
+    {"extrapolation_value", NUMBER, NULL, 0, 0},
+    {"mode", TEXT, "nearest|linear", 0, 0},
+    {"nearest_mode", TEXT, "round_prefer_floor|round_prefer_ceil|floor|ceil", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule split_2_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"split", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule slice_1_rules[] = {
+    {"axes", INTEGERS, NULL, 0, 0},
+    {"ends", INTEGERS, NULL, 0, 0},
+    {"starts", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule perm_rules[] = {
+    {"perm", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule allow_zero_rules[] = {
+    {"allowzero", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule shape_15_rules[] = {
+    {"end", INTEGER, NULL, 0, 0},
+    {"start", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule cast_rules[] = {
+    {"to", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule value_rules[] = {
+    {"value", ATTRIBUTE_TENSOR, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule dropout_rules[] = {
+    {"ratio", NUMBER, NULL, 0, 0},
+    {"seed", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule depth_to_space_rules[] = {
+    {"blocksize", INTEGER, NULL, 0, 0},
+    {"mode", TEXT, "DCR|CRD", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule block_rules[] = {
+    {"blocksize", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+
+enum { MANY = NODE_PORTS_MAX, NEWEST = 99 };
+
+/* id, name, opsets, inputs (low, high), outputs, types, attributes, shape rule, flags */
+static const struct op rows[] = {
+    {OP_ABS, "Abs", 6, NEWEST, 1, 1, 1, "n", NULL, infer_same, 0},
+    {OP_ADD, "Add", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_broadcast, 0},
+    {OP_AND, "And", 7, NEWEST, 2, 2, 1, "b", NULL, infer_compare, 0},
+    {OP_ARG_MAX, "ArgMax", 1, 11, 1, 1, 1, "n", arg_max_1_rules, infer_arg_max, 0},
+    {OP_ARG_MAX, "ArgMax", 12, NEWEST, 1, 1, 1, "n", arg_max_rules, infer_arg_max, 0},
+    {OP_AVERAGE_POOL, "AveragePool", 7, 18, 1, 1, 1, "f", average_pool_rules, infer_pool, 0},
+    {OP_BATCH_NORMALIZATION, "BatchNormalization", 7, 8, 5, 5, 1, "f", batch_norm_7_rules,
+     infer_norm, 0},
+    {OP_BATCH_NORMALIZATION, "BatchNormalization", 9, 13, 5, 5, 1, "f", batch_norm_rules,
+     infer_norm, 0},
+    {OP_BATCH_NORMALIZATION, "BatchNormalization", 14, NEWEST, 5, 5, 1, "f", batch_norm_14_rules,
+     infer_norm, 0},
+    {OP_CAST, "Cast", 6, 18, 1, 1, 1, "*", cast_rules, infer_cast, 0},
+    {OP_CEIL, "Ceil", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_CLIP, "Clip", 6, 10, 1, 1, 1, "f", clip_6_rules, infer_same, 0},
+    {OP_CLIP, "Clip", 11, NEWEST, 1, 3, 1, "f", NULL, infer_clip, 0},
+    {OP_CONCAT, "Concat", 4, NEWEST, 1, MANY, 1, "*=", axis_rules, infer_concat, 0},
+    {OP_CONSTANT_OF_SHAPE, "ConstantOfShape", 9, NEWEST, 1, 1, 1, "l", value_rules,
+     infer_constant_of_shape, 0},
+    {OP_CONV, "Conv", 1, NEWEST, 2, 3, 1, "f", conv_rules, infer_conv, OP_CONVOLVES},
+    {OP_CONV_TRANSPOSE, "ConvTranspose", 1, NEWEST, 2, 3, 1, "f", conv_transpose_rules,
+     infer_conv_transpose, OP_SPREADS},
+    {OP_DEPTH_TO_SPACE, "DepthToSpace", 1, 10, 1, 1, 1, "*", block_rules, infer_depth_to_space, 0},
+    {OP_DEPTH_TO_SPACE, "DepthToSpace", 11, NEWEST, 1, 1, 1, "*", depth_to_space_rules,
+     infer_depth_to_space, 0},
+    {OP_DIV, "Div", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_broadcast, 0},
+    {OP_DROPOUT, "Dropout", 7, 9, 1, 1, 1, "f", dropout_rules, infer_dropout, OP_VIEW},
+    {OP_DROPOUT, "Dropout", 10, 11, 1, 1, 2, "f", dropout_rules, infer_dropout, OP_VIEW},
+    {OP_DROPOUT, "Dropout", 12, NEWEST, 1, 3, 2, "ffb", dropout_rules, infer_dropout, OP_VIEW},
+    {OP_ELU, "Elu", 6, NEWEST, 1, 1, 1, "f", alpha_rules, infer_same, 0},
+    {OP_EQUAL, "Equal", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
+    {OP_ERF, "Erf", 9, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_EXP, "Exp", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_EXPAND, "Expand", 8, NEWEST, 2, 2, 1, "*l", NULL, infer_expand, 0},
+    {OP_FLATTEN, "Flatten", 1, NEWEST, 1, 1, 1, "*", axis_rules, infer_flatten, OP_VIEW},
+    {OP_FLOOR, "Floor", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_GATHER, "Gather", 1, NEWEST, 2, 2, 1, "*i", axis_rules, infer_gather, 0},
+    {OP_GEMM, "Gemm", 7, 10, 3, 3, 1, "f", gemm_rules, infer_gemm, OP_MULTIPLIES},
+    {OP_GEMM, "Gemm", 11, NEWEST, 2, 3, 1, "f", gemm_rules, infer_gemm, OP_MULTIPLIES},
+    {OP_GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, NEWEST, 1, 1, 1, "f", NULL, infer_global_pool,
+     0},
+    {OP_GLOBAL_MAX_POOL, "GlobalMaxPool", 1, NEWEST, 1, 1, 1, "f", NULL, infer_global_pool, 0},
+    {OP_GREATER, "Greater", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
+    {OP_GREATER_OR_EQUAL, "GreaterOrEqual", 12, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
+    {OP_HARD_SIGMOID, "HardSigmoid", 6, NEWEST, 1, 1, 1, "f", hard_sigmoid_rules, infer_same, 0},
+    {OP_HARD_SWISH, "HardSwish", 14, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_IDENTITY, "Identity", 1, NEWEST, 1, 1, 1, "*", NULL, infer_same, OP_VIEW},
+    {OP_INSTANCE_NORMALIZATION, "InstanceNormalization", 6, NEWEST, 3, 3, 1, "f", epsilon_rules,
+     infer_norm, 0},
+    {OP_LEAKY_RELU, "LeakyRelu", 6, NEWEST, 1, 1, 1, "f", alpha_rules, infer_same, 0},
+    {OP_LESS, "Less", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
+    {OP_LESS_OR_EQUAL, "LessOrEqual", 12, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
+    {OP_LOG, "Log", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_LOG_SOFTMAX, "LogSoftmax", 1, NEWEST, 1, 1, 1, "f", axis_rules, infer_softmax, 0},
+    {OP_LRN, "LRN", 1, NEWEST, 1, 1, 1, "f", lrn_rules, infer_lrn, 0},
+    {OP_MATMUL, "MatMul", 1, NEWEST, 2, 2, 1, "f", NULL, infer_matmul, OP_MULTIPLIES},
+    {OP_MAX, "Max", 6, NEWEST, 1, MANY, 1, "n=", NULL, infer_broadcast, 0},
+    {OP_MAX_POOL, "MaxPool", 1, NEWEST, 1, 1, 1, "f", max_pool_rules, infer_pool, 0},
+    {OP_MIN, "Min", 6, NEWEST, 1, MANY, 1, "n=", NULL, infer_broadcast, 0},
+    {OP_MUL, "Mul", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_broadcast, 0},
+    {OP_NEG, "Neg", 6, NEWEST, 1, 1, 1, "n", NULL, infer_same, 0},
+    {OP_NOT, "Not", 1, NEWEST, 1, 1, 1, "b", NULL, infer_same, 0},
+    {OP_OR, "Or", 7, NEWEST, 2, 2, 1, "b", NULL, infer_compare, 0},
+    {OP_PAD, "Pad", 2, 10, 1, 1, 1, "f", pad_2_rules, infer_pad, 0},
+    {OP_PAD, "Pad", 11, 17, 2, 3, 1, "*l*", pad_11_rules, infer_pad, 0},
+    {OP_POW, "Pow", 7, NEWEST, 2, 2, 1, "nn", NULL, infer_broadcast, 0},
+    {OP_PRELU, "PRelu", 7, NEWEST, 2, 2, 1, "f", NULL, infer_one_way, 0},
+    {OP_RANGE, "Range", 11, NEWEST, 3, 3, 1, "n=", NULL, infer_range, 0},
+    {OP_RECIPROCAL, "Reciprocal", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_REDUCE_MAX, "ReduceMax", 1, 17, 1, 1, 1, "n", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_MEAN, "ReduceMean", 1, 17, 1, 1, 1, "f", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_MIN, "ReduceMin", 1, 17, 1, 1, 1, "n", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_SUM, "ReduceSum", 1, 12, 1, 1, 1, "n", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_SUM, "ReduceSum", 13, NEWEST, 1, 2, 1, "nl", reduce_sum_13_rules, infer_reduce, 0},
+    {OP_RELU, "Relu", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_RESHAPE, "Reshape", 5, 13, 2, 2, 1, "*l", NULL, infer_reshape, OP_VIEW},
+    {OP_RESHAPE, "Reshape", 14, NEWEST, 2, 2, 1, "*l", allow_zero_rules, infer_reshape, OP_VIEW},
+    {OP_RESIZE, "Resize", 10, 10, 2, 2, 1, "f", resize_10_rules, infer_resize, 0},
+    {OP_RESIZE, "Resize", 11, 17, 1, 4, 1, "fffl", resize_11_rules, infer_resize, 0},
+    {OP_ROUND, "Round", 11, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_SELU, "Selu", 6, NEWEST, 1, 1, 1, "f", selu_rules, infer_same, 0},
+    {OP_SHAPE, "Shape", 1, 14, 1, 1, 1, "*", NULL, infer_shape, OP_FROM_SHAPE},
+    {OP_SHAPE, "Shape", 15, NEWEST, 1, 1, 1, "*", shape_15_rules, infer_shape, OP_FROM_SHAPE},
+    {OP_SIGMOID, "Sigmoid", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_SIZE, "Size", 1, NEWEST, 1, 1, 1, "*", NULL, infer_size, OP_FROM_SHAPE},
+    {OP_SLICE, "Slice", 1, 9, 1, 1, 1, "*", slice_1_rules, infer_slice, 0},
+    {OP_SLICE, "Slice", 10, NEWEST, 3, 5, 1, "*i", NULL, infer_slice, 0},
+    {OP_SOFTMAX, "Softmax", 1, NEWEST, 1, 1, 1, "f", axis_rules, infer_softmax, 0},
+    {OP_SOFTPLUS, "Softplus", 1, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_SOFTSIGN, "Softsign", 1, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_SPACE_TO_DEPTH, "SpaceToDepth", 1, NEWEST, 1, 1, 1, "*", block_rules, infer_space_to_depth,
+     0},
+    {OP_SPLIT, "Split", 2, 12, 1, 1, MANY, "*", split_2_rules, infer_split, 0},
+    {OP_SPLIT, "Split", 13, 17, 1, 2, MANY, "*l", axis_rules, infer_split, 0},
+    {OP_SQRT, "Sqrt", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_SQUEEZE, "Squeeze", 1, 12, 1, 1, 1, "*", axes_rules, infer_squeeze, OP_VIEW},
+    {OP_SQUEEZE, "Squeeze", 13, NEWEST, 1, 2, 1, "*l", NULL, infer_squeeze, OP_VIEW},
+    {OP_SUB, "Sub", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_broadcast, 0},
+    {OP_SUM, "Sum", 6, NEWEST, 1, MANY, 1, "f", NULL, infer_broadcast, 0},
+    {OP_TANH, "Tanh", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_TILE, "Tile", 6, NEWEST, 2, 2, 1, "*l", NULL, infer_tile, 0},
+    {OP_TRANSPOSE, "Transpose", 1, NEWEST, 1, 1, 1, "*", perm_rules, infer_transpose, 0},
+    {OP_UNSQUEEZE, "Unsqueeze", 1, 12, 1, 1, 1, "*", axes_rules, infer_unsqueeze, OP_VIEW},
+    {OP_UNSQUEEZE, "Unsqueeze", 13, NEWEST, 2, 2, 1, "*l", NULL, infer_unsqueeze, OP_VIEW},
+    {OP_UPSAMPLE, "Upsample", 7, 8, 1, 1, 1, "f", upsample_7_rules, infer_resize, 0},
+    {OP_UPSAMPLE, "Upsample", 9, 9, 2, 2, 1, "f", resize_10_rules, infer_resize, 0},
+    {OP_WHERE, "Where", 9, NEWEST, 3, 3, 1, "b**", NULL, infer_where, 0},
+    {OP_XOR, "Xor", 7, NEWEST, 2, 2, 1, "b", NULL, infer_compare, 0},
+};
+
+const struct op *table_find(const char *name, int opset) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].since <= opset && opset <= rows[i].until && strcmp(rows[i].name, name) == 0) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+const struct op *table_row(size_t index) {
+    return index < ARRAY_LEN(rows) ? &rows[index] : NULL;
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/run/plan.h"
+
+#include "agent/device/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t tensor_bytes(const struct tensor *tensor) {
+    return (size_t)shape_count(&tensor->shape) * tensor_type_size(tensor->type);
+}
+
+static int check_input(const struct value *value, const struct tensor *input, struct error *err) {
+    bool fits = !value->has_shape || value->shape.rank == input->shape.rank;
+    for (int i = 0; fits && value->has_shape && i < value->shape.rank; i++) {
+        fits = value->shape.dims[i] < 0 || value->shape.dims[i] == input->shape.dims[i];
+    }
+    if (input->type != value->type || !fits) {
+        char text[128], wanted[128];
+        shape_format(&input->shape, text);
+        shape_format(&value->shape, wanted);
+        return error_set(err, ERROR_INVALID, "input \"%.64s\" is %s %s, %s %s is expected",
+                         value->name, tensor_type_name(input->type), text,
+                         tensor_type_name(value->type), value->has_shape ? wanted : "of any shape");
+    }
+    if (shape_count(&input->shape) < 0) {
+        return error_set(err, ERROR_INVALID, "input \"%.64s\" is too large", value->name);
+    }
+    return 0;
+}
+
+/* Constants go to the device once per plan; inputs have their place there. */
+static int upload(struct plan *plan, struct error *err) {
+    struct device *device = plan->device;
+    for (size_t i = 0; i < plan->schedule->slot_count; i++) {
+        const struct slot *slot = &plan->schedule->slots[i];
+        struct tensor *tensor = &plan->tensors[i];
+        if (slot->place != PLACE_INPUT && slot->place != PLACE_CONSTANT) {
+            continue;
+        }
+        size_t size = tensor_bytes(tensor);
+        if (device->ops->alloc(device, size, &plan->owned[i], err) < 0) {
+            return -1;
+        }
+        tensor->data = plan->owned[i];
+        if (slot->place == PLACE_CONSTANT && device->ops->copy(device, COPY_TO_DEVICE, tensor->data,
+                                                               slot->constant, size, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void fill_calls(struct plan *plan) {
+    struct schedule *schedule = plan->schedule;
+    plan->calls = arena_array(&plan->arena, schedule->step_count, sizeof *plan->calls);
+    for (size_t n = 0; n < schedule->step_count; n++) {
+        const struct step *step = &schedule->steps[n];
+        if (!step->node) {
+            continue;
+        }
+        const struct tensor **inputs =
+            arena_array(&plan->arena, (size_t)step->input_count, sizeof *inputs);
+        struct tensor **outputs =
+            arena_array(&plan->arena, (size_t)step->output_count, sizeof *outputs);
+        for (int i = 0; i < step->input_count; i++) {
+            inputs[i] = step->inputs[i] < 0 ? NULL : &plan->tensors[step->inputs[i]];
+        }
+        for (int i = 0; i < step->output_count; i++) {
+            outputs[i] = step->outputs[i] < 0 ? NULL : &plan->tensors[step->outputs[i]];
+        }
+        plan->calls[n] = (struct call){.device = plan->device,
+                                       .node = step->node,
+                                       .state = step->state,
+                                       .input_count = step->input_count,
+                                       .output_count = step->output_count,
+                                       .inputs = inputs,
+                                       .outputs = outputs};
+    }
+}
+
+static int make_schedule(struct plan *plan, const struct tensor *inputs, struct error *err) {
+    const struct graph *graph = plan->graph;
+    struct arena known = {0}, scratch = {0};
+    struct fact *facts = arena_array(&scratch, graph->value_count, sizeof *facts);
+    for (size_t i = 0; i < graph->input_count; i++) {
+        facts[graph->inputs[i]] = (struct fact){inputs[i].type, inputs[i].shape, NULL};
+        plan->input_shapes[i] = inputs[i].shape;
+    }
+    int result = shape_infer(graph, registry_evaluate, &known, facts, err);
+    if (result == 0) {
+        plan->flops = shape_flops(graph, facts);
+        result = schedule_new(graph, facts, &known, &plan->schedule, err);
+    }
+    arena_release(&known);
+    arena_release(&scratch);
+    return result;
+}
+
+static void planp_free(struct plan **plan) {
+    plan_free(*plan);
+}
+
+int plan_new(struct device *device, const struct graph *graph, const struct tensor *inputs,
+             struct plan **ret_plan, struct error *err) {
+    AUTO(planp_free) struct plan *plan = x_calloc(1, sizeof *plan);
+    plan->device = device;
+    plan->graph = graph;
+    plan->input_shapes = arena_array(&plan->arena, graph->input_count, sizeof(struct shape));
+    plan->outputs = arena_array(&plan->arena, graph->output_count, sizeof(struct tensor));
+    for (size_t i = 0; i < graph->input_count; i++) {
+        if (check_input(&graph->values[graph->inputs[i]], &inputs[i], err) < 0) {
+            return -1;
+        }
+    }
+    if (make_schedule(plan, inputs, err) < 0 ||
+        device->ops->prepare(device, plan->schedule, err) < 0 ||
+        schedule_place(plan->schedule, err) < 0) {
+        return -1;
+    }
+    struct schedule *schedule = plan->schedule;
+    plan->tensors = arena_array(&plan->arena, schedule->slot_count, sizeof *plan->tensors);
+    for (size_t i = 0; i < schedule->slot_count; i++) {
+        const struct slot *slot = &schedule->slots[i];
+        plan->tensors[i] = (struct tensor){.type = slot->type, .shape = slot->shape};
+        plan->tensors[i].data = (void *)(uintptr_t)slot->constant; /* kernels only read it */
+    }
+    if (!device->is_host) {
+        plan->owned = arena_array(&plan->arena, schedule->slot_count, sizeof *plan->owned);
+        if (upload(plan, err) < 0) {
+            return -1;
+        }
+    }
+    fill_calls(plan);
+    *ret_plan = TAKE(plan);
+    return 0;
+}
+
+void plan_free(struct plan *plan) {
+    if (!plan) {
+        return;
+    }
+    for (size_t i = 0; plan->owned && i < plan->schedule->slot_count; i++) {
+        if (plan->owned[i]) {
+            plan->device->ops->free(plan->device, plan->owned[i]);
+        }
+    }
+    for (size_t i = 0; i < plan->graph->output_count; i++) {
+        tensor_release(&plan->outputs[i]);
+    }
+    schedule_free(plan->schedule);
+    arena_release(&plan->arena);
+    free(plan);
+}
+
+bool plan_fits(const struct plan *plan, const struct tensor *inputs) {
+    for (size_t i = 0; i < plan->graph->input_count; i++) {
+        if (!shape_equal(&plan->input_shapes[i], &inputs[i].shape) ||
+            plan->graph->values[plan->graph->inputs[i]].type != inputs[i].type) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Points every tensor at its memory of this run. */
+static int bind(struct plan *plan, void *block, const struct tensor *inputs, struct error *err) {
+    struct schedule *schedule = plan->schedule;
+    struct device *device = plan->device;
+    for (size_t i = 0; i < plan->graph->input_count; i++) {
+        struct tensor *tensor = &plan->tensors[plan->graph->inputs[i]];
+        if (device->is_host) {
+            tensor->data = inputs[i].data;
+        } else if (device->ops->copy(device, COPY_TO_DEVICE, tensor->data, inputs[i].data,
+                                     tensor_bytes(tensor), err) < 0) {
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < schedule->slot_count; i++) {
+        if (schedule->slots[i].place == PLACE_ARENA) {
+            plan->tensors[i].data = (char *)block + schedule->slots[i].offset;
+        }
+    }
+    for (size_t i = 0; i < schedule->slot_count; i++) {
+        if (schedule->slots[i].place == PLACE_VIEW) {
+            plan->tensors[i].data = plan->tensors[schedule->slots[i].view_of].data;
+        }
+    }
+    for (size_t n = 0; n < schedule->step_count; n++) {
+        plan->calls[n].scratch = (char *)block + schedule->steps[n].scratch_offset;
+    }
+    return 0;
+}
+
+/* An output lies in the block, or is copied out: from a device, or because it is an input or a
+ * constant, which are not the caller's to keep. */
+static int fetch(struct plan *plan, size_t index, struct tensor *output, struct error *err) {
+    int slot = plan->graph->outputs[index];
+    const struct slot *root = &plan->schedule->slots[slot];
+    root = root->place == PLACE_VIEW ? &plan->schedule->slots[root->view_of] : root;
+    const struct tensor *tensor = &plan->tensors[slot];
+    if (plan->device->is_host && root->place == PLACE_ARENA) {
+        *output = *tensor;
+        return 0;
+    }
+    struct tensor *copy = &plan->outputs[index];
+    if (!copy->data && tensor_init(copy, tensor->type, &tensor->shape, err) < 0) {
+        return -1;
+    }
+    *output = *copy;
+    output->owned = false;
+    return plan->device->ops->copy(plan->device, COPY_TO_HOST, copy->data, tensor->data,
+                                   tensor_bytes(tensor), err);
+}
+
+int plan_run(struct plan *plan, void *block, const struct tensor *inputs, struct tensor *outputs,
+             struct error *err) {
+    struct device *device = plan->device;
+    if (bind(plan, block, inputs, err) < 0) {
+        return -1;
+    }
+    for (size_t n = 0; n < plan->schedule->step_count; n++) {
+        const struct step *step = &plan->schedule->steps[n];
+        if (step->node && device->ops->run(device, step, &plan->calls[n], err) < 0) {
+            return error_context(err, "%s node \"%.64s\"", step->node->op->name, step->node->name);
+        }
+    }
+    if (device->ops->sync(device, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < plan->graph->output_count; i++) {
+        if (fetch(plan, i, &outputs[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}

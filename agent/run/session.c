@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/run/session.h"
+
+#include "agent/device/registry.h"
+#include "agent/onnx/model.h"
+#include "agent/run/plan.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { PLANS_MAX = 4 }; /* combinations of input shapes kept ready */
+
+struct session {
+    struct model *model;
+    struct device *device;
+    struct plan *plans[PLANS_MAX];
+    struct plan *current;
+    uint64_t runs;
+    void *block; /* shared by the plans: only one runs at a time */
+    size_t block_bytes;
+};
+
+int session_open(const char *model_path, const struct session_options *options,
+                 struct session **ret_session, struct error *err) {
+    AUTO(session_freep) struct session *session = x_calloc(1, sizeof *session);
+    if (model_open(model_path, &session->model, err) < 0 ||
+        registry_open(options ? options->device : NULL, options ? options->threads : 0,
+                      &session->device, err) < 0) {
+        return -1;
+    }
+    *ret_session = TAKE(session);
+    return 0;
+}
+
+void session_free(struct session *session) {
+    if (!session) {
+        return;
+    }
+    for (int i = 0; i < PLANS_MAX; i++) {
+        plan_free(session->plans[i]);
+    }
+    if (session->block) {
+        session->device->ops->free(session->device, session->block);
+    }
+    device_close(session->device);
+    model_free(session->model);
+    free(session);
+}
+
+void session_freep(struct session **session) {
+    session_free(*session);
+    *session = NULL;
+}
+
+size_t session_input_count(const struct session *session) {
+    return session->model->graph.input_count;
+}
+
+size_t session_output_count(const struct session *session) {
+    return session->model->graph.output_count;
+}
+
+const char *session_input(const struct session *session, size_t index, enum tensor_type *ret_type,
+                          struct shape *ret_shape) {
+    const struct graph *graph = &session->model->graph;
+    assert(index < graph->input_count);
+    const struct value *value = &graph->values[graph->inputs[index]];
+    *ret_type = value->type;
+    *ret_shape = value->shape;
+    return value->name;
+}
+
+const char *session_output(const struct session *session, size_t index) {
+    const struct graph *graph = &session->model->graph;
+    assert(index < graph->output_count);
+    return graph->values[graph->outputs[index]].name;
+}
+
+/* The plan for these shapes: a kept one, or a new one in place of the longest unused. */
+static int find_plan(struct session *session, const struct tensor *inputs, struct plan **ret_plan,
+                     struct error *err) {
+    struct plan **oldest = &session->plans[0], *plan;
+    for (int i = 0; i < PLANS_MAX; i++) {
+        plan = session->plans[i];
+        if (plan && plan_fits(plan, inputs)) {
+            *ret_plan = plan;
+            return 0;
+        }
+        if (*oldest && (!plan || plan->last_used < (*oldest)->last_used)) {
+            oldest = &session->plans[i];
+        }
+    }
+    if (*oldest == session->current) {
+        session->current = NULL;
+    }
+    plan_free(TAKE(*oldest));
+    if (plan_new(session->device, &session->model->graph, inputs, &plan, err) < 0) {
+        return -1;
+    }
+    *oldest = plan;
+    *ret_plan = plan;
+    return 0;
+}
+
+static int grow_block(struct session *session, size_t size, struct error *err) {
+    struct device *device = session->device;
+    if (session->block && size <= session->block_bytes) {
+        return 0;
+    }
+    if (session->block) {
+        device->ops->free(device, TAKE(session->block));
+        session->block_bytes = 0;
+    }
+    if (device->ops->alloc(device, size, &session->block, err) < 0) {
+        return -1;
+    }
+    session->block_bytes = size;
+    return 0;
+}
+
+int session_run(struct session *session, const struct tensor *inputs, struct tensor *outputs,
+                struct error *err) {
+    struct plan *plan;
+    if (find_plan(session, inputs, &plan, err) < 0 ||
+        grow_block(session, plan->schedule->block_bytes, err) < 0) {
+        return -1;
+    }
+    plan->last_used = ++session->runs;
+    session->current = plan;
+    return plan_run(plan, session->block, inputs, outputs, err);
+}
+
+double session_flops(const struct session *session) {
+    return session->current ? session->current->flops : 0;
+}
