@@ -141,8 +141,8 @@ void progress_bar(const struct progress *progress, const json_t *status, int64_t
     fill_parts(progress, &numbers, now_ms, parts);
     text[0] = 0;
     add(text, "%-8s", progress_state(status));
-    /* The last column stays empty: some terminals wrap when it is written. */
-    int room = MAX(0, MIN(columns, COLUMNS_MAX) - 1);
+    /* The last columns stay empty: some terminals wrap when they are written, and ^C goes there. */
+    int room = MAX(0, MIN(columns, COLUMNS_MAX) - 3);
     int used = (int)strlen(text);
     for (size_t i = 0; i < PART_COUNT; i++) {
         int length = (int)strlen(parts[i]);

@@ -11,12 +11,13 @@
 
 enum {
     PROGRESS_EVERY_MS = 1000,
+    PROGRESS_RETRY_MS = 100,   /* after a failure, doubling up to the time above */
     PROGRESS_TIMEOUT_MS = 800, /* one slow coordinator must not hold up the other jobs for long */
     PROGRESS_MAX_BYTES = 64 << 10,
     TOKEN_BYTES = 32,
 };
 
-/* Kept between looks: "namespace/name" -> {"uid", "askedMs", "progress"}. */
+/* Kept between looks: "namespace/name" -> {"uid", "progress", "failures", "nextMs"}. */
 struct state {
     json_t *jobs;
 };
@@ -83,7 +84,8 @@ static json_t *ask_progress(const json_t *service) {
     return progress;
 }
 
-/* The last answer, at most PROGRESS_EVERY_MS old. Owned by the caller; NULL when there is none. */
+/* The last answer, or a new one when it is time. Owned by the caller; NULL when there is none. A
+ * coordinator that just started does not listen yet, hence the short waits after failures. */
 static json_t *find_progress(struct state *state, const struct reconcile *request,
                              const json_t *service, const json_t *pods) {
     if (!service || !coordinator_runs(pods)) {
@@ -92,16 +94,30 @@ static json_t *find_progress(struct state *state, const struct reconcile *reques
     AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
     const char *uid = tree_text(request->object, "metadata.uid", "");
     json_t *kept = json_object_get(state->jobs, key);
-    int64_t asked_ms = tree_integer(kept, "askedMs", INT64_MIN / 2);
     if (kept && strcmp(tree_text(kept, "uid", ""), uid) == 0 &&
-        request->monotonic_ms - asked_ms < PROGRESS_EVERY_MS - PROGRESS_EVERY_MS / 20) {
+        request->monotonic_ms < tree_integer(kept, "nextMs", 0)) {
         return json_incref(json_object_get(kept, "progress"));
     }
     json_t *progress = ask_progress(service);
+    int64_t failures = progress ? 0 : tree_integer(kept, "failures", 0) + 1;
+    int64_t wait_ms = progress ? PROGRESS_EVERY_MS
+                               : MIN((int64_t)PROGRESS_RETRY_MS << MIN(failures - 1, 10),
+                                     (int64_t)PROGRESS_EVERY_MS);
     json_object_set_new(state->jobs, key,
-                        json_pack("{s:s, s:I, s:O?}", "uid", uid, "askedMs",
-                                  (json_int_t)request->monotonic_ms, "progress", progress));
+                        json_pack("{s:s, s:O?, s:I, s:I}", "uid", uid, "progress", progress,
+                                  "failures", (json_int_t)failures, "nextMs",
+                                  (json_int_t)(request->monotonic_ms + wait_ms)));
     return progress;
+}
+
+/* When to look again: when plan says so, and when the coordinator is to be asked again. */
+static int64_t next_look_ms(const struct state *state, const struct reconcile *request,
+                            const json_t *plan) {
+    AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
+    const json_t *kept = json_object_get(state->jobs, key);
+    int64_t again_ms = tree_integer(plan, "again_ms", 0);
+    int64_t ask_ms = tree_integer(kept, "nextMs", 0) - request->monotonic_ms;
+    return again_ms > 0 && ask_ms > 0 ? MIN(again_ms, ask_ms) : again_ms;
 }
 
 static int apply_all(const struct reconcile *request, const json_t *objects, struct error *err) {
@@ -153,7 +169,8 @@ static int delete_all(const struct reconcile *request, const json_t *plan, struc
     return 0;
 }
 
-static int carry_out(struct reconcile *request, const json_t *plan, struct error *err) {
+static int carry_out(const struct state *state, struct reconcile *request, const json_t *plan,
+                     struct error *err) {
     if (apply_all(request, json_object_get(plan, "apply"), err) < 0 ||
         delete_all(request, plan, err) < 0) {
         return -1;
@@ -164,7 +181,7 @@ static int carry_out(struct reconcile *request, const json_t *plan, struct error
         cluster->ops->patch_status(cluster, request->object, status, err) < 0) {
         return error_context(err, "status");
     }
-    request->again_ms = tree_integer(plan, "again_ms", 0);
+    request->again_ms = next_look_ms(state, request, plan);
     return 0;
 }
 
@@ -203,7 +220,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
             return -1;
         }
     }
-    return carry_out(request, plan, err);
+    return carry_out(state, request, plan, err);
 }
 
 static const char *const owned[] = {"v1 Service", "v1 Pod", NULL};
