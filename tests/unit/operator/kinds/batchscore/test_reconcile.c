@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A BatchScore through the real controller on the local cluster. The coordinator is a shell script
+ * that answers GET /progress with the openssl program and the certificate it was given. */
+#include "operator/kinds/batchscore/reconcile.h"
+
+#include "lib/clock.h"
+#include "lib/file.h"
+#include "operator/kinds/batchscore/plan.h"
+#include "operator/local/local.h"
+#include "operator/resource.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const char manifest[] =
+    "{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, metadata: {name: job}, spec: {"
+    "input: {video: {path: data/in.mp4}}, scorer: {onnx: {path: data/m.onnx}},"
+    "output: {path: data/out}, workers: {max: 2}, volumes: [{name: data, emptyDir: {}}]}}";
+
+static const char serving_agent[] =
+    "#!/bin/sh\n"
+    "[ $1 = score ] && exec sleep 1000\n"
+    "umask 077; echo \"$WINDLASS_TLS_CERTIFICATE\" >c.pem; echo \"$WINDLASS_TLS_KEY\" >k.pem\n"
+    "if [ -e \"$data/other\" ]; then openssl req -x509 -newkey ec -pkeyopt "
+    "ec_paramgen_curve:P-256 -nodes -keyout k.pem -out c.pem -subj /CN=other 2>/dev/null; fi\n"
+    "b='{\"state\": \"Running\", \"message\": \"\", \"workers\": 1, \"itemsPerSecond\": \"4.0\","
+    " \"secondsLeft\": 3, \"miniBatches\": {\"total\": 3, \"done\": 1, \"failed\": 0, \"retried\": "
+    "0}, \"items\": {\"total\": 24, \"done\": 8, \"failed\": 0, \"retried\": 0}}'\n"
+    "printf 'HTTP/1.0 200 ok\\r\\nContent-Length: %d\\r\\n\\r\\n%s' ${#b} \"$b\" >progress\n"
+    "exec openssl s_server -HTTP -quiet -tls1_3 -accept $WINDLASS_BIND -cert c.pem -key k.pem\n";
+
+static struct {
+    char folder[64];
+    struct cluster *cluster;
+    struct controller *controller;
+    int reports;
+} world;
+
+static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
+                   int failures) {
+    (void)context, (void)retry_ms, (void)failures;
+    printf("# %s: %s\n", key, err->text);
+    world.reports++;
+}
+
+static void open_world(const char *agent) {
+    struct error err = {0};
+    memset(&world, 0, sizeof world);
+    snprintf(world.folder, sizeof world.folder, "/tmp/windlass-reconcile-XXXXXX");
+    CHECK(mkdtemp(world.folder));
+    AUTO(text_freep) char *program = file_join(world.folder, "windlass-agent");
+    CHECK_OK(file_write(program, agent, strlen(agent), &err), &err);
+    CHECK_INT(chmod(program, 0755), 0);
+    struct local_options options = {
+        .places = {.manifest_folder = "/no/such", .state_folder = world.folder},
+        .threads = 1,
+        .program_folder = world.folder};
+    static const struct kind *const kinds[] = {&batchscore_kind, NULL};
+    CHECK_OK(local_open(&options, &world.cluster, &err), &err);
+    CHECK_OK(controller_new(world.cluster, kinds, report, NULL, &world.controller, &err), &err);
+    AUTO(tree_freep) json_t *object = NULL;
+    CHECK_OK(resource_parse("job.yaml", manifest, sizeof manifest - 1, &object, &err), &err);
+    CHECK_OK(world.cluster->ops->apply(world.cluster, object, NULL, &err), &err);
+}
+
+static void close_world(void) {
+    struct error err = {0};
+    CHECK_INT(world.reports, 0);
+    controller_free(world.controller);
+    world.cluster->ops->free(world.cluster);
+    CHECK_OK(file_remove_tree(world.folder, &err), &err);
+}
+
+static const json_t *find(const char *kind, const char *name) {
+    return cache_find(controller_cache(world.controller), kind, "default", name);
+}
+
+/* Runs the controller until the integer at that path of the job is `wanted`, or for timeout_ms. */
+static bool run_until(const char *path, int64_t wanted, int timeout_ms) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + timeout_ms;
+    while (tree_integer(find("BatchScore", "job"), path, -1) != wanted) {
+        int64_t left_ms = end_ms - clock_monotonic_ms();
+        if (left_ms <= 0) {
+            return false;
+        }
+        CHECK_OK(controller_step(world.controller, (int)left_ms, &err), &err);
+    }
+    return true;
+}
+
+static void makes_what_a_job_needs(void) {
+    open_world("#!/bin/sh\nexec sleep 1000\n");
+    run_until("never", 1, 500);
+    const json_t *service = find("Service", "job-coordinator");
+    const json_t *annotations = tree_get(service, "metadata.annotations");
+    const json_t *sha256 = json_object_get(annotations, ANNOTATION_CERTIFICATE_SHA256);
+    CHECK(sha256 && json_string_length(sha256) == 64);
+    CHECK_STR(tree_text(service, "metadata.ownerReferences[0].name", NULL), "job");
+    CHECK(find("Pod", "job-coordinator-1"));
+    CHECK(find("Pod", "job-worker-0"));
+    CHECK(!find("Secret", "job-credentials")); /* made, but never read nor kept */
+    /* The pods run, so the Secret that they refer to is there. */
+    CHECK_STR(tree_text(find("Pod", "job-worker-0"), "status.phase", NULL), "Running");
+    close_world();
+}
+
+/* No heartbeat: a status that says nothing new is not written. */
+static void writes_status_only_when_it_changed(void) {
+    open_world("#!/bin/sh\nexec sleep 1000\n");
+    run_until("never", 1, 700);
+    AUTO(text_freep)
+    char *version =
+        x_strdup(tree_text(find("BatchScore", "job"), "metadata.resourceVersion", NULL));
+    run_until("never", 1, 2500);
+    CHECK_STR(tree_text(find("BatchScore", "job"), "metadata.resourceVersion", NULL), version);
+    close_world();
+}
+
+static void progress_reaches_the_status_within_2_s(void) {
+    open_world(serving_agent);
+    int64_t start_ms = clock_monotonic_ms();
+    CHECK(run_until("status.items.done", 8, 5000));
+    CHECK(clock_monotonic_ms() - start_ms < 2000);
+    const json_t *job = find("BatchScore", "job");
+    CHECK_INT(tree_integer(job, "status.items.total", 0), 24);
+    CHECK_STR(tree_text(job, "status.conditions[0].reason", NULL), "Running");
+    /* Now that there is work for two, there are two. */
+    run_until("never", 1, 300);
+    CHECK(find("Pod", "job-worker-1"));
+    close_world();
+}
+
+/* Who shows another certificate is not the coordinator, whatever it says. */
+static void another_certificate_is_not_believed(void) {
+    open_world(serving_agent);
+    struct error err = {0};
+    AUTO(text_freep) char *mark = x_printf("%s/volumes/data/other", world.folder);
+    AUTO(text_freep) char *folder = x_printf("%s/volumes/data", world.folder);
+    CHECK_OK(file_make_folders(folder, &err), &err);
+    CHECK_OK(file_write(mark, "", 0, &err), &err);
+    CHECK(!run_until("status.items.done", 8, 2500));
+    CHECK_STR(tree_text(find("Pod", "job-coordinator-1"), "status.phase", NULL), "Running");
+    close_world();
+}
+
+static void everything_goes_with_the_job(void) {
+    open_world("#!/bin/sh\nexec sleep 1000\n");
+    struct error err = {0};
+    run_until("never", 1, 300);
+    CHECK_INT(local_pod_count(world.cluster), 2);
+    CHECK_OK(world.cluster->ops->delete (world.cluster, find("BatchScore", "job"), &err), &err);
+    run_until("never", 1, 500);
+    CHECK_INT(local_pod_count(world.cluster), 0);
+    CHECK(!find("BatchScore", "job") && !find("Pod", "job-worker-0"));
+    CHECK(!find("Service", "job-coordinator"));
+    close_world();
+}
+
+int main(void) {
+    TEST(makes_what_a_job_needs);
+    TEST(writes_status_only_when_it_changed);
+    if (system("openssl version >/dev/null") == 0) {
+        TEST(progress_reaches_the_status_within_2_s);
+        TEST(another_certificate_is_not_believed);
+    } else {
+        printf("skip progress_reaches_the_status_within_2_s: no openssl program\n");
+    }
+    TEST(everything_goes_with_the_job);
+    return TEST_END();
+}
