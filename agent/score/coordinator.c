@@ -356,6 +356,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     log_event(LOG_INFO, "%lld items in %lld mini-batches", (long long)counts->items.total,
               (long long)counts->batches.total);
     coordinator->progress.state = PROGRESS_RUNNING;
+    coordinator->reported_ms = clock_monotonic_ms();
     for (struct guest *guest = coordinator->guests; guest; guest = guest->next) {
         if (guest->name[0]) {
             admit(coordinator, guest);

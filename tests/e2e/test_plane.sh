@@ -1,0 +1,196 @@
+#!/usr/bin/env bash
+# The data plane with real processes of this machine: one coordinator, workers, and what goes wrong
+# with them: kill -9, hangs, wrong secrets, garbage, a coordinator that is replaced, signals.
+set -u
+cd "$(dirname "$0")/../.." || exit 3
+. tests/e2e/lib.sh
+agent=$(realpath "${AGENT:-${BUILD:-build}/windlass-agent}")
+work=$(mktemp -d)
+declare -A pid=() # role -> process; all are ended with the script
+cleanup() {
+    for p in "${pid[@]}"; do kill -CONT "$p" 2>/dev/null; kill -9 "$p" 2>/dev/null; done
+    wait 2>/dev/null
+    rm -rf "$work"
+}
+trap cleanup EXIT
+
+# A network that changes nothing (Relu of bytes), written field by field.
+python3 - "$work/relu.onnx" <<'PY'
+import sys
+def field(n, data): return bytes([n << 3 | 2, len(data)]) + data
+def value(name):
+    dim = lambda d: field(1, bytes([1 << 3, d]) if isinstance(d, int) else field(2, d))
+    shape = field(2, dim(b"n") + dim(3) + dim(b"h") + dim(b"w"))
+    return field(1, name) + field(2, field(1, bytes([1 << 3, 1]) + shape))
+node = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
+graph = field(1, node) + field(2, b"g") + field(11, value(b"x")) + field(12, value(b"y"))
+open(sys.argv[1], "wb").write(bytes([1 << 3, 7]) + field(7, graph) + field(8, bytes([2 << 3, 13])))
+PY
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
+    -keyout "$work/key.pem" -out "$work/certificate.pem" 2>/dev/null || exit 3
+sha256=$(openssl x509 -in "$work/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
+ffmpeg -v error -f lavfi -i testsrc=size=640x480:rate=25 -frames:v 150 -g 25 -pix_fmt yuv420p \
+    -f mp4 "$work/in.mp4" || exit 3
+frames=150
+port=$((20000 + $$ % 20000))
+
+# The environment of a pod: spec [timeoutSeconds] [input] [model]; JOB makes a folder of its own.
+spec() {
+    jq -cn --argjson timeout "${1:-60}" --arg input "${2:-data/in.mp4}" --arg model "${3:-data/relu.onnx}" \
+        --arg type "${type:-Image}" '{input: {video: {path: $input}}, miniBatchSize: "7",
+         scorer: {onnx: {path: $model, postprocess: {type: $type}}}, output: {path: "out/painted"},
+         retry: {maxTries: 3, timeoutSeconds: $timeout}}'
+}
+pod() { # job, role name, subcommand, spec; more variables as NAME=VALUE
+    local job=$1 name=$2 command=$3 spec=$4
+    shift 4
+    mkdir -p "$work/$job"
+    env data="$work" out="$work/$job" WINDLASS_JOB="$job" WINDLASS_RUN=0123456789abcdef \
+        WINDLASS_SPEC="$spec" WINDLASS_TOKEN=secret WINDLASS_WORKER="$name" WINDLASS_THREADS=1 \
+        WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" \
+        WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_BIND="127.0.0.1:$port" \
+        WINDLASS_COORDINATOR="127.0.0.1:$port" WINDLASS_COORDINATOR_SHA256="$sha256" \
+        WINDLASS_TERMINATION_LOG="$work/$job/$name.words" "$@" \
+        "$agent" "$command" 2>>"$work/$job/$name.log" &
+    pid[$name]=$!
+}
+ended() { # name, seconds: waits for the end and sets code; a process that does not end gives 99
+    local end=$((SECONDS + $2))
+    while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
+    if kill -0 "${pid[$1]}" 2>/dev/null; then code=99; return; fi
+    wait "${pid[$1]}"
+    code=$?
+    unset "pid[$1]"
+}
+progress() { curl -sk --max-time 2 "https://127.0.0.1:$port/progress" | jq -r "$1" 2>/dev/null; }
+until_true() { # seconds, command
+    local end=$((SECONDS + $1))
+    shift
+    while ! "$@" && [ $SECONDS -lt $end ]; do sleep 0.02; done
+    "$@"
+}
+some_done() { [ "$(progress .items.done)" -gt 0 ] 2>/dev/null; }
+summary() { jq -r "$2" "$work/$1/painted/summary.json"; }
+words() { jq -r "$2" "$work/$1/coordinator.words"; }
+no_temporaries() { [ -z "$(find "$work/$1" -path '*.windlass*' -type f)" ]; }
+all_frames() { [ "$(count_frames "$work/$1/painted/in.mp4")" = $frames ]; }
+show() { [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -n 8 "$work/$1"/*.log | sed 's/^/# /'; }; }
+
+##### all goes well ##############################################################################
+pod plain coordinator coordinate "$(spec)"
+pod plain worker-0 score "$(spec)"
+pod plain worker-1 score "$(spec)"
+ended coordinator 60
+check "a job on two workers succeeds" [ $code -eq 0 ]
+ended worker-0 5
+first=$code
+ended worker-1 5
+check "the workers leave with 0" [ $first$code = 00 ]
+check "every frame is there, uneven split and all" all_frames plain
+check "the summary counts them" [ "$(summary plain .items.done)" = $frames ]
+check "the last words are the outcome" [ "$(words plain .state,.summary | xargs)" = "Succeeded out/painted/summary.json" ]
+check "nothing is left of the parts" no_temporaries plain
+show plain
+
+##### kill -9 in the middle ######################################################################
+pod killed coordinator coordinate "$(spec)"
+pod killed worker-0 score "$(spec)"
+pod killed worker-1 score "$(spec)"
+until_true 20 some_done
+kill -9 "${pid[worker-0]}"
+wait "${pid[worker-0]}" 2>/dev/null
+ended coordinator 60
+check "a worker killed in the middle does not fail the job" [ $code -eq 0 ]
+check "it costs one retry ($(summary killed .miniBatches.retried)) and no failure" \
+    [ "$(summary killed '.miniBatches.retried <= 1 and .miniBatches.failed == 0')" = true ]
+check "and no frame" all_frames killed
+ended worker-1 5
+show killed
+
+##### a worker that hangs ########################################################################
+pod hung coordinator coordinate "$(spec 2)"
+pod hung worker-0 score "$(spec 2)"
+until_true 20 some_done
+kill -STOP "${pid[worker-0]}"
+pod hung worker-1 score "$(spec 2)"
+ended coordinator 30
+check "a worker that hangs loses its lease in time" [ $code -eq 0 ]
+check "which counts as a time-out" [ "$(summary hung '[.workers[].timeouts] | add')" = 1 ]
+check "and costs no frame" all_frames hung
+kill -CONT "${pid[worker-0]}"
+kill "${pid[worker-0]}"
+ended worker-0 10
+ended worker-1 5
+check "nothing is left of what it had begun" no_temporaries hung
+show hung
+
+##### wrong secrets, garbage #####################################################################
+pod strict coordinator coordinate "$(spec)"
+until_true 10 [ "$(progress .state)" = Running ]
+pod strict stranger score "$(spec)" WINDLASS_TOKEN=guess
+ended stranger 10
+check "a wrong token is refused" [ $code -eq 1 ]
+pod strict doubter score "$(spec)" WINDLASS_COORDINATOR_SHA256="${sha256//[0-7]/8}"
+until_true 10 grep -qs "another certificate" "$work/strict/doubter.log"
+check "a coordinator with another certificate is not trusted" grep -q "another certificate" "$work/strict/doubter.log"
+kill "${pid[doubter]}"
+ended doubter 10
+check "a worker that is told to stop leaves with 130" [ $code -eq 130 ]
+python3 tests/e2e/garbage.py "$port" secret >"$work/garbage" 2>&1
+check "garbage is refused, politely where it can be" [ $? -eq 0 ]
+[ -s "$work/garbage" ] && sed 's/^/# /' "$work/garbage"
+check "TLS 1.2 is refused" sh -c "! curl -sk --tls-max 1.2 https://127.0.0.1:$port/progress"
+check "the coordinator goes on" [ "$(progress .state,.workers | xargs)" = "Running 0" ]
+kill "${pid[coordinator]}"
+ended coordinator 5
+check "a coordinator that is told to stop leaves with 130" [ $code -eq 130 ]
+check "its last words say what is kept" grep -q "Cancelled; the results of 0 of $frames items are kept" "$work/strict/coordinator.words"
+show strict
+
+##### the coordinator is replaced ################################################################
+pod replaced coordinator coordinate "$(spec)"
+pod replaced worker-0 score "$(spec)"
+pod replaced worker-1 score "$(spec)"
+until_true 20 some_done
+kill -9 "${pid[coordinator]}"
+wait "${pid[coordinator]}" 2>/dev/null
+pod replaced coordinator coordinate "$(spec)"
+ended coordinator 60
+check "workers find a coordinator that was replaced" [ $code -eq 0 ]
+check "and lose no frame" all_frames replaced
+ended worker-0 5
+ended worker-1 5
+check "nothing is left of the parts after that" no_temporaries replaced
+show replaced
+
+##### what is wrong with the job is said in one line, in 5 s #####################################
+refused() { # name, spec, what the line must hold
+    local started=$SECONDS
+    pod "$1" coordinator coordinate "$2"
+    ended coordinator 10
+    check "$1: exit code 1 within 5 s" [ $code -eq 1 -a $((SECONDS - started)) -le 5 ]
+    check "$1: $(words "$1" .message)" sh -c "jq -r .message '$work/$1/coordinator.words' | grep -q -- '$3'"
+    check "$1: the state is Failed" [ "$(words "$1" .state)" = Failed ]
+    show "$1"
+}
+head -c 20000 "$work/in.mp4" >"$work/cut.mp4"
+: >"$work/empty.onnx"
+refused no-input "$(spec 60 data/none.mp4)" "spec.input.video.path"
+refused cut-input "$(spec 60 data/cut.mp4)" "spec.input.video.path"
+refused no-model "$(spec 60 data/in.mp4 data/none.onnx)" "spec.scorer.onnx.path"
+refused empty-model "$(spec 60 data/in.mp4 data/empty.onnx)" "spec.scorer.onnx.path"
+refused outside "$(spec 60 data/../../etc/passwd)" "spec.input.video.path"
+mkdir -p "$work/no-output" && touch "$work/no-output/painted"
+refused no-output "$(spec)" "spec.output.path"
+
+##### a mini-batch that fails ####################################################################
+type=Classes pod failing coordinator coordinate "$(type=Classes spec)"
+pod failing worker-0 score "$(type=Classes spec)"
+ended coordinator 60
+check "a network whose output does not fit fails the job" [ $code -eq 1 ]
+check "$(words failing .message)" sh -c "jq -r .message '$work/failing/coordinator.words' | grep -q '3 tries'"
+check "no video is made of it" [ ! -e "$work/failing/painted/in.mp4" ]
+check "the summary lists what failed" [ "$(summary failing '.failed[0].worker')" = worker-0 ]
+ended worker-0 5
+show failing
+exit $((failures > 0))
