@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SERVICE_MS = 100, REPORT_MS = 10000 /* between two lines of the log on how far we are */ };
 
@@ -497,12 +498,11 @@ int coordinator_run(const struct job *job) {
         error_clear(&err);
     }
     conclude(&coordinator, &err);
-    if (err.kind == ERROR_CANCELLED) {
-        /* A thread may still use what release would free. */
-        fflush(NULL);
-        return 130;
+    if (err.kind != ERROR_CANCELLED) {
+        linger(&coordinator);
+    } else if (coordinator.errand.run && !atomic_load(&coordinator.errand.ended)) {
+        _exit(130); /* a thread is at work with what release would free */
     }
-    linger(&coordinator);
     release(&coordinator);
-    return err.kind ? 1 : 0;
+    return err.kind == ERROR_CANCELLED ? 130 : err.kind ? 1 : 0;
 }
