@@ -12,7 +12,10 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static const char *const video_endings[] = {"mp4", "mkv"};
 
 struct listing {
     struct video_index index;
@@ -26,7 +29,40 @@ static const char *output_path(const json_t *spec) {
     return tree_text(spec, "output.path", "");
 }
 
+/* "media/holiday.2019.mov" -> "holiday.2019" */
+static char *stem_of(const char *path) {
+    const char *name = file_basename(path), *dot = strrchr(name, '.');
+    return dot && dot != name ? x_strndup(name, (size_t)(dot - name)) : x_strdup(name);
+}
+
+/* A result named as its input in the same folder would replace it. */
+static int check_output(const json_t *spec, struct error *err) {
+    AUTO(text_freep) char *input = NULL;
+    AUTO(text_freep) char *folder = NULL;
+    AUTO(text_freep) char *stem = stem_of(input_path(spec));
+    struct stat before, after;
+    if (path_resolve(input_path(spec), &input, err) < 0) {
+        return error_context(err, "spec.input.video.path");
+    }
+    if (path_resolve(output_path(spec), &folder, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(video_endings); i++) {
+        AUTO(text_freep) char *output = x_printf("%s/%s.%s", folder, stem, video_endings[i]);
+        if (stat(input, &before) == 0 && stat(output, &after) == 0 &&
+            before.st_dev == after.st_dev && before.st_ino == after.st_ino) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.output.path: %s: the result would replace the input %s",
+                             output_path(spec), input_path(spec));
+        }
+    }
+    return 0;
+}
+
 static int video_list(const json_t *spec, struct listing **ret_listing, struct error *err) {
+    if (check_output(spec, err) < 0) {
+        return -1;
+    }
     struct listing *listing = x_calloc(1, sizeof *listing);
     if (video_index_build(&listing->index, input_path(spec), err) < 0) {
         free(listing);
@@ -65,12 +101,6 @@ static void remove_parts(const char *folder) {
     }
     AUTO(text_freep) char *parent = x_strndup(folder, (size_t)(file_basename(folder) - folder));
     (void)(rmdir(folder) == 0 && rmdir(parent) == 0);
-}
-
-/* "media/holiday.2019.mov" -> "holiday.2019" */
-static char *stem_of(const char *path) {
-    const char *name = file_basename(path), *dot = strrchr(name, '.');
-    return dot && dot != name ? x_strndup(name, (size_t)(dot - name)) : x_strdup(name);
 }
 
 static int video_join(const struct listing *listing, const json_t *spec, const char *run,

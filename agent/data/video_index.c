@@ -31,6 +31,7 @@ struct scan {
     int64_t room; /* of times and index->frames */
     int64_t key_room;
     int64_t last_dts, last_duration;
+    int64_t damaged;           /* packets that are not whole */
     struct keep head, tail;    /* the tail: the last two groups of pictures */
     int tail_key;              /* where the last of them begins */
     bool is_head_done, is_odd; /* odd: packets do not tell the frames, decode */
@@ -272,7 +273,8 @@ static int scan_packet(struct scan *scan, const AVPacket *packet, struct error *
         scan->is_jumping |= scan->last_dts != AV_NOPTS_VALUE && packet->dts < scan->last_dts;
         scan->last_dts = packet->dts;
     }
-    scan->is_odd |= packet->pts == AV_NOPTS_VALUE || (packet->flags & AV_PKT_FLAG_CORRUPT);
+    scan->damaged += (packet->flags & AV_PKT_FLAG_CORRUPT) != 0;
+    scan->is_odd |= packet->pts == AV_NOPTS_VALUE || scan->damaged;
     scan->last_duration = packet->duration > 0 ? packet->duration : scan->last_duration;
     scan->times[scan->packet_count] = packet->pts;
     if (is_shown(scan, packet)) {
@@ -374,6 +376,18 @@ static void describe(struct scan *scan) {
     index->last_duration = MAX(scan->last_duration, 1);
 }
 
+static int truncated(const struct scan *scan, const char *spec_path, struct error *err) {
+    long long readable = scan->index->frame_count - scan->damaged;
+    long long declared = scan->file.stream->nb_frames;
+    return declared > readable
+               ? error_set(err, ERROR_INVALID,
+                           "%s: is truncated: only %lld of its %lld frames can be read", spec_path,
+                           readable, declared)
+               : error_set(err, ERROR_INVALID,
+                           "%s: is truncated: only its first %lld frames can be read", spec_path,
+                           readable);
+}
+
 static int scan_file(struct scan *scan, const char *spec_path, struct error *err) {
     struct video_index *index = scan->index;
     AVPacket *packet = av_packet_alloc();
@@ -389,11 +403,7 @@ static int scan_file(struct scan *scan, const char *spec_path, struct error *err
         return error_context(err, "%s", spec_path);
     }
     if (scan->file.is_cut) {
-        int64_t declared = MAX(scan->file.stream->nb_frames, index->frame_count);
-        return error_set(err, ERROR_INVALID,
-                         "%s: is truncated: only %lld of %s%lld frames can be read", spec_path,
-                         (long long)index->frame_count,
-                         declared > index->frame_count ? "" : "more than ", (long long)declared);
+        return truncated(scan, spec_path, err);
     }
     describe(scan);
     qsort(index->frames, (size_t)index->frame_count, sizeof *index->frames, by_time);

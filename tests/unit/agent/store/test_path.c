@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store/path.h"
+
+#include "lib/file.h"
+#include "tests/test.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char volume[4096], outside[4200];
+
+static void make_volume(void) {
+    struct error err = {0};
+    char here[2048], path[8192];
+    CHECK(getcwd(here, sizeof here) != NULL);
+    snprintf(volume, sizeof volume, "%s/build/tests/path/volume", here);
+    snprintf(outside, sizeof outside, "%s/build/tests/path/outside", here);
+    snprintf(path, sizeof path, "%s/build/tests/path", here);
+    CHECK_OK(file_remove_tree(path, &err), &err);
+    snprintf(path, sizeof path, "%s/a/b", volume);
+    CHECK_OK(file_make_folders(path, &err), &err);
+    CHECK_OK(file_make_folders(outside, &err), &err);
+    snprintf(path, sizeof path, "%s/a/b/file", volume);
+    CHECK_OK(file_write(path, "in", 2, &err), &err);
+    snprintf(path, sizeof path, "%s/secret", outside);
+    CHECK_OK(file_write(path, "out", 3, &err), &err);
+    struct {
+        const char *name, *target;
+    } links[] = {
+        {"inside", "a/b"},      {"up", "../outside"}, {"absolute", outside},
+        {"dangling", "nobody"}, {"loop", "loop"},     {"around", "a/../a/b/file"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+        snprintf(path, sizeof path, "%s/%s", volume, links[i].name);
+        CHECK_INT(symlink(links[i].target, path), 0);
+    }
+    setenv("vol", volume, 1);
+    setenv("relative", "some/where", 1);
+    setenv("lost", "/nonexistent/folder", 1);
+    unsetenv("unset");
+}
+
+static const struct {
+    const char *path;
+    const char *error; /* NULL: opens */
+} rows[] = {
+    {"vol/a/b/file", NULL},
+    {"vol//a/./b//file", NULL},
+    {"vol/inside/file", NULL},
+    {"vol/around", NULL},
+    {"vol/a", NULL},
+    {"vol", NULL},
+    {"vol/", NULL},
+    {"vol/a/b/..", "vol/a/b/..: a part \"..\" is not allowed"},
+    {"vol/../outside/secret", "a part \"..\" is not allowed"},
+    {"vol/..a", "vol/..a: no such file"},
+    {"vol/up/secret", "vol/up/secret: a symbolic link on the way leaves the volume"},
+    {"vol/absolute/secret", "vol/absolute/secret: a symbolic link on the way leaves"},
+    {"vol/loop", "vol/loop: "},
+    {"vol/dangling", "vol/dangling: no such file"},
+    {"vol/a/none", "vol/a/none: no such file (the volume's folder is /"},
+    {"vol/a/b/file/x", "vol/a/b/file/x: Not a directory"},
+    {"unset/x", "unset/x: there is no volume \"unset\" here"},
+    {"relative/x", "relative/x: there is no volume \"relative\" here"},
+    {"lost/x", "lost/x: volume \"lost\", folder /nonexistent/folder: No such file"},
+    {"/vol/a", "VOLUME/path/in/it is expected"},
+    {"", "VOLUME/path/in/it is expected"},
+};
+
+static void opens(void) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        int fd = -1;
+        int result = path_open(rows[i].path, &fd, &err);
+        if (!rows[i].error) {
+            CHECK_OK(result, &err);
+            CHECK(fd >= 0);
+            close(fd);
+        } else if (result == 0 || !strstr(err.text, rows[i].error)) {
+            printf("# \"%s\": %s\n", rows[i].path, result ? err.text : "was opened");
+            test_failures++;
+        }
+    }
+}
+
+static void check_resolved(const char *path, const char *below, const char *error) {
+    struct error err = {0};
+    char *seen = NULL, wanted[8192];
+    int result = path_resolve(path, &seen, &err);
+    if (error) {
+        CHECK_INT(result, -1);
+        CHECK(strstr(err.text, error) != NULL);
+    } else {
+        CHECK_OK(result, &err);
+        snprintf(wanted, sizeof wanted, "%s%s", volume, below);
+        CHECK_STR(seen, wanted);
+    }
+    free(seen);
+}
+
+static void resolves(void) {
+    check_resolved("vol", "", NULL);
+    check_resolved("vol/a/", "/a", NULL);
+    check_resolved("vol/inside/file", "/a/b/file", NULL);
+    check_resolved("vol/inside/new/deep/er", "/a/b/new/deep/er", NULL);
+    check_resolved("vol/new//x/", "/new/x", NULL);
+    check_resolved("vol/up/new", NULL, "leaves the volume");
+    check_resolved("vol/dangling", NULL, "is a symbolic link to nothing");
+    check_resolved("vol/dangling/x", NULL, "is a symbolic link to nothing");
+    check_resolved("vol/new/../../x", NULL, "\"..\"");
+}
+
+static void makes_folders(void) {
+    struct error err = {0};
+    char *folder = NULL;
+    CHECK_OK(path_make_folder("vol/out/.windlass/r1", &folder, &err), &err);
+    CHECK(folder && access(folder, W_OK) == 0);
+    free(folder);
+    CHECK_INT(path_make_folder("vol/a/b/file", &folder, &err), -1);
+    CHECK(strstr(err.text, "vol/a/b/file: ") != NULL);
+    error_clear(&err);
+    CHECK_INT(path_make_folder("vol/a/b/file/x", &folder, &err), -1);
+    CHECK(strstr(err.text, "vol/a/b/file/x: ") != NULL);
+}
+
+/* The kernel answers ENOSYS to openat2 from here on, as Linux before 5.6 does. */
+static int forbid_openat2(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the call's number */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = ARRAY_LEN(code), .filter = code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
+               ? -1
+               : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
+static void without_openat2(void) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (forbid_openat2() < 0) {
+            _exit(77);
+        }
+        test_failures = syscall(SYS_openat2, -1, "", NULL, 0) == -1 && errno == ENOSYS ? 0 : 1;
+        opens();
+        resolves();
+        fflush(stdout);
+        _exit(test_failures ? 1 : 0);
+    }
+    int status = 0;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        SKIP("no seccomp here");
+    }
+    CHECK_INT(status, 0);
+}
+
+int main(void) {
+    make_volume();
+    TEST(opens);
+    TEST(resolves);
+    TEST(makes_folders);
+    TEST(without_openat2);
+    return TEST_END();
+}
