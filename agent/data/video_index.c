@@ -133,19 +133,21 @@ static void append_frame(void *context, int64_t number) {
         (struct video_frame){.pts = scan->times[number], .packet = (int32_t)number};
 }
 
-/* Timestamps for frames in their delivered order: missing ones follow the one before, those that
- * go backwards start a new stretch. */
+/* Timestamps for frames in their delivered order: missing ones follow the one before (the first
+ * ones lead up to the first known), those that go backwards start a new stretch. */
 static void mend_times(struct scan *scan) {
     struct video_index *index = scan->index;
-    int64_t step = MAX(scan->last_duration, 1), shift = 0, last = VIDEO_NO_TIME;
+    int64_t step = MAX(scan->last_duration, 1), shift = 0, known = 0, last;
+    while (known < index->frame_count && index->frames[known].pts == VIDEO_NO_TIME) {
+        known++;
+    }
+    last = known < index->frame_count ? index->frames[known].pts - (known + 1) * step : -step;
     for (int64_t i = 0; i < index->frame_count; i++) {
         int64_t pts = index->frames[i].pts;
         if (pts == VIDEO_NO_TIME) {
-            pts = last == VIDEO_NO_TIME ? 0 : last + step;
+            pts = last + step;
         } else {
-            if (last != VIDEO_NO_TIME && pts + shift <= last) {
-                shift = last + step - pts;
-            }
+            shift += pts + shift <= last ? last + step - pts - shift : 0;
             pts += shift;
         }
         index->frames[i].pts = last = pts;
