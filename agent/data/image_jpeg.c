@@ -45,8 +45,8 @@ int image_jpeg_decode(const void *bytes, size_t size, struct picture *ret_pictur
     if (!handle) {
         return error_set(err, ERROR_EXHAUSTED, "libjpeg-turbo: %s", tjGetErrorStr2(NULL));
     }
-    if (tjDecompressHeader3(handle, bytes, size, &width, &height, &sampling, &color) < 0 &&
-        !is_harmless(handle)) {
+    int header = tjDecompressHeader3(handle, bytes, size, &width, &height, &sampling, &color);
+    if (header < 0 && (width < 1 || !is_harmless(handle))) {
         return error_set(err, ERROR_INVALID, "is no sound JPEG: %s", tjGetErrorStr2(handle));
     }
     if (picture_check_size(width, height, err) < 0) {

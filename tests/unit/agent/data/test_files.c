@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/image.h"
+#include "agent/data/media.h"
+#include "tests/unit/agent/data/fixtures.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+static json_t *spec_of(const char *folder, const char *pattern, const char *output) {
+    return json_pack("{s:{s:{s:s,s:s}},s:{s:s}}", "input", "files", "path", folder, "pattern",
+                     pattern, "output", "path", output);
+}
+
+static const struct media *files(void) {
+    AUTO(tree_freep) json_t *spec = spec_of("x", "x", "x");
+    const struct media *media = NULL;
+    struct error err = {0};
+    CHECK_OK(media_find(spec, &media, &err), &err);
+    return media;
+}
+
+static void put(const char *name, const void *bytes, size_t size) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = x_printf("%s/photos/%s", fixtures_out, name);
+    AUTO(text_freep) char *folder = x_strndup(path, (size_t)(file_basename(path) - path) - 1);
+    CHECK_OK(file_make_folders(folder, &err), &err);
+    CHECK_OK(file_write(path, bytes, size, &err), &err);
+}
+
+static void put_picture(const char *name, enum image_format format, int width) {
+    struct error err = {0};
+    struct picture picture;
+    picture_init(&picture, width, 20);
+    memset(picture.pixels, 0x60, (size_t)width * 20 * 3);
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    CHECK_OK(image_encode(&picture, format, &bytes, &size, &err), &err);
+    put(name, bytes, size);
+    free(bytes);
+    picture_release(&picture);
+}
+
+static void link_to(const char *target, const char *name) {
+    AUTO(text_freep) char *path = x_printf("%s/photos/%s", fixtures_out, name);
+    CHECK_INT(symlink(target, path), 0);
+}
+
+static void make_photos(void) {
+    put_picture("b.jpg", IMAGE_JPEG, 31);
+    put_picture("a.jpg", IMAGE_JPEG, 30);
+    put_picture("deep/er/c.jpg", IMAGE_JPEG, 32);
+    put_picture("deep/liar.jpg", IMAGE_PNG, 33); /* a PNG by its bytes */
+    put_picture("e.png", IMAGE_PNG, 34);
+    put_picture("B.jpg", IMAGE_JPEG, 35);
+    put_picture(".hidden.jpg", IMAGE_JPEG, 36);
+    put_picture(".windlass/r/x.jpg", IMAGE_JPEG, 36);
+    put("notes.txt", "no picture\n", 11);
+    put("bad\xff.jpg", "x", 1);
+    AUTO(text_freep) char *outside = x_printf("%s/secret.jpg", fixtures_folder);
+    link_to("a.jpg", "link.jpg");
+    link_to(outside, "leaves.jpg");
+    link_to("../../../media/secret.jpg", "climbs.jpg");
+    link_to("deep", "again");
+    put("../result/earlier.jpg", "x", 1);
+}
+
+/* The names of all files, joined by spaces. */
+static char *list_names(const json_t *spec, struct error *err) {
+    struct listing *listing = NULL;
+    if (files()->list(spec, &listing, err) < 0) {
+        return NULL;
+    }
+    AUTO(tree_freep) json_t *work = files()->work(listing, 0, files()->count(listing));
+    char *names = x_strdup("");
+    size_t i;
+    json_t *name;
+    json_array_foreach(json_object_get(work, "files"), i, name) {
+        char *more = x_printf("%s%s%s", names, i ? " " : "", json_string_value(name));
+        free(names);
+        names = more;
+    }
+    files()->listing_free(listing);
+    return names;
+}
+
+static void lists_by_pattern(void) {
+    static const struct {
+        const char *folder, *pattern, *names, *error;
+    } rows[] = {
+        {"out/photos", "*.jpg", "B.jpg a.jpg b.jpg deep/er/c.jpg deep/liar.jpg link.jpg", NULL},
+        {"out/photos/", "[ab].jpg", "a.jpg b.jpg", NULL},
+        {"out/photos", "deep/*.jpg", "deep/liar.jpg", NULL},
+        {"out/photos", "*/*/?.jpg", "deep/er/c.jpg", NULL},
+        {"out/photos/deep", "*", "er/c.jpg liar.jpg", NULL},
+        {"out/photos", "*.tif", NULL,
+         "spec.input.files.path: out/photos: no file in it matches spec.input.files.pattern "
+         "\"*.tif\""},
+        {"out/photos", "climbs*", NULL,
+         "spec.input.files.path: out/photos: all 1 files that match \"climbs*\" are links out"},
+        {"out/none", "*", NULL, "spec.input.files.path: out/none: no such file"},
+        {"out/photos/a.jpg", "*", NULL,
+         "spec.input.files.path: out/photos/a.jpg: is a file, a folder is expected"},
+        {"out/result", "*", NULL,
+         "spec.input.files.path: out/result: is spec.output.path, too; the results would replace"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *spec = spec_of(rows[i].folder, rows[i].pattern, "out/result");
+        AUTO(text_freep) char *names = list_names(spec, &err);
+        if (rows[i].names) {
+            CHECK_STR(names ? names : err.text, rows[i].names);
+        } else if (names || !text_starts(err.text, rows[i].error)) {
+            printf("# %s %s: %s\n", rows[i].folder, rows[i].pattern, names ? names : err.text);
+            test_failures++;
+        }
+    }
+}
+
+static void leaves_its_results_out(void) {
+    struct error err = {0};
+    put_picture("done/old.jpg", IMAGE_JPEG, 30);
+    AUTO(tree_freep) json_t *spec = spec_of("out/photos", "old.jpg", "out/photos/done");
+    AUTO(text_freep) char *names = list_names(spec, &err);
+    CHECK(names == NULL && strstr(err.text, "no file in it matches"));
+    error_clear(&err);
+    AUTO(tree_freep) json_t *elsewhere = spec_of("out/photos", "old.jpg", "out/result");
+    AUTO(text_freep) char *seen = list_names(elsewhere, &err);
+    CHECK_STR(seen, "done/old.jpg");
+}
+
+static int score(const json_t *spec, const json_t *work, bool is_record, struct error *err) {
+    struct reader *reader = NULL;
+    struct writer *writer = NULL;
+    struct picture picture = {0};
+    const char *name = NULL;
+    int result = files()->reader_open(spec, work, &reader, err);
+    result = result < 0 ? result : files()->writer_open(spec, "r", work, "w1-3", &writer, err);
+    while (result == 0 && (result = files()->reader_next(reader, &picture, &name, err)) > 0) {
+        AUTO(tree_freep) json_t *record = json_pack("{s:s}", "file", name);
+        struct result answer = {.picture = is_record ? NULL : &picture,
+                                .record = is_record ? record : NULL};
+        result = files()->writer_add(writer, &answer, err);
+        picture_release(&picture);
+    }
+    result = result < 0 ? result : files()->writer_commit(writer, err);
+    files()->reader_free(reader);
+    files()->writer_free(writer);
+    return result;
+}
+
+static enum image_format format_of(const char *name, int *ret_width) {
+    struct error err = {0};
+    struct picture picture = {0};
+    char *bytes = NULL;
+    size_t size = 0;
+    AUTO(text_freep) char *path = x_printf("%s/result/%s", fixtures_out, name);
+    CHECK_OK(file_read(path, 1 << 20, &bytes, &size, &err), &err);
+    CHECK_OK(image_decode(bytes, size, &picture, &err), &err);
+    enum image_format format = bytes ? image_sniff(bytes, size) : IMAGE_UNKNOWN;
+    free(bytes);
+    *ret_width = picture.width;
+    picture_release(&picture);
+    return format;
+}
+
+static void results_keep_place_and_format(void) {
+    struct error err = {0};
+    struct listing *listing = NULL;
+    AUTO(tree_freep) json_t *spec = spec_of("out/photos", "*[a-z].[jp]*g", "out/result");
+    AUTO(tree_freep) json_t *outputs = json_array();
+    CHECK_OK(files()->list(spec, &listing, &err), &err);
+    CHECK_INT(files()->count(listing), 7);
+    AUTO(tree_freep) json_t *batches = json_array();
+    json_array_append_new(batches, files()->work(listing, 0, 4));
+    json_array_append_new(batches, files()->work(listing, 4, 3));
+    CHECK_OK(score(spec, json_array_get(batches, 0), false, &err), &err);
+    CHECK_INT(files()->join(listing, spec, "r", batches, outputs, &err), -1);
+    CHECK(strstr(err.text, "spec.output.path: the result ") && strstr(err.text, "is missing"));
+    error_clear(&err);
+    CHECK_OK(score(spec, json_array_get(batches, 1), false, &err), &err);
+    CHECK_OK(files()->join(listing, spec, "r", batches, outputs, &err), &err);
+    CHECK_STR(json_string_value(json_array_get(outputs, 0)), "out/result");
+    int width = 0;
+    CHECK_INT(format_of("a.jpg", &width), IMAGE_JPEG);
+    CHECK_INT(width, 30);
+    CHECK_INT(format_of("deep/er/c.jpg", &width), IMAGE_JPEG);
+    CHECK_INT(format_of("deep/liar.jpg", &width), IMAGE_PNG);
+    CHECK_INT(width, 33);
+    CHECK_INT(format_of("e.png", &width), IMAGE_PNG);
+    CHECK_INT(ask_number("find '%s/result' -name '*tmp*' | wc -l", fixtures_out), 0);
+    files()->listing_free(listing);
+}
+
+static void records_lie_beside(void) {
+    struct error err = {0};
+    struct listing *listing = NULL;
+    AUTO(tree_freep) json_t *spec = spec_of("out/photos", "c.jpg", "out/classes");
+    CHECK_OK(files()->list(spec, &listing, &err), &err);
+    AUTO(tree_freep) json_t *work = files()->work(listing, 0, 1);
+    CHECK_OK(score(spec, work, true, &err), &err);
+    CHECK_INT(ask_number("grep -c '\"file\": \"deep/er/c.jpg\"' "
+                         "'%s/classes/deep/er/c.jpg.json'",
+                         fixtures_out),
+              1);
+    files()->listing_free(listing);
+}
+
+static void broken_pictures_are_named(void) {
+    static const struct {
+        const char *name;
+        int size; /* bytes to keep of a sound picture; -1: other bytes */
+        const char *error;
+    } rows[] = {
+        {"broken/zero.jpg", 0, "broken/zero.jpg: is empty (0 bytes); a JPEG or PNG picture"},
+        {"broken/text.jpg", -1, "broken/text.jpg: is of no known format; a JPEG or PNG"},
+        {"broken/half.jpg", 900, "broken/half.jpg: is no sound JPEG: "},
+        {"broken/head.jpg", 40, "broken/head.jpg: is no sound JPEG: "},
+    };
+    struct error err = {0};
+    AUTO(text_freep) char *path = x_printf("%s/photos/noise.jpg", fixtures_out);
+    struct picture noise;
+    picture_init(&noise, 64, 64);
+    for (size_t i = 0; i < 64 * 64 * 3; i++) {
+        noise.pixels[i] = (uint8_t)(i * i % 251);
+    }
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    CHECK_OK(image_encode(&noise, IMAGE_JPEG, &bytes, &size, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bool is_text = rows[i].size < 0;
+        put(rows[i].name, is_text ? (const void *)"hello, I am text" : bytes,
+            is_text ? 16 : (size_t)rows[i].size);
+        AUTO(tree_freep) json_t *spec = spec_of("out/photos", rows[i].name, "out/result");
+        AUTO(tree_freep)
+        json_t *work = json_pack("{s:i,s:i,s:[s]}", "first", 0, "count", 1, "files", rows[i].name);
+        CHECK_INT(score(spec, work, false, &err), -1);
+        char wanted[256];
+        snprintf(wanted, sizeof wanted, "spec.input.files.path: out/photos/%s", rows[i].error);
+        if (!text_starts(err.text, wanted)) {
+            printf("# %s\n", err.text);
+            test_failures++;
+        }
+        error_clear(&err);
+    }
+    free(bytes);
+    picture_release(&noise);
+    CHECK_INT(ask_number("ls '%s/result/broken' 2>/dev/null | wc -l", fixtures_out), 0);
+}
+
+static void leases_cannot_climb(void) {
+    static const char *const names[] = {"../secret.jpg", "/etc/passwd", "climbs.jpg", "a/../../x"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *spec = spec_of("out/photos", "*", "out/result");
+        AUTO(tree_freep)
+        json_t *work = json_pack("{s:i,s:i,s:[s]}", "first", 0, "count", 1, "files", names[i]);
+        CHECK_INT(score(spec, work, false, &err), -1);
+    }
+}
+
+int main(void) {
+    fixtures_start("files");
+    AUTO(text_freep) char *secret = x_printf("%s/secret.jpg", fixtures_folder);
+    struct error err = {0};
+    if (file_write(secret, "secret", 6, &err) < 0) {
+        printf("not ok secret: %s\n", err.text);
+        return 1;
+    }
+    make_photos();
+    TEST(lists_by_pattern);
+    TEST(leaves_its_results_out);
+    TEST(results_keep_place_and_format);
+    TEST(records_lie_beside);
+    TEST(broken_pictures_are_named);
+    TEST(leases_cannot_climb);
+    return TEST_END();
+}
