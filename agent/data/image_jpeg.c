@@ -46,8 +46,10 @@ int image_jpeg_decode(const void *bytes, size_t size, struct picture *ret_pictur
         return error_set(err, ERROR_EXHAUSTED, "libjpeg-turbo: %s", tjGetErrorStr2(NULL));
     }
     int header = tjDecompressHeader3(handle, bytes, size, &width, &height, &sampling, &color);
-    if (header < 0 && (width < 1 || !is_harmless(handle))) {
-        return error_set(err, ERROR_INVALID, "is no sound JPEG: %s", tjGetErrorStr2(handle));
+    bool is_empty = width < 1 || height < 1; /* only tables, or cut off before the size */
+    if (is_empty || (header < 0 && !is_harmless(handle))) {
+        return error_set(err, ERROR_INVALID, "is no sound JPEG: %s",
+                         header < 0 ? tjGetErrorStr2(handle) : "there is no picture in it");
     }
     if (picture_check_size(width, height, err) < 0) {
         return -1;
