@@ -45,7 +45,9 @@ static void keep_drop(struct keep *keep, int count) {
     }
     keep->count -= count;
     keep->first += count;
-    memmove(keep->packets, keep->packets + count, (size_t)keep->count * sizeof *keep->packets);
+    if (keep->count > 0) {
+        memmove(keep->packets, keep->packets + count, (size_t)keep->count * sizeof *keep->packets);
+    }
 }
 
 static void scan_release(struct scan *scan) {
