@@ -140,12 +140,12 @@ static int check_string(const json_t *schema, const json_t *value, const char *f
     int64_t min = tree_integer(schema, "minLength", 0);
     int64_t max = tree_integer(schema, "maxLength", INT64_MAX);
     if (count < min) {
-        return error_set(err, ERROR_INVALID, "%s: %s, at least %lld characters are needed", field,
-                         count ? "too short" : "empty", (long long)min);
+        return error_set(err, ERROR_INVALID, "%s: has %lld characters, at least %lld are needed",
+                         field, (long long)count, (long long)min);
     }
     if (count > max) {
-        return error_set(err, ERROR_INVALID, "%s: %lld characters, at most %lld are taken", field,
-                         (long long)count, (long long)max);
+        return error_set(err, ERROR_INVALID, "%s: has %lld characters, at most %lld are taken",
+                         field, (long long)count, (long long)max);
     }
     return check_pattern(schema, text, field, err);
 }

@@ -126,6 +126,7 @@ static void coordinator_runs(struct plan *plan) {
         {"Succeeded", "Joining", "the coordinator finishes"},
         {"Failed", "Joining", "the coordinator finishes"},
     };
+    const json_t *before = status_condition(plan->observed->object);
     const char *state = tree_text(plan->progress, "state", "");
     outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator starts");
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
@@ -133,6 +134,10 @@ static void coordinator_runs(struct plan *plan) {
             const char *message = tree_text(plan->progress, "message", "");
             outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, states[i].reason, "%.400s",
                         *message ? message : states[i].message);
+        } else if (!*state && strcmp(states[i].reason, tree_text(before, "reason", "")) == 0) {
+            /* One answer that did not come is no news. */
+            outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, states[i].reason, "%.400s",
+                        tree_text(before, "message", ""));
         }
     }
 }

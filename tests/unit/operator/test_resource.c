@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table of bad manifests (tests/data/bad-manifests): each says in its head which field is wrong
+ * and what we say of it. tests/e2e/test_crd.sh shows the same table to a real API server. */
+#include "operator/resource.h"
+
+#include "lib/file.h"
+#include "operator/embedded.h"
+#include "operator/kinds/batchscore/spec.h"
+#include "tests/test.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#define BAD "tests/data/bad-manifests"
+#define GOOD "tests/data/good-manifests"
+
+/* The rest of the line "# NAME: rest"; the caller frees. */
+static char *head(const char *text, const char *name) {
+    AUTO(text_freep) char *prefix = x_printf("# %s: ", name);
+    const char *at = strstr(text, prefix);
+    return at ? x_strndup(at + strlen(prefix), strcspn(at + strlen(prefix), "\n")) : x_strdup("");
+}
+
+static void check_bad(const char *path) {
+    struct error err = {0};
+    AUTO(text_freep) char *text = NULL;
+    size_t size;
+    CHECK_OK(file_read(path, 1 << 20, &text, &size, &err), &err);
+    AUTO(text_freep) char *field = head(text, "field");
+    AUTO(text_freep) char *says = head(text, "says");
+    AUTO(tree_freep) json_t *object = NULL;
+    CHECK(*field && *says);
+    CHECK_INT(resource_load(path, &object, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(text_starts(err.text, path));
+    /* A field in which FIELD stands alone is told with its line: "FILE:LINE: FIELD: ...". */
+    AUTO(text_freep) char *names = x_printf(": %s: ", field);
+    bool told = strcmp(field, "-") == 0 || strcmp(says, "given twice") == 0 ||
+                strstr(err.text, names) != NULL;
+    if (!told || !strstr(err.text, says)) {
+        printf("# %s\n#   said:   %s\n#   wanted: %s: %s\n", path, err.text, field, says);
+        test_failures++;
+    }
+}
+
+static size_t each_file(const char *folder, void (*check)(const char *path)) {
+    size_t count = 0;
+    DIR *files = opendir(folder);
+    for (struct dirent *file; files && (file = readdir(files));) {
+        if (text_ends(file->d_name, ".yaml")) {
+            AUTO(text_freep) char *path = file_join(folder, file->d_name);
+            check(path);
+            count++;
+        }
+    }
+    if (files) {
+        closedir(files);
+    }
+    return count;
+}
+
+static void test_bad_manifests(void) {
+    CHECK(each_file(BAD, check_bad) > 80);
+}
+
+static void check_good(const char *path) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = NULL;
+    CHECK_OK(resource_load(path, &object, &err), &err);
+    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+    CHECK_OK(batchscore_spec_read(object, &spec, &err), &err);
+    CHECK_STR(tree_text(object, "spec.output.mode", ""), "PerFile");
+}
+
+static void test_good_manifests(void) {
+    CHECK_INT(each_file(GOOD, check_good), 3);
+    CHECK_INT(each_file("examples/style-transfer", check_good), 1);
+}
+
+/* The bad manifests by rule: {"FIELD SAYS": true}. */
+static json_t *proven;
+
+static void note_rule(const char *path) {
+    struct error err = {0};
+    AUTO(text_freep) char *text = NULL;
+    size_t size;
+    CHECK_OK(file_read(path, 1 << 20, &text, &size, &err), &err);
+    AUTO(text_freep) char *field = head(text, "field");
+    AUTO(text_freep) char *says = head(text, "says");
+    AUTO(text_freep) char *by = head(text, "by");
+    for (char *at; (at = strpbrk(field, "01"));) {
+        memmove(at, at + 1, strlen(at)); /* the schema knows no index: volumes[] */
+    }
+    AUTO(text_freep) char *key = x_printf("%s %s", field, says);
+    if (strcmp(by, "rule") == 0) {
+        json_object_set_new(proven, key, json_true());
+    }
+}
+
+static bool is_proven(const char *field, const char *message) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(proven, key, value) {
+        size_t length = strlen(field);
+        if (text_starts(key, field) && key[length] == ' ' &&
+            text_starts(message, key + length + 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t check_rules(const json_t *schema, const char *field) {
+    const json_t *rules = json_object_get(schema, "x-kubernetes-validations");
+    size_t count = json_array_size(rules);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *rule = json_array_get(rules, i);
+        const char *message = tree_text(rule, "message", "");
+        AUTO(text_freep) char *at = x_printf("%s%s", field, tree_text(rule, "fieldPath", ""));
+        if (!is_proven(at, message)) {
+            printf("# no bad manifest breaks the rule of %s: %s\n", at, message);
+            test_failures++;
+        }
+    }
+    const char *key;
+    json_t *child;
+    json_object_foreach(json_object_get(schema, "properties"), key, child) {
+        AUTO(text_freep) char *inner = x_printf("%s%s%s", field, *field ? "." : "", key);
+        count += check_rules(child, inner);
+    }
+    const json_t *items = json_object_get(schema, "items");
+    AUTO(text_freep) char *inner = x_printf("%s[]", field);
+    return items ? count + check_rules(items, inner) : count;
+}
+
+static void test_every_rule_has_a_bad_manifest(void) {
+    struct error err = {0};
+    AUTO(schema_freep) struct schema *schema = NULL;
+    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "BatchScore", &schema, &err), &err);
+    proven = json_object();
+    each_file(BAD, note_rule);
+    CHECK(check_rules(schema_root(schema), "") > 15);
+    json_decref(proven);
+}
+
+static void test_definition(void) {
+    struct error err = {0};
+    AUTO(schema_freep) struct schema *schema = NULL;
+    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "BatchScore", &schema, &err), &err);
+    CHECK_STR(tree_text(schema_crd(schema), "metadata.name", ""), "batchscores.windlass.dev");
+    CHECK_STR(tree_text(schema_crd(schema), "spec.names.shortNames[0]", ""), "bs");
+    CHECK_STR(tree_text(schema_root(schema), "properties.spec.properties.image.default", ""),
+              "ghcr.io/windlass/agent:" WINDLASS_VERSION);
+    /* kubectl apply keeps the whole definition in an annotation of at most 262,144 bytes. */
+    CHECK(strlen(embedded_crds[0].text) < 262144);
+    struct schema *none = NULL;
+    CHECK_INT(resource_schema("v1", "Pod", &none, &err), -1);
+    CHECK(strstr(err.text, "windlass.dev/v1alpha1 BatchScore") != NULL);
+}
+
+static void test_missing_file(void) {
+    struct error err = {0};
+    json_t *object = NULL;
+    CHECK_INT(resource_load("no/such.yaml", &object, &err), -1);
+    CHECK(strstr(err.text, "no/such.yaml") != NULL);
+    CHECK(object == NULL);
+}
+
+int main(void) {
+    TEST(test_bad_manifests);
+    TEST(test_good_manifests);
+    TEST(test_every_rule_has_a_bad_manifest);
+    TEST(test_definition);
+    TEST(test_missing_file);
+    return TEST_END();
+}
