@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* windlass: one word chooses a command; everything else is the command's. */
 #include "lib/base.h"
+#include "operator/commands/check.h"
+#include "operator/commands/explain.h"
 #include "operator/commands/run.h"
 
 #include <locale.h>
@@ -13,6 +15,8 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"run", "do the work of a manifest on this machine", run_command},
+    {"check", "is a manifest one that a cluster would take?", check_command},
+    {"explain", "every field of the resource, with defaults and bounds", explain_command},
 };
 
 static void print_help(FILE *stream) {

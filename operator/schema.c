@@ -360,12 +360,24 @@ int schema_check(const struct schema *schema, const json_t *object, struct error
     return check_metadata(schema, metadata, err);
 }
 
-static void fill(const json_t *schema, json_t *value) {
-    if (json_is_array(value)) {
-        const json_t *items = json_object_get(schema, "items");
-        for (size_t i = 0; items && i < json_array_size(value); i++) {
-            fill(items, json_array_get(value, i));
+/* As an API server does: an empty value stands for none, unless the schema says it may be empty. */
+static void drop_nulls(const json_t *properties, const json_t *additional, json_t *object) {
+    const char *key;
+    json_t *child;
+    void *next;
+    json_object_foreach_safe(object, next, key, child) {
+        const json_t *schema = json_object_get(properties, key);
+        schema = schema ? schema : additional;
+        if (schema && json_is_null(child) && !tree_bool(schema, "nullable", false)) {
+            json_object_del(object, key);
         }
+    }
+}
+
+static void fill(const json_t *schema, json_t *value) {
+    const json_t *items = json_object_get(schema, "items");
+    for (size_t i = 0; items && i < json_array_size(value); i++) {
+        fill(items, json_array_get(value, i));
     }
     if (!json_is_object(value)) {
         return;
@@ -374,11 +386,10 @@ static void fill(const json_t *schema, json_t *value) {
     const json_t *additional = json_object_get(schema, "additionalProperties");
     const char *key;
     json_t *property, *child;
+    drop_nulls(properties, additional, value);
     json_object_foreach((json_t *)properties, key, property) {
         const json_t *standard = json_object_get(property, "default");
-        child = json_object_get(value, key);
-        bool absent = !child || (json_is_null(child) && !tree_bool(property, "nullable", false));
-        if (standard && absent) {
+        if (standard && !json_object_get(value, key)) {
             json_object_set_new(value, key, json_deep_copy(standard));
         }
     }

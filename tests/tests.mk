@@ -52,6 +52,11 @@ demo: deps-demo
 	@examples/style-transfer/fetch.sh
 	@build/windlass run -f examples/style-transfer/batchscore.yaml
 
+##### docs/api.md is made of crds/batchscore.yaml; tests/lint/api.sh sees that it is current ######
+.PHONY: api
+api: windlass
+	@$(BUILD)/windlass explain > docs/api.md
+
 ##### packages ###################################################################################
 .PHONY: deps deps-demo deps-test deps-bench
 deps deps-demo deps-test deps-bench:

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/explain.h"
+
+#include "lib/options.h"
+#include "operator/reference.h"
+#include "operator/resource.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct command_help help = {
+    .usage = "windlass explain",
+    .about =
+        "Prints every field of a BatchScore, with its default, its bounds and its meaning, as\n"
+        "Markdown. The page is docs/api.md.",
+    .examples = "  windlass explain | grep workers\n",
+};
+
+static int explain(struct error *err) {
+    AUTO(schema_freep) struct schema *schema = NULL;
+    AUTO(text_freep) char *text = NULL;
+    if (resource_schema("windlass.dev/v1alpha1", "BatchScore", &schema, err) < 0 ||
+        reference_page(schema, &text, err) < 0) {
+        return -1;
+    }
+    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+        return error_set(err, ERROR_UNAVAILABLE, "the page cannot be written");
+    }
+    return 0;
+}
+
+int explain_command(int argc, char **argv) {
+    const struct option options[] = {{0}};
+    struct option_list words = {0};
+    struct error err = {0};
+    bool wants_help = false;
+    int result = options_parse(argc, argv, options, &words, &wants_help, &err);
+    if (result == 0 && wants_help) {
+        options_print_help(&help, options);
+        return 0;
+    }
+    if (result < 0 || explain(&err) < 0) {
+        fprintf(stderr, "windlass explain: %s\n", err.text);
+        return error_exit_code(&err);
+    }
+    return 0;
+}

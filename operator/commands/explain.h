@@ -1,0 +1,5 @@
+/* explain.h: `windlass explain`: every field of the resource, as docs/api.md has it. */
+#pragma once
+
+/* argv[0] is the command's name. Returns the exit code. */
+int explain_command(int argc, char **argv);

@@ -1,0 +1,7 @@
+/* reference.h: a kind's fields as a page for people (Markdown), made of its schema. */
+#pragma once
+
+#include "operator/schema.h"
+
+/* The caller frees. */
+NODISCARD int reference_page(const struct schema *schema, char **ret_text, struct error *err);

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# crds/batchscore.yaml on a real Kubernetes 1.36 server for custom resources: the table of bad
+# manifests that our own checks refuse (tests/unit/operator/test_resource.c) is refused there too, for
+# the same field and, where a CEL rule says it, in the same words; what we accept is accepted and
+# stored with the same defaults. The first run builds the server: 4 to 6 minutes.
+set -u
+cd "$(dirname "$0")/../.." || exit 3
+. tests/e2e/lib.sh
+windlass=${BUILD:-build}/windlass
+folder=$(mktemp -d)
+trap 'tests/cluster/crd-server.sh stop "$folder"; rm -rf "$folder"' EXIT
+tests/cluster/crd-server.sh start "$folder" || exit 3
+ask() { "$folder/curl" "$@" -H 'Content-Type: application/yaml'; }
+crds=/apis/apiextensions.k8s.io/v1/customresourcedefinitions
+scores=/apis/windlass.dev/v1alpha1/namespaces/default/batchscores
+
+installed() {
+    ask "$crds" -X POST --data-binary @crds/batchscore.yaml >"$folder/answer"
+    for _ in $(seq 100); do
+        ask "$crds/batchscores.windlass.dev" >"$folder/answer"
+        jq -e '[.status.conditions[] | select(.status == "True") | .type] | sort == ["Established", "NamesAccepted"]' \
+            "$folder/answer" >/dev/null 2>&1 && return 0
+        sleep 0.1
+    done
+    jq -c '.message, .status.conditions' "$folder/answer" | sed 's/^/# /'
+    return 1
+}
+
+# The API server prunes and defaults by structural schemas only; anything else it says here.
+structural() { jq -e '[.status.conditions[].type] | index("NonStructuralSchema") == null' "$folder/answer" >/dev/null; }
+
+head_of() { sed -n "s/^# $2: //p" "$1" | head -1; }
+
+# FILE: the server's answer must be 4xx and about the field; a rule's sentence must be ours.
+refused() {
+    local field says by code answer=$folder/answer
+    field=$(head_of "$1" field) says=$(head_of "$1" says) by=$(head_of "$1" by)
+    code=$(ask "$scores?fieldValidation=Strict&dryRun=All" -X POST --data-binary "@$1" -o "$answer" -w '%{http_code}')
+    case $by in
+    rule) jq -e --arg field "$field" --arg says "$says" \
+        'any(.details.causes[]; .field == $field and (.message | contains($says)))' "$answer" >/dev/null ;;
+    schema) jq -e --arg field "$field" 'any(.details.causes[]; .field == $field)' "$answer" >/dev/null ;;
+    strict) jq -e --arg field "\"$field\"" '.message | contains("unknown field " + $field)' "$answer" >/dev/null ;;
+    *) false ;;
+    esac
+    local fits=$?
+    if [ "$code" -lt 400 ] || [ "$code" -ge 500 ] || [ $fits -ne 0 ]; then
+        echo "# $1: $code, wanted ($by) $field: $says"
+        jq -c '{message, causes: .details.causes}' "$answer" | sed 's/^/# /'
+        return 1
+    fi
+}
+
+# FILE: accepted, and the spec that is stored is the spec that we make of it.
+same_defaults() {
+    local ours theirs
+    ask "$scores?fieldValidation=Strict&dryRun=All" -X POST --data-binary "@$1" >"$folder/answer"
+    ours=$("$windlass" check -f "$1" --show | jq -S .spec)
+    theirs=$(jq -S .spec "$folder/answer")
+    [ -n "$ours" ] && [ "$ours" = "$theirs" ] && return 0
+    jq -c .message "$folder/answer" | sed 's/^/# /'
+    diff <(echo "$ours") <(echo "$theirs") | sed 's/^/# /'
+    return 1
+}
+
+# What the plan writes as status is what the schema keeps: nothing is pruned, nothing refused.
+status_kept() {
+    local url=$scores/minimal/status code stored
+    ask "$scores" -X POST --data-binary @tests/data/good-manifests/minimal.yaml -o /dev/null
+    jq '{apiVersion: "windlass.dev/v1alpha1", kind: "BatchScore", metadata: {name: "minimal"}, status: .want.status}' \
+        "$1" >"$folder/status.json"
+    code=$("$folder/curl" "$url?fieldValidation=Strict" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        --data-binary "@$folder/status.json" -o "$folder/answer" -w '%{http_code}')
+    stored=$(jq -S .status "$folder/answer")
+    ask "$scores/minimal" -X DELETE -o /dev/null
+    [ "$code" = 200 ] && [ "$stored" = "$(jq -S .status "$folder/status.json")" ] && return 0
+    jq -c '.message // .status' "$folder/answer" | sed "s|^|# $1: |"
+    return 1
+}
+
+check "the definition is installed" installed
+check "its schema is structural" structural
+rules=0
+for file in tests/data/bad-manifests/*.yaml; do
+    case $(head_of "$file" by) in
+    us) continue ;; # not YAML, not one resource of ours, or stricter than the server on purpose
+    rule) rules=$((rules + 1)) ;;
+    esac
+    check "refused: $(basename "$file" .yaml)" refused "$file"
+done
+check "rules were tried" [ "$rules" -ge 20 ]
+for file in tests/data/good-manifests/*.yaml examples/*/batchscore.yaml; do
+    check "same defaults: $file" same_defaults "$file"
+done
+for file in tests/data/plan/[0-9]*.json; do
+    check "status kept: $(basename "$file" .json)" status_kept "$file"
+done
+exit $((failures > 0))

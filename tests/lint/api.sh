@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# docs/api.md is what `windlass explain` prints.
+cd "$(dirname "$0")/../.." || exit 3
+program=${BUILD:-build}/windlass
+make -s "$program" || { echo "not ok api: $program cannot be built"; exit 1; }
+if "$program" explain | cmp -s - docs/api.md; then
+    echo "ok api"
+else
+    echo "not ok docs/api.md is not current: run make api"
+    exit 1
+fi
