@@ -57,6 +57,14 @@ static int read_scales(const struct node *node, const struct fact *const *inputs
     return 0;
 }
 
+/* Implementations disagree on these modes where a scale gives no whole size: one takes the size
+ * before rounding down, another the size after it. */
+static bool is_ambiguous(const struct resize *resize, int axis, float exact_size) {
+    return exact_size != floorf(exact_size) &&
+           (resize->coordinates == RESIZE_ALIGN_CORNERS ||
+            (resize->coordinates == RESIZE_PYTORCH_HALF_PIXEL && resize->output.dims[axis] < 2));
+}
+
 static int from_scales(const float *scales, int64_t count, const struct shape *x,
                        struct resize *resize, struct error *err) {
     if (count != x->rank) {
@@ -71,6 +79,12 @@ static int from_scales(const float *scales, int64_t count, const struct shape *x
         }
         resize->scales[i] = scales[i];
         resize->output.dims[i] = (int64_t)size;
+        if (is_ambiguous(resize, i, (float)x->dims[i] * scales[i])) {
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "a scale of %g for %lld pixels gives no whole size, which attribute "
+                             "\"coordinate_transformation_mode\" needs",
+                             (double)scales[i], (long long)x->dims[i]);
+        }
     }
     return 0;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { INPUT_VALUE_ELEMENTS_MAX = 64 };
+
 static size_t tensor_bytes(const struct tensor *tensor) {
     return (size_t)shape_count(&tensor->shape) * tensor_type_size(tensor->type);
 }
@@ -79,18 +81,49 @@ static void fill_calls(struct plan *plan) {
     }
 }
 
-static int make_schedule(struct plan *plan, const struct tensor *inputs, struct error *err) {
+/* Copies of the inputs that are small enough to be sizes, axes or pads. */
+static const void **copy_values(struct plan *plan, const struct tensor *inputs) {
+    size_t count = plan->graph->input_count;
+    const void **values = arena_array(&plan->arena, count, sizeof *values);
+    for (size_t i = 0; i < count; i++) {
+        size_t size = tensor_bytes(&inputs[i]);
+        if (shape_count(&inputs[i].shape) <= INPUT_VALUE_ELEMENTS_MAX) {
+            void *copy = arena_alloc(&plan->arena, size);
+            if (size) {
+                memcpy(copy, inputs[i].data, size);
+            }
+            values[i] = copy;
+        }
+    }
+    return values;
+}
+
+static int infer(struct plan *plan, const struct tensor *inputs, struct arena *known,
+                 struct fact *facts, struct error *err) {
     const struct graph *graph = plan->graph;
-    struct arena known = {0}, scratch = {0};
-    struct fact *facts = arena_array(&scratch, graph->value_count, sizeof *facts);
     for (size_t i = 0; i < graph->input_count; i++) {
-        facts[graph->inputs[i]] = (struct fact){inputs[i].type, inputs[i].shape, NULL};
+        const void *value = plan->input_values ? plan->input_values[i] : NULL;
+        facts[graph->inputs[i]] = (struct fact){inputs[i].type, inputs[i].shape, value};
         plan->input_shapes[i] = inputs[i].shape;
     }
-    int result = shape_infer(graph, registry_evaluate, &known, facts, err);
-    if (result == 0) {
-        plan->flops = shape_flops(graph, facts);
-        result = schedule_new(graph, facts, &known, &plan->schedule, err);
+    return shape_infer(graph, registry_evaluate, known, facts, err);
+}
+
+static int make_schedule(struct plan *plan, const struct tensor *inputs, struct error *err) {
+    struct arena known = {0}, scratch = {0};
+    struct fact *facts = arena_array(&scratch, plan->graph->value_count, sizeof *facts);
+    struct error first = {0};
+    int result = infer(plan, inputs, &known, facts, &first);
+    if (result < 0 && first.kind == ERROR_UNSUPPORTED) {
+        plan->input_values = copy_values(plan, inputs);
+        error_clear(&first);
+        result = infer(plan, inputs, &known, facts, &first);
+    }
+    if (result < 0) {
+        *err = first;
+    } else {
+        plan->flops = shape_flops(plan->graph, facts);
+        result = schedule_new(plan->graph, facts, &known, &plan->schedule, err);
     }
     arena_release(&known);
     arena_release(&scratch);
@@ -157,6 +190,10 @@ bool plan_fits(const struct plan *plan, const struct tensor *inputs) {
     for (size_t i = 0; i < plan->graph->input_count; i++) {
         if (!shape_equal(&plan->input_shapes[i], &inputs[i].shape) ||
             plan->graph->values[plan->graph->inputs[i]].type != inputs[i].type) {
+            return false;
+        }
+        const void *value = plan->input_values ? plan->input_values[i] : NULL;
+        if (value && memcmp(value, inputs[i].data, tensor_bytes(&inputs[i])) != 0) {
             return false;
         }
     }

@@ -11,6 +11,9 @@ struct plan {
     struct schedule *schedule;
     struct arena arena;
     struct shape *input_shapes; /* as many as the graph has inputs */
+    /* Where shapes follow from the values of small inputs (the shape of a Reshape, say), the plan
+     * holds for these values only; NULL otherwise. One copy per input, NULL for large ones. */
+    const void **input_values;
     struct tensor *tensors;     /* one per slot: what kernels see */
     struct call *calls;         /* one per step */
     void **owned; /* per slot: device memory of constants and inputs; NULL on host devices */
