@@ -43,6 +43,7 @@ OPERATOR_SOURCES := $(call find_c,operator)
 AGENT_SOURCES := $(filter-out agent/device/cuda/%,$(call find_c,agent)) \
 	$(if $(WITH_CUDA),$(call find_c,agent/device/cuda))
 CUDA_SOURCES := $(if $(WITH_CUDA),$(sort $(wildcard agent/device/cuda/*.cu)))
+CFLAGS_agent_device_cuda_device := -isystem $(dir $(NVCC))../include
 objects = $(patsubst %,$(OBJ)/%.o,$(1))
 
 $(OBJ)/lib.a: $(call objects,$(LIB_SOURCES))

@@ -3,6 +3,9 @@
 
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
+#ifdef WITH_CUDA
+#include "agent/device/cuda/device.h"
+#endif
 
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +18,12 @@ int registry_open(const char *name, int threads, struct device **ret_device, str
         return cpu_open(true, threads, ret_device, err);
     }
     if (strcmp(name, "cuda") == 0) {
+#ifdef WITH_CUDA
+        return gpu_open(ret_device, err);
+#else
         return error_set(err, ERROR_UNSUPPORTED,
                          "device \"cuda\": this build has no CUDA (nvcc was not found by make)");
+#endif
     }
     return error_set(err, ERROR_INVALID,
                      "device \"%s\" is unknown; cpu, reference or cuda is expected", name);

@@ -49,6 +49,19 @@ static struct tensor fact_tensor(const struct fact *fact) {
         .type = fact->type, .shape = fact->shape, .data = (void *)(uintptr_t)fact->known};
 }
 
+/* Of an empty value everything is known, and no kernel is asked to make it. */
+static bool settle_empty(const struct node *node, struct fact *outputs, struct arena *arena) {
+    bool all_empty = true;
+    for (int i = 0; i < node->output_count; i++) {
+        if (shape_count(&outputs[i].shape) == 0) {
+            outputs[i].known = arena_alloc(arena, 0);
+        } else {
+            all_empty = false;
+        }
+    }
+    return all_empty;
+}
+
 /* True when the node can be computed now and that is cheap. */
 static bool is_foldable(const struct node *node, const struct fact *const *inputs,
                         const struct fact *outputs) {
@@ -118,7 +131,8 @@ static int infer_node(struct inference *inference, const struct node *node,
     }
     if (check_types(node, inputs, err) < 0 || node->op->infer(node, inputs, outputs, err) < 0 ||
         check_outputs(node, outputs, err) < 0 ||
-        (is_foldable(node, inputs, outputs) && fold(inference, node, inputs, outputs, err) < 0)) {
+        (!settle_empty(node, outputs, inference->arena) && is_foldable(node, inputs, outputs) &&
+         fold(inference, node, inputs, outputs, err) < 0)) {
         return error_context(err, "%s node \"%.64s\"", node->op->name, node->name);
     }
     for (int i = 0; i < node->output_count; i++) {

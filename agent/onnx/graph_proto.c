@@ -110,6 +110,9 @@ static void add_missing(char *list, size_t room, const struct node_parts *parts)
              is_standard ? 0 : (int)MIN(wire_size(parts->domain), 30),
              (const char *)parts->domain.at, is_standard ? "" : ".",
              (int)MIN(wire_size(parts->op), 40), (const char *)parts->op.at);
+    if (!*name) {
+        snprintf(name, sizeof name, "(without a name)");
+    }
     size_t used = strlen(list), length = strlen(name);
     for (const char *at = list; (at = strstr(at, name)); at++) {
         if ((at == list || at[-1] == ' ') && (at[length] == ',' || at[length] == 0)) {
