@@ -14,8 +14,8 @@ struct plan {
     /* Where shapes follow from the values of small inputs (the shape of a Reshape, say), the plan
      * holds for these values only; NULL otherwise. One copy per input, NULL for large ones. */
     const void **input_values;
-    struct tensor *tensors;     /* one per slot: what kernels see */
-    struct call *calls;         /* one per step */
+    struct tensor *tensors; /* one per slot: what kernels see */
+    struct call *calls;     /* one per step */
     void **owned; /* per slot: device memory of constants and inputs; NULL on host devices */
     struct tensor *outputs; /* host copies of outputs that do not lie in host memory of ours */
     uint64_t last_used;
