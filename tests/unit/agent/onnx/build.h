@@ -1,0 +1,102 @@
+/* build.h: ONNX models put together byte by byte, for tests. A message has a fixed room. */
+#pragma once
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+struct message {
+    size_t size;
+    unsigned char bytes[4096];
+};
+
+static inline void add_varint(struct message *to, uint64_t value) {
+    do {
+        assert(to->size < sizeof to->bytes);
+        to->bytes[to->size++] = (unsigned char)((value & 0x7F) | (value > 0x7F ? 0x80 : 0));
+        value >>= 7;
+    } while (value);
+}
+
+static inline void add_integer(struct message *to, unsigned field, int64_t value) {
+    add_varint(to, field << 3);
+    add_varint(to, (uint64_t)value);
+}
+
+static inline void add_bytes(struct message *to, unsigned field, const void *bytes, size_t size) {
+    add_varint(to, field << 3 | 2);
+    add_varint(to, size);
+    assert(size <= sizeof to->bytes - to->size);
+    memcpy(to->bytes + to->size, bytes, size);
+    to->size += size;
+}
+
+static inline void add_text(struct message *to, unsigned field, const char *text) {
+    add_bytes(to, field, text, strlen(text));
+}
+
+static inline void add_message(struct message *to, unsigned field, const struct message *part) {
+    add_bytes(to, field, part->bytes, part->size);
+}
+
+/* One output; second input and attribute may be NULL. */
+static inline void add_node(struct message *graph, const char *op, const char *domain,
+                            const char *input, const char *second, const char *output,
+                            const struct message *attribute) {
+    struct message node = {0};
+    add_text(&node, 1, input);
+    if (second) {
+        add_text(&node, 1, second);
+    }
+    add_text(&node, 2, output);
+    add_text(&node, 4, op);
+    if (attribute) {
+        add_message(&node, 5, attribute);
+    }
+    add_text(&node, 7, domain);
+    add_message(graph, 1, &node);
+}
+
+/* A graph's input (field 11) or output (12); dims of -1 are any; NULL: no shape. */
+static inline void add_value(struct message *graph, unsigned field, const char *name, int type,
+                             const int64_t *dims, int rank) {
+    struct message tensor = {0}, kind = {0}, value = {0}, shape = {0};
+    add_integer(&tensor, 1, type);
+    for (int i = 0; i < rank; i++) {
+        struct message dim = {0};
+        if (dims[i] >= 0) {
+            add_integer(&dim, 1, dims[i]);
+        } else {
+            add_text(&dim, 2, "n");
+        }
+        add_message(&shape, 1, &dim);
+    }
+    if (dims) {
+        add_message(&tensor, 2, &shape);
+    }
+    add_message(&kind, 1, &tensor);
+    add_text(&value, 1, name);
+    add_message(&value, 2, &kind);
+    add_message(graph, field, &value);
+}
+
+static inline void add_tensor(struct message *to, unsigned field, const char *name, int type,
+                              const int64_t *dims, int rank, const void *data, size_t size) {
+    struct message tensor = {0};
+    for (int i = 0; i < rank; i++) {
+        add_integer(&tensor, 1, dims[i]);
+    }
+    add_integer(&tensor, 2, type);
+    add_text(&tensor, 8, name);
+    add_bytes(&tensor, 9, data, size);
+    add_message(to, field, &tensor);
+}
+
+static inline struct message make_model(struct message graph, int opset) {
+    struct message model = {0}, version = {0};
+    add_integer(&model, 1, 7);
+    add_message(&model, 7, &graph);
+    add_integer(&version, 2, opset);
+    add_message(&model, 8, &version);
+    return model;
+}
