@@ -398,7 +398,9 @@ static void release(struct run *run) {
         AUTO(text_freep) char *pods = file_join(run->state_folder, "pods");
         int removed = file_remove_tree(pods, &ignored);
         (void)removed;
-        rmdir(run->state_folder); /* only an empty one goes: nothing was started */
+        if (!run->state_option) {
+            rmdir(run->state_folder); /* only an empty one goes: nothing was started */
+        }
     }
     fd_closep(&run->signal_fd);
     json_decref(run->object);

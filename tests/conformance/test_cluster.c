@@ -6,6 +6,7 @@
 #include "operator/local/local.h"
 #include "tests/test.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -268,6 +269,26 @@ static void wait_ends_by_itself(void) {
     close_ears();
 }
 
+static bool is_readable(int timeout_ms) {
+    struct pollfd fd = {.fd = ears.cluster->ops->wait_fd(ears.cluster), .events = POLLIN};
+    return poll(&fd, 1, timeout_ms) == 1;
+}
+
+/* What a loop over poll relies on: no busy loop when nothing happens, no sleep when it does. */
+static void the_descriptor_says_when_to_wait(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    CHECK(wait_for("listed ConfigMap "));
+    drain();
+    CHECK(!is_readable(100));
+    AUTO(tree_freep) json_t *stored = apply(map("one", "a", "1"), &err);
+    CHECK(is_readable(5000));
+    CHECK(wait_for("applied ConfigMap one"));
+    drain();
+    CHECK(!is_readable(100));
+    close_ears();
+}
+
 int main(void) {
     for (size_t i = 0; i < ARRAY_LEN(backends); i++) {
         ears.backend = &backends[i];
@@ -281,6 +302,7 @@ int main(void) {
         TEST(a_label_narrows_a_watch);
         TEST(a_service_has_one_address);
         TEST(wait_ends_by_itself);
+        TEST(the_descriptor_says_when_to_wait);
     }
     return TEST_END();
 }
