@@ -10,5 +10,6 @@ count_frames() { ffprobe -v error -select_streams v:0 -count_frames -show_entrie
 probe() { ffprobe -v error -select_streams "$1" -show_entries stream="$2" -of csv=p=0 "$3"; }
 # One hash over the stream's packets.
 packets() { ffmpeg -v error -i "$2" -map "0:$1" -c copy -f hash - 2>/dev/null; }
-times() { ffprobe -v error -select_streams "$1" -show_entries frame=best_effort_timestamp_time -of csv=p=0 "$2" | tr -d ,; }
+# Frames' times in seconds, one a line (side data brings empty lines).
+times() { ffprobe -v error -select_streams "$1" -show_entries frame=best_effort_timestamp_time -of csv=p=0 "$2" | tr -d , | grep .; }
 faststart() { [ "$(grep -abo moov "$1" | head -1 | cut -d: -f1)" -lt "$(grep -abo mdat "$1" | head -1 | cut -d: -f1)" ]; }

@@ -29,7 +29,7 @@ spec:
   input: $1
   scorer: {onnx: {path: $2}}
   output: {path: $3, mode: PerFile}
-  volumes: [{name: data, emptyDir: {}}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 M
     shift 3
     printf '%s\n' "$@"
@@ -58,7 +58,7 @@ clip='{video: {path: data/media/clip.mp4}}'
 net=data/model/invert.onnx
 
 printf 'spec: [unclosed' >"$work/job.yaml"
-expect "not YAML" 2 'job\.yaml:1'
+expect "not YAML" 2 'job\.yaml:[0-9]' 'not YAML'
 manifest "$clip" $net data/out '  inputs: 3' >"$work/job.yaml"
 expect "an unknown field, with the nearest known one" 2 'spec\.inputs' 'did you mean .*input'
 manifest '{video: {path: data/media/clip.mp4}, files: {path: data/photos}}' $net data/out >"$work/job.yaml"
@@ -68,7 +68,7 @@ expect "a number out of bounds" 2 'spec\.miniBatchSize'
 manifest '{video: {path: data/../../etc/passwd}}' $net data/out >"$work/job.yaml"
 expect "a path with .." 2 'spec\.input\.video\.path' '\.\.'
 manifest '{video: {path: other/clip.mp4}}' $net data/out >"$work/job.yaml"
-expect "a path in a volume that is not declared" 2 'spec\.input\.video\.path' 'other'
+expect "a path in a volume that is not declared" 2 'spec\.input\.video\.path' 'volume'
 rm -f "$work/job.yaml"
 expect "no manifest" 2 'job\.yaml'
 

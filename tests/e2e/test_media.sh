@@ -14,7 +14,7 @@ tone='-f lavfi -i sine=frequency=440:duration=3'
 ff() { ffmpeg -v error -y "$@" || exit 3; }
 ff -f lavfi -i testsrc2=size=160x120:rate=25:duration=2.04 $tone -shortest -c:v libx264 -g 12 -bf 3 -c:a aac "$m/uneven.mp4"
 ff -f lavfi -i testsrc2=size=160x120:rate=25:duration=0.04 -frames:v 1 -c:v libx264 "$m/one.mp4"
-ff -f lavfi -i testsrc2=size=161x121:rate=10:duration=2 -c:v libx264 -pix_fmt yuv444p "$m/odd.mp4"
+ff -f lavfi -i testsrc2=size=160x120:rate=10:duration=2 -vf scale=161:121 -c:v libx264 -pix_fmt yuv444p "$m/odd.mp4"
 ff -f lavfi -i testsrc2=size=160x120:rate=30:duration=2 -vf "select='not(mod(n,3))+lt(n,20)'" -vsync vfr -c:v libx264 "$m/vfr.mp4"
 ff -f lavfi -i testsrc2=size=160x120:rate=25:duration=2 $tone -shortest -c:v mpeg2video -bf 2 -c:a mp2 "$m/program.mpg"
 ff -f lavfi -i testsrc2=size=160x120:rate=24:duration=2 $tone -shortest -c:v libvpx -c:a libopus "$m/web.webm"
@@ -31,7 +31,7 @@ spec:
   output: {path: data/out}
   miniBatchSize: $2
   workers: {min: 1, max: 2}
-  volumes: [{name: data, emptyDir: {}}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 M
     timeout 60 "$windlass" run -f "$work/job.yaml" --volume data="$work/data" --state "$work/state" >"$work/log" 2>&1 || { sed 's/^/# /' "$work/log"; return 1; }
 }
@@ -50,8 +50,10 @@ for row in uneven.mp4:7 one.mp4:8 odd.mp4:3 vfr.mp4:4 program.mpg:6 web.webm:5; 
 done
 check "odd sizes become even by one repeated row and column" \
     [ "$(run odd.mp4 5 >/dev/null; probe v:0 width,height,pix_fmt "$work/data/out/odd.mp4")" = "162,122,yuv420p" ]
-# The pixels: inverted, so that input + output = 255 everywhere, up to the codec's loss.
-run uneven.mp4 7
-psnr=$(ffmpeg -v info -i "$m/uneven.mp4" -i "$work/data/out/uneven.mp4" -lavfi '[0:v]negate[a];[a][1:v]psnr' -f null - 2>&1 | grep -oE 'average:[0-9.]+' | cut -d: -f2)
-check "each frame is its own input inverted (PSNR $psnr dB)" awk "BEGIN { exit !($psnr > 30) }"
+# The pixels: inverted, so that the picture negated again is the input, up to the codec's loss (soft
+# colours: saturated ones leave RGB's range when chroma is subsampled).
+ff -f lavfi -i gradients=size=160x120:rate=25:duration=2.04:speed=0.05:c0=0x705040:c1=0x90a0b0:nb_colors=2 -c:v libx264 -crf 12 -g 12 -bf 3 "$m/soft.mp4"
+run soft.mp4 7
+psnr=$(ffmpeg -v info -i "$m/soft.mp4" -i "$work/data/out/soft.mp4" -lavfi '[0:v]negate[a];[a][1:v]psnr' -f null - 2>&1 | grep -oE 'min:[0-9.]+' | cut -d: -f2)
+check "each frame is its own input inverted (worst PSNR $psnr dB)" awk "BEGIN { exit !(${psnr:-0} > 32) }"
 exit $((failures > 0))
