@@ -1,0 +1,95 @@
+/* conv.h: two-dimensional convolution (one group, no dilation) in the blocked layout of vector.h,
+ * with everything that stands around it: padding and doubling of what is read, the normalisation
+ * and relu that are pending on it, bias, residual and clamp on what is written, and the statistics
+ * of an instance normalisation behind it.
+ *
+ * Three algorithms: direct; thin, for at most 4 output channels; Winograd F(4x4, 3x3), which needs
+ * a quarter of the multiplications where the picture is big enough to pay for its weights. */
+#pragma once
+
+#include "agent/device/cpu/fast/vector.h"
+#include "lib/error.h"
+
+enum { WINOGRAD_BLOCKS_MAX = 1024 }; /* of input channels */
+
+enum conv_algorithm { CONV_DIRECT, CONV_THIN, CONV_WINOGRAD };
+
+struct conv_shape {
+    int n, channels_in, channels_out;
+    int in_h, in_w; /* the source in memory */
+    bool doubled;   /* read as if repeated twice in both directions */
+    int pad_top, pad_left, pad_bottom, pad_right;
+    enum border border;
+    int kernel_h, kernel_w, stride_h, stride_w;
+    int out_h, out_w; /* set by conv_shape_finish */
+};
+
+/* Computes out_h and out_w; false if the kernel or a reflection does not fit the picture. */
+bool conv_shape_finish(struct conv_shape *shape);
+
+/* Weights in the order an algorithm reads them. Independent of n, h and w. */
+struct conv_weights {
+    enum conv_algorithm algorithm;
+    bool planar; /* the input is row-major with few channels */
+    float *data, *bias;
+};
+
+/* weights [out, in, kh, kw]; bias [out] or NULL; each output channel is multiplied by scale and
+ * moved by shift (a folded batch normalisation) unless they are NULL. */
+struct conv_source {
+    const float *weights, *bias, *scale, *shift;
+};
+
+struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct conv_shape *shape,
+                                      enum conv_algorithm algorithm, bool planar,
+                                      const struct conv_source *source);
+void conv_weights_free(struct conv_weights *weights);
+
+/* What is chosen for this shape; planar: the input is row-major. */
+enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_shape *shape,
+                                bool planar, int threads);
+/* Whether a row-major input is read as it is (few channels) instead of being blocked first. */
+bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *shape);
+
+struct conv {
+    const struct vector_ops *ops;
+    struct conv_shape shape;
+    const struct conv_weights *weights; /* borrowed */
+    float low, high;                    /* clamp; infinities for none */
+    /* Instance normalisation behind the convolution: the output gets its affine. */
+    bool normed;
+    const float *gamma, *beta; /* [out] */
+    float epsilon;
+
+    /* The plan, set by conv_plan. */
+    bool in_place;    /* no window: inputs are read where they lie */
+    int images, span; /* pictures; rows of each (Winograd chains several pictures' rows) */
+    int threads, units, columns, rows, row_group, blocks, column_units, row_units, block_units;
+    int window_w, window_rows;
+    size_t pixel, window_row;
+    int run_count, run_length;
+    ptrdiff_t *runs;
+    size_t window_floats, thread_floats, scratch_bytes;
+};
+
+/* A tensor as it lies in memory. */
+struct operand {
+    float *data;
+    bool blocked;
+    bool relu;     /* pending: relu after the affine */
+    float *affine; /* pending: [n, 2, C] scale and shift; NULL: none */
+};
+
+/* Divides the work and sets conv->scratch_bytes; in_plain: nothing is pending on a blocked input.
+ */
+void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending);
+void conv_release(struct conv *conv);
+
+/* `add` (blocked, nothing pending, shape of the output) may be NULL. The output is blocked, except
+ * for the thin algorithm, whose output is row-major. With `normed`, out->affine is filled. */
+void conv_run(const struct conv *conv, const struct operand *in, const struct operand *add,
+              const struct operand *out, void *scratch);
+
+/* Floats of the blocked tensor [n, c, h, w], and of its affine. */
+size_t blocked_count(const struct vector_ops *ops, int n, int c, int h, int w);
+size_t affine_count(const struct vector_ops *ops, int n, int c);

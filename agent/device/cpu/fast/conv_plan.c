@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/device/cpu/fast/conv.h"
+
+#include <stdlib.h>
+
+// What a thread's window may take of its second-level cache (1 MiB on current servers, 512 KiB on
+// older ones), in floats.
+enum { WINDOW_FLOATS = 96 << 10, WINOGRAD_TILES = 48 };
+
+static int divide_up(int value, int by) {
+    return (value + by - 1) / by;
+}
+
+static int blocks_of(const struct vector_ops *ops, int channels) {
+    return divide_up(channels, ops->block);
+}
+
+size_t blocked_count(const struct vector_ops *ops, int n, int c, int h, int w) {
+    return (size_t)n * (size_t)(blocks_of(ops, c) * ops->block) * (size_t)h * (size_t)w;
+}
+
+size_t affine_count(const struct vector_ops *ops, int n, int c) {
+    return (size_t)n * 2 * (size_t)(blocks_of(ops, c) * ops->block);
+}
+
+bool conv_shape_finish(struct conv_shape *s) {
+    int h = s->in_h * (s->doubled ? 2 : 1), w = s->in_w * (s->doubled ? 2 : 1);
+    int tall = h + s->pad_top + s->pad_bottom, wide = w + s->pad_left + s->pad_right;
+    if (h <= 0 || w <= 0 || s->kernel_h > tall || s->kernel_w > wide) {
+        return false;
+    }
+    if (s->border == BORDER_REFLECT &&
+        (MAX(s->pad_top, s->pad_bottom) >= h || MAX(s->pad_left, s->pad_right) >= w)) {
+        return false;
+    }
+    s->out_h = (tall - s->kernel_h) / s->stride_h + 1;
+    s->out_w = (wide - s->kernel_w) / s->stride_w + 1;
+    return true;
+}
+
+bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *shape) {
+    return shape->channels_in <= MAX(ops->block / 2, 4);
+}
+
+enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_shape *s,
+                                bool planar, int threads) {
+    if (planar && conv_reads_planar(ops, s)) {
+        return CONV_DIRECT;
+    }
+    if (s->channels_out <= THIN_OUTPUTS_MAX) {
+        return CONV_THIN;
+    }
+    if (s->kernel_h != 3 || s->kernel_w != 3 || s->stride_h != 1 || s->stride_w != 1 ||
+        s->channels_in < ops->block || blocks_of(ops, s->channels_in) > WINOGRAD_BLOCKS_MAX ||
+        s->channels_out < ops->block) {
+        return CONV_DIRECT;
+    }
+    // Winograd does 36 products for 16 outputs (144 directly), but its weights are four times as
+    // large and are read from far away once; its transforms cost some 40 operations per value.
+    // In floating-point operations of one thread, 12 for each byte that comes from memory.
+    double ins = s->channels_in, outs = s->channels_out;
+    double tiles = (double)s->n * divide_up(s->out_h, 4) * divide_up(s->out_w, 4);
+    double direct =
+        18. * ins * outs * s->n * s->out_h * s->out_w / threads + 9 * 4 * ins * outs * 12;
+    double winograd =
+        tiles * (72. * ins * outs + 36 * 10 * (ins + outs)) / threads + 36 * 4 * ins * outs * 12;
+    return winograd < direct ? CONV_WINOGRAD : CONV_DIRECT;
+}
+
+static void plan_runs(struct conv *conv) {
+    const struct conv_shape *s = &conv->shape;
+    int b = conv->ops->block;
+    bool planar = conv->weights->planar;
+    int groups = planar ? s->channels_in : blocks_of(conv->ops, s->channels_in);
+    size_t lanes = planar ? 1 : (size_t)b;
+    size_t row = conv->in_place ? (size_t)s->in_w * lanes : conv->window_row;
+    size_t group =
+        conv->in_place ? (size_t)s->in_h * (size_t)s->in_w * lanes : (size_t)conv->window_w * lanes;
+    conv->run_count = groups * s->kernel_h;
+    conv->run_length =
+        conv->weights->algorithm == CONV_THIN ? s->kernel_w : s->kernel_w * (int)lanes;
+    conv->pixel = lanes * (size_t)s->stride_w;
+    conv->runs = x_calloc((size_t)conv->run_count, sizeof *conv->runs);
+    for (int r = 0; r < conv->run_count; r++) {
+        size_t at = (size_t)(r / s->kernel_h) * group + (size_t)(r % s->kernel_h) * row;
+        conv->runs[r] = (ptrdiff_t)at;
+    }
+}
+
+// Divides `length` into units so that there are about `wanted`, each a multiple of `step`.
+static int unit_size(int length, int wanted, int step) {
+    int size = divide_up(length, MAX(wanted, 1));
+    return MIN(divide_up(size, step) * step, divide_up(length, step) * step);
+}
+
+// 1x1 without stride, read in place: the picture is one long row.
+static void plan_flat(struct conv *conv) {
+    const struct conv_shape *s = &conv->shape;
+    int pixels = s->out_h * s->out_w, blocks = blocks_of(conv->ops, s->channels_out);
+    int fit = MAX(WINDOW_FLOATS / s->channels_in, 56);
+    conv->columns = unit_size(pixels, divide_up(pixels, fit), 14);
+    conv->column_units = divide_up(pixels, conv->columns);
+    int wanted = divide_up(8 * conv->threads, s->n * conv->column_units);
+    conv->blocks = conv->threads == 1 ? blocks : unit_size(blocks, wanted, DIRECT_BLOCKS_MAX);
+    conv->rows = conv->row_group = conv->row_units = 1;
+}
+
+static void plan_units(struct conv *conv, int step) {
+    const struct conv_shape *s = &conv->shape;
+    int blocks = blocks_of(conv->ops, s->channels_out);
+    int lanes = conv->weights->planar ? s->channels_in
+                                      : blocks_of(conv->ops, s->channels_in) * conv->ops->block;
+    int per_pixel = lanes * (s->kernel_h + 3 * s->stride_h) * s->stride_w;
+    int fit = MAX(WINDOW_FLOATS / per_pixel / 8 * 8, 32);
+    conv->columns = unit_size(s->out_w, divide_up(s->out_w, fit), s->out_w > fit ? 4 : step);
+    if (step == 4) {
+        int tiles = MAX(WINOGRAD_TILES * 128 / MAX(s->channels_in, 64), 14);
+        conv->columns = unit_size(s->out_w, divide_up(divide_up(s->out_w, 4), tiles), 4);
+    }
+    conv->column_units = divide_up(s->out_w, conv->columns);
+    int wanted = divide_up(8 * conv->threads, conv->images * conv->column_units);
+    conv->rows = unit_size(conv->span, wanted, step);
+    if (step != 4 && conv->rows < 2 * s->kernel_h) {
+        conv->rows = MIN(s->out_h, 2 * s->kernel_h);
+    }
+    conv->row_units = divide_up(conv->span, conv->rows);
+    wanted = divide_up(4 * conv->threads, conv->images * conv->column_units * conv->row_units);
+    conv->blocks = blocks;
+    if (conv->threads > 1 && conv->weights->algorithm == CONV_DIRECT && wanted > 1) {
+        conv->blocks = unit_size(blocks, wanted, DIRECT_BLOCKS_MAX);
+    }
+    conv->window_w = (conv->columns - 1) * s->stride_w + s->kernel_w;
+    conv->window_row = (size_t)lanes * (size_t)conv->window_w;
+    int most = (int)(WINDOW_FLOATS / conv->window_row);
+    conv->row_group = MAX((most - s->kernel_h) / s->stride_h + 1, 1);
+    conv->row_group = MIN(MAX(conv->row_group, step), conv->rows);
+}
+
+void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending) {
+    const struct conv_shape *s = &conv->shape;
+    enum conv_algorithm algorithm = conv->weights->algorithm;
+    bool padded = s->pad_top || s->pad_left || s->pad_bottom || s->pad_right;
+    conv->threads = threads;
+    conv->in_place = algorithm == CONV_DIRECT && in_blocked && !in_pending && !padded &&
+                     !s->doubled && !conv->weights->planar;
+    bool flat = conv->in_place && s->kernel_h == 1 && s->kernel_w == 1 && s->stride_h == 1 &&
+                s->stride_w == 1;
+    int b = conv->ops->block, outs = blocks_of(conv->ops, s->channels_out);
+    // Winograd reads its weights once for many tiles: several small pictures make one long one.
+    // Statistics belong to one picture.
+    bool chained = algorithm == CONV_WINOGRAD && !conv->normed;
+    conv->images = chained ? 1 : s->n;
+    conv->span = chained ? s->n * divide_up(s->out_h, 4) * 4 : s->out_h;
+    if (flat) {
+        plan_flat(conv);
+    } else {
+        plan_units(conv, algorithm == CONV_WINOGRAD ? 4 : 1);
+    }
+    conv->block_units = divide_up(outs, conv->blocks);
+    conv->units = conv->images * conv->row_units * conv->column_units * conv->block_units;
+    conv->window_rows = (conv->row_group - 1) * s->stride_h + s->kernel_h;
+    if (algorithm == CONV_WINOGRAD) {
+        int tiles = conv->columns / 4;
+        conv->row_group = MAX(WINOGRAD_TILES / tiles, 1) * 4;
+        conv->row_group = MIN(conv->row_group, conv->rows);
+        conv->window_rows = 6;
+        conv->window_w = conv->columns + 2;
+        int ins = blocks_of(conv->ops, s->channels_in);
+        conv->window_row = (size_t)(ins * b) * (size_t)conv->window_w;
+        tiles *= conv->row_group / 4;
+        // Matrices of one input block, then of one pair of output blocks; planes are kept from
+        // starting at the same cache set.
+        conv->thread_floats = 36 * (size_t)((ins + DIRECT_BLOCKS_MAX) * (tiles * b + b));
+    }
+    conv->window_floats = conv->in_place ? 0 : conv->window_row * (size_t)conv->window_rows;
+    // A row-major source row is blocked here first.
+    conv->thread_floats += conv->window_floats + (size_t)(s->in_w * b);
+    conv->thread_floats = (conv->thread_floats + 15) / 16 * 16;
+    plan_runs(conv);
+    size_t moments = conv->normed ? 2 * (size_t)(conv->units * conv->blocks * b) : 0;
+    conv->scratch_bytes =
+        (moments * sizeof(double)) + 64 + (size_t)threads * conv->thread_floats * sizeof(float);
+}
+
+void conv_release(struct conv *conv) {
+    free(conv->runs);
+    conv->runs = NULL;
+}

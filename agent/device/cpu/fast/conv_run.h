@@ -1,0 +1,25 @@
+/* conv_run.h: what the parts of a running convolution share. Private to conv.c and winograd.c. */
+#pragma once
+
+#include "agent/device/cpu/fast/conv.h"
+
+struct conv_run {
+    const struct conv *conv;
+    const struct operand *in, *add, *out;
+    double *moments; /* [units, conv->blocks * b, 2]: mean, squares about it */
+    float *scratch;  /* one piece per thread */
+};
+
+/* A unit of work: some rows and columns of the output, some blocks of its channels. */
+struct conv_unit {
+    int n, row, row_end, column, column_end, block, block_end;
+    float *window, *line, *matrices; /* this thread's */
+};
+
+/* Fills window rows [first, last) with the padded source's rows y, y + 1, ... from column x. */
+void conv_window_load(const struct conv_run *run, const struct conv_unit *unit, int n, int first,
+                      int last, int y);
+/* Sets what all algorithms write: bias, clamp and the addresses for block, row and column. */
+void conv_target(const struct conv_run *run, struct direct_job *job, int n, int block, int row,
+                 int column);
+void winograd_unit(const struct conv_run *run, const struct conv_unit *unit);

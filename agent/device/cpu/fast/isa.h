@@ -1,0 +1,12 @@
+/* isa.h: which vector instructions to use on this processor. */
+#pragma once
+
+#include "lib/base.h"
+
+enum isa { ISA_PLAIN, ISA_AVX2, ISA_AVX512, ISA_COUNT };
+
+const char *isa_name(enum isa isa); /* "plain", "avx2", "avx512" */
+bool isa_runs_here(enum isa isa);
+/* The best this processor has; the environment's WINDLASS_CPU_ISA=plain|avx2|avx512 asks for less.
+ */
+enum isa isa_best(void);

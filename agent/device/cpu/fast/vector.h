@@ -1,0 +1,97 @@
+/* vector.h: the inner loops, compiled once per instruction set from vector.inc.
+ *
+ * Blocked layout: a [n, c, h, w] tensor lies as [n, C/b, h, w, b], where b is the number of float
+ * lanes of a vector register (16, 8 or 4) and C is c rounded up to a multiple of b; the lanes that
+ * are too many hold values nobody uses, and weights that are zero. A "pixel" is b floats.
+ *
+ * These functions work on one row or one small piece and know nothing of threads or graphs. */
+#pragma once
+
+#include "agent/device/cpu/fast/isa.h"
+
+enum { VECTOR_LANES_MAX = 16, DIRECT_BLOCKS_MAX = 2, THIN_OUTPUTS_MAX = 4 };
+
+/* A convolution of some output rows for one or two blocks of output channels. The K input values
+ * of an output pixel are run_count runs of run_length floats that lie together; run r of pixel x
+ * starts at in + runs[r] + x * pixel. So one function serves blocked inputs (a run is kernel width
+ * times block), planar ones (a run is the kernel's width), 1x1 and Winograd's products. */
+struct direct_job {
+    int width, rows, blocks;
+    const float *in;
+    size_t in_row; /* distance of two output rows' inputs, in floats as all distances here */
+    size_t pixel;
+    const ptrdiff_t *runs;
+    int run_count, run_length;
+    const float *weights; /* [run_count * run_length, blocks, b] */
+    const float *bias;    /* [blocks * b] or NULL */
+    float low, high;      /* the result is clamped to these */
+    float *out;           /* blocked */
+    size_t out_row, out_block;
+    const float *add; /* added before clamping, where out lies relative to its base; or NULL */
+};
+
+/* The same for at most THIN_OUTPUTS_MAX output channels: lanes run over input channels instead.
+ * The input is blocked; a run is run_length whole pixels. The output is planar. */
+struct thin_job {
+    int width, outputs;
+    const float *in;
+    const ptrdiff_t *runs;
+    int run_count, run_length;
+    size_t pixel;
+    const float *weights; /* [run_count * run_length, outputs, b] */
+    const float *bias;    /* [outputs] or NULL */
+    float low, high;
+    float *out;
+    size_t out_plane;
+};
+
+/* What is still to be done to a value that lies in memory: x * scale + shift, then relu. */
+struct pending {
+    const float *scale, *shift; /* b of each, for the block at hand; NULL: nothing */
+    bool relu;
+};
+
+enum border { BORDER_ZERO, BORDER_REFLECT, BORDER_EDGE };
+
+/* A row of one block for a convolution's window: pixels first .. first + count - 1 of the source
+ * row, doubled when `doubled`; those outside are made by the border rule. */
+struct load_job {
+    float *out;
+    const float *in; /* the source row; NULL: a row of zeros */
+    int in_width;    /* pixels in the source row */
+    int first, count;
+    bool doubled;
+    enum border border;
+    struct pending pending;
+};
+
+struct vector_ops {
+    enum isa isa;
+    int block; /* b */
+    void (*direct)(const struct direct_job *job);
+    void (*thin)(const struct thin_job *job);
+    void (*load)(const struct load_job *job);
+
+    /* out = clamp(pending_a(a) + pending_b(b), low, high), b may be NULL; count pixels. */
+    void (*combine)(float *out, const float *a, const struct pending *pending_a, const float *b,
+                    const struct pending *pending_b, float low, float high, size_t count);
+    /* Blocked pixels to `lanes` planes, with what is pending. */
+    void (*to_planar)(float *out, size_t plane, int lanes, const float *in,
+                      const struct pending *pending, size_t count);
+    void (*from_planar)(float *out, const float *in, size_t plane, int lanes, size_t count);
+    /* sum and squares of (x - pivot) over count pixels, per lane; the pivot keeps digits. */
+    void (*moments)(const float *in, size_t count, const float *pivot, float *sum, float *squares);
+    /* out[x] = max over a kh x kw window of pixels; in points at the window of pixel 0. */
+    void (*max_row)(float *out, const float *in, size_t in_row, int kh, int kw, int stride,
+                    int count);
+
+    /* Winograd F(4x4, 3x3). Input: `tiles` windows of 6x6 pixels, 4 apart, to 36 matrices
+     * out + k * plane [tiles, b]. Output: 36 matrices back to 4 rows of pixels; only the given
+     * rows and columns are written. */
+    void (*winograd_input)(float *out, size_t plane, const float *in, size_t in_row, int tiles);
+    void (*winograd_output)(const struct direct_job *job, const float *in, size_t plane);
+};
+
+const struct vector_ops *vector_ops_get(enum isa isa);
+
+extern const struct vector_ops vector_ops_plain, vector_ops_avx2, vector_ops_avx512;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Winograd's F(4x4, 3x3): 6x6 windows, 4 apart, become 36 matrices [tiles, channels in]; 36
+// products with the transformed weights; and back to tiles of 4x4 outputs.
+#include <string.h>
+
+#include "agent/device/cpu/fast/conv_run.h"
+
+struct group {
+    int tiles, tiles_row; /* in all; in a row */
+    size_t in_plane, out_plane;
+    float *in, *out; /* [36][channel block, tiles, b]; [36][2, tiles, b] */
+};
+
+// The picture and its row for a row of the span.
+static int picture_of(const struct conv *conv, const struct conv_unit *unit, int row,
+                      int *ret_row) {
+    int tall = conv->images == 1 ? (conv->shape.out_h + 3) / 4 * 4 : conv->span;
+    *ret_row = conv->images == 1 ? row % tall : row;
+    return conv->images == 1 ? row / tall : unit->n;
+}
+
+static void transform_in(const struct conv_run *run, const struct conv_unit *unit,
+                         const struct group *group, int row, int row_end) {
+    const struct conv *conv = run->conv;
+    size_t b = (size_t)conv->ops->block;
+    int blocks = (conv->shape.channels_in + conv->ops->block - 1) / conv->ops->block;
+    for (int at = row, tile = 0; at < row_end; at += 4, tile += group->tiles_row) {
+        int y, first = 0, n = picture_of(conv, unit, at, &y);
+        if (at > row && y > 0) { // the window above ended with the first two rows of this one
+            memmove(unit->window, unit->window + 4 * conv->window_row,
+                    2 * conv->window_row * sizeof(float));
+            first = 2;
+        }
+        conv_window_load(run, unit, n, first, 6, y + first);
+        for (int block = 0; block < blocks; block++) {
+            float *to = group->in + ((size_t)block * (size_t)group->tiles + (size_t)tile) * b;
+            conv->ops->winograd_input(to, group->in_plane,
+                                      unit->window + (size_t)block * (size_t)conv->window_w * b,
+                                      conv->window_row, group->tiles_row);
+        }
+    }
+}
+
+static void multiply(const struct conv *conv, const struct group *group, int block, int blocks,
+                     const ptrdiff_t *runs, int run_count) {
+    size_t b = (size_t)conv->ops->block, ins = (size_t)run_count * b;
+    const float *weights = conv->weights->data + (size_t)block * b * ins * 36;
+    for (size_t k = 0; k < 36; k++) {
+        struct direct_job job = {
+            .width = group->tiles,
+            .rows = 1,
+            .blocks = blocks,
+            .in = group->in + k * group->in_plane,
+            .pixel = b,
+            .runs = runs,
+            .run_count = run_count,
+            .run_length = (int)b,
+            .weights = weights + k * ins * (size_t)blocks * b,
+            .low = -__builtin_inff(),
+            .high = __builtin_inff(),
+            .out = group->out + k * group->out_plane,
+            .out_block = (size_t)group->tiles * b,
+        };
+        conv->ops->direct(&job);
+    }
+}
+
+static void transform_out(const struct conv_run *run, const struct conv_unit *unit,
+                          const struct group *group, int block, int row, int row_end) {
+    const struct conv *conv = run->conv;
+    size_t b = (size_t)conv->ops->block;
+    for (int at = row, tile = 0; at < row_end; at += 4, tile += group->tiles_row) {
+        int y, n = picture_of(conv, unit, at, &y);
+        int blocks = (conv->shape.channels_out + conv->ops->block - 1) / conv->ops->block;
+        for (int i = 0; i < MIN(DIRECT_BLOCKS_MAX, blocks - block); i++) {
+            struct direct_job job = {.width = unit->column_end - unit->column,
+                                     .rows = MIN(4, conv->shape.out_h - y)};
+            conv_target(run, &job, n, block + i, y, unit->column);
+            conv->ops->winograd_output(
+                &job, group->out + ((size_t)i * (size_t)group->tiles + (size_t)tile) * b,
+                group->out_plane);
+        }
+    }
+}
+
+void winograd_unit(const struct conv_run *run, const struct conv_unit *unit) {
+    const struct conv *conv = run->conv;
+    int b = conv->ops->block, ins = (conv->shape.channels_in + b - 1) / b;
+    int outs = (conv->shape.channels_out + b - 1) / b;
+    for (int row = unit->row; row < unit->row_end; row += conv->row_group) {
+        int row_end = MIN(row + conv->row_group, unit->row_end);
+        struct group group = {.tiles_row = (unit->column_end - unit->column + 3) / 4};
+        group.tiles = group.tiles_row * ((row_end - row + 3) / 4);
+        group.in_plane = (size_t)((ins * group.tiles + 1) * b);
+        group.out_plane = (size_t)((DIRECT_BLOCKS_MAX * group.tiles + 1) * b);
+        group.in = unit->matrices;
+        group.out = group.in + 36 * group.in_plane;
+        transform_in(run, unit, &group, row, row_end);
+        ptrdiff_t runs[WINOGRAD_BLOCKS_MAX];
+        for (int i = 0; i < ins; i++) {
+            runs[i] = (ptrdiff_t)i * group.tiles * b;
+        }
+        for (int block = 0; block < outs; block += DIRECT_BLOCKS_MAX) {
+            multiply(conv, &group, block, MIN(DIRECT_BLOCKS_MAX, outs - block), runs, ins);
+            transform_out(run, unit, &group, block, row, row_end);
+        }
+    }
+}
