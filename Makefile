@@ -22,7 +22,7 @@ PACKAGES_OPERATOR := yaml-0.1
 PACKAGES_AGENT := libavformat libavcodec libswscale libavutil libturbojpeg libpng
 LIBS_LIB = $(shell pkg-config --libs $(PACKAGES_LIB))
 LIBS_OPERATOR = $(shell pkg-config --libs $(PACKAGES_OPERATOR))
-LIBS_AGENT = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl -lgomp $(if $(WITH_CUDA),-L$(dir $(NVCC))../lib64 -lcudart_static -lrt -ldl)
+LIBS_AGENT = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl $(if $(WITH_CUDA),-L$(dir $(NVCC))../lib64 -lcudart_static -lrt -ldl)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	-Wwrite-strings -Wvla -Wformat=2 -Wundef -Werror
@@ -37,7 +37,6 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LDFLAGS) \
 # The same inner loops three times; agent/device/cpu/fast/isa.c chooses at run time.
 CFLAGS_agent_device_cpu_fast_vector_avx2 := -mavx2 -mfma
 CFLAGS_agent_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
-CFLAGS_agent_device_cpu_fast_parallel := -fopenmp
 NVCCFLAGS := -O3 -arch=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 
 ##### sources ####################################################################################

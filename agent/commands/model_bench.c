@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { RUNS_MAX = 100000 };
 
@@ -87,17 +88,23 @@ static int measure(struct session *session, const struct tensor *inputs, int64_t
     int64_t start = clock_monotonic_ns();
     int result = session_run(session, inputs, outputs, err); /* plans, and warms caches */
     double first = (double)(clock_monotonic_ns() - start) / 1e6;
+    struct timespec from, to;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
     for (int64_t i = 0; result == 0 && i < runs; i++) {
         start = clock_monotonic_ns();
         result = session_run(session, inputs, outputs, err);
         times[i] = clock_monotonic_ns() - start;
     }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    double used =
+        (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
     if (result == 0) {
         qsort(times, (size_t)runs, sizeof *times, by_value);
         double median = (double)times[runs / 2] / 1e6, least = (double)times[0] / 1e6;
         printf("first %.3f ms\nmin %.3f ms\n", first, least);
         printf("%.1f GFLOP/s (%.3f GFLOP in convolutions and matrix products)\n",
                session_flops(session) / median / 1e6, session_flops(session) / 1e9);
+        printf("processor %.3f ms of all threads in a run\n", used / (double)runs);
         printf("median %.3f ms\n", median);
     }
     free(outputs);

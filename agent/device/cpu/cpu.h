@@ -8,6 +8,8 @@
 struct cpu_device {
     struct device base;
     struct threads *threads;
+    const struct vector_ops *vectors; /* fast/vector.h: the inner loops for this processor */
+    struct weights_cache *weights;    /* fast/steps.h */
 };
 
 NODISCARD int cpu_open(bool is_reference, int threads, struct device **ret_device,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cpu/cpu.h"
+#include "agent/device/cpu/fast/steps.h"
 #include "agent/device/cpu/prepare.h"
 #include "agent/device/cpu/reference.h"
 
@@ -77,6 +78,7 @@ static int cpu_sync(struct device *device UNUSED, struct error *err UNUSED) {
 static void cpu_close(struct device *device) {
     struct cpu_device *cpu = (struct cpu_device *)device;
     threads_free(cpu->threads);
+    weights_cache_free(cpu->weights);
     free(cpu);
 }
 
@@ -114,6 +116,8 @@ int cpu_open(bool is_reference, int threads, struct device **ret_device, struct 
     cpu->base.ops = is_reference ? &reference_ops : &cpu_ops;
     cpu->base.is_host = true;
     cpu->threads = pool;
+    cpu->vectors = vector_ops_get(isa_best());
+    cpu->weights = weights_cache_new();
     *ret_device = &cpu->base;
     return 0;
 }

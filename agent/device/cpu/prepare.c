@@ -1,8 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cpu/prepare.h"
 
+#include "agent/device/cpu/fast/steps.h"
 #include "agent/device/cpu/reference.h"
 
 int cpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
+    struct cpu_device *cpu = (struct cpu_device *)device;
+    fuse_steps(schedule);
+    choose_layouts(cpu->vectors, schedule);
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        struct step *step = &schedule->steps[i];
+        if (!step->node) {
+            continue;
+        }
+        if (step->kernel == &fast_conv) {
+            conv_step_prepare(cpu, schedule, step);
+        } else if (step->kernel == &fast_combine) {
+            combine_step_prepare(schedule, step);
+        } else if (step->kernel == &fast_max_pool) {
+            pool_step_prepare(cpu, schedule, step);
+        } else if (!step->kernel) {
+            gemm_step_try(cpu, schedule, step);
+        }
+    }
     return device_fill_kernels(device, reference_kernels, schedule, err);
 }

@@ -309,13 +309,13 @@ static void run_unit(void *context, int index, int thread) {
     }
 }
 
-void conv_run(const struct conv *conv, const struct operand *in, const struct operand *add,
-              const struct operand *out, void *scratch) {
+void conv_run(const struct conv *conv, struct threads *threads, const struct operand *in,
+              const struct operand *add, const struct operand *out, void *scratch) {
     size_t per_unit = (size_t)(conv->blocks * conv->ops->block) * 2;
     size_t moments = conv->normed ? (size_t)conv->units * per_unit : 0;
     struct conv_run run = {.conv = conv, .in = in, .add = add, .out = out, .moments = scratch};
     run.scratch = (float *)((char *)scratch + (moments * sizeof(double) + 63) / 64 * 64);
-    parallel_for(conv->threads, conv->units, run_unit, &run);
+    parallel_for(threads, conv->units, run_unit, &run);
     int channels = blocks_of(conv, conv->shape.channels_out) * conv->ops->block;
     for (int n = 0; conv->normed && n < conv->shape.n; n++) {
         for (int channel = 0; channel < channels; channel++) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "agent/device/cpu/fast/vector.h"
+#include "agent/device/cpu/threads.h"
 #include "lib/error.h"
 
 enum { WINOGRAD_BLOCKS_MAX = 1024 }; /* of input channels */
@@ -87,8 +88,8 @@ void conv_release(struct conv *conv);
 
 /* `add` (blocked, nothing pending, shape of the output) may be NULL. The output is blocked, except
  * for the thin algorithm, whose output is row-major. With `normed`, out->affine is filled. */
-void conv_run(const struct conv *conv, const struct operand *in, const struct operand *add,
-              const struct operand *out, void *scratch);
+void conv_run(const struct conv *conv, struct threads *threads, const struct operand *in,
+              const struct operand *add, const struct operand *out, void *scratch);
 
 /* Floats of the blocked tensor [n, c, h, w], and of its affine. */
 size_t blocked_count(const struct vector_ops *ops, int n, int c, int h, int w);

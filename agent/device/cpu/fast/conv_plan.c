@@ -110,7 +110,7 @@ static void plan_units(struct conv *conv, int step) {
     int blocks = blocks_of(conv->ops, s->channels_out);
     int lanes = conv->weights->planar ? s->channels_in
                                       : blocks_of(conv->ops, s->channels_in) * conv->ops->block;
-    int per_pixel = lanes * (s->kernel_h + 3 * s->stride_h) * s->stride_w;
+    int per_pixel = lanes * (2 * s->kernel_h + s->stride_h) * s->stride_w;
     int fit = MAX(WINDOW_FLOATS / per_pixel / 8 * 8, 32);
     conv->columns = unit_size(s->out_w, divide_up(s->out_w, fit), s->out_w > fit ? 4 : step);
     if (step == 4) {

@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cpu/fast/parallel.h"
 
-#include <omp.h>
+#include <stdatomic.h>
 
-void parallel_for(int threads, int count, void (*body)(void *context, int index, int thread),
-                  void *context) {
-    if (threads <= 1 || count <= 1) {
-        for (int i = 0; i < count; i++) {
-            body(context, i, 0);
+struct loop {
+    void (*body)(void *context, int index, int lane);
+    void *context;
+    int count;
+    atomic_int next;
+};
+
+// A lane takes units until none is left; one thread may serve several lanes, one after the other.
+static void run_lanes(void *context, int64_t first, int64_t last) {
+    struct loop *loop = context;
+    for (int64_t lane = first; lane < last; lane++) {
+        int index = atomic_fetch_add(&loop->next, 1);
+        while (index < loop->count) {
+            loop->body(loop->context, index, (int)lane);
+            index = atomic_fetch_add(&loop->next, 1);
         }
-        return;
     }
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int i = 0; i < count; i++) {
-        body(context, i, omp_get_thread_num());
-    }
+}
+
+void parallel_for(struct threads *threads, int count,
+                  void (*body)(void *context, int index, int lane), void *context) {
+    struct loop loop = {.body = body, .context = context, .count = count};
+    int lanes = MIN(threads_count(threads), count);
+    threads_run(lanes > 1 ? threads : NULL, lanes, 1, run_lanes, &loop);
 }

@@ -1,9 +1,9 @@
-/* parallel.h: a loop over several threads (OpenMP's, which oneDNN uses too: one pool, not two). */
+/* parallel.h: units of work over the device's threads, each with a piece of scratch of its own. */
 #pragma once
 
-#include "lib/base.h"
+#include "agent/device/cpu/threads.h"
 
-/* Calls body(context, index, thread) for every index in [0, count), thread in [0, threads). The
- * order is open; each index runs once; returns when all are done. */
-void parallel_for(int threads, int count, void (*body)(void *context, int index, int thread),
-                  void *context);
+/* Calls body(context, index, lane) for every index in [0, count). Two calls at the same time have
+ * different lanes, of [0, threads_count). Returns when all are done. */
+void parallel_for(struct threads *threads, int count,
+                  void (*body)(void *context, int index, int lane), void *context);

@@ -7,6 +7,7 @@
 
 #include "tests/test.h"
 
+static struct threads *pools[4]; // by number of threads
 static unsigned seed = 1;
 
 static float random_float(void) {
@@ -312,7 +313,7 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
     out.affine = random_floats(affine_count(ops, s->n, s->channels_out));
     void *scratch = aligned_alloc(64, (conv.scratch_bytes + 63) / 64 * 64);
     memset(scratch, 0xff, conv.scratch_bytes); // not a number, should it be read
-    conv_run(&conv, &in, row->add && algorithm != CONV_THIN ? &add : NULL, &out, scratch);
+    conv_run(&conv, pools[threads], &in, row->add && algorithm != CONV_THIN ? &add : NULL, &out, scratch);
     char label[128];
     snprintf(label, sizeof label, "%s, %s, %s, %d threads", row->name, isa_name(isa),
              (const char *[]){"direct", "thin", "Winograd"}[algorithm], threads);
@@ -376,9 +377,12 @@ static void test_shapes_that_do_not_fit(void) {
 }
 
 int main(void) {
+    struct error err = {0};
+    CHECK_OK(threads_new(3, &pools[3], &err), &err);
     TEST(test_conv_plain);
     TEST(test_conv_avx2);
     TEST(test_conv_avx512);
     TEST(test_shapes_that_do_not_fit);
+    threads_free(pools[3]);
     return TEST_END();
 }

@@ -1,0 +1,76 @@
+/* steps.h: how the fast kernels take over a schedule: fuse.c makes steps of neighbouring nodes,
+ * layout.c decides which values lie in blocks, the others prepare and run the steps. */
+#pragma once
+
+#include "agent/device/cpu/cpu.h"
+#include "agent/device/cpu/fast/conv.h"
+#include "agent/ops/window.h"
+
+/* slot->layout of this device: 0 is row-major. */
+enum layout {
+    LAYOUT_BLOCKED = 1,
+    LAYOUT_AFFINE = 2, /* blocked, scale and shift lie behind the values and are pending */
+    LAYOUT_RELU = 4,   /* with LAYOUT_AFFINE: a relu is pending, too */
+};
+
+/* A convolution with what was fused into it; the state of its step. */
+struct conv_step {
+    struct conv_shape shape;
+    struct conv_source source;    /* scale and shift: owned */
+    const void *norm_key;         /* a folded batch normalisation's scale; NULL: none */
+    bool normed, relu_after_norm; /* an instance normalisation follows */
+    const float *gamma, *beta;
+    float epsilon, low, high;
+    int add; /* index of the residual among the step's inputs; -1: none */
+    /* Set when the layouts are known. */
+    struct conv conv;
+    int in_layout, add_layout, out_layout;
+    size_t out_offset, add_offset; /* in the scratch; SIZE_MAX: not there */
+};
+
+/* An addition, or a relu or clip alone; the state of its step. */
+struct combine_step {
+    bool adds; /* two operands */
+    float low, high;
+    int in_layout[2], out_layout;
+};
+
+struct pool_step {
+    struct window window;
+    int out_layout;
+};
+
+extern const struct kernel fast_conv, fast_combine, fast_max_pool, fast_global_pool, fast_gemm;
+
+/* fuse.c: makes convolutions, additions and pools of this device and absorbs neighbours. */
+void fuse_steps(struct schedule *schedule);
+/* layout.c: sets slot->layout; steps that cannot be ours after all lose their kernel. */
+void choose_layouts(const struct vector_ops *ops, struct schedule *schedule);
+
+void conv_step_free(void *state);
+void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
+void combine_step_prepare(struct schedule *schedule, struct step *step);
+void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
+/* Makes the step fast if it is a product with a constant matrix. */
+void gemm_step_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
+
+/* Only row-major float32 of four dimensions comes here. */
+struct operand operand_of(const struct vector_ops *ops, const struct tensor *tensor, int layout);
+size_t layout_bytes(const struct vector_ops *ops, const struct shape *shape, int layout);
+struct pending pending_of(const struct vector_ops *ops, const struct operand *operand,
+                          const struct shape *shape, int n, int block);
+
+/* Weights in a kernel's order, made once per session; freed with the cache. */
+struct weights_cache;
+struct weights_key {
+    const void *weights, *bias, *norm;
+    enum conv_algorithm algorithm;
+    bool planar;
+};
+struct weights_cache *weights_cache_new(void);
+void weights_cache_free(struct weights_cache *cache);
+/* NULL when it is not there; the cache owns what is put. */
+struct conv_weights *weights_cache_get(const struct weights_cache *cache,
+                                       const struct weights_key *key);
+void weights_cache_put(struct weights_cache *cache, const struct weights_key *key,
+                       struct conv_weights *weights);

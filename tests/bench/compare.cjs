@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run that measures Windlass's engine and onnxruntime-node beside each other.
+//   node compare.cjs AGENT BENCH_DIRECTORY [--threads N] [--rounds N] [--only TEXT]
+// The two sides take turns, so that a busy machine slows both; outputs are compared, too.
+'use strict';
+const {execFileSync} = require('child_process');
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+
+const [agent, directory, ...rest] = process.argv.slice(2);
+const option = (name, fallback) => {
+    const at = rest.indexOf(name);
+    return at < 0 ? fallback : rest[at + 1];
+};
+const threads = Number(option('--threads', 2));
+const rounds = Number(option('--rounds', 5));
+const only = option('--only', '');
+const RUNS = 3; // of each side in a round
+const ort = require(path.resolve(directory, 'node_modules/onnxruntime-node'));
+
+const works = [
+    ['Johnson 512x512', 'johnson', [1, 3, 512, 512]],
+    ['Johnson, half width, 640x360', 'johnson_half', [1, 3, 360, 640]],
+    ['ResNet-50 batch 1', 'resnet50', [1, 3, 224, 224]],
+    ['ResNet-50 batch 8', 'resnet50', [8, 3, 224, 224]],
+].filter(([name]) => name.includes(only));
+
+function median(values) {
+    const sorted = [...values].sort((a, b) => a - b);
+    return sorted[sorted.length >> 1];
+}
+
+function varint(value) {
+    const bytes = [];
+    for (; value > 127; value = Math.floor(value / 128)) bytes.push((value & 127) | 128);
+    return Buffer.from([...bytes, value]);
+}
+
+// TensorProto: dims 1, data_type 2 (1 = float), raw_data 9.
+function tensorFile(file, dims, data) {
+    const parts = dims.map((d) => Buffer.concat([Buffer.from([8]), varint(d)]));
+    const raw = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+    fs.writeFileSync(file, Buffer.concat(
+        [...parts, Buffer.from([16, 1, 0x4a]), varint(raw.length), raw]));
+}
+
+// The raw_data of a TensorProto, which is its largest field.
+function readTensor(file) {
+    const bytes = fs.readFileSync(file);
+    let at = 0;
+    const next = () => {
+        let value = 0, shift = 1, byte;
+        do {
+            byte = bytes[at++];
+            value += (byte & 127) * shift;
+            shift *= 128;
+        } while (byte > 127);
+        return value;
+    };
+    while (at < bytes.length) {
+        const key = next();
+        if ((key & 7) === 0) {
+            next();
+        } else {
+            const size = next();
+            if (key >> 3 === 9) {
+                return new Float32Array(new Uint8Array(bytes.subarray(at, at + size)).buffer);
+            }
+            at += size;
+        }
+    }
+    throw new Error(file + ': no raw_data');
+}
+
+function relativeDifference(ours, theirs) {
+    let worst = 0, largest = 0;
+    if (ours.length !== theirs.length) return Infinity;
+    for (let i = 0; i < ours.length; i++) {
+        const difference = Math.abs(ours[i] - theirs[i]);
+        worst = difference > worst || Number.isNaN(difference) ? difference : worst;
+        largest = Math.max(largest, Math.abs(theirs[i]));
+    }
+    return worst / largest;
+}
+
+function benchAgent(model, dims) {
+    const text = execFileSync(agent, ['model', 'bench', model, '--shape', 'input=' + dims.join('x'),
+        '--threads', String(threads), '--runs', String(RUNS)], {encoding: 'utf8'});
+    const number = (name) => Number(new RegExp('^' + name + ' ([0-9.]+) ms', 'm').exec(text)[1]);
+    return {wall: number('median'), cpu: number('processor')};
+}
+
+async function measure([name, file, dims]) {
+    const model = path.join(directory, 'models', file + '.onnx');
+    const session = await ort.InferenceSession.create(model, {intraOpNumThreads: threads,
+        interOpNumThreads: 1, graphOptimizationLevel: 'all'});
+    const data = new Float32Array(dims.reduce((a, b) => a * b));
+    for (let i = 0, seed = 7; i < data.length; i++) {
+        seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+        data[i] = seed / 2 ** 31 - 1;
+    }
+    const feed = {input: new ort.Tensor('float32', data, dims)};
+    const theirs = Object.values(await session.run(feed))[0].data; // warms up, too
+    const work = fs.mkdtempSync(path.join(os.tmpdir(), 'windlass-bench-'));
+    tensorFile(path.join(work, 'input.pb'), dims, data);
+    execFileSync(agent, ['model', 'run', model, '--input', 'input=' + path.join(work, 'input.pb'),
+        '--output-dir', work, '--threads', String(threads)], {stdio: ['ignore', 'ignore', 'inherit']});
+    const made = fs.readdirSync(work).filter((entry) => entry !== 'input.pb');
+    const difference = relativeDifference(readTensor(path.join(work, made[0])), theirs);
+    fs.rmSync(work, {recursive: true});
+    const wall = {ours: [], ort: []}, cpu = {ours: [], ort: []};
+    for (let round = 0; round < rounds; round++) {
+        const measured = benchAgent(model, dims);
+        wall.ours.push(measured.wall);
+        cpu.ours.push(measured.cpu);
+        for (let i = 0; i < RUNS; i++) {
+            const before = process.cpuUsage(), start = performance.now();
+            await session.run(feed);
+            wall.ort.push(performance.now() - start);
+            const used = process.cpuUsage(before);
+            cpu.ort.push((used.user + used.system) / 1000);
+        }
+    }
+    await session.release();
+    return {work: name, shape: dims, ours_ms: median(wall.ours), ort_ms: median(wall.ort),
+        ratio: median(wall.ort) / median(wall.ours), ours_cpu_ms: median(cpu.ours),
+        ort_cpu_ms: median(cpu.ort), cpu_ratio: median(cpu.ort) / median(cpu.ours),
+        max_relative_difference: difference};
+}
+
+async function main() {
+    const results = [];
+    const row = (...cells) => console.log(cells.map((c, i) => i ? String(c).padStart(11)
+        : String(c).padEnd(30)).join(' '));
+    row(`work (${threads} threads)`, 'ours ms', 'ORT ms', 'ratio', 'ours cpu', 'ORT cpu', 'cpu ratio',
+        'difference');
+    for (const work of works) {
+        const r = await measure(work);
+        results.push(r);
+        row(r.work, r.ours_ms.toFixed(1), r.ort_ms.toFixed(1), r.ratio.toFixed(2),
+            r.ours_cpu_ms.toFixed(1), r.ort_cpu_ms.toFixed(1), r.cpu_ratio.toFixed(2),
+            r.max_relative_difference.toExponential(1));
+    }
+    const report = {
+        date: new Date().toISOString(), machine: os.cpus()[0].model, processors: os.cpus().length,
+        threads, rounds, runs_in_round: RUNS,
+        versions: {windlass: execFileSync(agent, ['--version'], {encoding: 'utf8'}).trim(),
+            onnxruntime_node: require(path.resolve(directory,
+                'node_modules/onnxruntime-node/package.json')).version, node: process.version},
+        command: 'tests/bench/engine.sh', results,
+    };
+    fs.writeFileSync(path.join(directory, threads === 2 ? 'engine.json' : `engine-${threads}.json`),
+        JSON.stringify(report, null, 2) + '\n');
+    const wrong = results.filter((r) => !(r.max_relative_difference <= 1e-3));
+    for (const r of wrong) console.error(`${r.work}: the outputs differ by ${r.max_relative_difference}`);
+    process.exit(wrong.length ? 1 : 0);
+}
+
+main().catch((error) => {
+    console.error(error.message);
+    process.exit(3);
+});

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The engine against onnxruntime-node 1.30.0 in one run: a table and build/bench/engine.json.
+# THREADS=1 and ROUNDS=9 change the number of threads and of turns; ONLY=ResNet chooses.
+cd "$(dirname "$0")/../.." || exit 3
+set -e
+models=build/bench/models
+mkdir -p build/bench
+[ -f "$models/resnet50.onnx" ] || python3 tests/bench/make_models.py "$models"
+if [ ! -d build/bench/node_modules/onnxruntime-node ]; then
+    npm install --prefix build/bench --ignore-scripts --no-audit --no-fund --no-save \
+        --loglevel error onnxruntime-node@1.30.0
+fi
+node tests/bench/compare.cjs build/windlass-agent build/bench \
+    --threads "${THREADS:-2}" --rounds "${ROUNDS:-5}" --only "${ONLY:-}"
