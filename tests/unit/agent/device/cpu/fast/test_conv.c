@@ -313,7 +313,8 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
     out.affine = random_floats(affine_count(ops, s->n, s->channels_out));
     void *scratch = aligned_alloc(64, (conv.scratch_bytes + 63) / 64 * 64);
     memset(scratch, 0xff, conv.scratch_bytes); // not a number, should it be read
-    conv_run(&conv, pools[threads], &in, row->add && algorithm != CONV_THIN ? &add : NULL, &out, scratch);
+    conv_run(&conv, pools[threads], &in, row->add && algorithm != CONV_THIN ? &add : NULL, &out,
+             scratch);
     char label[128];
     snprintf(label, sizeof label, "%s, %s, %s, %d threads", row->name, isa_name(isa),
              (const char *[]){"direct", "thin", "Winograd"}[algorithm], threads);
