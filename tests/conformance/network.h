@@ -55,33 +55,31 @@ static inline int network_input(struct network *network, struct shape shape) {
     return value;
 }
 
-/* A constant of random numbers, scaled; `shift` is added (variances must be positive). */
-static inline int network_constant(struct network *network, struct shape shape, float scale,
-                                   float shift) {
-    int value = network_value(network, "constant");
-    struct tensor tensor = {.shape = shape};
-    size_t count = (size_t)shape_count(&shape);
-    float *numbers = tensor.data = arena_array(&network->graph.arena, count, sizeof *numbers);
-    network_fill(&tensor, (uint32_t)value);
-    for (size_t i = 0; i < count; i++) {
-        numbers[i] = numbers[i] * scale + shift;
-    }
-    network->values[value].is_constant = true;
-    network->values[value].shape = shape;
-    network->values[value].constant = tensor;
+static inline int network_keep(struct network *network, const char *name, struct tensor tensor) {
+    int value = network_value(network, name);
+    struct value *to = &network->values[value];
+    *to = (struct value){name, tensor.type, tensor.shape, true, false, true, tensor};
     return value;
 }
 
+/* A constant of random numbers, scaled; `shift` is added (variances must be positive). */
+static inline int network_constant(struct network *network, struct shape shape, float scale,
+                                   float shift) {
+    struct tensor tensor = {.shape = shape};
+    size_t count = (size_t)shape_count(&shape);
+    float *numbers = tensor.data = arena_array(&network->graph.arena, count, sizeof *numbers);
+    network_fill(&tensor, (uint32_t)network->graph.value_count);
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = numbers[i] * scale + shift;
+    }
+    return network_keep(network, "constant", tensor);
+}
+
 static inline int network_integers(struct network *network, const int64_t *numbers, int count) {
-    int value = network_value(network, "integers");
     struct tensor tensor = {.type = TENSOR_INT64, .shape = {1, {count}}};
     tensor.data = arena_array(&network->graph.arena, (size_t)count, sizeof *numbers);
     memcpy(tensor.data, numbers, (size_t)count * sizeof *numbers);
-    network->values[value].is_constant = true;
-    network->values[value].type = TENSOR_INT64;
-    network->values[value].shape = tensor.shape;
-    network->values[value].constant = tensor;
-    return value;
+    return network_keep(network, "integers", tensor);
 }
 
 /* Lists are copied: the caller's may be gone when the network runs. */
