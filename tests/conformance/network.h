@@ -82,19 +82,8 @@ static inline int network_integers(struct network *network, const int64_t *numbe
     return network_keep(network, "integers", tensor);
 }
 
-/* Lists are copied: the caller's may be gone when the network runs. */
-static inline struct attribute network_attribute(struct network *network,
-                                                 const struct attribute *from) {
-    struct attribute attribute = *from;
-    if (from->integers) {
-        int64_t *copy = arena_array(&network->graph.arena, from->count, sizeof *copy);
-        memcpy(copy, from->integers, from->count * sizeof *copy);
-        attribute.integers = copy;
-    }
-    return attribute;
-}
-
-/* Inputs end with -2; attributes (NULL: none) end with a NULL name. Returns the output. */
+/* Inputs end with -2; attributes (NULL: none) end with a NULL name; their lists of integers are
+ * copied. Returns the output. */
 static inline int network_node(struct network *network, const char *op, const int *inputs,
                                const struct attribute *attributes) {
     size_t index = network->graph.node_count++;
@@ -113,9 +102,10 @@ static inline int network_node(struct network *network, const char *op, const in
         node->input_count++;
     }
     while (attributes && attributes[node->attribute_count].name) {
-        network->attributes[index][node->attribute_count] =
-            network_attribute(network, &attributes[node->attribute_count]);
-        node->attribute_count++;
+        struct attribute *to = &network->attributes[index][node->attribute_count];
+        *to = attributes[node->attribute_count++];
+        int64_t *copy = arena_array(&network->graph.arena, to->count, sizeof *copy);
+        to->integers = to->integers ? memcpy(copy, to->integers, to->count * sizeof *copy) : NULL;
     }
     network->ports[index][1][0] = network_value(network, op);
     return network->ports[index][1][0];
