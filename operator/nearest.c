@@ -26,6 +26,12 @@ static size_t distance(const char *a, const char *b) {
     return row[length];
 }
 
+/* "batchSize" for "miniBatchSize": a whole part of the name. */
+static size_t unlikeness(const char *word, const char *key) {
+    bool part = strlen(word) >= 4 && strcasestr(key, word) != NULL;
+    return part ? MIN(1, distance(word, key)) : distance(word, key);
+}
+
 const char *nearest_key(const json_t *object, const char *word) {
     size_t length = strlen(word);
     if (length > WORD_MAX) {
@@ -35,8 +41,8 @@ const char *nearest_key(const json_t *object, const char *word) {
     size_t least = MAX(length / 3, 1) + 1;
     json_t *ignored;
     json_object_foreach((json_t *)object, key, ignored) {
-        if (strlen(key) <= WORD_MAX && distance(word, key) < least) {
-            least = distance(word, key);
+        if (strlen(key) <= WORD_MAX && unlikeness(word, key) < least) {
+            least = unlikeness(word, key);
             near = key;
         }
     }

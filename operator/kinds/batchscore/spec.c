@@ -178,6 +178,12 @@ static int mini_batch_size(const json_t *spec) {
     return (int)MAX(MIN(size, 100000), 1);
 }
 
+/* The schema has bounded them; an object that came around it must not make us allocate by them. */
+static int bounded(const json_t *spec, const char *path, int fallback, int max) {
+    int64_t value = tree_integer(spec, path, fallback);
+    return (int)MAX(MIN(value, max), 0);
+}
+
 /* Two runs with the same hash make the same mini-batches with the same results. */
 static void hash_run(const json_t *spec, int size, char run[static 17]) {
     AUTO(tree_freep)
@@ -217,11 +223,11 @@ int batchscore_spec_read(const json_t *object, struct batchscore_spec *ret_spec,
         .output_path = tree_text(json, "output.path", ""),
         .image = tree_text(json, "image", ""),
         .mini_batch_size = mini_batch_size(json),
-        .max_tries = (int)tree_integer(json, "retry.maxTries", 3),
-        .timeout_seconds = (int)tree_integer(json, "retry.timeoutSeconds", 60),
-        .workers_min = (int)tree_integer(json, "workers.min", 1),
-        .workers_max = (int)tree_integer(json, "workers.max", 1),
-        .gpus = (int)tree_integer(json, "workers.gpus", 0),
+        .max_tries = bounded(json, "retry.maxTries", 3, 100),
+        .timeout_seconds = bounded(json, "retry.timeoutSeconds", 60, 86400),
+        .workers_min = bounded(json, "workers.min", 1, SPEC_WORKERS_MAX),
+        .workers_max = MAX(bounded(json, "workers.max", 1, SPEC_WORKERS_MAX), 1),
+        .gpus = bounded(json, "workers.gpus", 0, 16),
         .resources = tree_get(json, "workers.resources"),
         .node_selector = tree_get(json, "workers.nodeSelector"),
         .tolerations = tree_get(json, "workers.tolerations"),

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/spec.h"
+
+#include "operator/kinds/batchscore/life.h"
+#include "operator/resource.h"
+#include "tests/test.h"
+
+static json_t *load(const char *name) {
+    struct error err = {0};
+    json_t *object = NULL;
+    AUTO(text_freep) char *path = x_printf("tests/data/good-manifests/%s.yaml", name);
+    CHECK_OK(resource_load(path, &object, &err), &err);
+    return object;
+}
+
+static void test_everything(void) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = load("everything");
+    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+    CHECK_OK(batchscore_spec_read(object, &spec, &err), &err);
+    CHECK_STR(spec.name, "everything-2");
+    CHECK_STR(spec.namespace, "default");
+    CHECK_STR(spec.output_path, "out");
+    CHECK_INT(spec.mini_batch_size, 32);
+    CHECK_INT(spec.max_tries, 5);
+    CHECK_INT(spec.timeout_seconds, 600);
+    CHECK_INT(spec.workers_min, 0);
+    CHECK_INT(spec.workers_max, 8);
+    CHECK_INT(spec.gpus, 1);
+    CHECK_INT(spec.volume_count, 3);
+    const struct volume *photos = batchscore_spec_volume(&spec, "photos");
+    const struct volume *models = batchscore_spec_volume(&spec, "models");
+    CHECK(photos && photos->kind == VOLUME_HOST_PATH && photos->read_only);
+    CHECK_STR(photos ? photos->mount_path : NULL, "/mnt/photos");
+    CHECK_STR(photos ? photos->source : NULL, "/srv/photos");
+    CHECK_STR(models ? models->mount_path : NULL, "/models");
+    CHECK_STR(models ? models->source : NULL, "models.v1");
+    CHECK(batchscore_spec_volume(&spec, "model") == NULL);
+    CHECK_INT(strlen(spec.run), 16);
+}
+
+/* What changes results or their parts changes RUN; nothing else does. */
+static void test_run(void) {
+    static const struct {
+        const char *path, *key, *value;
+        bool changes;
+    } rows[] = {
+        {"spec", "miniBatchSize", "\"10\"", false},
+        {"spec", "miniBatchSize", "11", true},
+        {"spec.retry", "maxTries", "9", false},
+        {"spec.workers", "max", "9", false},
+        {"spec", "image", "\"other\"", false},
+        {"spec.input.video", "path", "\"data/other.mp4\"", true},
+        {"spec.output", "path", "\"data/other\"", true},
+        {"spec.scorer.onnx.preprocess", "width", "8", true},
+    };
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = load("minimal");
+    AUTO(batchscore_spec_release) struct batchscore_spec first = {0};
+    CHECK_OK(batchscore_spec_read(object, &first, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *other = json_deep_copy(object);
+        json_object_set_new(tree_get(other, rows[i].path), rows[i].key,
+                            json_loads(rows[i].value, JSON_DECODE_ANY, NULL));
+        AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+        CHECK_OK(batchscore_spec_read(other, &spec, &err), &err);
+        CHECK_INT(strcmp(spec.run, first.run) != 0, rows[i].changes);
+    }
+}
+
+static void test_too_large_for_a_variable(void) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = load("minimal");
+    static char filler[SPEC_BYTES_MAX + 1];
+    memset(filler, 'x', SPEC_BYTES_MAX);
+    json_object_set_new(json_object_get(object, "spec"), "image", json_string(filler));
+    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+    CHECK_INT(batchscore_spec_read(object, &spec, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+}
+
+/* The schema bounds them; what came around it must not size our memory. */
+static void test_numbers_are_bounded(void) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = load("minimal");
+    json_object_set_new(tree_get(object, "spec.workers"), "max", json_integer(INT64_MAX));
+    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+    CHECK_OK(batchscore_spec_read(object, &spec, &err), &err);
+    CHECK_INT(spec.workers_max, SPEC_WORKERS_MAX);
+}
+
+static void test_life(void) {
+    static const struct {
+        const char *pod;
+        enum life_stage stage;
+        int exit_code;
+    } rows[] = {
+        {"{}", LIFE_WAITING, 0},
+        {"{\"status\":{\"phase\":\"Pending\"}}", LIFE_WAITING, 0},
+        {"{\"status\":{\"phase\":\"Running\"}}", LIFE_RUNNING, 0},
+        {"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":\"Running\"}}",
+         LIFE_LEAVING, 0},
+        {"{\"status\":{\"phase\":\"Unknown\"}}", LIFE_LEAVING, 0},
+        {"{\"status\":{\"phase\":\"Succeeded\"}}", LIFE_SUCCEEDED, 0},
+        {"{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\"}}", LIFE_DEAD, -1},
+        {"{\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"state\":{\"terminated\":"
+         "{\"exitCode\":137}}}]}}",
+         LIFE_DEAD, 137},
+        {"{\"status\":{\"phase\":\"Failed\",\"conditions\":[{\"type\":\"DisruptionTarget\","
+         "\"status\":\"True\"}],\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":"
+         "143}}}]}}",
+         LIFE_DEAD, -1},
+        {"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":\"Failed\","
+         "\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":1}}}]}}",
+         LIFE_DEAD, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *pod = json_loads(rows[i].pod, 0, NULL);
+        struct life life = life_read(pod);
+        CHECK_INT(life.stage, rows[i].stage);
+        CHECK_INT(life.exit_code, rows[i].exit_code);
+    }
+    static const int64_t waits_ms[] = {0, 0, 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000};
+    for (int i = 0; i < (int)ARRAY_LEN(waits_ms); i++) {
+        CHECK_INT(life_back_off_ms(i), waits_ms[i]);
+    }
+    CHECK_INT(life_back_off_ms(1000000), 60000);
+}
+
+int main(void) {
+    TEST(test_everything);
+    TEST(test_run);
+    TEST(test_too_large_for_a_variable);
+    TEST(test_numbers_are_bounded);
+    TEST(test_life);
+    return TEST_END();
+}
