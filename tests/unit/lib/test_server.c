@@ -14,11 +14,11 @@
 
 /* libwebsockets 4.1 loses one TLS context where a process has a server and a client of it, as only
  * this test does. */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:lws_create_vhost\n";
 }
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "fast_unwind_on_malloc=0";
 }
