@@ -410,7 +410,9 @@ static int scan_file(struct scan *scan, const char *spec_path, struct error *err
         return truncated(scan, spec_path, err);
     }
     describe(scan);
-    qsort(index->frames, (size_t)index->frame_count, sizeof *index->frames, by_time);
+    if (index->frame_count > 0) {
+        qsort(index->frames, (size_t)index->frame_count, sizeof *index->frames, by_time);
+    }
     for (int64_t i = 1; i < index->frame_count; i++) {
         scan->is_odd |= index->frames[i].pts <= index->frames[i - 1].pts;
     }

@@ -111,7 +111,7 @@ static int open_encoder(struct writer *writer, struct error *err) {
     encoder->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
     AVDictionary *options = NULL;
     av_dict_set(&options, "preset", "veryfast", 0);
-    av_dict_set(&options, "crf", "18", 0);
+    av_dict_set(&options, "crf", "20", 0);
     int result = avcodec_open2(encoder, codec, &options);
     av_dict_free(&options);
     return result < 0 ? video_error(err, result, "the H.264 encoder cannot start") : 0;
