@@ -15,7 +15,7 @@ static uint64_t big_endian(const uint8_t *bytes, int count) {
 }
 
 static enum container_state verdict(uint64_t end, int64_t size, int64_t *ret_missing) {
-    if (end <= (uint64_t)size || end > INT64_MAX) {
+    if (end <= (uint64_t)size) {
         return CONTAINER_COMPLETE;
     }
     *ret_missing = (int64_t)(end - (uint64_t)size);
@@ -45,8 +45,11 @@ static enum container_state check_iso(int fd, int64_t size, int64_t *ret_missing
         if (length == 1 && got == 16) {
             length = big_endian(header + 8, 8);
         }
+        if (length == 0) {
+            return CONTAINER_UNKNOWN; /* the box reaches to the end of the file, wherever that is */
+        }
         if (length < 8 || length > INT64_MAX) {
-            break; /* 0: the box reaches to the end of the file */
+            break;
         }
         if (is_box(header + 4, "mdatmoovmoof") && at + length > (uint64_t)size) {
             return verdict(at + length, size, ret_missing);
@@ -75,17 +78,17 @@ static enum container_state check_matroska(int fd, int64_t size, int64_t *ret_mi
     uint8_t bytes[16] = {0};
     int length = 0;
     if (pread(fd, bytes, sizeof bytes, 0) < 16) {
-        return CONTAINER_COMPLETE;
+        return CONTAINER_UNKNOWN;
     }
     int64_t header = ebml_size(bytes + 4, 12, &length);
     int64_t segment = 4 + length + header;
     if (header < 0 || segment > size || pread(fd, bytes, sizeof bytes, segment) < 12 ||
         memcmp(bytes, "\x18\x53\x80\x67", 4) != 0) {
-        return CONTAINER_COMPLETE;
+        return CONTAINER_UNKNOWN;
     }
     int64_t body = ebml_size(bytes + 4, 8, &length);
     if (body < 0) {
-        return CONTAINER_COMPLETE;
+        return CONTAINER_UNKNOWN;
     }
     return verdict((uint64_t)(segment + 4 + length) + (uint64_t)body, size, ret_missing);
 }
@@ -105,7 +108,7 @@ enum container_state container_check(int fd, int64_t size_bytes, int64_t *ret_mi
         uint64_t body = (uint64_t)head[4] | (uint64_t)head[5] << 8 | (uint64_t)head[6] << 16 |
                         (uint64_t)head[7] << 24;
         /* An AVI that is still being written, or longer than 4 GB, says 0 or nonsense. */
-        return body < 16 || body >= 0xFFFFFFF0 ? CONTAINER_COMPLETE
+        return body < 16 || body >= 0xFFFFFFF0 ? CONTAINER_UNKNOWN
                                                : verdict(body + 8, size_bytes, ret_missing);
     }
     return CONTAINER_UNKNOWN;

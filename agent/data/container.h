@@ -6,9 +6,9 @@
 #include "lib/error.h"
 
 enum container_state {
-    CONTAINER_COMPLETE, /* or declares no length */
+    CONTAINER_COMPLETE, /* everything declared is there */
     CONTAINER_CUT,      /* ends before a part that it declares */
-    CONTAINER_UNKNOWN   /* none of the three kinds */
+    CONTAINER_UNKNOWN   /* none of the three kinds, or one that declares no length */
 };
 
 /* Never fails: what cannot be read is not declared. ret_missing: bytes missing when cut. */

@@ -37,6 +37,7 @@ UNUSED static const struct film {
     {"odd.mkv", "ff " ODD " -c:v libx264 -pix_fmt yuv444p $OUT"},
     {"odd.avi", "ff " ODD " -c:v mjpeg -pix_fmt yuvj420p -q:v 3 $OUT"},
     {"odd.webm", "ff " ODD " -c:v libvpx -pix_fmt yuv420p $OUT"},
+    {"tenbit.mkv", "ff " SOURCE(25, 1) " -c:v libx264 -pix_fmt yuv420p10le -g 9 $OUT"},
     {"one.mp4", "ff " SOURCE(25, 1) " -frames:v 1 -c:v libx264 $OUT"},
     {"two.mp4", "ff " SOURCE(25, 1) " -frames:v 2 -c:v libx264 $OUT"},
     {"vp8.webm", "ff " SOURCE(25, 3) SOUND(3) " -c:v libvpx -auto-alt-ref 1 -lag-in-frames 16 "

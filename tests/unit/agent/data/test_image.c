@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/image.h"
-#include "agent/data/resize.h"
 #include "tests/unit/agent/data/fixtures.h"
 
 #define HALVES "-f lavfi -i \"color=red:s=32x16[a];color=blue:s=32x16[b];[a][b]hstack\" -frames:v 1"
@@ -167,42 +166,6 @@ static void orientations(void) {
     }
 }
 
-static void resizing(void) {
-    struct picture flat, ramp, seen;
-    picture_init(&flat, 37, 19);
-    memset(flat.pixels, 201, 37 * 19 * 3);
-    static const int sizes[][2] = {{1, 1}, {74, 38}, {36, 20}, {5, 100}, {37, 19}, {300, 2}};
-    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        picture_resize(&flat, sizes[i][0], sizes[i][1], &seen);
-        int differing = 0;
-        for (int k = 0; k < 3 * sizes[i][0] * sizes[i][1]; k++) {
-            differing += seen.pixels[k] != 201;
-        }
-        CHECK_INT(differing, 0);
-        picture_release(&seen);
-    }
-    picture_init(&ramp, 100, 60);
-    fill(&ramp);
-    picture_resize(&ramp, 100, 60, &seen);
-    CHECK_INT(memcmp(seen.pixels, ramp.pixels, 100 * 60 * 3), 0);
-    picture_release(&seen);
-    /* Half the size: every new pixel lies between two old ones. */
-    picture_resize(&ramp, 50, 30, &seen);
-    CHECK_INT(seen.pixels[3 * (10 * 50 + 20)], 81);     /* 2 * 40.5 */
-    CHECK_INT(seen.pixels[3 * (10 * 50 + 20) + 1], 62); /* 3 * 20.5 */
-    CHECK(abs(seen.pixels[3 * (10 * 50 + 20) + 2] - 61) <= 1);
-    picture_release(&seen);
-    /* Stripes one pixel wide become grey instead of vanishing. */
-    for (int i = 0; i < 100 * 60; i++) {
-        memset(ramp.pixels + 3 * i, i & 1 ? 255 : 0, 3);
-    }
-    picture_resize(&ramp, 25, 15, &seen);
-    CHECK(abs(seen.pixels[3 * (7 * 25 + 12)] - 128) <= 2);
-    picture_release(&seen);
-    picture_release(&ramp);
-    picture_release(&flat);
-}
-
 static void padding(void) {
     struct picture picture, seen;
     picture_init(&picture, 3, 2);
@@ -235,7 +198,6 @@ int main(void) {
     TEST(there_and_back);
     TEST(orientation_is_carried_out);
     TEST(orientations);
-    TEST(resizing);
     TEST(padding);
     TEST(huge_pictures_are_refused);
     return TEST_END();
