@@ -6,6 +6,10 @@
 .DELETE_ON_ERROR:
 .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
+# All processors, unless the caller says -j itself.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
 
 ##### what to build with #########################################################################
 CC := gcc

@@ -25,7 +25,7 @@ FUZZ_MAKE = $(MAKE) --no-print-directory BUILD=build/fuzz CC=clang CUDA=0 WARNIN
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 .PHONY: fuzz fuzzers fuzzers-build
 fuzzers-build:
-	@$(FUZZ_MAKE) fuzzers
+	+@$(FUZZ_MAKE) fuzzers
 fuzz: deps-test fuzzers-build
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run.sh tests/fuzz/run.sh
 fuzzers: $(FUZZERS)
