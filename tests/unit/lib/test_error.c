@@ -53,7 +53,7 @@ static void test_message_stays_one_bounded_line(void) {
 static void test_cut_keeps_whole_characters(void) {
     for (int shift = 0; shift < 4; shift++) {
         struct error err = {0};
-        char text[1200] = "abc";
+        char text[1300] = "abc";
         text[shift] = 0;
         for (int i = 0; i < 300; i++) {
             strncat(text, "\xF0\x9F\x8E\xA8", 5);
