@@ -8,15 +8,15 @@
  * device's kernel table, one row per operator. Then it may, step by step,
  *   - put another kernel in, with step->state and step->release (reordered weights, a oneDNN
  *     primitive) and step->scratch_bytes;
- *   - fuse neighbours: schedule_only_user finds the step behind, schedule_absorb hands its output
- *     to the first step, schedule_add_input brings its other inputs (conv + bias + relu, conv +
- * add); a step before (Pad in front of Conv) is fused by replacing inputs[0] and dropping that step
+ *   - fuse neighbours: schedule_only_user finds the step behind, schedule_absorb makes one step of
+ *     both, schedule_add_input brings the second's other inputs (conv + relu, conv + add); a step
+ *     before (Pad in front of Conv) is fused by replacing inputs[0] and dropping that step
  *     (step->node = NULL) when schedule_only_user says that nobody else reads it;
  *   - give a slot a private layout: slot->layout != 0 and slot->size_bytes. Only when every step
  *     that touches it knows the layout, and never for slots with `viewed` or `is_output`.
  * Memory is laid out afterwards, so what fusion removed costs nothing. State that does not depend
- * on shapes may be kept in the device, keyed by the address of the constant's bytes: constants
- * live as long as the session, schedules come and go. */
+ * on shapes may be kept in the device, keyed by the address of a constant's bytes, for slots with
+ * `is_lasting` only: other constants go with their schedule, and their addresses come again. */
 #pragma once
 
 #include "agent/graph/schedule.h"

@@ -14,6 +14,7 @@ static void fill_slots(struct schedule *schedule, const struct fact *facts) {
         if (facts[i].known) {
             slot->place = PLACE_CONSTANT;
             slot->constant = facts[i].known;
+            slot->is_lasting = graph->values[i].is_constant;
         }
         int64_t count = shape_count(&slot->shape);
         slot->size_bytes = (size_t)MAX(count, 0) * tensor_type_size(slot->type);

@@ -22,12 +22,14 @@ struct slot {
     struct shape shape;
     enum place place;
     const void *constant; /* PLACE_CONSTANT */
-    int view_of;          /* PLACE_VIEW: a slot that is no view itself */
-    bool viewed;          /* views of it exist: it must stay row-major */
-    bool is_output;       /* the caller reads it after the run: it must stay row-major */
-    int layout;           /* 0: row-major; anything else is private to the device */
-    size_t size_bytes;    /* of the memory it gets; a private layout may need more than the shape */
-    size_t offset;        /* PLACE_ARENA */
+    bool is_lasting; /* the constant lives as long as the graph, not only as this schedule: what is
+                        made of it may be kept in the device, keyed by its address */
+    int view_of;     /* PLACE_VIEW: a slot that is no view itself */
+    bool viewed;     /* views of it exist: it must stay row-major */
+    bool is_output;  /* the caller reads it after the run: it must stay row-major */
+    int layout;      /* 0: row-major; anything else is private to the device */
+    size_t size_bytes; /* of the memory it gets; a private layout may need more than the shape */
+    size_t offset;     /* PLACE_ARENA */
 };
 
 /* One kernel call: a node, or several that a device has fused into one. */

@@ -62,6 +62,16 @@ static bool settle_empty(const struct node *node, struct fact *outputs, struct a
     return all_empty;
 }
 
+/* A known value under another shape is known, however large: reshaped weights stay constants. */
+static bool settle_view(const struct node *node, const struct fact *const *inputs,
+                        struct fact *outputs) {
+    bool is_view = (node->op->flags & OP_VIEW) && node->output_count == 1 && inputs[0]->known;
+    if (is_view) {
+        outputs[0].known = inputs[0]->known;
+    }
+    return is_view;
+}
+
 /* True when the node can be computed now and that is cheap. */
 static bool is_foldable(const struct node *node, const struct fact *const *inputs,
                         const struct fact *outputs) {
@@ -119,6 +129,15 @@ static int check_outputs(const struct node *node, const struct fact *outputs, st
     return 0;
 }
 
+/* Made by shape_fold_constants. */
+static bool is_done(const struct graph *graph, const struct node *node) {
+    bool done = true;
+    for (int i = 0; done && i < node->output_count; i++) {
+        done = node->outputs[i] < 0 || graph->values[node->outputs[i]].is_constant;
+    }
+    return done;
+}
+
 static int infer_node(struct inference *inference, const struct node *node,
                       const struct fact **inputs, struct fact *outputs, struct error *err) {
     for (int i = 0; i < node->input_count; i++) {
@@ -131,8 +150,8 @@ static int infer_node(struct inference *inference, const struct node *node,
     }
     if (check_types(node, inputs, err) < 0 || node->op->infer(node, inputs, outputs, err) < 0 ||
         check_outputs(node, outputs, err) < 0 ||
-        (!settle_empty(node, outputs, inference->arena) && is_foldable(node, inputs, outputs) &&
-         fold(inference, node, inputs, outputs, err) < 0)) {
+        (!settle_empty(node, outputs, inference->arena) && !settle_view(node, inputs, outputs) &&
+         is_foldable(node, inputs, outputs) && fold(inference, node, inputs, outputs, err) < 0)) {
         return error_context(err, "%s node \"%.64s\"", node->op->name, node->name);
     }
     for (int i = 0; i < node->output_count; i++) {
@@ -143,24 +162,87 @@ static int infer_node(struct inference *inference, const struct node *node,
     return 0;
 }
 
-int shape_infer(const struct graph *graph, evaluate_function *evaluate, struct arena *arena,
-                struct fact *facts, struct error *err) {
-    struct inference inference = {graph, evaluate, arena, facts};
-    struct arena scratch = {0};
-    const struct fact **inputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *inputs);
-    struct fact *outputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *outputs);
+static void fill_constants(const struct graph *graph, struct fact *facts) {
     for (size_t i = 0; i < graph->value_count; i++) {
         const struct value *value = &graph->values[i];
         if (value->is_constant) {
             facts[i] = (struct fact){value->type, value->constant.shape, value->constant.data};
         }
     }
+}
+
+int shape_infer(const struct graph *graph, evaluate_function *evaluate, struct arena *arena,
+                struct fact *facts, struct error *err) {
+    struct inference inference = {graph, evaluate, arena, facts};
+    struct arena scratch = {0};
+    const struct fact **inputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *inputs);
+    struct fact *outputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *outputs);
+    fill_constants(graph, facts);
     int result = 0;
     for (size_t i = 0; result == 0 && i < graph->node_count; i++) {
-        result = infer_node(&inference, &graph->nodes[i], inputs, outputs, err);
+        if (!is_done(graph, &graph->nodes[i])) {
+            result = infer_node(&inference, &graph->nodes[i], inputs, outputs, err);
+        }
     }
     arena_release(&scratch);
     return result;
+}
+
+/* Inputs of constants only, and not so many elements that folding could take long. */
+static bool is_constant_node(const struct graph *graph, const struct node *node,
+                             int64_t *ret_size) {
+    int64_t size = 0;
+    for (int i = 0; i < node->input_count; i++) {
+        const struct value *value = node->inputs[i] < 0 ? NULL : &graph->values[node->inputs[i]];
+        if (value && !value->is_constant) {
+            return false;
+        }
+        size += value ? shape_count(&value->constant.shape) : 0;
+    }
+    *ret_size = size;
+    return !(node->op->flags & (OP_CONVOLVES | OP_SPREADS | OP_MULTIPLIES));
+}
+
+static void fold_node(struct inference *inference, struct graph *graph, const struct node *node,
+                      const struct fact **inputs, struct fact *outputs) {
+    struct error err = {0}; /* left to the run, which says it again */
+    int64_t size;
+    if (!is_constant_node(graph, node, &size)) {
+        return;
+    }
+    for (int i = 0; i < node->input_count; i++) {
+        inputs[i] = node->inputs[i] < 0 ? NULL : &inference->facts[node->inputs[i]];
+    }
+    outputs[0] = (struct fact){.type = inputs[0] ? inputs[0]->type : TENSOR_FLOAT32};
+    if (node->output_count != 1 || node->outputs[0] < 0 || check_types(node, inputs, &err) < 0 ||
+        node->op->infer(node, inputs, outputs, &err) < 0 ||
+        check_outputs(node, outputs, &err) < 0 ||
+        shape_count(&outputs[0].shape) > MAX(size, SHAPE_KNOWN_ELEMENTS_MAX)) {
+        return;
+    }
+    if (!settle_empty(node, outputs, inference->arena) && !settle_view(node, inputs, outputs) &&
+        fold(inference, node, inputs, outputs, &err) < 0) {
+        return;
+    }
+    struct value *value = &graph->values[node->outputs[0]];
+    value->type = outputs[0].type;
+    value->shape = outputs[0].shape;
+    value->has_shape = value->is_constant = true;
+    value->constant = fact_tensor(&outputs[0]);
+    inference->facts[node->outputs[0]] = outputs[0];
+}
+
+void shape_fold_constants(struct graph *graph, evaluate_function *evaluate) {
+    struct arena scratch = {0};
+    const struct fact **inputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *inputs);
+    struct fact *outputs = arena_array(&scratch, NODE_PORTS_MAX, sizeof *outputs);
+    struct fact *facts = arena_array(&scratch, graph->value_count, sizeof *facts);
+    struct inference inference = {graph, evaluate, &graph->arena, facts};
+    fill_constants(graph, facts);
+    for (size_t i = 0; i < graph->node_count; i++) {
+        fold_node(&inference, graph, &graph->nodes[i], inputs, outputs);
+    }
+    arena_release(&scratch);
 }
 
 double shape_flops(const struct graph *graph, const struct fact *facts) {

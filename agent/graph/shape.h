@@ -16,5 +16,10 @@ typedef int evaluate_function(const struct node *node, const struct tensor *cons
 NODISCARD int shape_infer(const struct graph *graph, evaluate_function *evaluate,
                           struct arena *arena, struct fact *facts, struct error *err);
 
+/* Once after loading: nodes that read nothing but constants become constants of the graph (weights
+ * that are transposed or scaled, say), as far as that is cheap. Others are left to the run, and so
+ * are their errors. */
+void shape_fold_constants(struct graph *graph, evaluate_function *evaluate);
+
 /* Floating-point operations of the convolutions and matrix products (a multiply-add is two). */
 double shape_flops(const struct graph *graph, const struct fact *facts);

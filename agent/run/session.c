@@ -28,6 +28,7 @@ int session_open(const char *model_path, const struct session_options *options,
                       &session->device, err) < 0) {
         return -1;
     }
+    shape_fold_constants(&session->model->graph, registry_evaluate);
     *ret_session = TAKE(session);
     return 0;
 }

@@ -30,10 +30,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct error err = {0};
     struct model *model = NULL;
     struct tensor inputs[INPUTS_MAX] = {0};
-    if ((!device && registry_open("reference", 1, &device, &err) < 0) ||
+    if ((!device && registry_open("cpu", 1, &device, &err) < 0) ||
         model_from_bytes(data, size, &model, &err) < 0) {
         return 0;
     }
+    shape_fold_constants(&model->graph, registry_evaluate);
     bool is_small = model->graph.input_count <= INPUTS_MAX;
     for (size_t i = 0; is_small && i < model->graph.input_count; i++) {
         const struct value *value = &model->graph.values[model->graph.inputs[i]];
