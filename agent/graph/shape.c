@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { FOLDED_ELEMENTS_MIN = 1 << 20 };
+
 struct inference {
     const struct graph *graph;
     evaluate_function *evaluate;
@@ -204,7 +206,7 @@ static bool is_constant_node(const struct graph *graph, const struct node *node,
 }
 
 static void fold_node(struct inference *inference, struct graph *graph, const struct node *node,
-                      const struct fact **inputs, struct fact *outputs) {
+                      const struct fact **inputs, struct fact *outputs, int64_t *budget) {
     struct error err = {0}; /* left to the run, which says it again */
     int64_t size;
     if (!is_constant_node(graph, node, &size)) {
@@ -217,13 +219,15 @@ static void fold_node(struct inference *inference, struct graph *graph, const st
     if (node->output_count != 1 || node->outputs[0] < 0 || check_types(node, inputs, &err) < 0 ||
         node->op->infer(node, inputs, outputs, &err) < 0 ||
         check_outputs(node, outputs, &err) < 0 ||
-        shape_count(&outputs[0].shape) > MAX(size, SHAPE_KNOWN_ELEMENTS_MAX)) {
+        shape_count(&outputs[0].shape) > MIN(*budget, MAX(size, SHAPE_KNOWN_ELEMENTS_MAX))) {
         return;
     }
     if (!settle_empty(node, outputs, inference->arena) && !settle_view(node, inputs, outputs) &&
         fold(inference, node, inputs, outputs, &err) < 0) {
         return;
     }
+    bool is_new = outputs[0].known != (inputs[0] ? inputs[0]->known : NULL);
+    *budget -= is_new ? shape_count(&outputs[0].shape) : 0;
     struct value *value = &graph->values[node->outputs[0]];
     value->type = outputs[0].type;
     value->shape = outputs[0].shape;
@@ -239,8 +243,13 @@ void shape_fold_constants(struct graph *graph, evaluate_function *evaluate) {
     struct fact *facts = arena_array(&scratch, graph->value_count, sizeof *facts);
     struct inference inference = {graph, evaluate, &graph->arena, facts};
     fill_constants(graph, facts);
+    int64_t budget = FOLDED_ELEMENTS_MIN; /* grows with the file, so that a small one stays small */
+    for (size_t i = 0; i < graph->value_count; i++) {
+        const struct value *value = &graph->values[i];
+        budget += value->is_constant ? 2 * shape_count(&value->shape) : 0;
+    }
     for (size_t i = 0; i < graph->node_count; i++) {
-        fold_node(&inference, graph, &graph->nodes[i], inputs, outputs);
+        fold_node(&inference, graph, &graph->nodes[i], inputs, outputs, &budget);
     }
     arena_release(&scratch);
 }

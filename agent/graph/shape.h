@@ -5,7 +5,7 @@
 
 #include "agent/graph/graph.h"
 
-enum { SHAPE_KNOWN_ELEMENTS_MAX = 4096 }; /* larger values are left to the run */
+enum { SHAPE_KNOWN_ELEMENTS_MAX = 1024 }; /* larger values are left to the run */
 
 /* Runs one node on host memory, at once. The engine gives the reference kernels. */
 typedef int evaluate_function(const struct node *node, const struct tensor *const *inputs,

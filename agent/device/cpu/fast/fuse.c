@@ -35,12 +35,12 @@ static bool is_picture(const struct schedule *schedule, int slot) {
            shape_count(&s->shape) < (int64_t)1 << 31;
 }
 
-// The constant float32 input of a node; NULL when absent or computed.
+// The lasting constant float32 input of a node; NULL when absent or computed.
 static const float *constant_of(const struct schedule *schedule, const struct node *node,
                                 int index) {
     int slot = index < node->input_count ? node->inputs[index] : -1;
     if (slot < 0 || schedule->slots[slot].type != TENSOR_FLOAT32 ||
-        schedule->slots[slot].place != PLACE_CONSTANT) {
+        !schedule->slots[slot].is_lasting) {
         return NULL;
     }
     return schedule->slots[slot].constant;

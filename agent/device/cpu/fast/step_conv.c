@@ -12,10 +12,11 @@ void conv_step_free(void *state) {
     free(step);
 }
 
-static const struct conv_weights *weights_for(struct cpu_device *cpu, const struct conv_step *step,
+static const struct conv_weights *weights_for(struct cpu_device *cpu, const struct node *node,
+                                              const struct conv_step *step,
                                               enum conv_algorithm algorithm, bool planar) {
-    struct weights_key key = {step->source.weights, step->source.bias, step->norm_key, algorithm,
-                              planar};
+    struct weights_key key = {
+        node, step->source.weights, step->source.bias, step->norm_key, algorithm, planar};
     struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
     if (!weights) {
         weights = conv_weights_new(cpu->vectors, &step->shape, algorithm, planar, &step->source);
@@ -40,7 +41,7 @@ void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     planar = planar && algorithm == CONV_DIRECT;
     state->conv = (struct conv){.ops = ops,
                                 .shape = *s,
-                                .weights = weights_for(cpu, state, algorithm, planar),
+                                .weights = weights_for(cpu, step->node, state, algorithm, planar),
                                 .low = state->low,
                                 .high = state->high,
                                 .normed = state->normed,

@@ -17,8 +17,7 @@ struct gemm_step {
 };
 
 static bool is_constant(const struct schedule *schedule, int slot) {
-    return schedule->slots[slot].place == PLACE_CONSTANT &&
-           schedule->slots[slot].type == TENSOR_FLOAT32;
+    return schedule->slots[slot].is_lasting && schedule->slots[slot].type == TENSOR_FLOAT32;
 }
 
 // [n, k] from the constant [k, n] or, transposed, [n, k].
@@ -39,8 +38,7 @@ static const struct conv_weights *cached_weights(struct cpu_device *cpu,
     const struct slot *b = &schedule->slots[step->inputs[1]];
     int bias_slot = step->input_count > 2 ? step->inputs[2] : -1;
     const float *bias = bias_slot < 0 ? NULL : schedule->slots[bias_slot].constant;
-    // The node tells apart what only its attributes do.
-    struct weights_key key = {b->constant, bias, step->node, CONV_DIRECT, true};
+    struct weights_key key = {step->node, b->constant, bias, NULL, CONV_DIRECT, true};
     struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
     if (weights) {
         return weights;

@@ -61,9 +61,9 @@ struct conv_weights *weights_cache_get(const struct weights_cache *cache,
                                        const struct weights_key *key) {
     for (size_t i = 0; i < cache->count; i++) {
         const struct weights_key *other = &cache->entries[i].key;
-        if (other->weights == key->weights && other->bias == key->bias &&
-            other->norm == key->norm && other->algorithm == key->algorithm &&
-            other->planar == key->planar) {
+        if (other->node == key->node && other->weights == key->weights &&
+            other->bias == key->bias && other->norm == key->norm &&
+            other->algorithm == key->algorithm && other->planar == key->planar) {
             return cache->entries[i].weights;
         }
     }

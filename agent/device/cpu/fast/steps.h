@@ -63,6 +63,7 @@ struct pending pending_of(const struct vector_ops *ops, const struct operand *op
 /* Weights in a kernel's order, made once per session; freed with the cache. */
 struct weights_cache;
 struct weights_key {
+    const void *node; /* one constant may be two nodes' weights, in different shapes */
     const void *weights, *bias, *norm;
     enum conv_algorithm algorithm;
     bool planar;
