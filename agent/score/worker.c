@@ -24,6 +24,7 @@ struct worker {
     /* the connection's thread only */
     int exit_code; /* -1: go on */
     int64_t unreachable_since_ms;
+    char complaint[512]; /* the last reason that was logged: attempts repeat, the log need not */
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
@@ -111,6 +112,7 @@ static void on_opened(void *context) {
     struct worker *worker = context;
     struct message hello = {.type = MESSAGE_HELLO};
     worker->unreachable_since_ms = -1;
+    worker->complaint[0] = 0;
     snprintf(hello.name, sizeof hello.name, "%s", worker->job->worker);
     send_message(worker, &hello);
     log_event(LOG_INFO, "connected to the coordinator at %s", worker->job->coordinator);
@@ -121,7 +123,10 @@ static void on_closed(void *context, const struct error *why) {
     if (worker->unreachable_since_ms < 0) {
         worker->unreachable_since_ms = clock_monotonic_ms();
     }
-    log_event(LOG_WARNING, "coordinator: %s", why->text);
+    if (strcmp(worker->complaint, why->text) != 0) {
+        log_event(LOG_WARNING, "coordinator: %s", why->text);
+        snprintf(worker->complaint, sizeof worker->complaint, "%s", why->text);
+    }
     pthread_mutex_lock(&worker->lock);
     drop_queue(worker);
     pthread_mutex_unlock(&worker->lock);

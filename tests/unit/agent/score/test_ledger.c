@@ -82,6 +82,8 @@ static void test_a_lost_worker_costs_one_retry(void) {
     int b = join(ledger, "b");
     struct ledger_lease again = grant(ledger, 0, b, 0);
     CHECK_INT(again.try, 1);
+    struct ledger_lease stolen = {.worker = b, .lease = head.lease};
+    CHECK_INT(ledger_finish(ledger, &stolen, 1, 10, NULL), LEDGER_IGNORED);
     /* The lost one comes back with its result: accepted once, and b need not go on. */
     CHECK_INT(join(ledger, "a"), a);
     CHECK_INT(ledger_finish(ledger, &head, 1, 10, NULL), LEDGER_LATE);
