@@ -78,7 +78,7 @@ static void files_listing_free(struct listing *listing) {
 
 /* The results lie where they belong already; the join only sees that all of them are there. */
 static int files_join(const struct listing *listing, const json_t *spec, const char *run UNUSED,
-                      const json_t *batches UNUSED, json_t *outputs, struct error *err) {
+                      int64_t batch_items UNUSED, json_t *outputs, struct error *err) {
     AUTO(text_freep) char *folder = NULL;
     if (path_make_folder(output_path(spec), &folder, err) < 0) {
         return error_context(err, "spec.output.path");

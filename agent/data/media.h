@@ -38,10 +38,10 @@ struct media {
     json_t *(*work)(const struct listing *listing, int64_t first, int64_t count);
     /* When every mini-batch is done: makes the final outputs (video: joins the parts, copies the
      * sound), removes the parts, and appends the spec paths of the outputs to the JSON array
-     * `outputs` (for many files: only the folder). batches: the `work` objects in order, of which
-     * only "first" and "count" are looked at. */
+     * `outputs` (for many files: only the folder). Mini-batch i holds the batch_items items from
+     * i * batch_items on, the last maybe fewer. */
     int (*join)(const struct listing *listing, const json_t *spec, const char *run,
-                const json_t *batches, json_t *outputs, struct error *err);
+                int64_t batch_items, json_t *outputs, struct error *err);
     void (*listing_free)(struct listing *listing);
 
     /* *reader is NULL, or a reader of an earlier lease of the same spec, which is used up: a

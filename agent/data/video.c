@@ -104,7 +104,7 @@ static void remove_parts(const char *folder) {
 }
 
 static int video_join(const struct listing *listing, const json_t *spec, const char *run,
-                      const json_t *batches, json_t *outputs, struct error *err) {
+                      int64_t batch_items, json_t *outputs, struct error *err) {
     AUTO(text_freep) char *output = NULL;
     AUTO(text_freep) char *parts = NULL;
     AUTO(text_freep) char *name = NULL;
@@ -120,9 +120,8 @@ static int video_join(const struct listing *listing, const json_t *spec, const c
                               .parts = parts,
                               .output = output,
                               .stem = stem,
-                              .batches = batches};
-    int64_t first = tree_integer(json_array_get(batches, 0), "first", 0);
-    AUTO(text_freep) char *lines = video_part_path(parts, first, VIDEO_PART_RECORDS);
+                              .batch_items = batch_items};
+    AUTO(text_freep) char *lines = video_part_path(parts, 0, VIDEO_PART_RECORDS);
     int result = access(lines, F_OK) == 0 ? video_join_records(&join, &name, err)
                                           : video_join_pictures(&join, &name, err);
     if (result < 0) {

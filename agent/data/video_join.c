@@ -14,7 +14,7 @@
 /* The pictures of all parts, packet by packet. */
 struct cursor {
     const struct video_join *join;
-    size_t batch;
+    int64_t batch;
     int64_t frame; /* the next one's number in the video */
     int fd;
     AVIOContext *io;
@@ -69,35 +69,34 @@ static AVRational rational(struct fraction value) {
 
 /* ---- the parts ------------------------------------------------------------------------------ */
 
-static int64_t batch_value(const struct video_join *join, size_t batch, const char *name) {
-    return tree_integer(json_array_get(join->batches, batch), name, -1);
+static int64_t batch_count(const struct video_join *join) {
+    return (join->index->frame_count + join->batch_items - 1) / join->batch_items;
 }
 
-/* Before anything is written: do the mini-batches cover the video, and is every part there? */
+static int64_t batch_first(const struct video_join *join, int64_t batch) {
+    return batch * join->batch_items;
+}
+
+/* The frame after its last. */
+static int64_t batch_end(const struct video_join *join, int64_t batch) {
+    return MIN(batch_first(join, batch + 1), join->index->frame_count);
+}
+
+/* Before anything is written: is every part there? */
 static int check_parts(const struct video_join *join, enum video_part part, struct error *err) {
-    int64_t next = 0;
-    for (size_t i = 0; i < json_array_size(join->batches); i++) {
-        int64_t first = batch_value(join, i, "first"), count = batch_value(join, i, "count");
-        if (first != next || count < 1) {
-            return error_set(err, ERROR_BUG, "mini-batch %zu begins with frame %lld, not %lld", i,
-                             (long long)first, (long long)next);
-        }
+    for (int64_t i = 0; i < batch_count(join); i++) {
+        int64_t first = batch_first(join, i);
         AUTO(text_freep) char *path = video_part_path(join->parts, first, part);
         if (access(path, R_OK) < 0) {
             return error_from_errno(err, errno, "the part with frames %lld to %lld, %s, is missing",
-                                    (long long)first, (long long)(first + count - 1), path);
+                                    (long long)first, (long long)batch_end(join, i) - 1, path);
         }
-        next += count;
-    }
-    if (next != join->index->frame_count) {
-        return error_set(err, ERROR_BUG, "the mini-batches hold %lld of %lld frames",
-                         (long long)next, (long long)join->index->frame_count);
     }
     return 0;
 }
 
 static int cursor_open_part(struct cursor *cursor, struct error *err) {
-    int64_t first = batch_value(cursor->join, cursor->batch, "first");
+    int64_t first = batch_first(cursor->join, cursor->batch);
     AUTO(text_freep) char *path = video_part_path(cursor->join->parts, first, VIDEO_PART_PICTURES);
     cursor->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (cursor->fd < 0) {
@@ -133,7 +132,7 @@ static int cursor_open_part(struct cursor *cursor, struct error *err) {
 }
 
 static int wrong_part(const struct cursor *cursor, const char *what, struct error *err) {
-    int64_t first = batch_value(cursor->join, cursor->batch, "first");
+    int64_t first = batch_first(cursor->join, cursor->batch);
     AUTO(text_freep) char *path = video_part_path(cursor->join->parts, first, VIDEO_PART_PICTURES);
     return error_set(err, ERROR_INVALID, "the part %s %s: frame %lld", path, what,
                      (long long)cursor->frame);
@@ -142,12 +141,11 @@ static int wrong_part(const struct cursor *cursor, const char *what, struct erro
 /* The next picture into cursor->packet, its times in units of the listing's time base: 1, 0, -1. */
 static int cursor_next(struct cursor *cursor, struct error *err) {
     const struct video_join *join = cursor->join;
-    while (cursor->batch < json_array_size(join->batches)) {
+    while (cursor->batch < batch_count(join)) {
         if (!cursor->part && cursor_open_part(cursor, err) < 0) {
             return -1;
         }
-        int64_t end =
-            batch_value(join, cursor->batch, "first") + batch_value(join, cursor->batch, "count");
+        int64_t end = batch_end(join, cursor->batch);
         int result = av_read_frame(cursor->part, cursor->packet);
         if (result < 0) {
             if (cursor->frame != end) {
@@ -457,11 +455,10 @@ static int write_lines(const struct video_join *join, const char *path, struct e
     if (fd < 0) {
         return error_from_errno(err, errno, "cannot create %s", path);
     }
-    for (size_t i = 0; i < json_array_size(join->batches); i++) {
+    for (int64_t i = 0; i < batch_count(join); i++) {
         AUTO(text_freep)
-        char *part =
-            video_part_path(join->parts, batch_value(join, i, "first"), VIDEO_PART_RECORDS);
-        if (copy_lines(fd, part, batch_value(join, i, "count"), err) < 0) {
+        char *part = video_part_path(join->parts, batch_first(join, i), VIDEO_PART_RECORDS);
+        if (copy_lines(fd, part, batch_end(join, i) - batch_first(join, i), err) < 0) {
             return -1;
         }
     }

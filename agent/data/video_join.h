@@ -14,7 +14,7 @@ struct video_join {
     const char *parts;      /* folder of the parts, absolute */
     const char *output;     /* folder of the result, absolute */
     const char *stem;       /* the result's name without its ending */
-    const json_t *batches;  /* [{"first", "count"}...] in order */
+    int64_t batch_items;    /* frames of a mini-batch; the last may have fewer */
 };
 
 /* *ret_name: "STEM.mp4" or "STEM.mkv", the caller frees. Fails when a part is missing or does not

@@ -80,14 +80,8 @@ static int list_input(struct coordinator *coordinator, struct error *err) {
 
 static int join_outputs(struct coordinator *coordinator, struct error *err) {
     const struct prepared *prepared = &coordinator->prepared;
-    AUTO(tree_freep) json_t *batches = json_array();
-    for (int64_t first = 0; first < prepared->items; first += coordinator->job->batch_items) {
-        int64_t count = MIN(coordinator->job->batch_items, prepared->items - first);
-        json_array_append_new(batches, json_pack("{s:I,s:I}", "first", (json_int_t)first, "count",
-                                                 (json_int_t)count));
-    }
     return prepared->media->join(prepared->listing, coordinator->job->spec, coordinator->job->run,
-                                 batches, coordinator->outputs, err);
+                                 coordinator->job->batch_items, coordinator->outputs, err);
 }
 
 /* ---- leases --------------------------------------------------------------------------------- */

@@ -81,7 +81,6 @@ UNUSED static const struct media *video(void) {
 /* The whole way: list, cut unevenly, read, write, join. */
 UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, struct error *err) {
     AUTO(tree_freep) json_t *spec = spec_of(name);
-    AUTO(tree_freep) json_t *batches = json_array();
     struct listing *listing = NULL;
     struct reader *reader = NULL;
     if (video()->list(spec, &listing, err) < 0) {
@@ -89,8 +88,7 @@ UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, st
     }
     int64_t count = video()->count(listing);
     for (int64_t first = 0; first < count; first += step) {
-        json_t *work = video()->work(listing, first, MIN(step, count - first));
-        json_array_append_new(batches, work);
+        AUTO(tree_freep) json_t *work = video()->work(listing, first, MIN(step, count - first));
         struct writer *writer = NULL;
         CHECK_OK(video()->reader_open(spec, work, &reader, err), err);
         CHECK_OK(video()->writer_open(spec, "r0", work, "w1-7", &writer, err), err);
@@ -105,7 +103,7 @@ UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, st
         video()->writer_free(writer);
     }
     video()->reader_free(reader);
-    int result = video()->join(listing, spec, "r0", batches, outputs, err);
+    int result = video()->join(listing, spec, "r0", step, outputs, err);
     video()->listing_free(listing);
     return result;
 }

@@ -174,11 +174,11 @@ static void results_keep_place_and_format(void) {
     json_array_append_new(batches, files()->work(listing, 0, 4));
     json_array_append_new(batches, files()->work(listing, 4, 3));
     CHECK_OK(score(spec, json_array_get(batches, 0), false, &err), &err);
-    CHECK_INT(files()->join(listing, spec, "r", batches, outputs, &err), -1);
+    CHECK_INT(files()->join(listing, spec, "r", 4, outputs, &err), -1);
     CHECK(strstr(err.text, "spec.output.path: the result ") && strstr(err.text, "is missing"));
     error_clear(&err);
     CHECK_OK(score(spec, json_array_get(batches, 1), false, &err), &err);
-    CHECK_OK(files()->join(listing, spec, "r", batches, outputs, &err), &err);
+    CHECK_OK(files()->join(listing, spec, "r", 4, outputs, &err), &err);
     CHECK_STR(json_string_value(json_array_get(outputs, 0)), "out/result");
     int width = 0;
     CHECK_INT(format_of("a.jpg", &width), IMAGE_JPEG);

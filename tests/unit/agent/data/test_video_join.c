@@ -116,7 +116,7 @@ static void colors_survive(void) {
     AUTO(tree_freep) json_t *spec = spec_of("two.mp4");
     CHECK_OK(video()->list(spec, &listing, &err), &err);
     for (size_t i = 0; listing && i < ARRAY_LEN(colors); i++) {
-        AUTO(tree_freep) json_t *batches = json_pack("[o]", video()->work(listing, 0, 2));
+        AUTO(tree_freep) json_t *work = video()->work(listing, 0, 2);
         AUTO(tree_freep) json_t *outputs = json_array();
         struct writer *writer = NULL;
         struct picture picture;
@@ -125,14 +125,13 @@ static void colors_survive(void) {
             memcpy(picture.pixels + 3 * pixel, colors[i], 3);
         }
         struct result result = {.picture = &picture};
-        const json_t *work = json_array_get(batches, 0);
         CHECK_OK(video()->writer_open(spec, "r1", work, "w", &writer, &err), &err);
         CHECK_OK(video()->writer_add(writer, &result, &err), &err);
         CHECK_OK(video()->writer_add(writer, &result, &err), &err);
         CHECK_OK(video()->writer_commit(writer, &err), &err);
         video()->writer_free(writer);
         picture_release(&picture);
-        CHECK_OK(video()->join(listing, spec, "r1", batches, outputs, &err), &err);
+        CHECK_OK(video()->join(listing, spec, "r1", 2, outputs, &err), &err);
         for (int c = 0; c < 3; c++) {
             long seen = ask_number("ffmpeg -v quiet -i '%s/result/two.mp4' -frames:v 1 -vf "
                                    "scale=in_color_matrix=bt709:in_range=tv,format=rgb24 -f "
@@ -174,23 +173,23 @@ static void incomplete_parts_are_told(void) {
     }
     CHECK_OK(write_part(spec, json_array_get(batches, 0), 32, &err), &err);
     CHECK_OK(write_part(spec, json_array_get(batches, 2), 32, &err), &err);
-    CHECK_INT(video()->join(listing, spec, "r2", batches, outputs, &err), -1);
+    CHECK_INT(video()->join(listing, spec, "r2", 25, outputs, &err), -1);
     CHECK(strstr(err.text, "the part with frames 25 to 49, ") && strstr(err.text, "is missing"));
     error_clear(&err);
     /* Pictures of another size cannot be of the same video. */
     CHECK_OK(write_part(spec, json_array_get(batches, 1), 48, &err), &err);
-    CHECK_INT(video()->join(listing, spec, "r2", batches, outputs, &err), -1);
+    CHECK_INT(video()->join(listing, spec, "r2", 25, outputs, &err), -1);
     CHECK(strstr(err.text, "(48x48) is coded otherwise than the first (32x32)") != NULL);
     error_clear(&err);
     /* A part that holds fewer frames than its mini-batch, as of another run. */
     AUTO(tree_freep) json_t *shorter = video()->work(listing, 25, 24);
     CHECK_OK(write_part(spec, shorter, 32, &err), &err);
-    CHECK_INT(video()->join(listing, spec, "r2", batches, outputs, &err), -1);
+    CHECK_INT(video()->join(listing, spec, "r2", 25, outputs, &err), -1);
     CHECK(strstr(err.text, "part-00000025.nut ends too early: frame 49") != NULL);
     CHECK_INT(json_array_size(outputs), 0);
     error_clear(&err);
     CHECK_OK(write_part(spec, json_array_get(batches, 1), 32, &err), &err);
-    CHECK_OK(video()->join(listing, spec, "r2", batches, outputs, &err), &err);
+    CHECK_OK(video()->join(listing, spec, "r2", 25, outputs, &err), &err);
     CHECK_STR(json_string_value(json_array_get(outputs, 0)), "out/result/bframes.mp4");
     video()->listing_free(listing);
 }
@@ -199,12 +198,10 @@ static void records_become_lines(void) {
     struct error err = {0};
     struct listing *listing = NULL;
     AUTO(tree_freep) json_t *spec = spec_of("two.mp4");
-    AUTO(tree_freep) json_t *batches = json_array();
     AUTO(tree_freep) json_t *outputs = json_array();
     CHECK_OK(video()->list(spec, &listing, &err), &err);
     for (int64_t i = 0; listing && i < 2; i++) {
-        json_t *work = video()->work(listing, i, 1);
-        json_array_append_new(batches, work);
+        AUTO(tree_freep) json_t *work = video()->work(listing, i, 1);
         AUTO(tree_freep) json_t *record = json_pack("{s:I}", "frame", (json_int_t)i);
         struct result result = {.record = record};
         struct writer *writer = NULL;
@@ -213,7 +210,7 @@ static void records_become_lines(void) {
         CHECK_OK(video()->writer_commit(writer, &err), &err);
         video()->writer_free(writer);
     }
-    CHECK_OK(video()->join(listing, spec, "r3", batches, outputs, &err), &err);
+    CHECK_OK(video()->join(listing, spec, "r3", 1, outputs, &err), &err);
     CHECK_STR(json_string_value(json_array_get(outputs, 0)), "out/result/two.jsonl");
     char path[8192], *text = NULL;
     size_t size = 0;
