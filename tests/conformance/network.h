@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NETWORK_VALUES = 48, NETWORK_NODES = 24, NETWORK_PORTS = 8 };
+enum { NETWORK_VALUES = 96, NETWORK_NODES = 32, NETWORK_PORTS = 8 };
 
 struct network {
     struct graph graph;

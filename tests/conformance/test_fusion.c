@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU device fuses, keeps in blocks or leaves pending, against the plain kernels: every
+// network at odd sizes, in every instruction set of this processor, with one thread and with three.
+#include "agent/device/cpu/fast/isa.h"
+#include "tests/conformance/network.h"
+#include "tests/test.h"
+
+#define ATTRIBUTES(...) ((const struct attribute[]){__VA_ARGS__, {.name = NULL}})
+#define INTS(key, length, ...)                                                                     \
+    {                                                                                              \
+        .name = key, .kind = ATTRIBUTE_INTEGERS, .count = length, .integers = (const int64_t[]) {  \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define INT(key, value)                                                                            \
+    { .name = key, .kind = ATTRIBUTE_INTEGER, .integer = value }
+#define NUM(key, value)                                                                            \
+    { .name = key, .kind = ATTRIBUTE_NUMBER, .number = value }
+#define TXT(key, value)                                                                            \
+    { .name = key, .kind = ATTRIBUTE_TEXT, .text = value }
+
+struct size {
+    int n, h, w;
+};
+
+typedef void build_function(struct network *net, struct size size);
+
+static int picture(struct network *net, struct size size, int channels) {
+    return network_input(net, (struct shape){4, {size.n, channels, size.h, size.w}});
+}
+
+static int op(struct network *net, const char *name, int x) {
+    return network_node(net, name, (int[]){x, -2}, NULL);
+}
+
+static int add(struct network *net, int a, int b) {
+    return network_node(net, "Add", (int[]){a, b, -2}, NULL);
+}
+
+static int conv(struct network *net, int x, int outs, int ins, int kernel, int stride, int pad) {
+    float scale = 1.0F / sqrtf((float)(ins * kernel * kernel));
+    int w = network_constant(net, (struct shape){4, {outs, ins, kernel, kernel}}, 2 * scale, 0);
+    int bias = network_constant(net, (struct shape){1, {outs}}, 0.5F, 0);
+    return network_node(
+        net, "Conv", (int[]){x, w, bias, -2},
+        ATTRIBUTES(INTS("pads", 4, pad, pad, pad, pad), INTS("strides", 2, stride, stride)));
+}
+
+static int norm(struct network *net, int x, int channels) {
+    int scale = network_constant(net, (struct shape){1, {channels}}, 0.5F, 1);
+    int bias = network_constant(net, (struct shape){1, {channels}}, 0.5F, 0);
+    return network_node(net, "InstanceNormalization", (int[]){x, scale, bias, -2}, NULL);
+}
+
+static int batch_norm(struct network *net, int x, int channels) {
+    const struct shape shape = {1, {channels}};
+    int scale = network_constant(net, shape, 0.5F, 1), bias = network_constant(net, shape, 0.5F, 0);
+    int mean = network_constant(net, shape, 0.2F, 0), var = network_constant(net, shape, 0.4F, 1);
+    return network_node(net, "BatchNormalization", (int[]){x, scale, bias, mean, var, -2}, NULL);
+}
+
+static int pad(struct network *net, int x, int by, const char *mode, float value) {
+    int pads = network_integers(net, (int64_t[]){0, 0, by, by, 0, 0, by, by}, 8);
+    int filler = network_constant(net, (struct shape){0, {0}}, 0, value);
+    return network_node(net, "Pad", (int[]){x, pads, filler, -2}, ATTRIBUTES(TXT("mode", mode)));
+}
+
+static int doubled(struct network *net, int x) {
+    int scales = network_constant(net, (struct shape){1, {4}}, 0, 1);
+    float *numbers = net->values[scales].constant.data;
+    numbers[2] = numbers[3] = 2;
+    return network_node(net, "Resize", (int[]){x, -1, scales, -2},
+                        ATTRIBUTES(TXT("mode", "nearest"), TXT("nearest_mode", "floor"),
+                                   TXT("coordinate_transformation_mode", "asymmetric")));
+}
+
+static void strided_style(struct network *net, struct size size) {
+    int x = picture(net, size, 3);
+    x = op(net, "Relu", norm(net, conv(net, pad(net, x, 4, "reflect", 0), 20, 3, 9, 1, 0), 20));
+    x = op(net, "Relu", norm(net, conv(net, pad(net, x, 1, "reflect", 0), 36, 20, 3, 2, 0), 36));
+    int y = op(net, "Relu", norm(net, conv(net, pad(net, x, 1, "edge", 0), 36, 36, 3, 1, 0), 36));
+    x = add(net, norm(net, conv(net, pad(net, y, 1, "reflect", 0), 36, 36, 3, 1, 0), 36), x);
+    x = conv(net, pad(net, doubled(net, x), 1, "reflect", 0), 16, 36, 3, 1, 0);
+    x = op(net, "Relu", norm(net, x, 16));
+    network_output(net, conv(net, pad(net, x, 4, "reflect", 0), 3, 16, 9, 1, 0));
+}
+
+static void doubled_without_pad(struct network *net, struct size size) {
+    int x = conv(net, picture(net, size, 3), 16, 3, 1, 1, 0);
+    network_output(net, conv(net, doubled(net, x), 24, 16, 3, 1, 1));
+}
+
+static void norm_is_output(struct network *net, struct size size) {
+    int x = norm(net, conv(net, picture(net, size, 5), 19, 5, 3, 1, 1), 19);
+    network_output(net, x);
+}
+
+static void norm_of_few(struct network *net, struct size size) {
+    int x = op(net, "Relu", norm(net, conv(net, picture(net, size, 20), 3, 20, 3, 1, 1), 3));
+    network_output(net, conv(net, x, 18, 3, 3, 1, 1));
+}
+
+static void norm_then_pool(struct network *net, struct size size) {
+    int x = op(net, "Relu", norm(net, conv(net, picture(net, size, 3), 17, 3, 3, 1, 1), 17));
+    x = network_node(net, "MaxPool", (int[]){x, -2},
+                     ATTRIBUTES(INTS("kernel_shape", 2, 3, 3), INTS("pads", 4, 1, 1, 1, 1),
+                                INTS("strides", 2, 2, 2)));
+    network_output(net, conv(net, x, 8, 17, 1, 1, 0));
+}
+
+static void norm_for_two(struct network *net, struct size size) {
+    int x = norm(net, conv(net, picture(net, size, 3), 17, 3, 3, 1, 1), 17);
+    int y = conv(net, x, 17, 17, 3, 1, 1), z = op(net, "Sigmoid", x);
+    network_output(net, add(net, y, z));
+}
+
+static void residuals(struct network *net, struct size size) {
+    int x = op(net, "Relu", batch_norm(net, conv(net, picture(net, size, 3), 33, 3, 7, 2, 3), 33));
+    int y = op(net, "Relu", batch_norm(net, conv(net, x, 16, 33, 1, 1, 0), 16));
+    y = op(net, "Relu", batch_norm(net, conv(net, y, 16, 16, 3, 1, 1), 16));
+    y = batch_norm(net, conv(net, y, 33, 16, 1, 1, 0), 33);
+    x = op(net, "Relu", add(net, y, x));
+    int shortcut = batch_norm(net, conv(net, x, 40, 33, 1, 2, 0), 40);
+    y = batch_norm(net, conv(net, op(net, "Relu", conv(net, x, 40, 33, 3, 2, 1)), 40, 40, 1, 1, 0),
+                   40);
+    x = op(net, "Relu", add(net, shortcut, y));
+    x = op(net, "Flatten", op(net, "GlobalAveragePool", x));
+    int w = network_constant(net, (struct shape){2, {10, 40}}, 0.5F, 0);
+    int bias = network_constant(net, (struct shape){1, {10}}, 0.5F, 0);
+    network_output(net,
+                   network_node(net, "Gemm", (int[]){x, w, bias, -2},
+                                ATTRIBUTES(INT("transB", 1), NUM("alpha", 0.5F), NUM("beta", 3))));
+}
+
+static void residual_of_input(struct network *net, struct size size) {
+    int x = picture(net, size, 18);
+    int y = op(net, "Relu", add(net, x, conv(net, x, 18, 18, 3, 1, 1)));
+    network_output(net, add(net, op(net, "Tanh", y), y));
+}
+
+static void clipped(struct network *net, struct size size) {
+    int low = network_constant(net, (struct shape){0, {0}}, 0, -0.25F);
+    int high = network_constant(net, (struct shape){0, {0}}, 0, 0.5F);
+    int x = conv(net, picture(net, size, 3), 32, 3, 3, 1, 1);
+    x = network_node(net, "Clip", (int[]){x, low, high, -2}, NULL);
+    int y = network_node(net, "Clip", (int[]){conv(net, x, 3, 32, 3, 1, 1), -1, high, -2}, NULL);
+    network_output(net, network_node(net, "Clip", (int[]){y, low, -2}, NULL));
+}
+
+static void relu_of_input(struct network *net, struct size size) {
+    int x = op(net, "Relu", picture(net, size, 19));
+    network_output(net, conv(net, x, 16, 19, 3, 1, 1));
+}
+
+static void pads_that_stay(struct network *net, struct size size) {
+    int x = conv(net, picture(net, size, 3), 16, 3, 3, 1, 1);
+    int y = pad(net, x, 2, "constant", 0.5F);
+    int z = conv(net, pad(net, y, 1, "constant", 0), 16, 16, 3, 1, 0);
+    int both = pad(net, x, 1, "reflect", 0);
+    int a = conv(net, both, 16, 16, 3, 1, 1), b = conv(net, both, 16, 16, 3, 1, 1);
+    network_output(net, add(net, a, b));
+    network_output(net, z);
+}
+
+static void joined(struct network *net, struct size size) {
+    int x = conv(net, picture(net, size, 3), 16, 3, 3, 1, 1);
+    int a = op(net, "Relu", conv(net, x, 16, 16, 1, 1, 0));
+    int b = op(net, "Relu", conv(net, x, 24, 16, 3, 1, 1));
+    x = network_node(net, "Concat", (int[]){a, b, -2}, ATTRIBUTES(INT("axis", 1)));
+    network_output(net, conv(net, x, 16, 40, 3, 1, 1));
+}
+
+static void depthwise(struct network *net, struct size size) {
+    int x = op(net, "Relu", conv(net, picture(net, size, 3), 20, 3, 3, 2, 1));
+    int w = network_constant(net, (struct shape){4, {20, 1, 3, 3}}, 0.5F, 0);
+    int bias = network_constant(net, (struct shape){1, {20}}, 0.5F, 0);
+    x = network_node(net, "Conv", (int[]){x, w, bias, -2},
+                     ATTRIBUTES(INT("group", 20), INTS("pads", 4, 1, 1, 1, 1)));
+    network_output(net, conv(net, op(net, "Relu", batch_norm(net, x, 20)), 24, 20, 1, 1, 0));
+}
+
+static void products(struct network *net, struct size size) {
+    int x = network_input(net, (struct shape){3, {size.n, size.h, size.w}});
+    int w = network_constant(net, (struct shape){2, {size.w, 37}}, 0.5F, 0);
+    network_output(net, network_node(net, "MatMul", (int[]){x, w, -2}, NULL));
+}
+
+static const struct row {
+    const char *name;
+    build_function *build;
+    struct size sizes[3];
+} rows[] = {
+    {"strided style", strided_style, {{1, 21, 30}, {2, 17, 16}, {1, 6, 47}}},
+    {"doubled without pad", doubled_without_pad, {{1, 1, 1}, {2, 7, 5}, {1, 12, 33}}},
+    {"norm is output", norm_is_output, {{1, 9, 11}, {3, 4, 4}, {1, 1, 2}}},
+    {"norm of few channels", norm_of_few, {{1, 9, 11}, {2, 5, 30}, {1, 2, 2}}},
+    {"norm then pool", norm_then_pool, {{1, 9, 11}, {2, 8, 8}, {1, 3, 2}}},
+    {"norm for two", norm_for_two, {{1, 9, 11}, {2, 8, 8}, {1, 3, 2}}},
+    {"residuals", residuals, {{1, 33, 29}, {3, 16, 15}, {1, 5, 5}}},
+    {"residual of the input", residual_of_input, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},
+    {"clipped", clipped, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},
+    {"relu of the input", relu_of_input, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},
+    {"pads that stay", pads_that_stay, {{1, 9, 31}, {2, 7, 7}, {1, 2, 2}}},
+    {"joined", joined, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},
+    {"depthwise", depthwise, {{1, 9, 31}, {2, 14, 7}, {1, 2, 2}}},
+    {"products", products, {{1, 1, 100}, {2, 7, 33}, {3, 29, 1}}},
+};
+
+// The largest difference relative to the largest element; infinite for other shapes and for NaN.
+static double difference(const struct tensor *seen, const struct tensor *wanted) {
+    double worst = 0, largest = 1e-6;
+    if (seen->type != wanted->type || !shape_equal(&seen->shape, &wanted->shape)) {
+        return INFINITY;
+    }
+    for (int64_t i = 0; i < shape_count(&seen->shape); i++) {
+        double a = (double)((float *)seen->data)[i], b = (double)((float *)wanted->data)[i];
+        worst = isfinite(a) ? fmax(worst, fabs(a - b)) : INFINITY;
+        largest = fmax(largest, fabs(b));
+    }
+    return worst / largest;
+}
+
+static void check_network(struct network *net, const char *what, int threads,
+                          const struct tensor *wanted) {
+    struct error err = {0};
+    struct device *device = NULL;
+    struct tensor seen = {0};
+    CHECK_OK(registry_open("cpu", threads, &device, &err), &err);
+    if (device && network_run(net, device, 1, &seen, &err) < 0) {
+        printf("# %s: %s\n", what, err.text);
+        test_failures++;
+    } else if (device && !(difference(&seen, wanted) <= 1e-4)) {
+        printf("# %s, %d threads: off by %g\n", what, threads, difference(&seen, wanted));
+        test_failures++;
+    }
+    tensor_release(&seen);
+    device_close(device);
+}
+
+static void check_isa(enum isa isa) {
+    if (!isa_runs_here(isa)) {
+        SKIP("this processor has no %s", isa_name(isa));
+    }
+    setenv("WINDLASS_CPU_ISA", isa_name(isa), 1);
+    struct error err = {0};
+    struct device *reference = NULL;
+    CHECK_OK(registry_open("reference", 1, &reference, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(rows) * 3; i++) {
+        const struct row *row = &rows[i / 3];
+        const struct size *size = &row->sizes[i % 3];
+        char what[128];
+        snprintf(what, sizeof what, "%s at %dx%dx%d", row->name, size->n, size->h, size->w);
+        struct network net;
+        network_init(&net, 13);
+        row->build(&net, *size);
+        struct tensor wanted = {0};
+        CHECK_OK(network_run(&net, reference, 1, &wanted, &err), &err);
+        for (int threads = 1; wanted.data && threads <= 3; threads += 2) {
+            check_network(&net, what, threads, &wanted);
+        }
+        tensor_release(&wanted);
+        arena_release(&net.graph.arena);
+    }
+    device_close(reference);
+    unsetenv("WINDLASS_CPU_ISA");
+}
+
+static void test_fusion_plain(void) {
+    check_isa(ISA_PLAIN);
+}
+
+static void test_fusion_avx2(void) {
+    check_isa(ISA_AVX2);
+}
+
+static void test_fusion_avx512(void) {
+    check_isa(ISA_AVX512);
+}
+
+// Fast kernels are what this suite compares: it would pass as well if nothing were ever fused.
+static void test_style_network_is_fused(void) {
+    struct network net;
+    struct error err = {0};
+    struct device *device = NULL;
+    struct plan *plan = NULL;
+    struct tensor input = {0};
+    network_init(&net, 13);
+    strided_style(&net, (struct size){1, 32, 32});
+    CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(tensor_init(&input, TENSOR_FLOAT32, &net.values[net.inputs[0]].shape, &err), &err);
+    CHECK_OK(plan_new(device, &net.graph, &input, &plan, &err), &err);
+    int steps = 0;
+    for (size_t i = 0; i < plan->schedule->step_count; i++) {
+        const struct step *step = &plan->schedule->steps[i];
+        steps += step->node != NULL;
+        CHECK(!step->node || strncmp(step->kernel->name, "fast", 4) == 0);
+    }
+    CHECK_INT(steps, 7); // six convolutions and an addition, of 23 nodes
+    plan_free(plan);
+    tensor_release(&input);
+    device_close(device);
+    arena_release(&net.graph.arena);
+}
+
+int main(void) {
+    TEST(test_fusion_plain);
+    TEST(test_fusion_avx2);
+    TEST(test_fusion_avx512);
+    TEST(test_style_network_is_fused);
+    return TEST_END();
+}
