@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS_MAX = 256, PIECES_PER_THREAD = 4 };
+enum { THREADS_MAX = 256, PIECES_PER_THREAD = 4, SPINS = 4000 };
 
 struct threads {
     int count;   /* with the caller */
@@ -16,9 +16,10 @@ struct threads {
     pthread_t handles[THREADS_MAX];
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    uint64_t job; /* number of the present job: a thread works on each once */
-    int busy;     /* threads that have not finished the present job */
+    atomic_uint_fast64_t job; /* number of the present job: a thread works on each once */
+    atomic_int busy;          /* threads that have not finished the present job */
     bool stop;
+    bool spins; /* every thread has a processor: waiting awake costs nobody anything */
     /* The job; written under the lock before `job` changes. */
     threads_body *body;
     void *context;
@@ -36,11 +37,32 @@ static void work(struct threads *threads) {
     }
 }
 
+static void pause_briefly(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* A network is hundreds of jobs, microseconds apart; being woken costs more than that. So threads
+ * stay awake for some 50 microseconds before they sleep. */
+static void await_job(struct threads *threads, uint64_t seen) {
+    for (int i = 0; threads->spins && i < SPINS && atomic_load(&threads->job) == seen; i++) {
+        pause_briefly();
+    }
+}
+
+static void await_end(struct threads *threads) {
+    for (int i = 0; threads->spins && i < SPINS && atomic_load(&threads->busy) > 0; i++) {
+        pause_briefly();
+    }
+}
+
 static void *thread_main(void *context) {
     struct threads *threads = context;
     uint64_t seen = 0;
-    pthread_mutex_lock(&threads->lock);
     for (;;) {
+        await_job(threads, seen);
+        pthread_mutex_lock(&threads->lock);
         while (!threads->stop && threads->job == seen) {
             pthread_cond_wait(&threads->wake, &threads->lock);
         }
@@ -54,6 +76,7 @@ static void *thread_main(void *context) {
         if (--threads->busy == 0) {
             pthread_cond_signal(&threads->done);
         }
+        pthread_mutex_unlock(&threads->lock);
     }
     pthread_mutex_unlock(&threads->lock);
     return NULL;
@@ -104,6 +127,7 @@ int threads_new(int count, struct threads **ret_threads, struct error *err) {
     }
     struct threads *threads = x_calloc(1, sizeof *threads);
     threads->count = count;
+    threads->spins = count <= available_processors();
     pthread_mutex_init(&threads->lock, NULL);
     pthread_cond_init(&threads->wake, NULL);
     pthread_cond_init(&threads->done, NULL);
@@ -161,6 +185,7 @@ void threads_run(struct threads *threads, int64_t count, int64_t grain, threads_
     pthread_cond_broadcast(&threads->wake);
     pthread_mutex_unlock(&threads->lock);
     work(threads);
+    await_end(threads);
     pthread_mutex_lock(&threads->lock);
     while (threads->busy > 0) {
         pthread_cond_wait(&threads->done, &threads->lock);

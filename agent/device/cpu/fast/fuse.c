@@ -279,9 +279,7 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
 
 static void make_conv(struct schedule *schedule, struct step *step) {
     struct conv_shape shape;
-    // Weights are kept between schedules: only constants of the model stay where they are.
-    bool lasting = schedule->graph->values[step->node->inputs[1]].is_constant;
-    const float *weights = lasting ? constant_of(schedule, step->node, 1) : NULL;
+    const float *weights = constant_of(schedule, step->node, 1);
     bool has_bias = step->node->input_count > 2 && step->node->inputs[2] >= 0;
     const float *bias = constant_of(schedule, step->node, 2);
     if (!weights || has_bias != (bias != NULL) || !is_picture(schedule, step->inputs[0]) ||
