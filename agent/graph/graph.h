@@ -5,7 +5,8 @@
 #include "agent/graph/arena.h"
 #include "agent/graph/op.h"
 
-enum { GRAPH_VALUES_MAX = 1 << 18, GRAPH_NODES_MAX = 1 << 16, NODE_PORTS_MAX = 4096 };
+/* Preparing is quadratic in the nodes at worst: this many take about two seconds. */
+enum { GRAPH_VALUES_MAX = 1 << 17, GRAPH_NODES_MAX = 1 << 15, NODE_PORTS_MAX = 4096 };
 
 struct value {
     const char *name;

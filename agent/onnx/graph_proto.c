@@ -124,7 +124,7 @@ static void add_missing(char *list, size_t room, const struct node_parts *parts)
 
 /* First pass: how much of everything there is, and whether we know all the operators. */
 static int count_parts(struct build *build, struct wire message, struct error *err) {
-    char missing[400] = "";
+    char missing[600] = ""; /* longer than an error: a cut list ends with "..." */
     struct wire_field field;
     struct node_parts parts;
     int more;
