@@ -56,7 +56,11 @@ pod() { # job, role name, subcommand, spec; more variables as NAME=VALUE
 }
 ended() { # name, seconds: waits for the end and sets code; a process that does not end gives 99
     local end=$((SECONDS + $2))
-    while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
+    while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do
+        # A coordinator leaves when its outcome was fetched.
+        [ "$1" = coordinator ] && progress .state >"$work/state"
+        sleep 0.1
+    done
     if kill -0 "${pid[$1]}" 2>/dev/null; then code=99; return; fi
     wait "${pid[$1]}"
     code=$?
@@ -193,4 +197,35 @@ check "no video is made of it" [ ! -e "$work/failing/painted/in.mp4" ]
 check "the summary lists what failed" [ "$(summary failing '.failed[0].worker')" = worker-0 ]
 ended worker-0 5
 show failing
+
+##### files, one of them broken ##################################################################
+mkdir -p "$work/photos/more"
+for i in 1 2 3; do
+    ffmpeg -v error -f lavfi -i testsrc=size=$((90 + i))x61:rate=1 -frames:v 1 "$work/photos/$i.png"
+    cp "$work/photos/$i.png" "$work/photos/more/$i.png"
+done
+files='{input: {files: {path: "data/photos"}}, miniBatchSize: 4, scorer: {onnx: {path: "data/relu.onnx",
+    preprocess: {multipleOf: 4}}}, output: {path: "out/painted"}, retry: {maxTries: 2, timeoutSeconds: 60}}'
+files=$(jq -cn "$files")
+pod files coordinator coordinate "$files"
+pod files worker-0 score "$files"
+ended coordinator 30
+check "a folder of pictures succeeds" [ $code -eq 0 ]
+same=0
+for i in 1 2 3 more/1 more/2 more/3; do
+    cmp -s <(ffmpeg -v error -i "$work/photos/$i.png" -f rawvideo -pix_fmt rgb24 -) \
+        <(ffmpeg -v error -i "$work/files/painted/$i.png" -f rawvideo -pix_fmt rgb24 -) && same=$((same + 1))
+done
+check "every picture came through a network that changes nothing ($same of 6)" [ $same -eq 6 ]
+ended worker-0 5
+head -c 300 "$work/photos/2.png" >"$work/photos/more/2.png"
+pod broken coordinator coordinate "$files"
+pod broken worker-0 score "$files"
+ended coordinator 30
+check "a broken picture fails the job" [ $code -eq 1 ]
+check "$(words broken .message)" sh -c "jq -r .message '$work/broken/coordinator.words' | grep -q 'more/2.png.*2 tries'"
+check "the results of the other mini-batch stay" [ -s "$work/broken/painted/1.png" ]
+ended worker-0 5
+show files
+show broken
 exit $((failures > 0))
