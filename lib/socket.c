@@ -28,7 +28,7 @@ struct socket_client {
     struct buffer incoming; /* a message whose fragments are not all here */
     struct message *first, *last;
     uint32_t pause_ms;
-    bool open, other_certificate;
+    bool open, waits, other_certificate; /* waits: for the next attempt */
 };
 
 static struct socket_client *client_of(struct lws *wsi) {
@@ -110,6 +110,7 @@ static void lose(struct socket_client *socket, const char *reason) {
     uint32_t jitter_ms = random % (socket->pause_ms / 2 + 1);
     lws_sul_schedule(socket->lws, 0, &socket->again, connect_again,
                      (lws_usec_t)(socket->pause_ms + jitter_ms) * LWS_US_PER_MS);
+    socket->waits = true;
     socket->pause_ms = MIN(socket->pause_ms * 2, SOCKET_PAUSE_MAX_MS);
     socket->events->closed(socket->context, &why);
 }
@@ -133,10 +134,10 @@ static void connect_again(lws_sorted_usec_list_t *again) {
         .retry_and_idle_policy = &keep_alive,
         .pwsi = &socket->wsi,
     };
-    socket->other_certificate = false;
+    socket->other_certificate = socket->waits = false;
     /* A failure comes as an event, maybe before this returns; only without one it is ours to say.
      */
-    if (!lws_client_connect_via_info(&info) && !socket->again.us) {
+    if (!lws_client_connect_via_info(&info) && !socket->waits) {
         lose(socket, "no memory or descriptor for a connection");
     }
 }
@@ -180,9 +181,6 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         return verify(wsi, user);
     case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
         return add_token(wsi, in, size);
-    case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
-        lose(client_of(wsi), in);
-        return 0;
     case LWS_CALLBACK_CLIENT_ESTABLISHED:
         socket = client_of(wsi);
         socket->open = true;
@@ -193,10 +191,11 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         return receive(wsi, client_of(wsi), in, size);
     case LWS_CALLBACK_CLIENT_WRITEABLE:
         return send_next(wsi, client_of(wsi));
+    case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
     case LWS_CALLBACK_CLIENT_CLOSED:
         socket = client_of(wsi);
         if (socket->lws) { /* not while the client itself is freed */
-            lose(socket, NULL);
+            lose(socket, reason == LWS_CALLBACK_CLIENT_CLOSED ? NULL : in);
         }
         return 0;
     default:

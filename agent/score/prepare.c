@@ -28,7 +28,7 @@ static int try_output(const struct job *job, char **ret_path, struct error *err)
 
 static int try_scorer(const struct job *job, struct error *err) {
     AUTO(scorer_freep) struct scorer *scorer = NULL;
-    return scorer_open(job->spec, &scorer, err);
+    return scorer_open(job->spec, &scorer, err) < 0 ? -1 : scorer_try(scorer, err);
 }
 
 int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err) {

@@ -12,6 +12,8 @@
 enum {
     GROUP_MAX = 16,               /* items in one run of the network */
     GROUP_PIXELS = 8 * 224 * 224, /* beyond it a run is efficient enough as it is */
+    TRY_SIDE = 64,                /* pixels, where the network leaves it free */
+    TRY_PIXELS = 256 * 256,       /* a larger picture is not tried */
 };
 
 struct scorer {
@@ -153,6 +155,33 @@ static int flush(struct scorer *scorer, const struct scorer_task *task, struct w
     }
     free(output);
     clear_group(scorer);
+    return result;
+}
+
+static int64_t try_side(const struct scorer *scorer, int64_t fixed) {
+    int64_t multiple = scorer->preprocess.multiple_of;
+    return fixed > 0 ? fixed : (TRY_SIDE + multiple - 1) / multiple * multiple;
+}
+
+int scorer_try(struct scorer *scorer, struct error *err) {
+    const int64_t *dims = scorer->input.dims;
+    struct shape shape = {
+        4, {MAX(dims[0], 1), 3, try_side(scorer, dims[2]), try_side(scorer, dims[3])}};
+    if (shape.dims[2] * shape.dims[3] > TRY_PIXELS) {
+        return 0;
+    }
+    struct tensor input = {0};
+    if (tensor_init(&input, TENSOR_FLOAT32, &shape, err) < 0) {
+        return -1;
+    }
+    struct error ignored = {0};
+    struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
+    int result = 0;
+    if (session_run(scorer->session, &input, output, &ignored) == 0) {
+        result = postprocess_check(&scorer->postprocess, output, shape.dims[0], err);
+    }
+    free(output);
+    tensor_release(&input);
     return result;
 }
 

@@ -23,6 +23,10 @@ NODISCARD int scorer_open(const json_t *spec, struct scorer **ret_scorer, struct
 void scorer_free(struct scorer *scorer);
 void scorer_freep(struct scorer **scorer);
 
+/* Runs the network once on a small black picture and checks that its output fits postprocess. What
+ * cannot be tried cheaply (a large fixed size, a network that wants larger pictures) passes. */
+NODISCARD int scorer_try(struct scorer *scorer, struct error *err);
+
 /* Outputs have their final names when this returns 0, and are gone when it fails. CANCELLED when
  * the task was dropped. */
 NODISCARD int scorer_run(struct scorer *scorer, const struct scorer_task *task, int64_t *ret_items,

@@ -14,17 +14,22 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# A network that changes nothing (Relu of bytes), written field by field.
-python3 - "$work/relu.onnx" <<'PY'
+# Networks written field by field: one that changes nothing (Relu of bytes), one whose output is no
+# number (the root of what is negative; not of black, on which a network is tried).
+python3 - "$work" <<'PY'
 import sys
 def field(n, data): return bytes([n << 3 | 2, len(data)]) + data
 def value(name):
     dim = lambda d: field(1, bytes([1 << 3, d]) if isinstance(d, int) else field(2, d))
     shape = field(2, dim(b"n") + dim(3) + dim(b"h") + dim(b"w"))
     return field(1, name) + field(2, field(1, bytes([1 << 3, 1]) + shape))
-node = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
-graph = field(1, node) + field(2, b"g") + field(11, value(b"x")) + field(12, value(b"y"))
-open(sys.argv[1], "wb").write(bytes([1 << 3, 7]) + field(7, graph) + field(8, bytes([2 << 3, 13])))
+def model(name, *nodes):
+    nodes = b"".join(field(1, field(1, i) + field(2, o) + field(4, op)) for i, o, op in nodes)
+    graph = nodes + field(2, b"g") + field(11, value(b"x")) + field(12, value(b"y"))
+    data = bytes([1 << 3, 7]) + b"\x3a" + bytes([len(graph) & 127 | 128, len(graph) >> 7]) + graph
+    open(f"{sys.argv[1]}/{name}.onnx", "wb").write(data + field(8, bytes([2 << 3, 13])))
+model("relu", (b"x", b"y", b"Relu"))
+model("root", (b"x", b"z", b"Neg"), (b"z", b"y", b"Sqrt"))
 PY
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
     -keyout "$work/key.pem" -out "$work/certificate.pem" 2>/dev/null || exit 3
@@ -184,14 +189,15 @@ refused cut-input "$(spec 60 data/cut.mp4)" "spec.input.video.path"
 refused no-model "$(spec 60 data/in.mp4 data/none.onnx)" "spec.scorer.onnx.path"
 refused empty-model "$(spec 60 data/in.mp4 data/empty.onnx)" "spec.scorer.onnx.path"
 refused outside "$(spec 60 data/../../etc/passwd)" "spec.input.video.path"
+refused no-classes "$(type=Classes spec)" "postprocess type Classes needs float32"
 mkdir -p "$work/no-output" && touch "$work/no-output/painted"
 refused no-output "$(spec)" "spec.output.path"
 
 ##### a mini-batch that fails ####################################################################
-type=Classes pod failing coordinator coordinate "$(type=Classes spec)"
-pod failing worker-0 score "$(type=Classes spec)"
+pod failing coordinator coordinate "$(spec 60 data/in.mp4 data/root.onnx)"
+pod failing worker-0 score "$(spec 60 data/in.mp4 data/root.onnx)"
 ended coordinator 60
-check "a network whose output does not fit fails the job" [ $code -eq 1 ]
+check "a network whose output is no picture fails the job" [ $code -eq 1 ]
 check "$(words failing .message)" sh -c "jq -r .message '$work/failing/coordinator.words' | grep -q '3 tries'"
 check "no video is made of it" [ ! -e "$work/failing/painted/in.mp4" ]
 check "the summary lists what failed" [ "$(summary failing '.failed[0].worker')" = worker-0 ]

@@ -215,6 +215,22 @@ static void test_the_client_finds_a_server_that_comes_back(void) {
     house_close(&house);
 }
 
+static void test_a_client_may_end_while_it_connects(void) {
+    struct house house = {0};
+    house_open(&house, 0); /* takes the connection, but is not serviced */
+    for (int i = 0; i < 3; i++) {
+        struct guest guest = {0};
+        struct error err = {0};
+        guest_open(&guest, server_port(house.server), "secret", sha256);
+        for (int step = 0; step <= i; step++) {
+            CHECK_OK(socket_service(guest.socket, 10, &err), &err);
+        }
+        CHECK_INT(guest.opened, 0);
+        guest_close(&guest);
+    }
+    house_close(&house);
+}
+
 struct server_thread {
     struct house *house;
     atomic_bool stop;
@@ -318,6 +334,7 @@ int main(void) {
     TEST(test_a_wrong_token_is_refused);
     TEST(test_a_wrong_certificate_is_refused);
     TEST(test_the_client_finds_a_server_that_comes_back);
+    TEST(test_a_client_may_end_while_it_connects);
     TEST(test_pages_are_read_by_https);
     TEST(test_what_cannot_listen_says_why);
     free(certificate);
