@@ -153,6 +153,8 @@ static void direct_rows(const struct conv_run *run, const struct conv_unit *unit
             .run_count = conv->run_count,
             .run_length = conv->run_length,
             .weights = conv->weights->data + (size_t)block * k * (size_t)conv->ops->block,
+            .in_far = conv->in_place && block == unit->block,
+            .out_far = conv->in_place,
         };
         conv_target(run, &job, unit->n, block, row, unit->column);
         conv->ops->direct(&job);

@@ -105,22 +105,18 @@ static void plan_flat(struct conv *conv) {
     conv->rows = conv->row_group = conv->row_units = 1;
 }
 
-static void plan_units(struct conv *conv, int step) {
+static void plan_units(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int blocks = blocks_of(conv->ops, s->channels_out);
     int lanes = conv->weights->planar ? s->channels_in
                                       : blocks_of(conv->ops, s->channels_in) * conv->ops->block;
     int per_pixel = lanes * (2 * s->kernel_h + s->stride_h) * s->stride_w;
     int fit = MAX(WINDOW_FLOATS / per_pixel / 8 * 8, 32);
-    conv->columns = unit_size(s->out_w, divide_up(s->out_w, fit), s->out_w > fit ? 4 : step);
-    if (step == 4) {
-        int tiles = MAX(WINOGRAD_TILES * 128 / MAX(s->channels_in, 64), 14);
-        conv->columns = unit_size(s->out_w, divide_up(divide_up(s->out_w, 4), tiles), 4);
-    }
+    conv->columns = unit_size(s->out_w, divide_up(s->out_w, fit), s->out_w > fit ? 4 : 1);
     conv->column_units = divide_up(s->out_w, conv->columns);
     int wanted = divide_up(8 * conv->threads, conv->images * conv->column_units);
-    conv->rows = unit_size(conv->span, wanted, step);
-    if (step != 4 && conv->rows < 2 * s->kernel_h) {
+    conv->rows = unit_size(conv->span, wanted, 1);
+    if (conv->rows < 2 * s->kernel_h) {
         conv->rows = MIN(s->out_h, 2 * s->kernel_h);
     }
     conv->row_units = divide_up(conv->span, conv->rows);
@@ -133,7 +129,38 @@ static void plan_units(struct conv *conv, int step) {
     conv->window_row = (size_t)lanes * (size_t)conv->window_w;
     int most = (int)(WINDOW_FLOATS / conv->window_row);
     conv->row_group = MAX((most - s->kernel_h) / s->stride_h + 1, 1);
-    conv->row_group = MIN(MAX(conv->row_group, step), conv->rows);
+    conv->row_group = MIN(conv->row_group, conv->rows);
+    conv->window_rows = (conv->row_group - 1) * s->stride_h + s->kernel_h;
+    conv->window_floats = conv->in_place ? 0 : conv->window_row * (size_t)conv->window_rows;
+}
+
+// A group of tiles shares one pass over the weights: it must be large enough to pay for reading
+// them. Where a picture has too few tiles for all threads, they share out the output's channels.
+static void plan_winograd(struct conv *conv) {
+    const struct conv_shape *s = &conv->shape;
+    int b = conv->ops->block, blocks = blocks_of(conv->ops, s->channels_out);
+    int ins = blocks_of(conv->ops, s->channels_in), threads = conv->threads;
+    int tiles = divide_up(s->out_w, 4);
+    conv->columns = 4 * divide_up(tiles, divide_up(tiles, WINOGRAD_TILES));
+    conv->column_units = divide_up(s->out_w, conv->columns);
+    tiles = conv->columns / 4;
+    int tile_rows = divide_up(conv->span, 4), group = MAX(WINOGRAD_TILES / tiles, 1);
+    int wanted = threads == 1 ? 1 : divide_up(8 * threads, conv->images * conv->column_units);
+    conv->rows = 4 * MAX(divide_up(tile_rows, wanted), MIN(group, tile_rows));
+    conv->row_units = divide_up(conv->span, conv->rows);
+    int units = conv->images * conv->column_units * conv->row_units;
+    conv->blocks = units >= 4 * threads || threads == 1
+                       ? blocks
+                       : unit_size(blocks, divide_up(4 * threads, units), DIRECT_BLOCKS_MAX);
+    conv->row_group = MIN(4 * group, conv->rows);
+    conv->window_rows = 6;
+    conv->window_w = conv->columns + 2;
+    conv->window_row = (size_t)(ins * b) * (size_t)conv->window_w;
+    conv->window_floats = conv->window_row * (size_t)conv->window_rows;
+    tiles *= conv->row_group / 4;
+    // Matrices of all input blocks, then of one pair of output blocks; planes are kept from
+    // starting at the same cache set.
+    conv->thread_floats = 36 * (size_t)((ins + DIRECT_BLOCKS_MAX) * tiles * b + 2 * b);
 }
 
 void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending) {
@@ -153,26 +180,13 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     conv->span = chained ? s->n * divide_up(s->out_h, 4) * 4 : s->out_h;
     if (flat) {
         plan_flat(conv);
+    } else if (algorithm == CONV_WINOGRAD) {
+        plan_winograd(conv);
     } else {
-        plan_units(conv, algorithm == CONV_WINOGRAD ? 4 : 1);
+        plan_units(conv);
     }
     conv->block_units = divide_up(outs, conv->blocks);
     conv->units = conv->images * conv->row_units * conv->column_units * conv->block_units;
-    conv->window_rows = (conv->row_group - 1) * s->stride_h + s->kernel_h;
-    if (algorithm == CONV_WINOGRAD) {
-        int tiles = conv->columns / 4;
-        conv->row_group = MAX(WINOGRAD_TILES / tiles, 1) * 4;
-        conv->row_group = MIN(conv->row_group, conv->rows);
-        conv->window_rows = 6;
-        conv->window_w = conv->columns + 2;
-        int ins = blocks_of(conv->ops, s->channels_in);
-        conv->window_row = (size_t)(ins * b) * (size_t)conv->window_w;
-        tiles *= conv->row_group / 4;
-        // Matrices of one input block, then of one pair of output blocks; planes are kept from
-        // starting at the same cache set.
-        conv->thread_floats = 36 * (size_t)((ins + DIRECT_BLOCKS_MAX) * (tiles * b + b));
-    }
-    conv->window_floats = conv->in_place ? 0 : conv->window_row * (size_t)conv->window_rows;
     // A row-major source row is blocked here first.
     conv->thread_floats += conv->window_floats + (size_t)(s->in_w * b);
     conv->thread_floats = (conv->thread_floats + 15) / 16 * 16;

@@ -27,7 +27,8 @@ struct direct_job {
     float low, high;      /* the result is clamped to these */
     float *out;           /* blocked */
     size_t out_row, out_block;
-    const float *add; /* added before clamping, where out lies relative to its base; or NULL */
+    const float *add;     /* added before clamping, where out lies relative to its base; or NULL */
+    bool in_far, out_far; /* inputs, or outputs and `add`, are not in the cache: fetch ahead */
 };
 
 /* The same for at most THIN_OUTPUTS_MAX output channels: lanes run over input channels instead.

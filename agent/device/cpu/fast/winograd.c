@@ -100,7 +100,7 @@ void winograd_unit(const struct conv_run *run, const struct conv_unit *unit) {
         for (int i = 0; i < ins; i++) {
             runs[i] = (ptrdiff_t)i * group.tiles * b;
         }
-        for (int block = 0; block < outs; block += DIRECT_BLOCKS_MAX) {
+        for (int block = unit->block; block < unit->block_end; block += DIRECT_BLOCKS_MAX) {
             multiply(conv, &group, block, MIN(DIRECT_BLOCKS_MAX, outs - block), runs, ins);
             transform_out(run, unit, &group, block, row, row_end);
         }
