@@ -1,7 +1,7 @@
 /* server.h: an HTTPS server with a few GET pages and one WebSocket path (libwebsockets, TLS 1.3
  * only). One thread: every function but server_wake is called from the thread that services, and
  * the events come out of server_service. Text messages only; a peer that answers no ping for
- * SERVER_SILENCE_S is gone. */
+ * SERVER_PING_S + SERVER_SILENCE_S is gone. */
 #pragma once
 
 #include "lib/error.h"
@@ -11,7 +11,7 @@ enum {
     SERVER_QUEUE_MAX = 8 << 20,   /* unsent bytes of one peer; a slower one is cut off */
     SERVER_PEERS_MAX = 8192,      /* open connections */
     SERVER_PING_S = 3,            /* an idle connection is pinged after this */
-    SERVER_SILENCE_S = 8,         /* and closed after this without a sign of life */
+    SERVER_SILENCE_S = 6,         /* and closed after so much more without a sign of life */
 };
 
 struct server;

@@ -9,7 +9,7 @@
 enum {
     SOCKET_MESSAGE_MAX = 1 << 20, /* bytes of one message, both ways */
     SOCKET_PING_S = 3,            /* an idle connection is pinged after this */
-    SOCKET_SILENCE_S = 8,         /* and given up after this without a sign of life */
+    SOCKET_SILENCE_S = 6,         /* and given up after so much more without a sign of life */
     SOCKET_PAUSE_MS = 100,        /* before the first new attempt; doubles, with jitter, to */
     SOCKET_PAUSE_MAX_MS = 3000,
 };
