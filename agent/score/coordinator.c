@@ -52,7 +52,6 @@ struct coordinator {
     struct guest **guest_of; /* by worker index; NULL: not here */
     size_t guest_of_count;
     int64_t started_wall_ms, reported_ms, final_since_ms; /* final: -1 before the end */
-    bool outcome_was_read;
 };
 
 /* ---- errands -------------------------------------------------------------------------------- */
@@ -282,7 +281,6 @@ static char *on_page(void *context, const char *path) {
     if (strcmp(path, "/progress") != 0) {
         return NULL;
     }
-    coordinator->outcome_was_read = coordinator->final_since_ms >= 0;
     return progress_text(coordinator);
 }
 
@@ -429,8 +427,8 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
     job_last_words(words);
 }
 
-/* Workers hear that no work is left; the controller may fetch the outcome. */
-static void linger(struct coordinator *coordinator) {
+/* Workers hear that no work is left. The outcome needs no listener: it is in the last words. */
+static void say_farewell(struct coordinator *coordinator) {
     struct error err = {0};
     int64_t start_ms = clock_monotonic_ms();
     coordinator->final_since_ms = start_ms;
@@ -440,16 +438,10 @@ static void linger(struct coordinator *coordinator) {
         }
         server_close(guest->peer);
     }
-    int64_t end_ms = start_ms + COORDINATOR_LINGER_MS, now_ms = start_ms;
-    while (now_ms < end_ms && !job_is_interrupted()) {
+    while (coordinator->guests && !job_is_interrupted() &&
+           clock_monotonic_ms() < start_ms + COORDINATOR_FAREWELL_MS) {
         if (server_service(coordinator->server, SERVICE_MS / 2, &err) < 0) {
             return;
-        }
-        now_ms = clock_monotonic_ms();
-        if (coordinator->outcome_was_read) { /* a moment for the answer to leave */
-            end_ms = MIN(end_ms, coordinator->guests ? start_ms + COORDINATOR_FAREWELL_MS
-                                                     : now_ms + SERVICE_MS);
-            coordinator->outcome_was_read = coordinator->guests != NULL;
         }
     }
 }
@@ -493,7 +485,7 @@ int coordinator_run(const struct job *job) {
     }
     conclude(&coordinator, &err);
     if (err.kind != ERROR_CANCELLED) {
-        linger(&coordinator);
+        say_farewell(&coordinator);
     } else if (coordinator.errand.run && !atomic_load(&coordinator.errand.ended)) {
         _exit(130); /* a thread is at work with what release would free */
     }

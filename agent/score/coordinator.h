@@ -7,8 +7,7 @@
 
 enum {
     COORDINATOR_HELLO_MS = 10000,  /* a peer that does not say who it is by then is closed */
-    COORDINATOR_LINGER_MS = 3000,  /* the outcome is served this long, or until it was fetched */
-    COORDINATOR_FAREWELL_MS = 500, /* and workers get this long to hear that no work is left */
+    COORDINATOR_FAREWELL_MS = 500, /* at the end workers get this long to hear that all is done */
 };
 
 /* Returns the process's exit code: 0 succeeded, 1 the job failed, 3 this machine, 130 interrupted.

@@ -9,10 +9,32 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Results among the inputs would be read as inputs the next time, or replace them. */
+static int try_apart(const struct job *job, const char *output, struct error *err) {
+    const char *input = tree_text(job->spec, "input.files.path", NULL);
+    AUTO(text_freep) char *folder = NULL;
+    if (!input) {
+        return 0; /* a video's own file is guarded by its listing */
+    }
+    if (path_resolve(input, &folder, err) < 0) {
+        return error_context(err, "spec.input.files.path");
+    }
+    if (path_is_inside(output, folder)) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.output.path: %s lies in the input folder %s, where results would be "
+                         "taken for inputs: choose a folder beside it",
+                         job->output, input);
+    }
+    return 0;
+}
+
 static int try_output(const struct job *job, char **ret_path, struct error *err) {
     AUTO(text_freep) char *path = NULL;
     if (path_resolve(job->output, &path, err) < 0) {
         return error_context(err, "spec.output.path");
+    }
+    if (try_apart(job, path, err) < 0) {
+        return -1;
     }
     AUTO(text_freep) char *parts = x_printf("%s/.windlass/%s", path, job->run);
     AUTO(text_freep) char *probe = x_printf("%s/probe-%s", parts, job->worker);

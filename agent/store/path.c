@@ -213,3 +213,22 @@ int path_make_folder(const char *spec_path, char **ret_path, struct error *err) 
     *ret_path = TAKE(path);
     return 0;
 }
+
+bool path_is_inside(const char *path, const char *folder) {
+    struct stat place, at;
+    if (stat(folder, &place) < 0) {
+        return false;
+    }
+    AUTO(text_freep) char *parent = x_strdup(path);
+    for (;;) {
+        if (stat(*parent ? parent : "/", &at) == 0 && at.st_dev == place.st_dev &&
+            at.st_ino == place.st_ino) {
+            return true;
+        }
+        char *slash = strrchr(parent, '/');
+        if (!slash) {
+            return false;
+        }
+        *slash = 0;
+    }
+}

@@ -19,3 +19,8 @@ NODISCARD int path_resolve(const char *spec_path, char **ret_path, struct error 
 /* path_resolve, and the folder is made if it is missing. Fails with DENIED when it cannot be
  * written to. */
 NODISCARD int path_make_folder(const char *spec_path, char **ret_path, struct error *err);
+
+/* True when `path` is the folder or lies in it: path and its parents, as far as they exist, are
+ * compared with the folder by device and inode, so that a claim mounted under two names is seen
+ * through. Both are absolute paths as path_resolve gives them. */
+bool path_is_inside(const char *path, const char *folder);

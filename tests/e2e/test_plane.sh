@@ -62,8 +62,6 @@ pod() { # job, role name, subcommand, spec; more variables as NAME=VALUE
 ended() { # name, seconds: waits for the end and sets code; a process that does not end gives 99
     local end=$((SECONDS + $2))
     while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do
-        # A coordinator leaves when its outcome was fetched.
-        [ "$1" = coordinator ] && progress .state >"$work/state"
         sleep 0.1
     done
     if kill -0 "${pid[$1]}" 2>/dev/null; then code=99; return; fi

@@ -145,6 +145,21 @@ static int forbid_openat2(void) {
                : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
+static void inside(void) {
+    AUTO(text_freep) char *folder = file_join(volume, "a");
+    AUTO(text_freep) char *deep = file_join(volume, "a/b/not/yet/there");
+    AUTO(text_freep) char *alias = file_join(volume, "inside/new");
+    AUTO(text_freep) char *beside = file_join(volume, "ab");
+    CHECK(path_is_inside(folder, folder));
+    CHECK(path_is_inside(deep, folder));
+    AUTO(text_freep) char *target = file_join(volume, "a/b");
+    CHECK(path_is_inside(alias, target));
+    CHECK(path_is_inside(folder, "/"));
+    CHECK(!path_is_inside(beside, folder));
+    CHECK(!path_is_inside(volume, folder));
+    CHECK(!path_is_inside(deep, beside)); /* a folder that is not there */
+}
+
 static void without_openat2(void) {
     fflush(stdout);
     pid_t child = fork();
@@ -171,6 +186,7 @@ int main(void) {
     TEST(opens);
     TEST(resolves);
     TEST(makes_folders);
+    TEST(inside);
     TEST(without_openat2);
     return TEST_END();
 }
