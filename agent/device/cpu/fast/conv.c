@@ -161,6 +161,29 @@ static void direct_rows(const struct conv_run *run, const struct conv_unit *unit
     }
 }
 
+static void depthwise_rows(const struct conv_run *run, const struct conv_unit *unit, int row,
+                           int rows, const float *in, size_t in_row) {
+    const struct conv *conv = run->conv;
+    size_t b = (size_t)conv->ops->block;
+    size_t taps = (size_t)(conv->shape.kernel_h * conv->shape.kernel_w);
+    for (int block = unit->block; block < unit->block_end; block++) {
+        struct direct_job job = {
+            .width = unit->column_end - unit->column,
+            .rows = rows,
+            .blocks = 1,
+            .in = in + (size_t)block * (size_t)conv->window_w * b,
+            .in_row = in_row,
+            .pixel = conv->pixel,
+            .runs = conv->runs,
+            .run_count = conv->run_count,
+            .run_length = conv->run_length,
+            .weights = conv->weights->data + (size_t)block * taps * b,
+        };
+        conv_target(run, &job, unit->n, block, row, unit->column);
+        conv->ops->depthwise(&job);
+    }
+}
+
 static void thin_rows(const struct conv_run *run, const struct conv_unit *unit, int row, int rows,
                       const float *in, size_t in_row) {
     const struct conv *conv = run->conv;
@@ -209,6 +232,8 @@ static void window_unit(const struct conv_run *run, const struct conv_unit *unit
         size_t in_row = (size_t)s->stride_h * conv->window_row;
         if (conv->weights->algorithm == CONV_THIN) {
             thin_rows(run, unit, row, rows, unit->window, in_row);
+        } else if (conv->weights->algorithm == CONV_DEPTHWISE) {
+            depthwise_rows(run, unit, row, rows, unit->window, in_row);
         } else {
             direct_rows(run, unit, row, rows, unit->window, in_row);
         }

@@ -1,10 +1,11 @@
-/* conv.h: two-dimensional convolution (one group, no dilation) in the blocked layout of vector.h,
- * with everything that stands around it: padding and doubling of what is read, the normalisation
- * and relu that are pending on it, bias, residual and clamp on what is written, and the statistics
- * of an instance normalisation behind it.
+/* conv.h: two-dimensional convolution (one group or depthwise, no dilation) in the blocked layout
+ * of vector.h, with everything that stands around it: padding and doubling of what is read, the
+ * normalisation and relu that are pending on it, bias, residual and clamp on what is written, and
+ * the statistics of an instance normalisation behind it.
  *
- * Three algorithms: direct; thin, for at most 4 output channels; Winograd F(4x4, 3x3), which needs
- * a quarter of the multiplications where the picture is big enough to pay for its weights. */
+ * Four algorithms: direct; thin, for at most 4 output channels; Winograd F(4x4, 3x3), which needs
+ * a quarter of the multiplications where the picture is big enough to pay for its weights; and one
+ * for depthwise convolutions, whose channels each have a kernel of their own. */
 #pragma once
 
 #include "agent/device/cpu/fast/vector.h"
@@ -13,10 +14,11 @@
 
 enum { WINOGRAD_BLOCKS_MAX = 1024 }; /* of input channels */
 
-enum conv_algorithm { CONV_DIRECT, CONV_THIN, CONV_WINOGRAD };
+enum conv_algorithm { CONV_DIRECT, CONV_THIN, CONV_WINOGRAD, CONV_DEPTHWISE };
 
 struct conv_shape {
     int n, channels_in, channels_out;
+    bool depthwise; /* channels_in is channels_out, weights are [out, 1, kh, kw] */
     int in_h, in_w; /* the source in memory */
     bool doubled;   /* read as if repeated twice in both directions */
     int pad_top, pad_left, pad_bottom, pad_right;

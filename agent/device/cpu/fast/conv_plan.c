@@ -44,6 +44,9 @@ bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *sh
 
 enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_shape *s,
                                 bool planar, int threads) {
+    if (s->depthwise) {
+        return CONV_DEPTHWISE;
+    }
     if (planar && conv_reads_planar(ops, s)) {
         return CONV_DIRECT;
     }
@@ -76,9 +79,10 @@ static void plan_runs(struct conv *conv) {
     size_t row = conv->in_place ? (size_t)s->in_w * lanes : conv->window_row;
     size_t group =
         conv->in_place ? (size_t)s->in_h * (size_t)s->in_w * lanes : (size_t)conv->window_w * lanes;
-    conv->run_count = groups * s->kernel_h;
-    conv->run_length =
-        conv->weights->algorithm == CONV_THIN ? s->kernel_w : s->kernel_w * (int)lanes;
+    enum conv_algorithm algorithm = conv->weights->algorithm;
+    bool pixels = algorithm == CONV_THIN || algorithm == CONV_DEPTHWISE; // are a run's elements
+    conv->run_count = (algorithm == CONV_DEPTHWISE ? 1 : groups) * s->kernel_h;
+    conv->run_length = pixels ? s->kernel_w : s->kernel_w * (int)lanes;
     conv->pixel = lanes * (size_t)s->stride_w;
     conv->runs = x_calloc((size_t)conv->run_count, sizeof *conv->runs);
     for (int r = 0; r < conv->run_count; r++) {

@@ -114,6 +114,20 @@ static float *pack_winograd(const struct vector_ops *ops, const struct conv_shap
     return data;
 }
 
+// [channel block][ky][kx][lane]
+static float *pack_depthwise(const struct vector_ops *ops, const struct conv_shape *s,
+                             const struct conv_source *source) {
+    int b = ops->block, taps = s->kernel_h * s->kernel_w;
+    float *data = floats_new((size_t)round_up(s->channels_out, b) * (size_t)taps);
+    for (int o = 0; o < s->channels_out; o++) {
+        for (int k = 0; k < taps; k++) {
+            data[(o / b * taps + k) * b + o % b] =
+                source->weights[o * taps + k] * (source->scale ? source->scale[o] : 1);
+        }
+    }
+    return data;
+}
+
 struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct conv_shape *shape,
                                       enum conv_algorithm algorithm, bool planar,
                                       const struct conv_source *source) {
@@ -126,6 +140,9 @@ struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct
         break;
     case CONV_THIN:
         weights->data = pack_thin(ops, shape, source);
+        break;
+    case CONV_DEPTHWISE:
+        weights->data = pack_depthwise(ops, shape, source);
         break;
     case CONV_DIRECT:
         weights->data = pack_direct(ops, shape, planar, source);

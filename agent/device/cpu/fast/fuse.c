@@ -251,15 +251,20 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
     struct error err = {0};
     const struct node *node = step->node;
     if (conv_window(node, facts_of(schedule, node, &facts), &window, &err) < 0 ||
-        window.rank != 2 || window.groups != 1 || window.dilation[1] != 1 ||
-        window.dilation[2] != 1) {
+        window.rank != 2 || window.dilation[1] != 1 || window.dilation[2] != 1) {
         return false;
     }
     const struct shape *x = &schedule->slots[node->inputs[0]].shape;
+    const struct shape *w = &schedule->slots[node->inputs[1]].shape;
+    bool depthwise = window.groups > 1 && window.groups == x->dims[1] && w->dims[0] == x->dims[1];
+    if (window.groups != 1 && !depthwise) {
+        return false;
+    }
     struct conv_shape shape = {
         .n = (int)x->dims[0],
         .channels_in = (int)x->dims[1],
-        .channels_out = (int)schedule->slots[node->inputs[1]].shape.dims[0],
+        .channels_out = (int)w->dims[0],
+        .depthwise = depthwise,
         .in_h = (int)window.in[1],
         .in_w = (int)window.in[2],
         .pad_top = (int)window.pad_begin[1],

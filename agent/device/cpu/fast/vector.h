@@ -71,6 +71,9 @@ struct vector_ops {
     int block; /* b */
     void (*direct)(const struct direct_job *job);
     void (*thin)(const struct thin_job *job);
+    /* One block where every channel has a kernel of its own: a run is run_length whole pixels, the
+     * weights are [run_count * run_length, b]. */
+    void (*depthwise)(const struct direct_job *job);
     void (*load)(const struct load_job *job);
 
     /* out = clamp(pending_a(a) + pending_b(b), low, high), b may be NULL; count pixels. */

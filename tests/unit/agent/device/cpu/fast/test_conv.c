@@ -132,6 +132,22 @@ static const struct row ROWS[] = {
      .normed = true},
 };
 
+#define DEPTHWISE .depthwise = true
+static const struct row DEPTHWISE_ROWS[] = {
+    {.name = "depthwise 3x3",
+     .shape = {SHAPE(2, 37, 37, 13, 14), PADS(1), KERNEL(3, 1), DEPTHWISE},
+     .form = BLOCKED,
+     .add = true,
+     .relu = true},
+    {.name = "depthwise 5x5, stride 2",
+     .shape = {SHAPE(1, 16, 16, 15, 40), PADS(2), KERNEL(5, 2), DEPTHWISE},
+     .form = PENDING,
+     .normed = true},
+    {.name = "depthwise, row-major",
+     .shape = {SHAPE(1, 3, 3, 9, 1), PADS(1), KERNEL(3, 1), DEPTHWISE},
+     .form = ROW_MAJOR},
+};
+
 struct fixture {
     struct conv_shape shape;
     float *input;         /* row-major, pending work not done */
@@ -172,11 +188,13 @@ static double output_at(const struct fixture *f, const struct row *row, int n, i
                         int x) {
     const struct conv_shape *s = &f->shape;
     double sum = (double)f->bias[o];
-    for (int c = 0; c < s->channels_in; c++) {
+    int group = s->depthwise ? 1 : s->channels_in; // channels that an output reads
+    for (int i = 0; i < group; i++) {
+        int c = s->depthwise ? o : i;
         for (int k = 0; k < s->kernel_h * s->kernel_w; k++) {
             int ky = k / s->kernel_w, kx = k % s->kernel_w;
             sum += input_at(f, row, n, c, y * s->stride_h + ky, x * s->stride_w + kx) *
-                   (double)f->weights[(o * s->channels_in + c) * s->kernel_h * s->kernel_w + k];
+                   (double)f->weights[(o * group + i) * s->kernel_h * s->kernel_w + k];
         }
     }
     sum += row->add ? (double)f->add[((n * s->channels_out + o) * s->out_h + y) * s->out_w + x] : 0;
@@ -317,7 +335,7 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
              scratch);
     char label[128];
     snprintf(label, sizeof label, "%s, %s, %s, %d threads", row->name, isa_name(isa),
-             (const char *[]){"direct", "thin", "Winograd"}[algorithm], threads);
+             (const char *[]){"direct", "thin", "Winograd", "depthwise"}[algorithm], threads);
     check_output(f, &conv, label, &out);
     free(scratch);
     free(in.blocked ? in.data : NULL);
@@ -333,11 +351,14 @@ static bool can(const struct row *row, enum conv_algorithm algorithm) {
     const struct conv_shape *s = &row->shape;
     switch (algorithm) {
     case CONV_THIN:
-        return s->channels_out <= THIN_OUTPUTS_MAX && !row->add && !row->normed;
+        return !s->depthwise && s->channels_out <= THIN_OUTPUTS_MAX && !row->add && !row->normed;
     case CONV_WINOGRAD:
-        return s->kernel_h == 3 && s->kernel_w == 3 && s->stride_h == 1 && s->stride_w == 1;
+        return !s->depthwise && s->kernel_h == 3 && s->kernel_w == 3 && s->stride_h == 1 &&
+               s->stride_w == 1;
+    case CONV_DEPTHWISE:
+        return s->depthwise;
     default:
-        return true;
+        return !s->depthwise;
     }
 }
 
@@ -345,12 +366,14 @@ static void check_isa(enum isa isa) {
     if (!isa_runs_here(isa)) {
         SKIP("this processor has no %s", isa_name(isa));
     }
-    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(ROWS) + ARRAY_LEN(DEPTHWISE_ROWS); i++) {
+        bool plain = i < ARRAY_LEN(ROWS);
+        const struct row *row = plain ? &ROWS[i] : &DEPTHWISE_ROWS[i - ARRAY_LEN(ROWS)];
         struct fixture f;
-        fixture_init(&f, &ROWS[i]);
-        for (enum conv_algorithm a = CONV_DIRECT; a <= CONV_WINOGRAD; a++) {
-            for (int threads = 1; threads <= 3 && can(&ROWS[i], a); threads += 2) {
-                check_conv(&f, &ROWS[i], isa, a, threads);
+        fixture_init(&f, row);
+        for (enum conv_algorithm a = CONV_DIRECT; a <= CONV_DEPTHWISE; a++) {
+            for (int threads = 1; threads <= 3 && can(row, a); threads += 2) {
+                check_conv(&f, row, isa, a, threads);
             }
         }
         fixture_release(&f);
