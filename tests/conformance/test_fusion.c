@@ -170,6 +170,18 @@ static void joined(struct network *net, struct size size) {
     network_output(net, conv(net, x, 16, 40, 3, 1, 1));
 }
 
+// As in SqueezeNet: 16, 8 or 4 channels to a block, and operands that fill theirs or do not.
+static void fire(struct network *net, struct size size) {
+    int x = op(net, "Relu", conv(net, picture(net, size, 3), 16, 3, 3, 1, 1));
+    int a = op(net, "Relu", conv(net, x, 32, 16, 1, 1, 0));
+    int b = op(net, "Relu", conv(net, x, 20, 16, 3, 1, 1));
+    x = network_node(net, "Concat", (int[]){a, b, a, -2}, ATTRIBUTES(INT("axis", 1)));
+    int c = norm(net, conv(net, x, 32, 84, 1, 1, 0), 32);
+    x = network_node(net, "Concat", (int[]){c, b, -2}, ATTRIBUTES(INT("axis", 1)));
+    int y = network_node(net, "Concat", (int[]){c, a, -2}, ATTRIBUTES(INT("axis", -3)));
+    network_output(net, add(net, conv(net, x, 8, 52, 1, 1, 0), conv(net, y, 8, 64, 3, 1, 1)));
+}
+
 static void depthwise(struct network *net, struct size size) {
     int x = op(net, "Relu", conv(net, picture(net, size, 3), 20, 3, 3, 2, 1));
     int w = network_constant(net, (struct shape){4, {20, 1, 3, 3}}, 0.5F, 0);
@@ -202,6 +214,7 @@ static const struct row {
     {"relu of the input", relu_of_input, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},
     {"pads that stay", pads_that_stay, {{1, 9, 31}, {2, 7, 7}, {1, 2, 2}}},
     {"joined", joined, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},
+    {"fire", fire, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},
     {"depthwise", depthwise, {{1, 9, 31}, {2, 14, 7}, {1, 2, 2}}},
     {"products", products, {{1, 1, 100}, {2, 7, 33}, {3, 29, 1}}},
 };

@@ -352,6 +352,18 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     step->kernel = &fast_max_pool;
 }
 
+// Channels of pictures; whether blocks can be copied is seen when the layouts are known.
+static void make_concat(struct schedule *schedule, struct step *step) {
+    bool fits = is_picture(schedule, step->outputs[0]);
+    for (int i = 0; i < step->input_count; i++) {
+        fits = fits && step->inputs[i] >= 0 && is_picture(schedule, step->inputs[i]);
+    }
+    int64_t axis = node_integer(step->node, "axis", 1);
+    if (fits && (axis == 1 || axis == -3)) {
+        step->kernel = &fast_concat;
+    }
+}
+
 void fuse_steps(struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
@@ -366,6 +378,9 @@ void fuse_steps(struct schedule *schedule) {
         case OP_RELU:
         case OP_CLIP:
             make_combine(schedule, step);
+            break;
+        case OP_CONCAT:
+            make_concat(schedule, step);
             break;
         case OP_MAX_POOL:
         case OP_GLOBAL_AVERAGE_POOL:

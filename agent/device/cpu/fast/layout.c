@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which values lie in blocks. A value does when its maker can write and every reader can read
-// blocks. Pools read nothing else: one that gets a row-major value loses its kernel, until nothing
-// changes any more.
+// blocks. Pools and concatenations know nothing else: one that meets a row-major value loses its
+// kernel, until nothing changes any more.
 #include "agent/device/cpu/fast/steps.h"
 
 static bool writes_blocks(const struct step *step) {
@@ -9,12 +9,14 @@ static bool writes_blocks(const struct step *step) {
         const struct conv_step *conv = step->state;
         return conv->shape.channels_out > THIN_OUTPUTS_MAX || conv->normed;
     }
-    return step->kernel == &fast_combine || step->kernel == &fast_max_pool;
+    return step->kernel == &fast_combine || step->kernel == &fast_concat ||
+           step->kernel == &fast_max_pool;
 }
 
 static bool reads_blocks(const struct step *step) {
     return step->kernel == &fast_conv || step->kernel == &fast_combine ||
-           step->kernel == &fast_max_pool || step->kernel == &fast_global_pool;
+           step->kernel == &fast_concat || step->kernel == &fast_max_pool ||
+           step->kernel == &fast_global_pool;
 }
 
 // Only what a convolution or an addition reads may keep its normalisation pending.
@@ -52,12 +54,16 @@ static void mark(struct schedule *schedule) {
     }
 }
 
-static bool demote(struct schedule *schedule) {
+static bool demote(const struct vector_ops *ops, struct schedule *schedule) {
     bool changed = false;
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
         bool pools = step->kernel == &fast_max_pool || step->kernel == &fast_global_pool;
-        if (step->node && pools && !schedule->slots[step->inputs[0]].layout) {
+        bool lacks = pools && !schedule->slots[step->inputs[0]].layout;
+        if (step->kernel == &fast_concat) {
+            lacks = !schedule->slots[step->outputs[0]].layout || !concat_fits(ops, schedule, step);
+        }
+        if (step->node && lacks) {
             if (step->release) {
                 step->release(step->state);
             }
@@ -73,7 +79,7 @@ static bool demote(struct schedule *schedule) {
 void choose_layouts(const struct vector_ops *ops, struct schedule *schedule) {
     do {
         mark(schedule);
-    } while (demote(schedule));
+    } while (demote(ops, schedule));
     for (size_t i = 0; i < schedule->slot_count; i++) {
         struct slot *slot = &schedule->slots[i];
         if (slot->layout) {

@@ -40,7 +40,8 @@ struct pool_step {
     int out_layout;
 };
 
-extern const struct kernel fast_conv, fast_combine, fast_max_pool, fast_global_pool, fast_gemm;
+extern const struct kernel fast_conv, fast_combine, fast_concat, fast_max_pool, fast_global_pool,
+    fast_gemm;
 
 /* fuse.c: makes convolutions, additions and pools of this device and absorbs neighbours. */
 void fuse_steps(struct schedule *schedule);
@@ -51,6 +52,9 @@ void conv_step_free(void *state);
 void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 void combine_step_prepare(struct schedule *schedule, struct step *step);
 void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
+/* Whether the operands' layouts allow to copy whole blocks. */
+bool concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
+                 const struct step *step);
 /* Makes the step fast if it is a product with a constant matrix. */
 void gemm_step_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 
