@@ -227,7 +227,7 @@ static void window_unit(const struct conv_run *run, const struct conv_unit *unit
     int loaded = 0; // rows of the window that hold the rows from the group's first on
     for (int row = unit->row; row < unit->row_end; row += conv->row_group) {
         int rows = MIN(conv->row_group, unit->row_end - row);
-        int wanted = (rows - 1) * s->stride_h + s->kernel_h;
+        int wanted = (rows - 1) * s->stride_h + s->extent_h;
         conv_window_load(run, unit, unit->n, loaded, wanted, row * s->stride_h + loaded);
         size_t in_row = (size_t)s->stride_h * conv->window_row;
         if (conv->weights->algorithm == CONV_THIN) {
@@ -237,7 +237,7 @@ static void window_unit(const struct conv_run *run, const struct conv_unit *unit
         } else {
             direct_rows(run, unit, row, rows, unit->window, in_row);
         }
-        loaded = MAX(s->kernel_h - s->stride_h, 0);
+        loaded = MAX(s->extent_h - s->stride_h, 0);
         memmove(unit->window, unit->window + (size_t)(wanted - loaded) * conv->window_row,
                 (size_t)loaded * conv->window_row * sizeof(float));
     }

@@ -1,4 +1,4 @@
-/* conv.h: two-dimensional convolution (one group or depthwise, no dilation) in the blocked layout
+/* conv.h: two-dimensional convolution (one group or depthwise) in the blocked layout
  * of vector.h, with everything that stands around it: padding and doubling of what is read, the
  * normalisation and relu that are pending on it, bias, residual and clamp on what is written, and
  * the statistics of an instance normalisation behind it.
@@ -24,10 +24,12 @@ struct conv_shape {
     int pad_top, pad_left, pad_bottom, pad_right;
     enum border border;
     int kernel_h, kernel_w, stride_h, stride_w;
-    int out_h, out_w; /* set by conv_shape_finish */
+    int dilation_h, dilation_w; /* 0 is 1, too */
+    int extent_h, extent_w;     /* of the dilated kernel; set by conv_shape_finish, as these */
+    int out_h, out_w;
 };
 
-/* Computes out_h and out_w; false if the kernel or a reflection does not fit the picture. */
+/* Computes extent and output; false if the kernel or a reflection does not fit the picture. */
 bool conv_shape_finish(struct conv_shape *shape);
 
 /* Weights in the order an algorithm reads them. Independent of n, h and w. */

@@ -26,15 +26,17 @@ size_t affine_count(const struct vector_ops *ops, int n, int c) {
 bool conv_shape_finish(struct conv_shape *s) {
     int h = s->in_h * (s->doubled ? 2 : 1), w = s->in_w * (s->doubled ? 2 : 1);
     int tall = h + s->pad_top + s->pad_bottom, wide = w + s->pad_left + s->pad_right;
-    if (h <= 0 || w <= 0 || s->kernel_h > tall || s->kernel_w > wide) {
+    s->extent_h = (s->kernel_h - 1) * MAX(s->dilation_h, 1) + 1;
+    s->extent_w = (s->kernel_w - 1) * MAX(s->dilation_w, 1) + 1;
+    if (h <= 0 || w <= 0 || s->extent_h > tall || s->extent_w > wide) {
         return false;
     }
     if (s->border == BORDER_REFLECT &&
         (MAX(s->pad_top, s->pad_bottom) >= h || MAX(s->pad_left, s->pad_right) >= w)) {
         return false;
     }
-    s->out_h = (tall - s->kernel_h) / s->stride_h + 1;
-    s->out_w = (wide - s->kernel_w) / s->stride_w + 1;
+    s->out_h = (tall - s->extent_h) / s->stride_h + 1;
+    s->out_w = (wide - s->extent_w) / s->stride_w + 1;
     return true;
 }
 
@@ -53,9 +55,9 @@ enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_
     if (s->channels_out <= THIN_OUTPUTS_MAX) {
         return CONV_THIN;
     }
-    if (s->kernel_h != 3 || s->kernel_w != 3 || s->stride_h != 1 || s->stride_w != 1 ||
-        s->channels_in < ops->block || blocks_of(ops, s->channels_in) > WINOGRAD_BLOCKS_MAX ||
-        s->channels_out < ops->block) {
+    if (s->kernel_h != 3 || s->kernel_w != 3 || s->extent_h != 3 || s->extent_w != 3 ||
+        s->stride_h != 1 || s->stride_w != 1 || s->channels_in < ops->block ||
+        blocks_of(ops, s->channels_in) > WINOGRAD_BLOCKS_MAX || s->channels_out < ops->block) {
         return CONV_DIRECT;
     }
     // Winograd does 36 products for 16 outputs (144 directly), but its weights are four times as
@@ -81,12 +83,17 @@ static void plan_runs(struct conv *conv) {
         conv->in_place ? (size_t)s->in_h * (size_t)s->in_w * lanes : (size_t)conv->window_w * lanes;
     enum conv_algorithm algorithm = conv->weights->algorithm;
     bool pixels = algorithm == CONV_THIN || algorithm == CONV_DEPTHWISE; // are a run's elements
-    conv->run_count = (algorithm == CONV_DEPTHWISE ? 1 : groups) * s->kernel_h;
-    conv->run_length = pixels ? s->kernel_w : s->kernel_w * (int)lanes;
+    // The kernel's columns lie together unless it is dilated.
+    int together = MAX(s->dilation_w, 1) == 1 ? s->kernel_w : 1, pieces = s->kernel_w / together;
+    conv->run_count = (algorithm == CONV_DEPTHWISE ? 1 : groups) * s->kernel_h * pieces;
+    conv->run_length = pixels ? together : together * (int)lanes;
     conv->pixel = lanes * (size_t)s->stride_w;
     conv->runs = x_calloc((size_t)conv->run_count, sizeof *conv->runs);
     for (int r = 0; r < conv->run_count; r++) {
-        size_t at = (size_t)(r / s->kernel_h) * group + (size_t)(r % s->kernel_h) * row;
+        int kx = r % pieces, ky = r / pieces % s->kernel_h;
+        size_t at = (size_t)(r / pieces / s->kernel_h) * group +
+                    (size_t)(ky * MAX(s->dilation_h, 1)) * row +
+                    (size_t)(kx * MAX(s->dilation_w, 1)) * lanes;
         conv->runs[r] = (ptrdiff_t)at;
     }
 }
@@ -114,14 +121,14 @@ static void plan_units(struct conv *conv) {
     int blocks = blocks_of(conv->ops, s->channels_out);
     int lanes = conv->weights->planar ? s->channels_in
                                       : blocks_of(conv->ops, s->channels_in) * conv->ops->block;
-    int per_pixel = lanes * (2 * s->kernel_h + s->stride_h) * s->stride_w;
+    int per_pixel = lanes * (2 * s->extent_h + s->stride_h) * s->stride_w;
     int fit = MAX(WINDOW_FLOATS / per_pixel / 8 * 8, 32);
     conv->columns = unit_size(s->out_w, divide_up(s->out_w, fit), s->out_w > fit ? 4 : 1);
     conv->column_units = divide_up(s->out_w, conv->columns);
     int wanted = divide_up(8 * conv->threads, conv->images * conv->column_units);
     conv->rows = unit_size(conv->span, wanted, 1);
-    if (conv->rows < 2 * s->kernel_h) {
-        conv->rows = MIN(s->out_h, 2 * s->kernel_h);
+    if (conv->rows < 2 * s->extent_h) {
+        conv->rows = MIN(s->out_h, 2 * s->extent_h);
     }
     conv->row_units = divide_up(conv->span, conv->rows);
     wanted = divide_up(4 * conv->threads, conv->images * conv->column_units * conv->row_units);
@@ -129,12 +136,12 @@ static void plan_units(struct conv *conv) {
     if (conv->threads > 1 && conv->weights->algorithm == CONV_DIRECT && wanted > 1) {
         conv->blocks = unit_size(blocks, wanted, DIRECT_BLOCKS_MAX);
     }
-    conv->window_w = (conv->columns - 1) * s->stride_w + s->kernel_w;
+    conv->window_w = (conv->columns - 1) * s->stride_w + s->extent_w;
     conv->window_row = (size_t)lanes * (size_t)conv->window_w;
     int most = (int)(WINDOW_FLOATS / conv->window_row);
-    conv->row_group = MAX((most - s->kernel_h) / s->stride_h + 1, 1);
+    conv->row_group = MAX((most - s->extent_h) / s->stride_h + 1, 1);
     conv->row_group = MIN(conv->row_group, conv->rows);
-    conv->window_rows = (conv->row_group - 1) * s->stride_h + s->kernel_h;
+    conv->window_rows = (conv->row_group - 1) * s->stride_h + s->extent_h;
     conv->window_floats = conv->in_place ? 0 : conv->window_row * (size_t)conv->window_rows;
 }
 

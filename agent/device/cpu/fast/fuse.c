@@ -11,6 +11,9 @@
 #include "agent/ops/table.h"
 #include "agent/ops/window.h"
 
+// What is larger is left to the plain kernels: the fast ones count in ints.
+enum { BATCH_MAX = 1 << 16, CHANNELS_MAX = 1 << 16, SIDE_MAX = 1 << 24, WINDOW_MAX = 256 };
+
 struct facts {
     struct fact facts[8];
     const struct fact *inputs[8];
@@ -31,8 +34,23 @@ static const struct fact *const *facts_of(const struct schedule *schedule, const
 
 static bool is_picture(const struct schedule *schedule, int slot) {
     const struct slot *s = &schedule->slots[slot];
-    return s->type == TENSOR_FLOAT32 && s->shape.rank == 4 && shape_count(&s->shape) > 0 &&
-           shape_count(&s->shape) < (int64_t)1 << 31;
+    const int64_t *dims = s->shape.dims;
+    int64_t count = s->type == TENSOR_FLOAT32 && s->shape.rank == 4 ? shape_count(&s->shape) : 0;
+    return count > 0 && count < (int64_t)1 << 30 && dims[0] <= BATCH_MAX &&
+           dims[1] <= CHANNELS_MAX && dims[2] <= SIDE_MAX && dims[3] <= SIDE_MAX;
+}
+
+// Whether the numbers of a window are such that products of them fit into an int.
+static bool is_modest(const struct window *window) {
+    bool modest = window->rank == 2;
+    for (int i = 1; i < WINDOW_RANK && modest; i++) {
+        modest = window->kernel[i] <= WINDOW_MAX && window->stride[i] <= WINDOW_MAX / 8 &&
+                 window->dilation[i] * (window->kernel[i] - 1) < WINDOW_MAX &&
+                 window->dilation[i] <= WINDOW_MAX && window->pad_begin[i] >= 0 &&
+                 window->pad_begin[i] <= WINDOW_MAX && window->pad_end[i] >= 0 &&
+                 window->pad_end[i] <= WINDOW_MAX;
+    }
+    return modest;
 }
 
 // The lasting constant float32 input of a node; NULL when absent or computed.
@@ -78,7 +96,8 @@ static void take_pad(struct schedule *schedule, struct step *conv, struct conv_s
     }
     bool whole = !pad.begin[0] && !pad.end[0] && !pad.begin[1] && !pad.end[1];
     for (int i = 2; i < 4; i++) {
-        whole = whole && pad.begin[i] >= 0 && pad.end[i] >= 0 && pad.begin[i] + pad.end[i] < 4096;
+        whole = whole && pad.begin[i] >= 0 && pad.end[i] >= 0 && pad.begin[i] <= WINDOW_MAX &&
+                pad.end[i] <= WINDOW_MAX;
     }
     bool has_value = maker->node->input_count > 2 && maker->node->inputs[2] >= 0;
     const float *value = has_value ? constant_of(schedule, maker->node, 2) : &pad.value;
@@ -251,7 +270,7 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
     struct error err = {0};
     const struct node *node = step->node;
     if (conv_window(node, facts_of(schedule, node, &facts), &window, &err) < 0 ||
-        window.rank != 2 || window.dilation[1] != 1 || window.dilation[2] != 1) {
+        !is_modest(&window)) {
         return false;
     }
     const struct shape *x = &schedule->slots[node->inputs[0]].shape;
@@ -275,11 +294,12 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
         .kernel_w = (int)window.kernel[2],
         .stride_h = (int)window.stride[1],
         .stride_w = (int)window.stride[2],
+        .dilation_h = (int)window.dilation[1],
+        .dilation_w = (int)window.dilation[2],
     };
     *ret_shape = shape;
-    return window.pad_begin[1] >= 0 && window.pad_begin[2] >= 0 && window.pad_end[1] >= 0 &&
-           window.pad_end[2] >= 0 && conv_shape_finish(&shape) &&
-           shape.out_h == (int)window.out[1] && shape.out_w == (int)window.out[2];
+    return conv_shape_finish(&shape) && shape.out_h == (int)window.out[1] &&
+           shape.out_w == (int)window.out[2];
 }
 
 static void make_conv(struct schedule *schedule, struct step *step) {
@@ -332,7 +352,7 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     struct facts facts;
     struct pool_step pool = {.out_layout = 0};
     struct error err = {0};
-    if (!is_picture(schedule, step->inputs[0])) {
+    if (!is_picture(schedule, step->inputs[0]) || !is_picture(schedule, step->outputs[0])) {
         return;
     }
     if (step->node->op->id == OP_GLOBAL_AVERAGE_POOL) {
@@ -343,7 +363,7 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     const struct window *window = &pool.window;
     if (has_indices ||
         pool_window(step->node, facts_of(schedule, step->node, &facts), &pool.window, &err) < 0 ||
-        window->rank != 2 || window->dilation[1] != 1 || window->dilation[2] != 1) {
+        !is_modest(window) || window->dilation[1] != 1 || window->dilation[2] != 1) {
         return;
     }
     step->state = x_calloc(1, sizeof pool);

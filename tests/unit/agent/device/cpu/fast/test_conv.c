@@ -133,7 +133,24 @@ static const struct row ROWS[] = {
 };
 
 #define DEPTHWISE .depthwise = true
-static const struct row DEPTHWISE_ROWS[] = {
+#define DILATION(h, w) .dilation_h = h, .dilation_w = w
+static const struct row OTHER_ROWS[] = {
+    {.name = "dilated",
+     .shape = {SHAPE(2, 32, 48, 19, 17), PADS(2), KERNEL(3, 1), DILATION(2, 2)},
+     .form = PENDING,
+     .normed = true},
+    {.name = "dilated unevenly, in place",
+     .shape = {SHAPE(1, 17, 20, 12, 30), KERNEL(3, 2), DILATION(1, 3)},
+     .form = BLOCKED},
+    {.name = "dilated, planar",
+     .shape = {SHAPE(1, 3, 20, 12, 30), PADS(3), KERNEL(3, 1), DILATION(3, 2)},
+     .form = ROW_MAJOR},
+    {.name = "dilated, thin",
+     .shape = {SHAPE(1, 20, 2, 12, 30), PADS(3), KERNEL(3, 1), DILATION(3, 2)},
+     .form = BLOCKED},
+    {.name = "dilated depthwise",
+     .shape = {SHAPE(1, 20, 20, 12, 30), PADS(3), KERNEL(3, 1), DILATION(2, 3), DEPTHWISE},
+     .form = BLOCKED},
     {.name = "depthwise 3x3",
      .shape = {SHAPE(2, 37, 37, 13, 14), PADS(1), KERNEL(3, 1), DEPTHWISE},
      .form = BLOCKED,
@@ -193,7 +210,8 @@ static double output_at(const struct fixture *f, const struct row *row, int n, i
         int c = s->depthwise ? o : i;
         for (int k = 0; k < s->kernel_h * s->kernel_w; k++) {
             int ky = k / s->kernel_w, kx = k % s->kernel_w;
-            sum += input_at(f, row, n, c, y * s->stride_h + ky, x * s->stride_w + kx) *
+            sum += input_at(f, row, n, c, y * s->stride_h + ky * MAX(s->dilation_h, 1),
+                            x * s->stride_w + kx * MAX(s->dilation_w, 1)) *
                    (double)f->weights[(o * group + i) * s->kernel_h * s->kernel_w + k];
         }
     }
@@ -353,8 +371,8 @@ static bool can(const struct row *row, enum conv_algorithm algorithm) {
     case CONV_THIN:
         return !s->depthwise && s->channels_out <= THIN_OUTPUTS_MAX && !row->add && !row->normed;
     case CONV_WINOGRAD:
-        return !s->depthwise && s->kernel_h == 3 && s->kernel_w == 3 && s->stride_h == 1 &&
-               s->stride_w == 1;
+        return !s->depthwise && s->dilation_h < 2 && s->kernel_h == 3 && s->kernel_w == 3 &&
+               s->stride_h == 1 && s->stride_w == 1;
     case CONV_DEPTHWISE:
         return s->depthwise;
     default:
@@ -366,9 +384,9 @@ static void check_isa(enum isa isa) {
     if (!isa_runs_here(isa)) {
         SKIP("this processor has no %s", isa_name(isa));
     }
-    for (size_t i = 0; i < ARRAY_LEN(ROWS) + ARRAY_LEN(DEPTHWISE_ROWS); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(ROWS) + ARRAY_LEN(OTHER_ROWS); i++) {
         bool plain = i < ARRAY_LEN(ROWS);
-        const struct row *row = plain ? &ROWS[i] : &DEPTHWISE_ROWS[i - ARRAY_LEN(ROWS)];
+        const struct row *row = plain ? &ROWS[i] : &OTHER_ROWS[i - ARRAY_LEN(ROWS)];
         struct fixture f;
         fixture_init(&f, row);
         for (enum conv_algorithm a = CONV_DIRECT; a <= CONV_DEPTHWISE; a++) {
