@@ -108,6 +108,16 @@ static void norm_then_pool(struct network *net, struct size size) {
     network_output(net, conv(net, x, 8, 17, 1, 1, 0));
 }
 
+// The last windows reach beyond the picture, and beyond its padding.
+static void pool_rounds_up(struct network *net, struct size size) {
+    int x = conv(net, picture(net, size, 3), 17, 3, 3, 1, 1);
+    int y = network_node(net, "MaxPool", (int[]){x, -2},
+                         ATTRIBUTES(INTS("kernel_shape", 2, 2, 3), INTS("pads", 4, 1, 0, 1, 0),
+                                    INTS("strides", 2, 3, 2), INT("ceil_mode", 1)));
+    network_output(net, conv(net, y, 8, 17, 1, 1, 0));
+    network_output(net, x);
+}
+
 static void norm_for_two(struct network *net, struct size size) {
     int x = norm(net, conv(net, picture(net, size, 3), 17, 3, 3, 1, 1), 17);
     int y = conv(net, x, 17, 17, 3, 1, 1), z = op(net, "Sigmoid", x);
@@ -207,6 +217,7 @@ static const struct row {
     {"norm is output", norm_is_output, {{1, 9, 11}, {3, 4, 4}, {1, 1, 2}}},
     {"norm of few channels", norm_of_few, {{1, 9, 11}, {2, 5, 30}, {1, 2, 2}}},
     {"norm then pool", norm_then_pool, {{1, 9, 11}, {2, 8, 8}, {1, 3, 2}}},
+    {"pool rounds up", pool_rounds_up, {{1, 9, 10}, {2, 8, 8}, {1, 3, 4}}},
     {"norm for two", norm_for_two, {{1, 9, 11}, {2, 8, 8}, {1, 3, 2}}},
     {"residuals", residuals, {{1, 33, 29}, {3, 16, 15}, {1, 5, 5}}},
     {"residual of the input", residual_of_input, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},

@@ -121,8 +121,8 @@ static void plan_units(struct conv *conv) {
     int blocks = blocks_of(conv->ops, s->channels_out);
     int lanes = conv->weights->planar ? s->channels_in
                                       : blocks_of(conv->ops, s->channels_in) * conv->ops->block;
-    int per_pixel = lanes * (2 * s->extent_h + s->stride_h) * s->stride_w;
-    int fit = MAX(WINDOW_FLOATS / per_pixel / 8 * 8, 32);
+    int64_t per_pixel = (int64_t)lanes * (2 * s->extent_h + s->stride_h) * s->stride_w;
+    int fit = (int)MAX(WINDOW_FLOATS / per_pixel / 8 * 8, 32);
     conv->columns = unit_size(s->out_w, divide_up(s->out_w, fit), s->out_w > fit ? 4 : 1);
     conv->column_units = divide_up(s->out_w, conv->columns);
     int wanted = divide_up(8 * conv->threads, conv->images * conv->column_units);

@@ -14,8 +14,11 @@ struct pool {
     size_t lane_floats;
 };
 
+// With ceil_mode the last window may reach beyond the padding.
 static size_t row_floats(const struct vector_ops *ops, const struct window *window) {
-    return (size_t)((window->in[2] + window->pad_begin[2] + window->pad_end[2]) * ops->block);
+    int64_t padded = window->in[2] + window->pad_begin[2] + window->pad_end[2];
+    int64_t reached = (window->out[2] - 1) * window->stride[2] + window->kernel[2];
+    return (size_t)(MAX(padded, reached) * ops->block);
 }
 
 void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
