@@ -51,15 +51,13 @@ static int read_field(const json_t *spec, const char *path, const char **ret_val
                : error_set(err, ERROR_INVALID, "spec.%s is missing, expected VOLUME/path", path);
 }
 
-static int read_number(const json_t *spec, const char *path, int64_t fallback, int64_t maximum,
-                       int64_t *ret_value) {
+static int read_number(const json_t *spec, const char *path, int64_t maximum, int64_t *ret_value) {
     const json_t *field = tree_get(spec, path);
     const char *text = json_string_value(field);
     char *end = NULL;
     int64_t value = json_is_integer(field) ? json_integer_value(field)
                     : text && *text        ? strtoll(text, &end, 10)
-                    : field                ? -1
-                                           : fallback;
+                                           : -1;
     if ((end && *end) || value < 1 || value > maximum) {
         return -1;
     }
@@ -70,10 +68,10 @@ static int read_number(const json_t *spec, const char *path, int64_t fallback, i
 static int read_spec(struct job *job, struct error *err) {
     static const struct {
         const char *path;
-        int64_t fallback, maximum;
-    } rows[] = {{"miniBatchSize", 8, INT32_MAX},
-                {"retry.maxTries", 3, UINT16_MAX},
-                {"retry.timeoutSeconds", 60, 259200}};
+        int64_t maximum;
+    } rows[] = {{"miniBatchSize", INT32_MAX},
+                {"retry.maxTries", UINT16_MAX},
+                {"retry.timeoutSeconds", 259200}};
     const char *text = NULL;
     if (read_variable("WINDLASS_SPEC", &text, err) < 0) {
         return -1;
@@ -83,8 +81,7 @@ static int read_spec(struct job *job, struct error *err) {
     }
     int64_t values[ARRAY_LEN(rows)];
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (read_number(job->spec, rows[i].path, rows[i].fallback, rows[i].maximum, &values[i]) <
-            0) {
+        if (read_number(job->spec, rows[i].path, rows[i].maximum, &values[i]) < 0) {
             return error_set(err, ERROR_INVALID, "spec.%s is not an integer of 1 to %lld",
                              rows[i].path, (long long)rows[i].maximum);
         }

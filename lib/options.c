@@ -58,9 +58,9 @@ static int store_value(const struct option *row, const char *value, struct error
     return error_set(err, ERROR_BUG, "--%s: unknown kind of option", row->name);
 }
 
-int options_parse(int argc, char **argv, const struct option *options,
-                  struct option_list *ret_words, bool *ret_help, struct error *err) {
-    *ret_help = false;
+/* 0, 1 when help was asked for, -1. */
+static int parse(int argc, char **argv, const struct option *options, struct option_list *ret_words,
+                 struct error *err) {
     bool flags_ended = false;
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
@@ -75,8 +75,7 @@ int options_parse(int argc, char **argv, const struct option *options,
             continue;
         }
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-            *ret_help = true;
-            return 0;
+            return 1;
         }
         const char *value;
         const struct option *row = find_option(options, word, &value);
@@ -100,7 +99,7 @@ int options_parse(int argc, char **argv, const struct option *options,
     return 0;
 }
 
-void options_print_help(const struct command_help *help, const struct option *options) {
+static void print_help(const struct command_help *help, const struct option *options) {
     printf("Usage: %s\n\n%s\n\nOptions:\n", help->usage, help->about);
     for (const struct option *row = options; row->name; row++) {
         char left[64];
@@ -110,7 +109,28 @@ void options_print_help(const struct command_help *help, const struct option *op
         printf("  %-28s %s\n", left, row->help);
     }
     printf("  %-28s %s\n", "-h, --help", "Print this text.");
-    if (help->examples) {
-        printf("\nExamples:\n%s", help->examples);
+    for (const char *line = help->examples; line && *line; line += strspn(line, "\n")) {
+        int length = (int)strcspn(line, "\n");
+        printf("%s  %.*s\n", line == help->examples ? "\nExamples:\n" : "", length, line);
+        line += length;
     }
+}
+
+int options_read(int argc, char **argv, const struct command_help *help,
+                 const struct option *options, struct option_list *ret_words, struct error *err) {
+    int result = parse(argc, argv, options, ret_words, err);
+    if (result != 0) {
+        if (result > 0) {
+            print_help(help, options);
+        }
+        return result;
+    }
+    if (ret_words->count > help->words_max) {
+        return error_set(err, ERROR_INVALID, "%s: not expected here (%s)",
+                         ret_words->values[help->words_max], help->usage);
+    }
+    if (ret_words->count < help->words_min) {
+        return error_set(err, ERROR_INVALID, "an argument is missing (%s)", help->usage);
+    }
+    return 0;
 }

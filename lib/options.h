@@ -25,16 +25,16 @@ struct option {
 };
 
 struct command_help {
-    const char *usage;    /* "windlass run -f FILE [options]" */
-    const char *about;    /* what it does, a paragraph or two */
-    const char *examples; /* lines that work when pasted; NULL if none */
+    const char *usage;           /* "windlass run -f FILE [options]" */
+    const char *about;           /* what it does, a paragraph or two, its lines broken */
+    const char *examples;        /* lines that work when pasted; NULL if none */
+    size_t words_min, words_max; /* arguments that are no flags */
 };
 
 /* Reads argv[1..]. "--name value", "--name=value" and "-f value" are accepted, "--" ends the flags.
  * Words that are no flags go to ret_words (borrowed, at most ret_words->values' room).
- * *ret_help is set when --help or -h was asked for: the caller prints and exits 0.
- * Fails with ERROR_INVALID and a line that names the flag. */
-NODISCARD int options_parse(int argc, char **argv, const struct option *options,
-                            struct option_list *ret_words, bool *ret_help, struct error *err);
-
-void options_print_help(const struct command_help *help, const struct option *options);
+ * 0: go on; 1: --help or -h was asked for and is printed, the command ends well; -1: ERROR_INVALID
+ * and a line that names the flag, the word too many, or shows the usage when one is missing. */
+NODISCARD int options_read(int argc, char **argv, const struct command_help *help,
+                           const struct option *options, struct option_list *ret_words,
+                           struct error *err);

@@ -30,7 +30,7 @@ static void print_usage(FILE *to) {
     fprintf(to, "\n`windlass-agent model WORD --help` shows the options of each.\n");
 }
 
-int command_model(int argc, char **argv) {
+int model_command(int argc, char **argv) {
     struct error err = {0};
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         print_usage(stdout);
@@ -40,13 +40,18 @@ int command_model(int argc, char **argv) {
         if (strcmp(argv[1], words[i].name) == 0) {
             int code = words[i].main(argc - 1, argv + 1, &err);
             if (code < 0) {
-                fprintf(stderr, "windlass-agent: %s\n", err.text);
+                fprintf(stderr, "windlass-agent model: %s\n", err.text);
                 return error_exit_code(&err);
             }
             return code;
         }
     }
-    print_usage(stderr);
+    if (argc > 1) {
+        fprintf(stderr, "windlass-agent model: %s: unknown, expected check, run, test or bench\n",
+                argv[1]);
+    } else {
+        print_usage(stderr);
+    }
     return 2;
 }
 
@@ -90,20 +95,15 @@ int model_check(int argc, char **argv, struct error *err) {
     static const struct option options[] = {{.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model check MODEL.onnx",
-        .about = "Prints a model's opset, inputs, outputs, operators and number of parameters. "
+        .about = "Prints a model's opset, inputs, outputs, operators and number of parameters.\n"
                  "Exit code 0: supported; else the line says what is missing.",
-        .examples = "windlass-agent model check style.onnx"};
+        .examples = "windlass-agent model check examples/style-transfer/data/model/starry.onnx",
+        .words_min = 1,
+        .words_max = 1};
     struct option_list list = {0};
-    bool asked_help = false;
-    if (options_parse(argc, argv, options, &list, &asked_help, err) < 0) {
-        return -1;
-    }
-    if (asked_help) {
-        options_print_help(&help, options);
-        return 0;
-    }
-    if (list.count != 1) {
-        return error_set(err, ERROR_INVALID, "model check needs one MODEL.onnx");
+    int read = options_read(argc, argv, &help, options, &list, err);
+    if (read != 0) {
+        return MIN(read, 0);
     }
     AUTO(model_freep) struct model *model = NULL;
     if (model_open(list.values[0], &model, err) < 0) {
@@ -185,24 +185,21 @@ int model_run(int argc, char **argv, struct error *err) {
     int64_t threads = 0;
     const struct option options[] = {
         {"input", 'i', OPTION_LIST, "NAME=FILE.pb", "a TensorProto for each input", &pairs},
-        {"output-dir", 'o', OPTION_TEXT, "DIR", "where NAME.pb of each output goes", &folder},
-        {"device", 0, OPTION_TEXT, "NAME", "cpu, reference or cuda", &device},
-        {"threads", 't', OPTION_INTEGER, "N", "processor threads", &threads},
+        {"output-dir", 'o', OPTION_TEXT, "DIR", "where NAME.pb of each output goes (here)",
+         &folder},
+        {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
+         &device},
+        {"threads", 't', OPTION_INTEGER, "N", "processor threads (all)", &threads},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model run MODEL.onnx --input NAME=FILE.pb ... --output-dir DIR",
         .about = "Runs a model once. Inputs and outputs are TensorProto files.",
-        .examples = "windlass-agent model run style.onnx -i input=frame.pb -o out"};
-    bool asked_help = false;
-    if (options_parse(argc, argv, options, &list, &asked_help, err) < 0) {
-        return -1;
-    }
-    if (asked_help) {
-        options_print_help(&help, options);
-        return 0;
-    }
-    if (list.count != 1) {
-        return error_set(err, ERROR_INVALID, "model run needs one MODEL.onnx");
+        .examples = "windlass-agent model run style.onnx -i input=frame.pb -o out",
+        .words_min = 1,
+        .words_max = 1};
+    int read = options_read(argc, argv, &help, options, &list, err);
+    if (read != 0) {
+        return MIN(read, 0);
     }
     AUTO(session_freep) struct session *session = NULL;
     const struct session_options session_options = {.threads = (int)threads, .device = device};

@@ -3,7 +3,7 @@
 
 #include "lib/error.h"
 
-int command_model(int argc, char **argv);
+int model_command(int argc, char **argv);
 
 /* The four, each in a file of its own or in model.c; argv[0] is the word itself. They return the
  * exit code, or -1 with *err set. */

@@ -118,24 +118,25 @@ int model_bench(int argc, char **argv, struct error *err) {
     int64_t threads = 0, runs = 10;
     const struct option options[] = {
         {"shape", 's', OPTION_LIST, "NAME=1x3x512x512", "the shape of an input", &pairs},
-        {"threads", 't', OPTION_INTEGER, "N", "processor threads", &threads},
+        {"threads", 't', OPTION_INTEGER, "N", "processor threads (all)", &threads},
         {"runs", 'n', OPTION_INTEGER, "N", "measured runs (10)", &runs},
-        {"device", 0, OPTION_TEXT, "NAME", "cpu, reference or cuda", &device},
+        {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
+         &device},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model bench MODEL.onnx [--shape NAME=1x3x512x512] [--threads N]",
-        .about = "Times a model on made-up pictures: one run to plan, then --runs measured ones.",
-        .examples = "windlass-agent model bench style.onnx --shape input=1x3x512x512 --threads 2"};
-    bool asked_help = false;
-    if (options_parse(argc, argv, options, &list, &asked_help, err) < 0) {
-        return -1;
+        .about = "Times a model on made-up pictures: one run to plan, then --runs measured ones.\n"
+                 "The last line is the median. --shape is for inputs of no fixed shape.",
+        .examples = "windlass-agent model bench examples/style-transfer/data/model/starry.onnx "
+                    "--shape image=1x3x360x640",
+        .words_min = 1,
+        .words_max = 1};
+    int read = options_read(argc, argv, &help, options, &list, err);
+    if (read != 0) {
+        return MIN(read, 0);
     }
-    if (asked_help) {
-        options_print_help(&help, options);
-        return 0;
-    }
-    if (list.count != 1 || runs < 1 || runs > RUNS_MAX) {
-        return error_set(err, ERROR_INVALID, "model bench needs one MODEL.onnx and 1 to %d runs",
+    if (runs < 1 || runs > RUNS_MAX) {
+        return error_set(err, ERROR_INVALID, "--runs %lld: 1 to %d are possible", (long long)runs,
                          RUNS_MAX);
     }
     AUTO(session_freep) struct session *session = NULL;

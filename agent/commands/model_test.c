@@ -166,27 +166,23 @@ int model_test(int argc, char **argv, struct error *err) {
     struct counts counts = {.device = "cpu"};
     struct option_list list = {0};
     const struct option options[] = {
-        {"device", 0, OPTION_TEXT, "NAME", "cpu, reference or cuda", &counts.device},
+        {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
+         &counts.device},
         {"list", 'l', OPTION_FLAG, NULL, "a line for every test, not only for failed ones",
          &counts.lists},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model test DIR ... [--list]",
         .about =
-            "Runs an ONNX test folder (model.onnx, test_data_set_N/input_N.pb, output_N.pb) or "
-            "a tree of them. The last line counts passed, failed and unsupported; exit code 1 "
-            "if any failed.",
-        .examples = "windlass-agent model test /usr/share/libonnx-testdata/data/node"};
-    bool asked_help = false;
-    if (options_parse(argc, argv, options, &list, &asked_help, err) < 0) {
-        return -1;
-    }
-    if (asked_help) {
-        options_print_help(&help, options);
-        return 0;
-    }
-    if (list.count == 0) {
-        return error_set(err, ERROR_INVALID, "model test needs a folder");
+            "Runs an ONNX test folder (model.onnx, test_data_set_N/input_N.pb, output_N.pb) or\n"
+            "a tree of them. The last line counts passed, failed and unsupported; exit code 1\n"
+            "if any failed. Debian's package libonnx-testdata has such a tree.",
+        .examples = "windlass-agent model test /usr/share/libonnx-testdata/data/node",
+        .words_min = 1,
+        .words_max = SIZE_MAX};
+    int read = options_read(argc, argv, &help, options, &list, err);
+    if (read != 0) {
+        return MIN(read, 0);
     }
     for (size_t i = 0; i < list.count; i++) {
         if (walk(list.values[i], 0, &counts, err) < 0) {

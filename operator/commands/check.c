@@ -10,13 +10,13 @@ static const struct command_help help = {
     .usage = "windlass check -f FILE [--show]",
     .about = "Checks a manifest as a cluster does: fields, types, bounds and the rules between\n"
              "fields. Says OK, or what is wrong and in which line (exit code 2).",
-    .examples = "  windlass check -f examples/style-transfer/batchscore.yaml --show\n",
+    .examples = "windlass check -f examples/style-transfer/batchscore.yaml --show",
 };
 
 static int check(const char *file, bool show, struct error *err) {
     AUTO(tree_freep) json_t *object = NULL;
     if (!file) {
-        return error_set(err, ERROR_INVALID, "--file is missing: which manifest?");
+        return error_set(err, ERROR_INVALID, "-f FILE is missing: which manifest? (--help)");
     }
     if (resource_load(file, &object, err) < 0) {
         return -1;
@@ -33,7 +33,7 @@ static int check(const char *file, bool show, struct error *err) {
 
 int check_command(int argc, char **argv) {
     const char *file = NULL;
-    bool show = false, wants_help = false;
+    bool show = false;
     const struct option options[] = {
         {"file", 'f', OPTION_TEXT, "FILE", "The manifest (YAML or JSON).", &file},
         {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.", &show},
@@ -41,14 +41,9 @@ int check_command(int argc, char **argv) {
     };
     struct option_list words = {0};
     struct error err = {0};
-    int result = options_parse(argc, argv, options, &words, &wants_help, &err);
-    if (result == 0 && wants_help) {
-        options_print_help(&help, options);
+    int result = options_read(argc, argv, &help, options, &words, &err);
+    if (result > 0) {
         return 0;
-    }
-    if (result == 0 && words.count > 0) {
-        result = error_set(&err, ERROR_INVALID, "%s: what for? (windlass check -f FILE)",
-                           words.values[0]);
     }
     if (result < 0 || check(file, show, &err) < 0) {
         fprintf(stderr, "windlass check: %s\n", err.text);

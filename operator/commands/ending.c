@@ -11,19 +11,8 @@
 
 enum { TAIL_BYTES = 4096, TAIL_LINES = 10 };
 
-static const json_t *find_condition(const json_t *status) {
-    size_t i;
-    json_t *condition;
-    json_array_foreach(json_object_get(status, "conditions"), i, condition) {
-        if (strcmp(tree_text(condition, "type", ""), "Succeeded") == 0) {
-            return condition;
-        }
-    }
-    return NULL;
-}
-
 static bool condition_is(const json_t *status, const char *wanted) {
-    return strcmp(tree_text(find_condition(status), "status", ""), wanted) == 0;
+    return strcmp(tree_text(progress_condition(status), "status", ""), wanted) == 0;
 }
 
 bool ending_is_final(const json_t *status) {
@@ -111,7 +100,7 @@ static const struct advice {
 };
 
 static int print_failure(const struct ending *ending) {
-    const json_t *condition = find_condition(ending->status);
+    const json_t *condition = progress_condition(ending->status);
     const char *reason = tree_text(condition, "reason", "");
     const struct advice *advice = advices;
     while (advice->reason && strcmp(advice->reason, reason) != 0) {

@@ -13,7 +13,7 @@ static const struct command_help help = {
     .about =
         "Prints every field of a BatchScore, with its default, its bounds and its meaning, as\n"
         "Markdown. The page is docs/api.md.",
-    .examples = "  windlass explain | grep workers\n",
+    .examples = "windlass explain | grep workers",
 };
 
 static int explain(struct error *err) {
@@ -33,10 +33,8 @@ int explain_command(int argc, char **argv) {
     const struct option options[] = {{0}};
     struct option_list words = {0};
     struct error err = {0};
-    bool wants_help = false;
-    int result = options_parse(argc, argv, options, &words, &wants_help, &err);
-    if (result == 0 && wants_help) {
-        options_print_help(&help, options);
+    int result = options_read(argc, argv, &help, options, &words, &err);
+    if (result > 0) {
         return 0;
     }
     if (result < 0 || explain(&err) < 0) {

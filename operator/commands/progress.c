@@ -9,15 +9,19 @@
 
 enum { REDRAW_MS = 100, LINE_EVERY_MS = 5000, BAR_MIN = 10, BAR_MAX = 40, COLUMNS_MAX = 250 };
 
-const char *progress_state(const json_t *status) {
+const json_t *progress_condition(const json_t *status) {
     size_t i;
     json_t *condition;
     json_array_foreach(json_object_get(status, "conditions"), i, condition) {
         if (strcmp(tree_text(condition, "type", ""), "Succeeded") == 0) {
-            return tree_text(condition, "reason", "Pending");
+            return condition;
         }
     }
-    return "Pending";
+    return NULL;
+}
+
+const char *progress_state(const json_t *status) {
+    return tree_text(progress_condition(status), "reason", "Pending");
 }
 
 void progress_init(struct progress *progress, const char *name, const char *unit, int64_t now_ms) {

@@ -28,5 +28,7 @@ void progress_bar(const struct progress *progress, const json_t *status, int64_t
                   int columns, char text[static 512]);
 /* "Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:20 left, 1 mini-batch retried" */
 void progress_line(const struct progress *progress, const json_t *status, char text[static 512]);
-/* The reason of the condition Succeeded: "Running"; "Pending" when there is none. Borrowed. */
+/* The condition Succeeded; NULL when there is none. Borrowed. */
+const json_t *progress_condition(const json_t *status);
+/* Its reason: "Running"; "Pending" when there is none. Borrowed. */
 const char *progress_state(const json_t *status);

@@ -67,11 +67,12 @@ static const struct command_help help = {
         "Ctrl-C ends all processes and says what was kept; a second Ctrl-C kills them at once.\n"
         "Exit codes: 0 succeeded, 1 the job failed, 2 manifest or usage, 3 this machine,\n"
         "130 interrupted.",
-    .examples = "  windlass run -f examples/style-transfer/batchscore.yaml\n"
-                "  windlass run -f job.yaml --volume media=/data/films --workers 4\n",
+    .examples = "windlass run -f examples/style-transfer/batchscore.yaml\n"
+                "windlass run -f job.yaml --volume media=/data/films --workers 4",
 };
 
-static int read_options(struct run *run, int argc, char **argv, bool *ret_help, struct error *err) {
+/* 1: the help was asked for and printed. */
+static int read_options(struct run *run, int argc, char **argv, struct error *err) {
     const struct option options[] = {
         {"file", 'f', OPTION_TEXT, "FILE", "The manifest: one BatchScore, YAML or JSON.",
          &run->file},
@@ -88,16 +89,9 @@ static int read_options(struct run *run, int argc, char **argv, bool *ret_help, 
     };
     struct option_list words = {0};
     run->workers = INT64_MIN;
-    if (options_parse(argc, argv, options, &words, ret_help, err) < 0) {
-        return -1;
-    }
-    if (*ret_help) {
-        options_print_help(&help, options);
-        return 0;
-    }
-    if (words.count) {
-        return error_set(err, ERROR_INVALID, "%s: not expected here (windlass run -f FILE)",
-                         words.values[0]);
+    int result = options_read(argc, argv, &help, options, &words, err);
+    if (result != 0) {
+        return result;
     }
     if (!run->file) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: which manifest? (--help)");
@@ -414,9 +408,8 @@ static void release(struct run *run) {
 int run_command(int argc, char **argv) {
     struct run run = {.signal_fd = -1};
     struct error err = {0};
-    bool wants_help = false;
-    int result = read_options(&run, argc, argv, &wants_help, &err);
-    if (wants_help) {
+    int result = read_options(&run, argc, argv, &err);
+    if (result > 0) {
         return 0;
     }
     int exit_code = 0;

@@ -42,8 +42,12 @@ static void test_a_bad_environment_is_named(void) {
         {"WINDLASS_SPEC", "{\"miniBatchSize\": 0}", "spec.miniBatchSize is not"},
         {"WINDLASS_SPEC", "{\"miniBatchSize\": \"8x\"}", "spec.miniBatchSize is not"},
         {"WINDLASS_SPEC", "{\"miniBatchSize\": 1.5}", "spec.miniBatchSize is not"},
-        {"WINDLASS_SPEC", "{\"retry\": {\"maxTries\": -3}}", "spec.retry.maxTries is not"},
-        {"WINDLASS_SPEC", "{}", "spec.scorer.onnx.path is missing"},
+        {"WINDLASS_SPEC", "{}", "spec.miniBatchSize is not"}, /* windlass fills defaults in */
+        {"WINDLASS_SPEC", "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": -3}}",
+         "spec.retry.maxTries is not"},
+        {"WINDLASS_SPEC",
+         "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": 3, \"timeoutSeconds\": 60}}",
+         "spec.scorer.onnx.path is missing"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};

@@ -16,12 +16,12 @@ static const struct option table[] = {
 };
 
 static int parse(int count, char **arguments, struct error *err) {
-    bool help;
+    static const struct command_help help = {.usage = "run WORD", .words_min = 0, .words_max = 2};
     keep = false;
     workers = 0;
     file = NULL;
     volumes.count = words.count = 0;
-    return options_parse(count, arguments, table, &words, &help, err);
+    return options_read(count, arguments, &help, table, &words, err);
 }
 
 static void test_every_form(void) {
@@ -58,8 +58,22 @@ static void test_mistakes_are_named(void) {
     }
 }
 
+static void test_words_are_counted(void) {
+    static const struct command_help help = {.usage = "run A B", .words_min = 1, .words_max = 2};
+    char run[] = "run", a[] = "a", b[] = "b", c[] = "see", *arguments[] = {run, a, b, c};
+    for (int count = 1; count <= 4; count++) {
+        struct error err = {0};
+        words.count = 0;
+        bool fine = count == 2 || count == 3;
+        CHECK_INT(options_read(count, arguments, &help, table, &words, &err), fine ? 0 : -1);
+        CHECK(fine || strstr(err.text, "run A B"));
+        CHECK(count < 4 || strstr(err.text, "see"));
+    }
+}
+
 int main(void) {
     TEST(test_every_form);
     TEST(test_mistakes_are_named);
+    TEST(test_words_are_counted);
     return TEST_END();
 }
