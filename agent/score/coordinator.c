@@ -459,6 +459,24 @@ static void release(struct coordinator *coordinator) {
     prepared_release(&coordinator->prepared);
 }
 
+/* What is wrong with the input, the model or the output folder is the manifest's to correct. */
+static int exit_code(const struct error *err, bool was_listed) {
+    switch (err->kind) {
+    case ERROR_NONE:
+        return 0;
+    case ERROR_CANCELLED:
+        return 130;
+    case ERROR_INVALID:
+    case ERROR_NOT_FOUND:
+    case ERROR_DENIED:
+    case ERROR_CONFLICT:
+    case ERROR_UNSUPPORTED:
+        return was_listed ? 1 : 2;
+    default:
+        return 1;
+    }
+}
+
 int coordinator_run(const struct job *job) {
     struct error err = {0};
     struct coordinator coordinator = {.job = job,
@@ -490,5 +508,5 @@ int coordinator_run(const struct job *job) {
         _exit(130); /* a thread is at work with what release would free */
     }
     release(&coordinator);
-    return err.kind == ERROR_CANCELLED ? 130 : err.kind ? 1 : 0;
+    return exit_code(&err, listed);
 }

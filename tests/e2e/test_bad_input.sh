@@ -73,37 +73,37 @@ rm -f "$work/job.yaml"
 expect "no manifest" 2 'job\.yaml'
 
 manifest '{video: {path: data/media/none.mp4}}' $net data/out >"$work/job.yaml"
-expect "a missing video" 1 'spec\.input\.video' 'data/media/none\.mp4'
+expect "a missing video" 2 'spec\.input\.video' 'data/media/none\.mp4'
 for kind in zero text cut; do
     manifest "{video: {path: data/media/$kind.mp4}}" $net data/out >"$work/job.yaml"
-    expect "a $kind video" 1 'spec\.input\.video' "data/media/$kind\.mp4"
+    expect "a $kind video" 2 'spec\.input\.video' "data/media/$kind\.mp4"
 done
 manifest '{files: {path: data/empty, pattern: "*.png"}}' $net data/out >"$work/job.yaml"
-expect "an empty folder" 1 'spec\.input\.files' 'data/empty'
+expect "an empty folder" 2 'spec\.input\.files' 'data/empty'
 manifest '{files: {path: data/photos, pattern: "*.tiff"}}' $net data/out >"$work/job.yaml"
-expect "a pattern without a match" 1 'spec\.input\.files' '\*\.tiff'
+expect "a pattern without a match" 2 'spec\.input\.files' '\*\.tiff'
 ln -s /etc "$work/data/photos/leaves"
 manifest '{video: {path: data/photos/leaves/passwd}}' $net data/out >"$work/job.yaml"
-expect "a link that leaves the volume" 1 'spec\.input\.video' 'leaves'
+expect "a link that leaves the volume" 2 'spec\.input\.video' 'leaves'
 rm "$work/data/photos/leaves"
 
 for kind in none zero noise hostile; do
     manifest "$clip" data/model/$kind.onnx data/out >"$work/job.yaml"
-    expect "a $kind model" 1 'spec\.scorer\.onnx' "data/model/$kind\.onnx"
+    expect "a $kind model" 2 'spec\.scorer\.onnx' "data/model/$kind\.onnx"
 done
 manifest "$clip" data/model/missing.onnx data/out >"$work/job.yaml"
-expect "operators that are missing are all named" 1 'spec\.scorer\.onnx' 'Frobnicate' 'Quux'
+expect "operators that are missing are all named" 2 'spec\.scorer\.onnx' 'Frobnicate' 'Quux'
 manifest "$clip" data/model/fixed.onnx data/out >"$work/job.yaml"
-expect "a network of another size" 1 'spec\.scorer\.onnx' '48|32'
+expect "a network of another size" 2 'spec\.scorer\.onnx' '48|32'
 manifest "$clip" $net data/media/clip.mp4/out >"$work/job.yaml"
-expect "an output folder that can't be made" 1 'spec\.output\.path' 'data/media/clip\.mp4/out'
+expect "an output folder that can't be made" 2 'spec\.output\.path' 'data/media/clip\.mp4/out'
 manifest '{files: {path: data/photos, pattern: "*.png"}}' $net data/photos/painted >"$work/job.yaml"
-expect "results among the inputs" '[12]' 'spec\.output\.path' 'beside'
+expect "results among the inputs" 2 'spec\.output\.path' 'beside'
 ln -s photos "$work/data/alias"
 manifest '{files: {path: data/photos, pattern: "*.png"}}' $net data/alias/painted >"$work/job.yaml"
-expect "results among the inputs by another name" 1 'spec\.output\.path' 'beside'
+expect "results among the inputs by another name" 2 'spec\.output\.path' 'beside'
 manifest "$clip" $net data/media >"$work/job.yaml"
-expect "a painting in the place of its video" '[12]' 'spec\.output\.path'
+expect "a painting in the place of its video" 2 'spec\.output\.path'
 
 # A broken picture fails the job after its tries; the others are done and usable.
 cp "$work/data/photos-broken.txt" "$work/data/photos/p9.png"

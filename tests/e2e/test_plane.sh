@@ -175,7 +175,7 @@ refused() { # name, spec, what the line must hold
     local started=$SECONDS
     pod "$1" coordinator coordinate "$2"
     ended coordinator 10
-    check "$1: exit code 1 within 5 s" [ $code -eq 1 -a $((SECONDS - started)) -le 5 ]
+    check "$1: exit code 2 within 5 s" [ $code -eq 2 -a $((SECONDS - started)) -le 5 ]
     check "$1: $(words "$1" .message)" sh -c "jq -r .message '$work/$1/coordinator.words' | grep -q -- '$3'"
     check "$1: the state is Failed" [ "$(words "$1" .state)" = Failed ]
     show "$1"
