@@ -288,10 +288,6 @@ bool socket_is_open(const struct socket_client *socket) {
     return socket->open;
 }
 
-bool socket_is_drained(const struct socket_client *socket) {
-    return !socket->open || (!socket->first && !lws_partial_buffered(socket->wsi));
-}
-
 void socket_send(struct socket_client *socket, const char *text) {
     size_t size = strlen(text);
     if (!socket->open || size > SOCKET_MESSAGE_MAX) {

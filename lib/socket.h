@@ -48,8 +48,6 @@ NODISCARD int socket_service(struct socket_client *socket, int timeout_ms, struc
 void socket_wake(struct socket_client *socket);
 
 bool socket_is_open(const struct socket_client *socket);
-/* True when everything that was queued has left. */
-bool socket_is_drained(const struct socket_client *socket);
 /* Queues a text message (copied). Without a connection it is dropped: what is worth repeating is
  * for the caller to say again in `opened`. */
 void socket_send(struct socket_client *socket, const char *text);

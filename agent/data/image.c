@@ -32,10 +32,6 @@ enum image_format image_sniff(const void *bytes, size_t size) {
     return IMAGE_UNKNOWN;
 }
 
-const char *image_format_name(enum image_format format) {
-    return formats[format].name;
-}
-
 int image_decode(const void *bytes, size_t size, struct picture *ret_picture, struct error *err) {
     enum image_format format = image_sniff(bytes, size);
     if (format == IMAGE_UNKNOWN) {

@@ -14,7 +14,6 @@ enum {
 enum image_format { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG, IMAGE_FORMAT_COUNT };
 
 enum image_format image_sniff(const void *bytes, size_t size);
-const char *image_format_name(enum image_format format); /* "JPEG" */
 
 /* Fails with a line that does not name the file; the caller does. A picture that is cut off fails.
  */

@@ -35,11 +35,6 @@ void device_close(struct device *device) {
     }
 }
 
-void device_closep(struct device **device) {
-    device_close(*device);
-    *device = NULL;
-}
-
 int registry_evaluate(const struct node *node, const struct tensor *const *inputs,
                       struct tensor *const *outputs, struct error *err) {
     const struct call call = {.node = node,

@@ -10,7 +10,6 @@
 NODISCARD int registry_open(const char *name, int threads, struct device **ret_device,
                             struct error *err);
 void device_close(struct device *device);
-void device_closep(struct device **device);
 
 /* Runs one node with the reference kernels on host memory (an evaluate_function). */
 NODISCARD int registry_evaluate(const struct node *node, const struct tensor *const *inputs,

@@ -103,10 +103,6 @@ void ledger_free(struct ledger *ledger) {
     free(ledger);
 }
 
-void ledger_freep(struct ledger **ledger) {
-    ledger_free(*ledger);
-}
-
 /* Makes room for one more in an array that doubles. */
 static void *grow(void *array, size_t count, size_t *capacity, size_t size) {
     if (count < *capacity) {

@@ -72,7 +72,6 @@ enum ledger_verdict {
 NODISCARD int ledger_new(const struct ledger_options *options, struct ledger **ret_ledger,
                          struct error *err);
 void ledger_free(struct ledger *ledger);
-void ledger_freep(struct ledger **ledger);
 
 /* A worker came: *ret_worker is its index; a name that was here before keeps its index. Fails with
  * EXHAUSTED beyond LEDGER_WORKERS_MAX, CONFLICT when the name is present. */

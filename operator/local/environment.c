@@ -47,11 +47,6 @@ static char **find(const struct environment *environment, const char *name, size
     return NULL;
 }
 
-const char *environment_get(const struct environment *environment, const char *name) {
-    char **at = find(environment, name, strlen(name));
-    return at ? strchr(*at, '=') + 1 : NULL;
-}
-
 void environment_set(struct environment *environment, const char *name, const char *value) {
     char *text = x_printf("%s=%s", name, value);
     char **at = find(environment, name, strlen(name));

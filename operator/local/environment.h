@@ -28,5 +28,3 @@ NODISCARD int environment_build(const json_t *container, const struct environmen
 void environment_release(struct environment *environment);
 /* Adds a variable, or replaces it. */
 void environment_set(struct environment *environment, const char *name, const char *value);
-/* Borrowed; NULL when there is none. */
-const char *environment_get(const struct environment *environment, const char *name);
