@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whole lives of jobs on a cluster where everything goes wrong: pods die with every code, are
+ * evicted, leave slowly, the controller misses looks and acts twice. Whatever happens, every look
+ * keeps the promises of plan.h, and every job ends. SOAK_SEED, SOAK_LIVES choose how many. */
+#include "operator/kinds/batchscore/plan.h"
+
+#include "lib/clock.h"
+#include "operator/cluster.h"
+#include "operator/kinds/batchscore/life.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+enum { TOTAL = 40, STEPS_MAX = 4000 };
+
+struct world {
+    uint64_t random;
+    int64_t now_ms;
+    json_t *object, *service, *pods;
+    int done, trouble; /* of 1000: how often a pod dies in a step */
+    int workers_max;
+};
+
+static unsigned draw(struct world *world, unsigned below) {
+    world->random = world->random * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (unsigned)(world->random >> 33) % below;
+}
+
+static void make_world(struct world *world, uint64_t seed) {
+    *world = (struct world){.random = seed * 7919 + 1, .now_ms = 1763700000000};
+    world->workers_max = 1 + (int)draw(world, 5);
+    world->trouble = (int)draw(world, 4) * 15;
+    world->object = json_pack(
+        "{s:s, s:s, s:{s:s, s:s, s:s, s:i}, s:{s:{s:{s:s}}, s:{s:{s:s}}, s:{s:s}, s:i, s:{s:i, "
+        "s:i},"
+        "s:[{s:s, s:{}}]}}",
+        "apiVersion", "windlass.dev/v1alpha1", "kind", "BatchScore", "metadata", "name", "life",
+        "namespace", "n", "uid", "u", "generation", 1, "spec", "input", "video", "path", "d/v",
+        "scorer", "onnx", "path", "d/m", "output", "path", "d/o", "miniBatchSize", 8, "workers",
+        "min", draw(world, 2), "max", world->workers_max, "volumes", "name", "d", "emptyDir");
+    world->service = json_pack("{s:{s:{s:s, s:s}}, s:{s:s, s:[{s:i}]}}", "metadata", "annotations",
+                               ANNOTATION_CERTIFICATE_SHA256, "ab", ANNOTATION_SECRET, "s", "spec",
+                               "clusterIP", "10.0.0.1", "ports", "port", 1);
+    world->pods = json_array();
+}
+
+static void end_world(struct world *world) {
+    json_decref(world->object);
+    json_decref(world->service);
+    json_decref(world->pods);
+}
+
+static bool is_coordinator(const json_t *pod) {
+    return strcmp(json_string_value(json_object_get(tree_get(pod, "metadata.labels"), LABEL_ROLE)),
+                  "coordinator") == 0;
+}
+
+static void end_pod(struct world *world, json_t *pod, int exit_code) {
+    char now[21];
+    clock_format(world->now_ms, now);
+    json_object_set_new(pod, "status",
+                        json_pack("{s:s, s:[{s:{s:{s:i, s:s, s:s}}}]}", "phase",
+                                  exit_code ? "Failed" : "Succeeded", "containerStatuses", "state",
+                                  "terminated", "exitCode", exit_code, "finishedAt", now, "message",
+                                  "last words"));
+}
+
+static void trouble_pod(struct world *world, json_t *pod) {
+    switch (draw(world, 4)) {
+    case 0:
+        json_object_set_new(pod, "status",
+                            json_pack("{s:s, s:s}", "phase", "Failed", "reason", "Evicted"));
+        break;
+    case 1:
+        json_object_set_new(json_object_get(pod, "metadata"), "deletionTimestamp",
+                            json_string("2026-11-21T04:00:00Z"));
+        break;
+    default:
+        end_pod(world, pod, draw(world, 3) ? 137 : 3);
+    }
+}
+
+/* A second passes for every pod. */
+static void pass_time(struct world *world) {
+    world->now_ms += 1 + draw(world, 1500);
+    bool coordinator = false;
+    int scoring = 0;
+    for (size_t i = json_array_size(world->pods); i-- > 0;) {
+        json_t *pod = json_array_get(world->pods, i);
+        struct life life = life_read(pod);
+        if (life.stage == LIFE_LEAVING && draw(world, 3) == 0) {
+            json_array_remove(world->pods, i);
+        } else if (life_is_alive(&life) && (int)draw(world, 1000) < world->trouble) {
+            trouble_pod(world, pod);
+        } else if (life.stage == LIFE_WAITING && draw(world, 2)) {
+            json_object_set_new(pod, "status", json_pack("{s:s}", "phase", "Running"));
+        } else if (life.stage == LIFE_RUNNING) {
+            coordinator |= is_coordinator(pod);
+            scoring += !is_coordinator(pod);
+        }
+    }
+    if (coordinator && scoring > 0 && draw(world, 3)) {
+        world->done = MIN(world->done + (int)draw(world, (unsigned)scoring + 1), TOTAL);
+    }
+    for (size_t i = 0; i < json_array_size(world->pods) && world->done == TOTAL; i++) {
+        json_t *pod = json_array_get(world->pods, i);
+        if (life_read(pod).stage == LIFE_RUNNING && draw(world, 2)) {
+            end_pod(world, pod, 0);
+        }
+    }
+}
+
+static json_t *look(struct world *world, bool answers) {
+    struct error err = {0};
+    AUTO(tree_freep)
+    json_t *progress =
+        json_pack("{s:s, s:{s:i, s:i}, s:{s:i, s:i}}", "state", "Running", "miniBatches", "total",
+                  TOTAL, "done", world->done, "items", "total", TOTAL * 8, "done", world->done * 8);
+    struct batchscore_observed observed = {.object = world->object,
+                                           .service = world->service,
+                                           .pods = world->pods,
+                                           .progress = answers ? progress : NULL};
+    json_t *result = NULL;
+    CHECK_OK(batchscore_plan(&observed, world->now_ms, &result, &err), &err);
+    return result;
+}
+
+static void carry_out(struct world *world, const json_t *result) {
+    const json_t *apply = json_object_get(result, "apply");
+    const json_t *delete = json_object_get(result, "delete");
+    for (size_t i = 0; i < json_array_size(apply); i++) {
+        const json_t *made = json_array_get(apply, i);
+        for (size_t k = 0; k < json_array_size(world->pods); k++) {
+            /* Applying a name that exists would change another pod's life. */
+            CHECK(strcmp(tree_text(json_array_get(world->pods, k), "metadata.name", ""),
+                         tree_text(made, "metadata.name", "")) != 0);
+        }
+        json_array_append_new(world->pods, json_deep_copy(made));
+    }
+    for (size_t i = 0; i < json_array_size(delete); i++) {
+        const char *name = tree_text(json_array_get(delete, i), "name", "");
+        for (size_t k = json_array_size(world->pods); k-- > 0;) {
+            if (strcmp(tree_text(json_array_get(world->pods, k), "metadata.name", ""), name) == 0) {
+                json_array_remove(world->pods, k);
+            }
+        }
+    }
+    json_object_set(world->object, "status", json_object_get(result, "status"));
+}
+
+static void check_promises(struct world *world) {
+    int coordinators = 0, workers = 0;
+    for (size_t i = 0; i < json_array_size(world->pods); i++) {
+        const json_t *pod = json_array_get(world->pods, i);
+        struct life life = life_read(pod);
+        if (is_coordinator(pod)) {
+            coordinators += life_is_alive(&life) || life.stage == LIFE_LEAVING;
+        } else {
+            workers += life_is_alive(&life);
+        }
+        CHECK(life.attempt <= 200);
+    }
+    CHECK(coordinators <= 1);
+    CHECK(workers <= world->workers_max);
+    if (batchscore_is_finished(world->object)) {
+        CHECK_INT(workers, 0);
+    }
+}
+
+static void live(uint64_t seed) {
+    struct world world;
+    make_world(&world, seed);
+    int steps = 0;
+    for (; steps < STEPS_MAX && !batchscore_is_finished(world.object); steps++) {
+        pass_time(&world);
+        bool answers = draw(&world, 3) > 0;
+        AUTO(tree_freep) json_t *result = look(&world, answers);
+        carry_out(&world, result);
+        check_promises(&world);
+        AUTO(tree_freep) json_t *again = look(&world, answers);
+        CHECK_INT(json_array_size(json_object_get(again, "apply")), 0);
+        CHECK_INT(json_array_size(json_object_get(again, "delete")), 0);
+    }
+    CHECK(steps < STEPS_MAX);
+    AUTO(tree_freep) json_t *status = json_deep_copy(json_object_get(world.object, "status"));
+    const char *outcome = tree_text(status, "conditions[0].status", "");
+    CHECK_STR(outcome, world.done == TOTAL && world.trouble == 0 ? "True" : outcome);
+    for (int i = 0; i < 5; i++) {
+        pass_time(&world);
+        AUTO(tree_freep) json_t *result = look(&world, true);
+        CHECK(json_equal(json_object_get(result, "status"), status));
+        carry_out(&world, result);
+        check_promises(&world);
+    }
+    if (test_failures) {
+        printf("# SOAK_SEED=%llu\n", (unsigned long long)seed);
+    }
+    end_world(&world);
+}
+
+static void test_lives(void) {
+    const char *seed_text = getenv("SOAK_SEED"), *lives_text = getenv("SOAK_LIVES");
+    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 1;
+    uint64_t lives = lives_text ? strtoull(lives_text, NULL, 10) : 200;
+    for (uint64_t i = 0; i < lives && test_failures == 0; i++) {
+        live(seed + i);
+    }
+}
+
+int main(void) {
+    TEST(test_lives);
+    return TEST_END();
+}
