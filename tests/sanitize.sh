@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The unit tests again under AddressSanitizer and UBSan (all of them), and under ThreadSanitizer those
-# that tests/tsan.txt lists: modules with threads of their own (OpenMP inside oneDNN is not
-# instrumented and would be reported falsely).
+# that tests/tsan.txt lists: modules with threads of their own.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1

@@ -6,8 +6,8 @@
  * schedule (agent/graph/schedule.h) and calls `prepare` once, with every shape and every constant
  * at hand. `prepare` must set step->kernel of every step that is not dropped; it starts from the
  * device's kernel table, one row per operator. Then it may, step by step,
- *   - put another kernel in, with step->state and step->release (reordered weights, a oneDNN
- *     primitive) and step->scratch_bytes;
+ *   - put another kernel in, with step->state and step->release (reordered weights, a
+ *     plan) and step->scratch_bytes;
  *   - fuse neighbours: schedule_only_user finds the step behind, schedule_absorb makes one step of
  *     both, schedule_add_input brings the second's other inputs (conv + relu, conv + add); a step
  *     before (Pad in front of Conv) is fused by replacing inputs[0] and dropping that step
