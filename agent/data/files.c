@@ -3,6 +3,7 @@
 
 #include "agent/data/files_list.h"
 #include "agent/data/image.h"
+#include "agent/data/parts.h"
 #include "agent/store/path.h"
 #include "lib/buffer.h"
 #include "lib/file.h"
@@ -30,6 +31,7 @@ struct output {
 
 struct writer {
     char *folder, *output; /* spec paths */
+    char *parts;           /* OUTPUT/.windlass/RUN on this machine */
     char *unique;
     json_t *names;
     struct output *outputs; /* [json_array_size(names)] */
@@ -77,11 +79,15 @@ static void files_listing_free(struct listing *listing) {
 }
 
 /* The results lie where they belong already; the join only sees that all of them are there. */
-static int files_join(const struct listing *listing, const json_t *spec, const char *run UNUSED,
+static int files_join(const struct listing *listing, const json_t *spec, const char *run,
                       int64_t batch_items UNUSED, json_t *outputs, struct error *err) {
     AUTO(text_freep) char *folder = NULL;
+    AUTO(text_freep) char *parts = NULL;
     if (path_make_folder(output_path(spec), &folder, err) < 0) {
         return error_context(err, "spec.output.path");
+    }
+    if (parts_folder(output_path(spec), run, &parts, err) < 0) {
+        return -1;
     }
     for (int64_t i = 0; i < listing->files.count; i++) {
         AUTO(text_freep) char *picture = file_join(folder, listing->files.names[i]);
@@ -91,6 +97,7 @@ static int files_join(const struct listing *listing, const json_t *spec, const c
                                     picture);
         }
     }
+    parts_remove(parts);
     json_array_append_new(outputs, json_string(output_path(spec)));
     return 0;
 }
@@ -206,13 +213,14 @@ static void files_writer_free(struct writer *writer) {
     }
     free(writer->outputs);
     json_decref(writer->names);
+    free(writer->parts);
     free(writer->unique);
     free(writer->folder);
     free(writer->output);
     free(writer);
 }
 
-static int files_writer_open(const json_t *spec, const char *run UNUSED, const json_t *work,
+static int files_writer_open(const json_t *spec, const char *run, const json_t *work,
                              const char *unique, struct writer **ret_writer, struct error *err) {
     json_t *names = names_of(work, err);
     if (!names) {
@@ -224,6 +232,10 @@ static int files_writer_open(const json_t *spec, const char *run UNUSED, const j
     writer->unique = x_strdup(unique);
     writer->names = names;
     writer->outputs = x_calloc(json_array_size(names), sizeof *writer->outputs);
+    if (parts_folder(writer->output, run, &writer->parts, err) < 0) {
+        files_writer_free(writer);
+        return -1;
+    }
     *ret_writer = writer;
     return 0;
 }
@@ -256,7 +268,8 @@ static int place_output(const struct writer *writer, const char *name, const cha
         return error_context(err, "spec.output.path");
     }
     output->path = x_printf("%s/%s%s", folder, last, ending);
-    output->temporary = x_printf("%s/.%s.%s.tmp", folder, last, writer->unique);
+    output->temporary =
+        x_printf("%s/part-%s-%zu.tmp", writer->parts, writer->unique, writer->added);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video.h"
 
+#include "agent/data/parts.h"
 #include "agent/data/video_index.h"
 #include "agent/data/video_join.h"
 #include "agent/data/video_lease.h"
@@ -9,7 +10,6 @@
 #include "agent/store/path.h"
 #include "lib/file.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -87,22 +87,6 @@ static void video_listing_free(struct listing *listing) {
     }
 }
 
-/* Removes what this kind wrote into OUTPUT/.windlass/RUN, and the folders if nothing else is in
- * them. Leftovers of killed workers are gone, too. That it fails is no reason to fail the job. */
-static void remove_parts(const char *folder) {
-    DIR *entries = opendir(folder);
-    for (struct dirent *entry; entries && (entry = readdir(entries));) {
-        if (text_starts(entry->d_name, "part-")) {
-            unlinkat(dirfd(entries), entry->d_name, 0);
-        }
-    }
-    if (entries) {
-        closedir(entries);
-    }
-    AUTO(text_freep) char *parent = x_strndup(folder, (size_t)(file_basename(folder) - folder));
-    (void)(rmdir(folder) == 0 && rmdir(parent) == 0);
-}
-
 static int video_join(const struct listing *listing, const json_t *spec, const char *run,
                       int64_t batch_items, json_t *outputs, struct error *err) {
     AUTO(text_freep) char *output = NULL;
@@ -112,7 +96,7 @@ static int video_join(const struct listing *listing, const json_t *spec, const c
     if (path_make_folder(output_path(spec), &output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    if (video_part_folder(output_path(spec), run, &parts, err) < 0) {
+    if (parts_folder(output_path(spec), run, &parts, err) < 0) {
         return -1;
     }
     struct video_join join = {.index = &listing->index,
@@ -127,7 +111,7 @@ static int video_join(const struct listing *listing, const json_t *spec, const c
     if (result < 0) {
         return -1;
     }
-    remove_parts(parts);
+    parts_remove(parts);
     AUTO(text_freep) char *spec_path = file_join(output_path(spec), name);
     json_array_append_new(outputs, json_string(spec_path));
     return 0;

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What is joined, until it is renamed: among the parts, so that it goes with them. */
+#define JOINED "part-joined.tmp"
+
 /* The pictures of all parts, packet by packet. */
 struct cursor {
     const struct video_join *join;
@@ -374,11 +377,20 @@ static int copy_all(struct output *output, struct cursor *cursor, struct error *
     return err->kind == ERROR_NONE ? 0 : -1;
 }
 
-static int write_video(struct output *output, struct cursor *cursor, struct error *err) {
-    const struct video_join *join = cursor->join;
+/* The sound comes from the file whose pictures were listed, and from no other. */
+static int open_input(struct output *output, const struct video_join *join, struct error *err) {
     if (video_file_open(&output->input, join->input_path, err) < 0) {
         return error_context(err, "spec.input.video.path");
     }
+    return output->input.size_bytes == join->index->size_bytes
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec.input.video.path: %s: has changed since it was listed",
+                           join->input_path);
+}
+
+static int write_video(struct output *output, struct cursor *cursor, struct error *err) {
+    const struct video_join *join = cursor->join;
     if (cursor_next(cursor, err) <= 0 || open_output(output, join, cursor->codec, err) < 0) {
         return -1;
     }
@@ -402,9 +414,12 @@ int video_join_pictures(const struct video_join *join, char **ret_name, struct e
     }
     AUTO(output_release) struct output output = {.fd = -1, .input = {.fd = -1}};
     AUTO(cursor_release) struct cursor cursor = {.join = join, .fd = -1};
+    if (open_input(&output, join, err) < 0) {
+        return -1;
+    }
     output.sound = av_packet_alloc();
     cursor.packet = av_packet_alloc();
-    output.temporary = x_printf("%s/.%s.tmp-%ld", join->output, join->stem, (long)getpid());
+    output.temporary = file_join(join->parts, JOINED);
     if (write_video(&output, &cursor, err) < 0) {
         return error_context(err, "spec.output.path: %s", join->output);
     }
@@ -469,8 +484,7 @@ int video_join_records(const struct video_join *join, char **ret_name, struct er
     if (check_parts(join, VIDEO_PART_RECORDS, err) < 0) {
         return -1;
     }
-    AUTO(text_freep)
-    char *temporary = x_printf("%s/.%s.tmp-%ld", join->output, join->stem, (long)getpid());
+    AUTO(text_freep) char *temporary = file_join(join->parts, JOINED);
     AUTO(text_freep) char *name = x_printf("%s.jsonl", join->stem);
     AUTO(text_freep) char *path = file_join(join->output, name);
     if (write_lines(join, temporary, err) < 0) {

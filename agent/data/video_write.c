@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video_write.h"
 
+#include "agent/data/parts.h"
 #include "agent/data/video_color.h"
 #include "agent/data/video_file.h"
 #include "agent/data/video_lease.h"
-#include "agent/store/path.h"
 #include "lib/file.h"
 
 #include <errno.h>
@@ -37,22 +37,13 @@ char *video_part_path(const char *folder, int64_t first, enum video_part part) {
                     part == VIDEO_PART_PICTURES ? "nut" : "jsonl");
 }
 
-int video_part_folder(const char *output_path, const char *run, char **ret_folder,
-                      struct error *err) {
-    AUTO(text_freep) char *spec_path = x_printf("%s/.windlass/%s", output_path, run);
-    if (path_make_folder(spec_path, ret_folder, err) < 0) {
-        return error_context(err, "spec.output.path");
-    }
-    return 0;
-}
-
 int video_write_open(const char *output_path, const char *run, const json_t *work,
                      const char *unique, struct writer **ret_writer, struct error *err) {
     struct writer *writer = x_calloc(1, sizeof *writer);
     writer->fd = -1;
     writer->unique = x_strdup(unique);
     if (video_lease_decode(&writer->lease, work, err) < 0 ||
-        video_part_folder(output_path, run, &writer->folder, err) < 0) {
+        parts_folder(output_path, run, &writer->folder, err) < 0) {
         video_write_free(writer);
         return -1;
     }

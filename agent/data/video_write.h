@@ -10,10 +10,6 @@ enum video_part { VIDEO_PART_PICTURES, VIDEO_PART_RECORDS, VIDEO_PART_COUNT };
 
 /* FOLDER/part-00000017.nut or .jsonl, for the mini-batch that begins with that frame. Owned. */
 char *video_part_path(const char *folder, int64_t first, enum video_part part);
-/* The absolute OUTPUT/.windlass/RUN of this machine, made if it is missing. Owned. */
-NODISCARD int video_part_folder(const char *output_path, const char *run, char **ret_folder,
-                                struct error *err);
-
 /* See media.h. output_path: spec.output.path. */
 NODISCARD int video_write_open(const char *output_path, const char *run, const json_t *work,
                                const char *unique, struct writer **ret_writer, struct error *err);

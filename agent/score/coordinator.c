@@ -480,6 +480,7 @@ static int exit_code(const struct error *err, bool was_listed) {
 int coordinator_run(const struct job *job) {
     struct error err = {0};
     struct coordinator coordinator = {.job = job,
+                                      .prepared = {.lock_fd = -1},
                                       .outputs = json_array(),
                                       .started_wall_ms = clock_wall_ms(),
                                       .final_since_ms = -1};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/prepare.h"
 
+#include "agent/data/parts.h"
 #include "agent/score/scorer.h"
 #include "agent/store/path.h"
 #include "lib/file.h"
@@ -28,7 +29,7 @@ static int try_apart(const struct job *job, const char *output, struct error *er
     return 0;
 }
 
-static int try_output(const struct job *job, char **ret_path, struct error *err) {
+static int try_output(const struct job *job, struct prepared *prepared, struct error *err) {
     AUTO(text_freep) char *path = NULL;
     if (path_resolve(job->output, &path, err) < 0) {
         return error_context(err, "spec.output.path");
@@ -36,15 +37,20 @@ static int try_output(const struct job *job, char **ret_path, struct error *err)
     if (try_apart(job, path, err) < 0) {
         return -1;
     }
-    AUTO(text_freep) char *parts = x_printf("%s/.windlass/%s", path, job->run);
-    AUTO(text_freep) char *probe = x_printf("%s/probe-%s", parts, job->worker);
-    if (file_make_folders(parts, err) < 0 || file_write(probe, "", 0, err) < 0) {
+    /* Before the probe: in another run's folder, nothing may be written. */
+    AUTO(text_freep) char *parts = NULL;
+    if (parts_lock(job->output, job->run, &prepared->lock_fd, err) < 0 ||
+        parts_folder(job->output, job->run, &parts, err) < 0) {
+        return -1;
+    }
+    AUTO(text_freep) char *probe = x_printf("%s/part-probe-%s", parts, job->worker);
+    if (file_write(probe, "", 0, err) < 0) {
         return error_context(err, "spec.output.path: %s cannot be written", job->output);
     }
     if (unlink(probe) < 0) {
         return error_from_errno(err, errno, "spec.output.path: cannot remove %s", probe);
     }
-    *ret_path = TAKE(path);
+    prepared->output_path = TAKE(path);
     return 0;
 }
 
@@ -54,10 +60,11 @@ static int try_scorer(const struct job *job, struct error *err) {
 }
 
 int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err) {
-    struct prepared prepared = {.summary_spec = x_printf("%s/summary.json", job->output)};
+    struct prepared prepared = {.lock_fd = -1,
+                                .summary_spec = x_printf("%s/summary.json", job->output)};
     if (media_find(job->spec, &prepared.media, err) < 0 ||
         prepared.media->list(job->spec, &prepared.listing, err) < 0 || try_scorer(job, err) < 0 ||
-        try_output(job, &prepared.output_path, err) < 0) {
+        try_output(job, &prepared, err) < 0) {
         prepared_release(&prepared);
         return -1;
     }
@@ -77,4 +84,5 @@ void prepared_release(struct prepared *prepared) {
     }
     free(TAKE(prepared->output_path));
     free(TAKE(prepared->summary_spec));
+    fd_closep(&prepared->lock_fd);
 }

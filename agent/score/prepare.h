@@ -11,6 +11,7 @@ struct prepared {
     int64_t items;
     char *output_path;  /* on this machine */
     char *summary_spec; /* OUTPUT/summary.json as a spec path */
+    int lock_fd;        /* see parts_lock */
 };
 
 /* Fails with one line that names the spec's field. Makes OUTPUT/.windlass/RUN. */
