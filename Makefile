@@ -6,8 +6,8 @@
 .DELETE_ON_ERROR:
 .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
-# All processors, unless the caller says -j itself.
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
+# All processors, unless the caller says -j itself or is a make that shares its own.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
