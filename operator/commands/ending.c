@@ -139,15 +139,17 @@ int ending_print(const struct ending *ending) {
 void ending_print_interrupted(const struct ending *ending) {
     AUTO(text_freep) char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
     AUTO(text_freep) char *parts = file_join(output, ".windlass");
+    /* Files are results as soon as they are done; a video's parts wait for the join. */
+    const char *kept = tree_get(ending->spec, "input.video") ? parts : output;
+    int64_t done = tree_integer(ending->status, "items.done", 0);
     int64_t total = tree_integer(ending->status, "items.total", 0);
     fprintf(stderr, "windlass: %s interrupted", ending->name);
     if (total > 0) {
-        fprintf(stderr, ": %lld of %lld %s were finished",
-                (long long)tree_integer(ending->status, "items.done", 0), (long long)total,
+        fprintf(stderr, ": %lld of %lld %s were finished", (long long)done, (long long)total,
                 ending->unit);
     }
     fprintf(stderr, "; no process is left\n  kept: the logs in %s\n", ending->state_folder);
-    if (access(parts, F_OK) == 0) {
-        fprintf(stderr, "  kept: what was finished, under %s\n", parts);
+    if (done > 0 && access(kept, F_OK) == 0) {
+        fprintf(stderr, "  kept: what was finished, under %s\n", kept);
     }
 }

@@ -208,6 +208,16 @@ launch next
 check "the next run succeeds, a name of 255 bytes among its inputs" ends_with $run 0
 check "every picture is there and nothing else" diff <(ls -A "$work/data/photos"; echo summary.json) <(ls -A "$work/data/painted")
 
+mkdir "$work/data/large"
+ffmpeg -v error -i "$film" -vf scale=640:360,tpad=stop=75:stop_mode=clone "$work/data/large/p%03d.png" </dev/null
+manifest '{files: {path: data/large}}' data/halted slow
+launch halted
+check "pictures are under way again" await 20 has "$work/data/halted/p003.png"
+sleep 1.2 # until the status has heard of some
+kill -INT "$(windlass_of $run)"
+check "Ctrl-C ends them" ends_with $run 130
+check "and says where the finished ones lie" grep -qE 'kept: what was finished, under .*/halted$' "$work/halted.log"
+
 # The input goes away when only the join is left to do.
 manifest '{video: {path: data/film.mp4}}' data/lost slow
 launch lost
