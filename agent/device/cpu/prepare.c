@@ -21,6 +21,7 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
             pool_step_prepare(cpu, schedule, step);
         } else if (!step->kernel) {
             gemm_step_try(cpu, schedule, step);
+            unary_step_try(schedule, step);
         }
     }
     return device_fill_kernels(device, reference_kernels, schedule, err);

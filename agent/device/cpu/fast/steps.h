@@ -41,7 +41,7 @@ struct pool_step {
 };
 
 extern const struct kernel fast_conv, fast_combine, fast_concat, fast_max_pool, fast_global_pool,
-    fast_gemm;
+    fast_gemm, fast_tanh, fast_sigmoid;
 
 /* fuse.c: makes convolutions, additions and pools of this device and absorbs neighbours. */
 void fuse_steps(struct schedule *schedule);
@@ -55,6 +55,8 @@ void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
 /* Whether the operands' layouts allow to copy whole blocks. */
 bool concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
                  const struct step *step);
+/* Makes the step fast if it is a function of numbers that vectors have. */
+void unary_step_try(const struct schedule *schedule, struct step *step);
 /* Makes the step fast if it is a product with a constant matrix. */
 void gemm_step_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 

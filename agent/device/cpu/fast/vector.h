@@ -89,6 +89,10 @@ struct vector_ops {
     void (*max_row)(float *out, const float *in, size_t in_row, int kh, int kw, int stride,
                     int count);
 
+    /* Of `count` numbers, to about 1e-6 of each result; NaN stays NaN. */
+    void (*tanh)(float *out, const float *in, size_t count);
+    void (*sigmoid)(float *out, const float *in, size_t count);
+
     /* Winograd F(4x4, 3x3). Input: `tiles` windows of 6x6 pixels, 4 apart, to 36 matrices
      * out + k * plane [tiles, b]. Output: 36 matrices back to 4 rows of pixels; only the given
      * rows and columns are written. */
