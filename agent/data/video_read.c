@@ -19,6 +19,7 @@ struct reader {
     struct video_file file;
     AVCodecContext *decoder;
     AVPacket *packet;
+    AVPacket *first; /* the file's first packet; see prime_decoder */
     AVFrame *frame;
     struct SwsContext *scaler;
     struct video_lease lease;
@@ -42,11 +43,34 @@ static int start_decoder(struct reader *reader, struct error *err) {
     return video_file_decoder(&reader->file, video_threads(), &reader->decoder, err);
 }
 
+/* Some files carry parameter sets inside the stream, with the first packet only, that differ from
+ * the container's: a decoder that starts at a later keyframe paints rubbish unless it has seen
+ * them. What a flush forgets is pictures, not parameter sets. */
+static void prime_decoder(struct reader *reader) {
+    if (avcodec_send_packet(reader->decoder, reader->first) >= 0) {
+        (void)avcodec_send_packet(reader->decoder, NULL);
+        while (avcodec_receive_frame(reader->decoder, reader->frame) >= 0) {
+            av_frame_unref(reader->frame);
+        }
+    }
+    avcodec_flush_buffers(reader->decoder);
+}
+
+/* Opens the file and holds its first packet, number 0. */
 static int open_file(struct reader *reader, struct error *err) {
     reader->has_packet = false;
     reader->next_packet = 0;
     video_file_close(&reader->file);
-    return video_file_open(&reader->file, reader->spec_path, err);
+    av_packet_unref(reader->first);
+    if (video_file_open(&reader->file, reader->spec_path, err) < 0) {
+        return -1;
+    }
+    int result = video_file_next(&reader->file, reader->packet, err);
+    if (result > 0 && av_packet_ref(reader->first, reader->packet) < 0) {
+        return error_set(err, ERROR_EXHAUSTED, "%s: a packet cannot be kept", reader->spec_path);
+    }
+    reader->has_packet = result > 0;
+    return MIN(result, 0);
 }
 
 /* Reads on to the key's packet. 1 found, 0 not there, -1 failed. */
@@ -75,7 +99,9 @@ static int find_packet(struct reader *reader, const struct video_key *key, struc
 /* A seek only saves time: when it does not lead to the keyframe, the file is read from its start,
  * where counting packets cannot fail. */
 static int start_at(struct reader *reader, const struct video_key *key, struct error *err) {
-    if (reader->next_packet != 0 || reader->has_packet || (key && key->packet > 0)) {
+    bool is_at_start = reader->next_packet == 0 && reader->has_packet;
+    bool is_later = key && key->packet > 0;
+    if (!is_at_start || is_later) {
         int64_t time = !key ? VIDEO_NO_TIME : key->dts != VIDEO_NO_TIME ? key->dts : key->pts;
         int found = 0;
         if (time != VIDEO_NO_TIME && av_seek_frame(reader->file.format, reader->file.stream->index,
@@ -86,7 +112,13 @@ static int start_at(struct reader *reader, const struct video_key *key, struct e
             return -1;
         }
     }
-    return start_decoder(reader, err);
+    if (start_decoder(reader, err) < 0) {
+        return -1;
+    }
+    if (reader->next_packet > 0) {
+        prime_decoder(reader);
+    }
+    return 0;
 }
 
 /* The next starting point for this lease: its keys, then the file's start. 0 when all were tried.
@@ -116,6 +148,7 @@ static struct reader *reader_new(const char *spec_path) {
     reader->spec_path = x_strdup(spec_path);
     reader->file.fd = -1;
     reader->packet = av_packet_alloc();
+    reader->first = av_packet_alloc();
     reader->frame = av_frame_alloc();
     return reader;
 }
@@ -194,12 +227,20 @@ static bool is_lost(const struct reader *reader, int64_t number) {
     return number > (int64_t)lease->packet_max + LOST_AFTER;
 }
 
+/* Whether the decoder had to guess parts of the picture. */
+static bool is_damaged(const AVFrame *frame) {
+    return frame->decode_error_flags != 0 || (frame->flags & AV_FRAME_FLAG_CORRUPT);
+}
+
 /* Decodes up to the awaited frame: 1 it is in reader->frame, 0 it cannot be had from here. */
 static int decode_next(struct reader *reader, struct error *err) {
     for (;;) {
         int result = avcodec_receive_frame(reader->decoder, reader->frame);
         if (result >= 0) {
             if (reader->frame->pts == reader->lease.packets[reader->done]) {
+                if (is_damaged(reader->frame) && reader->attempts < reader->lease.key_count) {
+                    return 0; /* this start may be to blame; when no key is left, it is the film */
+                }
                 return 1;
             }
             if (is_lost(reader, reader->frame->pts)) {
@@ -258,6 +299,7 @@ void video_read_free(struct reader *reader) {
     sws_freeContext(reader->scaler);
     av_frame_free(&reader->frame);
     av_packet_free(&reader->packet);
+    av_packet_free(&reader->first);
     avcodec_free_context(&reader->decoder);
     video_file_close(&reader->file);
     free(reader->spec_path);

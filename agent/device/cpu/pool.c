@@ -43,8 +43,10 @@ static float pool_one(const struct pool *pool, const float *x, const int64_t *at
             }
         }
     }
-    int64_t count = pool->counts_pads ? cells[0] * cells[1] * cells[2] : seen;
-    return pool->is_max ? most : count ? sum / (float)count : 0;
+    /* A hostile kernel's cells may exceed any integer. */
+    double count =
+        pool->counts_pads ? (double)cells[0] * (double)cells[1] * (double)cells[2] : (double)seen;
+    return pool->is_max ? most : count > 0 ? (float)(sum / count) : 0;
 }
 
 static void pool_body(void *context, int64_t first, int64_t last) {
