@@ -85,10 +85,10 @@ function relativeDifference(ours, theirs) {
     return worst / largest;
 }
 
-function benchAgent(model, dims) {
-    const text = execFileSync(agent, ['model', 'bench', model, '--shape', 'input=' + dims.join('x'),
+function benchAgent(model, name, dims) {
+    const text = execFileSync(agent, ['model', 'bench', model, '--shape', name + '=' + dims.join('x'),
         '--threads', String(threads), '--runs', String(RUNS)], {encoding: 'utf8'});
-    const number = (name) => Number(new RegExp('^' + name + ' ([0-9.]+) ms', 'm').exec(text)[1]);
+    const number = (word) => Number(new RegExp('^' + word + ' ([0-9.]+) ms', 'm').exec(text)[1]);
     return {wall: number('median'), cpu: number('processor')};
 }
 
@@ -101,18 +101,19 @@ async function measure([name, file, dims]) {
         seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
         data[i] = seed / 2 ** 31 - 1;
     }
-    const feed = {input: new ort.Tensor('float32', data, dims)};
+    const name = session.inputNames[0];
+    const feed = {[name]: new ort.Tensor('float32', data, dims)};
     const theirs = Object.values(await session.run(feed))[0].data; // warms up, too
     const work = fs.mkdtempSync(path.join(os.tmpdir(), 'windlass-bench-'));
     tensorFile(path.join(work, 'input.pb'), dims, data);
-    execFileSync(agent, ['model', 'run', model, '--input', 'input=' + path.join(work, 'input.pb'),
+    execFileSync(agent, ['model', 'run', model, '--input', name + '=' + path.join(work, 'input.pb'),
         '--output-dir', work, '--threads', String(threads)], {stdio: ['ignore', 'ignore', 'inherit']});
     const made = fs.readdirSync(work).filter((entry) => entry !== 'input.pb');
     const difference = relativeDifference(readTensor(path.join(work, made[0])), theirs);
     fs.rmSync(work, {recursive: true});
     const wall = {ours: [], ort: []}, cpu = {ours: [], ort: []};
     for (let round = 0; round < rounds; round++) {
-        const measured = benchAgent(model, dims);
+        const measured = benchAgent(model, name, dims);
         wall.ours.push(measured.wall);
         cpu.ours.push(measured.cpu);
         for (let i = 0; i < RUNS; i++) {
