@@ -101,19 +101,19 @@ async function measure([name, file, dims]) {
         seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
         data[i] = seed / 2 ** 31 - 1;
     }
-    const name = session.inputNames[0];
-    const feed = {[name]: new ort.Tensor('float32', data, dims)};
+    const input = session.inputNames[0];
+    const feed = {[input]: new ort.Tensor('float32', data, dims)};
     const theirs = Object.values(await session.run(feed))[0].data; // warms up, too
     const work = fs.mkdtempSync(path.join(os.tmpdir(), 'windlass-bench-'));
     tensorFile(path.join(work, 'input.pb'), dims, data);
-    execFileSync(agent, ['model', 'run', model, '--input', name + '=' + path.join(work, 'input.pb'),
+    execFileSync(agent, ['model', 'run', model, '--input', input + '=' + path.join(work, 'input.pb'),
         '--output-dir', work, '--threads', String(threads)], {stdio: ['ignore', 'ignore', 'inherit']});
     const made = fs.readdirSync(work).filter((entry) => entry !== 'input.pb');
     const difference = relativeDifference(readTensor(path.join(work, made[0])), theirs);
     fs.rmSync(work, {recursive: true});
     const wall = {ours: [], ort: []}, cpu = {ours: [], ort: []};
     for (let round = 0; round < rounds; round++) {
-        const measured = benchAgent(model, name, dims);
+        const measured = benchAgent(model, input, dims);
         wall.ours.push(measured.wall);
         cpu.ours.push(measured.cpu);
         for (let i = 0; i < RUNS; i++) {
