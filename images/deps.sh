@@ -5,7 +5,7 @@
 set -euo pipefail
 
 build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev libjansson-dev
-    libwebsockets-dev libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
+    libwebsockets-dev libdnnl-dev libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
     libturbojpeg0-dev libpng-dev"
 demo="$build ca-certificates"
 tests="$demo clang clang-format libclang-rt-14-dev git ffmpeg python3 procps bsdutils

@@ -46,6 +46,7 @@ out=$(
     owner 'yaml\.h' 'operator/manifest\.c'
     owner 'libwebsockets' 'lib/(server|socket)\.c'
     owner 'openssl/' 'lib/(digest|http|tls|server|socket)\.c'
+    owner 'oneapi/' 'agent/device/cpu/onednn/[a-z_]*\.[ch]'
     owner 'libav|libsw' 'agent/data/video_[a-z_]*\.[ch]'
     owner 'turbojpeg' 'agent/data/image_jpeg\.c'
     owner 'png\.h' 'agent/data/image_png\.c'

@@ -10,6 +10,7 @@ struct cpu_device {
     struct threads *threads;
     const struct vector_ops *vectors; /* fast/vector.h: the inner loops for this processor */
     struct weights_cache *weights;    /* fast/steps.h */
+    struct onednn *onednn;            /* onednn/onednn.h; NULL for "reference" */
 };
 
 NODISCARD int cpu_open(bool is_reference, int threads, struct device **ret_device,

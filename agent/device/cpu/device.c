@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/fast/steps.h"
+#include "agent/device/cpu/onednn/onednn.h"
 #include "agent/device/cpu/prepare.h"
 #include "agent/device/cpu/reference.h"
 
@@ -79,6 +80,7 @@ static void cpu_close(struct device *device) {
     struct cpu_device *cpu = (struct cpu_device *)device;
     threads_free(cpu->threads);
     weights_cache_free(cpu->weights);
+    onednn_free(cpu->onednn);
     free(cpu);
 }
 
@@ -118,6 +120,7 @@ int cpu_open(bool is_reference, int threads, struct device **ret_device, struct 
     cpu->threads = pool;
     cpu->vectors = vector_ops_get(isa_best());
     cpu->weights = weights_cache_new();
+    cpu->onednn = is_reference ? NULL : onednn_new(isa_best());
     *ret_device = &cpu->base;
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "agent/device/cpu/prepare.h"
 
 #include "agent/device/cpu/fast/steps.h"
+#include "agent/device/cpu/onednn/onednn.h"
 #include "agent/device/cpu/reference.h"
 
 int cpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
@@ -22,6 +23,9 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         } else if (!step->kernel) {
             gemm_step_try(cpu, schedule, step);
             unary_step_try(schedule, step);
+        }
+        if (!step->kernel) {
+            onednn_step_try(cpu->onednn, schedule, step);
         }
     }
     return device_fill_kernels(device, reference_kernels, schedule, err);

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/device/cpu/onednn/onednn.h"
+
+#include "agent/device/cpu/onednn/primitive.h"
+#include "agent/ops/table.h"
+
+#include <stdlib.h>
+
+/* Debian builds oneDNN with OpenMP, whose threads spin where they wait: on a busy machine that cost
+ * twenty times the work itself, and it takes processors from our own pool. So primitives are made
+ * and run by one thread. From the OpenMP standard: not every compiler here ships <omp.h>. */
+void omp_set_num_threads(int count);
+
+struct onednn *onednn_new(enum isa isa) {
+    struct onednn *onednn = x_calloc(1, sizeof *onednn);
+    if (isa != ISA_AVX512) {
+        /* Refused once primitives exist, or on other processors; both are fine. */
+        (void)dnnl_set_max_cpu_isa(isa == ISA_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41);
+    }
+    if (dnnl_engine_create(&onednn->engine, dnnl_cpu, 0) != dnnl_success ||
+        dnnl_stream_create(&onednn->stream, onednn->engine, dnnl_stream_default_flags) !=
+            dnnl_success) {
+        onednn_free(onednn);
+        return NULL;
+    }
+    return onednn;
+}
+
+void onednn_free(struct onednn *onednn) {
+    if (!onednn) {
+        return;
+    }
+    for (size_t i = 0; i < onednn->kept_count; i++) {
+        dnnl_memory_destroy(onednn->kept[i].memory);
+    }
+    free(onednn->kept);
+    dnnl_stream_destroy(onednn->stream);
+    dnnl_engine_destroy(onednn->engine);
+    free(onednn);
+}
+
+static int error_from_onednn(struct error *err, dnnl_status_t status, const char *what) {
+    enum error_kind kind = status == dnnl_out_of_memory   ? ERROR_EXHAUSTED
+                           : status == dnnl_unimplemented ? ERROR_UNSUPPORTED
+                                                          : ERROR_BUG;
+    return error_set(err, kind, "oneDNN cannot %s: %s", what,
+                     kind == ERROR_EXHAUSTED     ? "out of memory"
+                     : kind == ERROR_UNSUPPORTED ? "not implemented"
+                                                 : "unexpected status");
+}
+
+static int onednn_run(const struct call *call, struct error *err) {
+    const struct primitive *primitive = call->state;
+    omp_set_num_threads(1);
+    dnnl_status_t status = primitive_run(primitive, call);
+    return status == dnnl_success ? 0 : error_from_onednn(err, status, "run");
+}
+static const struct kernel onednn_kernel = {"oneDNN", onednn_run};
+
+static request_fill *request_of(const struct schedule *schedule, const struct step *step) {
+    for (int i = 0; i <= step->input_count; i++) {
+        int at = i < step->input_count ? step->inputs[i] : step->outputs[0];
+        const struct slot *slot = at < 0 ? NULL : &schedule->slots[at];
+        int64_t count = slot ? shape_count(&slot->shape) : 1;
+        if (slot && (slot->type != TENSOR_FLOAT32 || count < 1 || count > INT32_MAX)) {
+            return NULL;
+        }
+    }
+    switch (step->node->op->id) {
+    case OP_CONV:
+        return request_conv;
+    case OP_CONV_TRANSPOSE:
+        return request_conv_transpose;
+    case OP_GEMM:
+        return request_gemm;
+    case OP_LOG_SOFTMAX:
+    case OP_SOFTMAX:
+        return request_softmax;
+    case OP_LRN:
+        return request_lrn;
+    case OP_MATMUL:
+        return request_matmul;
+    default:
+        return NULL;
+    }
+}
+
+void onednn_step_try(struct onednn *onednn, struct schedule *schedule, struct step *step) {
+    request_fill *fill = onednn ? request_of(schedule, step) : NULL;
+    struct request request;
+    if (!fill || !fill(schedule, step, &request)) {
+        return;
+    }
+    struct primitive *primitive;
+    omp_set_num_threads(1); /* a primitive divides its work when it is made */
+    dnnl_status_t status = primitive_new(onednn, schedule, step, &request, &primitive);
+    if (status != dnnl_success) {
+        return;
+    }
+    step->state = primitive;
+    step->release = primitive_free;
+    step->scratch_bytes = primitive->scratch_bytes;
+    step->kernel = &onednn_kernel;
+}
