@@ -158,7 +158,7 @@ static dnnl_status_t describe(struct onednn *onednn, const struct request *reque
 }
 
 static dnnl_status_t at(dnnl_memory_t memory, const void *scratch, size_t offset) {
-    return dnnl_memory_set_data_handle(memory, (char *)(uintptr_t)scratch + offset);
+    return dnnl_memory_set_data_handle(memory, (void *)((uintptr_t)scratch + offset));
 }
 
 static dnnl_status_t run_operand(const struct primitive *primitive, const struct call *call,
