@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzzer for FUZZ_SECONDS (60), two at a time, from its seeds; what it finds is kept in
-# build/fuzz/findings/. FUZZ_ONLY="manifest onnx" picks some. One ok / not ok line each.
+# Runs every fuzzer for FUZZ_SECONDS (60), FUZZ_JOBS (one a processor) at a time, from its seeds;
+# what it finds is kept in build/fuzz/findings/. FUZZ_ONLY="manifest onnx" picks some. One ok / not ok line each.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 seconds=${FUZZ_SECONDS:-60}
@@ -23,6 +23,6 @@ one() {
 export -f one
 export seconds
 names=${FUZZ_ONLY:-$(for source in tests/fuzz/fuzz_*.c; do basename "$source" .c | sed 's/^fuzz_//'; done)}
-printf '%s\n' $names | xargs -P 2 -I{} bash -c 'one {}' >build/fuzz/results.txt
+printf '%s\n' $names | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I{} bash -c 'one {}' >build/fuzz/results.txt
 cat build/fuzz/results.txt
 ! grep -q '^not ok' build/fuzz/results.txt
