@@ -23,7 +23,7 @@ const ort = require(path.resolve(directory, 'node_modules/onnxruntime-node'));
 const works = [
     ['Johnson 512x512', 'johnson', [1, 3, 512, 512]],
     ['Johnson, half width, 640x360', 'johnson_half', [1, 3, 360, 640]],
-    ['Starry Night (the demo), 640x360', 'starry', [1, 3, 360, 640], 255],
+    ['Starry Night (the demo), 1280x720', 'starry', [1, 3, 720, 1280], 255],
     ['ResNet-50 batch 1', 'resnet50', [1, 3, 224, 224]],
     ['ResNet-50 batch 8', 'resnet50', [8, 3, 224, 224]],
 ].filter(([name]) => name.includes(only));

@@ -13,9 +13,9 @@ agent=build/windlass-agent
 
 median_ms() { grep -oE 'median [0-9.]+ ms' | grep -oE '[0-9.]+'; }
 # Engine alone: one process with all threads, and one process a core with one thread each (as workers run).
-together=$($agent model bench $model --shape image=1x3x360x640 --threads "$cores" --runs 15 | median_ms)
+together=$($agent model bench $model --shape image=1x3x720x1280 --threads "$cores" --runs 7 | median_ms)
 for i in $(seq "$cores"); do
-    $agent model bench $model --shape image=1x3x360x640 --threads 1 --runs 15 >"$work/engine.$i" &
+    $agent model bench $model --shape image=1x3x720x1280 --threads 1 --runs 7 >"$work/engine.$i" &
 done
 wait
 engine_fps=$({ echo "$together" | awk '{ print 1000 / $1 }'
@@ -36,15 +36,14 @@ demo_fps=$(awk "BEGIN { print $frames / ($end - $start) }")
 ratio=$(awk "BEGIN { printf \"%.3f\", $demo_fps / $engine_fps }")
 echo
 printf '%-44s %10s %10s %8s\n' "work" "demo fps" "engine fps" "ratio"
-printf '%-44s %10.2f %10.2f %8s\n' "style transfer 640x360, $frames frames, $cores cores" "$demo_fps" "$engine_fps" "$ratio"
+printf '%-44s %10.2f %10.2f %8s\n' "style transfer 1280x720, $frames frames, $cores cores" "$demo_fps" "$engine_fps" "$ratio"
 
 # Memory: the largest agent process over a run on a 1080p clip, short and four times as long.
 peak_mib() { # seconds of video
     mkdir -p "$work/big/media" && rm -rf "$work/big/painted" "$work/big/state"
     cp -r $example/data/model "$work/big/"
     ffmpeg -v error -y -f lavfi -i "testsrc2=size=1920x1080:rate=8:duration=$1" -c:v libx264 -preset ultrafast "$work/big/media/cockatoo.mp4"
-    sed 's/width: 640 .*/width: 1920/' $example/batchscore.yaml >"$work/big.yaml"
-    build/windlass run -f "$work/big.yaml" --volume data="$work/big" --state "$work/big/state" >"$work/big.log" 2>&1 &
+    build/windlass run -f $example/batchscore.yaml --volume data="$work/big" --state "$work/big/state" >"$work/big.log" 2>&1 &
     local run=$! peak=0 now
     while kill -0 $run 2>/dev/null; do
         now=$(for p in $(pgrep -f windlass-agent); do awk '/VmHWM/ { print $2 }' "/proc/$p/status" 2>/dev/null; done | sort -n | tail -1)

@@ -18,8 +18,8 @@ frames=$(count_frames "$work/data/media/cockatoo.mp4")
 check "the demo succeeds" [ $? -eq 0 ]
 painted=$work/data/painted/cockatoo.mp4
 check "every frame is in the painting ($frames)" [ "$(count_frames "$painted")" = "$frames" ]
-check "it is H.264, 640x360, yuv420p" \
-    [ "$(probe v:0 codec_name,width,height,pix_fmt "$painted")" = "h264,640,360,yuv420p" ]
+check "it is H.264, 1280x720, yuv420p" \
+    [ "$(probe v:0 codec_name,width,height,pix_fmt "$painted")" = "h264,1280,720,yuv420p" ]
 check "the sound is the same packets" \
     [ "$(packets a:0 "$work/data/media/cockatoo.mp4")" = "$(packets a:0 "$painted")" ]
 check "the time stamps are the same" \
@@ -33,7 +33,7 @@ check "the last lines name the logs" grep -q "$work/state" "$work/out"
 check "the last lines say how fast" grep -qE "[0-9.]+ (frames|items)/s" "$work/out"
 check "the last lines say the kubectl line" grep -q "kubectl apply -f" "$work/out"
 # A painting differs from the photograph, but not beyond recognition.
-psnr=$(ffmpeg -v info -i "$work/data/media/cockatoo.mp4" -i "$painted" -lavfi '[0:v]scale=640:360[a];[a][1:v]psnr' -f null - 2>&1 |
+psnr=$(ffmpeg -v info -i "$work/data/media/cockatoo.mp4" -i "$painted" -lavfi '[0:v][1:v]psnr' -f null - 2>&1 |
     grep -oE 'average:[0-9.]+' | cut -d: -f2)
 check "it is painted, not copied and not noise (PSNR $psnr dB)" awk "BEGIN { exit !($psnr > 7 && $psnr < 25) }"
 [ $failures -eq 0 ] || sed 's/^/# /' "$work/out"
