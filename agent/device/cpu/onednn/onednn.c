@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 /* Debian builds oneDNN with OpenMP, whose threads spin where they wait: on a busy machine that cost
- * twenty times the work itself, and it takes processors from our own pool. So primitives are made
- * and run by one thread. From the OpenMP standard: not every compiler here ships <omp.h>. */
+ * many times the work itself (28 ms where one thread takes 1.8), and it takes processors from our
+ * own pool. So primitives are made and run by one thread. From the OpenMP standard: not every
+ * compiler here ships <omp.h>. */
 void omp_set_num_threads(int count);
 
 struct onednn *onednn_new(enum isa isa) {
