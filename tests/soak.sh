@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.." || exit 3
 export SOAK_SEED=${SOAK_SEED:-$((RANDOM * 32768 + RANDOM))} SOAK_ROUNDS=${SOAK_ROUNDS:-2000}
 export FUZZ_SECONDS=${SOAK_FUZZ_SECONDS:-600}
 log=build/soak.log
+commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD -- || echo ' (with uncommitted changes)')
 mkdir -p build
 start=$SECONDS
 TEST_TIMEOUT=$((FUZZ_SECONDS * 8 + 1800)) tests/run.sh $(find build/tests/unit -name 'test_*' -type f -perm -u+x | sort) \
@@ -13,7 +14,7 @@ TEST_TIMEOUT=$((FUZZ_SECONDS * 8 + 1800)) tests/run.sh $(find build/tests/unit -
 code=${PIPESTATUS[0]}
 {
     echo
-    echo "## $(date -u +%Y-%m-%dT%H:%MZ), commit $(git rev-parse --short HEAD)$(git diff --quiet HEAD -- || echo ' (with uncommitted changes)')"
+    echo "## $(date -u +%Y-%m-%dT%H:%MZ), commit $commit"
     echo
     echo "\`make soak\`: SOAK_SEED=$SOAK_SEED SOAK_ROUNDS=$SOAK_ROUNDS SOAK_FUZZ_SECONDS=$FUZZ_SECONDS, $((SECONDS - start)) s on $(nproc) cores; **$(tail -1 "$log")**"
     echo
