@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every device against the reference kernels: operators by shapes, and the chains that devices
  * fuse. A device that this machine or build lacks is skipped; an operator it lacks is counted. */
+#include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
 #include "tests/test.h"
 
 #include <stdio.h>
 
 static const double tolerance = 1e-4; /* of the largest element */
-
-#define LIST(...) ((const int64_t[]){__VA_ARGS__})
-#define INTS(key, ...)                                                                             \
-    {                                                                                              \
-        .name = key, .kind = ATTRIBUTE_INTEGERS,                                                   \
-        .count = sizeof LIST(__VA_ARGS__) / sizeof(int64_t), .integers = LIST(__VA_ARGS__)         \
-    }
-#define INT(key, value)                                                                            \
-    { .name = key, .kind = ATTRIBUTE_INTEGER, .integer = value }
-#define NUM(key, value)                                                                            \
-    { .name = key, .kind = ATTRIBUTE_NUMBER, .number = value }
-#define TXT(key, value)                                                                            \
-    { .name = key, .kind = ATTRIBUTE_TEXT, .text = value }
 
 /* The first input is fed, the others are constants. */
 struct row {

@@ -2,22 +2,11 @@
 // What the CPU device fuses, keeps in blocks or leaves pending, against the plain kernels: every
 // network at odd sizes, in every instruction set of this processor, with one thread and with three.
 #include "agent/device/cpu/fast/isa.h"
+#include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
 #include "tests/test.h"
 
 #define ATTRIBUTES(...) ((const struct attribute[]){__VA_ARGS__, {.name = NULL}})
-#define INTS(key, length, ...)                                                                     \
-    {                                                                                              \
-        .name = key, .kind = ATTRIBUTE_INTEGERS, .count = length, .integers = (const int64_t[]) {  \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
-#define INT(key, value)                                                                            \
-    { .name = key, .kind = ATTRIBUTE_INTEGER, .integer = value }
-#define NUM(key, value)                                                                            \
-    { .name = key, .kind = ATTRIBUTE_NUMBER, .number = value }
-#define TXT(key, value)                                                                            \
-    { .name = key, .kind = ATTRIBUTE_TEXT, .text = value }
 
 struct size {
     int n, h, w;
@@ -43,7 +32,7 @@ static int conv(struct network *net, int x, int outs, int ins, int kernel, int s
     int bias = network_constant(net, (struct shape){1, {outs}}, 0.5F, 0);
     return network_node(
         net, "Conv", (int[]){x, w, bias, -2},
-        ATTRIBUTES(INTS("pads", 4, pad, pad, pad, pad), INTS("strides", 2, stride, stride)));
+        ATTRIBUTES(INTS("pads", pad, pad, pad, pad), INTS("strides", stride, stride)));
 }
 
 static int norm(struct network *net, int x, int channels) {
@@ -102,9 +91,9 @@ static void norm_of_few(struct network *net, struct size size) {
 
 static void norm_then_pool(struct network *net, struct size size) {
     int x = op(net, "Relu", norm(net, conv(net, picture(net, size, 3), 17, 3, 3, 1, 1), 17));
-    x = network_node(net, "MaxPool", (int[]){x, -2},
-                     ATTRIBUTES(INTS("kernel_shape", 2, 3, 3), INTS("pads", 4, 1, 1, 1, 1),
-                                INTS("strides", 2, 2, 2)));
+    x = network_node(
+        net, "MaxPool", (int[]){x, -2},
+        ATTRIBUTES(INTS("kernel_shape", 3, 3), INTS("pads", 1, 1, 1, 1), INTS("strides", 2, 2)));
     network_output(net, conv(net, x, 8, 17, 1, 1, 0));
 }
 
@@ -112,8 +101,8 @@ static void norm_then_pool(struct network *net, struct size size) {
 static void pool_rounds_up(struct network *net, struct size size) {
     int x = conv(net, picture(net, size, 3), 17, 3, 3, 1, 1);
     int y = network_node(net, "MaxPool", (int[]){x, -2},
-                         ATTRIBUTES(INTS("kernel_shape", 2, 2, 3), INTS("pads", 4, 1, 0, 1, 0),
-                                    INTS("strides", 2, 3, 2), INT("ceil_mode", 1)));
+                         ATTRIBUTES(INTS("kernel_shape", 2, 3), INTS("pads", 1, 0, 1, 0),
+                                    INTS("strides", 3, 2), INT("ceil_mode", 1)));
     network_output(net, conv(net, y, 8, 17, 1, 1, 0));
     network_output(net, x);
 }
@@ -197,7 +186,7 @@ static void depthwise(struct network *net, struct size size) {
     int w = network_constant(net, (struct shape){4, {20, 1, 3, 3}}, 0.5F, 0);
     int bias = network_constant(net, (struct shape){1, {20}}, 0.5F, 0);
     x = network_node(net, "Conv", (int[]){x, w, bias, -2},
-                     ATTRIBUTES(INT("group", 20), INTS("pads", 4, 1, 1, 1, 1)));
+                     ATTRIBUTES(INT("group", 20), INTS("pads", 1, 1, 1, 1)));
     network_output(net, conv(net, op(net, "Relu", batch_norm(net, x, 20)), 24, 20, 1, 1, 0));
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
 #include "agent/device/cpu/rows.h"
 #include "agent/ops/elementwise.h"
@@ -158,17 +159,6 @@ static int prelu_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_prelu = {"reference prelu", prelu_run};
 
-static double get(const struct tensor *tensor, int64_t index) {
-    switch (tensor->type) {
-    case TENSOR_INT64:
-        return (double)((const int64_t *)tensor->data)[index];
-    case TENSOR_INT32:
-        return ((const int32_t *)tensor->data)[index];
-    default:
-        return (double)((const float *)tensor->data)[index];
-    }
-}
-
 static int64_t saturate(double value, double low, double high) {
     return isnan(value)    ? 0
            : value <= low  ? (int64_t)low
@@ -180,8 +170,8 @@ static int64_t saturate(double value, double low, double high) {
 static void pow_row(void *context, const int64_t *offsets, const int64_t *steps, int64_t count) {
     const struct binary *binary = context;
     for (int64_t i = 0; i < count; i++) {
-        double value = pow(get(binary->a, offsets[0] + i * steps[0]),
-                           get(binary->b, offsets[1] + i * steps[1]));
+        double value = pow(cpu_number(binary->a, offsets[0] + i * steps[0]),
+                           cpu_number(binary->b, offsets[1] + i * steps[1]));
         int64_t at = offsets[2] + i;
         if (binary->y->type == TENSOR_INT64) {
             ((int64_t *)binary->y->data)[at] = saturate(value, -0x1p63, 0x1p63);

@@ -126,17 +126,6 @@ static int reduce_run(const struct call *call, struct error *err) {
 }
 const struct kernel reference_reduce = {"reference reduce", reduce_run};
 
-static double get(const struct tensor *tensor, int64_t index) {
-    switch (tensor->type) {
-    case TENSOR_INT64:
-        return (double)((const int64_t *)tensor->data)[index];
-    case TENSOR_INT32:
-        return ((const int32_t *)tensor->data)[index];
-    default:
-        return (double)((const float *)tensor->data)[index];
-    }
-}
-
 static int arg_max_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
     const struct shape *shape = &x->shape;
@@ -153,7 +142,8 @@ static int arg_max_run(const struct call *call, struct error *err) {
     for (int64_t i = 0; i < outer * inner; i++) {
         int64_t start = i / inner * shape->dims[axis] * inner + i % inner, best = 0;
         for (int64_t k = 1; k < shape->dims[axis]; k++) {
-            double value = get(x, start + k * inner), most = get(x, start + best * inner);
+            double value = cpu_number(x, start + k * inner),
+                   most = cpu_number(x, start + best * inner);
             best = value > most || (takes_last && value == most) ? k : best;
         }
         y[i] = best;

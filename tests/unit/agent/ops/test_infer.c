@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Shape rules: sizes that fit, and what is said about those that do not. */
+#include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
 #include "tests/test.h"
-
-#define LIST(...) ((const int64_t[]){__VA_ARGS__})
-#define INTS(key, ...)                                                                             \
-    {                                                                                              \
-        .name = key, .kind = ATTRIBUTE_INTEGERS,                                                   \
-        .count = sizeof LIST(__VA_ARGS__) / sizeof(int64_t), .integers = LIST(__VA_ARGS__)         \
-    }
-#define INT(key, value)                                                                            \
-    { .name = key, .kind = ATTRIBUTE_INTEGER, .integer = value }
-#define TXT(key, value)                                                                            \
-    { .name = key, .kind = ATTRIBUTE_TEXT, .text = value }
 
 #define HUGE_SIZE ((int64_t)1 << 62)
 
