@@ -1,6 +1,6 @@
 # Windlass: `make` builds build/windlass and build/windlass-agent. `make help` lists the rest.
 #
-# CUDA=auto|0|1       build agent/device/cuda with nvcc (auto: when nvcc is found)
+# CUDA=auto|0|1       build agent/device/cuda with nvcc (auto: where a CUDA toolkit is found)
 # SANITIZE=address,undefined | thread   an instrumented build in a folder of its own
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -14,8 +14,17 @@ endif
 ##### what to build with #########################################################################
 CC := gcc
 CUDA ?= auto
-NVCC := $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
-WITH_CUDA := $(if $(filter 1,$(CUDA)),1,$(if $(filter auto,$(CUDA)),$(if $(NVCC),1)))
+# The toolkit's root is the folder with nvcc, the header and the library: an nvcc on the PATH may
+# be a wrapper or a link that lives elsewhere, so it only gives one more place to look.
+CUDA_ROOTS := $(CUDA_HOME) /usr/local/cuda \
+	$(patsubst %/bin/nvcc,%,$(realpath $(shell command -v nvcc 2>/dev/null)))
+CUDA_ROOT := $(firstword $(foreach root,$(CUDA_ROOTS),$(if \
+	$(and $(wildcard $(root)/bin/nvcc),$(wildcard $(root)/include/cuda_runtime_api.h),$(wildcard \
+	$(root)/lib64/libcudart_static.a)),$(root))))
+NVCC := $(CUDA_ROOT)/bin/nvcc
+WITH_CUDA := $(if $(filter 1,$(CUDA)),1,$(if $(filter auto,$(CUDA)),$(if $(CUDA_ROOT),1)))
+$(if $(WITH_CUDA),$(if $(CUDA_ROOT),,$(error CUDA=1, but no CUDA toolkit with bin/nvcc, \
+	include/cuda_runtime_api.h and lib64/libcudart_static.a in: $(CUDA_ROOTS) (set CUDA_HOME))))
 SANITIZE ?=
 comma := ,
 BUILD := build$(if $(SANITIZE),/sanitize-$(subst $(comma),-,$(SANITIZE)))
@@ -26,7 +35,7 @@ PACKAGES_OPERATOR := yaml-0.1
 PACKAGES_AGENT := libavformat libavcodec libswscale libavutil libturbojpeg libpng
 LIBS_LIB = $(shell pkg-config --libs $(PACKAGES_LIB))
 LIBS_OPERATOR = $(shell pkg-config --libs $(PACKAGES_OPERATOR))
-LIBS_AGENT = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl -lgomp $(if $(WITH_CUDA),-L$(dir $(NVCC))../lib64 -lcudart_static -lrt -ldl)
+LIBS_AGENT = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl -lgomp $(if $(WITH_CUDA),-L$(CUDA_ROOT)/lib64 -lcudart_static -lrt -ldl)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	-Wwrite-strings -Wvla -Wformat=2 -Wundef -Werror
@@ -50,7 +59,7 @@ OPERATOR_SOURCES := $(call find_c,operator)
 AGENT_SOURCES := $(filter-out agent/device/cuda/%,$(call find_c,agent)) \
 	$(if $(WITH_CUDA),$(call find_c,agent/device/cuda))
 CUDA_SOURCES := $(if $(WITH_CUDA),$(sort $(wildcard agent/device/cuda/*.cu)))
-CFLAGS_agent_device_cuda_device := -isystem $(dir $(NVCC))../include
+CFLAGS_agent_device_cuda_device := -isystem $(CUDA_ROOT)/include
 objects = $(patsubst %,$(OBJ)/%.o,$(1))
 
 $(OBJ)/lib.a: $(call objects,$(LIB_SOURCES))
