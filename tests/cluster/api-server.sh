@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# A real kube-apiserver 1.20 on its own etcd, on free ports of 127.0.0.1, everything in one folder; no kubelet, no
+# scheduler: pods can be made and their status written, nothing runs them. Many can run at once (400 MB each).
+#   api-server.sh start FOLDER [OPTION...] [-- FLAG-OF-KUBE-APISERVER...]
+#       --controller-manager   also what `controller-manager FOLDER` does
+#       --owner PID            end everything when that process is gone
+#     gives FOLDER/kubeconfig (administrator), FOLDER/token (the same by bearer token),
+#     FOLDER/kubectl ARGUMENT..., FOLDER/curl PATH [curl's options], FOLDER/port
+#   api-server.sh controller-manager FOLDER [FLAG...]
+#       garbage collection by ownerReferences, Jobs, namespaces, service accounts. The collector looks for new kinds
+#       every 30 s: apply CRDs before this.
+#   api-server.sh restart FOLDER   the API server alone, cleanly; watches from before it get 410 Gone
+#   api-server.sh kill FOLDER      the API server alone, kill -9; `restart` brings it back on the same port
+#   api-server.sh pause FOLDER | resume FOLDER    it stops answering, connections stay
+#   api-server.sh compact FOLDER   etcd forgets every revision but the newest
+#   api-server.sh stop FOLDER
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+what=${1:?start, controller-manager, restart, kill, pause, resume, compact or stop} folder=${2:?the folder}
+shift 2
+
+stop_all() { for name in controller-manager apiserver etcd; do finish $name KILL; done; }
+ready() { [ "$("$folder/curl" /readyz 2>/dev/null)" = ok ]; }
+start_api_server() {
+    launch apiserver sh "$folder/apiserver.command"
+    wait_for 60 apiserver ready
+}
+controller_manager() {
+    cd "$folder/pki"
+    launch controller-manager "$bin/kube-controller-manager" --kubeconfig="$folder/kubeconfig" --port=0 \
+        --secure-port=0 --leader-elect=false --service-account-private-key-file=sa.key --root-ca-file=ca.crt \
+        --controllers=garbagecollector,job,namespace,serviceaccount,serviceaccount-token "$@"
+    wait_for 60 controller-manager "$folder/kubectl" get serviceaccount default
+}
+etcd_call() { curl -sS --max-time 30 "http://127.0.0.1:$(cat "$folder/etcd-port")/v3/kv/$1" -d "$2"; }
+compact() {
+    local revision
+    revision=$(etcd_call range '{"key":"AA=="}' | jq -r .header.revision)
+    etcd_call compaction "{\"revision\":\"$revision\",\"physical\":true}" | jq -e .header.revision >/dev/null ||
+        fail "etcd did not compact"
+}
+
+if [ "$what" != start ]; then
+    folder=$(cd "$folder" 2>/dev/null && pwd) || { [ "$what" = stop ] && exit 0; fail "no folder"; }
+    case $what in
+    stop) stop_all ;;
+    controller-manager) controller_manager "$@" ;;
+    kill) finish apiserver KILL ;;
+    restart) finish apiserver TERM 2; start_api_server ;; # (it would wait a minute for open watches)
+    pause) kill -STOP "$(cat "$folder/pids/apiserver.pid")" ;;
+    resume) kill -CONT "$(cat "$folder/pids/apiserver.pid")" ;;
+    compact) compact ;;
+    *) fail "'$what' is none of start, controller-manager, restart, kill, pause, resume, compact, stop" ;;
+    esac
+    exit
+fi
+
+with_manager='' owner='' flags=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --controller-manager) with_manager=1 ;;
+    --owner) owner=${2:?--owner takes a process number}; shift ;;
+    --) shift; flags=("$@"); break ;;
+    *) fail "'$1' is none of --controller-manager, --owner PID, --" ;;
+    esac
+    shift
+done
+need_packages etcd-server openssl curl jq
+"$here/build-kubernetes.sh" >/dev/null || exit 3
+mkdir -p "$folder"/{pki,log,pids}
+folder=$(cd "$folder" && pwd)
+trap 'code=$?; [ $code -eq 0 ] || stop_all' EXIT
+
+cd "$folder/pki"
+authority windlass-test
+certificate server /CN=kube-apiserver "DNS:kubernetes.default.svc,DNS:localhost,IP:127.0.0.1"
+certificate admin /O=system:masters/CN=admin
+service_account_key
+echo windlass-test-token >"$folder/token"
+echo "$(cat "$folder/token"),admin-by-token,1,system:masters" >tokens.csv
+port=$(free_port) etcd_port=$(free_port) peer_port=$(free_port)
+echo "$port" >"$folder/port"
+echo "$etcd_port" >"$folder/etcd-port"
+kubeconfig "https://127.0.0.1:$port" "$folder/pki" admin >"$folder/kubeconfig"
+cat >"$folder/curl" <<SCRIPT
+#!/bin/sh
+path=\$1
+shift
+cd "$folder/pki" || exit
+exec curl -sS --max-time 30 --cacert ca.crt --cert admin.crt --key admin.key "\$@" "https://127.0.0.1:$port\$path"
+SCRIPT
+cat >"$folder/kubectl" <<SCRIPT
+#!/bin/sh
+exec "\${KUBECTL:-$bin/kubectl}" --kubeconfig "$folder/kubeconfig" "\$@"
+SCRIPT
+chmod +x "$folder/curl" "$folder/kubectl"
+
+etcd=http://127.0.0.1:$etcd_port peer=http://127.0.0.1:$peer_port
+launch etcd etcd --name n --data-dir "$folder/etcd" --unsafe-no-fsync --logger zap --log-level warn \
+    --listen-client-urls "$etcd" --advertise-client-urls "$etcd" --quota-backend-bytes 8000000000 \
+    --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "n=$peer"
+issuer=https://kubernetes.default.svc
+# The admission plug-in ServiceAccount would refuse every pod until a controller has made the account.
+command=("$bin/kube-apiserver" --etcd-servers="$etcd" --bind-address=127.0.0.1 --secure-port="$port" --insecure-port=0
+    --endpoint-reconciler-type=none --tls-cert-file=server.crt --tls-private-key-file=server.key
+    --client-ca-file=ca.crt --token-auth-file=tokens.csv --cert-dir="$folder/pki" --authorization-mode=RBAC
+    --service-account-issuer=$issuer --api-audiences=$issuer --service-account-signing-key-file=sa.key
+    --service-account-key-file=sa.pub --disable-admission-plugins=ServiceAccount --allow-privileged=true
+    --service-cluster-ip-range=10.96.0.0/16 "${flags[@]}")
+printf 'cd %q && exec %s\n' "$folder/pki" "$(printf ' %q' "${command[@]}")" >"$folder/apiserver.command"
+start_api_server
+[ -z "$with_manager" ] || controller_manager
+if [ -n "$owner" ]; then
+    # shellcheck disable=SC2016 # expanded by that shell
+    setsid bash -c 'while kill -0 "$1" 2>/dev/null; do sleep 1; done; exec "$2" stop "$3"' _ \
+        "$owner" "$here/api-server.sh" "$folder" >/dev/null 2>&1 </dev/null &
+fi
+echo "$folder/kubeconfig"

@@ -1,0 +1,105 @@
+# shellcheck shell=bash disable=SC2034
+# lib.sh: what the scripts of the test clusters share. Sourced.
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/windlass
+bin=$cache/bin # build-kubernetes.sh and get-clients.sh fill it
+script=${0##*/}
+
+fail() { echo "$script: $1" >&2; exit 3; }
+say() { printf '%4ds %s\n' "$SECONDS" "$*" >&2; }
+
+# The packages that are missing, in one go; nothing is asked of the network when all are there.
+need_packages() {
+    local package missing= log root=
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null)" = "install ok installed" ] || missing+=" $package"
+    done
+    [ -n "$missing" ] || return 0
+    [ "$(id -u)" = 0 ] || root=$(command -v sudo) || fail "not root and no sudo. As root run: apt-get install$missing"
+    say "installing:$missing"
+    log=$(mktemp)
+    # shellcheck disable=SC2086 # the list is words
+    { $root apt-get -o DPkg::Lock::Timeout=300 update -qq &&
+        $root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq \
+            --no-install-recommends $missing; } >"$log" 2>&1 ||
+        { tail -20 "$log" >&2; rm -f "$log"; fail "apt-get could not install:$missing"; }
+    rm -f "$log"
+}
+
+# A port of 127.0.0.1 that nobody listens on, below the range that connections take by themselves.
+free_port() {
+    local port
+    for _ in $(seq 100); do
+        port=$((15000 + (RANDOM * 32768 + RANDOM) % 15000))
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
+    done
+    return 1
+}
+
+# Certificates in the working folder: ca.crt and ca.key, and NAME.crt and NAME.key signed by it.
+# Names of a server always stand in subjectAltName: Go looks nowhere else.
+authority() {
+    [ -f ca.crt ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -sha256 -days 3650 \
+        -subj "/CN=$1" -keyout ca.key -out ca.crt 2>/dev/null
+}
+certificate() { # NAME SUBJECT [SUBJECTALTNAME]
+    [ -f "$1.crt" ] && return
+    openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -sha256 -subj "$2" \
+        -keyout "$1.key" -out "$1.csr" 2>/dev/null
+    openssl x509 -req -in "$1.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -days 3650 -sha256 -out "$1.crt" \
+        -extfile <(printf 'keyUsage=digitalSignature,keyEncipherment\nextendedKeyUsage=serverAuth,clientAuth\n%s\n' \
+            "${3:+subjectAltName=$3}") 2>/dev/null
+}
+service_account_key() {
+    [ -f sa.key ] && return
+    openssl genrsa -out sa.key 2048 2>/dev/null
+    openssl rsa -in sa.key -pubout -out sa.pub 2>/dev/null
+}
+kubeconfig() { # SERVER CERTIFICATES' FOLDER NAME
+    cat <<CONFIG
+apiVersion: v1
+kind: Config
+clusters: [{name: windlass-test, cluster: {server: "$1", certificate-authority: "$2/ca.crt"}}]
+users: [{name: "$3", user: {client-certificate: "$2/$3.crt", client-key: "$2/$3.key"}}]
+contexts: [{name: windlass-test, context: {cluster: windlass-test, user: "$3"}}]
+current-context: windlass-test
+CONFIG
+}
+
+# Processes of the cluster in $folder: launch NAME COMMAND..., running NAME, finish NAME [SIGNAL [SECONDS]].
+# The mark in the environment tells ours from a stranger with a reused number; a zombie has none.
+running() {
+    local pid
+    pid=$(cat "$folder/pids/$1.pid" 2>/dev/null) || return
+    tr '\0' '\n' <"/proc/$pid/environ" | grep -qxF "WINDLASS_CLUSTER=$folder"
+} 2>/dev/null
+launch() {
+    local name=$1
+    shift
+    mkdir -p "$folder/pids" "$folder/log"
+    (
+        setsid env WINDLASS_CLUSTER="$folder" "$@" >>"$folder/log/$name.log" 2>&1 </dev/null &
+        echo $! >"$folder/pids/$name.pid"
+    )
+    for _ in $(seq 50); do running "$name" && return; sleep 0.01; done
+    return 0
+}
+finish() {
+    local pid
+    pid=$(cat "$folder/pids/$1.pid" 2>/dev/null) || return 0
+    if running "$1"; then
+        kill "-${2:-TERM}" "$pid"
+        for _ in $(seq $((${3:-10} * 20))); do running "$1" || break; sleep 0.05; done
+        if running "$1"; then kill -9 "$pid"; fi
+    fi
+    rm -f "$folder/pids/$1.pid"
+}
+# wait_for SECONDS NAME COMMAND...: until it succeeds, unless the process ends or time runs out.
+wait_for() {
+    local end=$((SECONDS + $1)) name=$2
+    shift 2
+    until "$@" >/dev/null 2>&1; do
+        running "$name" || { echo "$script: $name ended: $(tail -n 1 "$folder/log/$name.log")" >&2; return 3; }
+        [ $SECONDS -lt $end ] || { echo "$script: $name is not ready in time; see $folder/log/$name.log" >&2; return 3; }
+        sleep 0.05
+    done
+}
