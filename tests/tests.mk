@@ -52,6 +52,11 @@ demo: deps-demo
 	@examples/style-transfer/fetch.sh
 	@build/windlass run -f examples/style-transfer/batchscore.yaml
 
+##### the chart's CRDs are made of crds/; tests/lint/chart.sh sees that they are current ##########
+.PHONY: chart
+chart:
+	@charts/make-crds.sh charts/windlass/templates
+
 ##### docs/api.md is made of crds/batchscore.yaml; tests/lint/api.sh sees that it is current ######
 .PHONY: api
 api: windlass
@@ -72,4 +77,5 @@ help:
 	@echo "make soak       the full counts of every proof, recorded in docs/soak.md"
 	@echo "make bench      measurements beside a peer; tables and build/bench/*.json"
 	@echo "make format     clang-format everything     make clean    remove build/"
+	@echo "make api        docs/api.md from crds/      make chart    the chart's CRDs from crds/"
 	@echo "variables: CUDA=auto|0|1  SANITIZE=address,undefined|thread  CFLAGS='-O2 -g'"
