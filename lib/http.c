@@ -2,31 +2,61 @@
 #include "lib/http.h"
 
 #include "lib/buffer.h"
+#include "lib/clock.h"
 #include "lib/tls.h"
 
 #include <curl/curl.h>
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
-static void curl_freep(CURL **handle) {
-    curl_easy_cleanup(*handle);
-}
+enum {
+    CONNECTIONS_KEPT = 16,
+    CONNECTIONS_PER_SERVER = 80, /* only a server without HTTP/2 sees more than one */
+    CONNECTIONS_MAX = 256,
+    EVENTS_MAX = 64,
+    DEAD_PEER_MS = 20000, /* bytes that nobody acknowledges for so long: the connection is dead */
+};
+
+struct http_call {
+    struct http *http;
+    struct http_call *next, **link; /* in http->calls */
+    CURL *curl;
+    struct curl_slist *headers, *connect_to;
+    char *method_and_url; /* for messages */
+    struct buffer body;
+    struct error err; /* why we gave it up ourselves */
+    char reason[CURL_ERROR_SIZE];
+    http_received *received;
+    http_done *done;
+    void *context;
+    int64_t heard_ms;
+    int silence_ms;
+    bool is_added; /* to the multi handle */
+};
+
+struct http {
+    CURLM *multi;
+    struct http_call *calls;
+    size_t count;
+    int epoll, timer;
+    int64_t curl_due_ms, silence_due_ms; /* INT64_MAX: never */
+    bool is_inside;                      /* libcurl, which must not be entered again */
+    bool has_unstarted;
+};
 
 static void initialise(void) {
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-struct answer {
-    struct buffer body;
-    struct error err; /* why the body was refused */
-};
-
-static size_t receive(char *data, size_t size, size_t count, void *context) {
-    struct answer *answer = context;
-    return buffer_append(&answer->body, data, size * count, &answer->err) < 0 ? 0 : size * count;
-}
-
-static enum error_kind kind_of_curl(CURLcode code) {
+static enum error_kind kind_of_curl(CURLcode code, bool is_sent) {
     switch (code) {
     case CURLE_OPERATION_TIMEDOUT:
         return ERROR_TIMEOUT;
@@ -34,64 +64,524 @@ static enum error_kind kind_of_curl(CURLcode code) {
     case CURLE_SSL_CACERT_BADFILE:
         return ERROR_DENIED;
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_SSL_CERTPROBLEM:
         return ERROR_INVALID;
+    case CURLE_UNSUPPORTED_PROTOCOL: /* of the URL, or of the answer */
+        return is_sent ? ERROR_UNAVAILABLE : ERROR_INVALID;
     default:
         return ERROR_UNAVAILABLE;
     }
 }
 
-static bool prepare(CURL *curl, const struct http_request *request, struct answer *answer) {
-    struct curl_blob trusted = {.data = (void *)(uintptr_t)request->certificate_pem,
-                                .len = strlen(request->certificate_pem),
-                                .flags = CURL_BLOB_COPY};
-    /* Debian's libcurl trusts /etc/ssl/certs unless CAPATH is taken away. */
-    return !curl_easy_setopt(curl, CURLOPT_URL, request->url) &&
-           !curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "https") &&
-           !curl_easy_setopt(curl, CURLOPT_PROXY, "") &&
-           !curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) &&
-           !curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms) &&
-           !curl_easy_setopt(curl, CURLOPT_CAPATH, NULL) &&
-           !curl_easy_setopt(curl, CURLOPT_CAINFO, NULL) &&
-           !curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &trusted) &&
-           !curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_3) &&
-           !curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L) &&
-           !curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L) &&
-           !curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
-           !curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) &&
-           !curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+/* ---- calls ---- */
+
+/* Takes the call off libcurl and off the list. */
+static void call_detach(struct http_call *call) {
+    if (call->is_added) {
+        curl_multi_remove_handle(call->http->multi, call->curl);
+        call->is_added = false;
+    }
+    if (call->link) {
+        *call->link = call->next;
+        if (call->next) {
+            call->next->link = call->link;
+        }
+        call->link = NULL;
+        call->http->count--;
+    }
+}
+
+static void call_free(struct http_call *call) {
+    call_detach(call);
+    curl_easy_cleanup(call->curl);
+    curl_slist_free_all(call->headers);
+    curl_slist_free_all(call->connect_to);
+    buffer_release(&call->body);
+    free(call->method_and_url);
+    free(call);
+}
+
+static void call_freep(struct http_call **call) {
+    if (*call) {
+        call_free(*call);
+    }
+    *call = NULL;
+}
+
+static size_t receive(char *data, size_t size, size_t count, void *context) {
+    struct http_call *call = context;
+    long status = 0;
+    size *= count;
+    call->heard_ms = clock_monotonic_ms();
+    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
+    int result = call->received && status < 300
+                     ? call->received(call->context, data, size, &call->err)
+                     : buffer_append(&call->body, data, size, &call->err);
+    return result < 0 ? 0 : size;
+}
+
+/* Without this a peer that vanished holds a kept connection, and all who share it, for a quarter of
+ * an hour. */
+static int prepare_socket(void *context, curl_socket_t fd, curlsocktype purpose) {
+    (void)context;
+    unsigned timeout_ms = DEAD_PEER_MS;
+    if (purpose == CURLSOCKTYPE_IPCXN) {
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+    }
+    return CURL_SOCKOPT_OK;
+}
+
+static CURLcode set_blob(CURL *curl, CURLoption option, const char *pem) {
+    struct curl_blob blob = {
+        .data = (void *)(uintptr_t)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
+    return curl_easy_setopt(curl, option, &blob);
+}
+
+static bool set_trust(CURL *curl, const struct http_request *request) {
+    const char *pem =
+        request->certificate_pem ? request->certificate_pem : request->authorities_pem;
+    long oldest = request->certificate_pem ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2;
+    bool is_set = !curl_easy_setopt(curl, CURLOPT_SSLVERSION, oldest) &&
+                  !curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, request->is_insecure ? 0L : 1L) &&
+                  !curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST,
+                                    request->is_insecure || request->certificate_pem ? 0L : 2L);
+    if (is_set && pem) {
+        /* Debian's libcurl trusts /etc/ssl/certs unless CAPATH is taken away. */
+        is_set = !curl_easy_setopt(curl, CURLOPT_CAPATH, NULL) &&
+                 !curl_easy_setopt(curl, CURLOPT_CAINFO, NULL) &&
+                 !set_blob(curl, CURLOPT_CAINFO_BLOB, pem);
+    }
+    if (is_set && request->client_certificate_pem && request->client_key_pem) {
+        /* A password, so that OpenSSL does not ask for one on the terminal. */
+        is_set = !set_blob(curl, CURLOPT_SSLCERT_BLOB, request->client_certificate_pem) &&
+                 !set_blob(curl, CURLOPT_SSLKEY_BLOB, request->client_key_pem) &&
+                 !curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");
+    }
+    return is_set;
+}
+
+static void add_header(struct http_call *call, const char *header) {
+    struct curl_slist *longer = curl_slist_append(call->headers, header);
+    if (!longer) {
+        abort(); /* out of memory */
+    }
+    call->headers = longer;
+}
+
+/* libcurl asks for and compares the name in the URL: so that becomes the server's name, and the
+ * connection goes to where the URL pointed. */
+static int set_address(struct http_call *call, const struct http_request *request,
+                       struct error *err) {
+    if (!request->server_name) {
+        curl_easy_setopt(call->curl, CURLOPT_URL, request->url);
+        return 0;
+    }
+    CURLU *url = curl_url();
+    char *host = NULL, *port = NULL, *changed = NULL;
+    bool is_set = url && !curl_url_set(url, CURLUPART_URL, request->url, 0) &&
+                  !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
+                  !curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
+                  !curl_url_set(url, CURLUPART_HOST, request->server_name, 0) &&
+                  !curl_url_get(url, CURLUPART_URL, &changed, 0);
+    if (is_set) {
+        AUTO(text_freep) char *route = x_printf("::%s:%s", host, port);
+        AUTO(text_freep) char *header = x_printf("Host: %s:%s", host, port);
+        call->connect_to = curl_slist_append(NULL, route);
+        add_header(call, header);
+        is_set = !curl_easy_setopt(call->curl, CURLOPT_URL, changed) &&
+                 !curl_easy_setopt(call->curl, CURLOPT_CONNECT_TO, call->connect_to);
+    }
+    curl_free(host);
+    curl_free(port);
+    curl_free(changed);
+    curl_url_cleanup(url);
+    return is_set ? 0
+                  : error_set(err, ERROR_INVALID, "%s with the server name %s: not an address",
+                              request->url, request->server_name);
+}
+
+static void set_headers(struct http_call *call, const struct http_request *request) {
+    for (const char *const *header = request->headers; header && *header; header++) {
+        add_header(call, *header);
+    }
+    if (request->bearer_token) {
+        AUTO(text_freep) char *header = x_printf("Authorization: Bearer %s", request->bearer_token);
+        add_header(call, header);
+    }
+    if (request->body) {
+        add_header(call, "Expect:"); /* no round trip to ask whether a body is welcome */
+    }
+}
+
+static bool set_request(struct http_call *call, const struct http_request *request) {
+    CURL *curl = call->curl;
+    const char *method = request->method ? request->method : "GET";
+    bool is_pinned = request->certificate_pem != NULL;
+    long version = is_pinned ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS;
+    const char *schemes = is_pinned || request->authorities_pem ? "https" : "http,https";
+    bool is_set =
+        !curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, schemes) &&
+        !curl_easy_setopt(curl, CURLOPT_PROXY, request->proxy ? request->proxy : "") &&
+        !curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) &&
+        !curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, version) &&
+        !curl_easy_setopt(curl, CURLOPT_PIPEWAIT, request->reuse == HTTP_SHARE ? 1L : 0L) &&
+        !curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, request->reuse != HTTP_SHARE ? 1L : 0L) &&
+        !curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, request->reuse == HTTP_ONCE ? 1L : 0L) &&
+        !curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) &&
+        !curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, 30L) &&
+        !curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, 10L) &&
+        !curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, prepare_socket) &&
+        !curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)request->connect_ms) &&
+        !curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms) &&
+        !curl_easy_setopt(curl, CURLOPT_USERAGENT, "windlass/" WINDLASS_VERSION) &&
+        !curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, call->reason) &&
+        !curl_easy_setopt(curl, CURLOPT_PRIVATE, call) &&
+        !curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) &&
+        !curl_easy_setopt(curl, CURLOPT_WRITEDATA, call) && set_trust(curl, request);
+    if (is_set && request->body) {
+        is_set =
+            !curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size) &&
+            !curl_easy_setopt(curl, CURLOPT_COPYPOSTFIELDS, request->body);
+    }
+    if (is_set && (request->body || strcmp(method, "GET") != 0)) {
+        is_set = !curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+    }
+    return is_set && !curl_easy_setopt(curl, CURLOPT_HTTPHEADER, call->headers);
+}
+
+/* An empty password keeps OpenSSL from asking, but what is no PEM at all should be said as such,
+ * and before a connection is made. */
+static int check_texts(const struct http_request *request, struct error *err) {
+    char sha256[65];
+    const char *pem =
+        request->certificate_pem ? request->certificate_pem : request->authorities_pem;
+    return pem ? tls_certificate_sha256(pem, sha256, err) : 0;
+}
+
+static int call_new(struct http *http, const struct http_request *request,
+                    struct http_call **ret_call, struct error *err) {
+    AUTO(call_freep) struct http_call *call = x_calloc(1, sizeof *call);
+    call->http = http;
+    call->method_and_url =
+        x_printf("%s %s", request->method ? request->method : "GET", request->url);
+    buffer_init(&call->body, request->max_bytes);
+    call->received = request->received;
+    call->done = request->done;
+    call->context = request->context;
+    call->silence_ms = request->silence_ms;
+    call->heard_ms = clock_monotonic_ms();
+    call->curl = curl_easy_init();
+    if (check_texts(request, err) < 0) {
+        return error_context(err, "%s", call->method_and_url);
+    }
+    if (!call->curl) {
+        return error_set(err, ERROR_BUG, "%s: libcurl cannot start", call->method_and_url);
+    }
+    if (set_address(call, request, err) < 0) {
+        return -1;
+    }
+    set_headers(call, request);
+    if (!set_request(call, request)) {
+        return error_set(err, ERROR_INVALID, "%s: cannot prepare the request",
+                         call->method_and_url);
+    }
+    *ret_call = TAKE(call);
+    return 0;
+}
+
+/* ---- the loop ---- */
+
+static void arm_timer(struct http *http) {
+    int64_t due_ms = MIN(http->curl_due_ms, http->silence_due_ms);
+    struct itimerspec when = {0}; /* disarmed */
+    if (due_ms < INT64_MAX) {
+        int64_t left_ms = MAX(due_ms - clock_monotonic_ms(), 0);
+        when.it_value.tv_sec = left_ms / 1000;
+        when.it_value.tv_nsec = left_ms % 1000 * 1000000 + 1;
+    }
+    timerfd_settime(http->timer, 0, &when, NULL);
+}
+
+static int on_timer(CURLM *multi, long timeout_ms, void *context) {
+    (void)multi;
+    struct http *http = context;
+    http->curl_due_ms = timeout_ms < 0 ? INT64_MAX : clock_monotonic_ms() + timeout_ms;
+    arm_timer(http);
+    return 0;
+}
+
+static int on_socket(CURL *curl, curl_socket_t fd, int what, void *context, void *own) {
+    (void)curl;
+    (void)own;
+    struct http *http = context;
+    if (what == CURL_POLL_REMOVE) {
+        epoll_ctl(http->epoll, EPOLL_CTL_DEL, fd, NULL); /* it may be closed already */
+        return 0;
+    }
+    struct epoll_event event = {.data.fd = fd};
+    event.events = (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0);
+    if (epoll_ctl(http->epoll, EPOLL_CTL_MOD, fd, &event) < 0) {
+        epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event);
+    }
+    return 0;
+}
+
+int http_open(struct http **ret_http, struct error *err) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, initialise);
+    AUTO(http_freep) struct http *http = x_calloc(1, sizeof *http);
+    http->curl_due_ms = http->silence_due_ms = INT64_MAX;
+    http->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    http->epoll = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = http->timer};
+    if (http->timer < 0 || http->epoll < 0 ||
+        epoll_ctl(http->epoll, EPOLL_CTL_ADD, http->timer, &event) < 0) {
+        return error_from_errno(err, errno, "cannot make an event loop");
+    }
+    http->multi = curl_multi_init();
+    if (!http->multi || curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket) ||
+        curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http) ||
+        curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer) ||
+        curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http) ||
+        curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT) ||
+        curl_multi_setopt(http->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
+                          (long)CONNECTIONS_PER_SERVER) ||
+        curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX)) {
+        return error_set(err, ERROR_BUG, "libcurl cannot start");
+    }
+    *ret_http = TAKE(http);
+    return 0;
+}
+
+void http_free(struct http *http) {
+    if (!http) {
+        return;
+    }
+    while (http->calls) {
+        call_free(http->calls);
+    }
+    if (http->multi) {
+        curl_multi_cleanup(http->multi);
+    }
+    fd_closep(&http->timer);
+    fd_closep(&http->epoll);
+    free(http);
+}
+
+void http_freep(struct http **http) {
+    http_free(*http);
+    *http = NULL;
+}
+
+size_t http_count(const struct http *http) {
+    return http->count;
+}
+
+int http_fd(const struct http *http) {
+    return http->epoll;
+}
+
+static void add_to_curl(struct http *http, struct http_call *call) {
+    call->is_added = curl_multi_add_handle(http->multi, call->curl) == CURLM_OK;
+    if (!call->is_added) {
+        abort(); /* out of memory, or the handle was added before */
+    }
+}
+
+int http_start(struct http *http, const struct http_request *request, struct http_call **ret_call,
+               struct error *err) {
+    struct http_call *call = NULL;
+    if (call_new(http, request, &call, err) < 0) {
+        return -1;
+    }
+    call->next = http->calls;
+    call->link = &http->calls;
+    if (call->next) {
+        call->next->link = &call->next;
+    }
+    http->calls = call;
+    http->count++;
+    if (call->silence_ms) {
+        http->silence_due_ms = MIN(http->silence_due_ms, call->heard_ms + call->silence_ms);
+        arm_timer(http);
+    }
+    if (http->is_inside) {
+        http->has_unstarted = true;
+    } else {
+        add_to_curl(http, call);
+    }
+    if (ret_call) {
+        *ret_call = call;
+    }
+    return 0;
+}
+
+/* Ends a call: off the list first, since done may start and cancel others. */
+static void finish(struct http_call *call, CURLcode code) {
+    struct error err = call->err;
+    struct http_answer answer = {.body = call->body.data ? call->body.data : "",
+                                 .size = call->body.size};
+    long status = 0, sent_bytes = 0;
+    curl_off_t retry_after_s = 0;
+    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(call->curl, CURLINFO_REQUEST_SIZE, &sent_bytes);
+    curl_easy_getinfo(call->curl, CURLINFO_RETRY_AFTER, &retry_after_s);
+    answer.status = (int)status;
+    answer.retry_after_s = (int)MIN(MAX(retry_after_s, 0), INT_MAX);
+    if (err.kind) {
+        error_context(&err, "%s: the answer", call->method_and_url);
+    } else if (code != CURLE_OK) {
+        error_set(&err, kind_of_curl(code, sent_bytes > 0), "%s: %s", call->method_and_url,
+                  *call->reason ? call->reason : curl_easy_strerror(code));
+    }
+    call_detach(call);
+    if (call->done) {
+        call->done(call->context, err.kind ? NULL : &answer, sent_bytes > 0,
+                   err.kind ? &err : NULL);
+    }
+    call_free(call);
+}
+
+void http_cancel(struct http *http, struct http_call *call) {
+    if (!http->is_inside) {
+        call_free(call);
+        return;
+    }
+    /* libcurl is at work on some call: this one is swept up when it has returned. */
+    call->done = NULL;
+    call->received = NULL;
+    error_set(&call->err, ERROR_CANCELLED, "cancelled");
+    http->has_unstarted = true;
+}
+
+/* Does what could not be done while libcurl was at work. */
+static void catch_up(struct http *http) {
+    if (!http->has_unstarted) {
+        return;
+    }
+    http->has_unstarted = false;
+    struct http_call *next;
+    for (struct http_call *call = http->calls; call; call = next) {
+        next = call->next;
+        if (call->err.kind == ERROR_CANCELLED && !call->done) {
+            call_free(call);
+        } else if (!call->is_added) {
+            add_to_curl(http, call);
+        }
+    }
+}
+
+static void finish_silent(struct http *http) {
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms < http->silence_due_ms) {
+        return;
+    }
+    http->silence_due_ms = INT64_MAX;
+    for (struct http_call *call = http->calls; call;) {
+        int64_t due_ms = call->silence_ms ? call->heard_ms + call->silence_ms : INT64_MAX;
+        if (due_ms <= now_ms) {
+            error_set(&call->err, ERROR_TIMEOUT, "not a byte for %d s", call->silence_ms / 1000);
+            finish(call, CURLE_OPERATION_TIMEDOUT);
+            call = http->calls; /* its done may have changed the list */
+            continue;
+        }
+        http->silence_due_ms = MIN(http->silence_due_ms, due_ms);
+        call = call->next;
+    }
+    arm_timer(http);
+}
+
+static void finish_ended(struct http *http) {
+    int left;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(http->multi, &left))) {
+        if (message->msg == CURLMSG_DONE) {
+            CURLcode code = message->data.result;
+            char *call = NULL;
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
+            finish((struct http_call *)(void *)call, code);
+        }
+    }
+}
+
+static void act(struct http *http, curl_socket_t fd, int what) {
+    int running;
+    http->is_inside = true;
+    curl_multi_socket_action(http->multi, fd, what, &running);
+    http->is_inside = false;
+}
+
+int http_wait(struct http *http, int timeout_ms, struct error *err) {
+    struct epoll_event events[EVENTS_MAX];
+    int count = epoll_wait(http->epoll, events, EVENTS_MAX, timeout_ms);
+    if (count < 0 && errno != EINTR) {
+        return error_from_errno(err, errno, "cannot wait for the network");
+    }
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.fd == http->timer) {
+            uint64_t fired;
+            if (read(http->timer, &fired, sizeof fired) > 0 &&
+                clock_monotonic_ms() >= http->curl_due_ms) {
+                http->curl_due_ms = INT64_MAX;
+                act(http, CURL_SOCKET_TIMEOUT, 0);
+            }
+            arm_timer(http);
+            continue;
+        }
+        int what = (events[i].events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |
+                   (events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                   (events[i].events & EPOLLERR ? CURL_CSELECT_ERR : 0);
+        act(http, events[i].data.fd, what);
+    }
+    catch_up(http);
+    finish_ended(http);
+    finish_silent(http);
+    return 0;
+}
+
+/* ---- one blocking call ---- */
+
+struct blocking {
+    bool is_done;
+    int status;
+    char *body;
+    struct error err;
+};
+
+static void note_end(void *context, const struct http_answer *answer, bool is_sent,
+                     const struct error *err) {
+    (void)is_sent;
+    struct blocking *blocking = context;
+    blocking->is_done = true;
+    if (err) {
+        blocking->err = *err;
+    } else {
+        blocking->status = answer->status;
+        blocking->body = x_strndup(answer->body, answer->size);
+    }
 }
 
 int http_get(const struct http_request *request, int *ret_status, char **ret_body,
              struct error *err) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, initialise);
-    char sha256[65];
-    if (tls_certificate_sha256(request->certificate_pem, sha256, err) < 0) {
-        return error_context(err, "GET %s", request->url);
+    struct blocking blocking = {0};
+    struct http_request copy = *request;
+    copy.done = note_end;
+    copy.context = &blocking;
+    copy.reuse = HTTP_ONCE;
+    AUTO(http_freep) struct http *http = NULL;
+    if (http_open(&http, err) < 0 || http_start(http, &copy, NULL, err) < 0) {
+        return -1;
     }
-    AUTO(curl_freep) CURL *curl = curl_easy_init();
-    struct answer answer = {0};
-    buffer_init(&answer.body, request->max_bytes);
-    if (!curl || !prepare(curl, request, &answer)) {
-        return error_set(err, ERROR_BUG, "GET %s: cannot prepare the request", request->url);
-    }
-    char reason[CURL_ERROR_SIZE] = "";
-    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
-    CURLcode code = curl_easy_perform(curl);
-    long status = 0;
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    if (code != CURLE_OK) {
-        buffer_release(&answer.body);
-        if (answer.err.kind) {
-            *err = answer.err;
-            return error_context(err, "GET %s: the answer", request->url);
+    while (!blocking.is_done) {
+        if (http_wait(http, -1, err) < 0) {
+            return -1;
         }
-        return error_set(err, kind_of_curl(code), "GET %s: %s", request->url,
-                         *reason ? reason : curl_easy_strerror(code));
     }
-    *ret_status = (int)status;
-    size_t size = 0;
-    *ret_body = buffer_take(&answer.body, &size);
+    if (blocking.err.kind) {
+        *err = blocking.err;
+        return -1;
+    }
+    *ret_status = blocking.status;
+    *ret_body = blocking.body;
     return 0;
 }

@@ -258,7 +258,8 @@ static void test_pages_are_read_by_https(void) {
         struct error err = {0};
         AUTO(text_freep)
         char *url = x_printf("https://127.0.0.1:%d%s", server_port(house.server), rows[i].path);
-        struct http_request request = {url, certificate, 3000, 4096};
+        struct http_request request = {
+            .url = url, .certificate_pem = certificate, .timeout_ms = 3000, .max_bytes = 4096};
         AUTO(text_freep) char *body = NULL;
         int status = 0;
         CHECK_OK(http_get(&request, &status, &body, &err), &err);
@@ -271,18 +272,23 @@ static void test_pages_are_read_by_https(void) {
     struct error err = {0};
     CHECK_OK(tls_make_certificate(&other, &other_key, &err), &err);
     const struct {
-        struct http_request request;
+        const char *url, *certificate;
+        size_t max_bytes;
         enum error_kind kind;
-    } failures[] = {{{url, other, 3000, 4096}, ERROR_DENIED},
-                    {{url, certificate, 3000, 4}, ERROR_EXHAUSTED},
-                    {{url, "no certificate", 3000, 4096}, ERROR_INVALID},
-                    {{"http://127.0.0.1:1/", certificate, 3000, 4096}, ERROR_INVALID},
-                    {{"https://127.0.0.1:1/", certificate, 3000, 4096}, ERROR_UNAVAILABLE}};
+    } failures[] = {{url, other, 4096, ERROR_DENIED},
+                    {url, certificate, 4, ERROR_EXHAUSTED},
+                    {url, "no certificate", 4096, ERROR_INVALID},
+                    {"http://127.0.0.1:1/", certificate, 4096, ERROR_INVALID},
+                    {"https://127.0.0.1:1/", certificate, 4096, ERROR_UNAVAILABLE}};
     for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
         AUTO(text_freep) char *body = NULL;
         int status = 0;
         err = (struct error){0};
-        CHECK_INT(http_get(&failures[i].request, &status, &body, &err), -1);
+        struct http_request request = {.url = failures[i].url,
+                                       .certificate_pem = failures[i].certificate,
+                                       .timeout_ms = 3000,
+                                       .max_bytes = failures[i].max_bytes};
+        CHECK_INT(http_get(&request, &status, &body, &err), -1);
         CHECK_INT(err.kind, failures[i].kind);
     }
     state.stop = true;

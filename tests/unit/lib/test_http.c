@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Many calls at once over real connections of this machine: to a server of ours (TLS) and to
+ * sockets that misbehave. */
+#include "lib/clock.h"
+#include "lib/http.h"
+#include "lib/server.h"
+#include "lib/tls.h"
+#include "tests/test.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What became of a call. */
+struct end {
+    int count, status, retry_after_s;
+    bool is_sent;
+    char *body;
+    struct error err;
+    /* what its callbacks do */
+    struct http *http;
+    const struct http_request *next;
+    struct http_call *victim;
+    size_t received, received_max;
+};
+
+static void note(void *context, const struct http_answer *answer, bool is_sent,
+                 const struct error *err) {
+    struct end *end = context;
+    end->count++;
+    end->is_sent = is_sent;
+    if (err) {
+        end->err = *err;
+    } else {
+        end->status = answer->status;
+        end->retry_after_s = answer->retry_after_s;
+        end->body = x_strndup(answer->body, answer->size);
+    }
+    if (end->next) {
+        struct error start_err = {0};
+        CHECK_OK(http_start(end->http, end->next, NULL, &start_err), &start_err);
+    }
+}
+
+static int count_received(void *context, const char *data, size_t size, struct error *err) {
+    struct end *end = context;
+    (void)data;
+    end->received += size;
+    if (end->victim) {
+        http_cancel(end->http, TAKE(end->victim));
+    }
+    if (end->next) {
+        const struct http_request *next = TAKE(end->next);
+        CHECK_OK(http_start(end->http, next, NULL, err), err);
+    }
+    return end->received_max && end->received > end->received_max
+               ? error_set(err, ERROR_EXHAUSTED, "enough")
+               : 0;
+}
+
+static void wait_all(struct http *http) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + 10000;
+    while (http_count(http) && clock_monotonic_ms() < end_ms) {
+        struct pollfd fd = {.fd = http_fd(http), .events = POLLIN};
+        CHECK(poll(&fd, 1, 5000) == 1); /* the descriptor alone says when */
+        CHECK_OK(http_wait(http, 0, &err), &err);
+    }
+    CHECK_INT(http_count(http), 0);
+}
+
+/* ---- a peer that answers every connection with one text ---- */
+
+struct peer {
+    int listener, port;
+    const char *answer; /* NULL: never a word */
+    bool keeps_open;
+    pthread_t thread;
+};
+
+static void *answer_all(void *context) {
+    struct peer *peer = context;
+    int fds[64], count = 0;
+    for (;;) {
+        int fd = accept(peer->listener, NULL, NULL);
+        if (fd < 0) {
+            break;
+        }
+        char request[4096];
+        if (peer->answer && read(fd, request, sizeof request) > 0) {
+            CHECK(write(fd, peer->answer, strlen(peer->answer)) >= 0);
+        }
+        if (peer->keeps_open || !peer->answer) {
+            fds[count++ % 64] = fd;
+        } else {
+            close(fd);
+        }
+    }
+    for (int i = 0; i < count && i < 64; i++) {
+        close(fds[i]);
+    }
+    return NULL;
+}
+
+static void peer_open(struct peer *peer) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001)};
+    socklen_t size = sizeof address;
+    peer->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(bind(peer->listener, (struct sockaddr *)&address, size) == 0);
+    CHECK(listen(peer->listener, 64) == 0);
+    CHECK(getsockname(peer->listener, (struct sockaddr *)&address, &size) == 0);
+    peer->port = ntohs(address.sin_port);
+    pthread_create(&peer->thread, NULL, answer_all, peer);
+}
+
+static void peer_close(struct peer *peer) {
+    shutdown(peer->listener, SHUT_RDWR);
+    pthread_join(peer->thread, NULL);
+    close(peer->listener);
+}
+
+/* ---- a server of ours, in its own thread ---- */
+
+static char *certificate, *key;
+
+static char *page(void *context, const char *path) {
+    (void)context;
+    return strcmp(path, "/page") == 0 ? x_strdup("{}") : NULL;
+}
+static void ignore_peer(void *context, struct server_peer *peer) {
+    (void)context;
+    (void)peer;
+}
+static void ignore_text(void *context, struct server_peer *peer, const char *text, size_t size) {
+    (void)text;
+    (void)size;
+    ignore_peer(context, peer);
+}
+
+struct house {
+    struct server *server;
+    pthread_t thread;
+    volatile bool stop;
+};
+
+static void *serve(void *context) {
+    struct house *house = context;
+    struct error err = {0};
+    while (!house->stop && server_service(house->server, 1000, &err) == 0) {
+    }
+    return NULL;
+}
+
+static void house_open(struct house *house) {
+    static const struct server_events events = {page, ignore_peer, ignore_text, ignore_peer};
+    struct error err = {0};
+    struct server_options options = {"127.0.0.1:0", certificate, key, "/work",
+                                     "secret",      &events,     NULL};
+    CHECK_OK(server_open(&options, &house->server, &err), &err);
+    pthread_create(&house->thread, NULL, serve, house);
+}
+
+static void house_close(struct house *house) {
+    house->stop = true;
+    server_wake(house->server);
+    pthread_join(house->thread, NULL);
+    server_free(house->server);
+}
+
+/* ---- tests ---- */
+
+static void test_many_calls_at_once(void) {
+    struct house house = {0};
+    house_open(&house);
+    struct error err = {0};
+    struct http *http = NULL;
+    CHECK_OK(http_open(&http, &err), &err);
+    struct end ends[40] = {0};
+    AUTO(text_freep)
+    char *url = x_printf("https://127.0.0.1:%d/page", server_port(house.server));
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct http_request request = {.url = url,
+                                       .certificate_pem = certificate,
+                                       .reuse = i % 2 ? HTTP_ONCE : HTTP_SHARE,
+                                       .timeout_ms = 8000,
+                                       .max_bytes = 100,
+                                       .done = note,
+                                       .context = &ends[i]};
+        CHECK_OK(http_start(http, &request, NULL, &err), &err);
+    }
+    wait_all(http);
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        CHECK_INT(ends[i].count, 1);
+        CHECK_INT(ends[i].status, 200);
+        CHECK_STR(ends[i].body, "{}");
+        free(ends[i].body);
+    }
+    http_free(http);
+    house_close(&house);
+}
+
+/* One request to a peer that answers so: how it ends. */
+static void ask(struct peer *peer, struct http_request request, struct end *end) {
+    struct error err = {0};
+    AUTO(http_freep) struct http *http = NULL;
+    CHECK_OK(http_open(&http, &err), &err);
+    AUTO(text_freep) char *url = x_printf("http://127.0.0.1:%d/x", peer->port);
+    request.url = url;
+    request.max_bytes = 64;
+    request.done = note;
+    request.context = end;
+    end->http = http;
+    CHECK_OK(http_start(http, &request, NULL, &err), &err);
+    wait_all(http);
+    CHECK_INT(end->count, 1);
+}
+
+static void test_answers_and_errors(void) {
+    static const struct {
+        const char *name, *answer;
+        bool keeps_open;
+        int timeout_ms, silence_ms;
+        int status, retry_after_s;
+        enum error_kind kind;
+    } rows[] = {
+        {"plain", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", .status = 200},
+        {"an answer of any status is an answer",
+         "HTTP/1.1 429 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", .status = 429,
+         .retry_after_s = 7},
+        {"cut in the middle", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{}",
+         .kind = ERROR_UNAVAILABLE},
+        {"nothing", "", .kind = ERROR_UNAVAILABLE},
+        {"no HTTP", "what?\r\n\r\n", .kind = ERROR_UNAVAILABLE},
+        {"too large",
+         "HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n"
+         "0123456789012345678901234567890123456789012345678901234567890123456789",
+         .kind = ERROR_EXHAUSTED},
+        {"never answers", NULL, true, .timeout_ms = 150, .kind = ERROR_TIMEOUT},
+        {"goes silent", "HTTP/1.1 200 OK\r\n\r\nabc", true, .silence_ms = 150,
+         .kind = ERROR_TIMEOUT},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct peer peer = {.answer = rows[i].answer, .keeps_open = rows[i].keeps_open};
+        struct end end = {0};
+        peer_open(&peer);
+        ask(&peer,
+            (struct http_request){.timeout_ms = rows[i].timeout_ms,
+                                  .silence_ms = rows[i].silence_ms},
+            &end);
+        if (end.err.kind != rows[i].kind) {
+            printf("# %s: %s\n", rows[i].name, end.err.text);
+        }
+        CHECK_INT(end.err.kind, rows[i].kind);
+        CHECK_INT(end.status, rows[i].status);
+        CHECK_INT(end.retry_after_s, rows[i].retry_after_s);
+        CHECK(end.is_sent);
+        free(end.body);
+        peer_close(&peer);
+    }
+}
+
+static void test_what_was_never_sent_is_known(void) {
+    struct peer nobody = {0};
+    peer_open(&nobody);
+    peer_close(&nobody);
+    struct end end = {0};
+    ask(&nobody, (struct http_request){.connect_ms = 1000}, &end);
+    CHECK_INT(end.err.kind, ERROR_UNAVAILABLE);
+    CHECK(!end.is_sent);
+    CHECK(strstr(end.err.text, "GET http://127.0.0.1:"));
+}
+
+static void test_a_stream_comes_in_pieces_and_can_be_refused(void) {
+    struct peer peer = {.answer = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n123456789"};
+    peer_open(&peer);
+    struct end end = {0};
+    ask(&peer, (struct http_request){.received = count_received}, &end);
+    CHECK_INT(end.status, 200);
+    CHECK_INT(end.received, 9);
+    CHECK_STR(end.body, "");
+    free(end.body);
+    struct end refused = {.received_max = 4};
+    ask(&peer, (struct http_request){.received = count_received}, &refused);
+    CHECK_INT(refused.err.kind, ERROR_EXHAUSTED);
+    CHECK(strstr(refused.err.text, "enough"));
+    peer_close(&peer);
+    /* The body of a refusal is no stream. */
+    struct peer angry = {.answer = "HTTP/1.1 410 Gone\r\nContent-Length: 4\r\n\r\ngone"};
+    peer_open(&angry);
+    struct end gone = {0};
+    ask(&angry, (struct http_request){.received = count_received}, &gone);
+    CHECK_INT(gone.status, 410);
+    CHECK_INT(gone.received, 0);
+    CHECK_STR(gone.body, "gone");
+    free(gone.body);
+    peer_close(&angry);
+}
+
+/* Calls may be started and cancelled from the callbacks of others. */
+static void test_callbacks_may_start_and_cancel(void) {
+    struct peer quiet = {0}, peer = {.answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1"};
+    peer_open(&quiet);
+    peer_open(&peer);
+    struct error err = {0};
+    struct http *http = NULL;
+    CHECK_OK(http_open(&http, &err), &err);
+    AUTO(text_freep) char *url = x_printf("http://127.0.0.1:%d/", peer.port);
+    AUTO(text_freep) char *quiet_url = x_printf("http://127.0.0.1:%d/", quiet.port);
+    struct end victim = {0}, last = {0}, first = {.http = http};
+    struct http_request waits = {.url = quiet_url, .done = note, .context = &victim};
+    struct http_request next = {.url = url, .max_bytes = 9, .done = note, .context = &last};
+    struct http_request start = {
+        .url = url, .received = count_received, .done = note, .context = &first};
+    first.next = &next;
+    CHECK_OK(http_start(http, &waits, &first.victim, &err), &err);
+    CHECK_OK(http_start(http, &start, NULL, &err), &err);
+    wait_all(http);
+    CHECK_INT(victim.count, 0);
+    CHECK_INT(first.count, 1);
+    CHECK_INT(last.count, 1);
+    CHECK_STR(last.body, "1");
+    free(first.body);
+    free(last.body);
+    /* What is under way when all ends is dropped. */
+    CHECK_OK(http_start(http, &waits, NULL, &err), &err);
+    http_free(http);
+    CHECK_INT(victim.count, 0);
+    peer_close(&quiet);
+    peer_close(&peer);
+}
+
+int main(void) {
+    struct error err = {0};
+    CHECK_OK(tls_make_certificate(&certificate, &key, &err), &err);
+    TEST(test_many_calls_at_once);
+    TEST(test_answers_and_errors);
+    TEST(test_what_was_never_sent_is_known);
+    TEST(test_a_stream_comes_in_pieces_and_can_be_refused);
+    TEST(test_callbacks_may_start_and_cancel);
+    free(certificate);
+    free(key);
+    return TEST_END();
+}
