@@ -2,7 +2,7 @@
  * operator/local (objects in memory, pods as child processes of `windlass run`) and operator/kube
  * (a Kubernetes API server). Objects are JSON as Kubernetes has it; an object is named by the
  * apiVersion, kind, metadata.namespace ("default" when absent) and metadata.name inside it.
- * All calls are made from the controller's one thread; only wait blocks for long. */
+ * All calls are made from one thread; only wait blocks, and only wait calls back. */
 #pragma once
 
 #include "lib/error.h"
@@ -21,42 +21,57 @@ enum cluster_event {
 /* object is borrowed and never changes afterwards: json_incref keeps it. */
 typedef void cluster_listener(void *context, enum cluster_event event, const json_t *object);
 
+enum cluster_verb {
+    /* Makes a new object and never touches one that exists: CONFLICT when the name is taken,
+     * whoever took it (a retry of our own lost answer included: the caller knows its own by the uid
+     * of the owner). */
+    CLUSTER_CREATE,
+    /* Changes an object, or makes it (server-side apply with our field manager, by force): fields
+     * not mentioned stay, status is not touched. With metadata.uid in it, only that very object:
+     * CONFLICT when it is another. */
+    CLUSTER_APPLY,
+    /* Replaces the status (object.status) of an object that exists. With metadata.resourceVersion,
+     * CONFLICT when the stored one is newer; with metadata.uid, CONFLICT when it is another.
+     * NOT_FOUND when it is gone. */
+    CLUSTER_STATUS,
+    /* Deletes an object and, in the background, what it owns (ownerReferences). With metadata.uid,
+     * only that very object. That it is gone already is no failure. Pods get their
+     * terminationGracePeriodSeconds: they stay, with metadata.deletionTimestamp, until they end. */
+    CLUSTER_DELETE,
+};
+
+/* How a write ended. On success err is NULL and stored is the object as stored, with what the
+ * cluster filled in (uid, resourceVersion, a Service's clusterIP, ...; NULL after CLUSTER_DELETE);
+ * otherwise stored is NULL and err says why: INVALID when the cluster refuses it (retrying is
+ * useless), BUSY, UNAVAILABLE or TIMEOUT when it may or may not have been done. Both borrowed. */
+typedef void cluster_done(void *context, const json_t *stored, const struct error *err);
+
 struct cluster {
     const struct cluster_ops *ops;
 };
 
 struct cluster_ops {
-    /* Asks wait to tell of this kind's objects, all namespaces; of those that carry the label, when
-     * label is not NULL. */
+    /* Asks wait to tell of this kind's objects, all namespaces (or the one the cluster was opened
+     * for); of those that carry the label, when label is not NULL. */
     int (*watch)(struct cluster *cluster, const char *api_version, const char *kind,
                  const char *label, struct error *err);
 
-    /* Makes or changes an object (server-side apply with our field manager, by force): fields not
-     * mentioned stay, status is not touched. With metadata.uid in it, only that very object is
-     * changed. *ret_object (owned; ret_object may be NULL) is the object as stored, with what the
-     * cluster filled in (uid, a Service's clusterIP, ...). INVALID when the cluster refuses it,
-     * CONFLICT when uid is another's or the owner is gone. */
-    int (*apply)(struct cluster *cluster, const json_t *object, json_t **ret_object,
-                 struct error *err);
+    /* Starts a write (the object is read before it returns) and calls done exactly once, from a
+     * later wait. Writes that are under way at the same time may be carried out in any order: who
+     * needs an order waits for done. done may be NULL: nobody wants to know. */
+    void (*write)(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
+                  cluster_done *done, void *context);
 
-    /* Replaces the status of an object that exists. With metadata.resourceVersion in the object,
-     * CONFLICT when the stored one is newer. NOT_FOUND when it is gone. */
-    int (*patch_status)(struct cluster *cluster, const json_t *object, const json_t *status,
-                        struct error *err);
-
-    /* Deletes an object and, in the background, what it owns (ownerReferences). With metadata.uid
-     * in it, only that very object. That it is gone already is no failure. Pods get their
-     * terminationGracePeriodSeconds: they stay, with metadata.deletionTimestamp, until they end. */
-    int (*delete)(struct cluster *cluster, const json_t *object, struct error *err);
-
-    /* Tells listener of every change since the last call, blocking up to timeout_ms until there is
-     * one. A signal ends the wait early. The listener must not call the cluster. */
+    /* Tells listener of every change since the last call and calls the done of every finished
+     * write, blocking up to timeout_ms until there is something. A signal ends the wait early.
+     * Neither listener nor done may call wait; done may call write. */
     int (*wait)(struct cluster *cluster, int timeout_ms, cluster_listener *listener, void *context,
                 struct error *err);
 
     /* Descriptor for poll that is readable when wait has something to do. */
     int (*wait_fd)(struct cluster *cluster);
 
+    /* Unfinished writes are dropped without their done. */
     void (*free)(struct cluster *cluster);
 };
 

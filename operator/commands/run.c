@@ -224,6 +224,14 @@ static void hear_failure(void *context, const char *key, const struct error *err
     }
 }
 
+static void on_applied(void *context, const json_t *stored, const struct error *err) {
+    struct run *run = context;
+    (void)stored;
+    if (err) {
+        run->failure = *err;
+    }
+}
+
 static int open_signals(struct run *run, struct error *err) {
     sigset_t set;
     sigemptyset(&set);
@@ -247,7 +255,8 @@ static int start(struct run *run, struct error *err) {
     }
     run->start_ms = clock_monotonic_ms();
     progress_init(&run->progress, run->name, run->unit, run->start_ms);
-    return run->cluster->ops->apply(run->cluster, run->object, NULL, err);
+    run->cluster->ops->write(run->cluster, CLUSTER_APPLY, run->object, on_applied, run);
+    return 0;
 }
 
 static const json_t *find_job(const struct run *run) {
@@ -282,11 +291,9 @@ static void note_failed_pods(struct run *run) {
 
 /* SIGTERM to every pod, by way of the cluster: what the job owns goes with it. */
 static void stop(struct run *run) {
-    struct error ignored = {0};
     if (run->stop_ms == 0) {
         run->stop_ms = clock_monotonic_ms();
-        int deleted = run->cluster->ops->delete (run->cluster, run->object, &ignored);
-        (void)deleted; /* the local cluster always can */
+        run->cluster->ops->write(run->cluster, CLUSTER_DELETE, run->object, NULL, NULL);
     }
 }
 

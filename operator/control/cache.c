@@ -81,11 +81,23 @@ static void drop(struct cache *cache, const json_t *object) {
     }
 }
 
+/* The answer to a write and the event of an earlier change may come in any order. */
+static bool is_older(const json_t *object, const json_t *known) {
+    const char *uid = tree_text(known, "metadata.uid", "");
+    return known && strcmp(tree_text(object, "metadata.uid", ""), uid) == 0 &&
+           strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10) <
+               strtoull(tree_text(known, "metadata.resourceVersion", ""), NULL, 10);
+}
+
 void cache_put(struct cache *cache, const json_t *object) {
-    drop(cache, object); /* its job may have changed */
     AUTO(text_freep) char *key = x_printf("%s/%s", namespace_of(object), name_of(object));
-    json_object_set(child(cache->kinds, kind_of(object)), key, (json_t *)object);
+    json_t *table = child(cache->kinds, kind_of(object));
     json_object_del(json_object_get(cache->stale, kind_of(object)), key);
+    if (is_older(object, json_object_get(table, key))) {
+        return;
+    }
+    drop(cache, object); /* its job may have changed */
+    json_object_set(table, key, (json_t *)object);
     const char *job = job_of(object);
     if (job) {
         AUTO(text_freep)

@@ -6,10 +6,31 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS_MAX = 8, WATCHES_MAX = 32, LOOKS_PER_STEP = 64 };
+enum {
+    KINDS_MAX = 8,
+    LOOKS_PER_STEP = 64,
+    WRITES_MAX = 256, /* under way; beyond it no look is begun, so that memory stays bounded */
+};
+
+/* The writes of one look, until the last one has ended. */
+struct flight {
+    struct controller *controller;
+    char *key;
+    size_t kind; /* index */
+    struct write {
+        struct flight *flight;
+        enum cluster_verb verb;
+        json_t *object;
+    } * writes;
+    size_t write_count, pending;
+    struct error err; /* of the write that failed; first of all one that is worth a retry */
+    int64_t again_ms;
+    bool is_due; /* something happened meanwhile */
+};
 
 struct controller {
     struct cluster *cluster;
@@ -18,6 +39,12 @@ struct controller {
     size_t kind_count;
     struct cache *cache;
     struct queue *queue; /* keys "Kind namespace/name" */
+    json_t *watched;     /* kind -> true */
+    void *flights;       /* tsearch tree by key */
+    size_t pending;      /* writes under way */
+    json_t *written; /* "Kind namespace/name" of an object that is written -> null, or the uid of
+                        one of that name that was deleted meanwhile */
+    uint64_t random;
     controller_report *report;
     void *report_context;
 };
@@ -43,38 +70,53 @@ static const struct kind *find_kind(const struct controller *controller, const c
     return NULL;
 }
 
-/* "v1 Pod" -> watch */
-static int watch_owned(struct controller *controller, const char *owned, struct error *err) {
-    const char *space = strchr(owned, ' ');
-    assert(space);
-    AUTO(text_freep) char *api_version = x_strndup(owned, (size_t)(space - owned));
-    cache_expect(controller->cache, space + 1);
-    return controller->cluster->ops->watch(controller->cluster, api_version, space + 1, LABEL_JOB,
-                                           err);
+static int watch_one(struct controller *controller, const char *api_version, const char *kind,
+                     const char *label, struct error *err) {
+    if (json_object_get(controller->watched, kind)) { /* two kinds may own the same kind */
+        return 0;
+    }
+    json_object_set_new(controller->watched, kind, json_true());
+    cache_expect(controller->cache, kind);
+    struct cluster *cluster = controller->cluster;
+    return cluster->ops->watch(cluster, api_version, kind, label, err);
 }
 
 static int watch_all(struct controller *controller, struct error *err) {
-    const char *watched[WATCHES_MAX]; /* two kinds may own the same kind */
-    size_t count = 0;
     for (size_t i = 0; i < controller->kind_count; i++) {
         const struct kind *kind = controller->kinds[i];
-        cache_expect(controller->cache, kind->name);
-        if (controller->cluster->ops->watch(controller->cluster, kind->api_version, kind->name,
-                                            /* label= */ NULL, err) < 0) {
+        if (watch_one(controller, kind->api_version, kind->name, /* label= */ NULL, err) < 0) {
             return -1;
         }
         for (const char *const *owned = kind->owned; *owned; owned++) {
-            bool known = false;
-            for (size_t j = 0; j < count; j++) {
-                known = known || strcmp(watched[j], *owned) == 0;
-            }
-            assert(count < WATCHES_MAX);
-            if (!known && watch_owned(controller, watched[count++] = *owned, err) < 0) {
+            const char *space = strchr(*owned, ' '); /* "v1 Pod" */
+            assert(space);
+            AUTO(text_freep) char *api_version = x_strndup(*owned, (size_t)(space - *owned));
+            if (watch_one(controller, api_version, space + 1, LABEL_JOB, err) < 0) {
                 return -1;
             }
         }
     }
     return 0;
+}
+
+static int by_key(const void *a, const void *b) {
+    return strcmp(((const struct flight *)a)->key, ((const struct flight *)b)->key);
+}
+
+static struct flight *find_flight(const struct controller *controller, const char *key) {
+    const struct flight like = {.key = (char *)key};
+    void *found = tfind(&like, &controller->flights, by_key);
+    return found ? *(struct flight **)found : NULL;
+}
+
+static void flight_free(void *opaque) {
+    struct flight *flight = opaque;
+    for (size_t i = 0; i < flight->write_count; i++) {
+        json_decref(flight->writes[i].object);
+    }
+    free(flight->writes);
+    free(flight->key);
+    free(flight);
 }
 
 int controller_new(struct cluster *cluster, const struct kind *const *kinds,
@@ -84,6 +126,9 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->cluster = cluster;
     controller->cache = cache_new();
     controller->queue = queue_new();
+    controller->watched = json_object();
+    controller->written = json_object();
+    controller->random = (uint64_t)clock_monotonic_ns();
     controller->report = report;
     controller->report_context = report_context;
     for (; kinds[controller->kind_count]; controller->kind_count++) {
@@ -108,6 +153,9 @@ void controller_free(struct controller *controller) {
     }
     cache_free(controller->cache);
     queue_free(controller->queue);
+    tdestroy(controller->flights, flight_free);
+    json_decref(controller->watched);
+    json_decref(controller->written);
     free(controller);
 }
 
@@ -141,26 +189,142 @@ static void queue_owner(void *context, enum cluster_event event, const json_t *o
     }
 }
 
+/* "Kind namespace/name"; the caller frees. */
+static char *identity(const json_t *object) {
+    return x_printf("%s %s/%s", tree_text(object, "kind", ""),
+                    tree_text(object, "metadata.namespace", "default"),
+                    tree_text(object, "metadata.name", ""));
+}
+
 static void hear(void *context, enum cluster_event event, const json_t *object) {
     struct controller *controller = context;
     cache_update(controller->cache, event, object, queue_owner, controller);
-    if (event == CLUSTER_APPLIED || event == CLUSTER_DELETED) {
-        queue_owner(controller, event, object);
+    if (event != CLUSTER_APPLIED && event != CLUSTER_DELETED) {
+        return;
     }
+    queue_owner(controller, event, object);
+    AUTO(text_freep) char *id = identity(object);
+    if (event == CLUSTER_DELETED && json_object_get(controller->written, id)) {
+        json_object_set_new(controller->written, id,
+                            json_string(tree_text(object, "metadata.uid", "")));
+    }
+}
+
+static int draw_jitter(struct controller *controller) {
+    controller->random = controller->random * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (int)((controller->random >> 33) % (2 * QUEUE_JITTER_EVEN + 1));
 }
 
 /* The one place that turns a kind of error into what happens next. */
 static void settle(struct controller *controller, const char *key, const struct error *err) {
-    int64_t now_ms = clock_monotonic_ms();
     int failures = queue_failures(controller->queue, key) + 1;
     int64_t retry_ms = -1;
     if (retried[err->kind]) {
-        retry_ms = queue_add_failed(controller->queue, key, now_ms);
+        retry_ms =
+            queue_add_failed(controller->queue, key, clock_monotonic_ms(), draw_jitter(controller));
     }
     controller->report(controller->report_context, key, err, retry_ms, failures);
 }
 
+/* A look and its writes went well. */
+static void succeed(struct controller *controller, const char *key, int64_t again_ms) {
+    queue_forget(controller->queue, key);
+    if (again_ms > 0) {
+        queue_add(controller->queue, key, clock_monotonic_ms() + again_ms);
+    }
+}
+
+static void land(struct controller *controller, struct flight *flight) {
+    tdelete(flight, &controller->flights, by_key);
+    if (flight->err.kind) {
+        settle(controller, flight->key, &flight->err);
+    } else {
+        succeed(controller, flight->key, flight->again_ms);
+    }
+    if (flight->is_due) {
+        queue_add(controller->queue, flight->key, clock_monotonic_ms());
+    }
+    flight_free(flight);
+}
+
+/* The cache gets what was stored ahead of its event, unless it was deleted in between. */
+static void take_in(struct controller *controller, const json_t *object, const json_t *stored) {
+    AUTO(text_freep) char *id = identity(object);
+    const char *gone = json_string_value(json_object_get(controller->written, id));
+    if (stored && json_object_get(controller->watched, tree_text(stored, "kind", "")) &&
+        (!gone || strcmp(gone, tree_text(stored, "metadata.uid", "")) != 0)) {
+        cache_put(controller->cache, stored);
+    }
+    json_object_del(controller->written, id);
+}
+
+static void note_failure(struct flight *flight, const struct write *write,
+                         const struct error *err) {
+    if (write->verb == CLUSTER_STATUS && err->kind == ERROR_NOT_FOUND) {
+        return; /* the resource was deleted: its event says so */
+    }
+    if (!flight->err.kind || (!retried[flight->err.kind] && retried[err->kind])) {
+        flight->err = *err;
+        error_context(&flight->err, "%s %s", tree_text(write->object, "kind", ""),
+                      tree_text(write->object, "metadata.name", ""));
+    }
+}
+
+static void on_written(void *context, const json_t *stored, const struct error *err) {
+    struct write *write = context;
+    struct flight *flight = write->flight;
+    struct controller *controller = flight->controller;
+    const struct kind *kind = controller->kinds[flight->kind];
+    take_in(controller, write->object, stored);
+    if (kind->wrote) {
+        const char *space = strchr(flight->key, ' '), *slash = strchr(flight->key, '/');
+        AUTO(text_freep) char *namespace = x_strndup(space + 1, (size_t)(slash - space - 1));
+        struct written written = {namespace, slash + 1, write->verb, write->object, stored, err};
+        kind->wrote(controller->states[flight->kind], &written);
+    }
+    if (err) {
+        note_failure(flight, write, err);
+    }
+    controller->pending--;
+    if (--flight->pending == 0) {
+        land(controller, flight);
+    }
+}
+
+void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new) {
+    json_array_append_new(request->writes,
+                          json_pack("{s:i, s:o}", "verb", (int)verb, "object", object_new));
+}
+
+static void submit(struct controller *controller, size_t kind, const char *key,
+                   const struct reconcile *request) {
+    struct flight *flight = x_calloc(1, sizeof *flight);
+    flight->controller = controller;
+    flight->key = x_strdup(key);
+    flight->kind = kind;
+    flight->again_ms = request->again_ms;
+    flight->pending = flight->write_count = json_array_size(request->writes);
+    flight->writes = x_calloc(flight->write_count, sizeof *flight->writes);
+    tsearch(flight, &controller->flights, by_key);
+    controller->pending += flight->pending;
+    for (size_t i = 0; i < flight->write_count; i++) {
+        const json_t *asked = json_array_get(request->writes, i);
+        json_t *object = json_incref(json_object_get(asked, "object"));
+        enum cluster_verb verb = (enum cluster_verb)tree_integer(asked, "verb", 0);
+        flight->writes[i] = (struct write){flight, verb, object};
+        AUTO(text_freep) char *id = identity(object);
+        json_object_set_new(controller->written, id, json_null());
+        controller->cluster->ops->write(controller->cluster, verb, object, on_written,
+                                        &flight->writes[i]);
+    }
+}
+
 static void look(struct controller *controller, const char *key) {
+    struct flight *under_way = find_flight(controller, key);
+    if (under_way) { /* a world older than its own writes would be looked at */
+        under_way->is_due = true;
+        return;
+    }
     const char *space = strchr(key, ' '), *slash = strchr(key, '/');
     assert(space && slash);
     AUTO(text_freep) char *kind_name = x_strndup(key, (size_t)(space - key));
@@ -170,29 +334,34 @@ static void look(struct controller *controller, const char *key) {
     assert(kind);
     const json_t *seen = cache_find(controller->cache, kind_name, namespace, slash + 1);
     AUTO(tree_freep) json_t *object = json_incref((json_t *)seen);
+    AUTO(tree_freep) json_t *writes = json_array();
     struct reconcile request = {
-        .cluster = controller->cluster,
         .cache = controller->cache,
         .namespace = namespace,
         .name = slash + 1,
         .object = object,
         .wall_ms = clock_wall_ms(),
         .monotonic_ms = clock_monotonic_ms(),
+        .writes = writes,
     };
     struct error err = {0};
     if (kind->reconcile(controller->states[index], &request, &err) < 0) {
         settle(controller, key, &err);
-        return;
+    } else if (json_array_size(writes) > 0) {
+        submit(controller, index, key, &request);
+    } else {
+        succeed(controller, key, request.again_ms);
     }
-    queue_forget(controller->queue, key);
-    if (request.again_ms > 0) {
-        queue_add(controller->queue, key, clock_monotonic_ms() + request.again_ms);
-    }
+}
+
+/* Before everything is listed, what is there would look missing and be made twice. */
+static bool may_look(const struct controller *controller) {
+    return cache_is_complete(controller->cache) && controller->pending < WRITES_MAX;
 }
 
 int controller_idle_ms(struct controller *controller) {
     int64_t next_ms = queue_next_ms(controller->queue);
-    if (next_ms == INT64_MAX || !cache_is_complete(controller->cache)) {
+    if (next_ms == INT64_MAX || !may_look(controller)) {
         return INT_MAX;
     }
     int64_t left_ms = next_ms - clock_monotonic_ms();
@@ -205,8 +374,7 @@ int controller_step(struct controller *controller, int timeout_ms, struct error 
     if (cluster->ops->wait(cluster, MIN(timeout_ms, idle_ms), hear, controller, err) < 0) {
         return -1;
     }
-    /* Before everything is listed, what is there would look missing and be made twice. */
-    for (int looks = 0; looks < LOOKS_PER_STEP && cache_is_complete(controller->cache); looks++) {
+    for (int looks = 0; looks < LOOKS_PER_STEP && may_look(controller); looks++) {
         AUTO(text_freep) char *key = queue_take(controller->queue, clock_monotonic_ms());
         if (!key) {
             break;

@@ -8,12 +8,26 @@
 
 /* One look at one resource. */
 struct reconcile {
-    struct cluster *cluster;
-    struct cache *cache;
+    const struct cache *cache;
     const char *namespace, *name;
     const json_t *object; /* as last seen; NULL: it is gone, forget what is kept about it */
     int64_t wall_ms, monotonic_ms;
+    json_t *writes;   /* result: reconcile_write */
     int64_t again_ms; /* result: look again after this long even if nothing happens; 0: no need */
+};
+
+/* Asks for a write. All writes of a look are submitted together, in no order; the resource is not
+ * looked at again before the last of them has ended, and then the cache holds what was stored.
+ * Takes the object over. */
+void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new);
+
+/* How a write of a look ended: cluster_done's stored and err. All borrowed. */
+struct written {
+    const char *namespace, *name; /* of the resource that was looked at */
+    enum cluster_verb verb;
+    const json_t *object;
+    const json_t *stored;
+    const struct error *err;
 };
 
 struct kind {
@@ -24,10 +38,12 @@ struct kind {
     void *(*state_new)(void);
     void (*state_free)(void *state);
     NODISCARD int (*reconcile)(void *state, struct reconcile *request, struct error *err);
+    /* Told of every write that ended, before the next look; NULL: it does not want to know. */
+    void (*wrote)(void *state, const struct written *written);
 };
 
-/* Told of every look that failed. retry_ms: when it is tried again; -1: not before the resource
- * changes. failures: how many in a row. */
+/* Told of every look that failed, itself or one of its writes. retry_ms: when it is tried again;
+ * -1: not before the resource changes. failures: how many in a row. */
 typedef void controller_report(void *context, const char *key, const struct error *err,
                                int64_t retry_ms, int failures);
 

@@ -99,9 +99,10 @@ int queue_failures(const struct queue *queue, const char *key) {
     return (int)json_integer_value(json_object_get(queue->failures, key));
 }
 
-int64_t queue_add_failed(struct queue *queue, const char *key, int64_t now_ms) {
+int64_t queue_add_failed(struct queue *queue, const char *key, int64_t now_ms, int jitter) {
     int failures = queue_failures(queue, key);
     int64_t delay_ms = MIN((int64_t)DELAY_FIRST_MS << MIN(failures, 20), (int64_t)DELAY_MAX_MS);
+    delay_ms = delay_ms * (QUEUE_JITTER_EVEN + jitter) / (2 * QUEUE_JITTER_EVEN);
     json_object_set_new(queue->failures, key, json_integer(failures + 1));
     queue_add(queue, key, now_ms + delay_ms);
     return delay_ms;

@@ -13,8 +13,10 @@ void queue_free(struct queue *queue);
 /* Due at due_ms, or earlier when it was already due earlier. */
 void queue_add(struct queue *queue, const char *key, int64_t due_ms);
 /* Due again after a delay that doubles with every failure since queue_forget: 50 ms to 60 s.
- * Returns the delay. */
-int64_t queue_add_failed(struct queue *queue, const char *key, int64_t now_ms);
+ * jitter, a random number of 0 to 1000, makes it up to a half shorter or longer, so that what
+ * failed together does not come back together. Returns the delay. */
+int64_t queue_add_failed(struct queue *queue, const char *key, int64_t now_ms, int jitter);
+enum { QUEUE_JITTER_EVEN = 500 }; /* the jitter that changes nothing */
 /* The key succeeded (its failures count from zero again) or is gone for good. */
 void queue_forget(struct queue *queue, const char *key);
 /* Failures in a row. */

@@ -31,6 +31,14 @@ struct reservation {
     int fd;
 };
 
+/* How a write ended; wait tells the one who asked. */
+struct result {
+    cluster_done *done;
+    void *context;
+    json_t *stored; /* NULL after a failure or a deletion */
+    struct error err;
+};
+
 struct local {
     struct cluster base;
     struct objects *objects;
@@ -40,6 +48,8 @@ struct local {
     size_t running_count;
     struct reservation *reservations;
     size_t reservation_count;
+    struct result *results; /* in the order of the writes */
+    size_t result_count;
     int epoll_fd;
     int event_fd;     /* readable while there is something to tell or to start */
     int timer_fd;     /* the next SIGKILL */
@@ -54,7 +64,7 @@ static struct local *local_of(struct cluster *cluster) {
 static void arm(struct local *local) {
     uint64_t one = 1, old;
     ssize_t ignored = read(local->event_fd, &old, sizeof old);
-    if (local->has_pending || objects_have_events(local->objects)) {
+    if (local->has_pending || local->result_count || objects_have_events(local->objects)) {
         ignored = write(local->event_fd, &one, sizeof one);
     }
     (void)ignored;
@@ -154,9 +164,8 @@ static json_t *admissible(const json_t *object, const json_t *old, struct error 
     return wanted;
 }
 
-static int local_apply(struct cluster *cluster, const json_t *object, json_t **ret_object,
-                       struct error *err) {
-    struct local *local = local_of(cluster);
+static int apply(struct local *local, const json_t *object, json_t **ret_stored,
+                 struct error *err) {
     const json_t *old = objects_find_like(local->objects, object);
     AUTO(tree_freep) json_t *wanted = admissible(object, old, err);
     json_t *stored = NULL;
@@ -173,19 +182,22 @@ static int local_apply(struct cluster *cluster, const json_t *object, json_t **r
         objects_remove(local->objects, wanted);
         return -1;
     }
-    if (ret_object) {
-        *ret_object = json_incref(stored);
-    }
-    arm(local);
+    *ret_stored = stored;
     return 0;
 }
 
-static int local_patch_status(struct cluster *cluster, const json_t *object, const json_t *status,
-                              struct error *err) {
-    struct local *local = local_of(cluster);
-    int result = objects_set_status(local->objects, object, status, err);
-    arm(local);
-    return result;
+/* Events (of events.k8s.io) are for people who watch a cluster; nobody can see them here. */
+static int create(struct local *local, const json_t *object, json_t **ret_stored,
+                  struct error *err) {
+    if (strcmp(tree_text(object, "kind", ""), "Event") == 0) {
+        *ret_stored = (json_t *)object;
+        return 0;
+    }
+    if (objects_find_like(local->objects, object)) {
+        return error_set(err, ERROR_CONFLICT, "%s %s: exists already",
+                         tree_text(object, "kind", ""), tree_text(object, "metadata.name", ""));
+    }
+    return apply(local, object, ret_stored, err);
 }
 
 static struct running *find_running(struct local *local, const char *uid) {
@@ -226,16 +238,54 @@ static void delete_with_owned(struct local *local, const json_t *object) {
     }
 }
 
-static int local_delete(struct cluster *cluster, const json_t *object, struct error *err) {
-    (void)err;
-    struct local *local = local_of(cluster);
+static void delete (struct local *local, const json_t *object) {
     AUTO(tree_freep) json_t *stored = json_incref(objects_find_like(local->objects, object));
     const char *uid = tree_text(object, "metadata.uid", NULL);
     if (stored && (!uid || strcmp(uid, tree_text(stored, "metadata.uid", "")) == 0)) {
         delete_with_owned(local, stored);
-        arm(local);
     }
-    return 0;
+}
+
+/* Carried out at once; only the answer waits. */
+static void local_write(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
+                        cluster_done *done, void *context) {
+    struct local *local = local_of(cluster);
+    struct result result = {.done = done, .context = context};
+    json_t *stored = NULL;
+    int failed = 0;
+    switch (verb) {
+    case CLUSTER_CREATE:
+        failed = create(local, object, &stored, &result.err);
+        break;
+    case CLUSTER_APPLY:
+        failed = apply(local, object, &stored, &result.err);
+        break;
+    case CLUSTER_STATUS:
+        failed = objects_set_status(local->objects, object, &stored, &result.err);
+        break;
+    case CLUSTER_DELETE:
+        delete (local, object);
+        break;
+    }
+    if (done) {
+        result.stored = failed < 0 ? NULL : json_incref(stored);
+        local->results = x_realloc_array(local->results, local->result_count + 1, sizeof result);
+        local->results[local->result_count++] = result;
+    }
+    arm(local);
+}
+
+/* A done may write again: that is told of by the next wait. */
+static void tell_results(struct local *local) {
+    struct result *results = TAKE(local->results);
+    size_t count = local->result_count;
+    local->result_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct error *err = results[i].err.kind ? &results[i].err : NULL;
+        results[i].done(results[i].context, results[i].stored, err);
+        json_decref(results[i].stored);
+    }
+    free(results);
 }
 
 /* metadata.labels has keys with dots, which tree_get cannot reach. */
@@ -336,6 +386,7 @@ static int local_wait(struct cluster *cluster, int timeout_ms, cluster_listener 
     }
     collect_pods(local);
     start_pods(local);
+    tell_results(local);
     enum cluster_event event;
     json_t *object;
     while (objects_next_event(local->objects, &event, &object)) {
@@ -364,6 +415,10 @@ static void local_free(struct cluster *cluster) {
     }
     free(local->running);
     free(local->reservations);
+    for (size_t i = 0; i < local->result_count; i++) {
+        json_decref(local->results[i].stored);
+    }
+    free(local->results);
     objects_free(local->objects);
     json_decref(local->watches);
     fd_closep(&local->epoll_fd);
@@ -375,9 +430,7 @@ static void local_free(struct cluster *cluster) {
 
 static const struct cluster_ops local_ops = {
     .watch = local_watch,
-    .apply = local_apply,
-    .patch_status = local_patch_status,
-    .delete = local_delete,
+    .write = local_write,
     .wait = local_wait,
     .wait_fd = local_wait_fd,
     .free = local_free,

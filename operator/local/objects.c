@@ -205,24 +205,27 @@ json_t *objects_amend(struct objects *objects, const json_t *object, const json_
     return store(objects, made);
 }
 
-int objects_set_status(struct objects *objects, const json_t *object, const json_t *status,
+int objects_set_status(struct objects *objects, const json_t *object, json_t **ret_object,
                        struct error *err) {
     const char *kind = tree_text(object, "kind", ""),
                *name = tree_text(object, "metadata.name", "");
-    json_t *old = objects_find_like(objects, object);
+    json_t *old = objects_find_like(objects, object), *status = json_object_get(object, "status");
     if (!old) {
         return error_set(err, ERROR_NOT_FOUND, "%s %s: not found", kind, name);
     }
-    const char *version = tree_text(object, "metadata.resourceVersion", NULL);
-    if (version && strcmp(version, tree_text(old, "metadata.resourceVersion", "")) != 0) {
-        return error_set(err, ERROR_CONFLICT, "%s %s: changed since it was read", kind, name);
+    static const char *const guards[] = {"metadata.uid", "metadata.resourceVersion"};
+    for (size_t i = 0; i < ARRAY_LEN(guards); i++) {
+        const char *guard = tree_text(object, guards[i], NULL);
+        if (guard && strcmp(guard, tree_text(old, guards[i], "")) != 0) {
+            return error_set(err, ERROR_CONFLICT, "%s %s: changed since it was read", kind, name);
+        }
     }
-    if (json_equal(json_object_get(old, "status"), status)) {
-        return 0;
+    *ret_object = old;
+    if (!json_equal(json_object_get(old, "status"), status)) {
+        json_t *made = json_deep_copy(old);
+        json_object_set_new(made, "status", json_deep_copy(status));
+        *ret_object = store(objects, made);
     }
-    json_t *made = json_deep_copy(old);
-    json_object_set_new(made, "status", json_deep_copy(status));
-    store(objects, made);
     return 0;
 }
 

@@ -16,14 +16,14 @@ json_t *objects_find(const struct objects *objects, const char *kind, const char
 /* The object that `like` names by kind, namespace and name. */
 json_t *objects_find_like(const struct objects *objects, const json_t *like);
 
-/* cluster.h's apply. *ret_object is borrowed. */
+/* cluster.h's CLUSTER_APPLY. *ret_object is borrowed. */
 NODISCARD int objects_apply(struct objects *objects, const json_t *object, json_t **ret_object,
                             struct error *err);
 /* Merges `change` into a stored object without any check (clusterIP, deletionTimestamp). */
 json_t *objects_amend(struct objects *objects, const json_t *object, const json_t *change);
-/* cluster.h's patch_status. */
-NODISCARD int objects_set_status(struct objects *objects, const json_t *object,
-                                 const json_t *status, struct error *err);
+/* cluster.h's CLUSTER_STATUS. *ret_object is borrowed. */
+NODISCARD int objects_set_status(struct objects *objects, const json_t *object, json_t **ret_object,
+                                 struct error *err);
 /* Removes the object itself, nothing that it owns. */
 void objects_remove(struct objects *objects, const json_t *object);
 

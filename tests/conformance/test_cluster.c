@@ -4,6 +4,7 @@
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "operator/local/local.h"
+#include "tests/cluster_write.h"
 #include "tests/test.h"
 
 #include <poll.h>
@@ -111,12 +112,34 @@ static json_t *map(const char *name, const char *key, const char *value) {
                      value);
 }
 
-/* Applies, frees the object, returns what was stored (the caller's) or NULL. */
-static json_t *apply(json_t *object_new, struct error *err) {
+/* Waits for the end. */
+static int write_object(enum cluster_verb verb, const json_t *object, json_t **ret_stored,
+                        struct error *err) {
+    return cluster_write(ears.cluster, verb, object, hear, &ears, ret_stored, err);
+}
+
+static void delete_object(const json_t *object) {
+    struct error err = {0};
+    CHECK_OK(write_object(CLUSTER_DELETE, object, NULL, &err), &err);
+}
+
+/* Writes, frees the object, returns what was stored (the caller's) or NULL. */
+static json_t *write_new(enum cluster_verb verb, json_t *object_new, struct error *err) {
     json_t *stored = NULL;
-    int result = ears.cluster->ops->apply(ears.cluster, object_new, &stored, err);
+    int result = write_object(verb, object_new, &stored, err);
     json_decref(object_new);
     return result < 0 ? NULL : stored;
+}
+
+static json_t *apply(json_t *object_new, struct error *err) {
+    return write_new(CLUSTER_APPLY, object_new, err);
+}
+
+/* The object's name with another status; frees status. */
+static int set_status(const json_t *object, json_t *status_new, struct error *err) {
+    AUTO(tree_freep) json_t *changed = json_copy((json_t *)object);
+    json_object_set_new(changed, "status", status_new);
+    return write_object(CLUSTER_STATUS, changed, NULL, err);
 }
 
 static void a_listing_comes_first(void) {
@@ -161,6 +184,67 @@ static void apply_fills_in_and_keeps_what_is_not_mentioned(void) {
     close_ears();
 }
 
+static void create_never_touches_what_exists(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    AUTO(tree_freep) json_t *first = write_new(CLUSTER_CREATE, map("one", "a", "1"), &err);
+    CHECK(strlen(tree_text(first, "metadata.uid", "")) >= 32);
+    CHECK(!write_new(CLUSTER_CREATE, map("one", "a", "2"), &err));
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    CHECK(wait_for("applied ConfigMap one"));
+    drain();
+    CHECK_STR(tree_text(json_object_get(ears.last, "ConfigMap one"), "data.a", NULL), "1");
+    close_ears();
+}
+
+/* Nobody watches them through us; that they can be written is enough. */
+static void events_can_be_written(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    AUTO(tree_freep) json_t *about = apply(map("one", "a", "1"), &err);
+    json_t *event = json_pack(
+        "{s:s, s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s, s:s, s:s}}",
+        "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "name", "one.17a",
+        "namespace", "default", "eventTime", "2026-11-21T04:00:00.000000Z", "type", "Normal",
+        "reason", "Tested", "action", "Test", "note", "seen", "reportingController",
+        "windlass.dev/controller", "reportingInstance", "test", "regarding", "apiVersion", "v1",
+        "kind", "ConfigMap", "namespace", "default", "name", "one", "uid",
+        tree_text(about, "metadata.uid", ""));
+    AUTO(tree_freep) json_t *stored = write_new(CLUSTER_CREATE, event, &err);
+    CHECK_OK(stored ? 0 : -1, &err);
+    close_ears();
+}
+
+/* A done that writes again is told of that write, too, and a NULL done is nobody's. */
+static void write_again(void *context, const json_t *stored, const struct error *err) {
+    int *rounds = context;
+    CHECK(stored && !err);
+    if (++*rounds < 3) {
+        AUTO(tree_freep) json_t *object = map("again", "round", *rounds == 1 ? "1" : "2");
+        ears.cluster->ops->write(ears.cluster, CLUSTER_APPLY, object, write_again, rounds);
+    }
+}
+
+static void writes_may_follow_writes(void) {
+    struct error err = {0};
+    int rounds = 0;
+    open_ears("ConfigMap", NULL);
+    AUTO(tree_freep) json_t *quiet = map("quiet", "a", "1");
+    AUTO(tree_freep) json_t *loud = map("again", "round", "0");
+    ears.cluster->ops->write(ears.cluster, CLUSTER_APPLY, quiet, NULL, NULL);
+    ears.cluster->ops->write(ears.cluster, CLUSTER_APPLY, loud, write_again, &rounds);
+    CHECK_INT(rounds, 0); /* only wait calls back */
+    CHECK(wait_for("applied ConfigMap quiet"));
+    for (int i = 0; i < 100 && rounds < 3; i++) {
+        CHECK_OK(ears.cluster->ops->wait(ears.cluster, 100, hear, &ears, &err), &err);
+    }
+    CHECK_INT(rounds, 3);
+    drain();
+    CHECK_INT(rounds, 3);
+    CHECK_STR(tree_text(json_object_get(ears.last, "ConfigMap again"), "data.round", NULL), "2");
+    close_ears();
+}
+
 static void what_is_no_object_is_refused(void) {
     struct error err = {0};
     open_ears("ConfigMap", NULL);
@@ -174,12 +258,11 @@ static void a_uid_guards_an_object(void) {
     struct error err = {0};
     open_ears("ConfigMap", NULL);
     AUTO(tree_freep) json_t *old = apply(map("one", "a", "1"), &err);
-    struct cluster *cluster = ears.cluster;
-    CHECK_OK(cluster->ops->delete (cluster, old, &err), &err);
+    delete_object(old);
     CHECK(wait_for("deleted ConfigMap one"));
     AUTO(tree_freep) json_t *new = apply(map("one", "a", "1"), &err);
     CHECK(strcmp(tree_text(new, "metadata.uid", ""), tree_text(old, "metadata.uid", "")) != 0);
-    CHECK_OK(cluster->ops->delete (cluster, old, &err), &err); /* the old one is gone already */
+    delete_object(old); /* the old one is gone already */
     CHECK(!apply(json_incref(old), &err));
     CHECK_INT(err.kind, ERROR_CONFLICT);
     drain();
@@ -197,18 +280,16 @@ static void what_is_owned_goes_with_its_owner(void) {
                                   "name", "owner", "uid", tree_text(owner, "metadata.uid", "")));
     AUTO(tree_freep) json_t *stored = apply(child, &err);
     CHECK(stored);
-    struct cluster *cluster = ears.cluster;
-    CHECK_OK(cluster->ops->delete (cluster, owner, &err), &err);
+    delete_object(owner);
     CHECK(wait_for("deleted ConfigMap owner"));
     CHECK(wait_for("deleted ConfigMap child"));
-    CHECK_OK(cluster->ops->delete (cluster, owner, &err), &err); /* again: no failure */
+    delete_object(owner); /* again: no failure */
     close_ears();
 }
 
 static void status_is_its_own_part(void) {
     struct error err = {0};
     open_ears("Pod", NULL);
-    struct cluster *cluster = ears.cluster;
     json_t *pod =
         json_pack("{s:s, s:s, s:{s:s}, s:{s:s, s:[{s:s, s:s, s:[s]}]}, s:{s:s}}", "apiVersion",
                   "v1", "kind", "Pod", "metadata", "name", "one", "spec", "restartPolicy", "Never",
@@ -216,15 +297,21 @@ static void status_is_its_own_part(void) {
                   "/no/such/program", "status", "phase", "Succeeded");
     AUTO(tree_freep) json_t *stored = apply(pod, &err);
     CHECK_STR(tree_text(stored, "status.phase", NULL), "Pending"); /* apply sets no status */
-    AUTO(tree_freep) json_t *status = json_pack("{s:s}", "message", "seen");
-    CHECK_OK(cluster->ops->patch_status(cluster, stored, status, &err), &err);
-    CHECK(cluster->ops->patch_status(cluster, stored, json_object_get(stored, "status"), &err) < 0);
+    AUTO(tree_freep) json_t *guarded = json_deep_copy(stored);
+    json_object_del(json_object_get(guarded, "metadata"), "resourceVersion");
+    CHECK_OK(set_status(guarded, json_pack("{s:s}", "message", "by uid"), &err), &err);
+    CHECK(set_status(stored, json_pack("{s:s}", "message", "late"), &err) < 0);
     CHECK_INT(err.kind, ERROR_CONFLICT); /* stored is older than the status above */
+    error_clear(&err);
+    json_object_set_new(json_object_get(guarded, "metadata"), "uid",
+                        json_string("00000000-0000-0000-0000-000000000000"));
+    CHECK(set_status(guarded, json_pack("{s:s}", "message", "another"), &err) < 0);
+    CHECK_INT(err.kind, ERROR_CONFLICT);
     error_clear(&err);
     AUTO(tree_freep)
     json_t *none = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Pod", "metadata",
                              "name", "none");
-    CHECK(cluster->ops->patch_status(cluster, none, status, &err) < 0);
+    CHECK(set_status(none, json_pack("{s:s}", "message", "x"), &err) < 0);
     CHECK_INT(err.kind, ERROR_NOT_FOUND);
     CHECK(wait_for("applied Pod one"));
     close_ears();
@@ -276,12 +363,12 @@ static bool is_readable(int timeout_ms) {
 
 /* What a loop over poll relies on: no busy loop when nothing happens, no sleep when it does. */
 static void the_descriptor_says_when_to_wait(void) {
-    struct error err = {0};
     open_ears("ConfigMap", NULL);
     CHECK(wait_for("listed ConfigMap "));
     drain();
     CHECK(!is_readable(100));
-    AUTO(tree_freep) json_t *stored = apply(map("one", "a", "1"), &err);
+    AUTO(tree_freep) json_t *object = map("one", "a", "1");
+    ears.cluster->ops->write(ears.cluster, CLUSTER_APPLY, object, NULL, NULL);
     CHECK(is_readable(5000));
     CHECK(wait_for("applied ConfigMap one"));
     drain();
@@ -295,6 +382,9 @@ int main(void) {
         printf("# %s\n", backends[i].name);
         TEST(a_listing_comes_first);
         TEST(apply_fills_in_and_keeps_what_is_not_mentioned);
+        TEST(create_never_touches_what_exists);
+        TEST(events_can_be_written);
+        TEST(writes_may_follow_writes);
         TEST(what_is_no_object_is_refused);
         TEST(a_uid_guards_an_object);
         TEST(what_is_owned_goes_with_its_owner);

@@ -120,69 +120,50 @@ static int64_t next_look_ms(const struct state *state, const struct reconcile *r
     return again_ms > 0 && ask_ms > 0 ? MIN(again_ms, ask_ms) : again_ms;
 }
 
-static int apply_all(const struct reconcile *request, const json_t *objects, struct error *err) {
-    struct cluster *cluster = request->cluster;
+static void apply_all(struct reconcile *request, const json_t *objects) {
     size_t i;
     json_t *object;
     json_array_foreach(objects, i, object) {
-        AUTO(tree_freep) json_t *stored = NULL;
-        if (cluster->ops->apply(cluster, object, &stored, err) < 0) {
-            return error_context(err, "%s %s", tree_text(object, "kind", ""),
-                                 tree_text(object, "metadata.name", ""));
-        }
-        if (strcmp(tree_text(stored, "kind", ""), "Secret") != 0) {
-            cache_put(request->cache, stored);
-        }
+        reconcile_write(request, CLUSTER_APPLY, json_incref(object));
     }
-    return 0;
 }
 
 /* Forgets them at once: the Secret is for the pods alone. */
-static int make_credentials(const struct reconcile *request, struct error *err) {
+static int make_credentials(struct reconcile *request, struct error *err) {
     AUTO(text_freep) char *certificate = NULL;
     AUTO(text_freep) char *key = NULL;
     char sha256[65];
     if (tls_make_certificate(&certificate, &key, err) < 0 ||
         tls_certificate_sha256(certificate, sha256, err) < 0) {
-        return -1;
+        return error_context(err, "credentials of the coordinator");
     }
     AUTO(text_freep) char *token = digest_random(TOKEN_BYTES);
     struct credentials credentials = {
         .token = token, .certificate = certificate, .certificate_sha256 = sha256, .key = key};
     AUTO(tree_freep) json_t *objects = batchscore_credentials(request->object, &credentials);
-    return apply_all(request, objects, err);
+    apply_all(request, objects);
+    return 0;
 }
 
 /* plan names what is to go by kind and name; the cache knows which one that is. */
-static int delete_all(const struct reconcile *request, const json_t *plan, struct error *err) {
-    struct cluster *cluster = request->cluster;
+static void delete_all(struct reconcile *request, const json_t *plan) {
     size_t i;
     json_t *named;
     json_array_foreach(json_object_get(plan, "delete"), i, named) {
         const json_t *object = cache_find(request->cache, tree_text(named, "kind", ""),
                                           request->namespace, tree_text(named, "name", ""));
-        if (object && !tree_get(object, "metadata.deletionTimestamp") &&
-            cluster->ops->delete (cluster, object, err) < 0) {
-            return -1;
+        if (object && !tree_get(object, "metadata.deletionTimestamp")) {
+            reconcile_write(request, CLUSTER_DELETE, json_incref((json_t *)object));
         }
     }
-    return 0;
 }
 
-static int carry_out(const struct state *state, struct reconcile *request, const json_t *plan,
-                     struct error *err) {
-    if (apply_all(request, json_object_get(plan, "apply"), err) < 0 ||
-        delete_all(request, plan, err) < 0) {
-        return -1;
+static void write_status(struct reconcile *request, json_t *status) {
+    if (status && !json_equal(json_object_get(request->object, "status"), status)) {
+        json_t *object = json_copy((json_t *)request->object);
+        json_object_set(object, "status", status);
+        reconcile_write(request, CLUSTER_STATUS, object);
     }
-    const json_t *status = json_object_get(plan, "status");
-    struct cluster *cluster = request->cluster;
-    if (status && !json_equal(json_object_get(request->object, "status"), status) &&
-        cluster->ops->patch_status(cluster, request->object, status, err) < 0) {
-        return error_context(err, "status");
-    }
-    request->again_ms = next_look_ms(state, request, plan);
-    return 0;
 }
 
 /* Gathers what is there and asks plan. */
@@ -208,19 +189,15 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
         return 0; /* the cluster takes away what it owns */
     }
     AUTO(tree_freep) json_t *plan = NULL;
-    if (look(state, request, &plan, err) < 0) {
+    if (look(state, request, &plan, err) < 0 ||
+        (tree_get(plan, "needs") && make_credentials(request, err) < 0)) {
         return -1;
     }
-    if (tree_get(plan, "needs")) {
-        tree_freep(&plan);
-        if (make_credentials(request, err) < 0) {
-            return error_context(err, "credentials of the coordinator");
-        }
-        if (look(state, request, &plan, err) < 0) {
-            return -1;
-        }
-    }
-    return carry_out(state, request, plan, err);
+    apply_all(request, json_object_get(plan, "apply"));
+    delete_all(request, plan);
+    write_status(request, json_object_get(plan, "status"));
+    request->again_ms = next_look_ms(state, request, plan);
+    return 0;
 }
 
 static const char *const owned[] = {"v1 Service", "v1 Pod", NULL};

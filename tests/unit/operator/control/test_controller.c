@@ -5,6 +5,7 @@
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "operator/local/local.h"
+#include "tests/cluster_write.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -77,33 +78,35 @@ static void step(int timeout_ms) {
     CHECK_OK(controller_step(controller, timeout_ms, &err), &err);
 }
 
-static json_t *apply(json_t *object_new) {
-    struct error err = {0};
-    json_t *stored = NULL;
-    CHECK_OK(cluster->ops->apply(cluster, object_new, &stored, &err), &err);
+/* With one step of the controller, which is told of it and looks. */
+static json_t *write_and_step(enum cluster_verb verb, json_t *object_new) {
+    struct cluster_write_answer answer = {0};
+    cluster->ops->write(cluster, verb, object_new, cluster_write_done, &answer);
     json_decref(object_new);
-    return stored;
+    step(0);
+    CHECK(answer.ended && !answer.err.kind);
+    return answer.stored;
 }
 
 static json_t *make_thing(void) {
-    return apply(json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "example.dev/v1", "kind", "Thing",
-                           "metadata", "name", "one"));
+    return write_and_step(CLUSTER_APPLY,
+                          json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "example.dev/v1", "kind",
+                                    "Thing", "metadata", "name", "one"));
 }
 
 static void looks_when_something_happens_and_when_asked(void) {
     open_all();
     AUTO(tree_freep) json_t *owner = make_thing();
-    step(0);
     CHECK_INT(seen.looks, 1);
     step(0);
     CHECK_INT(seen.looks, 1); /* nothing happened */
-    AUTO(tree_freep)
-    json_t *child = apply(json_pack(
-        "{s:s, s:s, s:{s:s, s:{s:s}, s:[{s:s, s:s, s:s}]}}", "apiVersion", "v1", "kind",
-        "ConfigMap", "metadata", "name", "child", "labels", LABEL_JOB, "one", "ownerReferences",
-        "kind", "Thing", "name", "one", "uid", tree_text(owner, "metadata.uid", "")));
     seen.again_ms = 60;
-    step(0);
+    AUTO(tree_freep)
+    json_t *child = write_and_step(
+        CLUSTER_APPLY, json_pack("{s:s, s:s, s:{s:s, s:{s:s}, s:[{s:s, s:s, s:s}]}}", "apiVersion",
+                                 "v1", "kind", "ConfigMap", "metadata", "name", "child", "labels",
+                                 LABEL_JOB, "one", "ownerReferences", "kind", "Thing", "name",
+                                 "one", "uid", tree_text(owner, "metadata.uid", "")));
     CHECK_INT(seen.looks, 2); /* what it owns changed */
     CHECK(controller_idle_ms(controller) > 20 && controller_idle_ms(controller) <= 60);
     int64_t start_ms = clock_monotonic_ms();
@@ -111,9 +114,7 @@ static void looks_when_something_happens_and_when_asked(void) {
     step(0);
     CHECK_INT(seen.looks, 3);
     CHECK(clock_monotonic_ms() - start_ms < 1000);
-    struct error err = {0};
-    CHECK_OK(cluster->ops->delete (cluster, owner, &err), &err);
-    step(0);
+    write_and_step(CLUSTER_DELETE, TAKE(owner));
     CHECK(seen.looks_without_object > 0);
     close_all();
 }
@@ -128,9 +129,8 @@ static void errors_are_retried_by_their_kind(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         open_all();
-        AUTO(tree_freep) json_t *owner = make_thing();
         seen.fails_with = rows[i].kind;
-        step(0);
+        AUTO(tree_freep) json_t *owner = make_thing();
         CHECK_INT(seen.reports, 1);
         CHECK_INT(seen.last_retry_ms >= 0, rows[i].retried);
         for (int j = 0; j < 4; j++) {

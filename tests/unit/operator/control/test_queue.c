@@ -48,18 +48,21 @@ static void failures_wait_longer_and_longer(void) {
     int64_t now_ms = 7;
     for (size_t i = 0; i < ARRAY_LEN(delays); i++) {
         CHECK_INT(queue_failures(queue, "a"), i);
-        CHECK_INT(queue_add_failed(queue, "a", now_ms), delays[i]);
+        CHECK_INT(queue_add_failed(queue, "a", now_ms, QUEUE_JITTER_EVEN), delays[i]);
         CHECK_STR(take(queue, now_ms + delays[i] - 1), "none");
         now_ms += delays[i];
         CHECK_STR(take(queue, now_ms), "a");
     }
     for (int i = 0; i < 100; i++) {
-        queue_add_failed(queue, "a", now_ms);
+        queue_add_failed(queue, "a", now_ms, QUEUE_JITTER_EVEN);
     }
     CHECK_INT(queue_next_ms(queue), now_ms + 60000);
     queue_forget(queue, "a");
     CHECK_INT(queue_failures(queue, "a"), 0);
-    CHECK_INT(queue_add_failed(queue, "a", now_ms), 50);
+    CHECK_INT(queue_add_failed(queue, "b", now_ms, 0), 25); /* jitter: a half to one and a half */
+    CHECK_INT(queue_add_failed(queue, "b", now_ms, 1000), 150);
+    CHECK_STR(take(queue, now_ms + 150), "b");
+    CHECK_INT(queue_add_failed(queue, "a", now_ms, QUEUE_JITTER_EVEN), 50);
     queue_add(queue, "a", now_ms); /* an event looks at once, whatever failed */
     CHECK_STR(take(queue, now_ms), "a");
     queue_free(queue);

@@ -5,6 +5,7 @@
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "operator/local/local.h"
+#include "tests/cluster_write.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -72,9 +73,14 @@ UNUSED static json_t *fixture_pod(const char *name, const char *script) {
                      "name", "main", "command", "/bin/sh", "-c", script, "env", "volumes");
 }
 
+UNUSED static int fixture_write(struct fixture *fixture, enum cluster_verb verb,
+                                const json_t *object, json_t **ret_stored, struct error *err) {
+    return cluster_write(fixture->cluster, verb, object, fixture_hear, fixture, ret_stored, err);
+}
+
 UNUSED static void fixture_apply(struct fixture *fixture, json_t *object_new) {
     struct error err = {0};
-    CHECK_OK(fixture->cluster->ops->apply(fixture->cluster, object_new, NULL, &err), &err);
+    CHECK_OK(fixture_write(fixture, CLUSTER_APPLY, object_new, NULL, &err), &err);
     json_decref(object_new);
 }
 

@@ -29,10 +29,9 @@ static void a_port_stays_the_services(void) {
     struct fixture fixture;
     struct error err = {0};
     fixture_open(&fixture, &err);
-    struct cluster *cluster = fixture.cluster;
     AUTO(tree_freep) json_t *wanted = service("one");
     AUTO(tree_freep) json_t *stored = NULL;
-    CHECK_OK(cluster->ops->apply(cluster, wanted, &stored, &err), &err);
+    CHECK_OK(fixture_write(&fixture, CLUSTER_APPLY, wanted, &stored, &err), &err);
     int port = (int)tree_integer(stored, "spec.ports[0].port", 0);
     CHECK(port > 1023);
     CHECK_INT(tree_integer(stored, "spec.ports[0].targetPort", 0), port);
@@ -41,7 +40,7 @@ static void a_port_stays_the_services(void) {
         AUTO(fd_closep) int fd = listen_on(port, 1);
         CHECK(fd >= 0);
     }
-    CHECK_OK(cluster->ops->delete (cluster, stored, &err), &err);
+    CHECK_OK(fixture_write(&fixture, CLUSTER_DELETE, stored, NULL, &err), &err);
     AUTO(fd_closep) int fd = listen_on(port, 0);
     CHECK(fd >= 0);
     fixture_close(&fixture);
@@ -51,15 +50,14 @@ static void what_this_cluster_cannot_do_is_refused(void) {
     struct fixture fixture;
     struct error err = {0};
     fixture_open(&fixture, &err);
-    struct cluster *cluster = fixture.cluster;
     AUTO(tree_freep) json_t *pod = fixture_pod("one", "true");
     json_object_set_new(json_object_get(pod, "spec"), "restartPolicy", json_string("Always"));
-    CHECK(cluster->ops->apply(cluster, pod, NULL, &err) < 0);
+    CHECK(fixture_write(&fixture, CLUSTER_APPLY, pod, NULL, &err) < 0);
     CHECK_STR(err.text, "Pod one: spec.restartPolicy must be Never here");
     error_clear(&err);
     fixture_apply(&fixture, fixture_pod("two", "true"));
     AUTO(tree_freep) json_t *changed = fixture_pod("two", "false");
-    CHECK(cluster->ops->apply(cluster, changed, NULL, &err) < 0);
+    CHECK(fixture_write(&fixture, CLUSTER_APPLY, changed, NULL, &err) < 0);
     CHECK_STR(err.text, "Pod two: spec cannot be changed");
     fixture_close(&fixture);
 }
@@ -73,7 +71,7 @@ static void nothing_is_made_for_a_deleted_owner(void) {
     json_object_set_new(
         json_object_get(pod, "metadata"), "ownerReferences",
         json_pack("[{s:s, s:s, s:s}]", "kind", "BatchScore", "name", "gone", "uid", "no-such-uid"));
-    CHECK(fixture.cluster->ops->apply(fixture.cluster, pod, NULL, &err) < 0);
+    CHECK(fixture_write(&fixture, CLUSTER_APPLY, pod, NULL, &err) < 0);
     CHECK_INT(err.kind, ERROR_CONFLICT);
     fixture_close(&fixture);
 }

@@ -191,10 +191,13 @@ static void deletion_takes_stubborn_pods_and_their_children(void) {
     CHECK(fixture_wait(&fixture, "Pod polite", "status.phase", "Running"));
     pid_t child = read_pid(&fixture, "stubborn"), polite = read_pid(&fixture, "polite");
     CHECK(child > 0 && polite > 0);
-    struct cluster *cluster = fixture.cluster;
     int64_t start_ms = clock_monotonic_ms();
-    CHECK_OK(cluster->ops->delete (cluster, fixture_seen(&fixture, "Pod polite"), &err), &err);
-    CHECK_OK(cluster->ops->delete (cluster, fixture_seen(&fixture, "Pod stubborn"), &err), &err);
+    CHECK_OK(
+        fixture_write(&fixture, CLUSTER_DELETE, fixture_seen(&fixture, "Pod polite"), NULL, &err),
+        &err);
+    CHECK_OK(
+        fixture_write(&fixture, CLUSTER_DELETE, fixture_seen(&fixture, "Pod stubborn"), NULL, &err),
+        &err);
     CHECK(fixture_wait(&fixture, "Pod polite", "", NULL));
     CHECK(clock_monotonic_ms() - start_ms < 900);
     const json_t *stubborn = fixture_seen(&fixture, "Pod stubborn");

@@ -61,7 +61,7 @@ static void open_world(const char *agent) {
     CHECK_OK(controller_new(world.cluster, kinds, report, NULL, &world.controller, &err), &err);
     AUTO(tree_freep) json_t *object = NULL;
     CHECK_OK(resource_parse("job.yaml", manifest, sizeof manifest - 1, &object, &err), &err);
-    CHECK_OK(world.cluster->ops->apply(world.cluster, object, NULL, &err), &err);
+    world.cluster->ops->write(world.cluster, CLUSTER_APPLY, object, NULL, NULL);
 }
 
 static void close_world(void) {
@@ -147,10 +147,9 @@ static void another_certificate_is_not_believed(void) {
 
 static void everything_goes_with_the_job(void) {
     open_world("#!/bin/sh\nexec sleep 1000\n");
-    struct error err = {0};
     run_until("never", 1, 300);
     CHECK_INT(local_pod_count(world.cluster), 2);
-    CHECK_OK(world.cluster->ops->delete (world.cluster, find("BatchScore", "job"), &err), &err);
+    world.cluster->ops->write(world.cluster, CLUSTER_DELETE, find("BatchScore", "job"), NULL, NULL);
     run_until("never", 1, 500);
     CHECK_INT(local_pod_count(world.cluster), 0);
     CHECK(!find("BatchScore", "job") && !find("Pod", "job-worker-0"));
