@@ -350,7 +350,7 @@ static int watch(struct run *run, struct error *err) {
     while (goes_on(run)) {
         struct pollfd fds[] = {
             {.fd = run->signal_fd, .events = POLLIN},
-            {.fd = run->cluster->ops->wait_fd(run->cluster), .events = POLLIN},
+            {.fd = controller_fd(run->controller), .events = POLLIN},
         };
         int timeout_ms = MIN(REDRAW_MS, controller_idle_ms(run->controller));
         if (poll(fds, ARRAY_LEN(fds), timeout_ms) < 0 && errno != EINTR) {

@@ -2,13 +2,16 @@
 #include "operator/control/controller.h"
 
 #include "lib/clock.h"
+#include "operator/control/questions.h"
 #include "operator/control/queue.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 enum {
     KINDS_MAX = 8,
@@ -44,6 +47,8 @@ struct controller {
     size_t pending;      /* writes under way */
     json_t *written; /* "Kind namespace/name" of an object that is written -> null, or the uid of
                         one of that name that was deleted meanwhile */
+    struct questions *questions;
+    int epoll_fd; /* the cluster's descriptor and the questions' */
     uint64_t random;
     controller_report *report;
     void *report_context;
@@ -58,6 +63,11 @@ static const bool retried[] = {
     [ERROR_FAILED] = false,   [ERROR_BUG] = false,
 };
 static_assert(ARRAY_LEN(retried) == ERROR_KIND_COUNT, "one decision per kind of error");
+
+/* "Kind namespace/name"; the caller frees. */
+static char *key_of(const char *kind, const char *namespace, const char *name) {
+    return x_printf("%s %s/%s", kind, namespace, name);
+}
 
 static const struct kind *find_kind(const struct controller *controller, const char *name,
                                     size_t *ret_index) {
@@ -119,6 +129,25 @@ static void flight_free(void *opaque) {
     free(flight);
 }
 
+static void queue_answered(void *context, const char *key) {
+    struct controller *controller = context;
+    queue_add(controller->queue, key, clock_monotonic_ms());
+}
+
+static int open_fds(struct controller *controller, struct error *err) {
+    struct epoll_event readable = {.events = EPOLLIN};
+    int fds[] = {controller->cluster->ops->wait_fd(controller->cluster),
+                 questions_fd(controller->questions)};
+    controller->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        if (controller->epoll_fd < 0 ||
+            epoll_ctl(controller->epoll_fd, EPOLL_CTL_ADD, fds[i], &readable) < 0) {
+            return error_from_errno(err, errno, "cannot watch the cluster");
+        }
+    }
+    return 0;
+}
+
 int controller_new(struct cluster *cluster, const struct kind *const *kinds,
                    controller_report *report, void *report_context,
                    struct controller **ret_controller, struct error *err) {
@@ -134,9 +163,13 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     for (; kinds[controller->kind_count]; controller->kind_count++) {
         assert(controller->kind_count < KINDS_MAX);
         controller->kinds[controller->kind_count] = kinds[controller->kind_count];
-        controller->states[controller->kind_count] = kinds[controller->kind_count]->state_new();
+        controller->states[controller->kind_count] =
+            kinds[controller->kind_count]->state_new ? kinds[controller->kind_count]->state_new()
+                                                     : NULL;
     }
-    if (watch_all(controller, err) < 0) {
+    controller->epoll_fd = -1;
+    if (questions_open(queue_answered, controller, &controller->questions, err) < 0 ||
+        open_fds(controller, err) < 0 || watch_all(controller, err) < 0) {
         controller_free(controller);
         return -1;
     }
@@ -149,8 +182,12 @@ void controller_free(struct controller *controller) {
         return;
     }
     for (size_t i = 0; i < controller->kind_count; i++) {
-        controller->kinds[i]->state_free(controller->states[i]);
+        if (controller->kinds[i]->state_free) {
+            controller->kinds[i]->state_free(controller->states[i]);
+        }
     }
+    questions_free(controller->questions);
+    fd_closep(&controller->epoll_fd);
     cache_free(controller->cache);
     queue_free(controller->queue);
     tdestroy(controller->flights, flight_free);
@@ -172,8 +209,8 @@ static void queue_owner(void *context, enum cluster_event event, const json_t *o
     size_t index;
     if (find_kind(controller, tree_text(object, "kind", ""), &index)) {
         AUTO(text_freep)
-        char *key = x_printf("%s %s/%s", controller->kinds[index]->name, namespace,
-                             tree_text(object, "metadata.name", ""));
+        char *key = key_of(controller->kinds[index]->name, namespace,
+                           tree_text(object, "metadata.name", ""));
         queue_add(controller->queue, key, now_ms);
         return;
     }
@@ -182,18 +219,16 @@ static void queue_owner(void *context, enum cluster_event event, const json_t *o
     json_array_foreach(tree_get(object, "metadata.ownerReferences"), i, owner) {
         if (find_kind(controller, tree_text(owner, "kind", ""), &index)) {
             AUTO(text_freep)
-            char *key = x_printf("%s %s/%s", controller->kinds[index]->name, namespace,
-                                 tree_text(owner, "name", ""));
+            char *key =
+                key_of(controller->kinds[index]->name, namespace, tree_text(owner, "name", ""));
             queue_add(controller->queue, key, now_ms);
         }
     }
 }
 
-/* "Kind namespace/name"; the caller frees. */
 static char *identity(const json_t *object) {
-    return x_printf("%s %s/%s", tree_text(object, "kind", ""),
-                    tree_text(object, "metadata.namespace", "default"),
-                    tree_text(object, "metadata.name", ""));
+    return key_of(tree_text(object, "kind", ""), tree_text(object, "metadata.namespace", "default"),
+                  tree_text(object, "metadata.name", ""));
 }
 
 static void hear(void *context, enum cluster_event event, const json_t *object) {
@@ -291,6 +326,12 @@ static void on_written(void *context, const json_t *stored, const struct error *
     }
 }
 
+const char *reconcile_ask(struct reconcile *request, const char *url, const char *certificate_pem) {
+    AUTO(text_freep) char *key = key_of(request->kind, request->namespace, request->name);
+    request->asked = true;
+    return questions_ask(request->questions, key, url, certificate_pem);
+}
+
 void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new) {
     json_array_append_new(request->writes,
                           json_pack("{s:i, s:o}", "verb", (int)verb, "object", object_new));
@@ -337,15 +378,21 @@ static void look(struct controller *controller, const char *key) {
     AUTO(tree_freep) json_t *writes = json_array();
     struct reconcile request = {
         .cache = controller->cache,
+        .kind = kind->name,
         .namespace = namespace,
         .name = slash + 1,
         .object = object,
         .wall_ms = clock_wall_ms(),
         .monotonic_ms = clock_monotonic_ms(),
         .writes = writes,
+        .questions = controller->questions,
     };
     struct error err = {0};
-    if (kind->reconcile(controller->states[index], &request, &err) < 0) {
+    int result = kind->reconcile(controller->states[index], &request, &err);
+    if (!request.asked) {
+        questions_forget(controller->questions, key);
+    }
+    if (result < 0) {
         settle(controller, key, &err);
     } else if (json_array_size(writes) > 0) {
         submit(controller, index, key, &request);
@@ -359,9 +406,15 @@ static bool may_look(const struct controller *controller) {
     return cache_is_complete(controller->cache) && controller->pending < WRITES_MAX;
 }
 
+int controller_fd(const struct controller *controller) {
+    return controller->epoll_fd;
+}
+
 int controller_idle_ms(struct controller *controller) {
-    int64_t next_ms = queue_next_ms(controller->queue);
-    if (next_ms == INT64_MAX || !may_look(controller)) {
+    int64_t next_ms = may_look(controller) ? queue_next_ms(controller->queue) : INT64_MAX;
+    int64_t ask_ms = questions_next_ms(controller->questions);
+    next_ms = MIN(next_ms, ask_ms);
+    if (next_ms == INT64_MAX) {
         return INT_MAX;
     }
     int64_t left_ms = next_ms - clock_monotonic_ms();
@@ -370,8 +423,14 @@ int controller_idle_ms(struct controller *controller) {
 
 int controller_step(struct controller *controller, int timeout_ms, struct error *err) {
     struct cluster *cluster = controller->cluster;
+    struct epoll_event ready[2];
     int idle_ms = controller_idle_ms(controller);
-    if (cluster->ops->wait(cluster, MIN(timeout_ms, idle_ms), hear, controller, err) < 0) {
+    idle_ms = MIN(timeout_ms, idle_ms);
+    if (epoll_wait(controller->epoll_fd, ready, ARRAY_LEN(ready), idle_ms) < 0 && errno != EINTR) {
+        return error_from_errno(err, errno, "cannot wait for the cluster");
+    }
+    if (cluster->ops->wait(cluster, 0, hear, controller, err) < 0 ||
+        questions_step(controller->questions, err) < 0) {
         return -1;
     }
     for (int looks = 0; looks < LOOKS_PER_STEP && may_look(controller); looks++) {

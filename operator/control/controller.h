@@ -1,5 +1,6 @@
-/* controller.h: watch -> cache -> queue -> reconcile. Knows no kind and no transport: the kinds are
- * a table, the cluster an interface. Everything happens in the thread that calls controller_step.
+/* controller.h: watch -> cache -> queue -> reconcile -> writes. Knows no kind and no transport: the
+ * kinds are a table, the cluster an interface. Everything happens in the thread that calls
+ * controller_step.
  */
 #pragma once
 
@@ -9,10 +10,12 @@
 /* One look at one resource. */
 struct reconcile {
     const struct cache *cache;
-    const char *namespace, *name;
+    const char *kind, *namespace, *name;
     const json_t *object; /* as last seen; NULL: it is gone, forget what is kept about it */
     int64_t wall_ms, monotonic_ms;
-    json_t *writes;   /* result: reconcile_write */
+    json_t *writes;              /* result: reconcile_write */
+    struct questions *questions; /* reconcile_ask */
+    bool asked;
     int64_t again_ms; /* result: look again after this long even if nothing happens; 0: no need */
 };
 
@@ -20,6 +23,11 @@ struct reconcile {
  * looked at again before the last of them has ended, and then the cache holds what was stored.
  * Takes the object over. */
 void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new);
+
+/* GET url from the server that shows exactly this certificate, again and again until a look does
+ * not ask: the body of the last answer, borrowed, or NULL when there is none (yet). Another answer
+ * is a reason to look. One question per resource. */
+const char *reconcile_ask(struct reconcile *request, const char *url, const char *certificate_pem);
 
 /* How a write of a look ended: cluster_done's stored and err. All borrowed. */
 struct written {
@@ -34,7 +42,8 @@ struct kind {
     const char *api_version, *name;
     /* "apiVersion Kind" of what its resources own, ends with NULL. Watched by LABEL_JOB. */
     const char *const *owned;
-    /* What a kind keeps between looks (never the truth: it may be lost at any time). */
+    /* What a kind keeps between looks (never the truth: it may be lost at any time); may be NULL.
+     */
     void *(*state_new)(void);
     void (*state_free)(void *state);
     NODISCARD int (*reconcile)(void *state, struct reconcile *request, struct error *err);
@@ -58,7 +67,9 @@ void controller_free(struct controller *controller);
 /* Waits up to timeout_ms for something to do and does it. Failed looks are reported, not returned:
  * -1 means that the cluster itself is lost. */
 NODISCARD int controller_step(struct controller *controller, int timeout_ms, struct error *err);
-/* How long poll may wait on the cluster's wait_fd before the next step; INT_MAX at most. */
+/* Descriptor for poll that is readable when there is something to do, and how long poll may wait on
+ * it before the next step; INT_MAX at most. */
+int controller_fd(const struct controller *controller);
 int controller_idle_ms(struct controller *controller);
 /* What the controller has seen. Borrowed. */
 const struct cache *controller_cache(const struct controller *controller);

@@ -2,37 +2,13 @@
 #include "operator/kinds/batchscore/reconcile.h"
 
 #include "lib/digest.h"
-#include "lib/http.h"
 #include "lib/tls.h"
 #include "operator/kinds/batchscore/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    PROGRESS_EVERY_MS = 1000,
-    PROGRESS_RETRY_MS = 100,   /* after a failure, doubling up to the time above */
-    PROGRESS_TIMEOUT_MS = 800, /* one slow coordinator must not hold up the other jobs for long */
-    PROGRESS_MAX_BYTES = 64 << 10,
-    TOKEN_BYTES = 32,
-};
-
-/* Kept between looks: "namespace/name" -> {"uid", "progress", "failures", "nextMs"}. */
-struct state {
-    json_t *jobs;
-};
-
-static void *state_new(void) {
-    struct state *state = x_calloc(1, sizeof *state);
-    state->jobs = json_object();
-    return state;
-}
-
-static void state_free(void *opaque) {
-    struct state *state = opaque;
-    json_decref(state->jobs);
-    free(state);
-}
+enum { PROGRESS_MAX_BYTES = 64 << 10, TOKEN_BYTES = 32 };
 
 /* Annotations have dots in their names, which tree_get takes for steps. */
 static const char *annotation(const json_t *object, const char *name) {
@@ -56,68 +32,26 @@ static bool coordinator_runs(const json_t *pods) {
     return false;
 }
 
-/* NULL when there is no sound answer: the coordinator may be starting, gone or cut off, and plan
- * goes by the pods then. */
-static json_t *ask_progress(const json_t *service) {
+/* The coordinator's last answer, owned by the caller. NULL when there is no sound one: it may be
+ * starting, gone or cut off, and plan goes by the pods then. */
+static json_t *ask_progress(struct reconcile *request, const json_t *service, const json_t *pods) {
     const char *ip = tree_text(service, "spec.clusterIP", NULL);
     const char *certificate = annotation(service, ANNOTATION_CERTIFICATE);
     int64_t port = tree_integer(service, "spec.ports[0].port", 0);
-    if (!ip || !certificate || port < 1) {
+    if (!ip || !certificate || port < 1 || !coordinator_runs(pods)) {
         return NULL;
     }
     bool is_v6 = strchr(ip, ':') != NULL;
     AUTO(text_freep)
     char *url = x_printf("https://%s%s%s:%lld/progress", is_v6 ? "[" : "", ip, is_v6 ? "]" : "",
                          (long long)port);
-    struct http_request request = {.url = url,
-                                   .certificate_pem = certificate,
-                                   .timeout_ms = PROGRESS_TIMEOUT_MS,
-                                   .max_bytes = PROGRESS_MAX_BYTES};
+    const char *body = reconcile_ask(request, url, certificate);
     struct error ignored = {0};
-    int status = 0;
-    AUTO(text_freep) char *body = NULL;
     json_t *progress = NULL;
-    if (http_get(&request, &status, &body, &ignored) < 0 || status != 200 ||
-        tree_parse(body, strlen(body), PROGRESS_MAX_BYTES, &progress, &ignored) < 0) {
+    if (!body || tree_parse(body, strlen(body), PROGRESS_MAX_BYTES, &progress, &ignored) < 0) {
         return NULL;
     }
     return progress;
-}
-
-/* The last answer, or a new one when it is time. Owned by the caller; NULL when there is none. A
- * coordinator that just started does not listen yet, hence the short waits after failures. */
-static json_t *find_progress(struct state *state, const struct reconcile *request,
-                             const json_t *service, const json_t *pods) {
-    if (!service || !coordinator_runs(pods)) {
-        return NULL;
-    }
-    AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
-    const char *uid = tree_text(request->object, "metadata.uid", "");
-    json_t *kept = json_object_get(state->jobs, key);
-    if (kept && strcmp(tree_text(kept, "uid", ""), uid) == 0 &&
-        request->monotonic_ms < tree_integer(kept, "nextMs", 0)) {
-        return json_incref(json_object_get(kept, "progress"));
-    }
-    json_t *progress = ask_progress(service);
-    int64_t failures = progress ? 0 : tree_integer(kept, "failures", 0) + 1;
-    int64_t wait_ms = progress ? PROGRESS_EVERY_MS
-                               : MIN((int64_t)PROGRESS_RETRY_MS << MIN(failures - 1, 10),
-                                     (int64_t)PROGRESS_EVERY_MS);
-    json_object_set_new(state->jobs, key,
-                        json_pack("{s:s, s:O?, s:I, s:I}", "uid", uid, "progress", progress,
-                                  "failures", (json_int_t)failures, "nextMs",
-                                  (json_int_t)(request->monotonic_ms + wait_ms)));
-    return progress;
-}
-
-/* When to look again: when plan says so, and when the coordinator is to be asked again. */
-static int64_t next_look_ms(const struct state *state, const struct reconcile *request,
-                            const json_t *plan) {
-    AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
-    const json_t *kept = json_object_get(state->jobs, key);
-    int64_t again_ms = tree_integer(plan, "again_ms", 0);
-    int64_t ask_ms = tree_integer(kept, "nextMs", 0) - request->monotonic_ms;
-    return again_ms > 0 && ask_ms > 0 ? MIN(again_ms, ask_ms) : again_ms;
 }
 
 static void apply_all(struct reconcile *request, const json_t *objects) {
@@ -167,36 +101,27 @@ static void write_status(struct reconcile *request, json_t *status) {
 }
 
 /* Gathers what is there and asks plan. */
-static int look(struct state *state, const struct reconcile *request, json_t **ret_plan,
-                struct error *err) {
-    AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", request->object);
-    AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", request->object);
-    const json_t *service = json_array_get(services, 0);
-    AUTO(tree_freep) json_t *progress = find_progress(state, request, service, pods);
-    struct batchscore_observed observed = {
-        .object = request->object, .service = service, .pods = pods, .progress = progress};
-    return batchscore_plan(&observed, request->wall_ms, ret_plan, err);
-}
-
-static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
-    struct state *state = opaque;
-    if (!request->object) {
-        AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
-        json_object_del(state->jobs, key);
-        return 0;
-    }
-    if (tree_get(request->object, "metadata.deletionTimestamp")) {
+static int reconcile(void *state, struct reconcile *request, struct error *err) {
+    (void)state;
+    const json_t *object = request->object;
+    if (!object || tree_get(object, "metadata.deletionTimestamp")) {
         return 0; /* the cluster takes away what it owns */
     }
+    AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
+    AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
+    const json_t *service = json_array_get(services, 0);
+    AUTO(tree_freep) json_t *progress = ask_progress(request, service, pods);
+    struct batchscore_observed observed = {
+        .object = object, .service = service, .pods = pods, .progress = progress};
     AUTO(tree_freep) json_t *plan = NULL;
-    if (look(state, request, &plan, err) < 0 ||
+    if (batchscore_plan(&observed, request->wall_ms, &plan, err) < 0 ||
         (tree_get(plan, "needs") && make_credentials(request, err) < 0)) {
         return -1;
     }
     apply_all(request, json_object_get(plan, "apply"));
     delete_all(request, plan);
     write_status(request, json_object_get(plan, "status"));
-    request->again_ms = next_look_ms(state, request, plan);
+    request->again_ms = tree_integer(plan, "again_ms", 0);
     return 0;
 }
 
@@ -206,7 +131,5 @@ const struct kind batchscore_kind = {
     .api_version = "windlass.dev/v1alpha1",
     .name = "BatchScore",
     .owned = owned,
-    .state_new = state_new,
-    .state_free = state_free,
     .reconcile = reconcile,
 };

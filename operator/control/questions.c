@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/control/questions.h"
+
+#include "lib/clock.h"
+#include "lib/http.h"
+#include "operator/control/queue.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GAP_MS = 1000 / QUESTIONS_PER_SECOND,
+    BURST_MS = 5 * GAP_MS, /* so many may start at once after a pause */
+};
+
+struct question {
+    struct questions *questions;
+    char *key, *url, *certificate_pem;
+    char *answer; /* NULL: none, or the last one failed */
+    int failures;
+    struct http_call *call; /* NULL: none under way */
+};
+
+struct questions {
+    struct http *http;
+    struct queue *due;
+    void *table; /* tsearch tree of questions by key */
+    size_t count;
+    int64_t paid_until_ms; /* up to when the rate is used up */
+    questions_listener *listener;
+    void *context;
+};
+
+static int by_key(const void *a, const void *b) {
+    return strcmp(((const struct question *)a)->key, ((const struct question *)b)->key);
+}
+
+static struct question *find(const struct questions *questions, const char *key) {
+    const struct question like = {.key = (char *)key};
+    void *found = tfind(&like, &questions->table, by_key);
+    return found ? *(struct question **)found : NULL;
+}
+
+static void question_free(void *opaque) {
+    struct question *question = opaque;
+    free(question->key);
+    free(question->url);
+    free(question->certificate_pem);
+    free(question->answer);
+    free(question);
+}
+
+int questions_open(questions_listener *listener, void *context, struct questions **ret_questions,
+                   struct error *err) {
+    struct http *http = NULL;
+    if (http_open(&http, err) < 0) {
+        return -1;
+    }
+    struct questions *questions = x_calloc(1, sizeof *questions);
+    questions->http = http;
+    questions->due = queue_new();
+    questions->listener = listener;
+    questions->context = context;
+    *ret_questions = questions;
+    return 0;
+}
+
+void questions_free(struct questions *questions) {
+    if (questions) {
+        http_free(questions->http); /* drops the calls that know the questions */
+        tdestroy(questions->table, question_free);
+        queue_free(questions->due);
+        free(questions);
+    }
+}
+
+void questions_forget(struct questions *questions, const char *key) {
+    struct question *question = find(questions, key);
+    if (question) {
+        if (question->call) {
+            http_cancel(questions->http, question->call);
+        }
+        tdelete(question, &questions->table, by_key);
+        question_free(question);
+        questions->count--;
+    }
+}
+
+const char *questions_ask(struct questions *questions, const char *key, const char *url,
+                          const char *certificate_pem) {
+    struct question *question = find(questions, key);
+    if (question && (strcmp(question->url, url) != 0 ||
+                     strcmp(question->certificate_pem, certificate_pem) != 0)) {
+        questions_forget(questions, key);
+        question = NULL;
+    }
+    if (!question) {
+        question = x_calloc(1, sizeof *question);
+        question->questions = questions;
+        question->key = x_strdup(key);
+        question->url = x_strdup(url);
+        question->certificate_pem = x_strdup(certificate_pem);
+        tsearch(question, &questions->table, by_key);
+        questions->count++;
+        queue_add(questions->due, key, clock_monotonic_ms());
+    }
+    return question->answer;
+}
+
+size_t questions_count(const struct questions *questions) {
+    return questions->count;
+}
+
+static int64_t interval_ms(const struct questions *questions) {
+    return MAX(QUESTIONS_EVERY_MS, (int64_t)questions->count * GAP_MS);
+}
+
+static void note(struct question *question, const char *body) {
+    struct questions *questions = question->questions;
+    bool is_new = body && (!question->answer || strcmp(question->answer, body) != 0);
+    int64_t every_ms = interval_ms(questions), wait_ms = every_ms;
+    if (body) {
+        question->failures = 0;
+    } else {
+        wait_ms = MIN((int64_t)QUESTIONS_RETRY_MS << MIN(question->failures, 10), every_ms);
+        question->failures++;
+    }
+    free(question->answer);
+    question->answer = x_strdup(body);
+    queue_add(questions->due, question->key, clock_monotonic_ms() + wait_ms);
+    if (is_new) {
+        questions->listener(questions->context, question->key);
+    }
+}
+
+/* Whatever is no sound answer: the coordinator may be starting, gone or cut off. */
+static void on_answer(void *context, const struct http_answer *answer, bool is_sent,
+                      const struct error *err) {
+    struct question *question = context;
+    (void)is_sent;
+    question->call = NULL;
+    note(question, !err && answer->status == 200 ? answer->body : NULL);
+}
+
+static void ask(struct questions *questions, struct question *question) {
+    struct http_request request = {.url = question->url,
+                                   .certificate_pem = question->certificate_pem,
+                                   .reuse = HTTP_ONCE,
+                                   .timeout_ms = QUESTIONS_TIMEOUT_MS,
+                                   .max_bytes = QUESTIONS_MAX_BYTES,
+                                   .done = on_answer,
+                                   .context = question};
+    struct error ignored = {0};
+    if (http_start(questions->http, &request, &question->call, &ignored) < 0) {
+        note(question, NULL);
+    }
+}
+
+int questions_step(struct questions *questions, struct error *err) {
+    if (http_wait(questions->http, 0, err) < 0) {
+        return -1;
+    }
+    int64_t now_ms = clock_monotonic_ms();
+    while (questions->paid_until_ms <= now_ms + BURST_MS - GAP_MS) {
+        AUTO(text_freep) char *key = queue_take(questions->due, now_ms);
+        if (!key) {
+            break;
+        }
+        struct question *question = find(questions, key);
+        if (question && !question->call) { /* it may have been forgotten, or asked anew since */
+            questions->paid_until_ms = MAX(questions->paid_until_ms, now_ms) + GAP_MS;
+            ask(questions, question);
+        }
+    }
+    return 0;
+}
+
+int64_t questions_next_ms(struct questions *questions) {
+    int64_t next_ms = queue_next_ms(questions->due);
+    return MAX(next_ms, questions->paid_until_ms - BURST_MS + GAP_MS);
+}
+
+int questions_fd(const struct questions *questions) {
+    return http_fd(questions->http);
+}
