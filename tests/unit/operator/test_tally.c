@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/tally.h"
+
+#include "lib/clock.h"
+
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+/* The number after "NAME " in the page; -1 when the page has no such series. */
+static double told(const char *name) {
+    AUTO(text_freep) char *page = tally_page();
+    size_t length = strlen(name);
+    for (const char *line = page; line; line = strchr(line, '\n'), line += line != NULL) {
+        if (strncmp(line, name, length) == 0 && line[length] == ' ') {
+            return strtod(line + length, NULL);
+        }
+    }
+    return -1;
+}
+
+static json_t *read_json(const char *text) {
+    struct error err = {0};
+    json_t *tree = NULL;
+    CHECK_OK(tree_parse(text, strlen(text), 1 << 16, &tree, &err), &err);
+    return tree;
+}
+
+static void test_a_job_is_counted_by_what_changes(void) {
+    static const char *const steps[] = {
+        "{\"kind\": \"BatchScore\", \"metadata\": {\"name\": \"secret-name\","
+        " \"creationTimestamp\": \"2026-11-21T04:00:00Z\"}}",
+        "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
+        "\"2026-11-21T04:00:00Z\"}, \"status\": {\"conditions\": [{\"type\": \"Succeeded\", "
+        "\"status\": \"Unknown\", \"reason\": \"Pending\"}]}}",
+        "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
+        "\"2026-11-21T04:00:00Z\"}, \"status\": {\"credentials\": {\"created\": true}, "
+        "\"items\": {\"done\": 16, \"failed\": 0}, \"miniBatches\": {\"done\": 2}, "
+        "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"Unknown\"}]}}",
+        /* the coordinator began anew: what falls is not counted */
+        "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
+        "\"2026-11-21T04:00:00Z\"}, \"status\": {\"credentials\": {\"created\": true}, "
+        "\"items\": {\"done\": 8, \"failed\": 0}, \"miniBatches\": {\"done\": 1}, "
+        "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"Unknown\"}]}}",
+        "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
+        "\"2026-11-21T04:00:00Z\"}, \"status\": {\"credentials\": {\"created\": true}, "
+        "\"items\": {\"done\": 30, \"failed\": 2}, \"miniBatches\": {\"done\": 4, \"retried\": 3},"
+        "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"True\", "
+        "\"reason\": \"Completed\"}]}}",
+    };
+    int64_t start_ms = clock_parse("2026-11-21T04:00:00Z");
+    AUTO(tree_freep) json_t *before = read_json(steps[0]);
+    for (size_t i = 1; i < ARRAY_LEN(steps); i++) {
+        AUTO(tree_freep) json_t *after = read_json(steps[i]);
+        tally_job(before, after, start_ms + (int64_t)i * 10000);
+        tally_job(after, after, start_ms + (int64_t)i * 10000); /* nothing new: nothing counted */
+        json_t *old = before;
+        before = TAKE(after);
+        json_decref(old);
+    }
+    CHECK(told("windlass_jobs_created_total{kind=\"BatchScore\"}") == 1);
+    CHECK(told("windlass_jobs_finished_total{kind=\"BatchScore\",result=\"succeeded\","
+               "reason=\"Completed\"}") == 1);
+    CHECK(told("windlass_job_time_to_first_pod_seconds_sum{kind=\"BatchScore\"}") == 20);
+    CHECK(told("windlass_job_duration_seconds_sum{kind=\"BatchScore\",result=\"succeeded\"}") ==
+          40);
+    CHECK(told("windlass_items_total{result=\"done\"}") == 16 + 22);
+    CHECK(told("windlass_items_total{result=\"failed\"}") == 2);
+    CHECK(told("windlass_minibatches_total{result=\"done\"}") == 5);
+    CHECK(told("windlass_minibatches_total{result=\"retried\"}") == 3);
+    AUTO(text_freep) char *page = tally_page();
+    CHECK(!strstr(page, "secret-name"));
+}
+
+static void test_the_rest_is_counted(void) {
+    CHECK(told("windlass_leader") == 0);
+    tally_leader(true);
+    CHECK(told("windlass_leader") == 1);
+    tally_queue(12);
+    CHECK(told("windlass_workqueue_depth") == 12);
+    tally_look("BatchScore", 50, 1, false);
+    tally_look("BatchScore", 0, 0, true);
+    CHECK(told("windlass_reconcile_total{kind=\"BatchScore\",result=\"success\"}") == 1);
+    CHECK(told("windlass_reconcile_total{kind=\"BatchScore\",result=\"error\"}") == 1);
+    CHECK(told("windlass_workqueue_queue_duration_seconds_count{kind=\"BatchScore\"}") == 2);
+    tally_request("create", 201, 4);
+    tally_request("list", 0, 30000);
+    CHECK(told("windlass_apiserver_requests_total{verb=\"create\",code=\"201\"}") == 1);
+    CHECK(told("windlass_apiserver_requests_total{verb=\"list\",code=\"0\"}") == 1);
+    tally_pod_failure("Evicted");
+    CHECK(told("windlass_pod_failures_total{class=\"Evicted\"}") == 1);
+    CHECK(told("windlass_build_info{version=\"" WINDLASS_VERSION "\"}") == 1);
+    CHECK(told("process_resident_memory_bytes") > 0);
+}
+
+int main(void) {
+    TEST(test_a_job_is_counted_by_what_changes);
+    TEST(test_the_rest_is_counted);
+    return TEST_END();
+}
