@@ -62,8 +62,8 @@ static int admit(json_t *object, struct error *err) {
                   err) < 0) {
         return -1;
     }
-    json_object_del(object, "status");
     schema_fill_defaults(schema, object);
+    json_object_del(object, "status");
     if (schema_check(schema, object, err) < 0 || kinds[row].check(object, err) < 0) {
         return -1;
     }

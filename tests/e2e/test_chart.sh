@@ -131,6 +131,9 @@ JOB
 }
 job >"$folder/job.yaml"
 check "a job is taken" quietly k apply -f "$folder/job.yaml"
+unseen() { jq -e '.status == {observedGeneration: -1}' >/dev/null; }
+born_unseen() { k get bs -n work painting -o json | unseen; }
+check "and is unseen for kstatus until the controller has seen it" born_unseen
 "$folder/old/curl" /apis/windlass.dev/v1alpha1/namespaces/work/batchscores/painting/status -X PATCH \
     -H 'Content-Type: application/merge-patch+json' -d '{"status": {"progress": "3/9"}}' >/dev/null
 job_as_it_was() {
@@ -259,4 +262,10 @@ cel() {
         "$folder/answer" >/dev/null
 }
 check "1.36: its CEL rules hold" cel
+born_unseen() {
+    job | ask /apis/windlass.dev/v1alpha1/namespaces/work/batchscores -X POST \
+        -H 'Content-Type: application/yaml' --data-binary @- | unseen &&
+        ask /apis/windlass.dev/v1alpha1/namespaces/work/batchscores/painting | unseen
+}
+check "1.36: a new job is unseen for kstatus" born_unseen
 exit $((failures > 0))
