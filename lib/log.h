@@ -12,3 +12,9 @@ void log_set_level(enum log_level level);
 
 /* format is the whole line after the level: log_event(LOG_INFO, "lease granted batch=%d", b). */
 void log_event(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* The same with pairs of name and value, ended by NULL; a value that is not one plain word is
+ * quoted, a NULL value left out: log_pairs(LOG_WARNING, "look failed", "job", key, NULL). */
+void log_pairs(enum log_level level, const char *message, ...) __attribute__((sentinel));
+/* Reads "error", "warning", "info", "debug"; false when it is none of them. */
+bool log_level_parse(const char *text, enum log_level *ret_level);

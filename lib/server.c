@@ -6,6 +6,7 @@
 #include "lib/digest.h"
 #include "lib/tls.h"
 
+#include <assert.h>
 #include <libwebsockets.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ struct server {
     char *socket_path, *authorization;
     uint8_t *certificate, *key; /* DER, until the TLS context has them */
     size_t certificate_size, key_size;
+    bool is_plain; /* pages alone, no TLS */
     bool tls_ready;
 };
 
@@ -50,12 +52,15 @@ static struct server *server_of(struct lws *wsi) {
     return lws_context_user(lws_get_context(wsi));
 }
 
-static int answer(struct lws *wsi, struct connection *connection, unsigned status, char *body) {
+/* Takes page.body over. */
+static int answer(struct lws *wsi, struct connection *connection, struct server_page page) {
     unsigned char head[LWS_PRE + 1024];
     unsigned char *at = head + LWS_PRE, *end = head + sizeof head - 1;
+    const char *type = page.content_type ? page.content_type : "application/json";
+    unsigned status = page.status ? (unsigned)page.status : HTTP_STATUS_OK;
     free(connection->body);
-    connection->body = body;
-    if (lws_add_http_common_headers(wsi, status, "application/json", strlen(body), &at, end) ||
+    connection->body = page.body;
+    if (lws_add_http_common_headers(wsi, status, type, strlen(page.body), &at, end) ||
         lws_finalize_write_http_header(wsi, head + LWS_PRE, &at, end)) {
         return 1;
     }
@@ -68,9 +73,12 @@ static int answer_page(struct lws *wsi, struct connection *connection, const cha
     if (!connection || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0) {
         return 1;
     }
-    char *page = server->events->page(server->context, path);
-    return answer(wsi, connection, page ? HTTP_STATUS_OK : HTTP_STATUS_NOT_FOUND,
-                  page ? page : x_strdup("{\"message\": \"there is no such page\"}\n"));
+    struct server_page page = server->events->page(server->context, path);
+    if (!page.body) {
+        page = (struct server_page){.body = x_strdup("{\"message\": \"there is no such page\"}\n"),
+                                    .status = HTTP_STATUS_NOT_FOUND};
+    }
+    return answer(wsi, connection, page);
 }
 
 static int write_page(struct lws *wsi, struct connection *connection) {
@@ -94,7 +102,8 @@ static int check_upgrade(struct lws *wsi, const char *protocol) {
     bool has_token =
         lws_hdr_copy(wsi, authorization, sizeof authorization, WSI_TOKEN_HTTP_AUTHORIZATION) > 0;
     unsigned status = 0;
-    if (strcmp(protocol, "websocket") != 0 || !path_fits || strcmp(path, server->socket_path)) {
+    if (strcmp(protocol, "websocket") != 0 || !path_fits || !server->socket_path ||
+        strcmp(path, server->socket_path) != 0) {
         status = HTTP_STATUS_NOT_FOUND;
     } else if (!has_token || !digest_equal(authorization, server->authorization)) {
         status = HTTP_STATUS_UNAUTHORIZED;
@@ -225,10 +234,18 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 }
 
 /* libwebsockets sizes its tables by the limit of open files, which may be a thousand million. */
-static unsigned connection_limit(void) {
+static unsigned connection_limit(const struct server *server) {
     struct rlimit limit = {0};
     getrlimit(RLIMIT_NOFILE, &limit);
-    return limit.rlim_cur > SERVER_PEERS_MAX ? SERVER_PEERS_MAX : 0;
+    rlim_t wanted = server->is_plain ? SERVER_READERS_MAX : SERVER_PEERS_MAX;
+    return limit.rlim_cur > wanted ? (unsigned)wanted : 0;
+}
+
+static uint64_t options_of(const struct server *server, const struct address *address) {
+    uint64_t tls = LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX |
+                   LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS;
+    return LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND |
+           (address->is_ipv6 ? 0 : LWS_SERVER_OPTION_DISABLE_IPV6) | (server->is_plain ? 0 : tls);
 }
 
 static int listen_at(struct server *server, const struct address *address, struct error *err) {
@@ -248,23 +265,29 @@ static int listen_at(struct server *server, const struct address *address, struc
         .alpn = "http/1.1",
         .server_string = "windlass",
         .retry_and_idle_policy = &keep_alive,
-        .fd_limit_per_thread = connection_limit(),
+        .fd_limit_per_thread = connection_limit(server),
+        .timeout_secs = server->is_plain ? SERVER_READER_S : 0,
         .gid = -1,
         .uid = -1,
-        .options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT |
-                   LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX | LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS |
-                   LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND |
-                   (address->is_ipv6 ? 0 : LWS_SERVER_OPTION_DISABLE_IPV6),
+        .options = options_of(server, address),
     };
     lws_set_log_level(0, NULL);
     server->lws = lws_create_context(&info);
     server->vhost = server->lws ? lws_create_vhost(server->lws, &info) : NULL;
-    if (server->vhost && server->tls_ready) {
+    if (server->vhost && (server->is_plain || server->tls_ready)) {
         return 0;
     }
-    return server->lws && !server->tls_ready
+    return server->lws && !server->is_plain && !server->tls_ready
                ? error_set(err, ERROR_INVALID, "the key does not belong to the certificate")
                : error_set(err, ERROR_UNAVAILABLE, "libwebsockets cannot listen");
+}
+
+static int take_certificate(struct server *server, const struct server_options *options,
+                            struct error *err) {
+    return tls_pem_to_der(options->certificate_pem, false, &server->certificate,
+                          &server->certificate_size, err) < 0
+               ? -1
+               : tls_pem_to_der(options->key_pem, true, &server->key, &server->key_size, err);
 }
 
 int server_open(const struct server_options *options, struct server **ret_server,
@@ -272,17 +295,19 @@ int server_open(const struct server_options *options, struct server **ret_server
     AUTO(server_freep) struct server *server = x_calloc(1, sizeof *server);
     server->events = options->events;
     server->context = options->context;
+    server->is_plain = !options->certificate_pem;
+    assert(!server->is_plain || !options->socket_path); /* a token is never sent in the clear */
     server->socket_path = x_strdup(options->socket_path);
-    server->authorization = x_printf("Bearer %s", options->token);
+    server->authorization = options->socket_path ? x_printf("Bearer %s", options->token) : NULL;
     struct address address;
     if (address_parse(options->bind, &address, err) < 0 || address_probe(&address, err) < 0 ||
-        tls_pem_to_der(options->certificate_pem, false, &server->certificate,
-                       &server->certificate_size, err) < 0 ||
-        tls_pem_to_der(options->key_pem, true, &server->key, &server->key_size, err) < 0 ||
+        (!server->is_plain && take_certificate(server, options, err) < 0) ||
         listen_at(server, &address, err) < 0) {
         return error_context(err, "listen on %s", options->bind);
     }
-    OPENSSL_cleanse(server->key, server->key_size);
+    if (server->key) {
+        OPENSSL_cleanse(server->key, server->key_size);
+    }
     *ret_server = TAKE(server);
     return 0;
 }

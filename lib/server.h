@@ -1,7 +1,7 @@
-/* server.h: an HTTPS server with a few GET pages and one WebSocket path (libwebsockets, TLS 1.3
- * only). One thread: every function but server_wake is called from the thread that services, and
- * the events come out of server_service. Text messages only; a peer that answers no ping for
- * SERVER_PING_S + SERVER_SILENCE_S is gone. */
+/* server.h: a server with a few GET pages and one WebSocket path over HTTPS (libwebsockets, TLS 1.3
+ * only), or with pages alone over plain HTTP. One thread: every function but server_wake is called
+ * from the thread that services, and the events come out of server_service. Text messages only; a
+ * peer that answers no ping for SERVER_PING_S + SERVER_SILENCE_S is gone. */
 #pragma once
 
 #include "lib/error.h"
@@ -10,6 +10,8 @@ enum {
     SERVER_MESSAGE_MAX = 1 << 20, /* bytes of one message, both ways */
     SERVER_QUEUE_MAX = 8 << 20,   /* unsent bytes of one peer; a slower one is cut off */
     SERVER_PEERS_MAX = 8192,      /* open connections */
+    SERVER_READERS_MAX = 256,     /* open connections where there are pages alone */
+    SERVER_READER_S = 5,          /* such a connection has to say what it wants within this */
     SERVER_PING_S = 3,            /* an idle connection is pinged after this */
     SERVER_SILENCE_S = 6,         /* and closed after so much more without a sign of life */
 };
@@ -17,10 +19,17 @@ enum {
 struct server;
 struct server_peer; /* one open WebSocket; valid from `opened` until `closed` returned */
 
-/* All are called with server_options.context; all must be given. */
+struct server_page {
+    char *body;               /* the caller frees; NULL: 404 */
+    const char *content_type; /* NULL: application/json */
+    int status;               /* 0: 200 */
+};
+
+/* All are called with server_options.context. All must be given; where there is no WebSocket
+ * (socket_path is NULL) only page. */
 struct server_events {
-    /* The JSON text of a page (the caller frees), or NULL: 404. No token is asked for. */
-    char *(*page)(void *context, const char *path);
+    /* The answer to GET path. No token is asked for. */
+    struct server_page (*page)(void *context, const char *path);
     void (*opened)(void *context, struct server_peer *peer);
     /* text is NUL-terminated, `size` bytes, borrowed; may hold anything, NULs too. */
     void (*received)(void *context, struct server_peer *peer, const char *text, size_t size);
@@ -29,9 +38,9 @@ struct server_events {
 
 struct server_options {
     const char *bind; /* "IP:PORT", "[IPv6]:PORT"; port 0: the system picks one */
-    const char *certificate_pem, *key_pem;
-    const char *socket_path; /* the WebSocket's path, "/work" */
-    const char *token;       /* a peer must send "Authorization: Bearer TOKEN", else 401 */
+    const char *certificate_pem, *key_pem; /* both NULL: plain HTTP, and then no WebSocket */
+    const char *socket_path;               /* the WebSocket's path, "/work"; NULL: there is none */
+    const char *token; /* a peer must send "Authorization: Bearer TOKEN", else 401 */
     const struct server_events *events;
     void *context;
 };

@@ -273,15 +273,15 @@ static char *progress_text(const struct coordinator *coordinator) {
     return json_dumps(tree, JSON_COMPACT);
 }
 
-static char *on_page(void *context, const char *path) {
+static struct server_page on_page(void *context, const char *path) {
     struct coordinator *coordinator = context;
     if (strcmp(path, "/healthz") == 0) {
-        return x_strdup("{\"status\": \"ok\"}");
+        return (struct server_page){.body = x_strdup("{\"status\": \"ok\"}")};
     }
     if (strcmp(path, "/progress") != 0) {
-        return NULL;
+        return (struct server_page){0};
     }
-    return progress_text(coordinator);
+    return (struct server_page){.body = progress_text(coordinator)};
 }
 
 static const struct server_events events = {on_page, on_opened, on_received, on_closed};

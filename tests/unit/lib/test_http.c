@@ -126,9 +126,9 @@ static void peer_close(struct peer *peer) {
 
 static char *certificate, *key;
 
-static char *page(void *context, const char *path) {
+static struct server_page page(void *context, const char *path) {
     (void)context;
-    return strcmp(path, "/page") == 0 ? x_strdup("{}") : NULL;
+    return (struct server_page){.body = strcmp(path, "/page") == 0 ? x_strdup("{}") : NULL};
 }
 static void ignore_peer(void *context, struct server_peer *peer) {
     (void)context;

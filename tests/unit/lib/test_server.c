@@ -35,9 +35,10 @@ struct house {
     size_t last_size;
 };
 
-static char *page(void *context, const char *path) {
+static struct server_page page(void *context, const char *path) {
     (void)context;
-    return strcmp(path, "/progress") == 0 ? x_strdup("{\"state\": \"Running\"}") : NULL;
+    bool known = strcmp(path, "/progress") == 0;
+    return (struct server_page){.body = known ? x_strdup("{\"state\": \"Running\"}") : NULL};
 }
 
 static void opened(void *context, struct server_peer *peer) {

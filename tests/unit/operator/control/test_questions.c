@@ -19,11 +19,11 @@ static struct {
     const char *answer; /* NULL: 404 */
 } world;
 
-static char *page(void *context, const char *path) {
+static struct server_page page(void *context, const char *path) {
     (void)context;
     CHECK_STR(path, "/progress");
     world.asked++;
-    return x_strdup(world.answer);
+    return (struct server_page){.body = x_strdup(world.answer)};
 }
 
 static void on_peer(void *context, struct server_peer *peer) {

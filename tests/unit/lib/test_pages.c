@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A server of pages alone, over plain HTTP: what it says, and that bad clients do not stop it. */
+#include "lib/clock.h"
+#include "lib/http.h"
+#include "lib/metrics.h"
+#include "lib/server.h"
+
+#include "tests/test.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LONG_PAGE = 300000 };
+
+static struct {
+    struct server *server;
+    pthread_t thread;
+    atomic_bool stop;
+} house;
+
+static struct server_page page(void *context, const char *path) {
+    (void)context;
+    if (strcmp(path, "/metrics") == 0) {
+        return (struct server_page){x_strdup("one 1\n"), METRICS_CONTENT_TYPE, 0};
+    }
+    if (strcmp(path, "/readyz") == 0) {
+        return (struct server_page){x_strdup("not yet\n"), "text/plain", 503};
+    }
+    if (strcmp(path, "/long") == 0) {
+        char *body = x_malloc(LONG_PAGE + 1);
+        memset(body, 'x', LONG_PAGE);
+        body[LONG_PAGE] = 0;
+        return (struct server_page){body, "text/plain", 0};
+    }
+    return (struct server_page){0};
+}
+
+static void *serve(void *context) {
+    struct error err = {0};
+    (void)context;
+    while (!house.stop && server_service(house.server, 1000, &err) == 0) {
+    }
+    return NULL;
+}
+
+static bool house_open(const char *bind) {
+    static const struct server_events events = {.page = page};
+    struct server_options options = {.bind = bind, .events = &events};
+    struct error err = {0};
+    if (server_open(&options, &house.server, &err) < 0) {
+        printf("# %s\n", err.text);
+        return false;
+    }
+    house.stop = false;
+    pthread_create(&house.thread, NULL, serve, NULL);
+    return true;
+}
+
+static void house_close(void) {
+    house.stop = true;
+    server_wake(house.server);
+    pthread_join(house.thread, NULL);
+    server_free(TAKE(house.server));
+}
+
+/* GET over HTTP by our own client. */
+static int get(const char *path, char **ret_body) {
+    struct error err = {0};
+    AUTO(text_freep) char *url = x_printf("http://127.0.0.1:%d%s", server_port(house.server), path);
+    struct http_request request = {.url = url, .timeout_ms = 20000, .max_bytes = 1 << 20};
+    int status = 0;
+    CHECK_OK(http_get(&request, &status, ret_body, &err), &err);
+    return status;
+}
+
+static int dial(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)server_port(house.server)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    return fd;
+}
+
+/* Everything until the server closes or nothing comes for wait_ms; true when it closed. */
+static bool read_all(int fd, char *text, size_t room, int wait_ms) {
+    size_t used = 0;
+    for (;;) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        text[used] = 0;
+        if (poll(&ready, 1, wait_ms) <= 0) {
+            return false;
+        }
+        ssize_t got = read(fd, text + used, room - 1 - used);
+        if (got <= 0) {
+            return true;
+        }
+        used = MIN(used + (size_t)got, room - 2);
+    }
+}
+
+static void test_pages_have_their_type_and_status(void) {
+    CHECK(house_open("127.0.0.1:0"));
+    static const struct {
+        const char *path, *head, *type, *body;
+    } rows[] = {
+        {"/metrics", "HTTP/1.1 200", "content-type: " METRICS_CONTENT_TYPE "\r\n", "one 1\n"},
+        {"/readyz", "HTTP/1.1 503", "content-type: text/plain\r\n", "not yet\n"},
+        {"/nothing", "HTTP/1.1 404", "content-type: application/json\r\n", "no such page"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[4096];
+        int fd = dial();
+        dprintf(fd, "GET %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n", rows[i].path);
+        read_all(fd, text, sizeof text, 500);
+        CHECK(strncmp(text, rows[i].head, strlen(rows[i].head)) == 0);
+        CHECK(strstr(text, rows[i].type));
+        CHECK(strstr(text, rows[i].body));
+        close(fd);
+    }
+    AUTO(text_freep) char *body = NULL;
+    CHECK_INT(get("/long", &body), 200);
+    CHECK_INT(strlen(body), LONG_PAGE);
+    house_close();
+}
+
+static void test_ipv6_takes_ipv4_too(void) {
+    if (!house_open("[::]:0")) {
+        SKIP("this machine has no IPv6");
+    }
+    AUTO(text_freep) char *body = NULL;
+    CHECK_INT(get("/metrics", &body), 200);
+    house_close();
+}
+
+/* An upgrade finds no WebSocket, a body no taker, a large head no room; the server lives on. */
+static void test_what_is_no_get_is_refused(void) {
+    CHECK(house_open("127.0.0.1:0"));
+    AUTO(text_freep) char *large = x_malloc(100001);
+    memset(large, 'a', 100000);
+    large[100000] = 0;
+    const char *const requests[] = {
+        "GET /work HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        "POST /metrics HTTP/1.1\r\nHost: here\r\nContent-Length: 5\r\n\r\nhello",
+        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", /* somebody speaks TLS */
+        "GET /\r\n\r\n",
+        "\r\n\r\n\r\n\r\n",
+        NULL};
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        char text[4096];
+        int fd = dial();
+        AUTO(text_freep)
+        char *request = requests[i]
+                            ? x_strdup(requests[i])
+                            : x_printf("GET / HTTP/1.1\r\nHost: here\r\nX: %s\r\n\r\n", large);
+        ssize_t ignored = send(fd, request, strlen(request), MSG_NOSIGNAL);
+        (void)ignored;
+        read_all(fd, text, sizeof text, 300);
+        CHECK(!strstr(text, " 101 ") && !strstr(text, "200 OK"));
+        close(fd);
+        AUTO(text_freep) char *body = NULL;
+        CHECK_INT(get("/metrics", &body), 200);
+    }
+    house_close();
+}
+
+/* More clients than there is room for, none of which says anything: they are sent away, and who
+ * asks meanwhile is answered as soon as there is room. */
+static void test_the_silent_and_the_many_are_sent_away(void) {
+    enum { SILENT = SERVER_READERS_MAX + 44 };
+    CHECK(house_open("127.0.0.1:0"));
+    int fds[SILENT];
+    for (size_t i = 0; i < SILENT; i++) {
+        fds[i] = dial();
+        ssize_t ignored = send(fds[i], "GET /me", i % 2 ? 7 : 0, MSG_NOSIGNAL);
+        (void)ignored;
+    }
+    int64_t start_ms = clock_monotonic_ms();
+    AUTO(text_freep) char *body = NULL;
+    CHECK_INT(get("/metrics", &body), 200);
+    CHECK(clock_monotonic_ms() - start_ms < (SERVER_READER_S * 2 + 5) * 1000);
+    char text[64];
+    CHECK(read_all(fds[0], text, sizeof text, SERVER_READER_S * 1000 + 3000));
+    CHECK(read_all(fds[1], text, sizeof text, SERVER_READER_S * 1000 + 3000));
+    for (size_t i = 0; i < SILENT; i++) {
+        close(fds[i]);
+    }
+    house_close();
+}
+
+int main(void) {
+    TEST(test_pages_have_their_type_and_status);
+    TEST(test_ipv6_takes_ipv4_too);
+    TEST(test_what_is_no_get_is_refused);
+    TEST(test_the_silent_and_the_many_are_sent_away);
+    return TEST_END();
+}
