@@ -104,7 +104,7 @@ tests/cluster/api-server.sh start "$folder/old" --owner $$ >/dev/null || exit 3
 export KUBECONFIG=$folder/old/kubeconfig
 k() { "$folder/old/kubectl" "$@"; }
 quietly() { "$@" >"$folder/answer" 2>&1 || { tail -5 "$folder/answer" | sed 's/^/# /'; return 1; }; }
-installed() { quietly helm upgrade --install "$@" --wait=false; }
+installed() { quietly helm upgrade --install "$@"; }
 # FOLDER VERSION: the chart as an older one would have been, with one column less.
 older_chart() {
     cp -r $chart "$1"
@@ -151,8 +151,8 @@ new_image() { k get deployment -n windlass windlass -o json | jq -e '.spec.templ
 check "the upgrade brought the new image" new_image
 check "an upgrade that changes nothing" installed windlass $chart -n windlass --set "$registry"
 check "upgrade by helm's client-side apply, as helm 3" quietly helm upgrade windlass $chart -n windlass --set "$registry" \
-    --server-side=false --force-conflicts=false --wait=false
-check "roll back" quietly helm rollback windlass 1 -n windlass --wait=false
+    --server-side=false --force-conflicts=false
+check "roll back" quietly helm rollback windlass 1 -n windlass
 check "and forward" installed windlass $chart -n windlass --set "$registry"
 check "with every option that this server can have" installed windlass $chart -n windlass --set "$registry" \
     --set networkPolicy.enabled=true --set 'networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus' \
@@ -232,7 +232,7 @@ check "uninstall again" quietly helm uninstall windlass -n windlass --wait
 other_name() { installed other $chart -n windlass --set "$registry"; }
 other_refused() { ! other_name >"$folder/said" && grep -q 'invalid ownership metadata' "$folder/answer"; }
 check "a release of another name does not take the CRD by chance" other_refused
-check "but may be told to" quietly helm upgrade --install other $chart -n windlass --set "$registry" --wait=false --take-ownership
+check "but may be told to" quietly helm upgrade --install other $chart -n windlass --set "$registry" --take-ownership
 check "crds.keep=false" installed other $chart -n windlass --set "$registry" --set crds.keep=false
 check "uninstall with it" quietly helm uninstall other -n windlass --wait
 gone() { ! k get crd batchscores.windlass.dev >/dev/null 2>&1; }

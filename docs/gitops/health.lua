@@ -1,0 +1,21 @@
+-- Argo CD's health of a BatchScore (docs/gitops.md says where it goes). Lua 5.1, no library.
+local health = {status = "Progressing", message = "waiting for the controller"}
+if obj.status == nil or obj.status.observedGeneration ~= obj.metadata.generation then
+  return health
+end
+local seen = {}
+for _, condition in ipairs(obj.status.conditions or {}) do
+  seen[condition.type] = condition
+end
+local function says(type, status)
+  return seen[type] ~= nil and seen[type].status == status
+end
+local function because(type, status)
+  return {status = status, message = seen[type].message or ""}
+end
+if says("Stalled", "True") then return because("Stalled", "Degraded") end
+if says("Succeeded", "False") then return because("Succeeded", "Degraded") end
+if says("Succeeded", "True") then return because("Succeeded", "Healthy") end
+if says("Suspended", "True") then return because("Suspended", "Suspended") end
+if seen.Succeeded ~= nil then return because("Succeeded", "Progressing") end
+return health
