@@ -101,9 +101,10 @@ static void put_rules(struct page *page, const json_t *schema, const char *prefi
     const json_t *rules = json_object_get(schema, "x-kubernetes-validations");
     for (size_t i = 0; i < json_array_size(rules); i++) {
         const json_t *rule = json_array_get(rules, i);
+        const char *field = tree_text(rule, "fieldPath", "");
         put(page, "- `");
         put(page, prefix);
-        put(page, tree_text(rule, "fieldPath", ""));
+        put(page, *prefix || *field != '.' ? field : field + 1);
         put(page, "`: ");
         put(page, tree_text(rule, "message", ""));
         put(page, "\n");

@@ -399,7 +399,7 @@ int batchscore_plan(const struct batchscore_observed *observed, int64_t now_ms, 
     struct error problem = {0};
     const struct batchscore_spec *spec = &plan.spec;
     const char *needs = NULL;
-    if (batchscore_spec_read(object, &plan.spec, &problem) < 0) {
+    if (batchscore_spec_read(object, observed->options, &plan.spec, &problem) < 0) {
         if (problem.kind != ERROR_INVALID) {
             *err = problem;
             return -1;

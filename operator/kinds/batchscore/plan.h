@@ -22,12 +22,15 @@
  * what stands in the stored Service. */
 enum { BATCHSCORE_PORT = 8443 };
 
+struct batchscore_options;
+
 /* What the controller has seen of one resource. All borrowed; NULL = not there (yet). */
 struct batchscore_observed {
     const json_t *object;   /* the BatchScore, spec with defaults filled in */
     const json_t *service;  /* the coordinator's Service with its clusterIP and our annotations */
     const json_t *pods;     /* array of the job's Pods, any order */
     const json_t *progress; /* the coordinator's last /progress answer; NULL if none came */
+    const struct batchscore_options *options; /* what the controller was started with */
 };
 
 /* Result, owned by the caller:

@@ -2,6 +2,7 @@
 #include "operator/kinds/batchscore/spec.h"
 
 #include "lib/digest.h"
+#include "operator/kinds/batchscore/template.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -9,16 +10,20 @@
 
 #define UNDECLARED "names a volume that spec.volumes does not declare (a path is VOLUME/path/in/it)"
 
-static const struct {
-    const char *field;
-    enum volume_kind kind;
-    const char *source; /* where its source stands */
-} volume_kinds[] = {
-    {"hostPath", VOLUME_HOST_PATH, "hostPath.path"},
-    {"emptyDir", VOLUME_EMPTY_DIR, NULL},
-    {"persistentVolumeClaim", VOLUME_PERSISTENT_VOLUME_CLAIM, "persistentVolumeClaim.claimName"},
+static const char *const volume_fields[] = {
+    [VOLUME_PERSISTENT_VOLUME_CLAIM] = "persistentVolumeClaim",
+    [VOLUME_BLOBFUSE] = "blobfuse",
+    [VOLUME_AZURE_FILE] = "azureFile",
+    [VOLUME_NFS] = "nfs",
+    [VOLUME_HOST_PATH] = "hostPath",
+    [VOLUME_EMPTY_DIR] = "emptyDir",
 };
-static_assert(ARRAY_LEN(volume_kinds) == VOLUME_KIND_COUNT, "one row per kind of volume");
+static_assert(ARRAY_LEN(volume_fields) == VOLUME_KIND_COUNT, "one field per kind of volume");
+
+/* What may change while the job runs: the rule at the root of the definition has all others. */
+static const char *const mutable_fields[] = {"suspend", "activeDeadlineSeconds",
+                                             "ttlSecondsAfterFinished"};
+static const char *const mutable_worker_fields[] = {"min", "max"};
 
 /* Every field that holds a path VOLUME/path/in/it. */
 static const char *const path_fields[] = {
@@ -60,15 +65,32 @@ static int check_paths(const json_t *spec, struct error *err) {
                              "spec.%s: a part .. is refused, a path stays in its volume",
                              path_fields[i]);
         }
-        if (path && !volume_of(spec, path)) {
+        const json_t *volume = path ? volume_of(spec, path) : NULL;
+        if (path && !volume) {
             return error_set(err, ERROR_INVALID, "spec.%s: " UNDECLARED, path_fields[i]);
         }
+        if (json_object_get(volume, "emptyDir")) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.%s: lies in an emptyDir, of which every pod has its own; use a "
+                             "volume that all pods see",
+                             path_fields[i]);
+        }
     }
+    return 0;
+}
+
+static int check_output(const json_t *spec, struct error *err) {
     const char *output = tree_text(spec, "output.path", "");
     if (tree_bool(volume_of(spec, output), "readOnly", false)) {
         return error_set(err, ERROR_INVALID,
                          "spec.output.path: lies in a volume with readOnly: true; outputs need a "
                          "volume that can be written");
+    }
+    const char *input = tree_text(spec, "input.files.path", NULL);
+    if (input && lies_in(output, input)) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.output.path: lies in the input folder, where results would be "
+                         "taken for inputs; choose a folder beside it");
     }
     return 0;
 }
@@ -78,25 +100,55 @@ static char *mount_path(const json_t *volume) {
     return given ? x_strdup(given) : x_printf("/mnt/%s", tree_text(volume, "name", ""));
 }
 
+static int check_blobfuse(const json_t *blobfuse, size_t index, struct error *err) {
+    bool secret = json_object_get(blobfuse, "secretName") != NULL;
+    bool identity = json_object_get(blobfuse, "clientID") != NULL;
+    bool account = json_object_get(blobfuse, "account") != NULL;
+    if (secret == identity) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu].blobfuse: exactly one of secretName and clientID must "
+                         "be given",
+                         index);
+    }
+    if (identity && !account) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu].blobfuse: account must be given with clientID", index);
+    }
+    if (secret && account) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu].blobfuse.account: is not read with secretName: the "
+                         "Secret's azurestorageaccountname names it",
+                         index);
+    }
+    if (secret && json_object_get(blobfuse, "resourceGroup")) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu].blobfuse.resourceGroup: belongs to clientID; with "
+                         "secretName nobody asks for it",
+                         index);
+    }
+    return 0;
+}
+
 static int check_volume(const json_t *volume, size_t index, struct error *err) {
     int sources = 0;
-    for (size_t i = 0; i < ARRAY_LEN(volume_kinds); i++) {
-        sources += json_object_get(volume, volume_kinds[i].field) != NULL;
+    for (size_t i = 0; i < ARRAY_LEN(volume_fields); i++) {
+        sources += json_object_get(volume, volume_fields[i]) != NULL;
     }
     if (sources != 1) {
         return error_set(err, ERROR_INVALID,
-                         "spec.volumes[%zu]: exactly one of hostPath, emptyDir and "
-                         "persistentVolumeClaim must be given",
+                         "spec.volumes[%zu]: exactly one of persistentVolumeClaim, blobfuse, "
+                         "azureFile, nfs, hostPath and emptyDir must be given",
                          index);
     }
-    static const char *const paths[] = {"mountPath", "hostPath.path"};
+    static const char *const paths[] = {"mountPath", "hostPath.path", "nfs.path"};
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         if (has_parent_part(tree_text(volume, paths[i], ""))) {
             return error_set(err, ERROR_INVALID, "spec.volumes[%zu].%s: a part .. is refused",
                              index, paths[i]);
         }
     }
-    return 0;
+    const json_t *blobfuse = json_object_get(volume, "blobfuse");
+    return blobfuse ? check_blobfuse(blobfuse, index, err) : 0;
 }
 
 static int check_volumes(const json_t *volumes, struct error *err) {
@@ -112,6 +164,20 @@ static int check_volumes(const json_t *volumes, struct error *err) {
                 return error_set(err, ERROR_INVALID,
                                  "spec.volumes: two volumes have the same mountPath");
             }
+        }
+    }
+    return 0;
+}
+
+static int check_identity(const json_t *spec, struct error *err) {
+    const json_t *volumes = json_object_get(spec, "volumes");
+    for (size_t i = 0; i < json_array_size(volumes); i++) {
+        if (tree_get(json_array_get(volumes, i), "blobfuse.clientID") &&
+            !json_object_get(spec, "serviceAccountName")) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.serviceAccountName: must be given for a volume with "
+                             "blobfuse.clientID, the service account that the identity is "
+                             "federated with");
         }
     }
     return 0;
@@ -149,10 +215,11 @@ int batchscore_check(const json_t *object, struct error *err) {
                          "spec.scorer.onnx.postprocess.labels: labels belong to type: Classes");
     }
     if (check_workers(json_object_get(spec, "workers"), err) < 0 ||
-        check_volumes(json_object_get(spec, "volumes"), err) < 0) {
+        check_volumes(json_object_get(spec, "volumes"), err) < 0 || check_paths(spec, err) < 0 ||
+        check_output(spec, err) < 0 || check_identity(spec, err) < 0) {
         return -1;
     }
-    return check_paths(spec, err);
+    return template_check(spec, err);
 }
 
 static void read_volume(const json_t *json, struct volume *ret_volume) {
@@ -160,13 +227,12 @@ static void read_volume(const json_t *json, struct volume *ret_volume) {
         .name = tree_text(json, "name", ""),
         .mount_path = mount_path(json),
         .read_only = tree_bool(json, "readOnly", false),
-        .source = "",
     };
-    for (size_t i = 0; i < ARRAY_LEN(volume_kinds); i++) {
-        if (json_object_get(json, volume_kinds[i].field)) {
-            ret_volume->kind = volume_kinds[i].kind;
-            ret_volume->source =
-                volume_kinds[i].source ? tree_text(json, volume_kinds[i].source, "") : "";
+    for (size_t i = 0; i < ARRAY_LEN(volume_fields); i++) {
+        const json_t *source = json_object_get(json, volume_fields[i]);
+        if (source) {
+            ret_volume->kind = (enum volume_kind)i;
+            ret_volume->source = source;
         }
     }
 }
@@ -197,8 +263,45 @@ static void hash_run(const json_t *spec, int size, char run[static 17]) {
     run[16] = 0;
 }
 
-int batchscore_spec_read(const json_t *object, struct batchscore_spec *ret_spec,
-                         struct error *err) {
+static void hash_fixed(const json_t *spec, char hash[static 65]) {
+    AUTO(tree_freep) json_t *what = json_deep_copy(spec);
+    for (size_t i = 0; i < ARRAY_LEN(mutable_fields); i++) {
+        json_object_del(what, mutable_fields[i]);
+    }
+    json_t *workers = json_object_get(what, "workers");
+    for (size_t i = 0; i < ARRAY_LEN(mutable_worker_fields); i++) {
+        json_object_del(workers, mutable_worker_fields[i]);
+    }
+    AUTO(text_freep) char *text = tree_canonical(what);
+    digest_sha256(text, strlen(text), hash);
+}
+
+static struct batchscore_role read_role(const json_t *role) {
+    return (struct batchscore_role){
+        .resources = json_object_get(role, "resources"),
+        .node_selector = json_object_get(role, "nodeSelector"),
+        .tolerations = json_object_get(role, "tolerations"),
+        .template = json_object_get(role, "template"),
+    };
+}
+
+/* What the pods are like, beyond their numbers. */
+static void read_pods(const json_t *json, const struct batchscore_options *options,
+                      struct batchscore_spec *spec) {
+    const char *standard =
+        options && options->agent_image ? options->agent_image : BATCHSCORE_AGENT_IMAGE;
+    spec->image = tree_text(json, "image", standard);
+    spec->spot = tree_bool(json, "workers.spot", false);
+    spec->workers = read_role(json_object_get(json, "workers"));
+    spec->coordinator = read_role(json_object_get(json, "coordinator"));
+    spec->service_account = tree_text(json, "serviceAccountName", NULL);
+    spec->priority_class = tree_text(json, "priorityClassName", NULL);
+    spec->image_pull_secrets = json_object_get(json, "imagePullSecrets");
+    spec->template = json_object_get(json, "template");
+}
+
+int batchscore_spec_read(const json_t *object, const struct batchscore_options *options,
+                         struct batchscore_spec *ret_spec, struct error *err) {
     *ret_spec = (struct batchscore_spec){0};
     if (batchscore_check(object, err) < 0) {
         return -1;
@@ -221,21 +324,22 @@ int batchscore_spec_read(const json_t *object, struct batchscore_spec *ret_spec,
         .generation = tree_integer(object, "metadata.generation", 0),
         .json = json,
         .output_path = tree_text(json, "output.path", ""),
-        .image = tree_text(json, "image", ""),
         .mini_batch_size = mini_batch_size(json),
         .max_tries = bounded(json, "retry.maxTries", 3, 100),
         .timeout_seconds = bounded(json, "retry.timeoutSeconds", 60, 86400),
         .workers_min = bounded(json, "workers.min", 1, SPEC_WORKERS_MAX),
         .workers_max = MAX(bounded(json, "workers.max", 1, SPEC_WORKERS_MAX), 1),
         .gpus = bounded(json, "workers.gpus", 0, 16),
-        .resources = tree_get(json, "workers.resources"),
-        .node_selector = tree_get(json, "workers.nodeSelector"),
-        .tolerations = tree_get(json, "workers.tolerations"),
+        .suspend = tree_bool(json, "suspend", false),
+        .active_deadline_seconds = MAX(tree_integer(json, "activeDeadlineSeconds", 0), 0),
+        .ttl_seconds_after_finished = MAX(tree_integer(json, "ttlSecondsAfterFinished", -1), -1),
     };
+    read_pods(json, options, ret_spec);
     for (size_t i = 0; i < json_array_size(volumes); i++) {
         read_volume(json_array_get(volumes, i), &ret_spec->volumes[ret_spec->volume_count++]);
     }
     hash_run(json, ret_spec->mini_batch_size, ret_spec->run);
+    hash_fixed(json, ret_spec->hash);
     return 0;
 }
 

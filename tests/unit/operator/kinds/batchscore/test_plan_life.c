@@ -33,11 +33,12 @@ static void make_world(struct world *world, uint64_t seed) {
     world->object = json_pack(
         "{s:s, s:s, s:{s:s, s:s, s:s, s:i}, s:{s:{s:{s:s}}, s:{s:{s:s}}, s:{s:s}, s:i, s:{s:i, "
         "s:i},"
-        "s:[{s:s, s:{}}]}}",
+        "s:[{s:s, s:{s:s}}]}}",
         "apiVersion", "windlass.dev/v1alpha1", "kind", "BatchScore", "metadata", "name", "life",
         "namespace", "n", "uid", "u", "generation", 1, "spec", "input", "video", "path", "d/v",
         "scorer", "onnx", "path", "d/m", "output", "path", "d/o", "miniBatchSize", 8, "workers",
-        "min", draw(world, 2), "max", world->workers_max, "volumes", "name", "d", "emptyDir");
+        "min", draw(world, 2), "max", world->workers_max, "volumes", "name", "d",
+        "persistentVolumeClaim", "claimName", "d");
     world->service = json_pack("{s:{s:{s:s, s:s}}, s:{s:s, s:[{s:i}]}}", "metadata", "annotations",
                                ANNOTATION_CERTIFICATE_SHA256, "ab", ANNOTATION_SECRET, "s", "spec",
                                "clusterIP", "10.0.0.1", "ports", "port", 1);

@@ -16,7 +16,8 @@
 static const char manifest[] =
     "{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, metadata: {name: job}, spec: {"
     "input: {video: {path: data/in.mp4}}, scorer: {onnx: {path: data/m.onnx}},"
-    "output: {path: data/out}, workers: {max: 2}, volumes: [{name: data, emptyDir: {}}]}}";
+    "output: {path: data/out}, workers: {max: 2}, volumes: [{name: data, persistentVolumeClaim: "
+    "{claimName: data}}]}}";
 
 static const char serving_agent[] =
     "#!/bin/sh\n"
@@ -31,7 +32,7 @@ static const char serving_agent[] =
     "exec openssl s_server -HTTP -quiet -tls1_3 -accept $WINDLASS_BIND -cert c.pem -key k.pem\n";
 
 static struct {
-    char folder[64];
+    char folder[64], beside[80];
     struct cluster *cluster;
     struct controller *controller;
     int reports;
@@ -52,8 +53,11 @@ static void open_world(const char *agent) {
     AUTO(text_freep) char *program = file_join(world.folder, "windlass-agent");
     CHECK_OK(file_write(program, agent, strlen(agent), &err), &err);
     CHECK_INT(chmod(program, 0755), 0);
+    snprintf(world.beside, sizeof world.beside, "%s/beside", world.folder);
+    AUTO(text_freep) char *data = file_join(world.beside, "data");
+    CHECK_OK(file_make_folders(data, &err), &err);
     struct local_options options = {
-        .places = {.manifest_folder = "/no/such", .state_folder = world.folder},
+        .places = {.manifest_folder = world.beside, .state_folder = world.folder},
         .threads = 1,
         .program_folder = world.folder};
     static const struct kind *const kinds[] = {&batchscore_kind, NULL};
@@ -136,9 +140,7 @@ static void progress_reaches_the_status_within_2_s(void) {
 static void another_certificate_is_not_believed(void) {
     open_world(serving_agent);
     struct error err = {0};
-    AUTO(text_freep) char *mark = x_printf("%s/volumes/data/other", world.folder);
-    AUTO(text_freep) char *folder = x_printf("%s/volumes/data", world.folder);
-    CHECK_OK(file_make_folders(folder, &err), &err);
+    AUTO(text_freep) char *mark = x_printf("%s/beside/data/other", world.folder);
     CHECK_OK(file_write(mark, "", 0, &err), &err);
     CHECK(!run_until("status.items.done", 8, 2500));
     CHECK_STR(tree_text(find("Pod", "job-coordinator-1"), "status.phase", NULL), "Running");

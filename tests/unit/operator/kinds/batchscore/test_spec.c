@@ -17,7 +17,7 @@ static void test_everything(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = load("everything");
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
-    CHECK_OK(batchscore_spec_read(object, &spec, &err), &err);
+    CHECK_OK(batchscore_spec_read(object, NULL, &spec, &err), &err);
     CHECK_STR(spec.name, "everything-2");
     CHECK_STR(spec.namespace, "default");
     CHECK_STR(spec.output_path, "out");
@@ -32,9 +32,9 @@ static void test_everything(void) {
     const struct volume *models = batchscore_spec_volume(&spec, "models");
     CHECK(photos && photos->kind == VOLUME_HOST_PATH && photos->read_only);
     CHECK_STR(photos ? photos->mount_path : NULL, "/mnt/photos");
-    CHECK_STR(photos ? photos->source : NULL, "/srv/photos");
+    CHECK_STR(photos ? tree_text(photos->source, "path", "") : NULL, "/srv/photos");
     CHECK_STR(models ? models->mount_path : NULL, "/models");
-    CHECK_STR(models ? models->source : NULL, "models.v1");
+    CHECK_STR(models ? tree_text(models->source, "claimName", "") : NULL, "models.v1");
     CHECK(batchscore_spec_volume(&spec, "model") == NULL);
     CHECK_INT(strlen(spec.run), 16);
 }
@@ -57,13 +57,13 @@ static void test_run(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = load("minimal");
     AUTO(batchscore_spec_release) struct batchscore_spec first = {0};
-    CHECK_OK(batchscore_spec_read(object, &first, &err), &err);
+    CHECK_OK(batchscore_spec_read(object, NULL, &first, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *other = json_deep_copy(object);
         json_object_set_new(tree_get(other, rows[i].path), rows[i].key,
                             json_loads(rows[i].value, JSON_DECODE_ANY, NULL));
         AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
-        CHECK_OK(batchscore_spec_read(other, &spec, &err), &err);
+        CHECK_OK(batchscore_spec_read(other, NULL, &spec, &err), &err);
         CHECK_INT(strcmp(spec.run, first.run) != 0, rows[i].changes);
     }
 }
@@ -75,7 +75,7 @@ static void test_too_large_for_a_variable(void) {
     memset(filler, 'x', SPEC_BYTES_MAX);
     json_object_set_new(json_object_get(object, "spec"), "image", json_string(filler));
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
-    CHECK_INT(batchscore_spec_read(object, &spec, &err), -1);
+    CHECK_INT(batchscore_spec_read(object, NULL, &spec, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
 }
 
@@ -85,7 +85,7 @@ static void test_numbers_are_bounded(void) {
     AUTO(tree_freep) json_t *object = load("minimal");
     json_object_set_new(tree_get(object, "spec.workers"), "max", json_integer(INT64_MAX));
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
-    CHECK_OK(batchscore_spec_read(object, &spec, &err), &err);
+    CHECK_OK(batchscore_spec_read(object, NULL, &spec, &err), &err);
     CHECK_INT(spec.workers_max, SPEC_WORKERS_MAX);
 }
 

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/template.h"
+
+#include "operator/cluster.h"
+
+#include <string.h>
+
+/* The lists of a pod's spec that have a key, and by which. NULL: entries are appended. */
+static const struct {
+    const char *list, *key;
+} lists[] = {
+    {"containers", "name"},
+    {"initContainers", "name"},
+    {"env", "name"},
+    {"volumes", "name"},
+    {"imagePullSecrets", "name"},
+    {"volumeMounts", "mountPath"},
+    {"volumeDevices", "devicePath"},
+    {"ports", "containerPort"},
+    {"hostAliases", "ip"},
+    {"tolerations", NULL},
+};
+
+static const char *const templates[] = {"template", "workers.template", "coordinator.template"};
+
+static const json_t *entry_of(const json_t *list, const char *key, const json_t *value) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *entry = json_array_get(list, i);
+        if (json_equal(json_object_get(entry, key), value)) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+static const json_t *named(const json_t *list, const char *name) {
+    AUTO(tree_freep) json_t *value = json_string(name);
+    return entry_of(list, "name", value);
+}
+
+/* Entries without their key, or of another form, could not be merged. */
+static int check_list(const json_t *list, const char *key, const char *field, struct error *err) {
+    if (!json_is_array(list)) {
+        return error_set(err, ERROR_INVALID, "%s: must be a list", field);
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *entry = json_array_get(list, i);
+        if (!json_is_object(entry)) {
+            return error_set(err, ERROR_INVALID, "%s[%zu]: must be fields", field, i);
+        }
+        const json_t *value = key ? json_object_get(entry, key) : NULL;
+        if (key && !json_is_string(value) && !json_is_integer(value)) {
+            return error_set(err, ERROR_INVALID, "%s[%zu].%s: is missing", field, i, key);
+        }
+    }
+    return 0;
+}
+
+static int check_lists(const json_t *tree, const char *field, struct error *err) {
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        const json_t *list = json_object_get(tree, lists[i].list);
+        AUTO(text_freep) char *inner = x_printf("%s.%s", field, lists[i].list);
+        if (list && !json_is_null(list) && check_list(list, lists[i].key, inner, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static bool is_our_variable(const json_t *spec, const char *name) {
+    return text_starts(name, "WINDLASS_") || strcmp(name, "POD_IP") == 0 ||
+           named(json_object_get(spec, "volumes"), name);
+}
+
+/* A mount of ours has the place of a volume of the spec. */
+static bool is_our_mount(const json_t *spec, const char *path) {
+    const json_t *volumes = json_object_get(spec, "volumes");
+    for (size_t i = 0; i < json_array_size(volumes); i++) {
+        const json_t *volume = json_array_get(volumes, i);
+        AUTO(text_freep) char *standard = x_printf("/mnt/%s", tree_text(volume, "name", ""));
+        if (strcmp(tree_text(volume, "mountPath", standard), path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_agent(const json_t *spec, const json_t *agent, const char *field,
+                       struct error *err) {
+    static const char *const ours[] = {"command", "args"};
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        if (json_object_get(agent, ours[i])) {
+            return error_set(err, ERROR_INVALID, "%s.%s: is set by Windlass; take it out", field,
+                             ours[i]);
+        }
+    }
+    const json_t *env = json_object_get(agent, "env");
+    for (size_t i = 0; i < json_array_size(env); i++) {
+        const char *name = tree_text(json_array_get(env, i), "name", "");
+        if (is_our_variable(spec, name)) {
+            return error_set(err, ERROR_INVALID,
+                             "%s.env[%zu]: the variable %.60s is set by Windlass; take it out",
+                             field, i, name);
+        }
+    }
+    const json_t *mounts = json_object_get(agent, "volumeMounts");
+    for (size_t i = 0; i < json_array_size(mounts); i++) {
+        const char *path = tree_text(json_array_get(mounts, i), "mountPath", "");
+        if (is_our_mount(spec, path)) {
+            return error_set(err, ERROR_INVALID,
+                             "%s.volumeMounts[%zu]: a volume of spec.volumes is mounted at %.80s",
+                             field, i, path);
+        }
+    }
+    return 0;
+}
+
+static int check_containers(const json_t *spec, const json_t *list, const char *field,
+                            struct error *err) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *container = json_array_get(list, i);
+        AUTO(text_freep) char *inner = x_printf("%s[%zu]", field, i);
+        if (check_lists(container, inner, err) < 0) {
+            return -1;
+        }
+        if (strcmp(tree_text(container, "name", ""), "agent") == 0 &&
+            check_agent(spec, container, inner, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int check_pod_spec(const json_t *spec, const json_t *pod_spec, const char *field,
+                          struct error *err) {
+    if (check_lists(pod_spec, field, err) < 0) {
+        return -1;
+    }
+    if (json_object_get(pod_spec, "restartPolicy")) {
+        return error_set(err, ERROR_INVALID,
+                         "%s.restartPolicy: is set by Windlass, which replaces pods itself; take "
+                         "it out",
+                         field);
+    }
+    const json_t *volumes = json_object_get(pod_spec, "volumes");
+    for (size_t i = 0; i < json_array_size(volumes); i++) {
+        const char *name = tree_text(json_array_get(volumes, i), "name", "");
+        if (named(json_object_get(spec, "volumes"), name)) {
+            return error_set(err, ERROR_INVALID,
+                             "%s.volumes[%zu]: spec.volumes has a volume %.60s; give this one "
+                             "another name",
+                             field, i, name);
+        }
+    }
+    static const char *const groups[] = {"containers", "initContainers"};
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
+        AUTO(text_freep) char *inner = x_printf("%s.%s", field, groups[i]);
+        if (check_containers(spec, json_object_get(pod_spec, groups[i]), inner, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int template_check(const json_t *spec, struct error *err) {
+    for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
+        const json_t *template = tree_get(spec, templates[i]);
+        AUTO(text_freep) char *field = x_printf("spec.%s.spec", templates[i]);
+        if (check_pod_spec(spec, json_object_get(template, "spec"), field, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void merge_object(json_t *target, const json_t *patch);
+
+static void merge_list(json_t *target, const json_t *patch, const char *key) {
+    for (size_t i = 0; i < json_array_size(patch); i++) {
+        json_t *entry = json_array_get(patch, i);
+        json_t *mine = key ? (json_t *)entry_of(target, key, json_object_get(entry, key)) : NULL;
+        if (mine) {
+            merge_object(mine, entry);
+        } else {
+            json_array_append_new(target, json_deep_copy(entry));
+        }
+    }
+}
+
+static bool list_key(const char *name, const char **ret_key) {
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        if (strcmp(lists[i].list, name) == 0) {
+            *ret_key = lists[i].key;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void merge_object(json_t *target, const json_t *patch) {
+    const char *name, *key;
+    json_t *value;
+    json_object_foreach((json_t *)patch, name, value) {
+        json_t *mine = json_object_get(target, name);
+        if (json_is_null(value)) {
+            json_object_del(target, name);
+        } else if (json_is_object(value) && json_is_object(mine)) {
+            merge_object(mine, value);
+        } else if (json_is_array(value) && json_is_array(mine) && list_key(name, &key)) {
+            merge_list(mine, value, key);
+        } else {
+            json_object_set_new(target, name, json_deep_copy(value));
+        }
+    }
+}
+
+/* By these labels the controller finds its pods and tells them apart. */
+static bool is_our_label(const char *name) {
+    return text_starts(name, "windlass.dev/");
+}
+
+static void merge_metadata(json_t *metadata, const json_t *patch) {
+    AUTO(tree_freep) json_t *labels = json_deep_copy(json_object_get(patch, "labels"));
+    AUTO(tree_freep) json_t *wanted = json_object();
+    const char *name;
+    json_t *value;
+    json_object_foreach(labels, name, value) {
+        if (!is_our_label(name)) {
+            json_object_set(wanted, name, value);
+        }
+    }
+    AUTO(tree_freep) json_t *both = json_pack("{s:O}", "labels", wanted);
+    const json_t *annotations = json_object_get(patch, "annotations");
+    if (annotations) {
+        json_object_set_new(both, "annotations", json_deep_copy(annotations));
+    }
+    merge_object(metadata, both);
+}
+
+void template_apply(json_t *pod, const json_t *template) {
+    merge_metadata(json_object_get(pod, "metadata"), json_object_get(template, "metadata"));
+    const json_t *pod_spec = json_object_get(template, "spec");
+    if (pod_spec) {
+        merge_object(json_object_get(pod, "spec"), pod_spec);
+    }
+}

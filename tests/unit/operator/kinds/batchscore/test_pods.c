@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a spec makes of its pods, as files tests/data/pods/NAME.json:
+ *   what                  one sentence
+ *   spec                  merged into the smallest manifest (null deletes)
+ *   service               the address of the coordinator's Service, if not 10.96.7.7
+ *   worker, coordinator   {"path in the pod": what stands there; null is nothing} */
+#include "operator/kinds/batchscore/pods.h"
+
+#include "lib/file.h"
+#include "operator/kinds/batchscore/plan.h"
+#include "operator/resource.h"
+#include "tests/test.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#define FOLDER "tests/data/pods"
+
+static const char smallest[] =
+    "{\"apiVersion\": \"windlass.dev/v1alpha1\", \"kind\": \"BatchScore\", \"metadata\": "
+    "{\"name\": "
+    "\"paint\", \"namespace\": \"art\"}, \"spec\": {\"input\": {\"video\": {\"path\": "
+    "\"data/in.mp4\"}}, \"scorer\": {\"onnx\": {\"path\": \"data/m.onnx\"}}, \"output\": "
+    "{\"path\": \"data/out\"}, \"volumes\": [{\"name\": \"data\", \"persistentVolumeClaim\": "
+    "{\"claimName\": \"data\"}}]}}";
+
+static json_t *load(const char *name) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = file_join(FOLDER, name);
+    AUTO(text_freep) char *text = NULL;
+    size_t size;
+    json_t *tree = NULL;
+    CHECK_OK(file_read(path, 1 << 20, &text, &size, &err), &err);
+    CHECK_OK(tree_parse(text, size, 1 << 20, &tree, &err), &err);
+    return tree;
+}
+
+/* The smallest manifest with the file's spec, through the schema as a cluster would have it. */
+static json_t *admitted(const json_t *file) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = json_loads(smallest, 0, NULL);
+    CHECK(object != NULL);
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(file, "spec"), key, value) {
+        json_object_set(json_object_get(object, "spec"), key, value);
+    }
+    AUTO(text_freep) char *text = tree_canonical(object);
+    json_t *resource = NULL;
+    CHECK_OK(resource_parse("job.yaml", text, strlen(text), &resource, &err), &err);
+    return resource;
+}
+
+static void check_pod(const char *name, const json_t *pod, const json_t *wanted) {
+    const char *path;
+    json_t *value;
+    json_object_foreach((json_t *)wanted, path, value) {
+        const json_t *found = tree_get(pod, path);
+        if (found ? json_equal(found, value) : json_is_null(value)) {
+            continue;
+        }
+        AUTO(text_freep) char *is = found ? tree_canonical(found) : x_strdup("nothing");
+        AUTO(text_freep) char *want = tree_canonical(value);
+        printf("# %s: %s: %s is\n#   %s, wanted\n#   %s\n", name,
+               tree_text(pod, "metadata.name", ""), path, is, want);
+        test_failures++;
+    }
+}
+
+static const struct batchscore_options options = {.agent_image = "registry.test/agent:7"};
+
+static void check_file(const char *name) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *file = load(name);
+    AUTO(tree_freep) json_t *object = admitted(file);
+    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+    CHECK_OK(batchscore_spec_read(object, &options, &spec, &err), &err);
+    struct endpoint endpoint = {.address = tree_text(file, "service", "10.96.7.7"),
+                                .port = 8443,
+                                .certificate_sha256 = "ab12",
+                                .secret = "paint-credentials"};
+    AUTO(tree_freep) json_t *coordinator = pods_coordinator(&spec, &endpoint, 1);
+    AUTO(tree_freep) json_t *worker = pods_worker(&spec, &endpoint, 2, 3);
+    CHECK(json_object_get(file, "worker") || json_object_get(file, "coordinator"));
+    check_pod(name, coordinator, json_object_get(file, "coordinator"));
+    check_pod(name, worker, json_object_get(file, "worker"));
+}
+
+static void test_files(void) {
+    int count = 0;
+    DIR *files = opendir(FOLDER);
+    for (struct dirent *file; files && (file = readdir(files));) {
+        if (text_ends(file->d_name, ".json")) {
+            check_file(file->d_name);
+            count++;
+        }
+    }
+    CHECK(count > 10);
+    if (files) {
+        closedir(files);
+    }
+}
+
+static void test_image(void) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = json_loads(smallest, 0, NULL);
+    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+    CHECK_OK(batchscore_spec_read(object, NULL, &spec, &err), &err);
+    CHECK_STR(spec.image, "ghcr.io/windlass/windlass-agent:" WINDLASS_VERSION);
+    struct batchscore_spec other = {0};
+    CHECK_OK(batchscore_spec_read(object, &options, &other, &err), &err);
+    CHECK_STR(other.image, "registry.test/agent:7");
+    batchscore_spec_release(&other);
+}
+
+int main(void) {
+    TEST(test_files);
+    TEST(test_image);
+    return TEST_END();
+}
