@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/pages.h"
+
+#include "lib/http.h"
+#include "operator/tally.h"
+
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+static int get(const struct pages *pages, const char *path, char **ret_body) {
+    struct error err = {0};
+    AUTO(text_freep) char *address = pages_address(pages);
+    AUTO(text_freep) char *url = x_printf("%s%s", address, path);
+    struct http_request request = {.url = url, .timeout_ms = 5000, .max_bytes = 1 << 20};
+    int status = 0;
+    CHECK_OK(http_get(&request, &status, ret_body, &err), &err);
+    return status;
+}
+
+static void test_the_three_pages(void) {
+    struct error err = {0};
+    struct pages *pages = NULL;
+    CHECK_OK(pages_open("127.0.0.1:0", &pages, &err), &err);
+    static const struct {
+        bool is_ready;
+        const char *state;
+        int status;
+        const char *body;
+    } rows[] = {{false, "starts", 503, "starts\n"},
+                {true, "stands by", 200, "stands by\n"},
+                {false, "lists", 503, "lists\n"},
+                {true, "leads", 200, "leads\n"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (i > 0) { /* the first is how it is born */
+            pages_set_state(pages, rows[i].is_ready, rows[i].state);
+        }
+        AUTO(text_freep) char *body = NULL;
+        CHECK_INT(get(pages, "/readyz", &body), rows[i].status);
+        CHECK_STR(body, rows[i].body);
+    }
+    AUTO(text_freep) char *health = NULL;
+    CHECK_INT(get(pages, "/healthz", &health), 200);
+    tally_queue(42);
+    AUTO(text_freep) char *metrics = NULL;
+    CHECK_INT(get(pages, "/metrics", &metrics), 200);
+    CHECK(strstr(metrics, "\nwindlass_workqueue_depth 42\n"));
+    AUTO(text_freep) char *nothing = NULL;
+    CHECK_INT(get(pages, "/debug", &nothing), 404);
+    pages_free(pages);
+}
+
+static void test_an_address_that_is_taken_is_told(void) {
+    struct error err = {0};
+    struct pages *pages = NULL, *second = NULL;
+    CHECK_OK(pages_open("127.0.0.1:0", &pages, &err), &err);
+    AUTO(text_freep) char *address = pages_address(pages);
+    CHECK_INT(pages_open(address + strlen("http://"), &second, &err), -1);
+    CHECK(strstr(err.text, "Address already in use"));
+    pages_free(pages);
+}
+
+int main(void) {
+    TEST(test_the_three_pages);
+    TEST(test_an_address_that_is_taken_is_told);
+    return TEST_END();
+}
