@@ -379,6 +379,7 @@ static void look(struct controller *controller, const char *key) {
     struct reconcile request = {
         .cache = controller->cache,
         .kind = kind->name,
+        .options = kind->options,
         .namespace = namespace,
         .name = slash + 1,
         .object = object,

@@ -11,6 +11,7 @@
 struct reconcile {
     const struct cache *cache;
     const char *kind, *namespace, *name;
+    const void *options;  /* the kind's */
     const json_t *object; /* as last seen; NULL: it is gone, forget what is kept about it */
     int64_t wall_ms, monotonic_ms;
     json_t *writes;              /* result: reconcile_write */
@@ -40,6 +41,7 @@ struct written {
 
 struct kind {
     const char *api_version, *name;
+    const void *options; /* what the program was started with, for the kind's looks; may be NULL */
     /* "apiVersion Kind" of what its resources own, ends with NULL. Watched by LABEL_JOB. */
     const char *const *owned;
     /* What a kind keeps between looks (never the truth: it may be lost at any time); may be NULL.
