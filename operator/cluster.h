@@ -26,8 +26,9 @@ enum cluster_verb {
      * whoever took it (a retry of our own lost answer included: the caller knows its own by the uid
      * of the owner). */
     CLUSTER_CREATE,
-    /* Changes an object, or makes it (server-side apply with our field manager, by force): fields
-     * not mentioned stay, status is not touched. With metadata.uid in it, only that very object:
+    /* Changes an object, or makes it (server-side apply with our field manager, by force): what
+     * others set and we do not mention stays, what we set ourselves and no longer mention may go,
+     * status is not touched. With metadata.uid in it, only that very object:
      * CONFLICT when it is another. */
     CLUSTER_APPLY,
     /* Replaces the status (object.status) of an object that exists. With metadata.resourceVersion,

@@ -8,7 +8,7 @@ allow='
 lib                     lib/
 operator/commands       operator/ lib/
 operator/local          operator/local/ operator/cluster.h lib/
-operator/kube           operator/kube/ operator/cluster.h operator/tally.h lib/
+operator/kube           operator/kube/ operator/cluster.h operator/tally.h operator/manifest.h lib/
 operator/control        operator/control/ operator/cluster.h operator/tally.h operator/manifest.h operator/schema.h lib/
 operator/kinds          operator/kinds/ operator/control/ operator/cluster.h operator/tally.h operator/manifest.h operator/schema.h lib/
 operator                operator/ lib/

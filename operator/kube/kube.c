@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kube/kube.h"
+
+#include "lib/clock.h"
+#include "operator/kube/backoff.h"
+#include "operator/kube/watch.h"
+#include "operator/kube/write.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* One write, in line or under way. */
+struct write {
+    struct kube *kube;
+    struct write *next, **link; /* in kube->busy, or next alone in the line */
+    enum cluster_verb verb;
+    struct write_request request;
+    struct client_call *call; /* NULL between two tries */
+    struct loop_timer timer;
+    struct backoff backoff;
+    int tries;
+    struct error refusal; /* it never was a request */
+    cluster_done *done;
+    void *context;
+};
+
+struct kube {
+    struct cluster base;
+    struct config *config;
+    struct loop *loop;
+    struct client *client;
+    char *namespace; /* NULL: all */
+    struct watch *watches[KUBE_WATCHES_MAX];
+    size_t watch_count;
+    struct write *busy;
+    size_t busy_count;
+    struct write *first, **last; /* the line */
+    struct loop_timer start;     /* writes that can start */
+    cluster_listener *listener;  /* of the wait that runs */
+    void *listener_context;
+    bool has_told; /* anything, in this wait */
+};
+
+static struct kube *kube_of(const struct cluster *cluster) {
+    return (struct kube *)(uintptr_t)cluster; /* base is the first member */
+}
+
+static void on_event(void *context, enum cluster_event event, const json_t *object) {
+    struct kube *kube = context;
+    kube->has_told = true;
+    if (kube->listener) {
+        kube->listener(kube->listener_context, event, object);
+    }
+}
+
+static int kube_watch(struct cluster *cluster, const char *api_version, const char *kind,
+                      const char *label, struct error *err) {
+    struct kube *kube = kube_of(cluster);
+    assert(kube->watch_count < KUBE_WATCHES_MAX);
+    struct watch_options options = {.api_version = api_version,
+                                    .kind = kind,
+                                    .namespace = kube->namespace,
+                                    .label = label,
+                                    .listener = on_event,
+                                    .context = kube};
+    if (watch_new(&options, kube->client, kube->loop, &kube->watches[kube->watch_count], err) < 0) {
+        return -1;
+    }
+    kube->watch_count++;
+    return 0;
+}
+
+/* ---- writes ---- */
+
+static void write_free(struct write *write) {
+    if (write->link) {
+        *write->link = write->next;
+        if (write->next) {
+            write->next->link = write->link;
+        }
+        write->kube->busy_count--;
+    }
+    loop_unset(write->kube->loop, &write->timer);
+    if (write->call) {
+        client_cancel(write->kube->client, write->call);
+    }
+    write_request_release(&write->request);
+    free(write);
+}
+
+static void write_finish(struct write *write, const json_t *stored, const struct error *err) {
+    struct kube *kube = write->kube;
+    cluster_done *done = write->done;
+    void *context = write->context;
+    kube->has_told = true;
+    write_free(write);
+    if (kube->first) {
+        loop_set(kube->loop, &kube->start, 0);
+    }
+    if (done) {
+        done(context, stored, err);
+    }
+}
+
+static void on_written(void *context, const struct client_answer *answer) {
+    struct write *write = context;
+    struct error err = {0};
+    write->call = NULL;
+    enum write_verdict verdict = write_judge(write->verb, answer, &err);
+    if (verdict == WRITE_AGAIN && write->tries < KUBE_WRITE_TRIES_MAX) {
+        int delay_ms = backoff_next(&write->backoff, answer->retry_after_s);
+        loop_set(write->kube->loop, &write->timer, delay_ms);
+    } else if (verdict == WRITE_DONE) {
+        write_finish(write, write->verb == CLUSTER_DELETE ? NULL : answer->tree, NULL);
+    } else {
+        write_finish(write, NULL, &err);
+    }
+}
+
+static void write_try(void *context) {
+    struct write *write = context;
+    if (write->refusal.kind) {
+        struct error err = write->refusal;
+        write_finish(write, NULL, &err);
+        return;
+    }
+    write->tries++;
+    struct client_request request = {.verb = write->request.verb,
+                                     .method = write->request.method,
+                                     .path = write->request.path,
+                                     .content_type = write->request.content_type,
+                                     .body_new = x_strdup(write->request.body),
+                                     .done = on_written,
+                                     .context = write};
+    write->call = client_start(write->kube->client, &request);
+}
+
+static void start_writes(void *context) {
+    struct kube *kube = context;
+    while (kube->first && kube->busy_count < KUBE_WRITES_MAX) {
+        struct write *write = kube->first;
+        kube->first = write->next;
+        if (!kube->first) {
+            kube->last = &kube->first;
+        }
+        write->next = kube->busy;
+        write->link = &kube->busy;
+        if (write->next) {
+            write->next->link = &write->next;
+        }
+        kube->busy = write;
+        kube->busy_count++;
+        write_try(write);
+    }
+}
+
+static void kube_write(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
+                       cluster_done *done, void *context) {
+    struct kube *kube = kube_of(cluster);
+    struct write *write = x_calloc(1, sizeof *write);
+    write->kube = kube;
+    write->verb = verb;
+    write->done = done;
+    write->context = context;
+    write->timer.fire = write_try;
+    write->timer.context = write;
+    if (write_prepare(verb, object, &write->request, &write->refusal) < 0) {
+        assert(write->refusal.kind);
+    }
+    *kube->last = write;
+    kube->last = &write->next;
+    loop_set(kube->loop, &kube->start, 0);
+}
+
+/* ---- the rest of the interface ---- */
+
+static int kube_wait(struct cluster *cluster, int timeout_ms, cluster_listener *listener,
+                     void *context, struct error *err) {
+    struct kube *kube = kube_of(cluster);
+    int64_t end_ms = timeout_ms < 0 ? INT64_MAX : clock_monotonic_ms() + timeout_ms;
+    kube->listener = listener;
+    kube->listener_context = context;
+    kube->has_told = false;
+    int result = 0, left_ms = timeout_ms;
+    do {
+        result = loop_wait(kube->loop, left_ms, err);
+        if (timeout_ms > 0) {
+            left_ms = (int)MAX(end_ms - clock_monotonic_ms(), 0);
+        }
+    } while (result == 0 && !kube->has_told && left_ms);
+    kube->listener = NULL;
+    return MIN(result, 0);
+}
+
+static int kube_wait_fd(struct cluster *cluster) {
+    return loop_fd(kube_of(cluster)->loop);
+}
+
+static void kube_free(struct cluster *cluster) {
+    struct kube *kube = kube_of(cluster);
+    if (!kube) {
+        return;
+    }
+    while (kube->first) {
+        struct write *write = kube->first;
+        kube->first = write->next;
+        write_free(write);
+    }
+    while (kube->busy) {
+        write_free(kube->busy);
+    }
+    for (size_t i = 0; i < kube->watch_count; i++) {
+        watch_free(kube->watches[i]);
+    }
+    client_free(kube->client);
+    loop_free(kube->loop);
+    config_free(kube->config);
+    free(kube->namespace);
+    free(kube);
+}
+
+static const struct cluster_ops kube_ops = {.watch = kube_watch,
+                                            .write = kube_write,
+                                            .wait = kube_wait,
+                                            .wait_fd = kube_wait_fd,
+                                            .free = kube_free};
+
+int kube_open(const struct kube_options *options, struct cluster **ret_cluster, struct error *err) {
+    struct kube *kube = x_calloc(1, sizeof *kube);
+    kube->base.ops = &kube_ops;
+    kube->last = &kube->first;
+    kube->namespace = x_strdup(options->namespace);
+    kube->start.fire = start_writes;
+    kube->start.context = kube;
+    if (config_load(&options->config, &kube->config, err) < 0 || loop_open(&kube->loop, err) < 0 ||
+        client_open(kube->config, kube->loop, &kube->client, err) < 0) {
+        kube_free(&kube->base);
+        return -1;
+    }
+    *ret_cluster = &kube->base;
+    return 0;
+}
+
+const struct config *kube_config(const struct cluster *cluster) {
+    return kube_of(cluster)->config;
+}
+
+struct client *kube_client(struct cluster *cluster) {
+    return kube_of(cluster)->client;
+}
+
+struct loop *kube_loop(struct cluster *cluster) {
+    return kube_of(cluster)->loop;
+}
+
+const struct error *kube_trouble(const struct cluster *cluster) {
+    const struct kube *kube = kube_of(cluster);
+    const struct error *trouble = NULL;
+    for (size_t i = 0; i < kube->watch_count && !trouble; i++) {
+        trouble = watch_trouble(kube->watches[i]);
+    }
+    return trouble;
+}
+
+bool kube_is_listed(const struct cluster *cluster) {
+    const struct kube *kube = kube_of(cluster);
+    bool is_listed = true;
+    for (size_t i = 0; i < kube->watch_count; i++) {
+        is_listed &= watch_is_listed(kube->watches[i]);
+    }
+    return is_listed;
+}

@@ -1,0 +1,42 @@
+/* loop.h: what one thread of the Kubernetes client waits for: calls of lib/http, descriptors of its
+ * own and times. Everything in operator/kube is called back from loop_wait. */
+#pragma once
+
+#include "lib/http.h"
+
+struct loop;
+
+/* Embedded where it belongs; zero-initialised is unset. Fires once per loop_set. */
+struct loop_timer {
+    struct loop_timer *next, **link;
+    int64_t due_ms;
+    void (*fire)(void *context);
+    void *context;
+};
+
+NODISCARD int loop_open(struct loop **ret_loop, struct error *err);
+void loop_free(struct loop *loop); /* timers and descriptors still set are forgotten */
+void loop_freep(struct loop **loop);
+
+struct http *loop_http(struct loop *loop);
+
+/* Fires fire(context) from a loop_wait at least delay_ms from now. Setting a timer anew moves it.
+ */
+void loop_set(struct loop *loop, struct loop_timer *timer, int64_t delay_ms);
+void loop_unset(struct loop *loop, struct loop_timer *timer);
+
+/* Calls readable(context) whenever the descriptor is readable or broken. One at a time. */
+struct loop_watch {
+    int fd;
+    void (*readable)(void *context);
+    void *context;
+};
+NODISCARD int loop_add(struct loop *loop, struct loop_watch *watch, struct error *err);
+void loop_remove(struct loop *loop, struct loop_watch *watch); /* before the descriptor is closed */
+
+/* Waits up to timeout_ms (-1: for ever) until there is something to do, and does it. 1: a signal
+ * ended the wait early. */
+NODISCARD int loop_wait(struct loop *loop, int timeout_ms, struct error *err);
+/* Makes the next loop_wait return at once: for who has news that came by no descriptor. */
+void loop_wake(struct loop *loop);
+int loop_fd(const struct loop *loop); /* for poll: readable when loop_wait has something to do */

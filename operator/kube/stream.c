@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kube/stream.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- lines ---- */
+
+void stream_lines_init(struct stream_lines *lines, size_t line_max) {
+    buffer_init(&lines->half, line_max);
+}
+
+void stream_lines_release(struct stream_lines *lines) {
+    buffer_release(&lines->half);
+}
+
+int stream_lines_feed(struct stream_lines *lines, const char *data, size_t size,
+                      stream_piece *piece, void *context, struct error *err) {
+    while (size) {
+        const char *end = memchr(data, '\n', size);
+        size_t length = end ? (size_t)(end - data) : size;
+        if ((!end || lines->half.size || length > lines->half.max) &&
+            buffer_append(&lines->half, data, length, err) < 0) {
+            return error_context(err, "a line of the watch");
+        }
+        data += length;
+        size -= length;
+        if (!end) {
+            return 0;
+        }
+        const char *line = lines->half.size ? lines->half.data : data - length;
+        size_t line_size = lines->half.size ? lines->half.size : length;
+        if (line_size && piece(context, line, line_size, err) < 0) {
+            return -1;
+        }
+        buffer_release(&lines->half); /* one large line must not hold its memory for ever */
+        data++;
+        size--;
+    }
+    return 0;
+}
+
+/* ---- items ---- */
+
+void stream_items_init(struct stream_items *items, size_t item_max) {
+    *items = (struct stream_items){0};
+    buffer_init(&items->item, item_max);
+    buffer_init(&items->envelope, STREAM_ENVELOPE_MAX);
+}
+
+void stream_items_release(struct stream_items *items) {
+    buffer_release(&items->item);
+    buffer_release(&items->envelope);
+}
+
+/* Whether the envelope ends with the key "items" and a colon. */
+static bool ends_with_items(const struct buffer *envelope) {
+    static const char key[] = "\"items\"";
+    size_t size = envelope->size;
+    const char *data = envelope->data;
+    bool has_colon = false;
+    while (size && strchr(has_colon ? " \t\r\n" : " \t\r\n:", data[size - 1])) {
+        has_colon |= data[size - 1] == ':';
+        size--;
+    }
+    return has_colon && size >= sizeof key - 1 &&
+           memcmp(data + size - (sizeof key - 1), key, sizeof key - 1) == 0;
+}
+
+static bool is_between_items(const struct stream_items *items) {
+    return items->is_in_items && items->depth == 2 && !items->is_in_text;
+}
+
+/* Text inside quotes in one go: most bytes are there. Returns how many. */
+static size_t skip_text(struct stream_items *items, const char *data, size_t size) {
+    size_t i = 0;
+    while (i < size && items->is_in_text) {
+        if (items->is_escaped) {
+            items->is_escaped = false;
+        } else if (data[i] == '\\') {
+            items->is_escaped = true;
+        } else if (data[i] == '"') {
+            items->is_in_text = false;
+        }
+        i++;
+    }
+    return i;
+}
+
+/* One byte outside quotes: where are we afterwards? */
+static int step(struct stream_items *items, char byte, struct error *err) {
+    switch (byte) {
+    case '"':
+        items->is_in_text = true;
+        break;
+    case '[':
+        items->is_in_items |= items->depth == 1 && ends_with_items(&items->envelope);
+        items->depth++;
+        break;
+    case '{':
+        items->depth++;
+        break;
+    case ']':
+    case '}':
+        if (--items->depth < 0) {
+            return error_set(err, ERROR_INVALID, "the list is no JSON object");
+        }
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+/* The byte between two items: a comma, space, the bracket that ends them, or the first of an item.
+ */
+static int step_between(struct stream_items *items, char byte, struct error *err) {
+    if (byte == '{') {
+        items->depth++;
+        return buffer_append(&items->item, &byte, 1, err);
+    }
+    if (byte == ']') {
+        items->depth--;
+        items->is_in_items = false;
+        return buffer_append(&items->envelope, &byte, 1, err);
+    }
+    return strchr(", \t\r\n", byte) && byte
+               ? 0
+               : error_set(err, ERROR_INVALID, "the list has items that are no objects");
+}
+
+/* Bytes up to where the place changes: the end of an item, the start of `items`, or of the data. */
+static int feed_run(struct stream_items *items, const char *data, size_t size, size_t *ret_used,
+                    struct error *err) {
+    bool was_in_items = items->is_in_items;
+    struct buffer *into = was_in_items ? &items->item : &items->envelope;
+    size_t i = 0, kept = 0;
+    while (i < size) {
+        if (items->is_in_text) {
+            i += skip_text(items, data + i, size - i);
+            continue;
+        }
+        if (data[i] == '[' && items->depth == 1) { /* its key must be in the envelope */
+            if (buffer_append(into, data + kept, i - kept, err) < 0) {
+                return -1;
+            }
+            kept = i;
+        }
+        if (step(items, data[i], err) < 0) {
+            return -1;
+        }
+        i++;
+        if (is_between_items(items)) {
+            break;
+        }
+    }
+    *ret_used = i;
+    return buffer_append(into, data + kept, i - kept, err);
+}
+
+int stream_items_feed(struct stream_items *items, const char *data, size_t size,
+                      stream_piece *piece, void *context, struct error *err) {
+    while (size) {
+        size_t used = 1;
+        if (is_between_items(items)) {
+            if (step_between(items, *data, err) < 0) {
+                return -1;
+            }
+        } else {
+            bool is_item = items->is_in_items;
+            if (feed_run(items, data, size, &used, err) < 0) {
+                return error_context(err, "list");
+            }
+            if (is_item && is_between_items(items)) {
+                if (piece(context, items->item.data, items->item.size, err) < 0) {
+                    return -1;
+                }
+                buffer_clear(&items->item);
+            }
+        }
+        data += used;
+        size -= used;
+    }
+    return 0;
+}
+
+int stream_items_end(const struct stream_items *items, json_t **ret_envelope, struct error *err) {
+    const struct buffer *envelope = &items->envelope;
+    json_t *tree =
+        envelope->data ? json_loadb(envelope->data, envelope->size, JSON_ALLOW_NUL, NULL) : NULL;
+    if (!json_is_object(tree) || items->depth) {
+        json_decref(tree);
+        return error_set(err, ERROR_INVALID, "the list is no whole JSON object");
+    }
+    *ret_envelope = tree;
+    return 0;
+}
+
+/* ---- objects and events ---- */
+
+static const char *const event_names[] = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"};
+static_assert(ARRAY_LEN(event_names) == STREAM_EVENT_COUNT, "one name per type");
+
+static void drop_managed_fields(json_t *object) {
+    json_object_del(json_object_get(object, "metadata"), "managedFields");
+}
+
+int stream_object_parse(const char *text, size_t size, json_t **ret_object, struct error *err) {
+    json_error_t problem;
+    json_t *object = json_loadb(text, size, JSON_ALLOW_NUL, &problem);
+    if (!json_is_object(object)) {
+        json_decref(object);
+        return error_set(err, ERROR_INVALID, "an object is no JSON: %s", problem.text);
+    }
+    drop_managed_fields(object);
+    *ret_object = object;
+    return 0;
+}
+
+int stream_event_parse(const char *text, size_t size, struct stream_event *ret_event,
+                       struct error *err) {
+    AUTO(tree_freep) json_t *tree = NULL;
+    if (stream_object_parse(text, size, &tree, err) < 0) {
+        return error_context(err, "an event of the watch");
+    }
+    const char *name = tree_text(tree, "type", "");
+    json_t *object = json_object_get(tree, "object");
+    for (size_t i = 0; i < ARRAY_LEN(event_names); i++) {
+        if (strcmp(name, event_names[i]) == 0 && json_is_object(object)) {
+            const char *version = tree_text(object, "metadata.resourceVersion", "");
+            if (i != STREAM_ERROR && !*version) {
+                return error_set(err, ERROR_INVALID,
+                                 "an event of the watch has no resourceVersion");
+            }
+            drop_managed_fields(object);
+            *ret_event = (struct stream_event){(enum stream_event_type)i, json_incref(object),
+                                               i == STREAM_ERROR ? "" : version};
+            return 0;
+        }
+    }
+    return error_set(err, ERROR_INVALID, "an event of the watch has the type '%.40s'", name);
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kube/watch.h"
+
+#include "operator/kube/backoff.h"
+#include "operator/kube/rest.h"
+#include "operator/kube/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHORT_LIFE_MS = 1000 /* a watch that lived longer is in order, event or not */ };
+
+struct watch {
+    struct client *client;
+    struct loop *loop;
+    cluster_listener *listener;
+    void *context;
+    char *path;      /* of the collection */
+    char *label;     /* NULL: no selector */
+    json_t *of_kind; /* {apiVersion, kind}, for LISTING and LISTED */
+    struct client_call *call;
+    struct loop_timer timer;   /* runs between calls only */
+    struct loop_timer settled; /* runs while a watch is young */
+    struct backoff backoff;
+    char *resource_version; /* NULL: the list must start anew */
+    char *next_page;        /* the continue token; NULL: the first page */
+    struct stream_items items;
+    struct stream_lines lines;
+    bool is_lost;   /* the place in the stream is lost: list anew */
+    bool is_listed; /* once at least */
+    struct error trouble;
+};
+
+static void tell(struct watch *watch, enum cluster_event event, const json_t *object) {
+    watch->listener(watch->context, event, object);
+}
+
+static void next(void *context);
+
+static void pause_for(struct watch *watch, int delay_ms) {
+    watch->timer.fire = next;
+    watch->timer.context = watch;
+    loop_set(watch->loop, &watch->timer, delay_ms);
+}
+
+static void fail(struct watch *watch, const struct error *err, int retry_after_s) {
+    watch->trouble = *err;
+    pause_for(watch, backoff_next(&watch->backoff, retry_after_s));
+}
+
+static void set_text(char **place, const char *text) {
+    char *copy = text ? x_strdup(text) : NULL; /* text may be what *place holds */
+    free(*place);
+    *place = copy;
+}
+
+/* ---- list ---- */
+
+static int on_item(void *context, const char *text, size_t size, struct error *err) {
+    struct watch *watch = context;
+    AUTO(tree_freep) json_t *object = NULL;
+    if (stream_object_parse(text, size, &object, err) < 0) {
+        return -1;
+    }
+    /* Items of a list do not say what they are. */
+    json_object_update_missing(object, watch->of_kind);
+    tell(watch, CLUSTER_APPLIED, object);
+    return 0;
+}
+
+static int on_list_data(void *context, const char *data, size_t size, struct error *err) {
+    struct watch *watch = context;
+    return stream_items_feed(&watch->items, data, size, on_item, watch, err);
+}
+
+static int take_page(struct watch *watch, struct error *err) {
+    AUTO(tree_freep) json_t *envelope = NULL;
+    if (stream_items_end(&watch->items, &envelope, err) < 0) {
+        return -1;
+    }
+    const char *version = tree_text(envelope, "metadata.resourceVersion", "");
+    const char *next_page = tree_text(envelope, "metadata.continue", "");
+    if (!*version) {
+        return error_set(err, ERROR_UNAVAILABLE, "a list without a resourceVersion");
+    }
+    set_text(&watch->next_page, *next_page ? next_page : NULL);
+    if (!*next_page) {
+        set_text(&watch->resource_version, version);
+        watch->is_listed = true;
+        tell(watch, CLUSTER_LISTED, watch->of_kind);
+    }
+    return 0;
+}
+
+static void on_list_end(void *context, const struct client_answer *answer) {
+    struct watch *watch = context;
+    struct error err = {0};
+    watch->call = NULL;
+    if (answer->err) {
+        err = *answer->err;
+    } else if (take_page(watch, &err) < 0) {
+        error_context(&err, "GET %s", watch->path);
+    }
+    stream_items_release(&watch->items);
+    if (err.kind) {
+        set_text(&watch->next_page, NULL); /* a page cannot be asked for in the middle */
+        fail(watch, &err, answer->retry_after_s);
+        return;
+    }
+    watch->backoff = (struct backoff){0};
+    error_clear(&watch->trouble);
+    next(watch);
+}
+
+static void list(struct watch *watch) {
+    AUTO(text_freep)
+    char *path =
+        x_printf("%s?limit=%d%s%s%s%s", watch->path, WATCH_PAGE,
+                 watch->next_page ? "&continue=" : "", watch->next_page ? watch->next_page : "",
+                 watch->label ? "&labelSelector=" : "", watch->label ? watch->label : "");
+    stream_items_release(&watch->items);
+    stream_items_init(&watch->items, CLIENT_OBJECT_MAX);
+    if (!watch->next_page) {
+        tell(watch, CLUSTER_LISTING, watch->of_kind);
+    }
+    struct client_request request = {.verb = "list",
+                                     .path = path,
+                                     .received = on_list_data,
+                                     .timeout_ms = -1,
+                                     .silence_ms = CLIENT_TIMEOUT_MS,
+                                     .done = on_list_end,
+                                     .context = watch};
+    watch->call = client_start(watch->client, &request);
+}
+
+/* ---- watch ---- */
+
+static void settle(void *context) {
+    struct watch *watch = context;
+    watch->backoff = (struct backoff){0};
+    error_clear(&watch->trouble);
+}
+
+static int take_error_event(struct watch *watch, const json_t *status, struct error *err) {
+    int code = (int)tree_integer(status, "code", 500);
+    watch->is_lost |= code == 410;
+    return client_error(code, status, err);
+}
+
+static int on_line(void *context, const char *text, size_t size, struct error *err) {
+    struct watch *watch = context;
+    struct stream_event event;
+    if (stream_event_parse(text, size, &event, err) < 0) {
+        watch->is_lost = true; /* what it told of is unknown */
+        return -1;
+    }
+    AUTO(tree_freep) json_t *object = event.object;
+    if (event.type == STREAM_ERROR) {
+        return take_error_event(watch, object, err);
+    }
+    set_text(&watch->resource_version, event.resource_version);
+    settle(watch);
+    if (event.type != STREAM_BOOKMARK) {
+        json_object_update_missing(object, watch->of_kind);
+        tell(watch, event.type == STREAM_DELETED ? CLUSTER_DELETED : CLUSTER_APPLIED, object);
+    }
+    return 0;
+}
+
+static int on_watch_data(void *context, const char *data, size_t size, struct error *err) {
+    struct watch *watch = context;
+    return stream_lines_feed(&watch->lines, data, size, on_line, watch, err);
+}
+
+static void on_watch_end(void *context, const struct client_answer *answer) {
+    struct watch *watch = context;
+    bool was_short = watch->settled.link != NULL;
+    loop_unset(watch->loop, &watch->settled);
+    watch->call = NULL;
+    stream_lines_release(&watch->lines); /* and with them half a line */
+    if (answer->err && answer->err->kind == ERROR_GONE) {
+        watch->is_lost = true;
+    }
+    if (watch->is_lost) {
+        set_text(&watch->resource_version, NULL);
+        watch->is_lost = false;
+    }
+    if (answer->err && answer->err->kind != ERROR_GONE) {
+        fail(watch, answer->err, answer->retry_after_s);
+    } else if (was_short) { /* a server that ends every watch at once must not be stormed */
+        pause_for(watch, backoff_next(&watch->backoff, 0));
+    } else {
+        next(watch);
+    }
+}
+
+static void follow(struct watch *watch) {
+    AUTO(text_freep)
+    char *path =
+        x_printf("%s?watch=true&allowWatchBookmarks=true&resourceVersion=%s&timeoutSeconds=%u%s%s",
+                 watch->path, watch->resource_version,
+                 WATCH_LIFE_MIN_S + arc4random_uniform(WATCH_LIFE_SPREAD_S),
+                 watch->label ? "&labelSelector=" : "", watch->label ? watch->label : "");
+    stream_lines_release(&watch->lines);
+    stream_lines_init(&watch->lines, CLIENT_OBJECT_MAX);
+    watch->settled.fire = settle;
+    watch->settled.context = watch;
+    loop_set(watch->loop, &watch->settled, SHORT_LIFE_MS);
+    struct client_request request = {.verb = "watch",
+                                     .path = path,
+                                     .received = on_watch_data,
+                                     .timeout_ms = -1,
+                                     .silence_ms = WATCH_SILENCE_MS,
+                                     .done = on_watch_end,
+                                     .context = watch};
+    watch->call = client_start(watch->client, &request);
+}
+
+static void next(void *context) {
+    struct watch *watch = context;
+    if (watch->resource_version) {
+        follow(watch);
+    } else {
+        list(watch);
+    }
+}
+
+/* "windlass.dev/job" as a selector in a query. */
+static char *escape_label(const char *label) {
+    const char *slash = strchr(label, '/');
+    return slash ? x_printf("%.*s%%2F%s", (int)(slash - label), label, slash + 1) : x_strdup(label);
+}
+
+int watch_new(const struct watch_options *options, struct client *client, struct loop *loop,
+              struct watch **ret_watch, struct error *err) {
+    char *path = NULL;
+    struct rest_place place = {.api_version = options->api_version,
+                               .kind = options->kind,
+                               .namespace = options->namespace};
+    if (rest_path(&place, &path, err) < 0) {
+        return error_context(err, "watch");
+    }
+    struct watch *watch = x_calloc(1, sizeof *watch);
+    watch->client = client;
+    watch->loop = loop;
+    watch->listener = options->listener;
+    watch->context = options->context;
+    watch->path = path;
+    watch->label = options->label ? escape_label(options->label) : NULL;
+    watch->of_kind =
+        json_pack("{s:s, s:s}", "apiVersion", options->api_version, "kind", options->kind);
+    pause_for(watch, 0);
+    *ret_watch = watch;
+    return 0;
+}
+
+void watch_free(struct watch *watch) {
+    if (!watch) {
+        return;
+    }
+    loop_unset(watch->loop, &watch->timer);
+    loop_unset(watch->loop, &watch->settled);
+    if (watch->call) {
+        client_cancel(watch->client, watch->call);
+    }
+    stream_items_release(&watch->items);
+    stream_lines_release(&watch->lines);
+    json_decref(watch->of_kind);
+    free(watch->path);
+    free(watch->label);
+    free(watch->resource_version);
+    free(watch->next_page);
+    free(watch);
+}
+
+const struct error *watch_trouble(const struct watch *watch) {
+    return watch->trouble.kind ? &watch->trouble : NULL;
+}
+
+bool watch_is_listed(const struct watch *watch) {
+    return watch->is_listed;
+}

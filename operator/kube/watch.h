@@ -1,0 +1,36 @@
+/* watch.h: everything of one kind on an API server, told as it changes: a list in pages, then a
+ * watch from there, and both again whenever they break. What went wrong is never lost: the watch
+ * resumes where it was, or, where that is not possible (410 Gone), lists anew between LISTING and
+ * LISTED. */
+#pragma once
+
+#include "operator/cluster.h"
+#include "operator/kube/client.h"
+
+enum {
+    WATCH_PAGE = 500,          /* objects asked for at a time */
+    WATCH_SILENCE_MS = 90000,  /* bookmarks come every minute: the stream is dead */
+    WATCH_LIFE_MIN_S = 300,    /* the server ends a watch after this, */
+    WATCH_LIFE_SPREAD_S = 300, /* spread so that not all end at once */
+};
+
+struct watch;
+
+struct watch_options {
+    const char *api_version, *kind;
+    const char *namespace; /* NULL: all */
+    const char *label;     /* only objects that have it; NULL: all */
+    cluster_listener *listener;
+    void *context;
+};
+
+/* Starts to list. client and loop must live on; listener is called out of loop_wait. Fails with
+ * INVALID when the kind or the namespace cannot be. */
+NODISCARD int watch_new(const struct watch_options *options, struct client *client,
+                        struct loop *loop, struct watch **ret_watch, struct error *err);
+void watch_free(struct watch *watch);
+
+/* Why it is behind at the moment: NULL while all is well (which it is not before the first list is
+ * complete, but then there need be no error). Borrowed. */
+const struct error *watch_trouble(const struct watch *watch);
+bool watch_is_listed(const struct watch *watch); /* the first list is complete */

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kube/write.h"
+
+#include "operator/kube/rest.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *verb, *method, *content_type, *part, *query;
+    bool is_named; /* the path ends with the object's name */
+} requests[] = {
+    [CLUSTER_CREATE] = {"create", "POST", "application/json", NULL,
+                        "?fieldManager=" WRITE_FIELD_MANAGER, false},
+    [CLUSTER_APPLY] = {"apply", "PATCH", "application/apply-patch+yaml", NULL,
+                       "?force=true&fieldManager=" WRITE_FIELD_MANAGER, true},
+    [CLUSTER_STATUS] = {"patch", "PATCH", "application/json-patch+json", "status",
+                        "?fieldManager=" WRITE_FIELD_MANAGER, true},
+    [CLUSTER_DELETE] = {"delete", "DELETE", "application/json", NULL, "", true},
+};
+
+/* The object without what the server would ignore or, in an apply, take for a claim. */
+static char *body_of_object(const json_t *object) {
+    AUTO(tree_freep) json_t *body = json_copy((json_t *)object);
+    json_t *metadata = json_copy(json_object_get(object, "metadata"));
+    json_object_del(body, "status");
+    json_object_del(metadata, "managedFields");
+    json_object_set_new(body, "metadata", metadata);
+    return json_dumps(body, JSON_COMPACT);
+}
+
+static void add_test(json_t *patch, const json_t *object, const char *field, const char *pointer) {
+    const char *value = tree_text(object, field, "");
+    if (*value) {
+        json_array_append_new(
+            patch, json_pack("{s:s, s:s, s:s}", "op", "test", "path", pointer, "value", value));
+    }
+}
+
+static char *body_of_status(const json_t *object) {
+    AUTO(tree_freep) json_t *patch = json_array();
+    json_t *status = json_object_get(object, "status");
+    add_test(patch, object, "metadata.uid", "/metadata/uid");
+    add_test(patch, object, "metadata.resourceVersion", "/metadata/resourceVersion");
+    json_array_append_new(patch, json_pack("{s:s, s:s, s:o}", "op", "add", "path", "/status",
+                                           "value", status ? json_incref(status) : json_object()));
+    return json_dumps(patch, JSON_COMPACT);
+}
+
+static char *body_of_delete(const json_t *object) {
+    AUTO(tree_freep)
+    json_t *body = json_pack("{s:s, s:s, s:s}", "apiVersion", "v1", "kind", "DeleteOptions",
+                             "propagationPolicy", "Background");
+    const char *uid = tree_text(object, "metadata.uid", "");
+    if (*uid) {
+        json_object_set_new(body, "preconditions", json_pack("{s:s}", "uid", uid));
+    }
+    return json_dumps(body, JSON_COMPACT);
+}
+
+static char *make_body(enum cluster_verb verb, const json_t *object) {
+    switch (verb) {
+    case CLUSTER_CREATE:
+    case CLUSTER_APPLY:
+        return body_of_object(object);
+    case CLUSTER_STATUS:
+        return body_of_status(object);
+    case CLUSTER_DELETE:
+        return body_of_delete(object);
+    }
+    return NULL;
+}
+
+int write_prepare(enum cluster_verb verb, const json_t *object, struct write_request *ret_request,
+                  struct error *err) {
+    const char *api_version = tree_text(object, "apiVersion", "");
+    const char *kind = tree_text(object, "kind", "");
+    const char *name = tree_text(object, "metadata.name", "");
+    if (!*api_version || !*kind || !*name) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: an object needs apiVersion, kind and metadata.name",
+                         requests[verb].verb);
+    }
+    struct rest_place place = {.api_version = api_version,
+                               .kind = kind,
+                               .namespace = tree_text(object, "metadata.namespace", "default"),
+                               .name = requests[verb].is_named ? name : NULL,
+                               .part = requests[verb].part};
+    AUTO(text_freep) char *path = NULL;
+    if (rest_path(&place, &path, err) < 0) {
+        return error_context(err, "%s %s", requests[verb].verb, kind);
+    }
+    char *body = make_body(verb, object);
+    if (!body) {
+        return error_set(err, ERROR_INVALID, "%s %s %s: no JSON", requests[verb].verb, kind, name);
+    }
+    *ret_request = (struct write_request){.verb = requests[verb].verb,
+                                          .method = requests[verb].method,
+                                          .content_type = requests[verb].content_type,
+                                          .path = x_printf("%s%s", path, requests[verb].query),
+                                          .body = body};
+    return 0;
+}
+
+void write_request_release(struct write_request *request) {
+    free(request->path);
+    free(request->body);
+    *request = (struct write_request){0};
+}
+
+/* A JSON patch whose `test` did not hold is 422, as is an object that fails validation; but only
+ * that one has causes, and nothing else in our patch can fail. */
+static bool has_failed_test(const struct client_answer *answer) {
+    return answer->status == 422 && !tree_get(answer->tree, "details.causes[0]");
+}
+
+/* An apply to an object of that name that has another uid. */
+static bool has_other_uid(const struct client_answer *answer) {
+    return answer->status == 422 &&
+           strcmp(tree_text(answer->tree, "details.causes[0].field", ""), "metadata.uid") == 0;
+}
+
+/* A delete, and the object of that name has another uid: the one that was meant is gone. The
+ * sentence changed between 1.20 and 1.36. */
+static bool was_another(const struct client_answer *answer) {
+    const char *sentence = tree_text(answer->tree, "message", "");
+    return answer->status == 409 &&
+           (strstr(sentence, "UID in precondition") || strstr(sentence, "UID in the precondition"));
+}
+
+static bool may_help_to_wait(enum cluster_verb verb, const struct client_answer *answer) {
+    switch (answer->err->kind) {
+    case ERROR_BUSY:
+    case ERROR_UNAVAILABLE:
+    case ERROR_TIMEOUT:
+        return true;
+    case ERROR_CONFLICT: /* a delete without a resourceVersion met another writer */
+        return verb == CLUSTER_DELETE;
+    default:
+        return false;
+    }
+}
+
+enum write_verdict write_judge(enum cluster_verb verb, const struct client_answer *answer,
+                               struct error *err) {
+    if (!answer->err) {
+        return WRITE_DONE;
+    }
+    *err = *answer->err;
+    if (verb == CLUSTER_DELETE && (err->kind == ERROR_NOT_FOUND || was_another(answer))) {
+        error_clear(err);
+        return WRITE_DONE;
+    }
+    if ((verb == CLUSTER_STATUS && has_failed_test(answer)) ||
+        (verb == CLUSTER_APPLY && has_other_uid(answer))) {
+        err->kind = ERROR_CONFLICT;
+        return WRITE_FAILED;
+    }
+    return may_help_to_wait(verb, answer) ? WRITE_AGAIN : WRITE_FAILED;
+}
