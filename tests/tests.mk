@@ -57,6 +57,20 @@ demo: deps-demo
 chart:
 	@charts/make-crds.sh charts/windlass/templates
 
+##### a real Kubernetes of one node on this machine; our images ###################################
+.PHONY: cluster-up cluster-down cluster-demo images push
+cluster-up:
+	@tests/cluster/up.sh
+cluster-down:
+	@tests/cluster/down.sh
+cluster-demo: deps-demo
+	@tests/cluster/demo.sh
+# IMAGES=agent-cuda, REGISTRY=registry.example.com/team, BASE=packages: see images/build.sh.
+images:
+	@images/build.sh build $(IMAGES)
+push:
+	@images/build.sh push $(IMAGES)
+
 ##### docs/api.md is made of crds/batchscore.yaml; tests/lint/api.sh sees that it is current ######
 .PHONY: api
 api: windlass
@@ -76,6 +90,10 @@ help:
 	@echo "make fuzz       every fuzzer, FUZZ_SECONDS=60 each"
 	@echo "make soak       the full counts of every proof, recorded in docs/soak.md"
 	@echo "make bench      measurements beside a peer; tables and build/bench/*.json"
+	@echo "make cluster-up    a real Kubernetes of one node on this machine   make cluster-down   ends it"
+	@echo "make cluster-demo  the demo on it: chart, manifest, video"
+	@echo "make images     the container images           make push REGISTRY=registry.example.com/team"
 	@echo "make format     clang-format everything     make clean    remove build/"
 	@echo "make api        docs/api.md from crds/      make chart    the chart's CRDs from crds/"
 	@echo "variables: CUDA=auto|0|1  SANITIZE=address,undefined|thread  CFLAGS='-O2 -g'"
+	@echo "           REGISTRY=...  IMAGES='operator agent agent-cuda'  GPUS=8 (cluster-up)"

@@ -77,6 +77,11 @@ launch() {
     shift
     mkdir -p "$folder/pids" "$folder/log"
     (
+        # Whoever holds a lock or a pipe open would hold it for as long as the cluster runs.
+        for descriptor in /proc/self/fd/*; do
+            descriptor=${descriptor##*/}
+            [ "$descriptor" -le 2 ] || eval "exec $descriptor>&-"
+        done
         setsid env WINDLASS_CLUSTER="$folder" "$@" >>"$folder/log/$name.log" 2>&1 </dev/null &
         echo $! >"$folder/pids/$name.pid"
     )

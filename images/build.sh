@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Builds the images with buildah, and nothing else needs to run. `make images` and `make push` call it.
+#   build.sh build [NAME...]     NAME is operator, agent or agent-cuda (default: operator agent)
+#   build.sh push [NAME...]      builds, and pushes to $REGISTRY (log in first: buildah login)
+#   build.sh archive FOLDER [NAME...]   builds, and writes FOLDER/windlass-NAME.tar where that is not current
+# REGISTRY    where the images belong, as registry.example.com/team (default localhost)
+# BASE        the image that they are built in (default: what the Containerfile names). BASE=packages makes one of
+#             Debian 12's packages on this machine, which asks no registry
+# What is built and its layers are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/windlass/images
+version=$(sed -n 's/^#define WINDLASS_VERSION "\(.*\)"/\1/p' "$here/../lib/base.h")
+registry=${REGISTRY:-localhost}
+log=$cache/build.log
+
+fail() { echo "build.sh: $1" >&2; exit 3; }
+say() { printf '%4ds %s\n' "$SECONDS" "$*" >&2; }
+b() { buildah --root "$cache/storage" --runroot "$cache/run" "$@"; }
+logged() { "$@" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "failed: $*; the whole log: $log"; }; }
+
+# Debian 12 of packages from the mirror that this machine is configured for, as localhost/windlass-base:12.
+base_of_packages() {
+    local container tar=$cache/base.tar
+    if b inspect --type image localhost/windlass-base:12 >/dev/null 2>&1; then return; fi
+    say "making a base image of Debian's packages"
+    # shellcheck disable=SC2016 # the format's variables are apt's
+    apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
+        sort -u >"$cache/sources.list"
+    [ -s "$cache/sources.list" ] || fail "apt knows no Debian mirror (BASE=packages needs a Debian machine)"
+    logged mmdebstrap --variant=minbase bookworm "$tar" - <"$cache/sources.list"
+    container=$(b from scratch)
+    logged b add "$container" "$tar" /
+    logged b commit --rm "$container" localhost/windlass-base:12
+    rm -f "$tar"
+}
+build() { # NAME
+    local base=()
+    case ${BASE:-} in
+    '') ;;
+    packages) base=(--build-arg BASE=localhost/windlass-base:12 --pull=never) ;;
+    *) base=(--build-arg BASE="$BASE") ;;
+    esac
+    say "building $registry/windlass-$1:$version"
+    cd "$here/.."
+    # Chroot isolation works where containers cannot be nested; the network is for apt-get alone.
+    logged b bud --layers --isolation chroot --network host "${base[@]}" --format docker \
+        --iidfile "$cache/windlass-$1.id" -f "images/$1.Containerfile" -t "$registry/windlass-$1:$version" .
+}
+archive() { # NAME FOLDER
+    local tar=$2/windlass-$1.tar id
+    id="$(cat "$cache/windlass-$1.id") $registry $version"
+    if [ -f "$tar" ] && [ "$(cat "$tar.id" 2>/dev/null)" = "$id" ]; then return; fi
+    rm -f "$tar"
+    logged b push "$registry/windlass-$1:$version" "docker-archive:$tar:$registry/windlass-$1:$version"
+    echo "$id" >"$tar.id"
+}
+
+what=${1:?build, push or archive}
+shift
+case $what in
+build) ;;
+push) [ "$registry" != localhost ] || fail "where to? make push REGISTRY=registry.example.com/team" ;;
+archive) folder=${1:?the folder}; shift; mkdir -p "$folder"; folder=$(cd "$folder" && pwd) ;;
+*) fail "'$what' is none of build, push, archive" ;;
+esac
+[ $# -gt 0 ] || set -- operator agent
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock 9
+: >"$log"
+command -v buildah >/dev/null || fail "buildah is missing: apt-get install buildah"
+[ "$(id -u)" != 0 ] || export STORAGE_DRIVER=overlay
+[ "${BASE:-}" != packages ] || base_of_packages
+for name in "$@"; do
+    [ -f "$here/$name.Containerfile" ] || fail "no image is called '$name' (operator, agent, agent-cuda)"
+    build "$name"
+    case $what in
+    push) say "pushing $registry/windlass-$name:$version"; logged b push "$registry/windlass-$name:$version" ;;
+    archive) archive "$name" "$folder" ;;
+    esac
+done
+say "$(b images --format '{{.Name}}:{{.Tag}} {{.Size}}' | grep -E "^$registry/windlass-(operator|agent)" | sort | paste -sd, | sed 's/,/, /g')"

@@ -1,0 +1,43 @@
+#!/bin/sh
+# collect.sh ROOT PROGRAM...: fills ROOT with what these programs need at run time and nothing else: themselves in
+# /usr/local/bin, the libraries that the loader names, certificate authorities, a user, and for every Debian package
+# that a file came from its copyright and its record (scanners read /var/lib/dpkg/status.d).
+set -eu
+root=$1
+shift
+umask 022
+mkdir -p "$root/etc/ssl/certs" "$root/usr/local/bin" "$root/usr/share/doc" "$root/var/lib/dpkg/status.d" "$root/tmp"
+chmod 1777 "$root/tmp"
+# Debian's merged /usr: /lib/x is /usr/lib/x.
+for folder in bin lib lib64 sbin; do
+    [ ! -L "/$folder" ] || { mkdir -p "$root/usr/$folder" && ln -s "usr/$folder" "$root/$folder"; }
+done
+
+files=/etc/ssl/certs/ca-certificates.crt
+for program in "$@"; do
+    install -m 755 "$program" "$root/usr/local/bin/"
+    missing=$(ldd "$program" | grep 'not found' || true)
+    [ -z "$missing" ] || { echo "collect.sh: $program: $missing" >&2; exit 1; }
+    files="$files $(ldd "$program" | grep -oE '/[^ ]+')"
+done
+packages=ca-certificates
+for file in $(printf '%s\n' $files | sort -u); do
+    mkdir -p "$root$(dirname "$file")"
+    cp -L --preserve=mode,timestamps "$file" "$root$file"
+    # dpkg knows a file by the name that its package gave it: with or without /usr.
+    for name in "$file" "$(realpath "$file")" "${file#/usr}" "$(realpath "$file" | sed 's|^/usr||')"; do
+        package=$(dpkg-query -S "$name" 2>/dev/null | head -1 | cut -d: -f1) || true
+        [ -z "$package" ] || { packages="$packages $package"; break; }
+    done
+done
+for package in $(printf '%s\n' $packages | sort -u); do
+    dpkg-query -s "$package" >"$root/var/lib/dpkg/status.d/$package"
+    mkdir -p "$root/usr/share/doc/$package"
+    cp -L "/usr/share/doc/$package/copyright" "$root/usr/share/doc/$package/"
+done
+cp -L /etc/os-release "$root/etc/os-release"
+echo 'root:x:0:0:root:/:/sbin/nologin
+windlass:x:65532:65532:windlass:/tmp:/sbin/nologin' >"$root/etc/passwd"
+echo 'root:x:0:
+windlass:x:65532:' >"$root/etc/group"
+echo 'hosts: files dns' >"$root/etc/nsswitch.conf"

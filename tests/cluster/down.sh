@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Ends what up.sh started, and only that, and puts the host back as it was. What was built stays in the cache.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+. "$here/env.sh"
+[ -d "$folder/pids" ] || { echo "no cluster in $folder" >&2; exit 0; }
+[ "$(id -u)" = 0 ] || fail "needs root: sudo make cluster-down"
+
+finish kubelet
+finish gpus
+# The pods, through containerd, so that shims, cgroups, mounts and network namespaces go with them.
+if running containerd; then
+    each() { "${ctr[@]}" "$@" -q 2>/dev/null; }
+    for task in $(each tasks ls); do "${ctr[@]}" tasks kill -s KILL "$task" >/dev/null 2>&1; done
+    for _ in $(seq 20); do
+        each tasks ls | grep -q . || break
+        for task in $(each tasks ls); do "${ctr[@]}" tasks rm -f "$task" >/dev/null 2>&1; done
+        sleep 0.1
+    done
+    for container in $(each containers ls); do "${ctr[@]}" containers rm "$container" >/dev/null 2>&1; done
+fi
+finish proxy
+finish scheduler
+finish controller-manager
+finish apiserver TERM 1 # it would wait a minute for open watches
+finish etcd
+finish containerd
+awk -v below="$folder/" 'index($2, below) == 1 { print $2 }' /proc/mounts | sort -r |
+    while read -r mount; do umount "$mount" 2>/dev/null || umount -l "$mount"; done
+
+# The namespaces that CNI made, kube-proxy's and kubelet's chains, the bridge. Only lines that name KUBE- go: other
+# people's rules are loaded back as they were.
+for container in "$folder"/cni/state/windlass/10.*; do
+    [ -f "$container" ] && rm -f "/var/lib/cni/results/windlass-$(head -1 "$container" | tr -d '\r')-eth0"
+done
+for namespace in /run/netns/cni-*; do
+    [ -e "$namespace" ] && { umount "$namespace" 2>/dev/null; rm -f "$namespace"; }
+done
+[ -x "$bin/kube-proxy" ] && "$bin/kube-proxy" --cleanup >/dev/null 2>&1
+for table in mangle filter nat; do
+    iptables-save -t $table 2>/dev/null | grep -v KUBE- | iptables-restore -T $table 2>/dev/null
+done
+ip link del "$bridge" 2>/dev/null
+[ -f "$folder/sysctl.before" ] && sysctl -qp "$folder/sysctl.before"
+for cgroup in /sys/fs/cgroup/*/kubepods /sys/fs/cgroup/kubepods; do
+    [ -d "$cgroup" ] && find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null
+done
+rm -f /var/lib/cni/results/{cni-loopback,windlass}-* /var/lib/kubelet/device-plugins/*
+rm -rf "${folder:?}" /var/log/pods /var/log/containers
+exit 0
