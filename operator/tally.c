@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum family {
@@ -80,7 +81,7 @@ static const struct metric_family families[] = {
     [QUEUE_SECONDS] = {"windlass_workqueue_queue_duration_seconds",
                        "How long a job that was due waited for its look.",
                        METRIC_HISTOGRAM,
-                       {"kind"},
+                       {0},
                        {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60}},
     [REQUESTS] = {"windlass_apiserver_requests_total",
                   "Requests to the API server, by verb and HTTP status (0: no answer).",
@@ -155,8 +156,7 @@ static void count_rise(enum family family, const json_t *before, const json_t *a
     }
 }
 
-void tally_job(const json_t *before, const json_t *after, int64_t wall_ms) {
-    prepare();
+static void count_job(const json_t *before, const json_t *after, int64_t wall_ms) {
     const char *kind = tree_text(after, "kind", "");
     int64_t created_ms = clock_parse(tree_text(after, "metadata.creationTimestamp", ""));
     double age_s = created_ms < 0 ? 0 : (double)(wall_ms - created_ms) / 1000;
@@ -180,15 +180,42 @@ void tally_job(const json_t *before, const json_t *after, int64_t wall_ms) {
     count_rise(ITEMS, before, after, "status.items.failed", "failed");
 }
 
-void tally_pod_failure(const char *why) {
-    prepare();
+/* The class is what took the pod away, else how its container ended. */
+static void count_pod(const json_t *before, const json_t *after) {
+    const char *failed = "Failed";
+    if (strcmp(tree_text(after, "status.phase", ""), failed) != 0 ||
+        strcmp(tree_text(before, "status.phase", ""), failed) == 0) {
+        return;
+    }
+    const char *how = tree_text(after, "status.containerStatuses[0].state.terminated.reason", "");
+    const char *why = tree_text(after, "status.reason", *how ? how : "Unknown");
     add(POD_FAILURES, 1, why, NULL, NULL);
 }
 
-void tally_look(const char *kind, int64_t waited_ms, int64_t took_ms, bool failed) {
+void tally_change(const json_t *before, const json_t *after, int64_t wall_ms) {
+    unsigned long long was = strtoull(tree_text(before, "metadata.resourceVersion", ""), NULL, 10);
+    unsigned long long is = strtoull(tree_text(after, "metadata.resourceVersion", ""), NULL, 10);
+    bool is_same =
+        strcmp(tree_text(before, "metadata.uid", ""), tree_text(after, "metadata.uid", "")) == 0;
+    if (!before || !is_same || is < was) {
+        return;
+    }
+    prepare();
+    if (strcmp(tree_text(after, "kind", ""), "Pod") == 0) {
+        count_pod(before, after);
+    } else if (find_summary(after)) {
+        count_job(before, after, wall_ms);
+    }
+}
+
+void tally_wait(int64_t waited_ms) {
+    prepare();
+    observe(QUEUE_SECONDS, (double)waited_ms / 1000, NULL, NULL);
+}
+
+void tally_look(const char *kind, int64_t took_ms, bool failed) {
     prepare();
     add(LOOKS, 1, kind, failed ? "error" : "success", NULL);
-    observe(QUEUE_SECONDS, (double)waited_ms / 1000, kind, NULL);
     observe(LOOK_SECONDS, (double)took_ms / 1000, kind, NULL);
 }
 

@@ -6,16 +6,15 @@
 
 #include "lib/tree.h"
 
-/* A job's status was written: before is the object as it was, after the one that is stored. What
- * has begun, ended or moved on between the two is counted, so a status that is written again, or
- * by another replica, counts once. */
-void tally_job(const json_t *before, const json_t *after, int64_t wall_ms);
-/* A pod ended otherwise than well, or was lost. why: the reason, as a word: "Evicted",
- * "OOMKilled", "Error", "NodeLost". */
-void tally_pod_failure(const char *why);
+/* An object of a watched kind was seen, after a change: before is what was known of it until then.
+ * Of a job is counted what began, ended or moved on between the two, of a pod that it failed. So
+ * what is listed anew, told twice or known already (before is NULL: it was there when we came)
+ * counts once. */
+void tally_change(const json_t *before, const json_t *after, int64_t wall_ms);
 
-/* A look at one job of that kind: how long its key was due before, how long the look took. */
-void tally_look(const char *kind, int64_t waited_ms, int64_t took_ms, bool failed);
+/* A key was taken so long after it was due; a look at a job of that kind took so long. */
+void tally_wait(int64_t waited_ms);
+void tally_look(const char *kind, int64_t took_ms, bool failed);
 void tally_queue(size_t depth);
 
 /* A request to the API server is answered: its verb as Kubernetes names it ("list", "watch",

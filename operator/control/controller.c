@@ -4,6 +4,7 @@
 #include "lib/clock.h"
 #include "operator/control/questions.h"
 #include "operator/control/queue.h"
+#include "operator/tally.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -231,8 +232,19 @@ static char *identity(const json_t *object) {
                   tree_text(object, "metadata.name", ""));
 }
 
+/* Before the cache takes it in. */
+static void count_change(const struct controller *controller, const json_t *object) {
+    tally_change(cache_find(controller->cache, tree_text(object, "kind", ""),
+                            tree_text(object, "metadata.namespace", "default"),
+                            tree_text(object, "metadata.name", "")),
+                 object, clock_wall_ms());
+}
+
 static void hear(void *context, enum cluster_event event, const json_t *object) {
     struct controller *controller = context;
+    if (event == CLUSTER_APPLIED) {
+        count_change(controller, object);
+    }
     cache_update(controller->cache, event, object, queue_owner, controller);
     if (event != CLUSTER_APPLIED && event != CLUSTER_DELETED) {
         return;
@@ -288,6 +300,7 @@ static void take_in(struct controller *controller, const json_t *object, const j
     const char *gone = json_string_value(json_object_get(controller->written, id));
     if (stored && json_object_get(controller->watched, tree_text(stored, "kind", "")) &&
         (!gone || strcmp(gone, tree_text(stored, "metadata.uid", "")) != 0)) {
+        count_change(controller, stored);
         cache_put(controller->cache, stored);
     }
     json_object_del(controller->written, id);
@@ -390,6 +403,7 @@ static void look(struct controller *controller, const char *key) {
     };
     struct error err = {0};
     int result = kind->reconcile(controller->states[index], &request, &err);
+    tally_look(kind->name, clock_monotonic_ms() - request.monotonic_ms, result < 0);
     if (!request.asked) {
         questions_forget(controller->questions, key);
     }
@@ -435,11 +449,14 @@ int controller_step(struct controller *controller, int timeout_ms, struct error 
         return -1;
     }
     for (int looks = 0; looks < LOOKS_PER_STEP && may_look(controller); looks++) {
-        AUTO(text_freep) char *key = queue_take(controller->queue, clock_monotonic_ms());
+        int64_t due_ms = queue_next_ms(controller->queue), now_ms = clock_monotonic_ms();
+        AUTO(text_freep) char *key = queue_take(controller->queue, now_ms);
         if (!key) {
             break;
         }
+        tally_wait(now_ms - due_ms);
         look(controller, key);
     }
+    tally_queue(queue_due(controller->queue, clock_monotonic_ms()));
     return 0;
 }

@@ -137,3 +137,15 @@ char *queue_take(struct queue *queue, int64_t now_ms) {
     json_object_del(queue->times, key);
     return key;
 }
+
+/* In a heap nothing below an entry is due earlier. */
+static size_t count_due(const struct queue *queue, size_t at, int64_t now_ms) {
+    if (at >= queue->count || queue->heap[at].due_ms > now_ms) {
+        return 0;
+    }
+    return 1 + count_due(queue, 2 * at + 1, now_ms) + count_due(queue, 2 * at + 2, now_ms);
+}
+
+size_t queue_due(const struct queue *queue, int64_t now_ms) {
+    return count_due(queue, 0, now_ms);
+}

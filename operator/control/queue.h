@@ -26,3 +26,5 @@ int queue_failures(const struct queue *queue, const char *key);
 char *queue_take(struct queue *queue, int64_t now_ms);
 /* When the next key is due; INT64_MAX when the queue is empty. */
 int64_t queue_next_ms(struct queue *queue);
+/* How many keys are due, for a gauge: a key that was moved to an earlier time may count twice. */
+size_t queue_due(const struct queue *queue, int64_t now_ms);

@@ -52,8 +52,9 @@ static void test_a_job_is_counted_by_what_changes(void) {
     AUTO(tree_freep) json_t *before = read_json(steps[0]);
     for (size_t i = 1; i < ARRAY_LEN(steps); i++) {
         AUTO(tree_freep) json_t *after = read_json(steps[i]);
-        tally_job(before, after, start_ms + (int64_t)i * 10000);
-        tally_job(after, after, start_ms + (int64_t)i * 10000); /* nothing new: nothing counted */
+        tally_change(before, after, start_ms + (int64_t)i * 10000);
+        tally_change(after, after,
+                     start_ms + (int64_t)i * 10000); /* nothing new: nothing counted */
         json_t *old = before;
         before = TAKE(after);
         json_decref(old);
@@ -72,29 +73,57 @@ static void test_a_job_is_counted_by_what_changes(void) {
     CHECK(!strstr(page, "secret-name"));
 }
 
+static void test_pods_that_fail_are_counted_by_class(void) {
+    static const struct {
+        const char *before, *after, *class;
+    } rows[] = {
+        {"{\"status\": {\"phase\": \"Running\"}}",
+         "{\"kind\": \"Pod\", \"status\": {\"phase\": \"Failed\", \"reason\": \"Evicted\"}}",
+         "Evicted"},
+        {"{\"status\": {\"phase\": \"Running\"}}",
+         "{\"kind\": \"Pod\", \"status\": {\"phase\": \"Failed\", \"containerStatuses\": "
+         "[{\"state\": "
+         "{\"terminated\": {\"exitCode\": 137, \"reason\": \"OOMKilled\"}}}]}}",
+         "OOMKilled"},
+        {"{\"status\": {\"phase\": \"Pending\"}}",
+         "{\"kind\": \"Pod\", \"status\": {\"phase\": \"Failed\"}}", "Unknown"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *before = read_json(rows[i].before);
+        AUTO(tree_freep) json_t *after = read_json(rows[i].after);
+        tally_change(NULL, after, 0); /* was there when we came */
+        tally_change(before, after, 0);
+        tally_change(after, after, 0);
+        AUTO(text_freep)
+        char *name = x_printf("windlass_pod_failures_total{class=\"%s\"}", rows[i].class);
+        CHECK(told(name) == 1);
+    }
+}
+
 static void test_the_rest_is_counted(void) {
     CHECK(told("windlass_leader") == 0);
     tally_leader(true);
     CHECK(told("windlass_leader") == 1);
     tally_queue(12);
     CHECK(told("windlass_workqueue_depth") == 12);
-    tally_look("BatchScore", 50, 1, false);
-    tally_look("BatchScore", 0, 0, true);
+    tally_wait(50);
+    tally_look("BatchScore", 1, false);
+    tally_look("BatchScore", 0, true);
     CHECK(told("windlass_reconcile_total{kind=\"BatchScore\",result=\"success\"}") == 1);
     CHECK(told("windlass_reconcile_total{kind=\"BatchScore\",result=\"error\"}") == 1);
-    CHECK(told("windlass_workqueue_queue_duration_seconds_count{kind=\"BatchScore\"}") == 2);
+    CHECK(told("windlass_workqueue_queue_duration_seconds_count") == 1);
+    CHECK(told("windlass_workqueue_queue_duration_seconds_sum") == 0.05);
     tally_request("create", 201, 4);
     tally_request("list", 0, 30000);
     CHECK(told("windlass_apiserver_requests_total{verb=\"create\",code=\"201\"}") == 1);
     CHECK(told("windlass_apiserver_requests_total{verb=\"list\",code=\"0\"}") == 1);
-    tally_pod_failure("Evicted");
-    CHECK(told("windlass_pod_failures_total{class=\"Evicted\"}") == 1);
     CHECK(told("windlass_build_info{version=\"" WINDLASS_VERSION "\"}") == 1);
     CHECK(told("process_resident_memory_bytes") > 0);
 }
 
 int main(void) {
     TEST(test_a_job_is_counted_by_what_changes);
+    TEST(test_pods_that_fail_are_counted_by_class);
     TEST(test_the_rest_is_counted);
     return TEST_END();
 }

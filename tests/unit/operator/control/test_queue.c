@@ -35,6 +35,10 @@ static void equal_times_come_in_order(void) {
     queue_add(queue, "first", 5);
     queue_add(queue, "second", 5);
     queue_add(queue, "third", 5);
+    queue_add(queue, "later", 6);
+    CHECK_INT(queue_due(queue, 4), 0);
+    CHECK_INT(queue_due(queue, 5), 3);
+    CHECK_INT(queue_due(queue, 6), 4);
     CHECK_STR(take(queue, 5), "first");
     CHECK_STR(take(queue, 5), "second");
     CHECK_STR(take(queue, 5), "third");
