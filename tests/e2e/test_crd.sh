@@ -78,6 +78,51 @@ status_kept() {
     return 1
 }
 
+# PATCH OUTCOME: a merge patch of a stored job's spec is taken, or refused in the rule's words.
+changed() {
+    local code
+    code=$("$folder/curl" "$scores/started?dryRun=All" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d "{\"spec\": $1}" -o "$folder/answer" -w '%{http_code}')
+    case $2 in
+    taken) [ "$code" = 200 ] ;;
+    refused) [ "$code" = 422 ] && jq -e --arg says "$fixed" \
+        'any(.details.causes[]; .field == "spec" and (.message | contains($says)))' "$folder/answer" >/dev/null ;;
+    esac && return 0
+    echo "# $1: $code, wanted: $2"
+    jq -c .message "$folder/answer" | sed 's/^/# /'
+    return 1
+}
+# What may be changed in a job that has started, and what may not; before, anything that is valid may.
+change() { # WHEN OUTCOME-OF-WHAT-IS-FIXED
+    local patch
+    for patch in '{"suspend": true}' '{"activeDeadlineSeconds": 60}' '{"ttlSecondsAfterFinished": 0}' \
+        '{"workers": {"max": 7}}' '{"workers": {"min": 0}}' '{"suspend": null, "workers": {"min": 2, "max": 2}}'; do
+        check "$1, taken: $patch" changed "$patch" taken
+    done
+    for patch in '{"input": {"video": {"path": "data/other.mp4"}}}' '{"scorer": {"onnx": {"preprocess": {"width": 8}}}}' \
+        '{"output": {"path": "data/other"}}' '{"miniBatchSize": 1}' '{"retry": {"maxTries": 9}}' \
+        '{"workers": {"gpus": 1}}' '{"workers": {"spot": true}}' '{"workers": {"resources": {"limits": {"cpu": 1}}}}' \
+        '{"workers": {"nodeSelector": {"a": "b"}}}' '{"workers": {"tolerations": [{"operator": "Exists"}]}}' \
+        '{"workers": {"template": {"spec": {"runtimeClassName": "nvidia"}}}}' \
+        '{"coordinator": {"resources": {"requests": {"cpu": 1}}}}' '{"coordinator": {"template": {"spec": {"a": 1}}}}' \
+        '{"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "other"}}]}' '{"image": "other:1"}' \
+        '{"imagePullSecrets": [{"name": "a"}]}' '{"serviceAccountName": "a"}' '{"priorityClassName": "a"}' \
+        '{"template": {"metadata": {"labels": {"a": "b"}}}}' '{"template": {"spec": {"hostname": "other"}}}' \
+        '{"template": null}'; do
+        check "$1, $2: $patch" changed "$patch" "$2"
+    done
+}
+stored_job() {
+    sed 's/name: minimal/name: started/' tests/data/good-manifests/minimal.yaml |
+        sed '$a\  template: {spec: {hostname: first}}' >"$folder/job.yaml"
+    ask "$scores" -X POST --data-binary "@$folder/job.yaml" >"$folder/answer"
+    jq -e '.spec.template.spec.hostname == "first"' "$folder/answer" >/dev/null
+}
+started() {
+    "$folder/curl" "$scores/started/status" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d '{"status": {"specHash": "ab12"}}' | jq -e '.status.specHash == "ab12"' >/dev/null
+}
+
 check "the definition is installed" installed
 check "its schema is structural" structural
 rules=0
@@ -92,6 +137,11 @@ check "rules were tried" [ "$rules" -ge 20 ]
 for file in tests/data/good-manifests/*.yaml examples/*/batchscore.yaml; do
     check "same defaults: $file" same_defaults "$file"
 done
+fixed="cannot be changed once the job has started, except suspend"
+check "a job is stored, its template whole" stored_job
+change "not started" taken
+check "it has started" started
+change "started" refused
 for file in tests/data/plan/[0-9]*.json; do
     check "status kept: $(basename "$file" .json)" status_kept "$file"
 done

@@ -118,7 +118,7 @@ static size_t check_rules(const json_t *schema, const char *field) {
         const char *message = tree_text(rule, "message", "");
         const char *path = tree_text(rule, "fieldPath", "");
         AUTO(text_freep) char *at = x_printf("%s%s", field, *field || !*path ? path : path + 1);
-        /* What compares with the past is proven by test_changes.c and tests/e2e/test_crd.sh. */
+        /* What compares with the past is proven by tests/e2e/test_crd.sh and test_spec.c. */
         if (!strstr(tree_text(rule, "rule", ""), "oldSelf") && !is_proven(at, message)) {
             printf("# no bad manifest breaks the rule of %s: %s\n", at, message);
             test_failures++;

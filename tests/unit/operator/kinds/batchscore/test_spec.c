@@ -68,6 +68,75 @@ static void test_run(void) {
     }
 }
 
+/* The hash of a spec, and the rule at the root of the definition, hold all but five fields. */
+static void test_hash(void) {
+    static const struct {
+        const char *path, *key, *value;
+        bool changes;
+    } rows[] = {
+        {"spec", "suspend", "true", false},
+        {"spec", "activeDeadlineSeconds", "9", false},
+        {"spec", "ttlSecondsAfterFinished", "9", false},
+        {"spec.workers", "min", "0", false},
+        {"spec.workers", "max", "9", false},
+        {"spec.workers", "gpus", "9", true},
+        {"spec.workers", "spot", "true", true},
+        {"spec.coordinator", "nodeSelector", "{\"a\": \"b\"}", true},
+        {"spec", "template", "{\"spec\": {\"hostname\": \"a\"}}", true},
+        {"spec", "image", "\"other\"", true},
+        {"spec.input.video", "path", "\"data/other.mp4\"", true},
+        {"spec.retry", "maxTries", "9", true},
+    };
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = load("minimal");
+    AUTO(batchscore_spec_release) struct batchscore_spec first = {0};
+    CHECK_OK(batchscore_spec_read(object, NULL, &first, &err), &err);
+    CHECK_INT(strlen(first.hash), 64);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *other = json_deep_copy(object);
+        json_object_set_new(tree_get(other, rows[i].path), rows[i].key,
+                            json_loads(rows[i].value, JSON_DECODE_ANY, NULL));
+        AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+        CHECK_OK(batchscore_spec_read(other, NULL, &spec, &err), &err);
+        CHECK_INT(strcmp(spec.hash, first.hash) != 0, rows[i].changes);
+    }
+}
+
+static void check_named(const json_t *fields, const char *prefix, const char *rule) {
+    static const char *const mutable[] = {"spec.suspend", "spec.activeDeadlineSeconds",
+                                          "spec.ttlSecondsAfterFinished", "spec.workers.min",
+                                          "spec.workers.max"};
+    const char *name;
+    json_t *field;
+    json_object_foreach((json_t *)fields, name, field) {
+        AUTO(text_freep) char *path = x_printf("%s.%s", prefix, name);
+        bool fixed = strcmp(path, "spec.workers") != 0;
+        for (size_t i = 0; i < ARRAY_LEN(mutable); i++) {
+            fixed = fixed && strcmp(mutable[i], path) != 0;
+        }
+        AUTO(text_freep) char *compared = x_printf("self.%s == oldSelf.%s", path, path);
+        if (fixed != (strstr(rule, compared) != NULL)) {
+            printf("# %s is %sin the rule about changes\n", path, fixed ? "not " : "");
+            test_failures++;
+        }
+    }
+}
+
+/* A field that comes later must not be forgotten there. */
+static void test_rule_about_changes(void) {
+    struct error err = {0};
+    AUTO(schema_freep) struct schema *schema = NULL;
+    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "BatchScore", &schema, &err), &err);
+    const json_t *root = schema_root(schema);
+    const char *rule = json_string_value(
+        tree_get(json_array_get(json_object_get(root, "x-kubernetes-validations"), 0), "rule"));
+    CHECK(rule != NULL);
+    const json_t *spec = tree_get(root, "properties.spec.properties");
+    CHECK(json_object_size(spec) > 15);
+    check_named(spec, "spec", rule ?: "");
+    check_named(tree_get(spec, "workers.properties"), "spec.workers", rule ?: "");
+}
+
 static void test_too_large_for_a_variable(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = load("minimal");
@@ -130,6 +199,8 @@ static void test_life(void) {
 int main(void) {
     TEST(test_everything);
     TEST(test_run);
+    TEST(test_hash);
+    TEST(test_rule_about_changes);
     TEST(test_too_large_for_a_variable);
     TEST(test_numbers_are_bounded);
     TEST(test_life);
