@@ -2,18 +2,43 @@
 #include "operator/commands/check.h"
 
 #include "lib/options.h"
+#include "operator/kinds/batchscore/plan.h"
+#include "operator/kinds/batchscore/pods.h"
 #include "operator/resource.h"
 
 #include <stdio.h>
 
 static const struct command_help help = {
-    .usage = "windlass check -f FILE [--show]",
+    .usage = "windlass check -f FILE [--show | --pods]",
     .about = "Checks a manifest as a cluster does: fields, types, bounds and the rules between\n"
              "fields. Says OK, or what is wrong and in which line (exit code 2).",
     .examples = "windlass check -f examples/style-transfer/batchscore.yaml --show",
 };
 
-static int check(const char *file, bool show, struct error *err) {
+static void print(const json_t *tree) {
+    AUTO(text_freep) char *text = json_dumps(tree, JSON_INDENT(2));
+    printf("%s\n", text);
+}
+
+/* What is only known in the cluster is told by a word in its place. */
+static int print_pods(const json_t *object, struct error *err) {
+    static const struct endpoint endpoint = {.address = "SERVICE-ADDRESS",
+                                             .port = BATCHSCORE_PORT,
+                                             .certificate_sha256 = "CERTIFICATE-SHA256",
+                                             .secret = "secret-of-the-job"};
+    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+    if (batchscore_spec_read(object, NULL, &spec, err) < 0) {
+        return -1;
+    }
+    AUTO(tree_freep)
+    json_t *list =
+        json_pack("{s:s, s:s, s:[o, o]}", "apiVersion", "v1", "kind", "List", "items",
+                  pods_coordinator(&spec, &endpoint, 1), pods_worker(&spec, &endpoint, 0, 1));
+    print(list);
+    return 0;
+}
+
+static int check(const char *file, bool show, bool pods, struct error *err) {
     AUTO(tree_freep) json_t *object = NULL;
     if (!file) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: which manifest? (--help)");
@@ -21,9 +46,11 @@ static int check(const char *file, bool show, struct error *err) {
     if (resource_load(file, &object, err) < 0) {
         return -1;
     }
+    if (pods) {
+        return print_pods(object, err);
+    }
     if (show) {
-        AUTO(text_freep) char *text = json_dumps(object, JSON_INDENT(2));
-        printf("%s\n", text);
+        print(object);
     } else {
         printf("%s: %s %s is OK\n", file, tree_text(object, "kind", ""),
                tree_text(object, "metadata.name", ""));
@@ -33,10 +60,12 @@ static int check(const char *file, bool show, struct error *err) {
 
 int check_command(int argc, char **argv) {
     const char *file = NULL;
-    bool show = false;
+    bool show = false, pods = false;
     const struct option options[] = {
         {"file", 'f', OPTION_TEXT, "FILE", "The manifest (YAML or JSON).", &file},
         {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.", &show},
+        {"pods", 0, OPTION_FLAG, NULL,
+         "Print the coordinator and the first worker that it would get, as JSON.", &pods},
         {0},
     };
     struct option_list words = {0};
@@ -45,7 +74,7 @@ int check_command(int argc, char **argv) {
     if (result > 0) {
         return 0;
     }
-    if (result < 0 || check(file, show, &err) < 0) {
+    if (result < 0 || check(file, show, pods, &err) < 0) {
         fprintf(stderr, "windlass check: %s\n", err.text);
         return err.kind == ERROR_NOT_FOUND ? 2 : error_exit_code(&err);
     }
