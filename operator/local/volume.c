@@ -59,11 +59,9 @@ int volume_find(const struct volume_places *places, const json_t *volume, char *
                          "its hostPath %s, or make %s",
                          name, name, host_path, beside);
     }
-    return error_set(
-        err, ERROR_INVALID,
-        "volume %s has no folder on this machine: give --volume %s=DIR, or make %s, or "
-        "declare it with a hostPath that exists",
-        name, name, beside);
+    return error_set(err, ERROR_INVALID,
+                     "volume %s has no folder on this machine: give --volume %s=DIR, or make %s",
+                     name, name, beside);
 }
 
 int volume_check_given(const struct volume_places *places, const json_t *volumes,

@@ -13,7 +13,7 @@ struct volume_places {
 
 /* volume is an element of a Pod's or a BatchScore's `volumes`. Its folder is, in this order: what
  * --volume says, its hostPath if that exists, NAME/ beside the manifest if that exists, and for an
- * emptyDir a folder of the run, which is made. ERROR_INVALID names the volume and the three ways.
+ * emptyDir a folder of the run, which is made. ERROR_INVALID names the volume and the ways.
  * readOnly is not enforced: the processes are the user's own. The caller frees the absolute path.
  */
 NODISCARD int volume_find(const struct volume_places *places, const json_t *volume,

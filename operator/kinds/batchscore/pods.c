@@ -178,7 +178,8 @@ static json_t *blobfuse(const struct volume *volume) {
     const char *standard = given               ? options
                            : volume->read_only ? "--allow-other --read-only"
                                                : "--allow-other --attr-timeout=0 --entry-timeout=0 "
-                                                 "--negative-timeout=0 --attr-cache-timeout=0";
+                                                 "--negative-timeout=0 --attr-cache-timeout=0 "
+                                                 "--file-cache-timeout=0";
     json_object_set_new(attributes, "mountOptions", json_string(standard));
     return csi("blob.csi.azure.com", volume->read_only, attributes);
 }
@@ -189,9 +190,10 @@ static json_t *azure_file(const struct volume *volume) {
         json_pack("{s:O, s:O}", "shareName", json_object_get(volume->source, "shareName"),
                   "secretName", json_object_get(volume->source, "secretName"));
     AUTO(text_freep) char *options = join_options(given, ",");
-    if (given) {
-        json_object_set_new(attributes, "mountOptions", json_string(options));
-    }
+    const char *standard = given               ? options
+                           : volume->read_only ? "ro,nosharesock"
+                                               : "actimeo=1,nosharesock";
+    json_object_set_new(attributes, "mountOptions", json_string(standard));
     return csi("file.csi.azure.com", volume->read_only, attributes);
 }
 

@@ -38,6 +38,9 @@ static void the_four_places_in_order(void) {
         {"other", "hostPath", host, host},
         {"beside", "hostPath", "/no/such", beside},
         {"beside", "persistentVolumeClaim", NULL, beside},
+        {"beside", "blobfuse", NULL, beside},
+        {"beside", "azureFile", NULL, beside},
+        {"beside", "nfs", NULL, beside},
         {"beside", "emptyDir", NULL, beside},
         {"scratch", "emptyDir", NULL, scratch},
     };
