@@ -111,8 +111,11 @@ static int reconcile(void *state, struct reconcile *request, struct error *err) 
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
     const json_t *service = json_array_get(services, 0);
     AUTO(tree_freep) json_t *progress = ask_progress(request, service, pods);
-    struct batchscore_observed observed = {
-        .object = object, .service = service, .pods = pods, .progress = progress};
+    struct batchscore_observed observed = {.object = object,
+                                           .service = service,
+                                           .pods = pods,
+                                           .progress = progress,
+                                           .options = request->options};
     AUTO(tree_freep) json_t *plan = NULL;
     if (batchscore_plan(&observed, request->wall_ms, &plan, err) < 0 ||
         (tree_get(plan, "needs") && make_credentials(request, err) < 0)) {
