@@ -108,7 +108,9 @@ static int count_processors(void) {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? MAX(1, CPU_COUNT(&set)) : 1;
 }
 
-/* --workers, else what the manifest allows, at most one per processor. */
+/* --workers, else what the manifest allows, at most one per processor. All start at once, whatever
+ * workers.min says: the machine has nothing else to do while the coordinator lists the input, so
+ * they come up and read the model meanwhile. */
 static void set_workers(struct run *run, int processors) {
     json_t *spec = json_object_get(run->object, "spec"), *workers = tree_get(spec, "workers");
     if (!workers) {
@@ -120,8 +122,7 @@ static void set_workers(struct run *run, int processors) {
     }
     run->workers = MAX(run->workers, 1);
     json_object_set_new(workers, "max", json_integer(run->workers));
-    json_object_set_new(workers, "min",
-                        json_integer(MIN(tree_integer(workers, "min", 1), run->workers)));
+    json_object_set_new(workers, "min", json_integer(run->workers));
 }
 
 static int load(struct run *run, struct error *err) {
