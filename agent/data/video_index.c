@@ -104,10 +104,20 @@ static void mark_delivered(void *context, int64_t number) {
     }
 }
 
+/* A decoder that tells which frames there are; what they look like does not matter. */
+static int open_counter(const struct scan *scan, AVCodecContext **ret_decoder, struct error *err) {
+    if (video_file_decoder(&scan->file, video_threads(), ret_decoder, err) < 0) {
+        return -1;
+    }
+    (*ret_decoder)->skip_loop_filter = AVDISCARD_ALL;
+    (*ret_decoder)->skip_idct = AVDISCARD_ALL;
+    return 0;
+}
+
 /* Which of the kept packets give a frame, when decoding starts with the first of them. */
 static int try_decode(struct scan *scan, const struct keep *keep, bool *flags, struct error *err) {
     AVCodecContext *decoder = NULL;
-    if (video_file_decoder(&scan->file, video_threads(), &decoder, err) < 0) {
+    if (open_counter(scan, &decoder, err) < 0) {
         return -1;
     }
     AVFrame *frame = av_frame_alloc();
@@ -160,13 +170,9 @@ static void mend_times(struct scan *scan) {
 static int decode_all(struct scan *scan, const char *spec_path, struct error *err) {
     video_file_close(&scan->file);
     AVCodecContext *decoder = NULL;
-    if (video_file_open(&scan->file, spec_path, err) < 0 ||
-        video_file_decoder(&scan->file, video_threads(), &decoder, err) < 0) {
+    if (video_file_open(&scan->file, spec_path, err) < 0 || open_counter(scan, &decoder, err) < 0) {
         return -1;
     }
-    /* What the pictures look like does not matter here. */
-    decoder->skip_loop_filter = AVDISCARD_ALL;
-    decoder->skip_idct = AVDISCARD_ALL;
     scan->index->frame_count = 0;
     AVPacket *packet = av_packet_alloc();
     AVFrame *frame = av_frame_alloc();
