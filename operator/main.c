@@ -2,6 +2,7 @@
 /* windlass: one word chooses a command; everything else is the command's. */
 #include "lib/base.h"
 #include "operator/commands/check.h"
+#include "operator/commands/controller.h"
 #include "operator/commands/explain.h"
 #include "operator/commands/run.h"
 
@@ -16,6 +17,8 @@ static const struct command {
 } commands[] = {
     {"run", "do the work of a manifest on this machine", run_command},
     {"check", "is a manifest one that a cluster would take?", check_command},
+    {"controller", "run the jobs of a Kubernetes cluster (what the chart starts)",
+     controller_command},
     {"explain", "every field of the resource, with defaults and bounds", explain_command},
 };
 

@@ -201,6 +201,10 @@ const struct cache *controller_cache(const struct controller *controller) {
     return controller->cache;
 }
 
+size_t controller_pending(const struct controller *controller) {
+    return controller ? controller->pending : 0;
+}
+
 /* Queues the resource itself, or the one that owns the object. */
 static void queue_owner(void *context, enum cluster_event event, const json_t *object) {
     struct controller *controller = context;

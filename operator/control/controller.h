@@ -73,5 +73,7 @@ NODISCARD int controller_step(struct controller *controller, int timeout_ms, str
  * it before the next step; INT_MAX at most. */
 int controller_fd(const struct controller *controller);
 int controller_idle_ms(struct controller *controller);
+/* Writes under way. 0 for NULL. */
+size_t controller_pending(const struct controller *controller);
 /* What the controller has seen. Borrowed. */
 const struct cache *controller_cache(const struct controller *controller);

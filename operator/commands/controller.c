@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/controller.h"
+
+#include "lib/clock.h"
+#include "lib/log.h"
+#include "lib/options.h"
+#include "operator/commands/pages.h"
+#include "operator/control/controller.h"
+#include "operator/kinds/batchscore/reconcile.h"
+#include "operator/kinds/batchscore/spec.h"
+#include "operator/kube/kube.h"
+#include "operator/kube/lease.h"
+#include "operator/tally.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum {
+    TURN_MS = 10000,    /* the loop turns at least so often, for /healthz */
+    FINISH_MS = 800,    /* a stop waits so long for the writes that are under way, */
+    GIVE_BACK_MS = 800, /* and for the lease to be given back: less than 2 s together */
+    TOLD_MAX = 4096,    /* jobs whose last trouble is remembered, so that it is told once */
+    QUIET_FAILURES = 3, /* a conflict is no news before it has come so often in a row */
+};
+
+static const struct command_help help = {
+    .usage = "windlass controller [options]",
+    .about =
+        "Runs the jobs of a Kubernetes cluster: watches its BatchScores, makes their pods and\n"
+        "writes their status, until SIGTERM. The chart charts/windlass runs it in the cluster;\n"
+        "outside of one it takes the kubeconfig that kubectl takes.\n\n"
+        "Replicas elect a leader by a Lease; the others stand by. Pages over plain HTTP:\n"
+        "/healthz (the process is well), /readyz (it leads and has seen the cluster, or stands\n"
+        "by), /metrics (Prometheus).\n\n"
+        "Exit codes: 0 stopped by a signal, 2 usage, 3 the cluster or the lease is lost.",
+    .examples = "windlass controller --namespace batch --no-leader-election\n"
+                "windlass controller --context my-cluster --listen 127.0.0.1:8080 "
+                "--log-level debug",
+};
+
+struct replica {
+    const char *namespace, *kubeconfig, *context, *listen, *lease_namespace, *lease_name;
+    bool no_election;
+    bool is_usage; /* the error is about how we were called */
+    struct batchscore_options batchscore;
+    struct kind kind;
+    int signal_fd;
+    bool is_stopped;
+    struct pages *pages;
+    struct cluster *cluster;
+    struct lease *lease;                             /* NULL: no election */
+    struct controller *controller;                   /* NULL while another replica leads */
+    json_t *told;                                    /* job -> its last trouble */
+    char trouble[sizeof(((struct error *)0)->text)]; /* of the watches, as it was told last */
+    char holder[256];                                /* of the lease, as it was told last */
+    bool is_ready;
+    int64_t lead_ms; /* since when it leads */
+};
+
+static int read_options(struct replica *replica, int argc, char **argv, struct error *err) {
+    const char *level_name = "info";
+    const struct option options[] = {
+        {"namespace", 'n', OPTION_TEXT, "NS", "Only the jobs of this namespace (default: all).",
+         &replica->namespace},
+        {"kubeconfig", 0, OPTION_TEXT, "FILE",
+         "Default: the pod's own account, else $KUBECONFIG, else ~/.kube/config.",
+         &replica->kubeconfig},
+        {"context", 0, OPTION_TEXT, "NAME", "Of the kubeconfig (default: its current-context).",
+         &replica->context},
+        {"listen", 0, OPTION_TEXT, "ADDRESS:PORT", "Where the pages are (default [::]:8080).",
+         &replica->listen},
+        {"agent-image", 0, OPTION_TEXT, "IMAGE",
+         "For jobs without spec.image (default " BATCHSCORE_AGENT_IMAGE ").",
+         &replica->batchscore.agent_image},
+        {"no-leader-election", 0, OPTION_FLAG, NULL, "Lead at once: there is one replica.",
+         &replica->no_election},
+        {"lease-namespace", 0, OPTION_TEXT, "NS",
+         "Where the Lease is (default: the pod's, or the context's).", &replica->lease_namespace},
+        {"lease-name", 0, OPTION_TEXT, "NAME", "Of the Lease (default windlass-controller).",
+         &replica->lease_name},
+        {"log-level", 0, OPTION_TEXT, "LEVEL", "error, warning, info or debug (default info).",
+         &level_name},
+        {0},
+    };
+    struct option_list words = {0};
+    replica->is_usage = true;
+    int result = options_read(argc, argv, &help, options, &words, err);
+    if (result != 0) {
+        return result;
+    }
+    enum log_level level;
+    if (!log_level_parse(level_name, &level)) {
+        return error_set(err, ERROR_INVALID,
+                         "--log-level: '%s' is none of error, warning, info, debug", level_name);
+    }
+    log_set_level(level);
+    return 0;
+}
+
+static int open_signals(struct replica *replica, struct error *err) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    replica->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return replica->signal_fd < 0 ? error_from_errno(err, errno, "cannot watch signals") : 0;
+}
+
+static int start(struct replica *replica, struct error *err) {
+    struct kube_options options = {
+        .config = {.kubeconfig = replica->kubeconfig, .context = replica->context},
+        .namespace = replica->namespace};
+    if (open_signals(replica, err) < 0 || pages_open(replica->listen, &replica->pages, err) < 0 ||
+        kube_open(&options, &replica->cluster, err) < 0) {
+        return -1;
+    }
+    replica->is_usage = false;
+    const struct config *config = kube_config(replica->cluster);
+    AUTO(text_freep) char *address = pages_address(replica->pages);
+    log_pairs(LOG_INFO, "windlass controller starts", "version", WINDLASS_VERSION, "cluster",
+              config->name, "namespace", replica->namespace ? replica->namespace : "(all)", "pages",
+              address, NULL);
+    if (replica->no_election) {
+        return 0;
+    }
+    struct lease_options lease = {.namespace = replica->lease_namespace ? replica->lease_namespace
+                                                                        : config->namespace,
+                                  .name = replica->lease_name};
+    return lease_open(&lease, kube_client(replica->cluster), kube_loop(replica->cluster),
+                      &replica->lease, err);
+}
+
+/* A trouble is told once for each job, and again when it is another one. */
+static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
+                   int failures) {
+    struct replica *replica = context;
+    const char *last = json_string_value(json_object_get(replica->told, key));
+    bool is_new = failures == 1 && retry_ms >= 0;
+    bool is_other = !last || strcmp(last, err->text) != 0;
+    enum log_level level = is_other || is_new ? LOG_WARNING : LOG_DEBUG;
+    if (err->kind == ERROR_CONFLICT && failures < QUIET_FAILURES) {
+        level = LOG_DEBUG; /* somebody wrote first: the next look sees it */
+    } else {
+        if (json_object_size(replica->told) >= TOLD_MAX) {
+            json_object_clear(replica->told);
+        }
+        json_object_set_new(replica->told, key, json_string(err->text));
+    }
+    char retry[32] = "", count[16];
+    snprintf(retry, sizeof retry, "%lldms", (long long)retry_ms);
+    snprintf(count, sizeof count, "%d", failures);
+    log_pairs(level, "look failed", "job", key, "error", err->text, "kind",
+              error_kind_name(err->kind), "retry", retry_ms < 0 ? "when-it-changes" : retry,
+              "failures", count, NULL);
+}
+
+static int lead(struct replica *replica, struct error *err) {
+    const struct kind *const kinds[] = {&replica->kind, NULL};
+    log_pairs(LOG_INFO, "leading", NULL);
+    replica->lead_ms = clock_monotonic_ms();
+    tally_leader(true);
+    pages_set_state(replica->pages, false, "leads, but has not seen the whole cluster yet");
+    return controller_new(replica->cluster, kinds, report, replica, &replica->controller, err);
+}
+
+static void tell_holder(struct replica *replica) {
+    const char *holder = replica->lease ? lease_holder(replica->lease) : "";
+    if (*holder && strcmp(holder, replica->holder) != 0) {
+        log_pairs(LOG_INFO, "the lease is held", "by", holder, NULL);
+        snprintf(replica->holder, sizeof replica->holder, "%s", holder);
+    }
+}
+
+/* What keeps us from the cluster is told when it changes. */
+static void look_at_troubles(struct replica *replica) {
+    tell_holder(replica);
+    const struct error *trouble = kube_trouble(replica->cluster);
+    if (!trouble && replica->lease) {
+        trouble = lease_trouble(replica->lease);
+    }
+    const char *text = trouble ? trouble->text : "";
+    if (strcmp(text, replica->trouble) != 0) {
+        if (trouble) {
+            log_pairs(LOG_WARNING, "the cluster is out of sight", "error", text, NULL);
+        } else {
+            log_pairs(LOG_INFO, "the cluster is in sight again", NULL);
+        }
+        snprintf(replica->trouble, sizeof replica->trouble, "%s", text);
+    }
+    if (replica->controller && !replica->is_ready && kube_is_listed(replica->cluster)) {
+        char took[32];
+        int64_t took_ms = clock_monotonic_ms() - replica->lead_ms;
+        snprintf(took, sizeof took, "%lldms", (long long)took_ms);
+        log_pairs(LOG_INFO, "ready", "after", took, NULL);
+        pages_set_state(replica->pages, true, "leads");
+        replica->is_ready = true;
+    }
+}
+
+static bool take_signals(struct replica *replica) {
+    struct signalfd_siginfo info;
+    while (read(replica->signal_fd, &info, sizeof info) == sizeof info) {
+        log_pairs(LOG_INFO, "stopping", "signal", info.ssi_signo == SIGTERM ? "TERM" : "INT", NULL);
+        replica->is_stopped = true;
+    }
+    return replica->is_stopped;
+}
+
+static int wait_for_work(struct replica *replica, struct error *err) {
+    struct controller *controller = replica->controller;
+    struct pollfd fds[] = {
+        {.fd = replica->signal_fd, .events = POLLIN},
+        {.fd = controller ? controller_fd(controller)
+                          : replica->cluster->ops->wait_fd(replica->cluster),
+         .events = POLLIN},
+    };
+    int timeout_ms = controller ? MIN(TURN_MS, controller_idle_ms(controller)) : TURN_MS;
+    if (poll(fds, ARRAY_LEN(fds), timeout_ms) < 0 && errno != EINTR) {
+        return error_from_errno(err, errno, "cannot wait");
+    }
+    pages_beat(replica->pages);
+    return 0;
+}
+
+/* Until a signal (0) or until the lease or the cluster is lost (-1). */
+static int run(struct replica *replica, struct error *err) {
+    struct cluster *cluster = replica->cluster;
+    if (replica->lease) {
+        log_pairs(LOG_INFO, "standing by", NULL);
+        pages_set_state(replica->pages, true, "stands by");
+    } else if (lead(replica, err) < 0) {
+        return -1;
+    }
+    while (!take_signals(replica)) {
+        if (wait_for_work(replica, err) < 0) {
+            return -1;
+        }
+        int result = replica->controller ? controller_step(replica->controller, 0, err)
+                                         : cluster->ops->wait(cluster, 0, NULL, NULL, err);
+        if (result < 0) {
+            return -1;
+        }
+        enum lease_state state = replica->lease ? lease_state(replica->lease) : LEASE_HELD;
+        if (state == LEASE_LOST) {
+            return error_set(err, ERROR_UNAVAILABLE, "the lease is lost%s%s",
+                             *lease_holder(replica->lease) ? ", its holder is " : "",
+                             lease_holder(replica->lease));
+        }
+        if (state == LEASE_HELD && !replica->controller && lead(replica, err) < 0) {
+            return -1;
+        }
+        look_at_troubles(replica);
+    }
+    return 0;
+}
+
+/* The lease is given back when nothing of ours is under way any more: the next leader's world has
+ * one writer. What takes too long is dropped with the connection, and the lease runs out. */
+static void finish(struct replica *replica) {
+    struct cluster *cluster = replica->cluster;
+    struct error ignored = {0};
+    int64_t end_ms = clock_monotonic_ms() + FINISH_MS, now_ms;
+    while (controller_pending(replica->controller) > 0 &&
+           (now_ms = clock_monotonic_ms()) < end_ms &&
+           cluster->ops->wait(cluster, (int)(end_ms - now_ms), NULL, NULL, &ignored) == 0) {
+    }
+    if (replica->lease && controller_pending(replica->controller) == 0) {
+        lease_give_back(replica->lease, GIVE_BACK_MS);
+    }
+}
+
+static void release(struct replica *replica) {
+    tally_leader(false);
+    lease_free(replica->lease);
+    controller_free(replica->controller);
+    if (replica->cluster) {
+        replica->cluster->ops->free(replica->cluster);
+    }
+    pages_free(replica->pages);
+    json_decref(replica->told);
+    fd_closep(&replica->signal_fd);
+}
+
+int controller_command(int argc, char **argv) {
+    struct replica replica = {.signal_fd = -1,
+                              .lease_name = "windlass-controller",
+                              .batchscore = {.agent_image = BATCHSCORE_AGENT_IMAGE},
+                              .kind = batchscore_kind};
+    struct error err = {0};
+    int result = read_options(&replica, argc, argv, &err);
+    if (result > 0) {
+        return 0;
+    }
+    if (result < 0) {
+        fprintf(stderr, "windlass controller: %s\n", err.text);
+        return 2;
+    }
+    replica.kind.options = &replica.batchscore;
+    replica.told = json_object();
+    int code = 0;
+    if (start(&replica, &err) < 0 || run(&replica, &err) < 0) {
+        log_pairs(LOG_ERROR, "the controller ends", "error", err.text, NULL);
+        code = replica.is_usage && err.kind == ERROR_INVALID ? 2 : 3;
+    } else {
+        finish(&replica);
+    }
+    release(&replica);
+    log_pairs(LOG_INFO, "stopped", NULL);
+    return code;
+}

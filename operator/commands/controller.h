@@ -1,0 +1,6 @@
+/* controller.h: `windlass controller`: the controller on a Kubernetes cluster, until it is told to
+ * stop. */
+#pragma once
+
+/* argv[0] is the command's name. Returns the exit code. */
+int controller_command(int argc, char **argv);
