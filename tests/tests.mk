@@ -4,11 +4,16 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh))
 FUZZ_SECONDS ?= 60
 
 ##### make test: a seeded sample of every proof ##################################################
-.PHONY: test unit lint format sanitize demo help
-test: deps-test
+.PHONY: test servers unit lint format sanitize demo help
+test: deps-test servers
 	@$(MAKE) --no-print-directory all unit-programs fuzzers-build
 	@BUILD=$(BUILD) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run.sh $(LINT) $(UNIT_PROGRAMS) \
 		tests/sanitize.sh $(E2E) tests/fuzz/run.sh
+# The real API servers, built once per machine: about 15 minutes, with lines that say how far.
+servers:
+	@tests/cluster/build-kubernetes.sh >/dev/null
+	@tests/cluster/get-clients.sh >/dev/null
+	@tests/cluster/build-crd-server.sh >/dev/null
 unit: unit-programs
 	@BUILD=$(BUILD) tests/run.sh $(UNIT_PROGRAMS)
 sanitize:

@@ -15,6 +15,7 @@ if [ -x "$program" ] && [ -s "$cache/stamp" ]; then
     exit 0
 fi
 
+echo "build-crd-server.sh: the API server for custom resources is built, once: this takes about 5 minutes" >&2
 work=$cache/work
 log=$cache/build.log
 fail() { echo "build-crd-server.sh: $1; see $log" >&2; exit 3; }
