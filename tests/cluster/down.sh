@@ -5,7 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 . "$here/env.sh"
 [ -d "$folder/pids" ] || { echo "no cluster in $folder" >&2; exit 0; }
-[ "$(id -u)" = 0 ] || fail "needs root: sudo make cluster-down"
+[ "$(id -u)" = 0 ] || fail "needs root, so as root: make cluster-down"
 
 finish kubelet
 finish gpus

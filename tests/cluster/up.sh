@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/env.sh"
 
 ##### what must be there ##############################################################################################
-[ "$(id -u)" = 0 ] || fail "needs root: sudo make cluster-up"
+[ "$(id -u)" = 0 ] || fail "needs root, so as root: make cluster-up"
 [[ ${#folder} -le 72 && $folder != *[[:space:]]* ]] ||
     fail "the folder $folder is too long for unix sockets or has a space: set WINDLASS_CLUSTER_FOLDER"
 need_packages etcd-server containerd runc containernetworking-plugins iptables conntrack iproute2 procps kmod \
