@@ -232,6 +232,13 @@ aggregated() {
 }
 check "who may edit a namespace may make BatchScores, who may view may see them" aggregated
 
+# The manifests between the lines of docs/aks.md.
+aks() { awk '/<<[A-Z]+$/ { end = $NF; sub("<<", "", end); print "---"; next } $1 == end { end = "" } end' docs/aks.md | sed 's/^    //'; }
+aks_taken() { [ "$(aks | grep -c '^kind:')" -eq 4 ] && aks | quietly k apply --dry-run=server -f -; }
+check "docs/aks.md: its classes, claim and pod are taken" aks_taken
+aks_restricted() { aks | objects | python3 tests/pod_security.py; }
+check "docs/aks.md: Pod Security restricted" aks_restricted
+
 ##### uninstall ##################################################################################
 check "uninstall" quietly helm uninstall windlass -n windlass --wait
 check "the job and its CRD stay" same_job
