@@ -2,6 +2,7 @@
 #include "operator/control/controller.h"
 
 #include "lib/clock.h"
+#include "lib/digest.h"
 #include "operator/control/questions.h"
 #include "operator/control/queue.h"
 #include "operator/tally.h"
@@ -17,6 +18,8 @@
 enum {
     KINDS_MAX = 8,
     LOOKS_PER_STEP = 64,
+    NOTE_MAX = 1000, /* bytes of an Event's note, of 1024 */
+    INSTANCE_MAX = 128,
     WRITES_MAX = 256, /* under way; beyond it no look is begun, so that memory stays bounded */
 };
 
@@ -31,9 +34,11 @@ struct flight {
         json_t *object;
     } * writes;
     size_t write_count, pending;
+    json_t *events;   /* to be sent when all has gone well */
     struct error err; /* of the write that failed; first of all one that is worth a retry */
     int64_t again_ms;
     bool is_due; /* something happened meanwhile */
+    bool makes;  /* what is made may be what the next step waits for */
 };
 
 struct controller {
@@ -125,6 +130,7 @@ static void flight_free(void *opaque) {
     for (size_t i = 0; i < flight->write_count; i++) {
         json_decref(flight->writes[i].object);
     }
+    json_decref(flight->events);
     free(flight->writes);
     free(flight->key);
     free(flight);
@@ -163,10 +169,11 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->report_context = report_context;
     for (; kinds[controller->kind_count]; controller->kind_count++) {
         assert(controller->kind_count < KINDS_MAX);
-        controller->kinds[controller->kind_count] = kinds[controller->kind_count];
-        controller->states[controller->kind_count] =
-            kinds[controller->kind_count]->state_new ? kinds[controller->kind_count]->state_new()
-                                                     : NULL;
+        const struct kind *kind = kinds[controller->kind_count];
+        controller->kinds[controller->kind_count] = kind;
+        if (kind->state_new) {
+            controller->states[controller->kind_count] = kind->state_new(kind->options);
+        }
     }
     controller->epoll_fd = -1;
     if (questions_open(queue_answered, controller, &controller->questions, err) < 0 ||
@@ -266,11 +273,13 @@ static int draw_jitter(struct controller *controller) {
     return (int)((controller->random >> 33) % (2 * QUEUE_JITTER_EVEN + 1));
 }
 
-/* The one place that turns a kind of error into what happens next. */
-static void settle(struct controller *controller, const char *key, const struct error *err) {
+/* The one place that turns a kind of error into what happens next. After a write that failed there
+ * is always another look: the kind knows by then, and says so in the status. */
+static void settle(struct controller *controller, const char *key, const struct error *err,
+                   bool of_write) {
     int failures = queue_failures(controller->queue, key) + 1;
     int64_t retry_ms = -1;
-    if (retried[err->kind]) {
+    if (of_write || retried[err->kind]) {
         retry_ms =
             queue_add_failed(controller->queue, key, clock_monotonic_ms(), draw_jitter(controller));
     }
@@ -278,8 +287,13 @@ static void settle(struct controller *controller, const char *key, const struct 
 }
 
 /* A look and its writes went well. */
-static void succeed(struct controller *controller, const char *key, int64_t again_ms) {
+static void succeed(struct controller *controller, const char *key, int64_t again_ms,
+                    const json_t *events) {
     queue_forget(controller->queue, key);
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        controller->cluster->ops->write(controller->cluster, CLUSTER_CREATE,
+                                        json_array_get(events, i), NULL, NULL);
+    }
     if (again_ms > 0) {
         queue_add(controller->queue, key, clock_monotonic_ms() + again_ms);
     }
@@ -288,11 +302,11 @@ static void succeed(struct controller *controller, const char *key, int64_t agai
 static void land(struct controller *controller, struct flight *flight) {
     tdelete(flight, &controller->flights, by_key);
     if (flight->err.kind) {
-        settle(controller, flight->key, &flight->err);
+        settle(controller, flight->key, &flight->err, true);
     } else {
-        succeed(controller, flight->key, flight->again_ms);
+        succeed(controller, flight->key, flight->again_ms, flight->events);
     }
-    if (flight->is_due) {
+    if (flight->is_due || (!flight->err.kind && flight->makes)) {
         queue_add(controller->queue, flight->key, clock_monotonic_ms());
     }
     flight_free(flight);
@@ -343,10 +357,45 @@ static void on_written(void *context, const json_t *stored, const struct error *
     }
 }
 
+/* The API takes 1 KiB; whole characters of UTF-8. */
+static json_t *cut_note(const char *note) {
+    size_t size = strnlen(note, NOTE_MAX);
+    while (size > 0 && note[size] && ((unsigned char)note[size] & 0xc0) == 0x80) {
+        size--;
+    }
+    return json_stringn(note, size);
+}
+
+/* Of this controller: its pod's name on a cluster. */
+static const char *instance_name(void) {
+    const char *name = getenv("HOSTNAME");
+    return name && *name && strlen(name) <= INSTANCE_MAX ? name : "windlass";
+}
+
 const char *reconcile_ask(struct reconcile *request, const char *url, const char *certificate_pem) {
     AUTO(text_freep) char *key = key_of(request->kind, request->namespace, request->name);
     request->asked = true;
     return questions_ask(request->questions, key, url, certificate_pem);
+}
+
+void reconcile_event(struct reconcile *request, const char *type, const char *reason,
+                     const char *note) {
+    const json_t *object = request->object;
+    AUTO(text_freep) char *suffix = digest_random(8);
+    AUTO(text_freep) char *name = x_printf("%.200s.%s", request->name, suffix);
+    char second[21];
+    clock_format(request->wall_ms, second);
+    AUTO(text_freep)
+    char *time = x_printf("%.19s.%03d000Z", second, (int)(request->wall_ms % 1000));
+    json_t *event = json_pack(
+        "{s:s, s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:{s:s, s:s, s:s, s:s, s:s}}",
+        "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "name", name, "namespace",
+        request->namespace, "eventTime", time, "type", type, "reason", reason, "action",
+        "Reconcile", "note", cut_note(note), "reportingController", "windlass.dev/controller",
+        "reportingInstance", instance_name(), "regarding", "apiVersion",
+        tree_text(object, "apiVersion", ""), "kind", request->kind, "namespace", request->namespace,
+        "name", request->name, "uid", tree_text(object, "metadata.uid", ""));
+    json_array_append_new(request->events, event);
 }
 
 void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new) {
@@ -361,6 +410,7 @@ static void submit(struct controller *controller, size_t kind, const char *key,
     flight->key = x_strdup(key);
     flight->kind = kind;
     flight->again_ms = request->again_ms;
+    flight->events = json_incref(request->events);
     flight->pending = flight->write_count = json_array_size(request->writes);
     flight->writes = x_calloc(flight->write_count, sizeof *flight->writes);
     tsearch(flight, &controller->flights, by_key);
@@ -370,6 +420,7 @@ static void submit(struct controller *controller, size_t kind, const char *key,
         json_t *object = json_incref(json_object_get(asked, "object"));
         enum cluster_verb verb = (enum cluster_verb)tree_integer(asked, "verb", 0);
         flight->writes[i] = (struct write){flight, verb, object};
+        flight->makes |= verb == CLUSTER_CREATE || verb == CLUSTER_APPLY;
         AUTO(text_freep) char *id = identity(object);
         json_object_set_new(controller->written, id, json_null());
         controller->cluster->ops->write(controller->cluster, verb, object, on_written,
@@ -393,6 +444,7 @@ static void look(struct controller *controller, const char *key) {
     const json_t *seen = cache_find(controller->cache, kind_name, namespace, slash + 1);
     AUTO(tree_freep) json_t *object = json_incref((json_t *)seen);
     AUTO(tree_freep) json_t *writes = json_array();
+    AUTO(tree_freep) json_t *events = json_array();
     struct reconcile request = {
         .cache = controller->cache,
         .kind = kind->name,
@@ -403,6 +455,7 @@ static void look(struct controller *controller, const char *key) {
         .wall_ms = clock_wall_ms(),
         .monotonic_ms = clock_monotonic_ms(),
         .writes = writes,
+        .events = events,
         .questions = controller->questions,
     };
     struct error err = {0};
@@ -412,11 +465,11 @@ static void look(struct controller *controller, const char *key) {
         questions_forget(controller->questions, key);
     }
     if (result < 0) {
-        settle(controller, key, &err);
+        settle(controller, key, &err, false);
     } else if (json_array_size(writes) > 0) {
         submit(controller, index, key, &request);
     } else {
-        succeed(controller, key, request.again_ms);
+        succeed(controller, key, request.again_ms, events);
     }
 }
 

@@ -15,6 +15,7 @@ struct reconcile {
     const json_t *object; /* as last seen; NULL: it is gone, forget what is kept about it */
     int64_t wall_ms, monotonic_ms;
     json_t *writes;              /* result: reconcile_write */
+    json_t *events;              /* result: reconcile_event */
     struct questions *questions; /* reconcile_ask */
     bool asked;
     int64_t again_ms; /* result: look again after this long even if nothing happens; 0: no need */
@@ -24,6 +25,11 @@ struct reconcile {
  * looked at again before the last of them has ended, and then the cache holds what was stored.
  * Takes the object over. */
 void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new);
+
+/* Asks for an Event (events.k8s.io/v1) about the resource, for people: sent when all writes of the
+ * look went well, once, and lost if that fails. type: Normal or Warning. */
+void reconcile_event(struct reconcile *request, const char *type, const char *reason,
+                     const char *note);
 
 /* GET url from the server that shows exactly this certificate, again and again until a look does
  * not ask: the body of the last answer, borrowed, or NULL when there is none (yet). Another answer
@@ -44,9 +50,12 @@ struct kind {
     const void *options; /* what the program was started with, for the kind's looks; may be NULL */
     /* "apiVersion Kind" of what its resources own, ends with NULL. Watched by LABEL_JOB. */
     const char *const *owned;
+    /* What the program was started with, of the kind's own type; NULL is standard. Who has some
+     * copies the kind and sets it. */
+    const void *options;
     /* What a kind keeps between looks (never the truth: it may be lost at any time); may be NULL.
      */
-    void *(*state_new)(void);
+    void *(*state_new)(const void *options);
     void (*state_free)(void *state);
     NODISCARD int (*reconcile)(void *state, struct reconcile *request, struct error *err);
     /* Told of every write that ended, before the next look; NULL: it does not want to know. */

@@ -18,14 +18,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         return 0;
     }
-    struct credentials credentials = {"token", "certificate", "sha256", "key"};
-    AUTO(tree_freep) json_t *made = batchscore_credentials(object, &credentials);
-    json_t *service = json_array_get(made, 1);
+    struct credentials credentials = {.secret = "secret",
+                                      .token = "token",
+                                      .certificate = "certificate",
+                                      .certificate_sha256 = "sha256",
+                                      .key = "key"};
+    AUTO(tree_freep) json_t *service = owned_service(object, &credentials);
     json_object_set_new(json_object_get(service, "spec"), "clusterIP", json_string("10.0.0.1"));
+    json_object_set_new(
+        object, "status",
+        json_pack("{s:{s:s, s:b}}", "credentials", "secret", "secret", "created", true));
     struct batchscore_observed observed = {.object = object, .service = service};
     AUTO(tree_freep) json_t *result = NULL;
     if (batchscore_plan(&observed, 1000, &result, &err) < 0 ||
-        json_array_size(json_object_get(result, "apply")) == 0) {
+        (json_array_size(json_object_get(result, "create")) == 0 &&
+         !tree_bool(object, "spec.suspend", false))) {
         abort();
     }
     return 0;

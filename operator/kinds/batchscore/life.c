@@ -37,16 +37,17 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct life 
     bool disrupted =
         strcmp(tree_text(condition(pod, "DisruptionTarget"), "status", ""), "True") == 0;
     bool succeeded = strcmp(tree_text(pod, "status.phase", ""), "Succeeded") == 0;
+    bool deleted = tree_get(pod, "metadata.deletionTimestamp") != NULL;
+    int64_t code = tree_integer(terminated, "exitCode", 3);
     if (succeeded && !terminated) {
         life->stage = LIFE_SUCCEEDED;
-    } else if (!terminated || disrupted) {
-        /* Evicted, preempted, its node is gone: nothing of this is the program's doing. */
+    } else if (!terminated || disrupted || (deleted && code > 2)) {
+        /* Evicted, preempted, deleted, its node is gone: nothing of this is the program's doing. */
         life->stage = LIFE_DEAD;
         life->exit_code = -1;
         life->reason = tree_text(pod, "status.reason", "");
         life->message = tree_text(pod, "status.message", "");
     } else {
-        int64_t code = tree_integer(terminated, "exitCode", 3);
         life->stage = code == 0 ? LIFE_SUCCEEDED : LIFE_DEAD;
         life->exit_code = (int)(code & 255);
         life->reason = tree_text(terminated, "reason", "");
@@ -62,7 +63,10 @@ static void read_waiting(const json_t *pod, struct life *life) {
     const json_t *waiting = tree_get(pod, "status.containerStatuses[0].state.waiting");
     life->stage = LIFE_WAITING;
     if (strcmp(tree_text(scheduled, "status", ""), "False") == 0) {
+        life->is_unscheduled = true;
         waiting = scheduled;
+    } else {
+        life->placed_ms = time_of(scheduled, "lastTransitionTime");
     }
     life->reason = tree_text(waiting, "reason", "");
     life->message = tree_text(waiting, "message", "");
@@ -76,6 +80,10 @@ struct life life_read(const json_t *pod) {
         .index = label_number(pod, LABEL_INDEX, -1),
         .message = "",
         .reason = "",
+        .image = tree_text(pod, "spec.containers[0].image", ""),
+        .gone_ms = time_of(pod, "metadata.deletionTimestamp"),
+        .wants_gpus = json_object_get(tree_get(pod, "spec.containers[0].resources.limits"),
+                                      "nvidia.com/gpu") != NULL,
     };
     const char *phase = tree_text(pod, "status.phase", "Pending");
     const json_t *terminated = tree_get(pod, "status.containerStatuses[0].state.terminated");

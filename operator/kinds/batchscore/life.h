@@ -18,8 +18,14 @@ struct life {
     const char *name;
     enum life_stage stage;
     int attempt, index;  /* from its labels; index is -1 for a coordinator */
-    int exit_code;       /* of a dead one; -1: the cluster took it away (eviction, lost node) */
+    int exit_code;       /* of a dead one; -1: it was taken away (evicted, preempted, its node lost,
+                            deleted by somebody), which is never counted */
     bool never_started;  /* dead, and its program never ran */
+    bool is_unscheduled; /* waiting, and no node is good enough */
+    bool wants_gpus;
+    int64_t placed_ms;   /* since when it has had a node; 0: not known */
+    int64_t gone_ms;     /* of a leaving one: when it should be gone; 0: not known */
+    const char *image;   /* of its container */
     int64_t ended_ms;    /* of a dead or succeeded one; 0: not known */
     const char *message; /* its last words, or what it waits for; "" if none */
     const char *reason;  /* OOMKilled, ImagePullBackOff, ...; "" if none */

@@ -3,24 +3,11 @@
  * was. */
 #pragma once
 
-#include "lib/error.h"
-#include "lib/tree.h"
+#include "operator/kinds/batchscore/owned.h"
 
-/* On the Service. */
-#define ANNOTATION_CERTIFICATE "windlass.dev/certificate" /* PEM */
-#define ANNOTATION_CERTIFICATE_SHA256 "windlass.dev/certificate-sha256"
-#define ANNOTATION_SECRET "windlass.dev/secret" /* the Secret's name */
-/* Keys of the Secret. */
-#define SECRET_TOKEN "token"
-#define SECRET_CERTIFICATE "tls.crt"
-#define SECRET_KEY "tls.key"
 /* On pods: which replacement this is, from 1. */
 #define LABEL_ATTEMPT "windlass.dev/attempt"
 #define LABEL_INDEX "windlass.dev/index" /* of a worker, from 0 */
-
-/* The Service's port. A cluster without an address per Service may store another one: pods are told
- * what stands in the stored Service. */
-enum { BATCHSCORE_PORT = 8443 };
 
 struct batchscore_options;
 
@@ -31,26 +18,31 @@ struct batchscore_observed {
     const json_t *pods;     /* array of the job's Pods, any order */
     const json_t *progress; /* the coordinator's last /progress answer; NULL if none came */
     const struct batchscore_options *options; /* what the controller was started with */
+    const struct credentials *credentials;    /* made lately, not yet in use; NULL: none */
+    /* What could not be made lately: {"Pod NAME": {"why": one of the names below, "text": ...}}.
+     *   Taken    something of that name exists and is not this job's
+     *   Leaving  the same, and it is on its way out (an earlier job of this name)
+     *   Denied   not allowed (now): a quota, a policy, our permissions
+     *   Refused  the cluster finds it wrong: it would never take it */
+    const json_t *troubles;
+    /* Why a pod's volumes are not mounted, in the kubelet's words: {POD NAME: text}. */
+    const json_t *mounts;
 };
 
 /* Result, owned by the caller:
- *   "apply"     objects to apply, in order
+ *   "create"    objects to make, none of which exists
+ *   "apply"     objects to change
  *   "delete"    [{"kind": "Pod", "name": ...}]
- *   "needs"     "Credentials": make a token and a certificate, apply batchscore_credentials, ask
- *               again; else absent
+ *   "needs"     "Credentials": make some and ask again with them; else absent
  *   "status"    the whole status that the resource should have (the observed one when nothing
  *               changed: write it only when it differs)
+ *   "events"    [{"type": "Normal"|"Warning", "reason", "note"}], to be told when the status is
+ *               written
  *   "again_ms"  ask again after this long even if nothing happens; absent: no need
- * plan(plan(x)) makes no change: applying the result and asking again gives nothing to apply. */
+ * An order between writes is made by steps: what needs another's result comes with a later look.
+ * plan(plan(x)) makes no change: carrying out the result and asking again gives nothing to do. */
 NODISCARD int batchscore_plan(const struct batchscore_observed *observed, int64_t now_ms,
                               json_t **ret_result, struct error *err);
-
-struct credentials {
-    const char *token, *certificate, *certificate_sha256, *key; /* PEM; 64 hex digits */
-};
-
-/* [Secret, Service], owned by the caller: apply both, in order. */
-json_t *batchscore_credentials(const json_t *object, const struct credentials *credentials);
 
 /* True when the resource has reached its end: Succeeded is True or False. */
 bool batchscore_is_finished(const json_t *object);

@@ -14,68 +14,6 @@ enum { AGENT_USER = 65532 };
 /* The label of a spot node of AKS, and the key of its taint. */
 #define LABEL_SPOT "kubernetes.azure.com/scalesetpriority"
 
-bool endpoint_read(const json_t *service, struct endpoint *ret_endpoint) {
-    const json_t *annotations = tree_get(service, "metadata.annotations");
-    struct endpoint endpoint = {
-        .address = tree_text(service, "spec.clusterIP", ""),
-        .port = tree_integer(service, "spec.ports[0].port", 0),
-        .certificate_sha256 =
-            json_string_value(json_object_get(annotations, ANNOTATION_CERTIFICATE_SHA256)),
-        .secret = json_string_value(json_object_get(annotations, ANNOTATION_SECRET)),
-    };
-    if (!*endpoint.address || endpoint.port < 1 || !endpoint.certificate_sha256 ||
-        !endpoint.secret) {
-        return false;
-    }
-    *ret_endpoint = endpoint;
-    return true;
-}
-
-static json_t *labels(const char *job, const char *role) {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", LABEL_JOB, job, LABEL_ROLE, role,
-                     "app.kubernetes.io/name", "batchscore", "app.kubernetes.io/instance", job,
-                     "app.kubernetes.io/component", role, "app.kubernetes.io/managed-by",
-                     "windlass");
-}
-
-/* Objects go with the resource that owns them. Without a uid it is stored nowhere yet. */
-static json_t *metadata(const json_t *object, const char *name, const char *role) {
-    const char *job = tree_text(object, "metadata.name", "");
-    json_t *made =
-        json_pack("{s:s, s:s, s:o}", "name", name, "namespace",
-                  tree_text(object, "metadata.namespace", "default"), "labels", labels(job, role));
-    const char *uid = tree_text(object, "metadata.uid", NULL);
-    if (uid) {
-        json_object_set_new(made, "ownerReferences",
-                            json_pack("[{s:s, s:s, s:s, s:s, s:b, s:b}]", "apiVersion",
-                                      tree_text(object, "apiVersion", ""), "kind",
-                                      tree_text(object, "kind", ""), "name", job, "uid", uid,
-                                      "controller", true, "blockOwnerDeletion", true));
-    }
-    return made;
-}
-
-json_t *batchscore_credentials(const json_t *object, const struct credentials *credentials) {
-    const char *job = tree_text(object, "metadata.name", "");
-    AUTO(text_freep) char *secret_name = x_printf("%s-credentials", job);
-    AUTO(text_freep) char *service_name = x_printf("%s-coordinator", job);
-    json_t *secret =
-        json_pack("{s:s, s:s, s:o, s:s, s:{s:s, s:s, s:s}}", "apiVersion", "v1", "kind", "Secret",
-                  "metadata", metadata(object, secret_name, "coordinator"), "type", "Opaque",
-                  "stringData", SECRET_TOKEN, credentials->token, SECRET_CERTIFICATE,
-                  credentials->certificate, SECRET_KEY, credentials->key);
-    json_t *service = json_pack(
-        "{s:s, s:s, s:o, s:{s:s, s:{s:s, s:s}, s:[{s:s, s:s, s:i, s:i}]}}", "apiVersion", "v1",
-        "kind", "Service", "metadata", metadata(object, service_name, "coordinator"), "spec",
-        "type", "ClusterIP", "selector", LABEL_JOB, job, LABEL_ROLE, "coordinator", "ports", "name",
-        "work", "protocol", "TCP", "port", BATCHSCORE_PORT, "targetPort", BATCHSCORE_PORT);
-    json_object_set_new(json_object_get(service, "metadata"), "annotations",
-                        json_pack("{s:s, s:s, s:s}", ANNOTATION_CERTIFICATE,
-                                  credentials->certificate, ANNOTATION_CERTIFICATE_SHA256,
-                                  credentials->certificate_sha256, ANNOTATION_SECRET, secret_name));
-    return json_pack("[o, o]", secret, service);
-}
-
 static void add_value(json_t *environment, const char *name, const char *value) {
     json_array_append_new(environment, json_pack("{s:s, s:s}", "name", name, "value", value));
 }
@@ -259,7 +197,7 @@ static void set_if(json_t *object, const char *name, json_t *value_new) {
 /* Everything but what makes a role: the caller adds that, then the templates. */
 static json_t *pod(const struct batchscore_spec *spec, const char *name, const char *role,
                    int attempt, json_t *container_new) {
-    json_t *made = metadata(spec->object, name, role);
+    json_t *made = owned_metadata(spec->object, name, role);
     char text[16];
     snprintf(text, sizeof text, "%d", attempt);
     json_object_set_new(json_object_get(made, "labels"), LABEL_ATTEMPT, json_string(text));

@@ -1,29 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/reconcile.h"
 
+#include "lib/clock.h"
 #include "lib/digest.h"
 #include "lib/tls.h"
 #include "operator/kinds/batchscore/plan.h"
+#include "operator/kinds/batchscore/status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROGRESS_MAX_BYTES = 64 << 10, TOKEN_BYTES = 32 };
+enum {
+    PROGRESS_MAX_BYTES = 64 << 10,
+    TOKEN_BYTES = 32,
+    SUFFIX_BYTES = 4,       /* of the Secret's name */
+    STATUS_EVERY_MS = 1000, /* counters and words */
+    TAKEN_MS = 5000,        /* so long, what we made ourselves may stay unseen */
+};
 
-/* Annotations have dots in their names, which tree_get takes for steps. */
-static const char *annotation(const json_t *object, const char *name) {
-    return json_string_value(json_object_get(tree_get(object, "metadata.annotations"), name));
+/* Kept between looks: "namespace/name" -> {"uid", "wroteMs": the last status,
+ * "credentials": see struct credentials, until they are in use,
+ * "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}. */
+struct state {
+    const struct batchscore_options *options;
+    json_t *jobs;
+};
+
+static void *state_new(const void *options) {
+    struct state *state = x_calloc(1, sizeof *state);
+    state->options = options;
+    state->jobs = json_object();
+    return state;
 }
 
-static const char *label(const json_t *object, const char *name) {
-    return json_string_value(json_object_get(tree_get(object, "metadata.labels"), name));
+static void state_free(void *opaque) {
+    struct state *state = opaque;
+    json_decref(state->jobs);
+    free(state);
+}
+
+/* Borrowed; made when there is none yet, or one of an earlier job of that name. */
+static json_t *find_kept(struct state *state, const struct reconcile *request) {
+    AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
+    json_t *kept = json_object_get(state->jobs, key);
+    const char *uid = tree_text(request->object, "metadata.uid", "");
+    if (!kept || strcmp(tree_text(kept, "uid", ""), uid) != 0) {
+        kept = json_pack("{s:s, s:{}}", "uid", uid, "troubles");
+        json_object_set_new(state->jobs, key, kept);
+    }
+    return kept;
+}
+
+static void forget(struct state *state, const struct reconcile *request) {
+    AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
+    json_object_del(state->jobs, key);
 }
 
 static bool coordinator_runs(const json_t *pods) {
     size_t i;
     json_t *pod;
     json_array_foreach(pods, i, pod) {
-        const char *role = label(pod, LABEL_ROLE);
+        const char *role = owned_label(pod, LABEL_ROLE);
         if (role && strcmp(role, "coordinator") == 0 &&
             strcmp(tree_text(pod, "status.phase", ""), "Running") == 0) {
             return true;
@@ -36,7 +73,7 @@ static bool coordinator_runs(const json_t *pods) {
  * starting, gone or cut off, and plan goes by the pods then. */
 static json_t *ask_progress(struct reconcile *request, const json_t *service, const json_t *pods) {
     const char *ip = tree_text(service, "spec.clusterIP", NULL);
-    const char *certificate = annotation(service, ANNOTATION_CERTIFICATE);
+    const char *certificate = owned_annotation(service, ANNOTATION_CERTIFICATE);
     int64_t port = tree_integer(service, "spec.ports[0].port", 0);
     if (!ip || !certificate || port < 1 || !coordinator_runs(pods)) {
         return NULL;
@@ -54,16 +91,10 @@ static json_t *ask_progress(struct reconcile *request, const json_t *service, co
     return progress;
 }
 
-static void apply_all(struct reconcile *request, const json_t *objects) {
-    size_t i;
-    json_t *object;
-    json_array_foreach(objects, i, object) {
-        reconcile_write(request, CLUSTER_APPLY, json_incref(object));
-    }
-}
+/* ---- credentials ---- */
 
-/* Forgets them at once: the Secret is for the pods alone. */
-static int make_credentials(struct reconcile *request, struct error *err) {
+/* Their name is random: what an earlier, unconfirmed creation left is never met again. */
+static int make_credentials(json_t *kept, const json_t *object, struct error *err) {
     AUTO(text_freep) char *certificate = NULL;
     AUTO(text_freep) char *key = NULL;
     char sha256[65];
@@ -72,11 +103,151 @@ static int make_credentials(struct reconcile *request, struct error *err) {
         return error_context(err, "credentials of the coordinator");
     }
     AUTO(text_freep) char *token = digest_random(TOKEN_BYTES);
-    struct credentials credentials = {
-        .token = token, .certificate = certificate, .certificate_sha256 = sha256, .key = key};
-    AUTO(tree_freep) json_t *objects = batchscore_credentials(request->object, &credentials);
-    apply_all(request, objects);
+    AUTO(text_freep) char *suffix = digest_random(SUFFIX_BYTES);
+    json_object_set_new(
+        kept, "credentials",
+        json_pack("{s:o, s:s, s:s, s:s, s:s}", "secret",
+                  json_sprintf("%s-%s", tree_text(object, "metadata.name", ""), suffix), "token",
+                  token, "certificate", certificate, "sha256", sha256, "key", key));
     return 0;
+}
+
+static bool read_credentials(const json_t *kept, struct credentials *ret_credentials) {
+    const json_t *from = json_object_get(kept, "credentials");
+    *ret_credentials = (struct credentials){
+        .secret = tree_text(from, "secret", ""),
+        .token = tree_text(from, "token", ""),
+        .certificate = tree_text(from, "certificate", ""),
+        .certificate_sha256 = tree_text(from, "sha256", ""),
+        .key = tree_text(from, "key", ""),
+        .is_confirmed = tree_bool(from, "confirmed", false),
+    };
+    return from != NULL;
+}
+
+/* Whether the Secret is stored is known only of a clear yes; then nobody here needs it any more.
+ * After a clear no the same one can be tried again, after anything else it has to be another. */
+static void note_secret(json_t *kept, const struct written *written) {
+    json_t *credentials = json_object_get(kept, "credentials");
+    if (strcmp(tree_text(credentials, "secret", ""),
+               tree_text(written->object, "metadata.name", "?")) != 0) {
+        return;
+    }
+    if (!written->err) {
+        json_object_set_new(credentials, "confirmed", json_true());
+        json_object_del(credentials, "token");
+        json_object_del(credentials, "key");
+    } else if (written->err->kind != ERROR_DENIED && written->err->kind != ERROR_INVALID) {
+        json_object_del(kept, "credentials");
+    }
+}
+
+/* ---- what could not be made ---- */
+
+static void note_trouble(json_t *kept, const struct written *written) {
+    json_t *troubles = json_object_get(kept, "troubles");
+    AUTO(text_freep)
+    char *name = x_printf("%s %s", tree_text(written->object, "kind", ""),
+                          tree_text(written->object, "metadata.name", ""));
+    if (!written->err) {
+        json_object_del(troubles, name);
+        return;
+    }
+    int64_t since_ms = tree_integer(json_object_get(troubles, name), "sinceMs", 0);
+    since_ms = since_ms ? since_ms : clock_monotonic_ms();
+    json_object_set_new(troubles, name,
+                        json_pack("{s:i, s:s, s:I}", "kind", (int)written->err->kind, "text",
+                                  written->err->text, "sinceMs", (json_int_t)since_ms));
+}
+
+static void wrote(void *opaque, const struct written *written) {
+    const struct state *state = opaque;
+    AUTO(text_freep) char *key = x_printf("%s/%s", written->namespace, written->name);
+    json_t *kept = json_object_get(state->jobs, key);
+    if (!kept) {
+        return;
+    }
+    if (written->verb == CLUSTER_STATUS && !written->err) {
+        json_object_set_new(kept, "wroteMs", json_integer(clock_monotonic_ms()));
+    }
+    if (written->verb == CLUSTER_CREATE) {
+        note_trouble(kept, written);
+        if (strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
+            note_secret(kept, written);
+        }
+    }
+}
+
+static bool is_ours(const json_t *object, const char *uid) {
+    size_t i;
+    json_t *owner;
+    json_array_foreach(tree_get(object, "metadata.ownerReferences"), i, owner) {
+        if (strcmp(tree_text(owner, "uid", ""), uid) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The name is taken: by what we made (its event is under way), by what is left of an earlier job,
+ * or by a stranger, whom the cache does not know unless he carries our label. */
+static const char *who_took_it(const struct reconcile *request, const char *what,
+                               const json_t *trouble) {
+    const char *space = strchr(what, ' ');
+    AUTO(text_freep) char *kind = x_strndup(what, (size_t)(space - what));
+    const json_t *there = cache_find(request->cache, kind, request->namespace, space + 1);
+    if (!there) {
+        int64_t since_ms = tree_integer(trouble, "sinceMs", 0);
+        return request->monotonic_ms - since_ms >= TAKEN_MS ? "Taken" : NULL;
+    }
+    if (is_ours(there, tree_text(request->object, "metadata.uid", ""))) {
+        return NULL;
+    }
+    const char *job = owned_label(there, LABEL_JOB);
+    bool earlier =
+        strcmp(tree_text(there, "metadata.ownerReferences[0].kind", ""), request->kind) == 0 &&
+        job && strcmp(job, request->name) == 0;
+    return earlier || tree_get(there, "metadata.deletionTimestamp") ? "Leaving" : "Taken";
+}
+
+/* As plan wants it; owned by the caller. */
+static json_t *tell_troubles(const struct reconcile *request, const json_t *kept) {
+    json_t *told = json_object();
+    const char *name;
+    json_t *trouble;
+    json_object_foreach(json_object_get(kept, "troubles"), name, trouble) {
+        const char *why = NULL;
+        switch ((enum error_kind)tree_integer(trouble, "kind", 0)) {
+        case ERROR_CONFLICT:
+            why = who_took_it(request, name, trouble);
+            break;
+        case ERROR_DENIED:
+            why = "Denied";
+            break;
+        case ERROR_INVALID:
+        case ERROR_UNSUPPORTED:
+            why = "Refused";
+            break;
+        default:
+            break; /* the cluster is in trouble, not the object */
+        }
+        if (why) {
+            json_object_set_new(
+                told, name,
+                json_pack("{s:s, s:s}", "why", why, "text", tree_text(trouble, "text", "")));
+        }
+    }
+    return told;
+}
+
+/* ---- writes ---- */
+
+static void write_all(struct reconcile *request, enum cluster_verb verb, const json_t *objects) {
+    size_t i;
+    json_t *object;
+    json_array_foreach(objects, i, object) {
+        reconcile_write(request, verb, json_incref(object));
+    }
 }
 
 /* plan names what is to go by kind and name; the cache knows which one that is. */
@@ -92,39 +263,108 @@ static void delete_all(struct reconcile *request, const json_t *plan) {
     }
 }
 
-static void write_status(struct reconcile *request, json_t *status) {
-    if (status && !json_equal(json_object_get(request->object, "status"), status)) {
-        json_t *object = json_copy((json_t *)request->object);
-        json_object_set(object, "status", status);
-        reconcile_write(request, CLUSTER_STATUS, object);
+/* What people and tools wait for: not the words, not the counters. */
+static bool is_transition(const json_t *before, const json_t *status) {
+    const json_t *list = json_object_get(status, "conditions");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *condition = json_array_get(list, i);
+        const json_t *old = status_find(before, tree_text(condition, "type", ""));
+        static const char *const fields[] = {"status", "reason"};
+        for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
+            if (!json_equal(json_object_get(condition, fields[k]),
+                            json_object_get(old, fields[k]))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* At most once a second, unless a condition changes. */
+static void write_status(struct reconcile *request, const json_t *kept, json_t *status) {
+    const json_t *before = json_object_get(request->object, "status");
+    if (!status || json_equal(before, status)) {
+        return;
+    }
+    int64_t due_ms = tree_integer(kept, "wroteMs", INT64_MIN / 2) + STATUS_EVERY_MS;
+    if (request->monotonic_ms < due_ms && !is_transition(before, status) &&
+        json_equal(json_object_get(before, "credentials"),
+                   json_object_get(status, "credentials"))) {
+        int64_t left_ms = due_ms - request->monotonic_ms;
+        request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
+        return;
+    }
+    json_t *object = json_copy((json_t *)request->object);
+    json_object_set(object, "status", status);
+    reconcile_write(request, CLUSTER_STATUS, object);
+}
+
+static void tell_events(struct reconcile *request, const json_t *events) {
+    size_t i;
+    json_t *event;
+    json_array_foreach(events, i, event) {
+        reconcile_event(request, tree_text(event, "type", "Normal"), tree_text(event, "reason", ""),
+                        tree_text(event, "note", ""));
     }
 }
 
-/* Gathers what is there and asks plan. */
-static int reconcile(void *state, struct reconcile *request, struct error *err) {
-    (void)state;
+/* ---- one look ---- */
+
+static int ask_plan(struct reconcile *request, json_t *kept, struct batchscore_observed *observed,
+                    json_t **ret_plan, struct error *err) {
+    struct credentials credentials;
+    observed->credentials = read_credentials(kept, &credentials) ? &credentials : NULL;
+    if (batchscore_plan(observed, request->wall_ms, ret_plan, err) < 0) {
+        return -1;
+    }
+    if (!tree_get(*ret_plan, "needs")) {
+        return 0;
+    }
+    tree_freep(ret_plan);
+    if (make_credentials(kept, request->object, err) < 0) {
+        return -1;
+    }
+    read_credentials(kept, &credentials);
+    observed->credentials = &credentials;
+    return batchscore_plan(observed, request->wall_ms, ret_plan, err);
+}
+
+/* Gathers what is there, asks plan, and asks for what plan wants. */
+static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
+    struct state *state = opaque;
     const json_t *object = request->object;
     if (!object || tree_get(object, "metadata.deletionTimestamp")) {
+        forget(state, request);
         return 0; /* the cluster takes away what it owns */
+    }
+    json_t *kept = find_kept(state, request);
+    if (tree_bool(object, "status.credentials.created", false)) {
+        json_object_del(kept, "credentials"); /* in use */
     }
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
     const json_t *service = json_array_get(services, 0);
     AUTO(tree_freep) json_t *progress = ask_progress(request, service, pods);
+    AUTO(tree_freep) json_t *troubles = tell_troubles(request, kept);
     struct batchscore_observed observed = {.object = object,
                                            .service = service,
                                            .pods = pods,
                                            .progress = progress,
-                                           .options = request->options};
+                                           .options = state->options,
+                                           .troubles = troubles};
     AUTO(tree_freep) json_t *plan = NULL;
-    if (batchscore_plan(&observed, request->wall_ms, &plan, err) < 0 ||
-        (tree_get(plan, "needs") && make_credentials(request, err) < 0)) {
+    if (ask_plan(request, kept, &observed, &plan, err) < 0) {
         return -1;
     }
-    apply_all(request, json_object_get(plan, "apply"));
-    delete_all(request, plan);
-    write_status(request, json_object_get(plan, "status"));
     request->again_ms = tree_integer(plan, "again_ms", 0);
+    write_all(request, CLUSTER_CREATE, json_object_get(plan, "create"));
+    write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
+    delete_all(request, plan);
+    write_status(request, kept, json_object_get(plan, "status"));
+    tell_events(request, json_object_get(plan, "events"));
+    if (batchscore_is_finished(object)) {
+        forget(state, request);
+    }
     return 0;
 }
 
@@ -134,5 +374,8 @@ const struct kind batchscore_kind = {
     .api_version = "windlass.dev/v1alpha1",
     .name = "BatchScore",
     .owned = owned,
+    .state_new = state_new,
+    .state_free = state_free,
     .reconcile = reconcile,
+    .wrote = wrote,
 };

@@ -4,4 +4,5 @@
 
 #include "operator/control/controller.h"
 
+/* Its options are struct batchscore_options. */
 extern const struct kind batchscore_kind;

@@ -27,19 +27,28 @@ void outcome_set(struct outcome *outcome, enum outcome_state state, const char *
     snprintf(outcome->message, sizeof outcome->message, "%s", text.text);
 }
 
-const json_t *status_condition(const json_t *object) {
-    const json_t *list = tree_get(object, "status.conditions");
+void outcome_stall(struct outcome *outcome, const char *reason, const char *message) {
+    outcome->stalled = reason;
+    snprintf(outcome->stalled_message, sizeof outcome->stalled_message, "%s", message);
+}
+
+const json_t *status_find(const json_t *status, const char *type) {
+    const json_t *list = json_object_get(status, "conditions");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
-        if (strcmp(tree_text(one, "type", ""), "Succeeded") == 0) {
+        if (strcmp(tree_text(one, "type", ""), type) == 0) {
             return one;
         }
     }
     return NULL;
 }
 
+const json_t *status_condition(const json_t *object, const char *type) {
+    return status_find(json_object_get(object, "status"), type);
+}
+
 bool batchscore_is_finished(const json_t *object) {
-    const json_t *condition = status_condition(object);
+    const json_t *condition = status_condition(object, "Succeeded");
     const char *status = tree_text(condition, "status", "Unknown");
     if (strcmp(status, "True") == 0) {
         return true;
@@ -57,29 +66,88 @@ static void set_time(json_t *status, const char *name, int64_t now_ms) {
     json_object_set_new(status, name, json_string(text));
 }
 
-static void set_condition(json_t *status, const json_t *old, int64_t generation,
-                          const struct outcome *outcome, int64_t now_ms) {
-    const char *name = state_names[outcome->state];
-    json_t *condition = json_pack("{s:s, s:s, s:s, s:s, s:I}", "type", "Succeeded", "status", name,
-                                  "reason", outcome->reason, "message", outcome->message,
-                                  "observedGeneration", (json_int_t)generation);
-    const char *since = tree_text(old, "lastTransitionTime", NULL);
-    if (since && strcmp(tree_text(old, "status", ""), name) == 0) {
-        json_object_set_new(condition, "lastTransitionTime", json_string(since));
-    } else {
-        set_time(condition, "lastTransitionTime", now_ms);
+struct condition {
+    const char *type, *status, *reason, *message;
+};
+
+/* Puts the condition where the one of its type was, or at the end; those of others (of a queue,
+ * say) stay. */
+static void set_condition(json_t *status, const struct condition *condition, int64_t generation,
+                          int64_t now_ms) {
+    json_t *made = json_pack("{s:s, s:s, s:s, s:s, s:I}", "type", condition->type, "status",
+                             condition->status, "reason", condition->reason, "message",
+                             condition->message, "observedGeneration", (json_int_t)generation);
+    json_t *list = json_object_get(status, "conditions");
+    if (!json_is_array(list)) {
+        list = json_array();
+        json_object_set_new(status, "conditions", list);
     }
-    /* Conditions of others (of a queue, say) stay. */
-    json_t *list = json_array();
-    const json_t *before = json_object_get(status, "conditions");
-    for (size_t i = 0; i < json_array_size(before); i++) {
-        json_t *one = json_array_get(before, i);
-        if (strcmp(tree_text(one, "type", ""), "Succeeded") != 0) {
-            json_array_append(list, one);
+    size_t at = 0;
+    for (; at < json_array_size(list); at++) {
+        if (strcmp(tree_text(json_array_get(list, at), "type", ""), condition->type) == 0) {
+            break;
         }
     }
-    json_array_append_new(list, condition);
-    json_object_set_new(status, "conditions", list);
+    const json_t *old = json_array_get(list, at);
+    const char *since = tree_text(old, "lastTransitionTime", NULL);
+    if (since && strcmp(tree_text(old, "status", ""), condition->status) == 0) {
+        json_object_set_new(made, "lastTransitionTime", json_string(since));
+    } else {
+        set_time(made, "lastTransitionTime", now_ms);
+    }
+    if (old) {
+        json_array_set_new(list, at, made);
+    } else {
+        json_array_append_new(list, made);
+    }
+}
+
+static struct condition reconciling(const struct outcome *outcome) {
+    struct condition condition = {"Reconciling", "False", "Started", "the pods are requested"};
+    if (outcome->state != OUTCOME_UNDER_WAY) {
+        condition.reason = "Ended";
+        condition.message = "the job has ended";
+    } else if (outcome->suspended) {
+        condition.reason = "Suspended";
+        condition.message = "the job is suspended";
+    } else if (outcome->stalled) {
+        condition.reason = outcome->stalled;
+        condition.message = "nothing more is made";
+    } else if (!outcome->pods_requested) {
+        condition.status = "True";
+        condition.reason = "Starting";
+        condition.message = "the pods are not requested yet";
+    }
+    return condition;
+}
+
+static struct condition stalled(const struct outcome *outcome) {
+    struct condition condition = {"Stalled", "False", "NotStalled", ""};
+    if (outcome->state == OUTCOME_FAILED) {
+        condition.status = "True";
+        condition.reason = outcome->reason;
+        condition.message = outcome->message;
+    } else if (outcome->stalled && outcome->state == OUTCOME_UNDER_WAY) {
+        condition.status = "True";
+        condition.reason = outcome->stalled;
+        condition.message = outcome->stalled_message;
+    }
+    return condition;
+}
+
+static void set_conditions(json_t *status, const struct outcome *outcome, int64_t generation,
+                           int64_t now_ms) {
+    bool suspended = outcome->suspended && outcome->state == OUTCOME_UNDER_WAY;
+    const struct condition conditions[] = {
+        {"Succeeded", state_names[outcome->state], outcome->reason, outcome->message},
+        reconciling(outcome),
+        stalled(outcome),
+        {"Suspended", suspended ? "True" : "False", suspended ? "Suspended" : "NotSuspended",
+         suspended ? "spec.suspend is true" : ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(conditions); i++) {
+        set_condition(status, &conditions[i], generation, now_ms);
+    }
 }
 
 static void copy_counters(json_t *status, const json_t *progress, const char *name) {
@@ -145,28 +213,61 @@ static void copy_progress(json_t *status, const json_t *progress) {
     }
 }
 
+/* The clock of a suspended job stands: it starts anew when it goes on, as a Job's does. */
+static void set_times(json_t *status, const struct outcome *outcome, int64_t now_ms) {
+    if (outcome->state != OUTCOME_UNDER_WAY) {
+        set_time(status, "completionTime", now_ms);
+    } else {
+        json_object_del(status, "completionTime");
+    }
+    if (outcome->suspended && outcome->state == OUTCOME_UNDER_WAY) {
+        json_object_del(status, "startTime");
+    } else if (!json_object_get(status, "startTime")) {
+        set_time(status, "startTime", now_ms);
+    }
+}
+
 json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
                     const struct outcome *outcome, const json_t *progress, int64_t now_ms) {
     const json_t *old = json_object_get(object, "status");
     json_t *status = json_is_object(old) ? json_deep_copy(old) : json_object();
     int64_t generation = tree_integer(object, "metadata.generation", 0);
-    set_condition(status, status_condition(object), generation, outcome, now_ms);
+    set_conditions(status, outcome, generation, now_ms);
     json_object_set_new(status, "observedGeneration", json_integer(generation));
     if (spec) {
         json_object_set_new(status, "run", json_string(spec->run));
     }
-    if (!json_object_get(status, "startTime")) {
-        set_time(status, "startTime", now_ms);
+    if (outcome->spec_hash) {
+        json_object_set_new(status, "specHash", json_string(outcome->spec_hash));
     }
+    if (outcome->credentials) {
+        json_object_set(status, "credentials", outcome->credentials);
+    }
+    set_times(status, outcome, now_ms);
     if (json_is_object(progress)) {
         copy_progress(status, progress);
     }
-    if (outcome->state != OUTCOME_UNDER_WAY) {
+    if (outcome->state != OUTCOME_UNDER_WAY || outcome->suspended) {
         json_object_del(status, "secondsLeft");
         json_object_set_new(status, "workers", json_integer(0));
-        set_time(status, "completionTime", now_ms);
-    } else {
-        json_object_del(status, "completionTime");
     }
+    if (outcome->state != OUTCOME_UNDER_WAY) {
+        json_object_del(status, "credentials");
+    }
+    return status;
+}
+
+json_t *status_seen(const json_t *object) {
+    json_t *status = json_deep_copy(json_object_get(object, "status"));
+    int64_t generation = tree_integer(object, "metadata.generation", 0);
+    if (!status || tree_integer(status, "observedGeneration", 0) == generation) {
+        return status ? status : json_object();
+    }
+    static const char *const types[] = {"Succeeded", "Reconciling", "Stalled", "Suspended"};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        json_t *condition = (json_t *)status_find(status, types[i]);
+        json_object_set_new(condition, "observedGeneration", json_integer(generation));
+    }
+    json_object_set_new(status, "observedGeneration", json_integer(generation));
     return status;
 }

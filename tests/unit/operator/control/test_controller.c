@@ -18,7 +18,8 @@ static struct {
     enum error_kind fails_with;
 } seen;
 
-static void *state_new(void) {
+static void *state_new(const void *options) {
+    CHECK(!options);
     return x_strdup("state");
 }
 

@@ -113,7 +113,7 @@ static void makes_what_a_job_needs(void) {
 /* No heartbeat: a status that says nothing new is not written. */
 static void writes_status_only_when_it_changed(void) {
     open_world("#!/bin/sh\nexec sleep 1000\n");
-    run_until("never", 1, 700);
+    run_until("never", 1, 1500); /* words follow a condition within a second */
     AUTO(text_freep)
     char *version =
         x_strdup(tree_text(find("BatchScore", "job"), "metadata.resourceVersion", NULL));

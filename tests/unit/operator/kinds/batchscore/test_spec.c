@@ -182,6 +182,9 @@ static void test_life(void) {
         {"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":\"Failed\","
          "\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":1}}}]}}",
          LIFE_DEAD, 1},
+        {"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":\"Failed\","
+         "\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":143}}}]}}",
+         LIFE_DEAD, -1},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *pod = json_loads(rows[i].pod, 0, NULL);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/owned.h"
+
+#include "operator/cluster.h"
+
+const char *owned_annotation(const json_t *object, const char *name) {
+    return json_string_value(json_object_get(tree_get(object, "metadata.annotations"), name));
+}
+
+const char *owned_label(const json_t *object, const char *name) {
+    return json_string_value(json_object_get(tree_get(object, "metadata.labels"), name));
+}
+
+bool endpoint_read(const json_t *service, struct endpoint *ret_endpoint) {
+    const json_t *annotations = tree_get(service, "metadata.annotations");
+    struct endpoint endpoint = {
+        .address = tree_text(service, "spec.clusterIP", ""),
+        .port = tree_integer(service, "spec.ports[0].port", 0),
+        .certificate_sha256 =
+            json_string_value(json_object_get(annotations, ANNOTATION_CERTIFICATE_SHA256)),
+        .secret = json_string_value(json_object_get(annotations, ANNOTATION_SECRET)),
+    };
+    if (!*endpoint.address || endpoint.port < 1 || !endpoint.certificate_sha256 ||
+        !endpoint.secret) {
+        return false;
+    }
+    *ret_endpoint = endpoint;
+    return true;
+}
+
+static json_t *labels(const char *job, const char *role) {
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", LABEL_JOB, job, LABEL_ROLE, role,
+                     "app.kubernetes.io/name", "batchscore", "app.kubernetes.io/instance", job,
+                     "app.kubernetes.io/component", role, "app.kubernetes.io/managed-by",
+                     "windlass");
+}
+
+/* Objects go with the resource that owns them. Without a uid it is stored nowhere yet. */
+json_t *owned_metadata(const json_t *object, const char *name, const char *role) {
+    const char *job = tree_text(object, "metadata.name", "");
+    json_t *made =
+        json_pack("{s:s, s:s, s:o}", "name", name, "namespace",
+                  tree_text(object, "metadata.namespace", "default"), "labels", labels(job, role));
+    const char *uid = tree_text(object, "metadata.uid", NULL);
+    if (uid) {
+        json_object_set_new(made, "ownerReferences",
+                            json_pack("[{s:s, s:s, s:s, s:s, s:b, s:b}]", "apiVersion",
+                                      tree_text(object, "apiVersion", ""), "kind",
+                                      tree_text(object, "kind", ""), "name", job, "uid", uid,
+                                      "controller", true, "blockOwnerDeletion", true));
+    }
+    return made;
+}
+
+char *owned_service_name(const json_t *object) {
+    return x_printf("%s-coordinator", tree_text(object, "metadata.name", ""));
+}
+
+json_t *owned_service(const json_t *object, const struct credentials *credentials) {
+    AUTO(text_freep) char *name = owned_service_name(object);
+    json_t *service = json_pack(
+        "{s:s, s:s, s:o, s:{s:s, s:{s:s, s:s}, s:[{s:s, s:s, s:i, s:i}]}}", "apiVersion", "v1",
+        "kind", "Service", "metadata", owned_metadata(object, name, "coordinator"), "spec", "type",
+        "ClusterIP", "selector", LABEL_JOB, tree_text(object, "metadata.name", ""), LABEL_ROLE,
+        "coordinator", "ports", "name", "work", "protocol", "TCP", "port", BATCHSCORE_PORT,
+        "targetPort", BATCHSCORE_PORT);
+    json_object_set_new(json_object_get(service, "metadata"), "annotations",
+                        json_pack("{s:s, s:s, s:s}", ANNOTATION_CERTIFICATE,
+                                  credentials->certificate, ANNOTATION_CERTIFICATE_SHA256,
+                                  credentials->certificate_sha256, ANNOTATION_SECRET,
+                                  credentials->secret));
+    return service;
+}
+
+json_t *owned_secret(const json_t *object, const json_t *service,
+                     const struct credentials *credentials) {
+    json_t *metadata = owned_metadata(object, credentials->secret, "coordinator");
+    json_object_set_new(metadata, "ownerReferences",
+                        json_pack("[{s:s, s:s, s:s, s:s}]", "apiVersion", "v1", "kind", "Service",
+                                  "name", tree_text(service, "metadata.name", ""), "uid",
+                                  tree_text(service, "metadata.uid", "")));
+    return json_pack("{s:s, s:s, s:o, s:s, s:b, s:{s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
+                     "Secret", "metadata", metadata, "type", "Opaque", "immutable", true,
+                     "stringData", SECRET_TOKEN, credentials->token, SECRET_CERTIFICATE,
+                     credentials->certificate, SECRET_KEY, credentials->key);
+}

@@ -1,0 +1,51 @@
+/* owned.h: what a BatchScore owns beside its pods: the coordinator's Service, and the Secret that
+ * hangs on it; and what the objects of a job have in common. Pure. */
+#pragma once
+
+#include "lib/error.h"
+#include "lib/tree.h"
+
+/* On the Service. */
+#define ANNOTATION_CERTIFICATE "windlass.dev/certificate" /* PEM */
+#define ANNOTATION_CERTIFICATE_SHA256 "windlass.dev/certificate-sha256"
+/* On the Service and on pods: the name of the Secret they go with. */
+#define ANNOTATION_SECRET "windlass.dev/secret"
+/* Keys of the Secret. */
+#define SECRET_TOKEN "token"
+#define SECRET_CERTIFICATE "tls.crt"
+#define SECRET_KEY "tls.key"
+
+/* The Service's port. A cluster without an address per Service may store another one: pods are told
+ * what stands in the stored Service. */
+enum { BATCHSCORE_PORT = 8443 };
+
+/* Made for a job by whoever leads, and known to nobody else. All borrowed. */
+struct credentials {
+    const char *secret; /* the Secret's name, random at its end */
+    const char *token, *certificate, *certificate_sha256, *key; /* PEM; 64 hex digits */
+    bool is_confirmed; /* the Secret is known to be stored; token and key may be forgotten */
+};
+
+/* Where the workers find the coordinator, and whom they trust. Texts are borrowed. */
+struct endpoint {
+    const char *address; /* the Service's clusterIP */
+    int64_t port;
+    const char *certificate_sha256;
+    const char *secret; /* name of the Secret */
+};
+
+/* False until the Service has an address and our annotations. */
+bool endpoint_read(const json_t *service, struct endpoint *ret_endpoint);
+
+/* Name, namespace, labels and owner of what a job owns. All results here are the caller's. */
+json_t *owned_metadata(const json_t *object, const char *name, const char *role);
+char *owned_service_name(const json_t *object);
+json_t *owned_service(const json_t *object, const struct credentials *credentials);
+/* Immutable, and owned by the stored Service: it goes with it, and nobody has to delete Secrets. */
+json_t *owned_secret(const json_t *object, const json_t *service,
+                     const struct credentials *credentials);
+
+/* NULL when there is none. Annotations and labels have dots in their names, which tree_get takes
+ * for steps. Borrowed. */
+const char *owned_annotation(const json_t *object, const char *name);
+const char *owned_label(const json_t *object, const char *name);

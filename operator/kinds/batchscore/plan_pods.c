@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/plan_pods.h"
+
+#include "operator/cluster.h"
+#include "operator/kinds/batchscore/waiting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FAILURES_MAX_EARLY = 3, /* deaths that end the job while no mini-batch has been done, */
+    FAILURES_MAX = 10,      /* and later: of the coordinator, or of each worker */
+    OUT_OF_MEMORY_MIN = 2,  /* of workers, before it is told as the job's state */
+    REST_MS = 5000,  /* a worker that was told "done" while work seems left: progress may be old */
+    LOST_MS = 60000, /* past its grace period, a pod that is still there is on a lost node */
+    CREATES_MAX = 100, /* pods made by one look: a job of a thousand must not need all memory */
+    LAST_WORDS_MAX = 1 << 20,
+};
+
+/* One index of a worker: all pods that have had it. */
+struct slot {
+    struct life newest; /* stage is meaningful when attempt > 0 */
+    int deaths;         /* by the program's own doing */
+    bool alive;
+};
+
+static bool is_coordinator(const struct life *life) {
+    const char *role = owned_label(life->pod, LABEL_ROLE);
+    return role && strcmp(role, "coordinator") == 0;
+}
+
+static void remove_pod(struct plan *plan, const struct life *life) {
+    json_array_append_new(plan->delete, json_pack("{s:s, s:s}", "kind", "Pod", "name", life->name));
+}
+
+/* A pod that goes with another Secret than the job's belongs to nobody: its Service was deleted and
+ * made anew, or a controller that made it was replaced before it could say so. */
+static bool is_stray(const struct plan *plan, const json_t *pod) {
+    const char *theirs = owned_annotation(pod, ANNOTATION_SECRET);
+    const char *ours = tree_text(plan->observed->object, "status.credentials.secret", NULL);
+    return theirs && ours && strcmp(theirs, ours) != 0;
+}
+
+/* The coordinator's last words outlive it, and are newer than its last answer. */
+static void read_progress(struct plan *plan) {
+    const struct life *coordinator = plan->coordinator;
+    struct error ignored = {0};
+    if (coordinator && !life_is_alive(coordinator) &&
+        tree_parse(coordinator->message, strlen(coordinator->message), LAST_WORDS_MAX,
+                   &plan->progress, &ignored) == 0 &&
+        json_is_object(plan->progress)) {
+        return;
+    }
+    json_decref(plan->progress);
+    plan->progress = json_incref((json_t *)plan->observed->progress);
+}
+
+void plan_read_pods(struct plan *plan) {
+    size_t count = json_array_size(plan->observed->pods);
+    plan->lives = x_calloc(count + 1, sizeof *plan->lives);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *pod = json_array_get(plan->observed->pods, i);
+        struct life *life = &plan->lives[plan->life_count++];
+        *life = life_read(pod);
+        if (is_stray(plan, pod)) {
+            if (life_is_alive(life)) {
+                remove_pod(plan, life);
+                life->stage = LIFE_LEAVING;
+            }
+        } else if (life->stage == LIFE_LEAVING && life->gone_ms > 0) {
+            plan_wake(plan, life->gone_ms + LOST_MS);
+            if (plan->now_ms >= life->gone_ms + LOST_MS) {
+                life->stage = LIFE_DEAD;
+                life->exit_code = -1;
+                life->reason = "its node is lost";
+            }
+        }
+        if (is_coordinator(life)) {
+            const struct life *newest = plan->coordinator;
+            plan->coordinator = !newest || life->attempt > newest->attempt ? life : newest;
+            plan->coordinator_failures += life->stage == LIFE_DEAD && life->exit_code >= 0;
+        }
+    }
+    read_progress(plan);
+}
+
+/* /progress JSON, or the end of a log: then the last line that says something. NULL: nothing does.
+ */
+static char *find_words(const struct life *life) {
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *words = NULL;
+    if (tree_parse(life->message, strlen(life->message), LAST_WORDS_MAX, &words, &ignored) == 0 &&
+        *tree_text(words, "message", "")) {
+        return x_strdup(tree_text(words, "message", ""));
+    }
+    const char *end = life->message + (words ? 0 : strlen(life->message));
+    while (end > life->message && (end[-1] == '\n' || end[-1] == ' ')) {
+        end--;
+    }
+    const char *start = end;
+    while (start > life->message && start[-1] != '\n') {
+        start--;
+    }
+    if (start < end && *start != '{') { /* JSON that was cut short says nothing to people */
+        return x_strndup(start, (size_t)(end - start));
+    }
+    return NULL;
+}
+
+/* How it ended, at least. */
+static char *last_words(const struct life *life) {
+    char *words = find_words(life);
+    if (words) {
+        return words;
+    }
+    return life->exit_code < 0 ? x_printf("pod %s was taken away%s%s", life->name,
+                                          *life->reason ? ": " : "", life->reason)
+                               : x_printf("pod %s ended with exit code %d%s%s", life->name,
+                                          life->exit_code, *life->reason ? ", " : "", life->reason);
+}
+
+static void fail(struct plan *plan, const char *reason, const char *cause,
+                 const struct life *life) {
+    outcome_set(&plan->outcome, OUTCOME_FAILED, reason, "%.400s; more is in the log of pod %.80s",
+                cause, life->name);
+}
+
+static bool ran_out_of_memory(const struct life *life) {
+    return life->stage == LIFE_DEAD && strcmp(life->reason, "OOMKilled") == 0;
+}
+
+/* One event for each pod that is replaced: what became of it. */
+static void tell_replaced(struct plan *plan, const struct life *life, const json_t *pod_new) {
+    const char *next = tree_text(pod_new, "metadata.name", "");
+    if (life->stage == LIFE_SUCCEEDED) {
+        return;
+    }
+    if (life->stage == LIFE_DEAD && life->exit_code >= 0) {
+        AUTO(text_freep) char *words = find_words(life);
+        plan_event(plan, "Warning", "PodFailed",
+                   "pod %.80s ended with exit code %d%s%.40s%s%.350s; %.80s takes its place",
+                   life->name, life->exit_code, *life->reason ? ", " : "", life->reason,
+                   words ? ": " : "", words ? words : "", next);
+        return;
+    }
+    plan_event(plan, "Normal", "PodReplaced", "pod %.80s %s%s%s; %.80s takes its place", life->name,
+               life->stage == LIFE_DEAD ? "was taken away" : "is leaving",
+               *life->reason ? ": " : "", life->reason, next);
+}
+
+/* Takes the pod over; before: whose place it takes, NULL if nobody's. */
+static void make_pod(struct plan *plan, json_t *pod_new, const struct life *before) {
+    json_t *metadata = json_object_get(pod_new, "metadata");
+    json_t *annotations = json_object_get(metadata, "annotations");
+    if (!annotations) {
+        annotations = json_object();
+        json_object_set_new(metadata, "annotations", annotations);
+    }
+    json_object_set_new(annotations, ANNOTATION_SECRET, json_string(plan->endpoint.secret));
+    if (before) {
+        tell_replaced(plan, before, pod_new);
+    }
+    json_array_append_new(plan->create, pod_new);
+}
+
+static int64_t batches_done(const struct plan *plan) {
+    int64_t before = tree_integer(plan->observed->object, "status.miniBatches.done", 0);
+    return MAX(tree_integer(plan->progress, "miniBatches.done", 0), before);
+}
+
+static int failures_max(const struct plan *plan) {
+    return batches_done(plan) > 0 ? FAILURES_MAX : FAILURES_MAX_EARLY;
+}
+
+static void coordinator_succeeded(struct plan *plan) {
+    int64_t total = tree_integer(plan->progress, "items.total", 0);
+    const char *output = tree_text(plan->observed->object, "spec.output.path", "");
+    if (total > 0) {
+        outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed",
+                    "%lld of %lld items are done; the results are in %.200s",
+                    (long long)tree_integer(plan->progress, "items.done", 0), (long long)total,
+                    output);
+    } else {
+        outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed", "the results are in %.200s",
+                    output);
+    }
+}
+
+void plan_verdict(struct plan *plan) {
+    const struct life *newest = plan->coordinator;
+    if (!newest) {
+        return;
+    }
+    if (newest->stage == LIFE_SUCCEEDED) {
+        coordinator_succeeded(plan);
+    } else if (newest->stage == LIFE_DEAD && (newest->exit_code == 1 || newest->exit_code == 2)) {
+        AUTO(text_freep) char *cause = last_words(newest);
+        fail(plan, newest->exit_code == 1 ? "Failed" : "InputInvalid", cause, newest);
+    }
+}
+
+static void coordinator_runs(struct plan *plan) {
+    static const struct {
+        const char *state, *reason, *message;
+    } states[] = {
+        {"Listing", "Listing", "the input is listed"},
+        {"Running", "Running", "the workers score"},
+        {"Joining", "Joining", "the outputs are joined"},
+        {"Succeeded", "Joining", "the coordinator finishes"},
+        {"Failed", "Joining", "the coordinator finishes"},
+    };
+    const json_t *before = status_condition(plan->observed->object, "Succeeded");
+    const char *state = tree_text(plan->progress, "state", "");
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator starts");
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        if (strcmp(states[i].state, state) == 0) {
+            const char *message = tree_text(plan->progress, "message", "");
+            outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, states[i].reason, "%.400s",
+                        *message ? message : states[i].message);
+        } else if (!*state && strcmp(states[i].reason, tree_text(before, "reason", "")) == 0) {
+            /* One answer that did not come is no news. */
+            outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, states[i].reason, "%.400s",
+                        tree_text(before, "message", ""));
+        }
+    }
+}
+
+static void tell_waiting(struct plan *plan, const struct life *life, int running, int wanted) {
+    bool for_mounts = waiting_is_for_mounts(life, plan->now_ms);
+    struct waiting waiting = {
+        .life = life,
+        .running = running,
+        .wanted = wanted,
+        .mount_problem = for_mounts ? tree_text(plan->observed->mounts, life->name, NULL) : NULL,
+        .before = status_condition(plan->observed->object, "Succeeded"),
+    };
+    waiting_tell(&waiting, &plan->outcome);
+    if (life->placed_ms > 0 && !for_mounts) {
+        plan_wake(plan, life->placed_ms + WAITING_MOUNT_MS);
+    }
+}
+
+/* The newest coordinator is dead, and not by its own verdict. */
+static void replace_coordinator(struct plan *plan) {
+    const struct life *newest = plan->coordinator;
+    int failures = plan->coordinator_failures;
+    AUTO(text_freep) char *cause = last_words(newest);
+    if (failures >= failures_max(plan)) {
+        fail(plan, ran_out_of_memory(newest) ? "OutOfMemory" : "CoordinatorFailed", cause, newest);
+        return;
+    }
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "a new coordinator starts: %.400s",
+                cause);
+    int64_t due_ms = newest->ended_ms + life_back_off_ms(failures);
+    if (plan->now_ms >= due_ms) {
+        make_pod(plan, pods_coordinator(&plan->spec, &plan->endpoint, newest->attempt + 1), newest);
+    } else {
+        plan_wake(plan, due_ms);
+    }
+}
+
+/* Decides what the job is at by its coordinator, and makes one when there is none. True when one is
+ * there for workers to find. */
+static bool plan_coordinator(struct plan *plan) {
+    const struct life *newest = plan->coordinator;
+    if (!newest) {
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator is made");
+        make_pod(plan, pods_coordinator(&plan->spec, &plan->endpoint, 1), NULL);
+        return true;
+    }
+    switch (newest->stage) {
+    case LIFE_WAITING:
+        tell_waiting(plan, newest, 0, 0);
+        return true;
+    case LIFE_RUNNING:
+        coordinator_runs(plan);
+        return true;
+    case LIFE_LEAVING:
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending",
+                    "the coordinator %.80s is leaving; a new one follows when it is gone",
+                    newest->name);
+        return false;
+    case LIFE_SUCCEEDED:
+    case LIFE_DEAD:
+    default:
+        replace_coordinator(plan);
+        return json_array_size(plan->create) > 0;
+    }
+}
+
+static struct slot *fold_slots(const struct plan *plan) {
+    struct slot *slots = x_calloc((size_t)plan->spec.workers_max, sizeof *slots);
+    for (size_t i = 0; i < plan->life_count; i++) {
+        const struct life *life = &plan->lives[i];
+        if (is_coordinator(life) || life->index < 0 || life->index >= plan->spec.workers_max) {
+            continue;
+        }
+        struct slot *slot = &slots[life->index];
+        slot->alive |= life_is_alive(life);
+        slot->deaths += life->stage == LIFE_DEAD && life->exit_code >= 0;
+        if (life->attempt > slot->newest.attempt) {
+            slot->newest = *life;
+        }
+    }
+    return slots;
+}
+
+/* The model, an operator, the code: what every worker will die of. NULL when that is not so. */
+static const struct life *hopeless(const struct plan *plan, const struct slot *slots) {
+    const struct life *last = NULL, *last_any = NULL;
+    int verdicts = 0;
+    for (size_t i = 0; i < plan->life_count; i++) {
+        const struct life *life = &plan->lives[i];
+        if (is_coordinator(life) || life->stage != LIFE_DEAD || life->exit_code < 0) {
+            continue;
+        }
+        last_any = !last_any || life->ended_ms >= last_any->ended_ms ? life : last_any;
+        if (life->exit_code == 1 || life->exit_code == 2 || life->never_started) {
+            last = !last || life->ended_ms >= last->ended_ms ? life : last;
+            verdicts++;
+        }
+    }
+    if (batches_done(plan) == 0 && verdicts >= FAILURES_MAX_EARLY) {
+        return last;
+    }
+    for (int i = 0; i < plan->spec.workers_max; i++) {
+        if (slots[i].alive || slots[i].deaths < failures_max(plan)) {
+            return NULL;
+        }
+    }
+    return last_any;
+}
+
+static int workers_wanted(const struct plan *plan) {
+    const json_t *counts = tree_get(plan->progress, "miniBatches");
+    counts = counts ? counts : tree_get(plan->observed->object, "status.miniBatches");
+    int64_t total = tree_integer(counts, "total", 0);
+    if (total <= 0) {
+        return plan->spec.workers_min;
+    }
+    int64_t left = total - tree_integer(counts, "done", 0) - tree_integer(counts, "failed", 0);
+    if (left <= 0) {
+        return 0;
+    }
+    return (int)MIN(MAX(left, plan->spec.workers_min), plan->spec.workers_max);
+}
+
+static bool may_start(struct plan *plan, const struct slot *slot) {
+    if (slot->newest.attempt == 0) {
+        return true;
+    }
+    if (slot->alive || slot->deaths >= failures_max(plan)) {
+        return false;
+    }
+    int64_t due_ms = 0; /* leaving: its leases go back, another may take its place */
+    if (slot->newest.stage == LIFE_SUCCEEDED) {
+        due_ms = slot->newest.ended_ms + REST_MS;
+    } else if (slot->newest.stage == LIFE_DEAD) {
+        due_ms = slot->newest.ended_ms + life_back_off_ms(slot->deaths);
+    }
+    if (plan->now_ms < due_ms) {
+        plan_wake(plan, due_ms);
+    }
+    return plan->now_ms >= due_ms;
+}
+
+/* Work runs out: who does not even run yet is not needed any more. */
+static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
+    for (int i = plan->spec.workers_max - 1; i >= 0 && too_many > 0; i--) {
+        if (slots[i].alive && slots[i].newest.stage == LIFE_WAITING) {
+            remove_pod(plan, &slots[i].newest);
+            too_many--;
+        }
+    }
+}
+
+static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
+    int alive = 0;
+    for (int i = 0; i < plan->spec.workers_max; i++) {
+        alive += slots[i].alive;
+    }
+    drop_waiting(plan, slots, alive - wanted);
+    for (int i = 0; i < plan->spec.workers_max && alive < wanted; i++) {
+        const struct life *newest = &slots[i].newest;
+        if (!may_start(plan, &slots[i])) {
+            continue;
+        }
+        if (json_array_size(plan->create) >= CREATES_MAX) {
+            plan_wake(plan, plan->now_ms + 1);
+            return;
+        }
+        make_pod(plan, pods_worker(&plan->spec, &plan->endpoint, i, newest->attempt + 1),
+                 newest->attempt > 0 ? newest : NULL);
+        alive++;
+        /* What the cluster took away has no log worth keeping. */
+        if (newest->stage == LIFE_DEAD && newest->attempt > 0 && newest->exit_code < 0) {
+            remove_pod(plan, newest);
+        }
+    }
+}
+
+/* A job whose coordinator runs and whose workers all wait, or die of one thing, is not running. */
+static void tell_about_workers(struct plan *plan, int wanted) {
+    const struct life *waiting = NULL, *killed = NULL;
+    int killed_count = 0;
+    for (size_t i = 0; i < plan->life_count; i++) {
+        const struct life *life = &plan->lives[i];
+        if (is_coordinator(life)) {
+            continue;
+        }
+        if (life->stage == LIFE_RUNNING) {
+            return;
+        }
+        if (life->stage == LIFE_WAITING && (*life->reason || life->placed_ms)) {
+            waiting = life;
+        }
+        if (ran_out_of_memory(life)) {
+            killed = !killed || life->ended_ms >= killed->ended_ms ? life : killed;
+            killed_count++;
+        }
+    }
+    if (strcmp(plan->outcome.reason, "Running") != 0) {
+        return;
+    }
+    if (waiting && (waiting->is_unscheduled || killed_count < OUT_OF_MEMORY_MIN)) {
+        tell_waiting(plan, waiting, 0, wanted);
+    } else if (killed_count >= OUT_OF_MEMORY_MIN) {
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "OutOfMemory",
+                    "workers need more memory than they may have, %d were killed, the last was "
+                    "%.80s; raise spec.workers.resources.limits.memory (%.32s)",
+                    killed_count, killed->name,
+                    tree_text(plan->spec.json, "workers.resources.limits.memory", "none is set"));
+    }
+}
+
+static void tell_hopeless(struct plan *plan, const struct life *culprit) {
+    AUTO(text_freep) char *cause = last_words(culprit);
+    if (ran_out_of_memory(culprit)) {
+        outcome_set(&plan->outcome, OUTCOME_FAILED, "OutOfMemory",
+                    "workers need more memory than they may have; raise "
+                    "spec.workers.resources.limits.memory (%.32s); the last was pod %.80s",
+                    tree_text(plan->spec.json, "workers.resources.limits.memory", "none is set"),
+                    culprit->name);
+    } else {
+        fail(plan, "WorkersFailed", cause, culprit);
+    }
+}
+
+void plan_pods(struct plan *plan) {
+    bool there = plan_coordinator(plan);
+    if (plan->outcome.state != OUTCOME_UNDER_WAY) {
+        return;
+    }
+    struct slot *slots = fold_slots(plan);
+    const struct life *culprit = hopeless(plan, slots);
+    if (culprit) {
+        tell_hopeless(plan, culprit);
+    } else if (there) {
+        int wanted = workers_wanted(plan);
+        plan_workers(plan, slots, wanted);
+        tell_about_workers(plan, wanted);
+    }
+    free(slots);
+}
+
+void plan_clean_up(struct plan *plan, bool succeeded, bool all) {
+    json_array_clear(plan->create);
+    json_array_clear(plan->apply);
+    json_array_clear(plan->delete);
+    for (size_t i = 0; i < plan->life_count; i++) {
+        const struct life *life = &plan->lives[i];
+        bool worker = !is_coordinator(life);
+        if (life_is_alive(life) || all || (worker && succeeded && life->stage != LIFE_LEAVING)) {
+            remove_pod(plan, life);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+/* plan_pods.h: the part of plan.c that decides about pods, and what the two share. Pure. */
+#pragma once
+
+#include "operator/kinds/batchscore/life.h"
+#include "operator/kinds/batchscore/plan.h"
+#include "operator/kinds/batchscore/pods.h"
+#include "operator/kinds/batchscore/status.h"
+
+struct plan {
+    const struct batchscore_observed *observed;
+    struct batchscore_spec spec;
+    struct endpoint endpoint;
+    int64_t now_ms;
+    int64_t wake_ms;    /* when something may be decided by time alone */
+    struct life *lives; /* of observed->pods */
+    size_t life_count;
+    const struct life *coordinator; /* the newest; NULL: none */
+    int coordinator_failures;
+    json_t *progress; /* the coordinator's last words, else its last answer; owned; may be NULL */
+    json_t *create, *apply, *delete, *events; /* owned */
+    struct outcome outcome;
+};
+
+void plan_read_pods(struct plan *plan);
+/* Asks for another look at that time. */
+void plan_wake(struct plan *plan, int64_t at_ms);
+void plan_event(struct plan *plan, const char *type, const char *reason, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+
+/* The verdict of a coordinator that ended, if it is one. */
+void plan_verdict(struct plan *plan);
+/* What runs, what is missing, what is too much. */
+void plan_pods(struct plan *plan);
+/* Deletes what still runs, and what is not worth keeping: of a success the workers' pods;
+ * everything when all is true. */
+void plan_clean_up(struct plan *plan, bool succeeded, bool all);

@@ -1,0 +1,20 @@
+/* waiting.h: why a pod does not run yet, told so that one knows what to do. Pure. */
+#pragma once
+
+#include "operator/kinds/batchscore/life.h"
+#include "operator/kinds/batchscore/status.h"
+
+struct waiting {
+    const struct life *life;
+    int running, wanted;       /* workers */
+    const char *mount_problem; /* the kubelet's words about its volumes; NULL: none known */
+    const json_t *before;      /* the condition Succeeded as it was; NULL: none */
+};
+
+/* WaitingForGPU, WaitingForNodes, ImagePullFailed, VolumeFailed, ConfigFailed, or Pending. */
+void waiting_tell(const struct waiting *waiting, struct outcome *outcome);
+
+/* A pod that has had a node for so long and whose container is not made yet: what does the kubelet
+ * say about its volumes? Until then nobody needs to ask. */
+enum { WAITING_MOUNT_MS = 20000 };
+bool waiting_is_for_mounts(const struct life *life, int64_t now_ms);
