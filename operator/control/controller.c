@@ -172,7 +172,7 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
         const struct kind *kind = kinds[controller->kind_count];
         controller->kinds[controller->kind_count] = kind;
         if (kind->state_new) {
-            controller->states[controller->kind_count] = kind->state_new(kind->options);
+            controller->states[controller->kind_count] = kind->state_new();
         }
     }
     controller->epoll_fd = -1;

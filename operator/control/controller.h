@@ -50,12 +50,9 @@ struct kind {
     const void *options; /* what the program was started with, for the kind's looks; may be NULL */
     /* "apiVersion Kind" of what its resources own, ends with NULL. Watched by LABEL_JOB. */
     const char *const *owned;
-    /* What the program was started with, of the kind's own type; NULL is standard. Who has some
-     * copies the kind and sets it. */
-    const void *options;
     /* What a kind keeps between looks (never the truth: it may be lost at any time); may be NULL.
      */
-    void *(*state_new)(const void *options);
+    void *(*state_new)(void);
     void (*state_free)(void *state);
     NODISCARD int (*reconcile)(void *state, struct reconcile *request, struct error *err);
     /* Told of every write that ended, before the next look; NULL: it does not want to know. */

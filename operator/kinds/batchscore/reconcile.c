@@ -22,13 +22,11 @@ enum {
  * "credentials": see struct credentials, until they are in use,
  * "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}. */
 struct state {
-    const struct batchscore_options *options;
     json_t *jobs;
 };
 
-static void *state_new(const void *options) {
+static void *state_new(void) {
     struct state *state = x_calloc(1, sizeof *state);
-    state->options = options;
     state->jobs = json_object();
     return state;
 }
@@ -350,7 +348,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
                                            .service = service,
                                            .pods = pods,
                                            .progress = progress,
-                                           .options = state->options,
+                                           .options = request->options,
                                            .troubles = troubles};
     AUTO(tree_freep) json_t *plan = NULL;
     if (ask_plan(request, kept, &observed, &plan, err) < 0) {
