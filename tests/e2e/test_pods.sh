@@ -51,14 +51,25 @@ volume() {
 tests/cluster/api-server.sh start "$folder/api" >/dev/null || exit 3
 for account in default scorer; do "$folder/api/kubectl" create serviceaccount $account >/dev/null; done
 "$folder/api/kubectl" create priorityclass batch --value=7 >/dev/null
-echo '{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "nvidia"}' |
-    "$folder/api/kubectl" create -f - >/dev/null
+for handler in nvidia runc; do
+    "$folder/api/kubectl" create -f - >/dev/null <<CLASS
+{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "$handler"}, "handler": "$handler"}
+CLASS
+done
 found=0
 for file in tests/data/good-manifests/*.yaml examples/*/*.yaml; do
     grep -q '^kind: BatchScore' "$file" || [ "${file%.json}" = tests/data/good-manifests/nulls-and-json.yaml ] || continue
     found=$((found + 1))
     check "restricted: $file" restricted "$file"
     check "taken: $file" taken "$file"
+done
+# Every spec of the golden pods, too; containers that a template brings are their owner's business.
+for file in tests/data/pods/*.json; do
+    name=$(basename "$file" .json)
+    "$windlass" check -f tests/data/good-manifests/minimal.yaml --show |
+        jq --slurpfile golden "$file" '.spec += $golden[0].spec' >"$folder/$name.yaml"
+    [ "$name" = template ] || check "restricted: $name" restricted "$folder/$name.yaml"
+    check "taken: $name" taken "$folder/$name.yaml"
 done
 check "manifests were found" [ "$found" -ge 6 ]
 for file in examples/volumes/*.yaml; do

@@ -27,6 +27,17 @@ static const json_t *condition(const json_t *pod, const char *type) {
     return NULL;
 }
 
+/* The kubelet sorts them by name; a template may have brought more containers than ours. */
+static const json_t *agent_state(const json_t *pod, const char *state) {
+    const json_t *list = tree_get(pod, "status.containerStatuses");
+    const json_t *agent = json_array_get(list, 0);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        agent = strcmp(tree_text(one, "name", ""), "agent") == 0 ? one : agent;
+    }
+    return json_object_get(json_object_get(agent, "state"), state);
+}
+
 static int64_t time_of(const json_t *tree, const char *path) {
     const char *text = tree_text(tree, path, NULL);
     int64_t time_ms = text ? clock_parse(text) : -1;
@@ -60,7 +71,7 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct life 
 
 static void read_waiting(const json_t *pod, struct life *life) {
     const json_t *scheduled = condition(pod, "PodScheduled");
-    const json_t *waiting = tree_get(pod, "status.containerStatuses[0].state.waiting");
+    const json_t *waiting = agent_state(pod, "waiting");
     life->stage = LIFE_WAITING;
     if (strcmp(tree_text(scheduled, "status", ""), "False") == 0) {
         life->is_unscheduled = true;
@@ -86,7 +97,7 @@ struct life life_read(const json_t *pod) {
                                       "nvidia.com/gpu") != NULL,
     };
     const char *phase = tree_text(pod, "status.phase", "Pending");
-    const json_t *terminated = tree_get(pod, "status.containerStatuses[0].state.terminated");
+    const json_t *terminated = agent_state(pod, "terminated");
     bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
     if (ended || terminated) {
         read_ended(pod, terminated, &life);

@@ -9,7 +9,7 @@
 enum {
     SPEC_VOLUMES_MAX = 16,
     SPEC_WORKERS_MAX = 1024, /* the schema's maximum is 1000; windlass run --workers may say more */
-    SPEC_BYTES_MAX = 120 * 1024, /* of the JSON: it travels in one environment variable */
+    SPEC_BYTES_MAX = 120 * 1024, /* of the JSON; what the agent reads goes into one variable */
 };
 
 enum volume_kind {

@@ -175,6 +175,9 @@ static void test_life(void) {
         {"{\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"state\":{\"terminated\":"
          "{\"exitCode\":137}}}]}}",
          LIFE_DEAD, 137},
+        {"{\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"a-side\",\"state\":"
+         "{\"running\":{}}},{\"name\":\"agent\",\"state\":{\"terminated\":{\"exitCode\":7}}}]}}",
+         LIFE_DEAD, 7},
         {"{\"status\":{\"phase\":\"Failed\",\"conditions\":[{\"type\":\"DisruptionTarget\","
          "\"status\":\"True\"}],\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":"
          "143}}}]}}",
