@@ -3,8 +3,10 @@
 #include "lib/base.h"
 #include "operator/commands/check.h"
 #include "operator/commands/controller.h"
+#include "operator/commands/events.h"
 #include "operator/commands/explain.h"
 #include "operator/commands/run.h"
+#include "operator/commands/status.h"
 
 #include <locale.h>
 #include <signal.h>
@@ -17,6 +19,8 @@ static const struct command {
 } commands[] = {
     {"run", "do the work of a manifest on this machine", run_command},
     {"check", "is a manifest one that a cluster would take?", check_command},
+    {"status", "how far the jobs of a cluster are, and what keeps them", status_command},
+    {"events", "what happened to a job of a cluster and its pods", events_command},
     {"controller", "run the jobs of a Kubernetes cluster (what the chart starts)",
      controller_command},
     {"explain", "every field of the resource, with defaults and bounds", explain_command},

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/events.h"
+
+#include "lib/clock.h"
+#include "lib/options.h"
+#include "operator/commands/remote.h"
+#include "operator/commands/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct command_help help = {
+    .usage = "windlass events NAME [options]",
+    .about =
+        "What happened to a job and its pods, oldest first: what the controller says, and\n"
+        "what the scheduler and the nodes say of its pods. A cluster keeps events for an hour.",
+    .examples = "windlass events style-transfer -n batch",
+    .words_min = 1,
+    .words_max = 1,
+};
+
+/* Events have two sets of time fields, by who wrote them. */
+static const char *time_of(const json_t *event) {
+    const char *const paths[] = {"lastTimestamp", "series.lastObservedTime", "eventTime",
+                                 "firstTimestamp"};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        const char *text = tree_text(event, paths[i], NULL);
+        if (text) {
+            return text;
+        }
+    }
+    return tree_text(event, "metadata.creationTimestamp", "");
+}
+
+/* Times may have fractions of a second; the first 19 characters are the same in all forms. */
+static int64_t milliseconds_of(const json_t *event) {
+    char text[21];
+    snprintf(text, sizeof text, "%.19sZ", time_of(event));
+    return MAX(clock_parse(text), 0);
+}
+
+static int by_time(const void *a, const void *b) {
+    int64_t one = milliseconds_of(*(json_t *const *)a), two = milliseconds_of(*(json_t *const *)b);
+    return (one > two) - (one < two);
+}
+
+static bool is_of_job(const json_t *event, const char *job) {
+    const json_t *about = json_object_get(event, "involvedObject");
+    const char *kind = tree_text(about, "kind", ""), *name = tree_text(about, "name", "");
+    if (strcmp(kind, REMOTE_KIND) == 0) {
+        return strcmp(name, job) == 0;
+    }
+    /* A pod that is gone still has events, so its name is all there is to go by. */
+    const char *rest = remote_short_name(name, job);
+    return strcmp(kind, "Pod") == 0 && rest != name &&
+           (text_starts(rest, "coordinator-") || text_starts(rest, "worker-"));
+}
+
+static void print(json_t *const *events, size_t count) {
+    static const char *const head[] = {"AGE", "TYPE", "REASON", "OBJECT", "MESSAGE"};
+    struct table *table = table_new();
+    table_add(table, head, ARRAY_LEN(head));
+    int64_t now_ms = clock_wall_ms();
+    for (size_t i = 0; i < count; i++) {
+        const json_t *event = events[i];
+        char age[32];
+        table_age(now_ms - milliseconds_of(event), age);
+        int64_t times = tree_integer(event, "count", 1);
+        AUTO(text_freep)
+        char *when = times > 1 ? x_printf("%s (x%lld)", age, (long long)times) : x_strdup(age);
+        AUTO(text_freep) char *object = x_strdup(tree_text(event, "involvedObject.name", ""));
+        const char *const cells[] = {when, tree_text(event, "type", ""),
+                                     tree_text(event, "reason", ""), object,
+                                     tree_text(event, "message", "")};
+        table_add(table, cells, ARRAY_LEN(cells));
+    }
+    AUTO(text_freep) char *text = table_text(table, "", table_width());
+    fputs(text, stdout);
+    table_free(table);
+}
+
+static int show(struct remote *remote, const char *name, struct error *err) {
+    const struct rest_place place = {.api_version = "v1", .kind = "Event"};
+    AUTO(tree_freep) json_t *all = NULL;
+    if (remote_list(remote, &place, NULL, &all, err) < 0) {
+        return -1;
+    }
+    json_t **found = x_calloc(json_array_size(all) + 1, sizeof *found);
+    size_t count = 0, i;
+    json_t *event;
+    json_array_foreach(all, i, event) {
+        if (is_of_job(event, name)) {
+            found[count++] = event;
+        }
+    }
+    qsort(found, count, sizeof *found, by_time);
+    if (count > 0) {
+        print(found, count);
+        free(found);
+        return 0;
+    }
+    free(found);
+    AUTO(tree_freep) json_t *job = NULL; /* no such job, or nothing to tell of it? */
+    if (remote_job(remote, name, &job, err) < 0) {
+        return -1;
+    }
+    fprintf(stderr, "no events of %s (a cluster keeps them for an hour)\n", name);
+    return 0;
+}
+
+int events_command(int argc, char **argv) {
+    struct remote_options where = {0};
+    const struct option options[] = {REMOTE_ROWS(&where), {0}};
+    struct option_list words = {0};
+    struct error err = {0};
+    int result = options_read(argc, argv, &help, options, &words, &err);
+    if (result > 0) {
+        return 0;
+    }
+    AUTO(remote_release) struct remote remote = {0};
+    if (result < 0 || remote_open(&where, &remote, &err) < 0 ||
+        show(&remote, words.values[0], &err) < 0) {
+        fprintf(stderr, "windlass events: %s\n", err.text);
+        return error_exit_code(&err);
+    }
+    return 0;
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/remote.h"
+
+#include "operator/cluster.h"
+#include "operator/kinds/batchscore/life.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 500, ITEMS_MAX = 100000, CONTINUE_MAX = 4096 };
+
+int remote_open(const struct remote_options *options, struct remote *ret_remote,
+                struct error *err) {
+    struct config_options config = {.kubeconfig = options->kubeconfig, .context = options->context};
+    struct remote remote = {0};
+    if (options->all && options->namespace) {
+        return error_set(err, ERROR_INVALID, "-A is all namespaces, -n one: give one of them");
+    }
+    if (config_load(&config, &remote.config, err) < 0 || loop_open(&remote.loop, err) < 0 ||
+        client_open(remote.config, remote.loop, &remote.client, err) < 0) {
+        remote_release(&remote);
+        return -1;
+    }
+    const char *own = options->namespace ? options->namespace : remote.config->namespace;
+    remote.namespace = options->all ? NULL : own;
+    *ret_remote = remote;
+    return 0;
+}
+
+void remote_release(struct remote *remote) {
+    client_free(TAKE(remote->client));
+    loop_free(TAKE(remote->loop));
+    config_free(TAKE(remote->config));
+}
+
+struct question {
+    bool is_done;
+    json_t *tree;
+    struct error err;
+};
+
+static void on_answer(void *context, const struct client_answer *answer) {
+    struct question *question = context;
+    question->is_done = true;
+    if (answer->err) {
+        question->err = *answer->err;
+    } else if (!answer->tree) {
+        error_set(&question->err, ERROR_UNAVAILABLE, "the API server's answer is no JSON");
+    } else {
+        question->tree = json_incref((json_t *)answer->tree);
+    }
+}
+
+int remote_get(struct remote *remote, const struct rest_place *place, const char *query,
+               json_t **ret_tree, struct error *err) {
+    struct rest_place here = *place;
+    here.namespace = remote->namespace;
+    AUTO(text_freep) char *path = NULL;
+    if (rest_path(&here, &path, err) < 0) {
+        return -1;
+    }
+    AUTO(text_freep) char *url = query ? x_printf("%s?%s", path, query) : x_strdup(path);
+    struct question question = {0};
+    struct client_request request = {
+        .verb = place->name ? "get" : "list", .path = url, .done = on_answer, .context = &question};
+    client_start(remote->client, &request);
+    while (!question.is_done) {
+        if (loop_wait(remote->loop, -1, err) < 0) {
+            return -1;
+        }
+    }
+    if (question.err.kind) {
+        *err = question.err;
+        return -1;
+    }
+    *ret_tree = question.tree;
+    return 0;
+}
+
+/* A list's continue token is base64, whose signs mean something else in a query. */
+static char *quote_query(const char *text) {
+    AUTO(text_freep) char *quoted = x_calloc(strlen(text) * 3 + 1, 1);
+    char *at = quoted;
+    for (; *text; text++) {
+        static const char digits[] = "0123456789ABCDEF";
+        bool is_plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+                        (*text >= '0' && *text <= '9') || strchr("-_.~", *text);
+        if (is_plain) {
+            *at++ = *text;
+        } else {
+            *at++ = '%';
+            *at++ = digits[(unsigned char)*text >> 4];
+            *at++ = digits[*text & 15];
+        }
+    }
+    return TAKE(quoted);
+}
+
+int remote_list(struct remote *remote, const struct rest_place *place, const char *query,
+                json_t **ret_items, struct error *err) {
+    AUTO(tree_freep) json_t *items = json_array();
+    AUTO(text_freep) char *next = x_strdup("");
+    do {
+        AUTO(text_freep)
+        char *page = x_printf("limit=%d%s%s%s%s", PAGE, query ? "&" : "", query ? query : "",
+                              *next ? "&continue=" : "", next);
+        AUTO(tree_freep) json_t *list = NULL;
+        if (remote_get(remote, place, page, &list, err) < 0) {
+            return -1;
+        }
+        json_array_extend(items, json_object_get(list, "items"));
+        const char *more = tree_text(list, "metadata.continue", "");
+        if (strlen(more) > CONTINUE_MAX || json_array_size(items) > ITEMS_MAX) {
+            return error_set(err, ERROR_EXHAUSTED, "more than %d objects", ITEMS_MAX);
+        }
+        free(next);
+        next = quote_query(more);
+    } while (*next);
+    *ret_items = TAKE(items);
+    return 0;
+}
+
+int remote_job(struct remote *remote, const char *name, json_t **ret_job, struct error *err) {
+    const struct rest_place place = {.api_version = REMOTE_API, .kind = REMOTE_KIND, .name = name};
+    if (remote_get(remote, &place, NULL, ret_job, err) < 0) {
+        return err->kind == ERROR_NOT_FOUND
+                   ? error_context(err, "namespace %s (windlass status -A lists all jobs)",
+                                   remote->namespace)
+                   : -1;
+    }
+    return 0;
+}
+
+static int by_role(const void *a, const void *b) {
+    struct life one = life_read(*(json_t *const *)a), two = life_read(*(json_t *const *)b);
+    return one.index != two.index ? one.index - two.index : one.attempt - two.attempt;
+}
+
+int remote_pods(struct remote *remote, const char *job, json_t **ret_pods, struct error *err) {
+    const struct rest_place place = {.api_version = "v1", .kind = "Pod"};
+    AUTO(text_freep) char *selector = x_printf("%s=%s", LABEL_JOB, job);
+    AUTO(text_freep) char *quoted = quote_query(selector);
+    AUTO(text_freep) char *query = x_printf("labelSelector=%s", quoted);
+    AUTO(tree_freep) json_t *pods = NULL;
+    if (remote_list(remote, &place, query, &pods, err) < 0) {
+        return -1;
+    }
+    size_t count = json_array_size(pods);
+    json_t **sorted = x_calloc(count + 1, sizeof *sorted);
+    for (size_t i = 0; i < count; i++) {
+        sorted[i] = json_array_get(pods, i);
+    }
+    qsort(sorted, count, sizeof *sorted, by_role);
+    *ret_pods = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append(*ret_pods, sorted[i]);
+    }
+    free(sorted);
+    return 0;
+}
+
+const char *remote_short_name(const char *pod, const char *job) {
+    size_t length = strlen(job);
+    bool is_of_job = strncmp(pod, job, length) == 0 && pod[length] == '-' && pod[length + 1];
+    return is_of_job ? pod + length + 1 : pod;
+}

@@ -1,0 +1,56 @@
+/* remote.h: what the commands that look at jobs of a cluster share: which cluster and namespace,
+ * and asking it, one question after the other. */
+#pragma once
+
+#include "operator/kube/client.h"
+#include "operator/kube/rest.h"
+
+#define REMOTE_API "windlass.dev/v1alpha1"
+#define REMOTE_KIND "BatchScore"
+
+struct remote_options {
+    const char *kubeconfig, *context, *namespace;
+    bool all; /* namespaces */
+};
+
+/* Rows for a command's option table. */
+#define REMOTE_ROWS(options)                                                                       \
+    {"namespace",          'n', OPTION_TEXT, "NS", "Of the job (default: the context's).",         \
+     &(options)->namespace},                                                                       \
+        {"context",                                                                                \
+         0,                                                                                        \
+         OPTION_TEXT,                                                                              \
+         "NAME",                                                                                   \
+         "Of the kubeconfig (default: its current-context).",                                      \
+         &(options)->context},                                                                     \
+    {                                                                                              \
+        "kubeconfig", 0, OPTION_TEXT, "FILE", "Default: $KUBECONFIG, else ~/.kube/config.",        \
+            &(options)->kubeconfig                                                                 \
+    }
+
+struct remote {
+    struct config *config;
+    struct loop *loop;
+    struct client *client;
+    const char *namespace; /* NULL: all. Borrowed from the options or the configuration */
+};
+
+NODISCARD int remote_open(const struct remote_options *options, struct remote *ret_remote,
+                          struct error *err);
+void remote_release(struct remote *remote); /* for AUTO, too */
+
+/* GET of a place in the remote's namespace (place->namespace is not looked at), with a query
+ * ("limit=500", NULL: none). Owned result. */
+NODISCARD int remote_get(struct remote *remote, const struct rest_place *place, const char *query,
+                         json_t **ret_tree, struct error *err);
+/* All items of a collection, in pages; an array, owned. */
+NODISCARD int remote_list(struct remote *remote, const struct rest_place *place, const char *query,
+                          json_t **ret_items, struct error *err);
+
+NODISCARD int remote_job(struct remote *remote, const char *name, json_t **ret_job,
+                         struct error *err);
+/* The pods of a job, the coordinator's first, then by index and attempt. */
+NODISCARD int remote_pods(struct remote *remote, const char *job, json_t **ret_pods,
+                          struct error *err);
+/* "worker-0-2" of "style-transfer-worker-0-2": what is left of a pod's name without the job's. */
+const char *remote_short_name(const char *pod, const char *job);

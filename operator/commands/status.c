@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/status.h"
+
+#include "lib/clock.h"
+#include "lib/options.h"
+#include "operator/commands/ending.h"
+#include "operator/commands/progress.h"
+#include "operator/commands/remote.h"
+#include "operator/commands/table.h"
+#include "operator/kinds/batchscore/life.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WATCH_MS = 1000, BAR = 10, PODS_SHOWN_MAX = 40 };
+
+static const struct command_help help = {
+    .usage = "windlass status [NAME] [options]",
+    .about =
+        "How far the jobs of a cluster are. With NAME: one job, its pods, and for each pod that\n"
+        "does not run, why not and what to do.\n\n"
+        "With -w it follows: one job until its end (exit code 0 succeeded, 1 failed), or the list\n"
+        "of jobs, of which every change is a line.",
+    .examples = "windlass status -A\n"
+                "windlass status style-transfer -w",
+    .words_max = 1,
+};
+
+struct request {
+    struct remote_options where;
+    bool watch;
+    const char *name; /* NULL: all jobs */
+};
+
+static int64_t age_of(const json_t *object, int64_t now_ms) {
+    int64_t created_ms = clock_parse(tree_text(object, "metadata.creationTimestamp", ""));
+    return created_ms < 0 ? 0 : now_ms - created_ms;
+}
+
+static const char *unit_of(const json_t *job) {
+    return tree_get(job, "spec.input.video") ? "frames" : "files";
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static char *progress_cell(const json_t *status) {
+    int64_t total = tree_integer(status, "items.total", 0);
+    int64_t done = tree_integer(status, "items.done", 0);
+    if (total <= 0) {
+        return x_strdup("");
+    }
+    int full = (int)(MIN(MAX(done, 0), total) * BAR / total);
+    return x_printf("[%.*s%.*s] %3d%%", full, "==========", BAR - full, "          ",
+                    (int)(MIN(MAX(done, 0), total) * 100 / total));
+}
+
+static char *left_cell(const json_t *status) {
+    int64_t left_s = tree_integer(status, "secondsLeft", -1);
+    char text[32] = "";
+    if (left_s >= 0) {
+        table_age(left_s * 1000, text);
+    }
+    return x_strdup(text);
+}
+
+enum cell {
+    AT_NAMESPACE,
+    AT_NAME,
+    AT_STATE,
+    AT_BAR,
+    AT_DONE,
+    AT_RATE,
+    AT_LEFT,
+    AT_AGE,
+    AT_MESSAGE
+};
+
+/* Without the namespace when it is one for all. */
+static void add_row(struct table *table, const json_t *job, bool all, int64_t now_ms) {
+    const json_t *status = json_object_get(job, "status");
+    AUTO(text_freep) char *bar = progress_cell(status);
+    AUTO(text_freep) char *left = left_cell(status);
+    const char *rate = tree_text(status, "itemsPerSecond", NULL);
+    AUTO(text_freep) char *speed = rate ? x_printf("%s/s", rate) : NULL;
+    char age[32];
+    table_age(age_of(job, now_ms), age);
+    const char *const cells[] = {
+        [AT_NAMESPACE] = tree_text(job, "metadata.namespace", ""),
+        [AT_NAME] = tree_text(job, "metadata.name", ""),
+        [AT_STATE] = progress_state(status),
+        [AT_BAR] = bar,
+        [AT_DONE] = tree_text(status, "progress", ""),
+        [AT_RATE] = speed,
+        [AT_LEFT] = left,
+        [AT_AGE] = age,
+        [AT_MESSAGE] = tree_text(progress_condition(status), "message", ""),
+    };
+    size_t first = all ? AT_NAMESPACE : AT_NAME;
+    table_add(table, cells + first, ARRAY_LEN(cells) - first);
+}
+
+static void add_head(struct table *table, bool all) {
+    static const char *const head[] = {"NAMESPACE", "NAME", "STATE", "PROGRESS", "DONE",
+                                       "RATE",      "LEFT", "AGE",   "MESSAGE"};
+    table_add(table, head + (all ? 0 : 1), ARRAY_LEN(head) - (all ? 0 : 1));
+}
+
+static bool has_changed(json_t *versions, const json_t *job) {
+    const char *uid = tree_text(job, "metadata.uid", "");
+    const char *version = tree_text(job, "metadata.resourceVersion", "");
+    const char *known = json_string_value(json_object_get(versions, uid));
+    if (known && strcmp(known, version) == 0) {
+        return false;
+    }
+    json_object_set_new(versions, uid, json_string(version));
+    return true;
+}
+
+static int list_once(struct remote *remote, const struct request *request, json_t *versions,
+                     bool is_first, struct error *err) {
+    const struct rest_place place = {.api_version = REMOTE_API, .kind = REMOTE_KIND};
+    AUTO(tree_freep) json_t *jobs = NULL;
+    if (remote_list(remote, &place, NULL, &jobs, err) < 0) {
+        return err->kind == ERROR_NOT_FOUND
+                   ? error_context(err, "this cluster has no BatchScores: is windlass installed "
+                                        "there (helm install windlass ...)?")
+                   : -1;
+    }
+    struct table *table = table_new();
+    if (is_first && json_array_size(jobs) > 0) {
+        add_head(table, request->where.all);
+    }
+    size_t i;
+    json_t *job;
+    json_array_foreach(jobs, i, job) {
+        if (has_changed(versions, job)) {
+            add_row(table, job, request->where.all, clock_wall_ms());
+        }
+    }
+    if (is_first && json_array_size(jobs) == 0) {
+        fprintf(stderr, "no jobs in %s%s\n", remote->namespace ? "namespace " : "any namespace",
+                remote->namespace ? remote->namespace : "");
+    }
+    AUTO(text_freep) char *text = table_text(table, "", table_width());
+    fputs(text, stdout);
+    fflush(stdout);
+    table_free(table);
+    return 0;
+}
+
+static int wait_a_while(struct remote *remote, struct error *err) {
+    int64_t end_ms = clock_monotonic_ms() + WATCH_MS, now_ms;
+    while ((now_ms = clock_monotonic_ms()) < end_ms) {
+        if (loop_wait(remote->loop, (int)(end_ms - now_ms), err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int show_list(struct remote *remote, const struct request *request, struct error *err) {
+    AUTO(tree_freep) json_t *versions = json_object();
+    int result = list_once(remote, request, versions, /* is_first= */ true, err);
+    while (result == 0 && request->watch) {
+        if (wait_a_while(remote, err) < 0) {
+            return -1;
+        }
+        result = list_once(remote, request, versions, /* is_first= */ false, err);
+    }
+    return result;
+}
+
+/* ---- one job --------------------------------------------------------------------------------- */
+
+static const char *const stage_names[] = {
+    [LIFE_WAITING] = "Waiting",     [LIFE_RUNNING] = "Running", [LIFE_LEAVING] = "Leaving",
+    [LIFE_SUCCEEDED] = "Succeeded", [LIFE_DEAD] = "Failed",
+};
+
+/* What people do about a pod's reason. %s: the pod. */
+static const struct advice {
+    const char *reason, *text;
+} advices[] = {
+    {"ErrImagePull", "check spec.image and imagePullSecrets: can a node pull that image?"},
+    {"ImagePullBackOff", "check spec.image and imagePullSecrets: can a node pull that image?"},
+    {"InvalidImageName", "correct spec.image"},
+    {"Unschedulable", "the scheduler finds no node with room: kubectl describe pod %s"},
+    {"OOMKilled", "raise workers.resources.limits.memory"},
+    {"CreateContainerConfigError", "a Secret or a ConfigMap is missing: kubectl describe pod %s"},
+    {"ContainerCreating", "a volume may not mount: windlass events shows it"},
+};
+
+static void add_pod(struct table *table, const json_t *pod, int64_t now_ms) {
+    struct life life = life_read(pod);
+    char age[32];
+    table_age(age_of(pod, now_ms), age);
+    const char *reason =
+        life.stage == LIFE_RUNNING || life.stage == LIFE_SUCCEEDED ? "" : life.reason;
+    const char *message = *reason || life.stage == LIFE_DEAD ? life.message : "";
+    AUTO(text_freep)
+    char *why = x_printf("%s%s%.300s", reason, *reason && *message ? ": " : "",
+                         *message == '{' ? "" : message);
+    const char *const cells[] = {life.name, stage_names[life.stage], age,
+                                 tree_text(pod, "spec.nodeName", ""), why};
+    table_add(table, cells, ARRAY_LEN(cells));
+}
+
+/* One line for each different reason, for the first pod that has it. */
+static void print_advice(const json_t *pods, const char *job) {
+    bool told[ARRAY_LEN(advices)] = {false}, told_log = false;
+    size_t i;
+    json_t *pod;
+    json_array_foreach(pods, i, pod) {
+        struct life life = life_read(pod);
+        if (life.stage != LIFE_WAITING && life.stage != LIFE_DEAD) {
+            continue;
+        }
+        size_t row = 0;
+        while (row < ARRAY_LEN(advices) && strcmp(advices[row].reason, life.reason) != 0) {
+            row++;
+        }
+        if (row < ARRAY_LEN(advices) && !told[row]) {
+            AUTO(text_freep) char *text = x_strdup(advices[row].text);
+            char *mark = strstr(text, "%s");
+            printf("  next: %.*s%s%s\n", mark ? (int)(mark - text) : (int)strlen(text), text,
+                   mark ? life.name : "", mark ? mark + 2 : "");
+            told[row] = true;
+        } else if (row == ARRAY_LEN(advices) && life.stage == LIFE_DEAD && !told_log) {
+            printf("  next: windlass logs %s --previous\n", job);
+            told_log = true;
+        }
+    }
+}
+
+static void print_pods(const json_t *pods, const char *job) {
+    if (json_array_size(pods) == 0) {
+        return;
+    }
+    static const char *const head[] = {"POD", "STATE", "AGE", "NODE", "WHY"};
+    struct table *table = table_new();
+    table_add(table, head, ARRAY_LEN(head));
+    int64_t now_ms = clock_wall_ms();
+    for (size_t i = 0; i < json_array_size(pods) && i < PODS_SHOWN_MAX; i++) {
+        add_pod(table, json_array_get(pods, i), now_ms);
+    }
+    AUTO(text_freep) char *text = table_text(table, "  ", table_width());
+    printf("\n%s", text);
+    table_free(table);
+    if (json_array_size(pods) > PODS_SHOWN_MAX) {
+        printf("  and %zu more\n", json_array_size(pods) - PODS_SHOWN_MAX);
+    }
+    print_advice(pods, job);
+}
+
+static void print_outputs(const json_t *status) {
+    size_t i;
+    json_t *output;
+    json_array_foreach(json_object_get(status, "outputs"), i, output) {
+        printf("  output   %s\n", json_string_value(output));
+    }
+    const char *summary = tree_text(status, "summary", NULL);
+    if (summary) {
+        printf("  summary  %s\n", summary);
+    }
+}
+
+static int print_job(struct remote *remote, const json_t *job, struct error *err) {
+    const char *name = tree_text(job, "metadata.name", "");
+    AUTO(tree_freep) json_t *pods = NULL;
+    if (remote_pods(remote, name, &pods, err) < 0) {
+        return -1;
+    }
+    const json_t *status = json_object_get(job, "status");
+    struct progress progress = {.name = name, .unit = unit_of(job)};
+    char line[512], age[32];
+    progress_line(&progress, status, line);
+    table_age(age_of(job, clock_wall_ms()), age);
+    printf("%s\n  %s\n  created %s ago\n", line,
+           tree_text(progress_condition(status), "message", "no controller has seen it yet"), age);
+    print_outputs(status);
+    print_pods(pods, name);
+    fflush(stdout);
+    return 0;
+}
+
+/* Until the end; what fails on the way is asked again, unless only a person can help. */
+static int follow_job(struct remote *remote, const struct request *request, json_t **ret_job,
+                      struct error *err) {
+    struct progress progress;
+    AUTO(tree_freep) json_t *job = NULL;
+    if (remote_job(remote, request->name, &job, err) < 0) {
+        return -1;
+    }
+    int64_t start_ms = clock_monotonic_ms() - age_of(job, clock_wall_ms());
+    progress_init(&progress, request->name, unit_of(job), start_ms);
+    while (!ending_is_final(json_object_get(job, "status"))) {
+        progress_show(&progress, json_object_get(job, "status"), clock_monotonic_ms());
+        struct error failure = {0};
+        json_t *next = NULL;
+        if (wait_a_while(remote, err) < 0) {
+            return -1;
+        }
+        if (remote_job(remote, request->name, &next, &failure) == 0) {
+            json_decref(job);
+            job = next;
+        } else if (failure.kind == ERROR_NOT_FOUND || failure.kind == ERROR_DENIED) {
+            progress_clear(&progress);
+            *err = failure;
+            return -1;
+        }
+    }
+    progress_clear(&progress);
+    *ret_job = TAKE(job);
+    return 0;
+}
+
+static int show_job(struct remote *remote, const struct request *request, int *ret_code,
+                    struct error *err) {
+    AUTO(tree_freep) json_t *job = NULL;
+    int result = request->watch ? follow_job(remote, request, &job, err)
+                                : remote_job(remote, request->name, &job, err);
+    if (result < 0 || print_job(remote, job, err) < 0) {
+        return -1;
+    }
+    const json_t *condition = progress_condition(json_object_get(job, "status"));
+    *ret_code = request->watch && strcmp(tree_text(condition, "status", ""), "True") != 0;
+    return 0;
+}
+
+int status_command(int argc, char **argv) {
+    struct request request = {0};
+    const struct option options[] = {
+        {"all-namespaces", 'A', OPTION_FLAG, NULL, "The jobs of all namespaces.",
+         &request.where.all},
+        {"watch", 'w', OPTION_FLAG, NULL, "Follow what changes.", &request.watch},
+        REMOTE_ROWS(&request.where),
+        {0},
+    };
+    struct option_list words = {0};
+    struct error err = {0};
+    int result = options_read(argc, argv, &help, options, &words, &err);
+    if (result > 0) {
+        return 0;
+    }
+    int code = 0;
+    AUTO(remote_release) struct remote remote = {0};
+    request.name = words.count ? words.values[0] : NULL;
+    if (result == 0 && request.name && request.where.all) {
+        result = error_set(&err, ERROR_INVALID, "NAME is one job, -A all: give one of them");
+    }
+    if (result < 0 || remote_open(&request.where, &remote, &err) < 0 ||
+        (request.name ? show_job(&remote, &request, &code, &err)
+                      : show_list(&remote, &request, &err)) < 0) {
+        fprintf(stderr, "windlass status: %s\n", err.text);
+        return error_exit_code(&err);
+    }
+    return code;
+}
