@@ -97,6 +97,14 @@ $(BUILD)/windlass-agent: $(OBJ)/agent/main.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
 
+##### make install #############################################################################
+PREFIX ?= /usr/local
+.PHONY: install
+install: all
+	install -D -m 755 $(BUILD)/windlass $(DESTDIR)$(PREFIX)/bin/windlass
+	install -D -m 755 $(BUILD)/windlass-agent $(DESTDIR)$(PREFIX)/bin/windlass-agent
+	ln -sf windlass $(DESTDIR)$(PREFIX)/bin/kubectl-windlass
+
 ##### tests ######################################################################################
 UNIT_SOURCES := $(sort $(shell find tests/unit tests/conformance 2>/dev/null -name 'test_*.c'))
 UNIT_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))

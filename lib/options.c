@@ -99,8 +99,19 @@ static int parse(int argc, char **argv, const struct option *options, struct opt
     return 0;
 }
 
-static void print_help(const struct command_help *help, const struct option *options) {
-    printf("Usage: %s\n\n%s\n\nOptions:\n", help->usage, help->about);
+/* A line of help, its first word replaced by what the program was called as. */
+static void print_line(const char *program, const char *line, size_t length) {
+    size_t word = strcspn(line, " ");
+    bool is_plugin = strchr(program, ' ') && word < length;
+    printf("%s%.*s\n", is_plugin ? program : "", (int)(is_plugin ? length - word : length),
+           is_plugin ? line + word : line);
+}
+
+static void print_help(const struct command_help *help, const struct option *options,
+                       const char *program) {
+    printf("Usage: ");
+    print_line(program, help->usage, strlen(help->usage));
+    printf("\n%s\n\nOptions:\n", help->about);
     for (const struct option *row = options; row->name; row++) {
         char left[64];
         snprintf(left, sizeof left, "%c%c%s--%s%s%s", row->letter ? '-' : ' ',
@@ -110,8 +121,9 @@ static void print_help(const struct command_help *help, const struct option *opt
     }
     printf("  %-28s %s\n", "-h, --help", "Print this text.");
     for (const char *line = help->examples; line && *line; line += strspn(line, "\n")) {
-        int length = (int)strcspn(line, "\n");
-        printf("%s  %.*s\n", line == help->examples ? "\nExamples:\n" : "", length, line);
+        size_t length = strcspn(line, "\n");
+        printf("%s  ", line == help->examples ? "\nExamples:\n" : "");
+        print_line(program, line, length);
         line += length;
     }
 }
@@ -121,7 +133,7 @@ int options_read(int argc, char **argv, const struct command_help *help,
     int result = parse(argc, argv, options, ret_words, err);
     if (result != 0) {
         if (result > 0) {
-            print_help(help, options);
+            print_help(help, options, argv[0]);
         }
         return result;
     }

@@ -5,6 +5,7 @@
 #include "operator/commands/controller.h"
 #include "operator/commands/events.h"
 #include "operator/commands/explain.h"
+#include "operator/commands/logs.h"
 #include "operator/commands/run.h"
 #include "operator/commands/status.h"
 
@@ -20,36 +21,49 @@ static const struct command {
     {"run", "do the work of a manifest on this machine", run_command},
     {"check", "is a manifest one that a cluster would take?", check_command},
     {"status", "how far the jobs of a cluster are, and what keeps them", status_command},
+    {"logs", "what the pods of a job wrote", logs_command},
     {"events", "what happened to a job of a cluster and its pods", events_command},
     {"controller", "run the jobs of a Kubernetes cluster (what the chart starts)",
      controller_command},
     {"explain", "every field of the resource, with defaults and bounds", explain_command},
 };
 
-static void print_help(FILE *stream) {
+/* As a plug-in of kubectl the program has another name. */
+static char plugin_name[] = "kubectl windlass";
+
+static bool is_plugin(const char *path) {
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return path && strcmp(slash ? slash + 1 : path, "kubectl-windlass") == 0;
+}
+
+static void print_help(FILE *stream, const char *program) {
     fprintf(stream,
-            "Usage: windlass COMMAND [options]\n\n"
+            "Usage: %s COMMAND [options]\n\n"
             "Windlass runs deep-learning batch work: a manifest says what to score with which\n"
             "network and where the results go; worker processes (pods on a cluster) do it in\n"
             "parallel. The same manifest holds on this machine and on a cluster.\n\n"
-            "Commands:\n");
+            "Commands:\n",
+            program);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         fprintf(stream, "  %-12s %s\n", commands[i].name, commands[i].about);
     }
-    fprintf(stream, "\nwindlass COMMAND --help   explains a command\n"
-                    "windlass --version        prints the version\n\n"
-                    "Exit codes: 0 succeeded, 1 the job failed, 2 manifest or usage,\n"
-                    "3 this machine or the cluster, 130 interrupted.\n\n"
-                    "Start here:\n"
-                    "  windlass run -f examples/style-transfer/batchscore.yaml\n");
+    fprintf(stream,
+            "\n%s COMMAND --help   explains a command\n"
+            "%s --version        prints the version\n\n"
+            "Exit codes: 0 succeeded, 1 the job failed, 2 manifest or usage,\n"
+            "3 this machine or the cluster, 130 interrupted.\n\n"
+            "Start here:\n"
+            "  %s run -f examples/style-transfer/batchscore.yaml\n",
+            program, program, program);
 }
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe is an error, not our end */
     setlocale(LC_CTYPE, "");
+    const char *program = is_plugin(argv[0]) ? plugin_name : "windlass";
     const char *word = argc > 1 ? argv[1] : NULL;
     if (!word) {
-        print_help(stderr);
+        print_help(stderr, program);
         return 2;
     }
     if (strcmp(word, "--version") == 0) {
@@ -57,14 +71,17 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-        print_help(stdout);
+        print_help(stdout, program);
         return 0;
     }
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         if (strcmp(word, commands[i].name) == 0) {
+            if (is_plugin(argv[0])) {
+                argv[1] = plugin_name;
+            }
             return commands[i].run(argc - 1, argv + 1);
         }
     }
-    fprintf(stderr, "windlass: %s: unknown command (windlass --help lists them)\n", word);
+    fprintf(stderr, "windlass: %s: unknown command (%s --help lists them)\n", word, program);
     return 2;
 }

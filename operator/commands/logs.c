@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/logs.h"
+
+#include "lib/clock.h"
+#include "lib/options.h"
+#include "operator/commands/ending.h"
+#include "operator/commands/remote.h"
+#include "operator/kinds/batchscore/life.h"
+#include "operator/kube/stream.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_MAX_BYTES = 1 << 20, LOOK_MS = 1000, STREAMS_MAX = 128, SILENCE_MS = 4 * 3600 * 1000 };
+
+static const struct command_help help = {
+    .usage = "windlass logs NAME [options]",
+    .about =
+        "What the pods of a job wrote, each line with its pod in front. With -f it follows until\n"
+        "the job ends, and takes in pods that start meanwhile.",
+    .examples = "windlass logs style-transfer -f\n"
+                "windlass logs style-transfer --worker 3 --tail 50\n"
+                "windlass logs style-transfer --coordinator --previous",
+    .words_min = 1,
+    .words_max = 1,
+};
+
+struct request {
+    struct remote_options where;
+    const char *name;
+    bool follow, previous, coordinator;
+    int64_t worker; /* -1: all */
+    int64_t tail;   /* -1: all */
+};
+
+struct reader {
+    const struct request *request;
+    struct remote *remote;
+    struct stream *streams;
+    bool is_terminal;
+};
+
+/* One pod whose log is read. */
+struct stream {
+    struct stream *next;
+    struct reader *reader;
+    char *pod, *container;
+    const char *short_name; /* in pod */
+    struct client_call *call;
+    struct stream_lines lines;
+    char last[40]; /* when the last line was written, as the node says it: "2026-...Z" */
+    bool was_read, is_over;
+    bool is_resumed; /* lines up to `last` were shown before */
+    struct error err;
+};
+
+static void stream_free(struct reader *reader, struct stream *stream) {
+    if (stream->call) {
+        client_cancel(reader->remote->client, stream->call);
+    }
+    stream_lines_release(&stream->lines);
+    free(stream->pod);
+    free(stream->container);
+    free(stream);
+}
+
+/* What a log holds must not move the cursor of a terminal. */
+static void show(const struct stream *stream, const char *text, size_t size) {
+    const struct reader *reader = stream->reader;
+    printf("[%s] ", stream->short_name);
+    if (!reader->is_terminal) {
+        fwrite(text, 1, size, stdout);
+    }
+    for (size_t i = 0; reader->is_terminal && i < size; i++) {
+        bool is_plain = ((unsigned char)text[i] >= ' ' && text[i] != 127) || text[i] == '\t';
+        putchar(is_plain ? text[i] : ' ');
+    }
+    putchar('\n');
+}
+
+/* A line is "2026-11-21T04:00:00.123456789Z text". Times of one node are of one form, so they are
+ * compared as texts. */
+static int on_line(void *context, const char *text, size_t size, struct error *err) {
+    struct stream *stream = context;
+    (void)err;
+    const char *blank = memchr(text, ' ', size);
+    size_t length = blank ? (size_t)(blank - text) : size;
+    if (length < 20 || length >= sizeof stream->last) {
+        show(stream, text, size);
+        return 0;
+    }
+    char when[sizeof stream->last] = "";
+    memcpy(when, text, length);
+    if (stream->is_resumed && strcmp(when, stream->last) <= 0) {
+        return 0;
+    }
+    memcpy(stream->last, when, sizeof when);
+    size_t skip = MIN(length + 1, size);
+    show(stream, text + skip, size - skip);
+    return 0;
+}
+
+static int on_bytes(void *context, const char *data, size_t size, struct error *err) {
+    struct stream *stream = context;
+    return stream_lines_feed(&stream->lines, data, size, on_line, stream, err);
+}
+
+static void on_end(void *context, const struct client_answer *answer) {
+    struct stream *stream = context;
+    stream->call = NULL;
+    stream->was_read = true;
+    stream->is_resumed = *stream->last;
+    if (stream->lines.half.size) { /* a log may end without a line's end */
+        struct error ignored = {0};
+        int shown = on_line(stream, stream->lines.half.data, stream->lines.half.size, &ignored);
+        (void)shown;
+    }
+    stream_lines_release(&stream->lines);
+    if (answer->err) {
+        stream->err = *answer->err;
+    }
+}
+
+static int start(struct reader *reader, struct stream *stream, struct error *err) {
+    const struct rest_place place = {.api_version = "v1",
+                                     .kind = "Pod",
+                                     .namespace = reader->remote->namespace,
+                                     .name = stream->pod,
+                                     .part = "log"};
+    AUTO(text_freep) char *path = NULL;
+    if (rest_path(&place, &path, err) < 0) {
+        return -1;
+    }
+    bool is_first = !stream->was_read;
+    char tail[48] = "", since[64] = "";
+    if (is_first && reader->request->tail >= 0) {
+        snprintf(tail, sizeof tail, "&tailLines=%lld", (long long)reader->request->tail);
+    }
+    if (stream->is_resumed) {
+        snprintf(since, sizeof since, "&sinceTime=%.19sZ", stream->last);
+    }
+    AUTO(text_freep)
+    char *url = x_printf("%s?timestamps=true&container=%s%s%s%s", path, stream->container,
+                         reader->request->follow ? "&follow=true" : "", tail, since);
+    stream_lines_init(&stream->lines, LINE_MAX_BYTES);
+    stream->err = (struct error){0};
+    struct client_request request = {.verb = "log",
+                                     .path = url,
+                                     .timeout_ms = -1,
+                                     .silence_ms = SILENCE_MS,
+                                     .is_text = true,
+                                     .received = on_bytes,
+                                     .done = on_end,
+                                     .context = stream};
+    stream->call = client_start(reader->remote->client, &request);
+    return 0;
+}
+
+static bool has_log(const json_t *pod) {
+    return tree_get(pod, "status.containerStatuses[0].state.running") ||
+           tree_get(pod, "status.containerStatuses[0].state.terminated");
+}
+
+/* Of the pods of one role and index only the newest attempt, unless earlier ones are asked for. */
+static bool is_wanted(const struct request *request, const json_t *pods, const json_t *pod) {
+    struct life life = life_read(pod);
+    bool is_coordinator = life.index < 0;
+    if ((request->coordinator && !is_coordinator) ||
+        (request->worker >= 0 && life.index != request->worker)) {
+        return false;
+    }
+    size_t i;
+    json_t *other;
+    json_array_foreach(pods, i, other) {
+        struct life rival = life_read(other);
+        if (!request->previous && !request->follow && rival.index == life.index &&
+            rival.attempt > life.attempt) {
+            return false;
+        }
+    }
+    return has_log(pod);
+}
+
+static struct stream *find_stream(const struct reader *reader, const char *pod) {
+    struct stream *stream = reader->streams;
+    while (stream && strcmp(stream->pod, pod) != 0) {
+        stream = stream->next;
+    }
+    return stream;
+}
+
+static struct stream *add_stream(struct reader *reader, const json_t *pod) {
+    struct stream **link = &reader->streams;
+    while (*link) {
+        link = &(*link)->next;
+    }
+    struct stream *stream = *link = x_calloc(1, sizeof *stream);
+    stream->reader = reader;
+    stream->pod = x_strdup(tree_text(pod, "metadata.name", ""));
+    stream->container = x_strdup(tree_text(pod, "spec.containers[0].name", "agent"));
+    stream->short_name = remote_short_name(stream->pod, reader->request->name);
+    return stream;
+}
+
+static size_t count_open(const struct reader *reader) {
+    size_t count = 0;
+    for (const struct stream *stream = reader->streams; stream; stream = stream->next) {
+        count += stream->call != NULL;
+    }
+    return count;
+}
+
+/* A stream that ended while its pod went on is opened again, from where it was. */
+static int open_streams(struct reader *reader, const json_t *pods, struct error *err) {
+    size_t i;
+    json_t *pod;
+    json_array_foreach(pods, i, pod) {
+        if (!is_wanted(reader->request, pods, pod)) {
+            continue;
+        }
+        struct stream *stream = find_stream(reader, tree_text(pod, "metadata.name", ""));
+        if (!stream) {
+            stream = add_stream(reader, pod);
+        }
+        bool has_ended = tree_get(pod, "status.containerStatuses[0].state.terminated");
+        stream->is_over = stream->was_read && !stream->call && has_ended && !stream->err.kind;
+        if (!stream->call && !stream->is_over && count_open(reader) < STREAMS_MAX &&
+            start(reader, stream, err) < 0) {
+            return -1;
+        }
+    }
+    fflush(stdout);
+    return 0;
+}
+
+static int turn(struct reader *reader, int64_t wait_ms, struct error *err) {
+    int64_t end_ms = clock_monotonic_ms() + wait_ms, now_ms;
+    while ((now_ms = clock_monotonic_ms()) < end_ms) {
+        if (loop_wait(reader->remote->loop, (int)MIN(end_ms - now_ms, INT_MAX), err) < 0) {
+            return -1;
+        }
+        fflush(stdout);
+    }
+    return 0;
+}
+
+/* All pods, one after the other, so that their lines are together. */
+static int print_all(struct reader *reader, const json_t *pods, struct error *err) {
+    size_t i;
+    json_t *pod;
+    int shown = 0;
+    json_array_foreach(pods, i, pod) {
+        if (!is_wanted(reader->request, pods, pod)) {
+            continue;
+        }
+        struct stream *stream = add_stream(reader, pod);
+        if (start(reader, stream, err) < 0) {
+            return -1;
+        }
+        while (stream->call) {
+            if (loop_wait(reader->remote->loop, -1, err) < 0) {
+                return -1;
+            }
+        }
+        if (stream->err.kind) {
+            fflush(stdout);
+            fprintf(stderr, "windlass logs: %s: %s\n", stream->pod, stream->err.text);
+        }
+        shown++;
+    }
+    if (shown == 0) {
+        fprintf(stderr, "no pod of %s has a log yet: windlass status %s says why\n",
+                reader->request->name, reader->request->name);
+    }
+    return 0;
+}
+
+/* Until the job has ended, or is gone, and every log was read to its end. */
+static int follow_all(struct reader *reader, struct error *err) {
+    for (;;) {
+        AUTO(tree_freep) json_t *job = NULL;
+        AUTO(tree_freep) json_t *pods = NULL;
+        struct error failure = {0};
+        bool is_gone = remote_job(reader->remote, reader->request->name, &job, &failure) < 0 &&
+                       failure.kind == ERROR_NOT_FOUND;
+        bool is_over = is_gone || ending_is_final(json_object_get(job, "status"));
+        if (failure.kind == ERROR_NONE || is_gone) {
+            failure = (struct error){0};
+            if (remote_pods(reader->remote, reader->request->name, &pods, &failure) == 0 &&
+                open_streams(reader, pods, err) < 0) {
+                return -1;
+            }
+        }
+        if (failure.kind == ERROR_DENIED || failure.kind == ERROR_INVALID) {
+            *err = failure;
+            return -1;
+        }
+        if (is_over && failure.kind == ERROR_NONE && count_open(reader) == 0) {
+            return 0;
+        }
+        if (turn(reader, LOOK_MS, err) < 0) {
+            return -1;
+        }
+    }
+}
+
+static int read_logs(struct remote *remote, const struct request *request, struct error *err) {
+    struct reader reader = {
+        .request = request, .remote = remote, .is_terminal = isatty(STDOUT_FILENO)};
+    AUTO(tree_freep) json_t *pods = NULL;
+    AUTO(tree_freep) json_t *job = NULL;
+    int result = remote_pods(remote, request->name, &pods, err);
+    if (result == 0 && json_array_size(pods) == 0) {
+        result = remote_job(remote, request->name, &job, err); /* is there such a job at all? */
+    }
+    if (result == 0) {
+        result = request->follow ? follow_all(&reader, err) : print_all(&reader, pods, err);
+    }
+    while (reader.streams) {
+        struct stream *next = reader.streams->next;
+        stream_free(&reader, reader.streams);
+        reader.streams = next;
+    }
+    return result;
+}
+
+int logs_command(int argc, char **argv) {
+    struct request request = {.worker = -1, .tail = -1};
+    const struct option options[] = {
+        {"follow", 'f', OPTION_FLAG, NULL, "Go on until the job ends.", &request.follow},
+        {"worker", 0, OPTION_INTEGER, "N", "Only the worker with this number.", &request.worker},
+        {"coordinator", 0, OPTION_FLAG, NULL, "Only the coordinator.", &request.coordinator},
+        {"tail", 0, OPTION_INTEGER, "N", "Only the last lines of each pod.", &request.tail},
+        {"previous", 'p', OPTION_FLAG, NULL, "Earlier attempts, too, as far as they are kept.",
+         &request.previous},
+        REMOTE_ROWS(&request.where),
+        {0},
+    };
+    struct option_list words = {0};
+    struct error err = {0};
+    int result = options_read(argc, argv, &help, options, &words, &err);
+    if (result > 0) {
+        return 0;
+    }
+    AUTO(remote_release) struct remote remote = {0};
+    if (result == 0 && request.coordinator && request.worker >= 0) {
+        result = error_set(&err, ERROR_INVALID, "--coordinator or --worker: give one of them");
+    }
+    request.name = words.count ? words.values[0] : NULL;
+    if (result < 0 || remote_open(&request.where, &remote, &err) < 0 ||
+        read_logs(&remote, &request, &err) < 0) {
+        fflush(stdout);
+        fprintf(stderr, "windlass logs: %s\n", err.text);
+        return error_exit_code(&err);
+    }
+    return 0;
+}
