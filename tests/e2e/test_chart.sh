@@ -191,7 +191,7 @@ check "and nothing else" all_of no windlass:windlass work "$never"
 leases() { # ACCOUNT NAMESPACE
     may yes "$1" "$2" create leases.coordination.k8s.io || return
     local verb
-    for verb in get update patch watch; do
+    for verb in get update; do
         may yes "$1" "$2" $verb leases.coordination.k8s.io/windlass-controller || return
     done
     may no "$1" "$2" update leases.coordination.k8s.io/other && may no "$1" work create leases.coordination.k8s.io
