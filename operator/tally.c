@@ -161,6 +161,9 @@ static void count_job(const json_t *before, const json_t *after, int64_t wall_ms
     int64_t created_ms = clock_parse(tree_text(after, "metadata.creationTimestamp", ""));
     double age_s = created_ms < 0 ? 0 : (double)(wall_ms - created_ms) / 1000;
     const json_t *was = find_summary(before), *is = find_summary(after);
+    if (is_final(was)) {
+        return; /* little is known of what has ended, and nothing of it moves on */
+    }
     if (is && !was) {
         add(JOBS_CREATED, 1, kind, NULL, NULL);
     }
@@ -168,7 +171,7 @@ static void count_job(const json_t *before, const json_t *after, int64_t wall_ms
         !tree_bool(before, "status.credentials.created", false)) {
         observe(JOB_FIRST_POD, age_s, kind, NULL);
     }
-    if (is_final(is) && !is_final(was)) {
+    if (is_final(is)) {
         const char *result = strcmp(tree_text(is, "status", ""), "True") ? "failed" : "succeeded";
         add(JOBS_FINISHED, 1, kind, result, tree_text(is, "reason", ""));
         observe(JOB_DURATION, age_s, kind, result);

@@ -261,7 +261,7 @@ static int start(struct run *run, struct error *err) {
 }
 
 static const json_t *find_job(const struct run *run) {
-    return cache_find(controller_cache(run->controller), batchscore_kind.name,
+    return local_find(run->cluster, batchscore_kind.name,
                       tree_text(run->object, "metadata.namespace", "default"), run->name);
 }
 

@@ -1,22 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/cache.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { KINDS_MAX = 16, BUCKETS_FIRST = 64 };
+
+/* One object: one allocation, in a chain of each table. */
+struct entry {
+    struct entry *next_by_id, *next_by_job;
+    uint64_t version; /* resourceVersion */
+    uint32_t id_hash, job_hash, uid_hash;
+    uint32_t round;                    /* of the listing that named it last */
+    uint32_t name_at, job_at, tree_at; /* in texts; the namespace is at 0 */
+    uint32_t size;                     /* of texts */
+    uint8_t kind;
+    char texts[];
+};
+
+struct cached_kind {
+    char *api_version, *name;
+    cache_keep *keep;
+    uint32_t round;
+    bool is_listed;
+};
+
 struct cache {
-    json_t *kinds;   /* kind -> {"namespace/name": object} */
-    json_t *jobs;    /* "kind namespace/job" -> {name: object} */
-    json_t *stale;   /* kind -> {"namespace/name": object}: not yet seen in the listing under way */
-    json_t *awaited; /* kind -> true: not listed yet */
+    struct cached_kind kinds[KINDS_MAX];
+    size_t kind_count;
+    struct entry **by_id, **by_job; /* chains; an entry without a job is in no chain by job */
+    size_t bucket_count;            /* of each, a power of two */
+    size_t count, bytes;
 };
 
 struct cache *cache_new(void) {
     struct cache *cache = x_calloc(1, sizeof *cache);
-    cache->kinds = json_object();
-    cache->jobs = json_object();
-    cache->stale = json_object();
-    cache->awaited = json_object();
+    cache->bucket_count = BUCKETS_FIRST;
+    cache->by_id = x_calloc(BUCKETS_FIRST, sizeof(struct entry *));
+    cache->by_job = x_calloc(BUCKETS_FIRST, sizeof(struct entry *));
     return cache;
 }
 
@@ -24,15 +46,59 @@ void cache_free(struct cache *cache) {
     if (!cache) {
         return;
     }
-    json_decref(cache->kinds);
-    json_decref(cache->jobs);
-    json_decref(cache->stale);
-    json_decref(cache->awaited);
+    for (size_t i = 0; i < cache->bucket_count; i++) {
+        for (struct entry *entry = cache->by_id[i], *next; entry; entry = next) {
+            next = entry->next_by_id;
+            free(entry);
+        }
+    }
+    for (size_t i = 0; i < cache->kind_count; i++) {
+        free(cache->kinds[i].api_version);
+        free(cache->kinds[i].name);
+    }
+    free(cache->by_id);
+    free(cache->by_job);
     free(cache);
 }
 
-static const char *kind_of(const json_t *object) {
-    return tree_text(object, "kind", "");
+void cache_watch(struct cache *cache, const char *api_version, const char *kind, cache_keep *keep) {
+    assert(cache->kind_count < KINDS_MAX);
+    cache->kinds[cache->kind_count++] = (struct cached_kind){
+        .api_version = x_strdup(api_version), .name = x_strdup(kind), .keep = keep};
+}
+
+bool cache_is_complete(const struct cache *cache) {
+    for (size_t i = 0; i < cache->kind_count; i++) {
+        if (!cache->kinds[i].is_listed) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct cached_kind *find_kind(const struct cache *cache, const char *name) {
+    for (size_t i = 0; i < cache->kind_count; i++) {
+        if (strcmp(cache->kinds[i].name, name) == 0) {
+            return (struct cached_kind *)&cache->kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static uint8_t index_of(const struct cache *cache, const struct cached_kind *kind) {
+    return (uint8_t)(kind - cache->kinds);
+}
+
+/* FNV-1a. */
+static uint32_t hash_text(uint32_t hash, const char *text) {
+    for (; *text; text++) {
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
+    }
+    return (hash ^ 0xff) * 16777619u; /* "ab" "c" is not "a" "bc" */
+}
+
+static uint32_t hash_of(uint8_t kind, const char *namespace, const char *name) {
+    return hash_text(hash_text(2166136261u + kind, namespace), name);
 }
 
 static const char *namespace_of(const json_t *object) {
@@ -45,83 +111,225 @@ static const char *name_of(const json_t *object) {
 
 /* The label's key has dots, so tree_text cannot reach it. */
 static const char *job_of(const json_t *object) {
-    return json_string_value(json_object_get(tree_get(object, "metadata.labels"), LABEL_JOB));
+    const json_t *label = json_object_get(tree_get(object, "metadata.labels"), LABEL_JOB);
+    return json_is_string(label) ? json_string_value(label) : "";
 }
 
-static json_t *child(json_t *tree, const char *key) {
-    json_t *value = json_object_get(tree, key);
-    if (!value) {
-        value = json_object();
-        json_object_set_new(tree, key, value);
+static bool is_at(const struct entry *entry, uint8_t kind, const char *namespace,
+                  const char *name) {
+    return entry->kind == kind && strcmp(entry->texts, namespace) == 0 &&
+           strcmp(entry->texts + entry->name_at, name) == 0;
+}
+
+/* Where the pointer to it stands; *result is NULL when there is none. */
+static struct entry **find_link(const struct cache *cache, uint8_t kind, const char *namespace,
+                                const char *name) {
+    uint32_t hash = hash_of(kind, namespace, name);
+    struct entry **link = &cache->by_id[hash & (cache->bucket_count - 1)];
+    while (*link && !((*link)->id_hash == hash && is_at(*link, kind, namespace, name))) {
+        link = &(*link)->next_by_id;
     }
-    return value;
+    return link;
 }
 
-static void drop_from_job(struct cache *cache, const json_t *object) {
-    const char *job = job_of(object);
-    if (!job) {
+static void chain(struct cache *cache, struct entry *entry) {
+    struct entry **by_id = &cache->by_id[entry->id_hash & (cache->bucket_count - 1)];
+    entry->next_by_id = *by_id;
+    *by_id = entry;
+    if (entry->texts[entry->job_at]) {
+        struct entry **by_job = &cache->by_job[entry->job_hash & (cache->bucket_count - 1)];
+        entry->next_by_job = *by_job;
+        *by_job = entry;
+    }
+}
+
+static void grow(struct cache *cache) {
+    struct entry **old = cache->by_id;
+    size_t old_count = cache->bucket_count;
+    cache->bucket_count *= 2;
+    free(cache->by_job);
+    cache->by_id = x_calloc(cache->bucket_count, sizeof(struct entry *));
+    cache->by_job = x_calloc(cache->bucket_count, sizeof(struct entry *));
+    for (size_t i = 0; i < old_count; i++) {
+        for (struct entry *entry = old[i], *next; entry; entry = next) {
+            next = entry->next_by_id;
+            chain(cache, entry);
+        }
+    }
+    free(old);
+}
+
+/* Takes it out of the tables; the caller frees it. */
+static struct entry *unlink_entry(struct cache *cache, struct entry **link) {
+    struct entry *entry = *link;
+    *link = entry->next_by_id;
+    if (entry->texts[entry->job_at]) {
+        struct entry **by_job = &cache->by_job[entry->job_hash & (cache->bucket_count - 1)];
+        while (*by_job != entry) {
+            by_job = &(*by_job)->next_by_job;
+        }
+        *by_job = entry->next_by_job;
+    }
+    cache->count--;
+    cache->bytes -= sizeof *entry + entry->size;
+    return entry;
+}
+
+/* What the key says already is not kept twice. */
+static json_t *strip(const json_t *object, cache_keep *keep) {
+    static const char *const known[] = {"name", "namespace", "resourceVersion", "managedFields"};
+    json_t *kept = keep ? keep(object) : json_copy((json_t *)object);
+    json_t *metadata = json_copy(json_object_get(kept, "metadata"));
+    json_t *labels = json_copy(json_object_get(metadata, "labels"));
+    json_object_del(kept, "apiVersion");
+    json_object_del(kept, "kind");
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        json_object_del(metadata, known[i]);
+    }
+    json_object_del(labels, LABEL_JOB);
+    json_object_del(metadata, "labels");
+    if (json_object_size(labels) > 0) {
+        json_object_set(metadata, "labels", labels);
+    }
+    json_decref(labels);
+    json_object_set_new(kept, "metadata", metadata);
+    return kept;
+}
+
+static struct entry *entry_new(const struct cache *cache, const struct cached_kind *kind,
+                               const json_t *object, cache_keep *keep) {
+    const char *namespace = namespace_of(object), *name = name_of(object), *job = job_of(object);
+    AUTO(tree_freep) json_t *kept = strip(object, keep);
+    size_t name_at = strlen(namespace) + 1, job_at = name_at + strlen(name) + 1,
+           tree_at = job_at + strlen(job) + 1, room = json_dumpb(kept, NULL, 0, JSON_COMPACT);
+    struct entry *entry = x_malloc(sizeof *entry + tree_at + room);
+    uint8_t index = index_of(cache, kind);
+    *entry = (struct entry){
+        .version = strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10),
+        .id_hash = hash_of(index, namespace, name),
+        .job_hash = hash_of(index, namespace, job),
+        .uid_hash = hash_text(0, tree_text(object, "metadata.uid", "")),
+        .round = kind->round,
+        .name_at = (uint32_t)name_at,
+        .job_at = (uint32_t)job_at,
+        .tree_at = (uint32_t)tree_at,
+        .size = (uint32_t)(tree_at + room),
+        .kind = index,
+    };
+    memcpy(entry->texts, namespace, name_at);
+    memcpy(entry->texts + name_at, name, job_at - name_at);
+    memcpy(entry->texts + job_at, job, tree_at - job_at);
+    json_dumpb(kept, entry->texts + tree_at, room, JSON_COMPACT);
+    return entry;
+}
+
+static json_t *read_entry(const struct cache *cache, const struct entry *entry) {
+    const struct cached_kind *kind = &cache->kinds[entry->kind];
+    json_t *object =
+        json_loadb(entry->texts + entry->tree_at, entry->size - entry->tree_at, 0, NULL);
+    assert(object); /* our own text */
+    json_t *metadata = json_object_get(object, "metadata");
+    json_object_set_new(metadata, "name", json_string(entry->texts + entry->name_at));
+    json_object_set_new(metadata, "namespace", json_string(entry->texts));
+    if (entry->version > 0) {
+        json_object_set_new(metadata, "resourceVersion",
+                            json_sprintf("%llu", (unsigned long long)entry->version));
+    }
+    if (entry->texts[entry->job_at]) {
+        json_t *labels = json_object_get(metadata, "labels");
+        if (!labels) {
+            labels = json_object();
+            json_object_set_new(metadata, "labels", labels);
+        }
+        json_object_set_new(labels, LABEL_JOB, json_string(entry->texts + entry->job_at));
+    }
+    json_object_set_new(object, "apiVersion", json_string(kind->api_version));
+    json_object_set_new(object, "kind", json_string(kind->name));
+    return object;
+}
+
+/* The answer to a write and the event of an earlier change may come in any order. */
+static bool is_older(const json_t *object, const struct entry *known) {
+    return hash_text(0, tree_text(object, "metadata.uid", "")) == known->uid_hash &&
+           strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10) < known->version;
+}
+
+static void replace(struct cache *cache, struct entry **link, struct entry *entry) {
+    if (*link) {
+        free(unlink_entry(cache, link));
+    }
+    if (cache->count >= cache->bucket_count) {
+        grow(cache);
+    }
+    chain(cache, entry);
+    cache->count++;
+    cache->bytes += sizeof *entry + entry->size;
+}
+
+void cache_put(struct cache *cache, const json_t *object) {
+    const struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
+    if (!kind) {
         return;
     }
-    AUTO(text_freep)
-    char *index = x_printf("%s %s/%s", kind_of(object), namespace_of(object), job);
-    json_t *members = json_object_get(cache->jobs, index);
-    json_object_del(members, name_of(object));
-    if (members && json_object_size(members) == 0) {
-        json_object_del(cache->jobs, index);
+    struct entry **link =
+        find_link(cache, index_of(cache, kind), namespace_of(object), name_of(object));
+    if (*link && is_older(object, *link)) {
+        (*link)->round = kind->round;
+        return;
+    }
+    replace(cache, link, entry_new(cache, kind, object, kind->keep));
+}
+
+void cache_trim(struct cache *cache, const json_t *object, cache_keep *keep) {
+    const struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
+    struct entry **link =
+        kind ? find_link(cache, index_of(cache, kind), namespace_of(object), name_of(object))
+             : NULL;
+    if (!link || !*link) {
+        return;
+    }
+    struct entry *entry = entry_new(cache, kind, object, keep);
+    if (entry->size < (*link)->size) {
+        replace(cache, link, entry);
+    } else {
+        free(entry);
     }
 }
 
 static void drop(struct cache *cache, const json_t *object) {
-    AUTO(text_freep) char *key = x_printf("%s/%s", namespace_of(object), name_of(object));
-    json_t *table = child(cache->kinds, kind_of(object));
-    AUTO(tree_freep) json_t *old = json_incref(json_object_get(table, key));
-    if (old) {
-        drop_from_job(cache, old);
-        json_object_del(table, key);
-    }
-}
-
-/* The answer to a write and the event of an earlier change may come in any order. */
-static bool is_older(const json_t *object, const json_t *known) {
-    const char *uid = tree_text(known, "metadata.uid", "");
-    return known && strcmp(tree_text(object, "metadata.uid", ""), uid) == 0 &&
-           strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10) <
-               strtoull(tree_text(known, "metadata.resourceVersion", ""), NULL, 10);
-}
-
-void cache_put(struct cache *cache, const json_t *object) {
-    AUTO(text_freep) char *key = x_printf("%s/%s", namespace_of(object), name_of(object));
-    json_t *table = child(cache->kinds, kind_of(object));
-    json_object_del(json_object_get(cache->stale, kind_of(object)), key);
-    if (is_older(object, json_object_get(table, key))) {
-        return;
-    }
-    drop(cache, object); /* its job may have changed */
-    json_object_set(table, key, (json_t *)object);
-    const char *job = job_of(object);
-    if (job) {
-        AUTO(text_freep)
-        char *index = x_printf("%s %s/%s", kind_of(object), namespace_of(object), job);
-        json_object_set(child(cache->jobs, index), name_of(object), (json_t *)object);
+    const struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
+    struct entry **link =
+        kind ? find_link(cache, index_of(cache, kind), namespace_of(object), name_of(object))
+             : NULL;
+    if (link && *link) {
+        free(unlink_entry(cache, link));
     }
 }
 
 /* What the listing did not name went away while nobody told us. */
-static void end_listing(struct cache *cache, const char *kind, cluster_listener *gone,
+static void end_listing(struct cache *cache, struct cached_kind *kind, cluster_listener *gone,
                         void *context) {
-    AUTO(tree_freep) json_t *stale = json_incref(json_object_get(cache->stale, kind));
-    json_object_del(cache->stale, kind);
-    json_object_del(cache->awaited, kind);
-    const char *key;
-    json_t *object;
-    json_object_foreach(stale, key, object) {
-        drop(cache, object);
-        gone(context, CLUSTER_DELETED, object);
+    AUTO(tree_freep) json_t *lost = json_array();
+    kind->is_listed = true;
+    for (size_t i = 0; i < cache->bucket_count; i++) {
+        for (struct entry **link = &cache->by_id[i]; *link;) {
+            if ((*link)->kind == index_of(cache, kind) && (*link)->round != kind->round) {
+                struct entry *entry = unlink_entry(cache, link);
+                json_array_append_new(lost, read_entry(cache, entry));
+                free(entry);
+            } else {
+                link = &(*link)->next_by_id;
+            }
+        }
+    }
+    for (size_t i = 0; i < json_array_size(lost); i++) {
+        gone(context, CLUSTER_DELETED, json_array_get(lost, i));
     }
 }
 
 void cache_update(struct cache *cache, enum cluster_event event, const json_t *object,
                   cluster_listener *gone, void *context) {
+    struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
     switch (event) {
     case CLUSTER_APPLIED:
         cache_put(cache, object);
@@ -130,27 +338,23 @@ void cache_update(struct cache *cache, enum cluster_event event, const json_t *o
         drop(cache, object);
         break;
     case CLUSTER_LISTING:
-        json_object_set_new(cache->stale, kind_of(object),
-                            json_copy(child(cache->kinds, kind_of(object))));
+        if (kind) {
+            kind->round++;
+        }
         break;
     case CLUSTER_LISTED:
-        end_listing(cache, kind_of(object), gone, context);
+        if (kind) {
+            end_listing(cache, kind, gone, context);
+        }
         break;
     }
 }
 
-void cache_expect(struct cache *cache, const char *kind) {
-    json_object_set_new(cache->awaited, kind, json_true());
-}
-
-bool cache_is_complete(const struct cache *cache) {
-    return json_object_size(cache->awaited) == 0;
-}
-
-const json_t *cache_find(const struct cache *cache, const char *kind, const char *namespace,
-                         const char *name) {
-    AUTO(text_freep) char *key = x_printf("%s/%s", namespace, name);
-    return json_object_get(json_object_get(cache->kinds, kind), key);
+json_t *cache_find(const struct cache *cache, const char *kind_name, const char *namespace,
+                   const char *name) {
+    const struct cached_kind *kind = find_kind(cache, kind_name);
+    struct entry **link = kind ? find_link(cache, index_of(cache, kind), namespace, name) : NULL;
+    return link && *link ? read_entry(cache, *link) : NULL;
 }
 
 static bool has_owner(const json_t *object, const char *uid) {
@@ -165,27 +369,50 @@ static bool has_owner(const json_t *object, const char *uid) {
 }
 
 static int by_name(const void *a, const void *b) {
-    return strcmp(name_of(*(json_t *const *)a), name_of(*(json_t *const *)b));
+    const struct entry *one = *(struct entry *const *)a, *other = *(struct entry *const *)b;
+    return strcmp(one->texts + one->name_at, other->texts + other->name_at);
 }
 
-json_t *cache_owned(const struct cache *cache, const char *kind, const json_t *owner) {
-    AUTO(text_freep)
-    char *index = x_printf("%s %s/%s", kind, namespace_of(owner), name_of(owner));
-    json_t *members = json_object_get(cache->jobs, index);
-    size_t count = 0;
-    json_t **sorted = x_calloc(json_object_size(members) + 1, sizeof(json_t *));
-    const char *name;
-    json_t *object;
-    json_object_foreach(members, name, object) {
-        if (has_owner(object, tree_text(owner, "metadata.uid", ""))) {
-            sorted[count++] = object;
+json_t *cache_owned(const struct cache *cache, const char *kind_name, const json_t *owner) {
+    const struct cached_kind *kind = find_kind(cache, kind_name);
+    json_t *owned = json_array();
+    if (!kind) {
+        return owned;
+    }
+    uint8_t index = index_of(cache, kind);
+    const char *namespace = namespace_of(owner), *job = name_of(owner);
+    uint32_t hash = hash_of(index, namespace, job);
+    struct entry **found = NULL;
+    size_t count = 0, room = 0;
+    for (struct entry *entry = cache->by_job[hash & (cache->bucket_count - 1)]; entry;
+         entry = entry->next_by_job) {
+        if (entry->job_hash == hash && entry->kind == index &&
+            strcmp(entry->texts, namespace) == 0 &&
+            strcmp(entry->texts + entry->job_at, job) == 0) {
+            if (count == room) {
+                room = MAX(16, 2 * room);
+                found = x_realloc_array(found, room, sizeof(struct entry *));
+            }
+            found[count++] = entry;
         }
     }
-    qsort(sorted, count, sizeof *sorted, by_name);
-    json_t *owned = json_array();
-    for (size_t i = 0; i < count; i++) {
-        json_array_append(owned, sorted[i]);
+    if (count > 0) {
+        qsort(found, count, sizeof(struct entry *), by_name);
     }
-    free(sorted);
+    for (size_t i = 0; i < count; i++) {
+        AUTO(tree_freep) json_t *object = read_entry(cache, found[i]);
+        if (has_owner(object, tree_text(owner, "metadata.uid", ""))) {
+            json_array_append(owned, object);
+        }
+    }
+    free(found);
     return owned;
+}
+
+size_t cache_count(const struct cache *cache) {
+    return cache->count;
+}
+
+size_t cache_bytes(const struct cache *cache) {
+    return cache->bytes + 2 * cache->bucket_count * sizeof(struct entry *);
 }

@@ -87,12 +87,12 @@ static const struct kind *find_kind(const struct controller *controller, const c
 }
 
 static int watch_one(struct controller *controller, const char *api_version, const char *kind,
-                     const char *label, struct error *err) {
+                     const char *label, cache_keep *keep, struct error *err) {
     if (json_object_get(controller->watched, kind)) { /* two kinds may own the same kind */
         return 0;
     }
     json_object_set_new(controller->watched, kind, json_true());
-    cache_expect(controller->cache, kind);
+    cache_watch(controller->cache, api_version, kind, keep);
     struct cluster *cluster = controller->cluster;
     return cluster->ops->watch(cluster, api_version, kind, label, err);
 }
@@ -100,14 +100,15 @@ static int watch_one(struct controller *controller, const char *api_version, con
 static int watch_all(struct controller *controller, struct error *err) {
     for (size_t i = 0; i < controller->kind_count; i++) {
         const struct kind *kind = controller->kinds[i];
-        if (watch_one(controller, kind->api_version, kind->name, /* label= */ NULL, err) < 0) {
+        if (watch_one(controller, kind->api_version, kind->name, /* label= */ NULL, kind->keep,
+                      err) < 0) {
             return -1;
         }
         for (const char *const *owned = kind->owned; *owned; owned++) {
             const char *space = strchr(*owned, ' '); /* "v1 Pod" */
             assert(space);
             AUTO(text_freep) char *api_version = x_strndup(*owned, (size_t)(space - *owned));
-            if (watch_one(controller, api_version, space + 1, LABEL_JOB, err) < 0) {
+            if (watch_one(controller, api_version, space + 1, LABEL_JOB, kind->keep, err) < 0) {
                 return -1;
             }
         }
@@ -245,10 +246,11 @@ static char *identity(const json_t *object) {
 
 /* Before the cache takes it in. */
 static void count_change(const struct controller *controller, const json_t *object) {
-    tally_change(cache_find(controller->cache, tree_text(object, "kind", ""),
-                            tree_text(object, "metadata.namespace", "default"),
-                            tree_text(object, "metadata.name", "")),
-                 object, clock_wall_ms());
+    AUTO(tree_freep)
+    json_t *before = cache_find(controller->cache, tree_text(object, "kind", ""),
+                                tree_text(object, "metadata.namespace", "default"),
+                                tree_text(object, "metadata.name", ""));
+    tally_change(before, object, clock_wall_ms());
 }
 
 static void hear(void *context, enum cluster_event event, const json_t *object) {
@@ -441,8 +443,8 @@ static void look(struct controller *controller, const char *key) {
     size_t index = 0;
     const struct kind *kind = find_kind(controller, kind_name, &index);
     assert(kind);
-    const json_t *seen = cache_find(controller->cache, kind_name, namespace, slash + 1);
-    AUTO(tree_freep) json_t *object = json_incref((json_t *)seen);
+    AUTO(tree_freep)
+    json_t *object = cache_find(controller->cache, kind_name, namespace, slash + 1);
     AUTO(tree_freep) json_t *writes = json_array();
     AUTO(tree_freep) json_t *events = json_array();
     struct reconcile request = {

@@ -9,7 +9,7 @@
 
 /* One look at one resource. */
 struct reconcile {
-    const struct cache *cache;
+    struct cache *cache; /* to read and, of what has ended, to trim */
     const char *kind, *namespace, *name;
     const void *options;  /* the kind's */
     const json_t *object; /* as last seen; NULL: it is gone, forget what is kept about it */
@@ -50,6 +50,7 @@ struct kind {
     const void *options; /* what the program was started with, for the kind's looks; may be NULL */
     /* "apiVersion Kind" of what its resources own, ends with NULL. Watched by LABEL_JOB. */
     const char *const *owned;
+    cache_keep *keep; /* what is kept of its resources and of what they own; NULL: everything */
     /* What a kind keeps between looks (never the truth: it may be lost at any time); may be NULL.
      */
     void *(*state_new)(void);

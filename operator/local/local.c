@@ -436,6 +436,12 @@ static const struct cluster_ops local_ops = {
     .free = local_free,
 };
 
+const json_t *local_find(const struct cluster *cluster, const char *kind, const char *namespace,
+                         const char *name) {
+    assert(cluster->ops == &local_ops);
+    return objects_find(((const struct local *)cluster)->objects, kind, namespace, name);
+}
+
 size_t local_pod_count(const struct cluster *cluster) {
     assert(cluster->ops == &local_ops);
     return ((const struct local *)cluster)->running_count;

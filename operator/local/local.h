@@ -15,7 +15,11 @@ struct local_options {
 NODISCARD int local_open(const struct local_options *options, struct cluster **ret_cluster,
                          struct error *err);
 
-/* Of a cluster that local_open made: pods that still run. */
+/* Of a cluster that local_open made: an object as it is stored, borrowed until the next call of any
+ * kind; NULL when there is none. */
+const json_t *local_find(const struct cluster *cluster, const char *kind, const char *namespace,
+                         const char *name);
+/* Pods that still run. */
 size_t local_pod_count(const struct cluster *cluster);
 /* SIGKILL to all of them. Freeing the cluster does that, too. */
 void local_kill_all(struct cluster *cluster);

@@ -4,6 +4,7 @@
 #include "lib/clock.h"
 #include "lib/digest.h"
 #include "lib/tls.h"
+#include "operator/kinds/batchscore/keep.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/status.h"
 
@@ -193,7 +194,8 @@ static const char *who_took_it(const struct reconcile *request, const char *what
                                const json_t *trouble) {
     const char *space = strchr(what, ' ');
     AUTO(text_freep) char *kind = x_strndup(what, (size_t)(space - what));
-    const json_t *there = cache_find(request->cache, kind, request->namespace, space + 1);
+    AUTO(tree_freep)
+    json_t *there = cache_find(request->cache, kind, request->namespace, space + 1);
     if (!there) {
         int64_t since_ms = tree_integer(trouble, "sinceMs", 0);
         return request->monotonic_ms - since_ms >= TAKEN_MS ? "Taken" : NULL;
@@ -253,10 +255,11 @@ static void delete_all(struct reconcile *request, const json_t *plan) {
     size_t i;
     json_t *named;
     json_array_foreach(json_object_get(plan, "delete"), i, named) {
-        const json_t *object = cache_find(request->cache, tree_text(named, "kind", ""),
-                                          request->namespace, tree_text(named, "name", ""));
+        AUTO(tree_freep)
+        json_t *object = cache_find(request->cache, tree_text(named, "kind", ""),
+                                    request->namespace, tree_text(named, "name", ""));
         if (object && !tree_get(object, "metadata.deletionTimestamp")) {
-            reconcile_write(request, CLUSTER_DELETE, json_incref((json_t *)object));
+            reconcile_write(request, CLUSTER_DELETE, json_incref(object));
         }
     }
 }
@@ -327,6 +330,14 @@ static int ask_plan(struct reconcile *request, json_t *kept, struct batchscore_o
     return batchscore_plan(observed, request->wall_ms, ret_plan, err);
 }
 
+static void trim_all(const struct reconcile *request, const json_t *objects) {
+    size_t i;
+    json_t *object;
+    json_array_foreach(objects, i, object) {
+        cache_trim(request->cache, object, batchscore_keep_ended);
+    }
+}
+
 /* Gathers what is there, asks plan, and asks for what plan wants. */
 static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
     struct state *state = opaque;
@@ -362,6 +373,8 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     tell_events(request, json_object_get(plan, "events"));
     if (batchscore_is_finished(object)) {
         forget(state, request);
+        trim_all(request, pods);
+        trim_all(request, services);
     }
     return 0;
 }
@@ -372,6 +385,7 @@ const struct kind batchscore_kind = {
     .api_version = "windlass.dev/v1alpha1",
     .name = "BatchScore",
     .owned = owned,
+    .keep = batchscore_keep,
     .state_new = state_new,
     .state_free = state_free,
     .reconcile = reconcile,

@@ -18,6 +18,11 @@ static void count_gone(void *context, enum cluster_event event, const json_t *go
     ++*(int *)context;
 }
 
+static bool has(const struct cache *cache, const char *namespace, const char *name) {
+    AUTO(tree_freep) json_t *found = cache_find(cache, "Pod", namespace, name);
+    return found != NULL;
+}
+
 static int tell(struct cache *cache, enum cluster_event event, json_t *object_new) {
     int gone = 0;
     cache_update(cache, event, object_new, count_gone, &gone);
@@ -27,6 +32,8 @@ static int tell(struct cache *cache, enum cluster_event event, json_t *object_ne
 
 static void finds_by_name_and_by_owner(void) {
     struct cache *cache = cache_new();
+    cache_watch(cache, "v1", "Pod", NULL);
+    cache_watch(cache, "v1", "Service", NULL);
     AUTO(tree_freep) json_t *owner = object("BatchScore", "default", "job", "job", "");
     json_object_set_new(json_object_get(owner, "metadata"), "uid", json_string("u1"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "b", "job", "u1"));
@@ -39,20 +46,20 @@ static void finds_by_name_and_by_owner(void) {
     CHECK_INT(json_array_size(pods), 2);
     CHECK_STR(tree_text(json_array_get(pods, 0), "metadata.name", ""), "a");
     CHECK_STR(tree_text(json_array_get(pods, 1), "metadata.name", ""), "b");
-    CHECK(cache_find(cache, "Pod", "elsewhere", "d"));
-    CHECK(!cache_find(cache, "Pod", "default", "d"));
+    CHECK(has(cache, "elsewhere", "d"));
+    CHECK(!has(cache, "default", "d"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "a", "other-job", "u1")); /* relabelled */
     tell(cache, CLUSTER_DELETED, object("Pod", "default", "b", "job", "u1"));
     AUTO(tree_freep) json_t *left = cache_owned(cache, "Pod", owner);
     CHECK_INT(json_array_size(left), 0);
-    CHECK(!cache_find(cache, "Pod", "default", "b"));
+    CHECK(!has(cache, "default", "b"));
     cache_free(cache);
 }
 
 static void a_listing_sweeps_what_it_does_not_name(void) {
     struct cache *cache = cache_new();
-    cache_expect(cache, "Pod");
-    cache_expect(cache, "Service");
+    cache_watch(cache, "v1", "Pod", NULL);
+    cache_watch(cache, "v1", "Service", NULL);
     CHECK(!cache_is_complete(cache));
     tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "kept", "job", "u1"));
@@ -64,16 +71,107 @@ static void a_listing_sweeps_what_it_does_not_name(void) {
     CHECK(cache_is_complete(cache));
     /* The stream broke; meanwhile one pod went away unseen. */
     tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
-    CHECK(cache_find(cache, "Pod", "default", "lost")); /* not before the listing's end */
+    CHECK(has(cache, "default", "lost")); /* not before the listing's end */
     tell(cache, CLUSTER_APPLIED, object("Pod", "default", "kept", "job", "u1"));
     CHECK_INT(tell(cache, CLUSTER_LISTED, json_pack("{s:s}", "kind", "Pod")), 1);
-    CHECK(cache_find(cache, "Pod", "default", "kept"));
-    CHECK(!cache_find(cache, "Pod", "default", "lost"));
+    CHECK(has(cache, "default", "kept"));
+    CHECK(!has(cache, "default", "lost"));
+    cache_free(cache);
+}
+
+static json_t *version(int number, const char *uid) {
+    json_t *pod = object("Pod", "default", "a", "job", "u1");
+    json_object_set_new(json_object_get(pod, "metadata"), "uid", json_string(uid));
+    json_object_set_new(json_object_get(pod, "metadata"), "resourceVersion",
+                        json_sprintf("%d", number));
+    return pod;
+}
+
+static const char *version_of(const struct cache *cache) {
+    static char text[16];
+    AUTO(tree_freep) json_t *found = cache_find(cache, "Pod", "default", "a");
+    snprintf(text, sizeof text, "%s", tree_text(found, "metadata.resourceVersion", "none"));
+    return text;
+}
+
+/* The answer to a write may overtake the event of an earlier change. */
+static void what_is_older_is_not_taken(void) {
+    struct cache *cache = cache_new();
+    cache_watch(cache, "v1", "Pod", NULL);
+    tell(cache, CLUSTER_APPLIED, version(9, "one"));
+    tell(cache, CLUSTER_APPLIED, version(10, "one"));
+    CHECK_STR(version_of(cache), "10");
+    tell(cache, CLUSTER_APPLIED, version(9, "one"));
+    CHECK_STR(version_of(cache), "10");
+    tell(cache, CLUSTER_APPLIED, version(3, "another")); /* another object of that name */
+    CHECK_STR(version_of(cache), "3");
+    tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
+    tell(cache, CLUSTER_APPLIED, version(2, "another")); /* old, but there */
+    CHECK_INT(tell(cache, CLUSTER_LISTED, json_pack("{s:s}", "kind", "Pod")), 0);
+    CHECK_STR(version_of(cache), "3");
+    cache_free(cache);
+}
+
+static json_t *keep_little(const json_t *whole) {
+    return json_pack("{s:{s:O?}}", "metadata", "uid", tree_get(whole, "metadata.uid"));
+}
+
+static void only_what_is_used_is_kept(void) {
+    struct cache *cache = cache_new();
+    cache_watch(cache, "v1", "Pod", keep_little);
+    json_t *pod = version(1, "one");
+    json_object_set_new(pod, "spec", json_pack("{s:s}", "secret", "of no use"));
+    tell(cache, CLUSTER_APPLIED, pod);
+    tell(cache, CLUSTER_APPLIED,
+         json_pack("{s:s, s:{s:s}}", "kind", "Secret", "metadata", "name", "s"));
+    CHECK_INT(cache_count(cache), 1);
+    AUTO(tree_freep) json_t *found = cache_find(cache, "Pod", "default", "a");
+    AUTO(tree_freep)
+    json_t *wanted = json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:s, s:{s:s}}}", "apiVersion", "v1",
+                               "kind", "Pod", "metadata", "uid", "one", "name", "a", "namespace",
+                               "default", "resourceVersion", "1", "labels", LABEL_JOB, "job");
+    CHECK(json_equal(found, wanted));
+    cache_free(cache);
+}
+
+/* Against a plain table: names that share buckets come, change and go. */
+static void many_come_and_go(void) {
+    enum { NAMES = 3000, STEPS = 20000 };
+    struct cache *cache = cache_new();
+    bool there[NAMES] = {false};
+    size_t count = 0;
+    cache_watch(cache, "v1", "Pod", NULL);
+    srand(1);
+    for (int i = 0; i < STEPS; i++) {
+        int at = rand() % NAMES;
+        bool adds = rand() % 3 != 0;
+        char name[16], job[16];
+        snprintf(name, sizeof name, "p%d", at);
+        snprintf(job, sizeof job, "j%d", at % 100);
+        tell(cache, adds ? CLUSTER_APPLIED : CLUSTER_DELETED,
+             object("Pod", "default", name, job, "u1"));
+        count += adds && !there[at];
+        count -= !adds && there[at];
+        there[at] = adds;
+    }
+    CHECK_INT(cache_count(cache), count);
+    size_t owned = 0;
+    for (int i = 0; i < 100; i++) {
+        AUTO(tree_freep)
+        json_t *owner =
+            json_pack("{s:{s:o, s:s}}", "metadata", "name", json_sprintf("j%d", i), "uid", "u1");
+        AUTO(tree_freep) json_t *pods = cache_owned(cache, "Pod", owner);
+        owned += json_array_size(pods);
+    }
+    CHECK_INT(owned, count);
     cache_free(cache);
 }
 
 int main(void) {
     TEST(finds_by_name_and_by_owner);
     TEST(a_listing_sweeps_what_it_does_not_name);
+    TEST(what_is_older_is_not_taken);
+    TEST(only_what_is_used_is_kept);
+    TEST(many_come_and_go);
     return TEST_END();
 }

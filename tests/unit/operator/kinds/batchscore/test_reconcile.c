@@ -77,7 +77,7 @@ static void close_world(void) {
 }
 
 static const json_t *find(const char *kind, const char *name) {
-    return cache_find(controller_cache(world.controller), kind, "default", name);
+    return local_find(world.cluster, kind, "default", name);
 }
 
 /* Runs the controller until the integer at that path of the job is `wanted`, or for timeout_ms. */
@@ -104,7 +104,12 @@ static void makes_what_a_job_needs(void) {
     CHECK_STR(tree_text(service, "metadata.ownerReferences[0].name", NULL), "job");
     CHECK(find("Pod", "job-coordinator-1"));
     CHECK(find("Pod", "job-worker-0"));
-    CHECK(!find("Secret", "job-credentials")); /* made, but never read nor kept */
+    const char *secret = json_string_value(json_object_get(annotations, ANNOTATION_SECRET));
+    CHECK(secret && text_starts(secret, "job-") && find("Secret", secret));
+    AUTO(tree_freep)
+    json_t *kept =
+        cache_find(controller_cache(world.controller), "Secret", "default", secret ? secret : "");
+    CHECK(!kept); /* made, but never read nor kept */
     /* The pods run, so the Secret that they refer to is there. */
     CHECK_STR(tree_text(find("Pod", "job-worker-0"), "status.phase", NULL), "Running");
     close_world();
