@@ -16,6 +16,7 @@ scores=/apis/windlass.dev/v1alpha1/namespaces/default/batchscores
 
 installed() {
     ask "$crds" -X POST --data-binary @crds/batchscore.yaml >"$folder/answer"
+    jq -e '.kind != "Status"' "$folder/answer" >/dev/null || { jq -r .message "$folder/answer" | sed 's/^/# /'; return 1; }
     for _ in $(seq 100); do
         ask "$crds/batchscores.windlass.dev" >"$folder/answer"
         jq -e '[.status.conditions[] | select(.status == "True") | .type] | sort == ["Established", "NamesAccepted"]' \
@@ -123,7 +124,23 @@ started() {
         -d '{"status": {"specHash": "ab12"}}' | jq -e '.status.specHash == "ab12"' >/dev/null
 }
 
+# What `kubectl get bs` shows of a job that runs, and how much `-o wide` adds.
+columns() {
+    "$folder/curl" "$scores/started/status" -X PATCH -H 'Content-Type: application/merge-patch+json' -o /dev/null \
+        -d '{"status": {"progress": "24/280", "items": {"failed": 1}, "itemsPerSecond": "12.5", "secondsLeft": 20,
+            "conditions": [{"type": "Succeeded", "status": "Unknown", "reason": "Running", "message": "m",
+            "lastTransitionTime": "2026-11-21T04:00:00Z"}]}}'
+    "$folder/curl" "$scores/started" -H 'Accept: application/json;as=Table;v=v1;g=meta.k8s.io' >"$folder/answer"
+    jq -e '[.columnDefinitions[] | select(.priority == 0).name] ==
+            ["Name", "State", "Done", "Failed", "Items/s", "Left", "Age"] and
+        .rows[0].cells[0:6] == ["started", "Running", "24/280", 1, "12.5", 20] and
+        (.columnDefinitions | length) > 10' "$folder/answer" >/dev/null && return 0
+    jq -c '.columnDefinitions | map(.name), .rows[0].cells' "$folder/answer" | sed 's/^/# /'
+    return 1
+}
+
 check "the definition is installed" installed
+[ $failures -eq 0 ] || exit 1 # nothing else would say anything
 check "its schema is structural" structural
 rules=0
 for file in tests/data/bad-manifests/*.yaml; do
@@ -142,6 +159,7 @@ check "a job is stored, its template whole" stored_job
 change "not started" taken
 check "it has started" started
 change "started" refused
+check "columns" columns
 for file in tests/data/plan/[0-9]*.json; do
     check "status kept: $(basename "$file" .json)" status_kept "$file"
 done

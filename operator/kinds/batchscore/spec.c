@@ -129,6 +129,20 @@ static int check_blobfuse(const json_t *blobfuse, size_t index, struct error *er
     return 0;
 }
 
+static bool asks_for_gpus(const json_t *workers, const char *list) {
+    return json_object_get(tree_get(workers, list), "nvidia.com/gpu") != NULL;
+}
+
+static int check_coordinator(const json_t *coordinator, struct error *err) {
+    if (asks_for_gpus(coordinator, "resources.limits") ||
+        asks_for_gpus(coordinator, "resources.requests")) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.coordinator.resources: the coordinator uses no GPU; take "
+                         "nvidia.com/gpu out");
+    }
+    return 0;
+}
+
 static int check_volume(const json_t *volume, size_t index, struct error *err) {
     int sources = 0;
     for (size_t i = 0; i < ARRAY_LEN(volume_fields); i++) {
@@ -183,10 +197,6 @@ static int check_identity(const json_t *spec, struct error *err) {
     return 0;
 }
 
-static bool asks_for_gpus(const json_t *workers, const char *list) {
-    return json_object_get(tree_get(workers, list), "nvidia.com/gpu") != NULL;
-}
-
 static int check_workers(const json_t *workers, struct error *err) {
     if (tree_integer(workers, "min", 0) > tree_integer(workers, "max", 0)) {
         return error_set(err, ERROR_INVALID,
@@ -215,6 +225,7 @@ int batchscore_check(const json_t *object, struct error *err) {
                          "spec.scorer.onnx.postprocess.labels: labels belong to type: Classes");
     }
     if (check_workers(json_object_get(spec, "workers"), err) < 0 ||
+        check_coordinator(json_object_get(spec, "coordinator"), err) < 0 ||
         check_volumes(json_object_get(spec, "volumes"), err) < 0 || check_paths(spec, err) < 0 ||
         check_output(spec, err) < 0 || check_identity(spec, err) < 0) {
         return -1;
