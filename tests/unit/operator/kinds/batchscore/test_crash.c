@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The controller is killed after each of its writes, with and without having heard of its success,
+ * and another one goes on: the job ends the same, never with two pods for one role, and leaves
+ * nothing behind. */
+#include "operator/kinds/batchscore/reconcile.h"
+
+#include "lib/clock.h"
+#include "lib/file.h"
+#include "operator/kinds/batchscore/plan.h"
+#include "operator/kinds/batchscore/status.h"
+#include "operator/local/local.h"
+#include "operator/resource.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const char manifest[] =
+    "{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, metadata: {name: job}, spec: {"
+    "input: {video: {path: data/in.mp4}}, scorer: {onnx: {path: data/m.onnx}},"
+    "output: {path: data/out}, workers: {min: 2, max: 2}, volumes: [{name: data, persistentVolumeClaim: {claimName: films}}]}}";
+
+/* Each pod says in a file of its own that it started, and refuses to be the second of its kind. */
+static const char agent[] =
+    "#!/bin/sh\n"
+    "role=$1 name=${WINDLASS_WORKER}\n"
+    "echo $name >>\"$data/started\"\n"
+    "[ $role = score ] && exec sleep 100\n"
+    "mkdir \"$data/coordinator\" || { echo two coordinators >>\"$data/wrong\"; exit 1; }\n"
+    "sleep 0.1\n"
+    "rmdir \"$data/coordinator\"\n"
+    "printf '{\"state\": \"Succeeded\", \"message\": \"\", \"miniBatches\": {\"total\": 1, "
+    "\"done\": 1}, \"items\": {\"total\": 8, \"done\": 8}}' >\"$WINDLASS_TERMINATION_LOG\"\n";
+
+enum { WRITES_ENOUGH = 60, TIMEOUT_MS = 8000 };
+
+/* The cluster as a controller sees it that may be killed. */
+struct mortal {
+    struct cluster base;
+    struct cluster *inner;
+    int writes_left; /* until the kill */
+    bool hears;      /* of the success of its last write */
+    bool is_dead;
+    int life; /* a later controller hears nothing of what an earlier one asked for */
+};
+
+struct asked {
+    struct mortal *mortal;
+    int life;
+    cluster_done *done;
+    void *context;
+};
+
+static struct mortal *mortal_of(struct cluster *cluster) {
+    return (struct mortal *)cluster;
+}
+
+static void on_done(void *context, const json_t *stored, const struct error *err) {
+    struct asked *asked = context;
+    if (asked->life == asked->mortal->life && !asked->mortal->is_dead && asked->done) {
+        asked->done(asked->context, stored, err);
+    }
+    free(asked);
+}
+
+static void mortal_write(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
+                         cluster_done *done, void *context) {
+    struct mortal *mortal = mortal_of(cluster);
+    if (mortal->is_dead || mortal->writes_left == 0) {
+        mortal->is_dead = true;
+        return;
+    }
+    mortal->writes_left--;
+    struct asked *asked = x_calloc(1, sizeof *asked);
+    bool last = mortal->writes_left == 0 && !mortal->hears;
+    *asked = (struct asked){mortal, last ? -1 : mortal->life, done, context};
+    mortal->is_dead = last;
+    mortal->inner->ops->write(mortal->inner, verb, object, on_done, asked);
+}
+
+static int mortal_watch(struct cluster *cluster, const char *api_version, const char *kind,
+                        const char *label, struct error *err) {
+    struct cluster *inner = mortal_of(cluster)->inner;
+    return inner->ops->watch(inner, api_version, kind, label, err);
+}
+
+static int mortal_wait(struct cluster *cluster, int timeout_ms, cluster_listener *listener,
+                       void *context, struct error *err) {
+    struct cluster *inner = mortal_of(cluster)->inner;
+    return inner->ops->wait(inner, timeout_ms, listener, context, err);
+}
+
+static int mortal_wait_fd(struct cluster *cluster) {
+    struct cluster *inner = mortal_of(cluster)->inner;
+    return inner->ops->wait_fd(inner);
+}
+
+static const struct cluster_ops mortal_ops = {
+    .watch = mortal_watch, .write = mortal_write, .wait = mortal_wait, .wait_fd = mortal_wait_fd};
+
+static struct {
+    char folder[64];
+    struct mortal mortal;
+    struct controller *controller;
+} world;
+
+static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
+                   int failures) {
+    (void)context, (void)key, (void)retry_ms;
+    if (failures > 3) {
+        printf("# %s\n", err->text);
+    }
+}
+
+static void start_controller(void) {
+    static const struct kind *const kinds[] = {&batchscore_kind, NULL};
+    struct error err = {0};
+    world.mortal.is_dead = false;
+    world.mortal.life++;
+    CHECK_OK(controller_new(&world.mortal.base, kinds, report, NULL, &world.controller, &err),
+             &err);
+}
+
+static void open_world(void) {
+    struct error err = {0};
+    memset(&world, 0, sizeof world);
+    snprintf(world.folder, sizeof world.folder, "/tmp/windlass-crash-XXXXXX");
+    CHECK(mkdtemp(world.folder));
+    AUTO(text_freep) char *program = file_join(world.folder, "windlass-agent");
+    CHECK_OK(file_write(program, agent, strlen(agent), &err), &err);
+    CHECK_INT(chmod(program, 0755), 0);
+    AUTO(text_freep) char *data = file_join(world.folder, "data");
+    CHECK_OK(file_make_folders(data, &err), &err);
+    struct local_options options = {
+        .places = {.manifest_folder = world.folder, .state_folder = world.folder},
+        .threads = 1,
+        .program_folder = world.folder};
+    CHECK_OK(local_open(&options, &world.mortal.inner, &err), &err);
+    world.mortal.base.ops = &mortal_ops;
+    AUTO(tree_freep) json_t *object = NULL;
+    CHECK_OK(resource_parse("job.yaml", manifest, sizeof manifest - 1, &object, &err), &err);
+    world.mortal.inner->ops->write(world.mortal.inner, CLUSTER_APPLY, object, NULL, NULL);
+}
+
+static void close_world(void) {
+    struct error err = {0};
+    controller_free(world.controller);
+    world.mortal.inner->ops->free(world.mortal.inner);
+    CHECK_OK(file_remove_tree(world.folder, &err), &err);
+}
+
+static const json_t *find_job(void) {
+    return local_find(world.mortal.inner, "BatchScore", "default", "job");
+}
+
+static bool is_over(void) {
+    return batchscore_is_finished(find_job()) && local_pod_count(world.mortal.inner) == 0 &&
+           !local_find(world.mortal.inner, "Service", "default", "job-coordinator");
+}
+
+static char *read_note(const char *name) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = x_printf("%s/data/%s", world.folder, name);
+    char *text = NULL;
+    size_t size = 0;
+    return file_read(path, 1 << 20, &text, &size, &err) < 0 ? x_strdup("") : text;
+}
+
+static int count_lines(const char *text, const char *line) {
+    int count = 0;
+    for (; (text = strstr(text, line)); text += strlen(line)) {
+        count++;
+    }
+    return count;
+}
+
+/* Lets one life after another make `writes` writes; returns how many lives it took. */
+static int run_lives(int writes, bool hears) {
+    struct error err = {0};
+    int lives = 1;
+    open_world();
+    world.mortal.writes_left = writes;
+    world.mortal.hears = hears;
+    start_controller();
+    int64_t end_ms = clock_monotonic_ms() + TIMEOUT_MS;
+    while (!is_over() && clock_monotonic_ms() < end_ms) {
+        CHECK_OK(controller_step(world.controller, 50, &err), &err);
+        if (world.mortal.is_dead) {
+            lives++;
+            controller_free(world.controller);
+            world.mortal.writes_left = WRITES_ENOUGH;
+            start_controller();
+        }
+    }
+    return lives;
+}
+
+static void check_end(void) {
+    CHECK(is_over());
+    CHECK_STR(tree_text(status_condition(find_job(), "Succeeded"), "status", ""), "True");
+    CHECK_INT(tree_integer(find_job(), "status.items.done", 0), 8);
+    AUTO(text_freep) char *wrong = read_note("wrong");
+    CHECK_STR(wrong, "");
+    /* Nobody was started twice: a pod is made by its name. */
+    AUTO(text_freep) char *started = read_note("started");
+    CHECK_INT(count_lines(started, "job-coordinator-1\n"), 1);
+    CHECK_INT(count_lines(started, "job-coordinator-2\n"), 0);
+    CHECK(count_lines(started, "job-worker-0\n") <= 1);
+    CHECK(count_lines(started, "job-worker-0-2\n") == 0);
+    CHECK_INT(count_lines(started, "job-worker-2\n"), 0);
+}
+
+static void killed_after_every_write(void) {
+    for (int hears = 0; hears < 2; hears++) {
+        int lives = 2;
+        for (int writes = 1; lives > 1 && writes < WRITES_ENOUGH; writes++) {
+            lives = run_lives(writes, hears);
+            check_end();
+            if (test_failures) {
+                printf("# killed after write %d, which it %s\n", writes,
+                       hears ? "heard of" : "did not hear of");
+                close_world();
+                return;
+            }
+            CHECK(writes > 8 || lives > 1); /* it really was killed */
+            close_world();
+        }
+    }
+}
+
+int main(void) {
+    TEST(killed_after_every_write);
+    return TEST_END();
+}
