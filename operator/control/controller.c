@@ -34,7 +34,8 @@ struct flight {
         json_t *object;
     } * writes;
     size_t write_count, pending;
-    json_t *events;   /* to be sent when all has gone well */
+    json_t *events;   /* [{"of", "event"}]: to be sent when that went well */
+    json_t *failed;   /* names of the objects that could not be written -> true; "": the status */
     struct error err; /* of the write that failed; first of all one that is worth a retry */
     int64_t again_ms;
     bool is_due; /* something happened meanwhile */
@@ -132,6 +133,7 @@ static void flight_free(void *opaque) {
         json_decref(flight->writes[i].object);
     }
     json_decref(flight->events);
+    json_decref(flight->failed);
     free(flight->writes);
     free(flight->key);
     free(flight);
@@ -289,15 +291,20 @@ static void settle(struct controller *controller, const char *key, const struct 
 }
 
 /* A look and its writes went well. */
-static void succeed(struct controller *controller, const char *key, int64_t again_ms,
-                    const json_t *events) {
+static void succeed(struct controller *controller, const char *key, int64_t again_ms) {
     queue_forget(controller->queue, key);
-    for (size_t i = 0; i < json_array_size(events); i++) {
-        controller->cluster->ops->write(controller->cluster, CLUSTER_CREATE,
-                                        json_array_get(events, i), NULL, NULL);
-    }
     if (again_ms > 0) {
         queue_add(controller->queue, key, clock_monotonic_ms() + again_ms);
+    }
+}
+
+static void send_events(struct controller *controller, const json_t *events, const json_t *failed) {
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *one = json_array_get(events, i);
+        if (!json_object_get(failed, tree_text(one, "of", ""))) {
+            controller->cluster->ops->write(controller->cluster, CLUSTER_CREATE,
+                                            json_object_get(one, "event"), NULL, NULL);
+        }
     }
 }
 
@@ -306,8 +313,9 @@ static void land(struct controller *controller, struct flight *flight) {
     if (flight->err.kind) {
         settle(controller, flight->key, &flight->err, true);
     } else {
-        succeed(controller, flight->key, flight->again_ms, flight->events);
+        succeed(controller, flight->key, flight->again_ms);
     }
+    send_events(controller, flight->events, flight->failed);
     if (flight->is_due || (!flight->err.kind && flight->makes)) {
         queue_add(controller->queue, flight->key, clock_monotonic_ms());
     }
@@ -351,6 +359,8 @@ static void on_written(void *context, const json_t *stored, const struct error *
         kind->wrote(controller->states[flight->kind], &written);
     }
     if (err) {
+        const char *name = tree_text(write->object, "metadata.name", "");
+        json_object_set_new(flight->failed, write->verb == CLUSTER_STATUS ? "" : name, json_true());
         note_failure(flight, write, err);
     }
     controller->pending--;
@@ -380,8 +390,7 @@ const char *reconcile_ask(struct reconcile *request, const char *url, const char
     return questions_ask(request->questions, key, url, certificate_pem);
 }
 
-void reconcile_event(struct reconcile *request, const char *type, const char *reason,
-                     const char *note) {
+void reconcile_tell(struct reconcile *request, const struct reconcile_news *news) {
     const json_t *object = request->object;
     AUTO(text_freep) char *suffix = digest_random(8);
     AUTO(text_freep) char *name = x_printf("%.200s.%s", request->name, suffix);
@@ -392,12 +401,13 @@ void reconcile_event(struct reconcile *request, const char *type, const char *re
     json_t *event = json_pack(
         "{s:s, s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:{s:s, s:s, s:s, s:s, s:s}}",
         "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "name", name, "namespace",
-        request->namespace, "eventTime", time, "type", type, "reason", reason, "action",
-        "Reconcile", "note", cut_note(note), "reportingController", "windlass.dev/controller",
+        request->namespace, "eventTime", time, "type", news->type, "reason", news->reason, "action",
+        "Reconcile", "note", cut_note(news->note), "reportingController", "windlass.dev/controller",
         "reportingInstance", instance_name(), "regarding", "apiVersion",
         tree_text(object, "apiVersion", ""), "kind", request->kind, "namespace", request->namespace,
         "name", request->name, "uid", tree_text(object, "metadata.uid", ""));
-    json_array_append_new(request->events, event);
+    json_array_append_new(request->events,
+                          json_pack("{s:s, s:o}", "of", news->of ? news->of : "", "event", event));
 }
 
 void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new) {
@@ -413,6 +423,7 @@ static void submit(struct controller *controller, size_t kind, const char *key,
     flight->kind = kind;
     flight->again_ms = request->again_ms;
     flight->events = json_incref(request->events);
+    flight->failed = json_object();
     flight->pending = flight->write_count = json_array_size(request->writes);
     flight->writes = x_calloc(flight->write_count, sizeof *flight->writes);
     tsearch(flight, &controller->flights, by_key);
@@ -471,7 +482,8 @@ static void look(struct controller *controller, const char *key) {
     } else if (json_array_size(writes) > 0) {
         submit(controller, index, key, &request);
     } else {
-        succeed(controller, key, request.again_ms, events);
+        succeed(controller, key, request.again_ms);
+        send_events(controller, events, NULL);
     }
 }
 

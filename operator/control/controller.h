@@ -15,7 +15,7 @@ struct reconcile {
     const json_t *object; /* as last seen; NULL: it is gone, forget what is kept about it */
     int64_t wall_ms, monotonic_ms;
     json_t *writes;              /* result: reconcile_write */
-    json_t *events;              /* result: reconcile_event */
+    json_t *events;              /* result: reconcile_tell */
     struct questions *questions; /* reconcile_ask */
     bool asked;
     int64_t again_ms; /* result: look again after this long even if nothing happens; 0: no need */
@@ -26,10 +26,14 @@ struct reconcile {
  * Takes the object over. */
 void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new);
 
-/* Asks for an Event (events.k8s.io/v1) about the resource, for people: sent when all writes of the
- * look went well, once, and lost if that fails. type: Normal or Warning. */
-void reconcile_event(struct reconcile *request, const char *type, const char *reason,
-                     const char *note);
+/* Asks for an Event (events.k8s.io/v1) about the resource, for people: sent, once, when the write
+ * of the object named `of` went well, or, if of is NULL, that of the status. type: Normal or
+ * Warning.
+ */
+struct reconcile_news {
+    const char *type, *reason, *note, *of;
+};
+void reconcile_tell(struct reconcile *request, const struct reconcile_news *news);
 
 /* GET url from the server that shows exactly this certificate, again and again until a look does
  * not ask: the body of the last answer, borrowed, or NULL when there is none (yet). Another answer

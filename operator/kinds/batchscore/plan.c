@@ -38,16 +38,33 @@ void plan_wake(struct plan *plan, int64_t at_ms) {
     }
 }
 
-void plan_event(struct plan *plan, const char *type, const char *reason, const char *format, ...) {
+static json_t *add_event(struct plan *plan, const char *type, const char *reason,
+                         const char *format, va_list arguments) {
     struct outcome note; /* cut and tidied the same way */
-    va_list arguments;
-    va_start(arguments, format);
     char text[sizeof note.message];
     vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
     outcome_set(&note, OUTCOME_UNDER_WAY, reason, "%s", text);
-    json_array_append_new(plan->events, json_pack("{s:s, s:s, s:s}", "type", type, "reason", reason,
-                                                  "note", note.message));
+    json_t *event =
+        json_pack("{s:s, s:s, s:s}", "type", type, "reason", reason, "note", note.message);
+    json_array_append_new(plan->events, event);
+    return event;
+}
+
+static void tell(struct plan *plan, const char *type, const char *reason, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+static void tell(struct plan *plan, const char *type, const char *reason, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add_event(plan, type, reason, format, arguments);
+    va_end(arguments);
+}
+
+void plan_event(struct plan *plan, const char *type, const char *reason, const char *of,
+                const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    json_object_set_new(add_event(plan, type, reason, format, arguments), "of", json_string(of));
+    va_end(arguments);
 }
 
 static int64_t time_of(const struct plan *plan, const char *path, int64_t fallback) {
@@ -167,7 +184,8 @@ static void tell_troubles(struct plan *plan) {
             }
         }
     }
-    if (worst == 0) {
+    /* A job that runs with less than it could have runs. */
+    if (worst == 0 || (!trouble_kinds[worst - 1].fails && plan_has_running_worker(plan))) {
         return;
     }
     const char *reason = trouble_kinds[worst - 1].reason;
@@ -209,6 +227,12 @@ static void keep_going(struct plan *plan) {
                   "anew");
 }
 
+static long long count_items(const struct plan *plan, const char *which) {
+    AUTO(text_freep) char *now = x_printf("items.%s", which);
+    AUTO(text_freep) char *before = x_printf("status.items.%s", which);
+    return tree_integer(plan->progress, now, tree_integer(plan->observed->object, before, 0));
+}
+
 static bool has_passed_deadline(struct plan *plan) {
     const json_t *object = plan->observed->object;
     int64_t limit_s = tree_integer(object, "spec.activeDeadlineSeconds", 0);
@@ -222,19 +246,21 @@ static bool has_passed_deadline(struct plan *plan) {
     }
     outcome_set(&plan->outcome, OUTCOME_FAILED, "DeadlineExceeded",
                 "not done within spec.activeDeadlineSeconds (%lld s): %lld of %lld items are done",
-                (long long)limit_s, (long long)tree_integer(object, "status.items.done", 0),
-                (long long)tree_integer(object, "status.items.total", 0));
+                (long long)limit_s, count_items(plan, "done"), count_items(plan, "total"));
     return true;
 }
 
 static void suspend(struct plan *plan) {
-    const json_t *object = plan->observed->object;
     plan_clean_up(plan, false, false);
     plan->outcome.suspended = true;
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Suspended",
-                "%lld of %lld items are done; it goes on when spec.suspend is false",
-                (long long)tree_integer(object, "status.items.done", 0),
-                (long long)tree_integer(object, "status.items.total", 0));
+    if (count_items(plan, "total") > 0) {
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Suspended",
+                    "%lld of %lld items are done; it goes on when spec.suspend is false",
+                    count_items(plan, "done"), count_items(plan, "total"));
+    } else {
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Suspended",
+                    "it starts when spec.suspend is false");
+    }
 }
 
 static void plan_under_way(struct plan *plan, bool readable, const char **ret_needs) {
@@ -273,15 +299,15 @@ static void tell_transitions(struct plan *plan) {
         warning |= strcmp(outcome->reason, warnings[i]) == 0;
     }
     if (strcmp(before, "Suspended") == 0 && !outcome->suspended) {
-        plan_event(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
+        tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
     }
     if (strcmp(before, outcome->reason) != 0 && strcmp(outcome->reason, "Pending") != 0) {
-        plan_event(plan, warning ? "Warning" : "Normal", outcome->reason, "%s", outcome->message);
+        tell(plan, warning ? "Warning" : "Normal", outcome->reason, "%s", outcome->message);
     }
     const char *stalled = tree_text(status_condition(object, "Stalled"), "reason", "");
     if (outcome->stalled && strcmp(outcome->stalled, stalled) != 0 &&
         strcmp(outcome->stalled, outcome->reason) != 0) {
-        plan_event(plan, "Warning", outcome->stalled, "%s", outcome->stalled_message);
+        tell(plan, "Warning", outcome->stalled, "%s", outcome->stalled_message);
     }
 }
 

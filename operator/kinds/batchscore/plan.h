@@ -36,8 +36,8 @@ struct batchscore_observed {
  *   "needs"     "Credentials": make some and ask again with them; else absent
  *   "status"    the whole status that the resource should have (the observed one when nothing
  *               changed: write it only when it differs)
- *   "events"    [{"type": "Normal"|"Warning", "reason", "note"}], to be told when the status is
- *               written
+ *   "events"    [{"type": "Normal"|"Warning", "reason", "note", "of"}], to be told when the object
+ *               named `of` is made or, without it, when the status is written
  *   "again_ms"  ask again after this long even if nothing happens; absent: no need
  * An order between writes is made by steps: what needs another's result comes with a later look.
  * plan(plan(x)) makes no change: carrying out the result and asking again gives nothing to do. */

@@ -137,14 +137,14 @@ static void tell_replaced(struct plan *plan, const struct life *life, const json
     }
     if (life->stage == LIFE_DEAD && life->exit_code >= 0) {
         AUTO(text_freep) char *words = find_words(life);
-        plan_event(plan, "Warning", "PodFailed",
+        plan_event(plan, "Warning", "PodFailed", next,
                    "pod %.80s ended with exit code %d%s%.40s%s%.350s; %.80s takes its place",
                    life->name, life->exit_code, *life->reason ? ", " : "", life->reason,
                    words ? ": " : "", words ? words : "", next);
         return;
     }
-    plan_event(plan, "Normal", "PodReplaced", "pod %.80s %s%s%s; %.80s takes its place", life->name,
-               life->stage == LIFE_DEAD ? "was taken away" : "is leaving",
+    plan_event(plan, "Normal", "PodReplaced", next, "pod %.80s %s%s%s; %.80s takes its place",
+               life->name, life->stage == LIFE_DEAD ? "was taken away" : "is leaving",
                *life->reason ? ": " : "", life->reason, next);
 }
 
@@ -362,6 +362,15 @@ static bool may_start(struct plan *plan, const struct slot *slot) {
         plan_wake(plan, due_ms);
     }
     return plan->now_ms >= due_ms;
+}
+
+bool plan_has_running_worker(const struct plan *plan) {
+    for (size_t i = 0; i < plan->life_count; i++) {
+        if (plan->lives[i].stage == LIFE_RUNNING && !is_coordinator(&plan->lives[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Work runs out: who does not even run yet is not needed any more. */

@@ -24,8 +24,10 @@ struct plan {
 void plan_read_pods(struct plan *plan);
 /* Asks for another look at that time. */
 void plan_wake(struct plan *plan, int64_t at_ms);
-void plan_event(struct plan *plan, const char *type, const char *reason, const char *format, ...)
-    PRINTF_LIKE(4, 5);
+/* An event that is told when the object of that name is made. */
+void plan_event(struct plan *plan, const char *type, const char *reason, const char *of,
+                const char *format, ...) PRINTF_LIKE(5, 6);
+bool plan_has_running_worker(const struct plan *plan);
 
 /* The verdict of a coordinator that ended, if it is one. */
 void plan_verdict(struct plan *plan);

@@ -304,8 +304,10 @@ static void tell_events(struct reconcile *request, const json_t *events) {
     size_t i;
     json_t *event;
     json_array_foreach(events, i, event) {
-        reconcile_event(request, tree_text(event, "type", "Normal"), tree_text(event, "reason", ""),
-                        tree_text(event, "note", ""));
+        reconcile_tell(request, &(struct reconcile_news){.type = tree_text(event, "type", ""),
+                                                         .reason = tree_text(event, "reason", ""),
+                                                         .note = tree_text(event, "note", ""),
+                                                         .of = tree_text(event, "of", NULL)});
     }
 }
 

@@ -18,7 +18,8 @@
 static const char manifest[] =
     "{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, metadata: {name: job}, spec: {"
     "input: {video: {path: data/in.mp4}}, scorer: {onnx: {path: data/m.onnx}},"
-    "output: {path: data/out}, workers: {min: 2, max: 2}, volumes: [{name: data, persistentVolumeClaim: {claimName: films}}]}}";
+    "output: {path: data/out}, workers: {min: 2, max: 2}, volumes: [{name: data, "
+    "persistentVolumeClaim: {claimName: films}}]}}";
 
 /* Each pod says in a file of its own that it started, and refuses to be the second of its kind. */
 static const char agent[] =

@@ -5,6 +5,7 @@
  *   pods, progress, credentials, troubles, mounts, now   what is observed
  *   want      create, apply: names, or whole objects where the whole object matters; delete: names;
  *             needs, again_ms, events; status: the whole status
+ *   settles   false: asked again, it has more to do
  * PLAN_UPDATE=1 writes into `want` what came out instead: for a change of many, to be read in the
  * difference. */
 #include "operator/kinds/batchscore/plan.h"
@@ -212,7 +213,8 @@ static void check_case(const char *file) {
     check_result(file, result, want);
     /* A step whose answer is a trouble, or the Service or Secret, is asked for until it is there.
      */
-    if (!json_object_get(want, "needs") && !fresh && !observed.troubles) {
+    if (!json_object_get(want, "needs") && !fresh && !observed.troubles &&
+        tree_bool(row, "settles", true)) {
         check_settled(file, &observed, result, now_ms);
     }
 }
