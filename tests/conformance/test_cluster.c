@@ -309,6 +309,7 @@ static void a_uid_guards_an_object(void) {
     struct error err = {0};
     open_ears("ConfigMap", NULL);
     AUTO(tree_freep) json_t *old = apply(map("one", "a", "1"), &err);
+    CHECK(wait_for("applied ConfigMap one")); /* else the listing may come after the end */
     delete_object(old);
     CHECK(wait_for("deleted ConfigMap one"));
     AUTO(tree_freep) json_t *new = apply(map("one", "a", "1"), &err);
@@ -331,6 +332,7 @@ static void what_is_owned_goes_with_its_owner(void) {
                                   "name", "owner", "uid", tree_text(owner, "metadata.uid", "")));
     AUTO(tree_freep) json_t *stored = apply(child, &err);
     CHECK(stored);
+    CHECK(wait_for("applied ConfigMap child"));
     delete_object(owner);
     CHECK(wait_for("deleted ConfigMap owner"));
     CHECK(wait_for("deleted ConfigMap child"));

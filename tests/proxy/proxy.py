@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""A fault-injecting proxy in front of a real API server. TLS both ways, HTTP/1.1.
+
+    proxy.py FOLDER UPSTREAM_PORT CA CERTIFICATE KEY CLIENT_CERTIFICATE CLIENT_KEY
+
+Listens on a free port of 127.0.0.1 with CERTIFICATE, asks 127.0.0.1:UPSTREAM_PORT as the client
+given, and passes on any Authorization header. It writes FOLDER/port when it listens and
+FOLDER/counts (JSON: how often each fault was done) when that changes, and reads the faults to do
+from FOLDER/faults (JSON, read anew when it changes; see start.sh for what can be in it).
+"""
+import asyncio
+import json
+import os
+import random
+import re
+import ssl
+import sys
+
+folder, upstream_port, ca, certificate, key, client_certificate, client_key = sys.argv[1:]
+chance = random.Random(int(os.environ.get("SEED", "1")))
+counts = {}
+LINE_MAX = 16 << 20
+
+
+def count(name):
+    counts[name] = counts.get(name, 0) + 1
+    with open(f"{folder}/counts.new", "w") as file:
+        json.dump(counts, file)
+    os.rename(f"{folder}/counts.new", f"{folder}/counts")
+
+
+class Faults:
+    """FOLDER/faults as it is now."""
+
+    rows, stamp = [], None
+
+    def read(self):
+        try:
+            status = os.stat(f"{folder}/faults")
+            stamp = (status.st_mtime_ns, status.st_ino)
+            if stamp != self.stamp:
+                with open(f"{folder}/faults") as file:
+                    self.rows = json.load(file)
+                self.stamp = stamp
+        except FileNotFoundError:
+            self.rows = []
+        return self.rows
+
+    def find(self, method, target):
+        """The first row that fits the request, or {}."""
+        for row in self.read():
+            watch = "watch=true" in target
+            if row.get("watch", watch) != watch or row.get("method", method) != method:
+                continue
+            if not re.search(row.get("path", ""), target):
+                continue
+            if row.get("times", 1) > 0 and chance.random() < row.get("share", 1.0):
+                if "times" in row:
+                    row["times"] -= 1
+                return row
+        return {}
+
+
+faults = Faults()
+
+
+class Cut(Exception):
+    pass
+
+
+async def read_head(reader):
+    """The lines of a message's head, as (first line, [(name, value)])."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    first, *lines = head[:-4].decode("latin-1").split("\r\n")
+    return first, [tuple(line.split(":", 1)) for line in lines]
+
+
+def value_of(headers, name):
+    return next((v.strip() for n, v in headers if n.lower() == name), None)
+
+
+def head_bytes(first, headers):
+    lines = [first] + [f"{name}:{value}" for name, value in headers]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def made_up_answer(row):
+    status = row["status"]
+    body = json.dumps(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "reason": row.get("reason", "InternalError"),
+            "message": f"made up by the test's proxy: {status}",
+            "code": status,
+        }
+    ).encode()
+    headers = [("Content-Type", " application/json"), ("Content-Length", f" {len(body)}")]
+    if "retryAfter" in row:
+        headers.append(("Retry-After", f" {row['retryAfter']}"))
+    return head_bytes(f"HTTP/1.1 {status} Made up", headers) + body
+
+
+async def pass_body(headers, reader, writer, row):
+    """Passes an answer's body on; whether the connection can be used again."""
+    length = value_of(headers, "content-length")
+    if length is not None:
+        writer.write(await reader.readexactly(int(length)))
+        return True
+    if (value_of(headers, "transfer-encoding") or "").lower() != "chunked":
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+        return False
+    lines_left = row.get("cutAfterLines")
+    while True:
+        size_line = await reader.readline()
+        size = int(size_line.split(b";")[0], 16)
+        data = await reader.readexactly(size + 2)
+        if lines_left is not None and data.count(b"\n") > 1:
+            lines_left -= 1
+            if lines_left <= 0:  # half of it, and then nothing any more
+                half = data[: max(size // 2, 1)]
+                writer.write(b"%x\r\n%s\r\n" % (len(half), half))
+                await writer.drain()
+                count("cut")
+                raise Cut
+        writer.write(size_line + data)
+        await writer.drain()
+        if size == 0:
+            return True
+
+
+async def one_request(reader, writer, upstream):
+    first, headers = await read_head(reader)
+    method, target, _ = first.split(" ", 2)
+    body = await reader.readexactly(int(value_of(headers, "content-length") or 0))
+    row = faults.find(method, target)
+    if "stallSeconds" in row:
+        count("stall")
+        await asyncio.sleep(row["stallSeconds"])
+    if "status" in row:
+        count(str(row["status"]))
+        writer.write(made_up_answer(row))
+        await writer.drain()
+        return True
+    if upstream["writer"] is None:
+        upstream["reader"], upstream["writer"] = await asyncio.open_connection(
+            "127.0.0.1", int(upstream_port), ssl=client_context, limit=LINE_MAX
+        )
+    up_reader, up_writer = upstream["reader"], upstream["writer"]
+    up_writer.write(head_bytes(first, headers) + body)
+    await up_writer.drain()
+    if row.get("cutBefore"):  # the server has it, nobody hears of it
+        await read_head(up_reader)
+        count("lost")
+        raise Cut
+    first, headers = await read_head(up_reader)
+    writer.write(head_bytes(first, headers))
+    status = int(first.split(" ")[1])
+    again = True
+    if method != "HEAD" and status not in (204, 304):
+        again = await pass_body(headers, up_reader, writer, row)
+    await writer.drain()
+    return again
+
+
+async def serve(reader, writer):
+    upstream = {"reader": None, "writer": None}
+    try:
+        while await one_request(reader, writer, upstream):
+            pass
+    except (Cut, OSError, ValueError, asyncio.IncompleteReadError):
+        pass
+    for end in (writer, upstream["writer"]):
+        if end is not None:
+            end.transport.abort()
+
+
+async def main():
+    server = await asyncio.start_server(
+        serve, "127.0.0.1", 0, ssl=server_context, limit=LINE_MAX, backlog=1024
+    )
+    with open(f"{folder}/port.new", "w") as file:
+        file.write(str(server.sockets[0].getsockname()[1]))
+    os.rename(f"{folder}/port.new", f"{folder}/port")
+    await server.serve_forever()
+
+
+server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+server_context.load_cert_chain(certificate, key)
+client_context = ssl.create_default_context(cafile=ca)
+client_context.check_hostname = False
+client_context.load_cert_chain(client_certificate, client_key)
+asyncio.run(main())
