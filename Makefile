@@ -114,6 +114,9 @@ $(BUILD)/tests/unit/lib/%: $(OBJ)/tests/unit/lib/%.c.o $(OBJ)/lib.a
 $(BUILD)/tests/unit/operator/%: $(OBJ)/tests/unit/operator/%.c.o $(OBJ)/operator.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_OPERATOR) $(LIBS_LIB) -lm
+$(BUILD)/tests/kube/%: $(OBJ)/tests/kube/%.c.o $(OBJ)/operator.a $(OBJ)/lib.a
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_OPERATOR) $(LIBS_LIB)
 $(BUILD)/tests/conformance/test_cluster: $(OBJ)/tests/conformance/test_cluster.c.o \
 		$(OBJ)/operator.a $(OBJ)/lib.a
 	@mkdir -p $(@D)

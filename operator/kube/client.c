@@ -68,6 +68,9 @@ int client_error(int status, const json_t *tree, struct error *err) {
         break;
     }
     const char *sentence = tree_text(tree, "message", "");
+    if (!*sentence && status == 404) { /* not even a Status: the path is unknown */
+        sentence = "the server has no such kind: is its CustomResourceDefinition installed?";
+    }
     return *sentence ? error_set(err, kind, "%s", sentence)
                      : error_set(err, kind, "the server answered %d", status);
 }

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Lists, watches and writes of operator/kube against a real API server, and through a proxy that
+ * breaks them. From the environment (tests/e2e/test_kube_client.sh sets it):
+ *   WINDLASS_TEST_FOLDER   the server's folder, with kubeconfig and proxy/
+ *   WINDLASS_TEST_SERVER   the script that restarts it and compacts its etcd; unset: it cannot */
+#include "tests/kube/things.h"
+
+static const char *folder;
+static char *straight, *broken; /* kubeconfigs: to the server, through the proxy */
+
+/* Does `api-server.sh WHAT FOLDER`. */
+static void server(const char *what) {
+    AUTO(text_freep)
+    char *command = x_printf("%s %s %s", getenv("WINDLASS_TEST_SERVER"), what, folder);
+    CHECK_INT(system(command), 0);
+}
+
+static void set_faults(const char *rows) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = x_printf("%s/proxy/faults", folder);
+    CHECK_OK(file_write(path, rows, strlen(rows), &err), &err);
+}
+
+static int count_faults(const char *name) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = x_printf("%s/proxy/counts", folder);
+    AUTO(text_freep) char *text = NULL;
+    AUTO(tree_freep) json_t *counts = NULL;
+    size_t size = 0;
+    if (file_read(path, 65536, &text, &size, &err) < 0 ||
+        tree_parse(text, size, 65536, &counts, &err) < 0) {
+        return 0;
+    }
+    return (int)json_integer_value(json_object_get(counts, name));
+}
+
+static int64_t value_of(const struct things *things, const char *name) {
+    return tree_integer(json_object_get(things->seen, name), "spec.value", -1);
+}
+
+static bool all_have(const struct things *things, int64_t value) {
+    const char *name;
+    json_t *object;
+    json_object_foreach(things->seen, name, object) {
+        if (tree_integer(object, "spec.value", -1) != value) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void test_1200_objects_in_pages(void) {
+    enum { COUNT = 1200 };
+    struct things writer, reader;
+    struct tally_of_writes tally;
+    things_open(&writer, straight, NULL);
+    remove_all(&writer);
+    int64_t start_ms = clock_monotonic_ms();
+    write_many(&writer, CLUSTER_CREATE, "page", COUNT, 1, &tally);
+    int64_t took_ms = clock_monotonic_ms() - start_ms;
+    printf("# %d creates in %lld ms: %lld a second\n", COUNT, (long long)took_ms,
+           (long long)(COUNT * 1000 / MAX(took_ms, 1)));
+    CHECK_INT(tally.failed[ERROR_CONFLICT], 0);
+    CHECK(THINGS_UNTIL(&writer, 10000, json_object_size(writer.seen) == COUNT));
+    start_ms = clock_monotonic_ms();
+    things_open(&reader, straight, LABEL_JOB);
+    CHECK(THINGS_UNTIL(&reader, 20000, reader.listed));
+    printf("# listed in %lld ms\n", (long long)(clock_monotonic_ms() - start_ms));
+    CHECK_INT(json_object_size(reader.seen), COUNT);
+    CHECK_INT(reader.listings, 1);
+    /* Every change of many comes through, and nothing is listed twice. */
+    write_many(&writer, CLUSTER_APPLY, "page", COUNT, 2, &tally);
+    CHECK(THINGS_UNTIL(&reader, 20000, all_have(&reader, 2)));
+    CHECK_INT(tally.failed[ERROR_CONFLICT], 0);
+    CHECK_INT(reader.listings, 1);
+    remove_all(&writer);
+    CHECK(THINGS_UNTIL(&reader, 20000, !json_object_size(reader.seen)));
+    things_close(&reader);
+    things_close(&writer);
+}
+
+static void test_writes_and_their_refusals(void) {
+    struct things things;
+    struct error err = {0};
+    things_open(&things, straight, NULL);
+    remove_all(&things);
+    AUTO(tree_freep) json_t *first = thing_write(&things, CLUSTER_CREATE, thing_new("a", 1), &err);
+    CHECK_OK(first ? 0 : -1, &err);
+    CHECK(!thing_write(&things, CLUSTER_CREATE, thing_new("a", 2), &err));
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    error_clear(&err);
+    CHECK(!thing_write(&things, CLUSTER_CREATE, thing_new("b", -1), &err));
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(strstr(err.text, "spec.value"));
+    error_clear(&err);
+    /* status: by version, by uid, of what is not there */
+    json_t *changed = json_deep_copy(first);
+    json_object_set_new(changed, "status", json_pack("{s:s}", "phase", "one"));
+    AUTO(tree_freep)
+    json_t *second = thing_write(&things, CLUSTER_STATUS, json_incref(changed), &err);
+    CHECK_STR(tree_text(second, "status.phase", NULL), "one");
+    CHECK(!thing_write(&things, CLUSTER_STATUS, json_incref(changed), &err));
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    error_clear(&err);
+    json_t *metadata = json_object_get(changed, "metadata");
+    json_object_del(metadata, "resourceVersion");
+    AUTO(tree_freep)
+    json_t *third = thing_write(&things, CLUSTER_STATUS, json_incref(changed), &err);
+    CHECK_OK(third ? 0 : -1, &err);
+    json_object_set_new(metadata, "uid", json_string("another"));
+    CHECK(!thing_write(&things, CLUSTER_STATUS, json_incref(changed), &err));
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    error_clear(&err);
+    CHECK(!thing_write(&things, CLUSTER_APPLY, json_incref(changed), &err));
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    error_clear(&err);
+    /* delete of another of that name is no failure, and deletes nothing */
+    CHECK_OK(
+        cluster_write(things.cluster, CLUSTER_DELETE, changed, things_hear, &things, NULL, &err),
+        &err);
+    json_object_set_new(metadata, "name", json_string("none"));
+    CHECK(!thing_write(&things, CLUSTER_STATUS, changed, &err));
+    CHECK_INT(err.kind, ERROR_NOT_FOUND);
+    error_clear(&err);
+    AUTO(tree_freep) json_t *fourth = thing_write(&things, CLUSTER_APPLY, thing_new("a", 3), &err);
+    CHECK_STR(tree_text(fourth, "metadata.uid", NULL), tree_text(first, "metadata.uid", ""));
+    CHECK_STR(tree_text(fourth, "status.phase", NULL), "one");
+    CHECK(THINGS_UNTIL(&things, 5000, value_of(&things, "a") == 3));
+    things_close(&things);
+}
+
+static void test_a_cut_watch_goes_on_where_it_was(void) {
+    struct things writer, reader;
+    struct tally_of_writes tally;
+    int before = count_faults("cut");
+    things_open(&writer, straight, NULL);
+    remove_all(&writer);
+    set_faults("[{\"watch\": true, \"cutAfterLines\": 7}]");
+    things_open(&reader, broken, NULL);
+    CHECK(THINGS_UNTIL(&reader, 10000, reader.listed));
+    for (int64_t value = 1; value <= 3; value++) {
+        write_many(&writer, CLUSTER_APPLY, "cut", 40, value, &tally);
+        CHECK(THINGS_UNTIL(&reader, 20000,
+                           json_object_size(reader.seen) == 40 && all_have(&reader, value)));
+    }
+    CHECK(count_faults("cut") >= before + 3);
+    CHECK_INT(reader.listings, 1); /* half a line lost, and nothing else */
+    set_faults("[]");
+    things_close(&reader);
+    things_close(&writer);
+}
+
+static void test_answers_of_trouble_are_tried_again(void) {
+    struct things things;
+    struct tally_of_writes tally;
+    things_open(&things, straight, NULL);
+    remove_all(&things);
+    things_close(&things);
+    set_faults("[{\"watch\": false, \"share\": 0.2, \"status\": 500},"
+               " {\"watch\": false, \"share\": 0.2, \"status\": 429, \"retryAfter\": 1},"
+               " {\"watch\": false, \"share\": 0.1, \"status\": 503}]");
+    things_open(&things, broken, NULL);
+    write_many(&things, CLUSTER_APPLY, "trouble", 60, 1, &tally);
+    for (int i = 0; i < ERROR_KIND_COUNT; i++) {
+        CHECK_INT(tally.failed[i], 0);
+    }
+    CHECK(THINGS_UNTIL(&things, 60000, things.listed && all_have(&things, 1)));
+    CHECK(count_faults("500") > 0 && count_faults("429") > 0 && count_faults("503") > 0);
+    set_faults("[{\"status\": 500}]");
+    AUTO(tree_freep) json_t *object = thing_new("trouble-0", 2);
+    struct error err = {0};
+    CHECK_INT(
+        cluster_write(things.cluster, CLUSTER_APPLY, object, things_hear, &things, NULL, &err), -1);
+    CHECK(err.kind == ERROR_UNAVAILABLE || err.kind == ERROR_TIMEOUT); /* at last it is told */
+    set_faults("[]");
+    things_close(&things);
+}
+
+/* The server did it and nobody heard: a second try must not make a second one. */
+static void test_lost_answers(void) {
+    struct things things;
+    struct tally_of_writes tally;
+    things_open(&things, broken, NULL);
+    remove_all(&things);
+    int before = count_faults("lost");
+    set_faults("[{\"method\": \"POST\", \"share\": 0.3, \"cutBefore\": true},"
+               " {\"method\": \"DELETE\", \"share\": 0.3, \"cutBefore\": true}]");
+    write_many(&things, CLUSTER_CREATE, "lost", 60, 1, &tally);
+    CHECK(count_faults("lost") > before);
+    CHECK(tally.failed[ERROR_CONFLICT] > 0);
+    for (int i = 0; i < ERROR_KIND_COUNT; i++) {
+        CHECK(i == ERROR_CONFLICT || tally.failed[i] == 0);
+    }
+    CHECK(THINGS_UNTIL(&things, 10000, json_object_size(things.seen) == 60));
+    remove_all(&things);
+    set_faults("[]");
+    things_close(&things);
+}
+
+static void test_a_stall_holds_up_nobody_else(void) {
+    struct things things;
+    struct tally_of_writes stalled = {0}, others;
+    things_open(&things, broken, NULL);
+    CHECK(THINGS_UNTIL(&things, 10000, things.listed));
+    set_faults("[{\"method\": \"PATCH\", \"path\": \"things/slow\", \"times\": 1,"
+               " \"stallSeconds\": 35}]");
+    AUTO(tree_freep) json_t *slow = thing_new("slow", 1);
+    int64_t start_ms = clock_monotonic_ms();
+    things.cluster->ops->write(things.cluster, CLUSTER_APPLY, slow, count_write, &stalled);
+    things_wait(&things, 200);
+    write_many(&things, CLUSTER_APPLY, "quick", 20, 1, &others);
+    CHECK(clock_monotonic_ms() - start_ms < 10000);
+    CHECK_INT(stalled.done, 0);
+    CHECK(THINGS_UNTIL(&things, 40000, stalled.done));
+    CHECK(stalled.failed[ERROR_TIMEOUT] == 0); /* the second try did it */
+    CHECK_INT(value_of(&things, "slow"), 1);
+    set_faults("[]");
+    remove_all(&things);
+    things_close(&things);
+}
+
+/* A server that was restarted knows no place in an old stream: 410. */
+static void test_a_restart_lists_anew(void) {
+    if (!getenv("WINDLASS_TEST_SERVER")) {
+        SKIP("this server cannot be restarted");
+    }
+    struct things things;
+    struct tally_of_writes tally;
+    things_open(&things, straight, NULL);
+    remove_all(&things);
+    write_many(&things, CLUSTER_APPLY, "restart", 20, 1, &tally);
+    CHECK_INT(things.listings, 1);
+    server("restart");
+    CHECK(THINGS_UNTIL(&things, 40000, things.listed > 1));
+    CHECK_INT(json_object_size(things.seen), 20);
+    CHECK(!kube_trouble(things.cluster));
+    write_many(&things, CLUSTER_APPLY, "restart", 20, 2, &tally);
+    CHECK(THINGS_UNTIL(&things, 10000, all_have(&things, 2)));
+    remove_all(&things);
+    things_close(&things);
+}
+
+/* While the server is away writes and watches wait, and then go on. */
+static void test_a_server_that_is_away(void) {
+    if (!getenv("WINDLASS_TEST_SERVER")) {
+        SKIP("this server cannot be restarted");
+    }
+    struct things things;
+    struct tally_of_writes tally = {0};
+    things_open(&things, straight, NULL);
+    remove_all(&things);
+    server("kill");
+    AUTO(tree_freep) json_t *object = thing_new("away", 1);
+    things.cluster->ops->write(things.cluster, CLUSTER_APPLY, object, count_write, &tally);
+    CHECK(THINGS_UNTIL(&things, 5000, kube_trouble(things.cluster)));
+    server("restart");
+    CHECK(THINGS_UNTIL(&things, 40000, tally.done && !kube_trouble(things.cluster)));
+    if (tally.failed[ERROR_UNAVAILABLE]) { /* it was away for longer than one write tries */
+        write_many(&things, CLUSTER_APPLY, "away", 1, 1, &tally);
+    }
+    CHECK(THINGS_UNTIL(&things, 40000, json_object_size(things.seen) == 1));
+    remove_all(&things);
+    things_close(&things);
+}
+
+/* etcd forgets the state that the pages of a list are read from: a real 410 in mid-list. */
+static void test_a_list_that_is_compacted_away(void) {
+    if (!getenv("WINDLASS_TEST_SERVER")) {
+        SKIP("this server's etcd cannot be compacted");
+    }
+    struct things writer, reader;
+    struct tally_of_writes tally;
+    things_open(&writer, straight, NULL);
+    remove_all(&writer);
+    write_many(&writer, CLUSTER_CREATE, "compact", 600, 1, &tally);
+    set_faults("[{\"method\": \"GET\", \"path\": \"continue=\", \"times\": 1,"
+               " \"stallSeconds\": 4}]");
+    things_open(&reader, broken, NULL);
+    CHECK(THINGS_UNTIL(&reader, 5000, json_object_size(reader.seen) == 500));
+    write_many(&writer, CLUSTER_APPLY, "compact", 600, 2, &tally);
+    server("compact");
+    CHECK(THINGS_UNTIL(&reader, 30000, reader.listed));
+    CHECK_INT(reader.listings, 2);
+    CHECK_INT(json_object_size(reader.seen), 600);
+    CHECK(all_have(&reader, 2));
+    set_faults("[]");
+    remove_all(&writer);
+    things_close(&reader);
+    things_close(&writer);
+}
+
+int main(void) {
+    folder = getenv("WINDLASS_TEST_FOLDER");
+    if (!folder) {
+        fprintf(stderr, "WINDLASS_TEST_FOLDER: the folder of an API server is expected\n");
+        return 3;
+    }
+    straight = x_printf("%s/kubeconfig", folder);
+    broken = x_printf("%s/proxy/kubeconfig", folder);
+    TEST(test_1200_objects_in_pages);
+    TEST(test_writes_and_their_refusals);
+    TEST(test_a_cut_watch_goes_on_where_it_was);
+    TEST(test_answers_of_trouble_are_tried_again);
+    TEST(test_lost_answers);
+    TEST(test_a_stall_holds_up_nobody_else);
+    TEST(test_a_restart_lists_anew);
+    TEST(test_a_server_that_is_away);
+    TEST(test_a_list_that_is_compacted_away);
+    free(straight);
+    free(broken);
+    return TEST_END();
+}
