@@ -35,6 +35,8 @@ static const char agent[] =
 
 enum { WRITES_ENOUGH = 60, TIMEOUT_MS = 8000 };
 
+struct asked;
+
 /* The cluster as a controller sees it that may be killed. */
 struct mortal {
     struct cluster base;
@@ -43,9 +45,11 @@ struct mortal {
     bool hears;      /* of the success of its last write */
     bool is_dead;
     int life; /* a later controller hears nothing of what an earlier one asked for */
+    struct asked *asked;
 };
 
 struct asked {
+    struct asked *next;
     struct mortal *mortal;
     int life;
     cluster_done *done;
@@ -61,7 +65,6 @@ static void on_done(void *context, const json_t *stored, const struct error *err
     if (asked->life == asked->mortal->life && !asked->mortal->is_dead && asked->done) {
         asked->done(asked->context, stored, err);
     }
-    free(asked);
 }
 
 static void mortal_write(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
@@ -74,7 +77,8 @@ static void mortal_write(struct cluster *cluster, enum cluster_verb verb, const 
     mortal->writes_left--;
     struct asked *asked = x_calloc(1, sizeof *asked);
     bool last = mortal->writes_left == 0 && !mortal->hears;
-    *asked = (struct asked){mortal, last ? -1 : mortal->life, done, context};
+    *asked = (struct asked){mortal->asked, mortal, last ? -1 : mortal->life, done, context};
+    mortal->asked = asked;
     mortal->is_dead = last;
     mortal->inner->ops->write(mortal->inner, verb, object, on_done, asked);
 }
@@ -147,6 +151,10 @@ static void close_world(void) {
     struct error err = {0};
     controller_free(world.controller);
     world.mortal.inner->ops->free(world.mortal.inner);
+    for (struct asked *asked = world.mortal.asked, *next; asked; asked = next) {
+        next = asked->next;
+        free(asked);
+    }
     CHECK_OK(file_remove_tree(world.folder, &err), &err);
 }
 
