@@ -122,7 +122,7 @@ static struct condition reconciling(const struct outcome *outcome) {
 }
 
 static struct condition stalled(const struct outcome *outcome) {
-    struct condition condition = {"Stalled", "False", "NotStalled", ""};
+    struct condition condition = {"Stalled", "False", "NotStalled", "nothing stands in its way"};
     if (outcome->state == OUTCOME_FAILED) {
         condition.status = "True";
         condition.reason = outcome->reason;
@@ -143,7 +143,7 @@ static void set_conditions(json_t *status, const struct outcome *outcome, int64_
         reconciling(outcome),
         stalled(outcome),
         {"Suspended", suspended ? "True" : "False", suspended ? "Suspended" : "NotSuspended",
-         suspended ? "spec.suspend is true" : ""},
+         suspended ? "spec.suspend is true" : "spec.suspend is false"},
     };
     for (size_t i = 0; i < ARRAY_LEN(conditions); i++) {
         set_condition(status, &conditions[i], generation, now_ms);
