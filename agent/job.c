@@ -31,16 +31,39 @@ bool job_is_interrupted(void) {
     return interrupted;
 }
 
+static int missing(const char *name, struct error *err) {
+    return error_set(err, ERROR_INVALID,
+                     "the environment variable %s is missing: this command is started by windlass",
+                     name);
+}
+
 static int read_variable(const char *name, const char **ret_value, struct error *err) {
     const char *value = getenv(name);
     if (!value || !*value) {
-        return error_set(err, ERROR_INVALID,
-                         "the environment variable %s is missing: this command is started by "
-                         "windlass",
-                         name);
+        return missing(name, err);
     }
     *ret_value = value;
     return 0;
+}
+
+/* Every process of this user can read our environment as the kernel keeps it: where the bytes were
+ * at the start, whatever unsetenv says. So the bytes themselves go. NULL: there is none. */
+static char *take_secret(const char *name) {
+    char *value = getenv(name);
+    if (!value || !*value) {
+        return NULL;
+    }
+    char *copy = x_strdup(value);
+    explicit_bzero(value, strlen(value));
+    unsetenv(name);
+    return copy;
+}
+
+static void forget_secret(char **secret) {
+    if (*secret) {
+        explicit_bzero(*secret, strlen(*secret));
+    }
+    free(TAKE(*secret));
 }
 
 static int read_field(const json_t *spec, const char *path, const char **ret_value,
@@ -100,22 +123,20 @@ static bool is_run(const char *text) {
     return strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
 }
 
-int job_read(enum job_role role, struct job *ret_job, struct error *err) {
-    struct job job = {0};
+static int read_variables(enum job_role role, struct job *job, struct error *err) {
     const struct {
         const char *name;
         const char **target;
         int roles; /* bit set */
     } variables[] = {
-        {"WINDLASS_JOB", &job.name, 3},
-        {"WINDLASS_RUN", &job.run, 3},
-        {"WINDLASS_WORKER", &job.worker, 3},
-        {"WINDLASS_TOKEN", &job.token, 3},
-        {"WINDLASS_BIND", &job.bind, 1 << JOB_COORDINATOR},
-        {"WINDLASS_TLS_CERTIFICATE", &job.certificate_pem, 1 << JOB_COORDINATOR},
-        {"WINDLASS_TLS_KEY", &job.key_pem, 1 << JOB_COORDINATOR},
-        {"WINDLASS_COORDINATOR", &job.coordinator, 1 << JOB_WORKER},
-        {"WINDLASS_COORDINATOR_SHA256", &job.sha256, 1 << JOB_WORKER},
+        {"WINDLASS_JOB", &job->name, 3},
+        {"WINDLASS_RUN", &job->run, 3},
+        {"WINDLASS_WORKER", &job->worker, 3},
+        {"WINDLASS_UID", &job->uid, 1 << JOB_COORDINATOR},
+        {"WINDLASS_BIND", &job->bind, 1 << JOB_COORDINATOR},
+        {"WINDLASS_TLS_CERTIFICATE", &job->certificate_pem, 1 << JOB_COORDINATOR},
+        {"WINDLASS_COORDINATOR", &job->coordinator, 1 << JOB_WORKER},
+        {"WINDLASS_COORDINATOR_SHA256", &job->sha256, 1 << JOB_WORKER},
     };
     for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
         if ((variables[i].roles >> role & 1) &&
@@ -123,11 +144,23 @@ int job_read(enum job_role role, struct job *ret_job, struct error *err) {
             return -1;
         }
     }
-    if (!is_run(job.run)) {
+    if (!job->token) {
+        return missing("WINDLASS_TOKEN", err);
+    }
+    if (role == JOB_COORDINATOR && !job->key_pem) {
+        return missing("WINDLASS_TLS_KEY", err);
+    }
+    if (!is_run(job->run)) {
         return error_set(err, ERROR_INVALID,
                          "the environment variable WINDLASS_RUN is not 16 hexadecimal digits");
     }
-    if (read_spec(&job, err) < 0) {
+    return 0;
+}
+
+int job_read(enum job_role role, struct job *ret_job, struct error *err) {
+    struct job job = {.token = take_secret("WINDLASS_TOKEN"),
+                      .key_pem = take_secret("WINDLASS_TLS_KEY")};
+    if (read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0) {
         job_release(&job);
         return -1;
     }
@@ -136,6 +169,8 @@ int job_read(enum job_role role, struct job *ret_job, struct error *err) {
 }
 
 void job_release(struct job *job) {
+    forget_secret(&job->token);
+    forget_secret(&job->key_pem);
     json_decref(TAKE(job->spec));
 }
 

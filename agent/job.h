@@ -7,14 +7,16 @@
 
 enum job_role { JOB_COORDINATOR, JOB_WORKER };
 
-/* Texts are borrowed from the environment or from spec. */
+/* Texts are borrowed from the environment or from spec, but for the secrets: those are owned, and
+ * the environment (getenv, /proc/PID/environ) holds them no more once they are read. */
 struct job {
     const char *name, *run; /* WINDLASS_JOB, WINDLASS_RUN (16 hexadecimal digits) */
     const char *worker;     /* WINDLASS_WORKER: this pod's name */
-    const char *token;      /* WINDLASS_TOKEN: never logged */
-    const char *bind, *certificate_pem, *key_pem; /* coordinator only */
-    const char *coordinator, *sha256;             /* worker only */
-    json_t *spec;                                 /* owned; WINDLASS_SPEC with defaults filled in */
+    char *token;            /* WINDLASS_TOKEN: never logged */
+    const char *uid, *bind, *certificate_pem; /* coordinator only; uid: the resource's */
+    char *key_pem;                            /* coordinator only: WINDLASS_TLS_KEY */
+    const char *coordinator, *sha256;         /* worker only */
+    json_t *spec;                             /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */
     const char *model, *output; /* VOLUME/path */
     int64_t batch_items;

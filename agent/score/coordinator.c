@@ -265,12 +265,10 @@ static void on_closed(void *context, struct server_peer *peer) {
     }
 }
 
-static char *progress_text(const struct coordinator *coordinator) {
-    AUTO(tree_freep)
-    json_t *tree = progress_json(&coordinator->progress,
-                                 coordinator->ledger ? ledger_counts(coordinator->ledger) : NULL,
-                                 clock_monotonic_ms());
-    return json_dumps(tree, JSON_COMPACT);
+static json_t *progress_tree(const struct coordinator *coordinator) {
+    return progress_json(&coordinator->progress,
+                         coordinator->ledger ? ledger_counts(coordinator->ledger) : NULL,
+                         clock_monotonic_ms());
 }
 
 static struct server_page on_page(void *context, const char *path) {
@@ -281,7 +279,8 @@ static struct server_page on_page(void *context, const char *path) {
     if (strcmp(path, "/progress") != 0) {
         return (struct server_page){0};
     }
-    return (struct server_page){.body = progress_text(coordinator)};
+    AUTO(tree_freep) json_t *tree = progress_tree(coordinator);
+    return (struct server_page){.body = json_dumps(tree, JSON_COMPACT)};
 }
 
 static const struct server_events events = {on_page, on_opened, on_received, on_closed};
@@ -388,6 +387,35 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
                : 0;
 }
 
+/* What is wrong with the input, the model or the output folder is the manifest's to correct. */
+static int exit_code(const struct error *err, bool was_listed) {
+    switch (err->kind) {
+    case ERROR_NONE:
+        return 0;
+    case ERROR_CANCELLED:
+        return 130;
+    case ERROR_INVALID:
+    case ERROR_NOT_FOUND:
+    case ERROR_DENIED:
+    case ERROR_CONFLICT:
+    case ERROR_UNSUPPORTED:
+        return was_listed ? 1 : 2;
+    default:
+        return 1;
+    }
+}
+
+/* Only a long list of outputs can be too long for them. */
+static void leave_words(json_t *progress) {
+    AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
+    if (strlen(words) > JOB_LAST_WORDS_MAX) {
+        json_object_set_new(progress, "outputs", json_array());
+        free(words);
+        words = json_dumps(progress, JSON_COMPACT);
+    }
+    job_last_words(words);
+}
+
 /* The outcome is known: summary, last words. */
 static void conclude(struct coordinator *coordinator, const struct error *outcome) {
     struct progress *progress = &coordinator->progress;
@@ -408,7 +436,8 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
                                   .progress = progress,
                                   .ledger = ledger,
                                   .started_wall_ms = coordinator->started_wall_ms,
-                                  .completed_wall_ms = clock_wall_ms()};
+                                  .completed_wall_ms = clock_wall_ms(),
+                                  .exit_code = exit_code(outcome, /* was_listed= */ true)};
         if (summary_write(&summary, coordinator->prepared.output_path, &err) < 0) {
             log_event(LOG_ERROR, "summary: %s", err.text);
         } else {
@@ -417,14 +446,8 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
     }
     log_event(outcome->kind ? LOG_ERROR : LOG_INFO, "%s%s%s", progress_state_name(progress->state),
               *progress->message ? ": " : "", progress->message);
-    AUTO(text_freep) char *words = progress_text(coordinator);
-    if (strlen(words) > JOB_LAST_WORDS_MAX) { /* only a long list of outputs can do that */
-        progress->outputs = NULL;
-        free(words);
-        words = progress_text(coordinator);
-        progress->outputs = coordinator->outputs;
-    }
-    job_last_words(words);
+    AUTO(tree_freep) json_t *words = progress_tree(coordinator);
+    leave_words(words);
 }
 
 /* Workers hear that no work is left. The outcome needs no listener: it is in the last words. */
@@ -459,26 +482,23 @@ static void release(struct coordinator *coordinator) {
     prepared_release(&coordinator->prepared);
 }
 
-/* What is wrong with the input, the model or the output folder is the manifest's to correct. */
-static int exit_code(const struct error *err, bool was_listed) {
-    switch (err->kind) {
-    case ERROR_NONE:
-        return 0;
-    case ERROR_CANCELLED:
-        return 130;
-    case ERROR_INVALID:
-    case ERROR_NOT_FOUND:
-    case ERROR_DENIED:
-    case ERROR_CONFLICT:
-    case ERROR_UNSUPPORTED:
-        return was_listed ? 1 : 2;
-    default:
-        return 1;
+/* A pod that ended while no controller looked, and went: the one in its place says it again. */
+static bool has_ended(const struct job *job, int *ret_exit_code) {
+    AUTO(tree_freep) json_t *words = summary_recall(job, ret_exit_code);
+    if (words) {
+        log_event(LOG_INFO, "job %s: an earlier coordinator has ended it: %s", job->name,
+                  tree_text(words, "state", ""));
+        leave_words(words);
     }
+    return words != NULL;
 }
 
 int coordinator_run(const struct job *job) {
     struct error err = {0};
+    int code = 0;
+    if (has_ended(job, &code)) {
+        return code;
+    }
     struct coordinator coordinator = {.job = job,
                                       .prepared = {.lock_fd = -1},
                                       .outputs = json_array(),

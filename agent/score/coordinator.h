@@ -10,7 +10,8 @@ enum {
     COORDINATOR_FAREWELL_MS = 500, /* at the end workers get this long to hear that all is done */
 };
 
-/* Returns the process's exit code: 0 succeeded, 1 the job failed, 2 the input, the model or the
- * output folder cannot be used, 3 this machine, 130 interrupted. Logs, and leaves the final
- * /progress as last words. */
+/* A job that an earlier coordinator of the same resource has ended is not run again: the same last
+ * words and exit code. Returns the process's exit code: 0 succeeded, 1 the job failed, 2 the input,
+ * the model or the output folder cannot be used, 3 this machine, 130 interrupted. Logs, and leaves
+ * the final /progress as last words. */
 int coordinator_run(const struct job *job);

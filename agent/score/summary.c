@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/summary.h"
 
+#include "agent/store/path.h"
 #include "lib/clock.h"
 #include "lib/file.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { BYTES_MAX = 16 << 20 }; /* 10,000 workers and 1,000 failures are 3 MB */
 
 static json_t *failures_json(const struct summary *summary) {
     json_t *list = json_array();
@@ -55,8 +59,10 @@ json_t *summary_json(const struct summary *summary) {
     clock_format(summary->completed_wall_ms, completed);
     json_t *tree = json_object();
     json_object_set_new(tree, "name", json_string(summary->job->name));
+    json_object_set_new(tree, "uid", json_string(summary->job->uid));
     json_object_set_new(tree, "run", json_string(summary->job->run));
     json_object_set(tree, "state", json_object_get(progress, "state"));
+    json_object_set_new(tree, "exitCode", json_integer(summary->exit_code));
     json_object_set(tree, "message", json_object_get(progress, "message"));
     json_object_set_new(tree, "started", json_string(started));
     json_object_set_new(tree, "completed", json_string(completed));
@@ -75,4 +81,93 @@ int summary_write(const struct summary *summary, const char *folder, struct erro
     AUTO(text_freep) char *lines = x_printf("%s\n", text);
     AUTO(text_freep) char *path = file_join(folder, "summary.json");
     return file_write(path, lines, strlen(lines), err);
+}
+
+/* ---- recalling ------------------------------------------------------------------------------ */
+
+static bool copy_count(const json_t *tree, const char *field, json_t *words) {
+    static const char *const numbers[] = {"total", "done", "failed", "retried"};
+    const json_t *from = json_object_get(tree, field);
+    json_t *count = json_object();
+    json_object_set_new(words, field, count);
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        json_t *number = json_object_get(from, numbers[i]);
+        if (!json_is_integer(number)) {
+            return false;
+        }
+        json_object_set(count, numbers[i], number);
+    }
+    return true;
+}
+
+static bool copy_texts(const json_t *tree, json_t *words) {
+    static const char *const texts[] = {"state", "message", "itemsPerSecond"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        json_t *text = json_object_get(tree, texts[i]);
+        if (!json_is_string(text)) {
+            return false;
+        }
+        json_object_set(words, texts[i], text);
+    }
+    json_t *outputs = json_object_get(tree, "outputs"), *output;
+    size_t i;
+    bool is_sound = json_is_array(outputs);
+    json_array_foreach(outputs, i, output) {
+        is_sound = is_sound && json_is_string(output);
+    }
+    json_object_set(words, "outputs", outputs);
+    return is_sound;
+}
+
+/* A verdict, not the exit code of somebody who was told to stop. */
+static bool is_verdict(const json_t *tree) {
+    const char *state = tree_text(tree, "state", "");
+    int64_t code = tree_integer(tree, "exitCode", -1);
+    return (code == 0 && strcmp(state, progress_state_name(PROGRESS_SUCCEEDED)) == 0) ||
+           (code == 1 && strcmp(state, progress_state_name(PROGRESS_FAILED)) == 0);
+}
+
+json_t *summary_words(const struct job *job, const char *text, size_t size, int *ret_exit_code) {
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *tree = NULL;
+    AUTO(tree_freep) json_t *words = json_object();
+    if (tree_parse(text, size, BYTES_MAX, &tree, &ignored) < 0 || !is_verdict(tree) ||
+        strcmp(tree_text(tree, "uid", ""), job->uid) != 0 ||
+        strcmp(tree_text(tree, "run", ""), job->run) != 0 || !copy_texts(tree, words) ||
+        !copy_count(tree, "miniBatches", words) || !copy_count(tree, "items", words)) {
+        return NULL;
+    }
+    AUTO(text_freep) char *summary = x_printf("%s/summary.json", job->output);
+    json_object_set_new(words, "workers", json_integer(0));
+    json_object_set_new(words, "secondsLeft", json_integer(0));
+    json_object_set_new(words, "summary", json_string(summary));
+    *ret_exit_code = (int)tree_integer(tree, "exitCode", 1);
+    return TAKE(words);
+}
+
+static bool is_there(const char *spec_path) {
+    struct error ignored = {0};
+    AUTO(text_freep) char *path = NULL;
+    return path_resolve(spec_path, &path, &ignored) == 0 && access(path, F_OK) == 0;
+}
+
+json_t *summary_recall(const struct job *job, int *ret_exit_code) {
+    struct error ignored = {0};
+    AUTO(text_freep) char *spec_path = x_printf("%s/summary.json", job->output);
+    AUTO(text_freep) char *path = NULL;
+    AUTO(text_freep) char *text = NULL;
+    size_t size = 0;
+    if (path_resolve(spec_path, &path, &ignored) < 0 ||
+        file_read(path, BYTES_MAX, &text, &size, &ignored) < 0) {
+        return NULL;
+    }
+    AUTO(tree_freep) json_t *words = summary_words(job, text, size, ret_exit_code);
+    size_t i;
+    json_t *output;
+    json_array_foreach(json_object_get(words, "outputs"), i, output) {
+        if (!is_there(json_string_value(output))) {
+            return NULL;
+        }
+    }
+    return TAKE(words);
 }

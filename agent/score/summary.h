@@ -11,13 +11,22 @@ struct summary {
     const struct progress *progress; /* in its final state */
     const struct ledger *ledger;     /* NULL when there was none */
     int64_t started_wall_ms, completed_wall_ms;
+    int exit_code; /* of the coordinator */
 };
 
-/* {"name", "run", "state", "message", "started", "completed", "miniBatches", "items",
- *  "itemsPerSecond", "outputs", "failed": [{"miniBatch", "firstItem", "items", "tries", "worker",
- *  "cause"}], "workers": [{"name", "miniBatches", "items", "errors", "timeouts", "lost"}]}. Owned.
+/* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
+ * "items", "itemsPerSecond", "outputs", "failed": [{"miniBatch", "firstItem", "items", "tries",
+ * "worker", "cause"}], "workers": [{"name", "miniBatches", "items", "errors", "timeouts",
+ * "lost"}]}. Owned.
  */
 json_t *summary_json(const struct summary *summary);
 
 /* Writes it into the folder (on this machine), readable. */
 NODISCARD int summary_write(const struct summary *summary, const char *folder, struct error *err);
+
+/* A summary's text -> the last words of its coordinator, if it tells how this very resource (uid)
+ * ended this very run; else NULL, also for a run that was cancelled, which goes on. Owned. */
+json_t *summary_words(const struct job *job, const char *text, size_t size, int *ret_exit_code);
+/* The same from OUTPUT/summary.json, if the outputs that it names are there. For a coordinator
+ * whose predecessor ended while nobody looked: there is nothing left to do. */
+json_t *summary_recall(const struct job *job, int *ret_exit_code);

@@ -50,7 +50,7 @@ pod() { # job, role name, subcommand, spec; more variables as NAME=VALUE
     local job=$1 name=$2 command=$3 spec=$4
     shift 4
     mkdir -p "$work/$job"
-    env data="$work" out="$work/$job" WINDLASS_JOB="$job" WINDLASS_RUN=0123456789abcdef \
+    env data="$work" out="$work/$job" WINDLASS_JOB="$job" WINDLASS_RUN=0123456789abcdef WINDLASS_UID="uid-of-$job" \
         WINDLASS_SPEC="$spec" WINDLASS_TOKEN=secret WINDLASS_WORKER="$name" WINDLASS_THREADS=1 \
         WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" \
         WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_BIND="127.0.0.1:$port" \
@@ -80,11 +80,14 @@ some_done() { [ "$(progress .items.done)" -gt 0 ] 2>/dev/null; }
 summary() { jq -r "$2" "$work/$1/painted/summary.json"; }
 words() { jq -r "$2" "$work/$1/coordinator.words"; }
 no_temporaries() { [ -z "$(find "$work/$1" -path '*.windlass*' -type f)" ]; }
+hides() { ! tr '\0' '\n' <"/proc/$1/environ" | grep -q 'secret\|PRIVATE KEY'; }
 all_frames() { [ "$(count_frames "$work/$1/painted/in.mp4")" = $frames ]; }
 show() { [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -n 8 "$work/$1"/*.log | sed 's/^/# /'; }; }
 
 ##### all goes well ##############################################################################
 pod plain coordinator coordinate "$(spec)"
+until_true 10 [ "$(progress .state)" = Running ]
+check "token and key are out of the coordinator's environment" hides "${pid[coordinator]}"
 pod plain worker-0 score "$(spec)"
 pod plain worker-1 score "$(spec)"
 ended coordinator 60
@@ -97,6 +100,32 @@ check "every frame is there, uneven split and all" all_frames plain
 check "the summary counts them" [ "$(summary plain .items.done)" = $frames ]
 check "the last words are the outcome" [ "$(words plain .state,.summary | xargs)" = "Succeeded out/painted/summary.json" ]
 check "nothing is left of the parts" no_temporaries plain
+show plain
+
+##### a coordinator after the end: its pod was gone before anybody read its outcome ##############
+before=$(stat -c %Y.%i "$work/plain/painted/in.mp4")
+pod plain late coordinate "$(spec)"
+ended late 5
+check "a coordinator that starts after the end leaves at once, with 0" [ $code -eq 0 ]
+same_words() { # job, two names: what the outcome is made of
+    cmp -s <(jq -S 'del(.workers)' "$work/$1/$2.words") <(jq -S 'del(.workers)' "$work/$1/$3.words")
+}
+check "its last words are those of the first" same_words plain coordinator late
+check "it makes nothing anew" [ "$(stat -c %Y.%i "$work/plain/painted/in.mp4")" = "$before" ]
+runs() { # job, why; more variables
+    local job=$1 why=$2
+    shift 2
+    pod "$job" again coordinate "$(spec)" "$@"
+    check "$why" until_true 10 sh -c "grep -qs 'mini-batches' '$work/$job/again.log'"
+    kill "${pid[again]}"
+    ended again 5
+    rm -f "$work/$job/again.log"
+}
+runs plain "the same job applied anew is another job" WINDLASS_UID=another
+mv "$work/plain/painted/in.mp4" "$work/plain/in.mp4"
+runs plain "without its output there is no end"
+mv "$work/plain/in.mp4" "$work/plain/painted/in.mp4"
+runs plain "who was told to stop has not ended it"
 show plain
 
 ##### kill -9 in the middle ######################################################################
@@ -200,6 +229,10 @@ check "$(words failing .message)" sh -c "jq -r .message '$work/failing/coordinat
 check "no video is made of it" [ ! -e "$work/failing/painted/in.mp4" ]
 check "the summary lists what failed" [ "$(summary failing '.failed[0].worker')" = worker-0 ]
 ended worker-0 5
+pod failing late coordinate "$(spec 60 data/in.mp4 data/root.onnx)"
+ended late 5
+check "a failure stays one, too" [ $code -eq 1 ]
+check "with the same last words" same_words failing coordinator late
 show failing
 
 ##### files, one of them broken ##################################################################

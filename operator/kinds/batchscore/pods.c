@@ -269,6 +269,7 @@ json_t *pods_coordinator(const struct batchscore_spec *spec, const struct endpoi
     add_secret(environment, "WINDLASS_TLS_KEY", endpoint->secret, SECRET_KEY);
     add_field(environment, "POD_IP", "status.podIP");
     add_value(environment, "WINDLASS_BIND", bind);
+    add_value(environment, "WINDLASS_UID", tree_text(spec->object, "metadata.uid", ""));
     const json_t *resources = spec->coordinator.resources;
     json_t *made = pod(spec, name, "coordinator", attempt,
                        container(spec, "coordinate", environment,

@@ -4,6 +4,8 @@
 #include "tests/test.h"
 
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void set_pod(void) {
     setenv("WINDLASS_JOB", "j", 1);
@@ -28,8 +30,9 @@ static void test_a_pods_environment_is_read(void) {
     CHECK_INT(job.timeout_ms, 2000);
     CHECK_STR(job.model, "m/a.onnx");
     job_release(&job);
+    set_pod();
     CHECK_INT(job_read(JOB_COORDINATOR, &job, &err), -1);
-    CHECK(strstr(err.text, "WINDLASS_BIND is missing"));
+    CHECK(strstr(err.text, "WINDLASS_UID is missing"));
 }
 
 static void test_a_bad_environment_is_named(void) {
@@ -62,8 +65,56 @@ static void test_a_bad_environment_is_named(void) {
     }
 }
 
-int main(void) {
+/* What other processes of this user see of our environment. */
+static bool environment_shows(const char *text) {
+    static char bytes[1 << 16];
+    FILE *file = fopen("/proc/self/environ", "re");
+    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+    if (file) {
+        fclose(file);
+    }
+    return memmem(bytes, size, text, strlen(text)) != NULL;
+}
+
+/* Runs in a process that was started with the variables, as a pod's is. */
+static int read_as_a_pod(void) {
+    struct error err = {0};
+    struct job job = {0};
+    bool was_there = environment_shows("a-token-to-hide") && environment_shows("a-key-to-hide");
+    if (!was_there || job_read(JOB_COORDINATOR, &job, &err) < 0) {
+        return 2;
+    }
+    bool is_read = strcmp(job.token, "a-token-to-hide") == 0 &&
+                   strcmp(job.key_pem, "a-key-to-hide") == 0 && strcmp(job.uid, "u-1") == 0;
+    bool is_hidden = !environment_shows("to-hide") && !getenv("WINDLASS_TOKEN") &&
+                     !getenv("WINDLASS_TLS_KEY") && environment_shows("WINDLASS_RUN=0123");
+    job_release(&job);
+    return is_read && is_hidden && !job.token && !job.key_pem ? 0 : 1;
+}
+
+static void test_secrets_leave_the_environment(void) {
+    set_pod();
+    setenv("WINDLASS_UID", "u-1", 1);
+    setenv("WINDLASS_BIND", "127.0.0.1:1", 1);
+    setenv("WINDLASS_TOKEN", "a-token-to-hide", 1);
+    setenv("WINDLASS_TLS_KEY", "a-key-to-hide", 1);
+    setenv("WINDLASS_TLS_CERTIFICATE", "c", 1);
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "test_job", "as-a-pod", (char *)NULL);
+        _exit(3);
+    }
+    int status = -1;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+}
+
+int main(int argc, char **argv UNUSED) {
+    if (argc > 1) {
+        return read_as_a_pod();
+    }
     TEST(test_a_pods_environment_is_read);
     TEST(test_a_bad_environment_is_named);
+    TEST(test_secrets_leave_the_environment);
     return TEST_END();
 }

@@ -19,7 +19,8 @@
 static const char smallest[] =
     "{\"apiVersion\": \"windlass.dev/v1alpha1\", \"kind\": \"BatchScore\", \"metadata\": "
     "{\"name\": "
-    "\"paint\", \"namespace\": \"art\"}, \"spec\": {\"input\": {\"video\": {\"path\": "
+    "\"paint\", \"namespace\": \"art\", \"uid\": \"u-1\"}, \"spec\": {\"input\": {\"video\": "
+    "{\"path\": "
     "\"data/in.mp4\"}}, \"scorer\": {\"onnx\": {\"path\": \"data/m.onnx\"}}, \"output\": "
     "{\"path\": \"data/out\"}, \"volumes\": [{\"name\": \"data\", \"persistentVolumeClaim\": "
     "{\"claimName\": \"data\"}}]}}";
