@@ -25,6 +25,7 @@ enum {
     TURN_MS = 10000,    /* the loop turns at least so often, for /healthz */
     FINISH_MS = 800,    /* a stop waits so long for the writes that are under way, */
     GIVE_BACK_MS = 800, /* and for the lease to be given back: less than 2 s together */
+    TROUBLE_MS = 3000,  /* a trouble that is gone sooner is none */
     TOLD_MAX = 4096,    /* jobs whose last trouble is remembered, so that it is told once */
     QUIET_FAILURES = 3, /* a conflict is no news before it has come so often in a row */
 };
@@ -58,6 +59,7 @@ struct replica {
     struct controller *controller;                   /* NULL while another replica leads */
     json_t *told;                                    /* job -> its last trouble */
     char trouble[sizeof(((struct error *)0)->text)]; /* of the watches, as it was told last */
+    int64_t trouble_ms;                              /* since when there is one; 0: there is none */
     char holder[256];                                /* of the lease, as it was told last */
     bool is_ready;
     int64_t lead_ms; /* since when it leads */
@@ -178,6 +180,27 @@ static void tell_holder(struct replica *replica) {
     }
 }
 
+/* A stream that breaks is opened anew at once, which is no news; what stays is told, once. */
+static void tell_trouble(struct replica *replica, const char *text) {
+    int64_t now_ms = clock_monotonic_ms();
+    if (!*text) {
+        if (*replica->trouble) {
+            log_pairs(LOG_INFO, "the cluster is in sight again", NULL);
+        }
+        replica->trouble[0] = 0;
+        replica->trouble_ms = 0;
+        return;
+    }
+    if (replica->trouble_ms == 0) {
+        replica->trouble_ms = now_ms;
+        log_pairs(LOG_DEBUG, "a stream broke", "error", text, NULL);
+    }
+    if (now_ms - replica->trouble_ms >= TROUBLE_MS && strcmp(text, replica->trouble) != 0) {
+        log_pairs(LOG_WARNING, "the cluster is out of sight", "error", text, NULL);
+        snprintf(replica->trouble, sizeof replica->trouble, "%s", text);
+    }
+}
+
 /* What keeps us from the cluster is told when it changes. */
 static void look_at_troubles(struct replica *replica) {
     tell_holder(replica);
@@ -185,15 +208,7 @@ static void look_at_troubles(struct replica *replica) {
     if (!trouble && replica->lease) {
         trouble = lease_trouble(replica->lease);
     }
-    const char *text = trouble ? trouble->text : "";
-    if (strcmp(text, replica->trouble) != 0) {
-        if (trouble) {
-            log_pairs(LOG_WARNING, "the cluster is out of sight", "error", text, NULL);
-        } else {
-            log_pairs(LOG_INFO, "the cluster is in sight again", NULL);
-        }
-        snprintf(replica->trouble, sizeof replica->trouble, "%s", text);
-    }
+    tell_trouble(replica, trouble ? trouble->text : "");
     if (replica->controller && !replica->is_ready && kube_is_listed(replica->cluster)) {
         char took[32];
         int64_t took_ms = clock_monotonic_ms() - replica->lead_ms;
@@ -221,7 +236,8 @@ static int wait_for_work(struct replica *replica, struct error *err) {
                           : replica->cluster->ops->wait_fd(replica->cluster),
          .events = POLLIN},
     };
-    int timeout_ms = controller ? MIN(TURN_MS, controller_idle_ms(controller)) : TURN_MS;
+    int turn_ms = replica->trouble_ms ? TROUBLE_MS : TURN_MS;
+    int timeout_ms = controller ? MIN(turn_ms, controller_idle_ms(controller)) : turn_ms;
     if (poll(fds, ARRAY_LEN(fds), timeout_ms) < 0 && errno != EINTR) {
         return error_from_errno(err, errno, "cannot wait");
     }

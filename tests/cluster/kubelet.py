@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""What a kubelet and a scheduler write into the pods of jobs, on an API server that has neither:
+    kubelet.py FOLDER [RUN_SECONDS]     FOLDER is api-server.sh's; until SIGTERM
+Nothing runs: pods are bound, Running, and after RUN_SECONDS (0.5) the coordinator's ends, with last words.
+The name of a job says how: fail-*: the coordinator gives up; ooms-*: every worker runs out of memory;
+oom-*: only each worker's first attempt; evict-*: worker 0 is evicted once; crash-*: the coordinator is
+killed once; stuck-*: the image cannot be pulled; wait-*: the coordinator runs on. All others succeed.
+FOLDER/violations gets a line whenever two pods have one role, or one name was given twice in a job."""
+import datetime, http.client, json, signal, ssl, sys, time
+
+folder, run_s = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
+port = int(open(folder + "/port").read())
+token = open(folder + "/token").read().strip()
+context = ssl.create_default_context(cafile=folder + "/pki/ca.crt")
+connection = None
+stopped = False
+signal.signal(signal.SIGTERM, lambda *_: globals().update(stopped=True))
+
+
+def ask(method, path, body=None, kind="application/json"):
+    global connection
+    for _ in range(50):
+        try:
+            if connection is None:
+                connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10)
+            connection.request(method, path, None if body is None else json.dumps(body),
+                               {"Authorization": "Bearer " + token, "Content-Type": kind})
+            answer = connection.getresponse()
+            text = answer.read()
+            return answer.status, json.loads(text) if text else {}
+        except (OSError, http.client.HTTPException):  # the server is being restarted
+            connection = None
+            time.sleep(0.1)
+    sys.exit("kubelet.py: the API server is gone")
+
+
+def now():
+    return datetime.datetime.utcnow().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def status(pod, phase, state, **more):
+    name = pod["spec"]["containers"][0]["name"]
+    content = {"phase": phase, "conditions": [{"type": "PodScheduled", "status": "True"}], **more}
+    if state:
+        content["containerStatuses"] = [{"name": name, "ready": phase == "Running", "restartCount": 0, "image": "i",
+                                         "imageID": "", "state": state}]
+    ask("PATCH", path_of(pod) + "/status", {"status": content}, "application/merge-patch+json")
+
+
+def path_of(pod):
+    return "/api/v1/namespaces/%s/pods/%s" % (pod["metadata"]["namespace"], pod["metadata"]["name"])
+
+
+def end(pod, code, reason, message=""):
+    status(pod, "Failed" if code else "Succeeded",
+           {"terminated": {"exitCode": code, "reason": reason, "message": message, "finishedAt": now()}})
+
+
+WORDS = {"state": "Succeeded", "message": "all done", "workers": 0, "itemsPerSecond": "12.5", "outputs": ["data/out/in.mp4"],
+         "miniBatches": {"total": 4, "done": 4, "failed": 0, "retried": 0},
+         "items": {"total": 8, "done": 8, "failed": 0, "retried": 0}, "summary": "data/out/summary.json"}
+
+
+def end_coordinator(pod, job, attempt):
+    if job.startswith(("wait-", "ooms-")):
+        return
+    if job.startswith("fail-"):
+        words = dict(WORDS, state="Failed", message="mini-batch 3 failed: no such luck")
+        words["miniBatches"] = dict(WORDS["miniBatches"], done=3, failed=1)
+        end(pod, 1, "Error", json.dumps(words))
+    elif job.startswith("crash-") and attempt == 1:
+        end(pod, 137, "Error")
+    else:
+        end(pod, 0, "Completed", json.dumps(WORDS))
+
+
+def end_worker(pod, job, attempt, index):
+    if job.startswith("ooms-") or (job.startswith("oom-") and attempt == 1):
+        end(pod, 137, "OOMKilled")
+    elif job.startswith("evict-") and attempt == 1 and index == "0":
+        status(pod, "Failed", None, reason="Evicted", message="The node was low on resource: memory.")
+
+
+seen_running, names, told = {}, {}, set()
+
+
+def tell(line):
+    if line not in told:
+        told.add(line)
+        with open(folder + "/violations", "a") as file:
+            file.write(line + "\n")
+
+
+def check(pods):
+    roles = {}
+    for pod in pods:
+        meta = pod["metadata"]
+        owner = meta["ownerReferences"][0]["uid"]
+        if names.setdefault((owner, meta["name"]), meta["uid"]) != meta["uid"]:
+            tell("%s was made twice" % meta["name"])
+        if pod["status"].get("phase") in ("Pending", "Running") and "deletionTimestamp" not in meta:
+            labels = meta["labels"]
+            role = (owner, labels["windlass.dev/role"], labels.get("windlass.dev/index", ""))
+            roles.setdefault(role, []).append(meta["name"])
+    for role, here in roles.items():
+        if len(here) > 1:
+            tell("one role, two pods: " + " ".join(here))
+
+
+def step(pod, jobs_with_workers, ended_jobs):
+    meta, phase = pod["metadata"], pod["status"].get("phase")
+    labels = meta["labels"]
+    job, attempt = labels["windlass.dev/job"], int(labels.get("windlass.dev/attempt", "1"))
+    is_coordinator = labels["windlass.dev/role"] == "coordinator"
+    if "deletionTimestamp" in meta:
+        ask("DELETE", path_of(pod), {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
+    elif not pod["spec"].get("nodeName"):
+        ask("POST", path_of(pod) + "/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]},
+                                                "target": {"apiVersion": "v1", "kind": "Node", "name": "node1"}})
+    elif phase == "Pending" and job.startswith("stuck-"):
+        if not pod["status"].get("containerStatuses"):
+            status(pod, "Pending", {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nope"'}})
+    elif phase == "Pending":
+        status(pod, "Running", {"running": {"startedAt": now()}})
+    elif phase == "Running" and is_coordinator:
+        since = seen_running.setdefault(meta["uid"], time.monotonic())
+        if time.monotonic() - since >= run_s and job in jobs_with_workers:
+            end_coordinator(pod, job, attempt)
+    elif phase == "Running":
+        end_worker(pod, job, attempt, labels.get("windlass.dev/index"))
+        if job in ended_jobs:
+            end(pod, 0, "Completed")
+
+
+def is_in(pod, role, phase):
+    return pod["metadata"]["labels"]["windlass.dev/role"] == role and pod["status"].get("phase") == phase
+
+
+working = set()  # jobs that have, or had, a worker that runs
+while not stopped:
+    answer, tree = ask("GET", "/api/v1/pods?labelSelector=windlass.dev%2Fjob")
+    pods = tree.get("items", []) if answer == 200 else []
+    check(pods)
+    job_of = lambda pod: pod["metadata"]["labels"]["windlass.dev/job"]
+    working |= {job_of(pod) for pod in pods if is_in(pod, "worker", "Running")}
+    ended = {job_of(pod) for pod in pods if is_in(pod, "coordinator", "Succeeded")}
+    for pod in pods:
+        if not stopped:
+            step(pod, working, ended)
+    time.sleep(0.05)

@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# `windlass controller` on a real API server (Kubernetes 1.20 with its garbage collector): jobs through their
+# lives, two replicas, kills. No kubelet: tests/cluster/kubelet.py writes what one would write.
+#   SOAK_ROUNDS: 100 jobs and 50 kills in the last part, instead of a sample
+set -u
+cd "$(dirname "$0")/../.." || exit 3
+. tests/e2e/lib.sh
+windlass=$(realpath "${BUILD:-build}")/windlass
+work=$(mktemp -d)
+api=$work/api
+cleanup() {
+    # shellcheck disable=SC2046 # several numbers
+    kill -9 $(jobs -p) 2>/dev/null
+    wait 2>/dev/null
+    tests/cluster/api-server.sh stop "$api" >/dev/null 2>&1
+    rm -rf "$work"
+}
+trap cleanup EXIT
+tests/cluster/api-server.sh start "$api" --owner $$ >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
+kubectl=$api/kubectl
+export KUBECONFIG=$api/kubeconfig
+# 1.20 knows no CEL and drops the rules; what they forbid gets in, and the controller has to stand it.
+"$kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null || exit 3
+"$kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null || exit 3
+tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }
+
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+# within SECONDS COMMAND...: until it succeeds.
+within() {
+    local end=$(($(milliseconds) + $1 * 1000))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ "$(milliseconds)" -lt $end ] || return 1
+        sleep 0.1
+    done
+}
+page() { curl -sf --max-time 2 "http://127.0.0.1:$1$2"; }
+port_of() { sed -n 's/.*pages=http:\/\/127.0.0.1:\([0-9]*\).*/\1/p' "$work/$1.log" 2>/dev/null; }
+# controller NAME [OPTIONS]: starts one; its process in $pid, its port in $port once it says it.
+controller() {
+    local name=$1
+    shift
+    : >"$work/$name.log"
+    "$windlass" controller --listen 127.0.0.1:0 --lease-namespace default "$@" 2>"$work/$name.log" &
+    pid=$!
+    until port=$(port_of "$name") && [ -n "$port" ]; do
+        kill -0 $pid 2>/dev/null || { cat "$work/$name.log"; return 1; }
+        sleep 0.005
+    done
+}
+# job NAME [SPEC LINE]: applies one.
+job() {
+    cat <<YAML
+---
+apiVersion: windlass.dev/v1alpha1
+kind: BatchScore
+metadata: {name: $1}
+spec:
+  input: {video: {path: data/in.mp4}}
+  scorer: {onnx: {path: data/relu.onnx}}
+  output: {path: ${2:-data/out}}
+  miniBatchSize: 2
+  workers: {min: 2, max: 2}
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+YAML
+}
+apply() { job "$@" | "$kubectl" apply -f - >/dev/null; }
+field() { "$kubectl" get bs "$1" -o "jsonpath={$2}"; }
+condition() { field "$1" ".status.conditions[?(@.type==\"Succeeded\")].$2"; }
+# ends NAME STATUS REASON: the job comes to this end within 30 s.
+is_ended() { [ "$(condition "$1" status) $(condition "$1" reason)" = "$2 $3" ]; }
+ends() { within 30 is_ended "$@" || { echo "# $1: $(condition "$1" status) $(condition "$1" reason): $(condition "$1" message)"; false; }; }
+count() { "$kubectl" get "$1" -l "windlass.dev/job${2:+=$2}" -o name | wc -l; }
+nothing_is_left() { [ "$(count pods "$1")" -eq 0 ] && [ "$(count services "$1")" -eq 0 ] && [ "$("$kubectl" get secrets -o name | grep -c "secret/$1-")" -eq 0 ]; }
+gauge() { page "$1" /metrics | sed -n "s/^$2 //p"; }
+says() { grep -qF -- "$1" <<<"$2"; }
+python3 tests/cluster/kubelet.py "$api" & kubelet=$!
+
+##### start and pages ############################################################################
+best=99999
+for try in 1 2 3; do
+    start=$(milliseconds)
+    controller first --no-leader-election
+    until page "$port" /readyz >/dev/null; do :; done
+    took=$(($(milliseconds) - start))
+    [ $took -lt $best ] && best=$took
+    [ $try = 3 ] || { kill $pid; wait $pid; }
+done
+check "controller: started and ready within 0.3 s ($best ms)" [ $best -lt 300 ]
+check "controller: /healthz and /readyz" [ "$(page "$port" /healthz) $(page "$port" /readyz)" = "ok leads" ]
+odd=$(page "$port" /metrics | grep -vE '^# (HELP|TYPE) [a-z_]+ .+$|^[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? ([0-9.e+-]+|\+Inf|NaN)$')
+check "controller: every line of /metrics is of Prometheus' format ($odd)" [ -z "$odd" ]
+check "controller: leads, says /metrics" [ "$(gauge "$port" windlass_leader)" = 1 ]
+
+##### lives of jobs ##############################################################################
+for name in good fail-one oom-one ooms-all evict-one crash-one stuck-one; do job $name; done | "$kubectl" apply -f - >/dev/null
+job bad-output nowhere/out | "$kubectl" apply -f - >/dev/null
+job good-two | "$kubectl" apply -f - >/dev/null
+check "controller: a job succeeds" ends good True Completed
+check "controller: its counters are the coordinator's last words" [ "$(field good .status.progress) $(field good .status.miniBatches.done) $(field good .status.summary)" = "8/8 4 data/out/summary.json" ]
+check "controller: a job that fails says why" ends fail-one False Failed
+check "controller: with the coordinator's sentence" says "no such luck" "$(condition fail-one message)"
+check "controller: a worker that ran out of memory once is replaced" ends oom-one True Completed
+check "controller: workers that always do end the job" ends ooms-all False OutOfMemory
+check "controller: which says what to raise" says "limits.memory" "$(condition ooms-all message)"
+check "controller: an evicted worker is replaced" ends evict-one True Completed
+check "controller: a coordinator that was killed is replaced" ends crash-one True Completed
+is_stuck() { [ "$(condition stuck-one reason)" = ImagePullFailed ]; }
+check "controller: an image that cannot be pulled is a state, not an end" within 10 is_stuck
+check "controller: a bad job that slipped past the schema fails with a reason" ends bad-output False SpecInvalid
+check "controller: and a message that names the field" says "spec.output.path" "$(condition bad-output message)"
+check "controller: and the others go on" ends good-two True Completed
+metrics=$(page "$port" /metrics)
+check "controller: counts ends by reason" says 'windlass_jobs_finished_total{kind="BatchScore",result="failed",reason="OutOfMemory"} 1' "$metrics"
+check "controller: counts pods that failed by class" says 'windlass_pod_failures_total{class="Evicted"} 1' "$metrics"
+check "controller: no label has a job's name" [ -z "$(grep -E 'good|evict-one|ooms-all' <<<"$metrics")" ]
+check "controller: a finished job keeps its coordinator's pod alone" [ "$(count pods good) $(count services good)" = "1 0" ]
+
+##### the commands ###############################################################################
+table=$("$windlass" status)
+check "status: a row for each job, with a bar" says "[==========] 100%" "$(grep '^good ' <<<"$table")"
+check "status: of one job says what to do" says "next: check spec.image" "$("$windlass" status stuck-one)"
+check "status: -w of a job that failed exits with 1" [ "$("$windlass" status fail-one -w >/dev/null 2>&1; echo $?)" = 1 ]
+check "status: of a job that is not there exits with 3" [ "$("$windlass" status nobody >/dev/null 2>&1; echo $?)" = 3 ]
+check "events: tell that the pod was replaced" says PodReplaced "$("$windlass" events evict-one)"
+ln -s "$windlass" "$work/kubectl-windlass"
+check "kubectl windlass: is another name of it" says "Usage: kubectl windlass status" "$(PATH=$work:$PATH "${KUBECTL:-$HOME/.cache/windlass/bin/kubectl}" windlass status --help)"
+
+##### deletion ###################################################################################
+"$kubectl" delete bs good evict-one stuck-one --wait=false >/dev/null
+for name in good evict-one stuck-one; do
+    check "controller: of a deleted job nothing is left ($name)" within 60 nothing_is_left $name
+done
+
+##### idle #######################################################################################
+busy() { cat /proc/"$pid"/task/*/schedstat | awk '{ n += $1 } END { print n }'; } # nanoseconds
+before=$(busy)
+sleep 5
+percent=$(awk -v n=$(($(busy) - before)) 'BEGIN { printf "%.3f", n / 5e9 * 100 }')
+check "controller: idle, it takes less than 0.5% of a processor ($percent%)" awk -v p="$percent" 'BEGIN { exit !(p < 0.5) }'
+start=$(milliseconds)
+kill $pid
+wait $pid
+code=$?
+took=$(($(milliseconds) - start))
+check "controller: SIGTERM ends it well within 2 s ($took ms, code $code)" [ $code -eq 0 -a $took -lt 2000 ]
+
+##### two replicas ###############################################################################
+controller one
+one=$pid one_port=$port
+is_leading() { [ "$(page "$1" /readyz)" = leads ]; }
+within 15 is_leading "$one_port"
+controller two
+two=$pid two_port=$port
+within 5 page "$two_port" /readyz
+check "replicas: the second stands by, and is ready" [ "$(page "$two_port" /readyz)" = "stands by" ]
+check "replicas: the one that stands by asks for no jobs" [ "$(gauge "$two_port" 'windlass_apiserver_requests_total{verb="list",code="200"}')" = "" ]
+apply wait-there
+within 10 [ -n "$("$kubectl" get pods -o name)" ]
+kill -9 "$one"
+wait "$one" 2>/dev/null
+start=$(milliseconds)
+apply after-kill
+check "replicas: after kill -9 the other leads within 15 s" within 15 is_leading "$two_port"
+echo "# took over after $(($(milliseconds) - start)) ms"
+check "replicas: and runs the jobs" ends after-kill True Completed
+controller three
+three=$pid three_port=$port
+sleep 1.5
+kill "$two"
+start=$(milliseconds)
+check "replicas: after SIGTERM the other leads within 2 s" within 2 is_leading "$three_port"
+echo "# took over after $(($(milliseconds) - start)) ms"
+wait "$two"
+check "replicas: and the one that stopped ended well" [ $? -eq 0 ]
+"$kubectl" delete lease windlass-controller >/dev/null
+"$kubectl" create -f - >/dev/null <<YAML
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: windlass-controller, namespace: default}
+spec: {holderIdentity: somebody-else, leaseDurationSeconds: 10, leaseTransitions: 9}
+YAML
+within 15 eval "! kill -0 $three 2>/dev/null"
+wait "$three"
+code=$?
+check "replicas: who finds another holder ends with 3 ($code)" [ $code -eq 3 ]
+"$kubectl" delete lease windlass-controller >/dev/null
+"$kubectl" delete bs --all --wait=false >/dev/null
+
+##### killed at random moments ###################################################################
+rounds=4 jobs=8
+[ -z "${SOAK_ROUNDS:-}" ] || { rounds=50 jobs=100; }
+RANDOM=${SOAK_SEED:-7}
+kinds=(good fail- oom- evict- crash-)
+: >"$work/kill.yaml"
+for i in $(seq $jobs); do job "${kinds[i % 5]}$i"; done >"$work/kill.yaml"
+controller killed --no-leader-election
+"$kubectl" apply -f "$work/kill.yaml" >/dev/null &
+creating=$!
+for _ in $(seq $rounds); do
+    sleep "$(printf '0.%03d' $((RANDOM % 1000)))"
+    kill -9 "$pid"
+    wait "$pid" 2>/dev/null
+    controller killed --no-leader-election
+done
+wait $creating
+wrong=''
+for i in $(seq $jobs); do
+    name=${kinds[i % 5]}$i
+    wanted="True Completed"
+    [ "${kinds[i % 5]}" = fail- ] && wanted="False Failed"
+    # shellcheck disable=SC2086 # two words
+    ends "$name" $wanted || wrong="$wrong $name"
+done
+check "kills: $jobs jobs end right though the controller was killed $rounds times ($wrong)" [ -z "$wrong" ]
+check "kills: no role had two pods, no pod was made twice ($(cat "$api/violations" 2>/dev/null))" [ ! -s "$api/violations" ]
+# Of crash-* the first coordinator is kept beside the second.
+coordinators_are_left() { [ -z "$("$kubectl" get pods -l windlass.dev/role=worker -o name)" ] && [ "$("$kubectl" get pods -l windlass.dev/attempt=1 -o name | wc -l)" -le $jobs ]; }
+check "kills: no worker is left" within 20 coordinators_are_left
+"$kubectl" delete bs --all --wait=false >/dev/null
+all_is_gone() { [ "$(count pods) $(count services) $("$kubectl" get secrets -o name | grep -vc default-token)" = "0 0 0" ]; }
+check "kills: when the jobs are deleted nothing is left" within 90 all_is_gone
+kill "$pid" "$kubelet"
+[ $failures -eq 0 ] || tail -n 30 "$work"/*.log | sed 's/^/# /'
+exit $failures
