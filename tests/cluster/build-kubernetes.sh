@@ -50,12 +50,14 @@ vendored=k8s/vendor/github.com/modern-go/reflect2
 rm -f $vendored/*.go $vendored/*.s
 cp reflect2/usr/share/gocode/src/github.com/modern-go/reflect2/*.{go,s} $vendored/
 [ -f $vendored/go_above_118.go ] || fail "Debian's reflect2 is older than 1.0.2: the API server would crash"
-# The vendored validator takes a string for absent when reflect.DeepEqual says that it is reflect.Zero; since Go 1.17
-# the empty string is that, and `message: ""` in a custom resource would be refused.
-validator=k8s/vendor/github.com/go-openapi/validate/type.go
-sed -i 's/if data == nil || reflect\.DeepEqual(reflect\.Zero(reflect\.TypeOf(data)), reflect\.ValueOf(data)) {/if data == nil {/' \
-    $validator
-grep -q 'if data == nil {' $validator || fail "$validator is not what the patch was made for"
+# The validators take a string for absent when reflect.DeepEqual says that it is reflect.Zero; since Go 1.17 the empty
+# string is that, and `message: ""` in a custom resource would be refused.
+for validator in k8s/vendor/k8s.io/kube-openapi/pkg/validation/validate/type.go \
+    k8s/vendor/github.com/go-openapi/validate/type.go; do
+    sed -i 's/if data == nil || reflect\.DeepEqual(reflect\.Zero(.*)), reflect\.ValueOf(data)) {/if data == nil {/' \
+        $validator
+    grep -q 'if data == nil {' $validator || fail "$validator is not what the patch was made for"
+done
 # fakedp needs Kubernetes' own packages.
 mkdir -p k8s/cmd/fakedp
 cp "$here/fakedp.go" k8s/cmd/fakedp/main.go
