@@ -8,7 +8,7 @@
 enum {
     KUBE_WATCHES_MAX = 16,
     KUBE_WRITES_MAX = 64,     /* under way at the same time; the others wait in line */
-    KUBE_WRITE_TRIES_MAX = 6, /* of one write, before its error is told */
+    KUBE_WRITE_TRIES_MAX = 8, /* of one write, before its error is told */
 };
 
 struct kube_options {

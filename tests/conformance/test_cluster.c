@@ -15,7 +15,7 @@
 
 struct backend {
     const char *name;
-    bool (*is_here)(void); /* NULL: always */
+    bool (*is_here)(void);
     int (*open)(const char *folder, struct cluster **ret_cluster, struct error *err);
 };
 
@@ -37,6 +37,10 @@ static const char *kubeconfig(void) {
 
 static bool kube_is_here(void) {
     return kubeconfig() != NULL;
+}
+
+static bool local_is_here(void) {
+    return !kube_is_here();
 }
 
 static int open_kube(const char *folder, struct cluster **ret_cluster, struct error *err) {
@@ -62,7 +66,7 @@ static int open_kube(const char *folder, struct cluster **ret_cluster, struct er
     return 0;
 }
 
-static const struct backend backends[] = {{"local", NULL, open_local},
+static const struct backend backends[] = {{"local", local_is_here, open_local},
                                           {"kube", kube_is_here, open_kube}};
 
 /* What was heard: "applied Kind name", "listed Kind ", ... in order, and the last state of each. */
@@ -432,7 +436,7 @@ static void the_descriptor_says_when_to_wait(void) {
 int main(void) {
     for (size_t i = 0; i < ARRAY_LEN(backends); i++) {
         ears.backend = &backends[i];
-        if (backends[i].is_here && !backends[i].is_here()) {
+        if (!backends[i].is_here()) {
             continue;
         }
         printf("# %s\n", backends[i].name);
