@@ -63,6 +63,12 @@ struct cluster_ops {
     void (*write)(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
                   cluster_done *done, void *context);
 
+    /* Looks up, once, what nobody watches: at most 50 objects of the kind and namespace of `like`
+     * that the field selector chooses ("involvedObject.uid=..."). done gets a List with `items`,
+     * as stored, from a later wait. */
+    void (*list)(struct cluster *cluster, const json_t *like, const char *fields,
+                 cluster_done *done, void *context);
+
     /* Tells listener of every change since the last call and calls the done of every finished
      * write, blocking up to timeout_ms until there is something. A signal ends the wait early.
      * Neither listener nor done may call wait; done may call write. */
@@ -72,7 +78,7 @@ struct cluster_ops {
     /* Descriptor for poll that is readable when wait has something to do. */
     int (*wait_fd)(struct cluster *cluster);
 
-    /* Unfinished writes are dropped without their done. */
+    /* Unfinished writes and lists are dropped without their done. */
     void (*free)(struct cluster *cluster);
 };
 

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,10 @@
 enum {
     KINDS_MAX = 8,
     LOOKS_PER_STEP = 64,
+    REST_MS = 50,
     NOTE_MAX = 1000, /* bytes of an Event's note, of 1024 */
     INSTANCE_MAX = 128,
-    WRITES_MAX = 256, /* under way; beyond it no look is begun, so that memory stays bounded */
+    WRITES_MAX = 128, /* under way; beyond it no look is begun, so that memory stays bounded */
 };
 
 /* The writes of one look, until the last one has ended. */
@@ -54,9 +56,11 @@ struct controller {
     size_t pending;      /* writes under way */
     json_t *written; /* "Kind namespace/name" of an object that is written -> null, or the uid of
                         one of that name that was deleted meanwhile */
+    void *listings;  /* tsearch tree by key */
     struct questions *questions;
     int epoll_fd; /* the cluster's descriptor and the questions' */
     uint64_t random;
+    bool was_busy; /* memory of many looks is still ours */
     controller_report *report;
     void *report_context;
 };
@@ -115,6 +119,23 @@ static int watch_all(struct controller *controller, struct error *err) {
         }
     }
     return 0;
+}
+
+/* A list that is under way for a resource. */
+struct listing {
+    char *key;
+    struct controller *controller;
+    size_t kind;
+};
+
+static void listing_free(void *opaque) {
+    struct listing *listing = opaque;
+    free(listing->key);
+    free(listing);
+}
+
+static int by_listing(const void *a, const void *b) {
+    return strcmp(((const struct listing *)a)->key, ((const struct listing *)b)->key);
 }
 
 static int by_key(const void *a, const void *b) {
@@ -202,6 +223,7 @@ void controller_free(struct controller *controller) {
     cache_free(controller->cache);
     queue_free(controller->queue);
     tdestroy(controller->flights, flight_free);
+    tdestroy(controller->listings, listing_free);
     json_decref(controller->watched);
     json_decref(controller->written);
     free(controller);
@@ -410,6 +432,36 @@ void reconcile_tell(struct reconcile *request, const struct reconcile_news *news
                           json_pack("{s:s, s:o}", "of", news->of ? news->of : "", "event", event));
 }
 
+static void on_listed(void *context, const json_t *stored, const struct error *err) {
+    struct listing *listing = context;
+    struct controller *controller = listing->controller;
+    const struct kind *kind = controller->kinds[listing->kind];
+    (void)err; /* then stored is NULL */
+    if (kind->listed) {
+        const char *space = strchr(listing->key, ' '), *slash = strchr(listing->key, '/');
+        AUTO(text_freep) char *namespace = x_strndup(space + 1, (size_t)(slash - space - 1));
+        kind->listed(controller->states[listing->kind], namespace, slash + 1, stored);
+    }
+    queue_add(controller->queue, listing->key, clock_monotonic_ms());
+    tdelete(listing, &controller->listings, by_listing);
+    listing_free(listing);
+}
+
+bool reconcile_list(struct reconcile *request, const json_t *like, const char *fields) {
+    struct controller *controller = request->controller;
+    struct listing *listing = x_calloc(1, sizeof *listing);
+    listing->controller = controller;
+    listing->key = key_of(request->kind, request->namespace, request->name);
+    find_kind(controller, request->kind, &listing->kind);
+    if (tfind(listing, &controller->listings, by_listing)) {
+        listing_free(listing);
+        return false;
+    }
+    tsearch(listing, &controller->listings, by_listing);
+    controller->cluster->ops->list(controller->cluster, like, fields, on_listed, listing);
+    return true;
+}
+
 void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new) {
     json_array_append_new(request->writes,
                           json_pack("{s:i, s:o}", "verb", (int)verb, "object", object_new));
@@ -470,6 +522,7 @@ static void look(struct controller *controller, const char *key) {
         .writes = writes,
         .events = events,
         .questions = controller->questions,
+        .controller = controller,
     };
     struct error err = {0};
     int result = kind->reconcile(controller->states[index], &request, &err);
@@ -507,10 +560,21 @@ int controller_idle_ms(struct controller *controller) {
     return (int)MAX(0, MIN(left_ms, INT_MAX));
 }
 
+/* After a rush, what it took goes back to the system. */
+static void rest(struct controller *controller, int idle_ms) {
+    if (controller->pending >= WRITES_MAX / 2) {
+        controller->was_busy = true;
+    } else if (controller->was_busy && controller->pending == 0 && idle_ms >= REST_MS) {
+        controller->was_busy = false;
+        malloc_trim(0);
+    }
+}
+
 int controller_step(struct controller *controller, int timeout_ms, struct error *err) {
     struct cluster *cluster = controller->cluster;
     struct epoll_event ready[2];
     int idle_ms = controller_idle_ms(controller);
+    rest(controller, idle_ms);
     idle_ms = MIN(timeout_ms, idle_ms);
     if (epoll_wait(controller->epoll_fd, ready, ARRAY_LEN(ready), idle_ms) < 0 && errno != EINTR) {
         return error_from_errno(err, errno, "cannot wait for the cluster");

@@ -7,6 +7,8 @@
 #include "operator/cluster.h"
 #include "operator/control/cache.h"
 
+struct controller;
+
 /* One look at one resource. */
 struct reconcile {
     struct cache *cache; /* to read and, of what has ended, to trim */
@@ -17,6 +19,7 @@ struct reconcile {
     json_t *writes;              /* result: reconcile_write */
     json_t *events;              /* result: reconcile_tell */
     struct questions *questions; /* reconcile_ask */
+    struct controller *controller;
     bool asked;
     int64_t again_ms; /* result: look again after this long even if nothing happens; 0: no need */
 };
@@ -34,6 +37,10 @@ struct reconcile_news {
     const char *type, *reason, *note, *of;
 };
 void reconcile_tell(struct reconcile *request, const struct reconcile_news *news);
+
+/* Looks up, once, what nobody watches (cluster.h's list); kind->listed is told, and the resource
+ * looked at again. One at a time per resource: false when one is under way. */
+bool reconcile_list(struct reconcile *request, const json_t *like, const char *fields);
 
 /* GET url from the server that shows exactly this certificate, again and again until a look does
  * not ask: the body of the last answer, borrowed, or NULL when there is none (yet). Another answer
@@ -62,14 +69,14 @@ struct kind {
     NODISCARD int (*reconcile)(void *state, struct reconcile *request, struct error *err);
     /* Told of every write that ended, before the next look; NULL: it does not want to know. */
     void (*wrote)(void *state, const struct written *written);
+    /* The answer to reconcile_list; list is NULL when there was none. NULL: it never asks. */
+    void (*listed)(void *state, const char *namespace, const char *name, const json_t *list);
 };
 
 /* Told of every look that failed, itself or one of its writes. retry_ms: when it is tried again;
  * -1: not before the resource changes. failures: how many in a row. */
 typedef void controller_report(void *context, const char *key, const struct error *err,
                                int64_t retry_ms, int failures);
-
-struct controller;
 
 /* Borrows cluster, and kinds (ends with NULL), which must live longer. */
 NODISCARD int controller_new(struct cluster *cluster, const struct kind *const *kinds,

@@ -3,11 +3,13 @@
 
 #include "lib/clock.h"
 #include "operator/kube/backoff.h"
+#include "operator/kube/rest.h"
 #include "operator/kube/watch.h"
 #include "operator/kube/write.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One write, in line or under way. */
 struct write {
@@ -154,9 +156,8 @@ static void start_writes(void *context) {
     }
 }
 
-static void kube_write(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
-                       cluster_done *done, void *context) {
-    struct kube *kube = kube_of(cluster);
+static struct write *write_new(struct kube *kube, enum cluster_verb verb, cluster_done *done,
+                               void *context) {
     struct write *write = x_calloc(1, sizeof *write);
     write->kube = kube;
     write->verb = verb;
@@ -164,12 +165,60 @@ static void kube_write(struct cluster *cluster, enum cluster_verb verb, const js
     write->context = context;
     write->timer.fire = write_try;
     write->timer.context = write;
-    if (write_prepare(verb, object, &write->request, &write->refusal) < 0) {
-        assert(write->refusal.kind);
-    }
+    return write;
+}
+
+static void write_enqueue(struct write *write) {
+    struct kube *kube = write->kube;
     *kube->last = write;
     kube->last = &write->next;
     loop_set(kube->loop, &kube->start, 0);
+}
+
+static void kube_write(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
+                       cluster_done *done, void *context) {
+    struct write *write = write_new(kube_of(cluster), verb, done, context);
+    if (write_prepare(verb, object, &write->request, &write->refusal) < 0) {
+        assert(write->refusal.kind);
+    }
+    write_enqueue(write);
+}
+
+/* ---- lists ---- */
+
+/* "a=b,c=d" as a value of a query. The caller frees. */
+static char *escape_query(const char *text) {
+    static const char digits[] = "0123456789ABCDEF";
+    char *escaped = x_malloc(3 * strlen(text) + 1), *to = escaped;
+    for (; *text; text++) {
+        if (strchr("=,!", *text)) {
+            *to++ = '%';
+            *to++ = digits[(unsigned char)*text >> 4];
+            *to++ = digits[*text & 15];
+        } else {
+            *to++ = *text;
+        }
+    }
+    *to = 0;
+    return escaped;
+}
+
+/* Goes the way of a write that can be repeated. */
+static void kube_list(struct cluster *cluster, const json_t *like, const char *fields,
+                      cluster_done *done, void *context) {
+    struct kube *kube = kube_of(cluster);
+    struct rest_place place = {.api_version = tree_text(like, "apiVersion", ""),
+                               .kind = tree_text(like, "kind", ""),
+                               .namespace = tree_text(like, "metadata.namespace", "default")};
+    struct write *write = write_new(kube, CLUSTER_APPLY, done, context);
+    AUTO(text_freep) char *path = NULL;
+    AUTO(text_freep) char *escaped = escape_query(fields);
+    if (rest_path(&place, &path, &write->refusal) == 0) {
+        write->request = (struct write_request){
+            .verb = "list",
+            .path = x_printf("%s?limit=%d&fieldSelector=%s", path, KUBE_LIST_MAX, escaped)};
+    }
+    write_enqueue(write);
 }
 
 /* ---- the rest of the interface ---- */
@@ -221,6 +270,7 @@ static void kube_free(struct cluster *cluster) {
 
 static const struct cluster_ops kube_ops = {.watch = kube_watch,
                                             .write = kube_write,
+                                            .list = kube_list,
                                             .wait = kube_wait,
                                             .wait_fd = kube_wait_fd,
                                             .free = kube_free};

@@ -275,6 +275,18 @@ static void local_write(struct cluster *cluster, enum cluster_verb verb, const j
     arm(local);
 }
 
+/* Nothing is here that is not watched. */
+static void local_list(struct cluster *cluster, const json_t *like, const char *fields,
+                       cluster_done *done, void *context) {
+    struct local *local = local_of(cluster);
+    (void)like, (void)fields;
+    struct result result = {
+        .done = done, .context = context, .stored = json_pack("{s:[]}", "items")};
+    local->results = x_realloc_array(local->results, local->result_count + 1, sizeof result);
+    local->results[local->result_count++] = result;
+    arm(local);
+}
+
 /* A done may write again: that is told of by the next wait. */
 static void tell_results(struct local *local) {
     struct result *results = TAKE(local->results);
@@ -431,6 +443,7 @@ static void local_free(struct cluster *cluster) {
 static const struct cluster_ops local_ops = {
     .watch = local_watch,
     .write = local_write,
+    .list = local_list,
     .wait = local_wait,
     .wait_fd = local_wait_fd,
     .free = local_free,

@@ -270,6 +270,27 @@ static void events_can_be_written(void) {
     close_ears();
 }
 
+/* What no watch tells of can be looked up. */
+static void a_list_is_asked_for_once(void) {
+    struct error err = {0};
+    open_ears("ConfigMap", NULL);
+    AUTO(tree_freep)
+    json_t *like = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Event", "metadata",
+                             "namespace", "default");
+    struct cluster_write_answer answer = {0};
+    ears.cluster->ops->list(ears.cluster, like, "involvedObject.uid=none,type=Warning",
+                            cluster_write_done, &answer);
+    CHECK(!answer.ended); /* only wait calls back */
+    for (int i = 0; i < 100 && !answer.ended; i++) {
+        CHECK_OK(ears.cluster->ops->wait(ears.cluster, 100, hear, &ears, &err), &err);
+    }
+    CHECK_OK(answer.err.kind ? -1 : 0, &answer.err);
+    CHECK(json_is_array(json_object_get(answer.stored, "items")));
+    CHECK_INT(json_array_size(json_object_get(answer.stored, "items")), 0);
+    json_decref(answer.stored);
+    close_ears();
+}
+
 /* A done that writes again is told of that write, too, and a NULL done is nobody's. */
 static void write_again(void *context, const json_t *stored, const struct error *err) {
     int *rounds = context;
@@ -444,6 +465,7 @@ int main(void) {
         TEST(apply_fills_in_and_keeps_what_others_set);
         TEST(create_never_touches_what_exists);
         TEST(events_can_be_written);
+        TEST(a_list_is_asked_for_once);
         TEST(writes_may_follow_writes);
         TEST(what_is_no_object_is_refused);
         TEST(a_uid_guards_an_object);

@@ -171,7 +171,7 @@ calls='get batchscores.windlass.dev|list batchscores.windlass.dev|watch batchsco
 patch batchscores.windlass.dev --subresource=status|update batchscores.windlass.dev --subresource=finalizers|update batchscores.windlass.dev --subresource=status
 create pods|get pods|list pods|watch pods|delete pods
 create services|get services|list services|watch services|patch services|delete services
-create secrets|create events.events.k8s.io'
+create secrets|create events.events.k8s.io|list events'
 never='get secrets|list secrets|watch secrets|update secrets|patch secrets|delete secrets|deletecollection secrets
 create batchscores.windlass.dev|patch batchscores.windlass.dev|delete batchscores.windlass.dev
 patch pods|update pods|update services|create pods --subresource=exec|create pods --subresource=attach

@@ -7,6 +7,7 @@
 #include "operator/kinds/batchscore/keep.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/status.h"
+#include "operator/kinds/batchscore/waiting.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,12 @@ enum {
     SUFFIX_BYTES = 4,       /* of the Secret's name */
     STATUS_EVERY_MS = 1000, /* counters and words */
     TAKEN_MS = 5000,        /* so long, what we made ourselves may stay unseen */
+    MOUNTS_EVERY_MS = 30000,
 };
 
 /* Kept between looks: "namespace/name" -> {"uid", "wroteMs": the last status,
  * "credentials": see struct credentials, until they are in use,
+ * "mounts": {POD NAME: the kubelet's words}, "mountsMs": when they were asked for,
  * "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}. */
 struct state {
     json_t *jobs;
@@ -240,6 +243,56 @@ static json_t *tell_troubles(const struct reconcile *request, const json_t *kept
     return told;
 }
 
+/* ---- volumes that are not mounted ---- */
+
+/* Only the kubelet knows why, and tells it in Events about the pod. They are looked up when a pod
+ * has been getting ready for long: for one pod of a job at a time, not often. */
+static void look_for_mounts(struct reconcile *request, json_t *kept, const json_t *pods) {
+    size_t i;
+    json_t *pod;
+    if (request->monotonic_ms < tree_integer(kept, "mountsMs", INT64_MIN / 2) + MOUNTS_EVERY_MS) {
+        return;
+    }
+    json_array_foreach(pods, i, pod) {
+        struct life life = life_read(pod);
+        if (!waiting_is_for_mounts(&life, request->wall_ms)) {
+            continue;
+        }
+        AUTO(text_freep)
+        char *fields =
+            x_printf("involvedObject.uid=%s,type=Warning", tree_text(pod, "metadata.uid", ""));
+        AUTO(tree_freep)
+        json_t *like = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Event",
+                                 "metadata", "namespace", request->namespace);
+        if (reconcile_list(request, like, fields)) {
+            json_object_set_new(kept, "mountsMs", json_integer(request->monotonic_ms));
+        }
+        return;
+    }
+}
+
+static void listed(void *opaque, const char *namespace, const char *name, const json_t *list) {
+    static const char *const reasons[] = {"FailedMount", "FailedAttachVolume", "FailedMapVolume"};
+    const struct state *state = opaque;
+    AUTO(text_freep) char *key = x_printf("%s/%s", namespace, name);
+    json_t *kept = json_object_get(state->jobs, key);
+    const char *last = "";
+    size_t i;
+    json_t *event;
+    json_array_foreach(json_object_get(list, "items"), i, event) {
+        const char *time = tree_text(event, "lastTimestamp", "");
+        for (size_t k = 0; kept && k < ARRAY_LEN(reasons); k++) {
+            if (strcmp(tree_text(event, "reason", ""), reasons[k]) == 0 &&
+                strcmp(time, last) >= 0) {
+                last = time;
+                json_object_set_new(kept, "mounts",
+                                    json_pack("{s:s}", tree_text(event, "involvedObject.name", ""),
+                                              tree_text(event, "message", "")));
+            }
+        }
+    }
+}
+
 /* ---- writes ---- */
 
 static void write_all(struct reconcile *request, enum cluster_verb verb, const json_t *objects) {
@@ -362,12 +415,14 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
                                            .pods = pods,
                                            .progress = progress,
                                            .options = request->options,
-                                           .troubles = troubles};
+                                           .troubles = troubles,
+                                           .mounts = json_object_get(kept, "mounts")};
     AUTO(tree_freep) json_t *plan = NULL;
     if (ask_plan(request, kept, &observed, &plan, err) < 0) {
         return -1;
     }
     request->again_ms = tree_integer(plan, "again_ms", 0);
+    look_for_mounts(request, kept, pods);
     write_all(request, CLUSTER_CREATE, json_object_get(plan, "create"));
     write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
     delete_all(request, plan);
@@ -392,4 +447,5 @@ const struct kind batchscore_kind = {
     .state_free = state_free,
     .reconcile = reconcile,
     .wrote = wrote,
+    .listed = listed,
 };

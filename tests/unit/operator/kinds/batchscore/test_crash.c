@@ -83,6 +83,12 @@ static void mortal_write(struct cluster *cluster, enum cluster_verb verb, const 
     mortal->inner->ops->write(mortal->inner, verb, object, on_done, asked);
 }
 
+static void mortal_list(struct cluster *cluster, const json_t *like, const char *fields,
+                        cluster_done *done, void *context) {
+    struct cluster *inner = mortal_of(cluster)->inner;
+    inner->ops->list(inner, like, fields, done, context);
+}
+
 static int mortal_watch(struct cluster *cluster, const char *api_version, const char *kind,
                         const char *label, struct error *err) {
     struct cluster *inner = mortal_of(cluster)->inner;
@@ -100,8 +106,11 @@ static int mortal_wait_fd(struct cluster *cluster) {
     return inner->ops->wait_fd(inner);
 }
 
-static const struct cluster_ops mortal_ops = {
-    .watch = mortal_watch, .write = mortal_write, .wait = mortal_wait, .wait_fd = mortal_wait_fd};
+static const struct cluster_ops mortal_ops = {.watch = mortal_watch,
+                                              .write = mortal_write,
+                                              .list = mortal_list,
+                                              .wait = mortal_wait,
+                                              .wait_fd = mortal_wait_fd};
 
 static struct {
     char folder[64];
