@@ -16,6 +16,9 @@ static struct {
     int64_t again_ms, last_retry_ms;
     int last_failures;
     enum error_kind fails_with;
+    bool makes;        /* each look makes what the cache does not show yet */
+    int made, refused; /* writes that ended well, and not */
+    int blind;         /* looks that did not see what an earlier one had made */
 } seen;
 
 static void *state_new(void) {
@@ -26,12 +29,37 @@ static void state_free(void *state) {
     free(state);
 }
 
+static json_t *owned_map(const json_t *owner, const char *name) {
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}, s:[{s:s, s:s, s:s}]}}", "apiVersion", "v1",
+                     "kind", "ConfigMap", "metadata", "name", name, "namespace", "default",
+                     "labels", LABEL_JOB, "one", "ownerReferences", "kind", "Thing", "name", "one",
+                     "uid", tree_text(owner, "metadata.uid", ""));
+}
+
+static void wrote(void *state, const struct written *written) {
+    CHECK_STR(state, "state");
+    CHECK_STR(written->namespace, "default");
+    CHECK_STR(written->name, "one");
+    CHECK_INT(written->verb, CLUSTER_CREATE);
+    CHECK(!written->stored == !!written->err);
+    seen.made += !written->err;
+    seen.refused += written->err != NULL;
+}
+
 static int reconcile(void *state, struct reconcile *request, struct error *err) {
     CHECK_STR(state, "state");
     CHECK_STR(request->name, "one");
     seen.looks++;
     seen.looks_without_object += !request->object;
     request->again_ms = seen.again_ms;
+    if (seen.makes && request->object) {
+        AUTO(tree_freep) json_t *there = cache_find(request->cache, "ConfigMap", "default", "made");
+        seen.blind += seen.made > 0 && !there;
+        if (!there) {
+            reconcile_write(request, CLUSTER_CREATE, owned_map(request->object, "made"));
+            reconcile_write(request, CLUSTER_CREATE, owned_map(request->object, "taken"));
+        }
+    }
     return seen.fails_with ? error_set(err, seen.fails_with, "as asked") : 0;
 }
 
@@ -39,7 +67,8 @@ static void report(void *context, const char *key, const struct error *err, int6
                    int failures) {
     CHECK(context == &seen);
     CHECK_STR(key, "Thing default/one");
-    CHECK_STR(err->text, "as asked");
+    CHECK_STR(err->text,
+              seen.makes ? "ConfigMap taken: ConfigMap taken: exists already" : "as asked");
     seen.reports++;
     seen.last_retry_ms = retry_ms;
     seen.last_failures = failures;
@@ -51,7 +80,8 @@ static const struct kind thing = {.api_version = "example.dev/v1",
                                   .owned = owned,
                                   .state_new = state_new,
                                   .state_free = state_free,
-                                  .reconcile = reconcile};
+                                  .reconcile = reconcile,
+                                  .wrote = wrote};
 static const struct kind *const kinds[] = {&thing, NULL};
 
 static char folder[64];
@@ -143,6 +173,30 @@ static void errors_are_retried_by_their_kind(void) {
     }
 }
 
+/* All writes of a look end before the next one, which sees what they made; one that failed makes
+ * the look a failure, and there is another. */
+static void a_look_sees_what_the_last_one_made(void) {
+    open_all();
+    AUTO(tree_freep)
+    json_t *stranger = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "ConfigMap",
+                                 "metadata", "name", "taken");
+    cluster->ops->write(cluster, CLUSTER_CREATE, stranger, NULL, NULL);
+    seen.makes = true;
+    AUTO(tree_freep) json_t *owner = make_thing(); /* and a look, whose writes are under way now */
+    CHECK_INT(seen.looks, 1);
+    CHECK_INT(seen.made + seen.refused, 0);
+    for (int i = 0; i < 5; i++) {
+        step(100);
+    }
+    CHECK_INT(seen.made, 1);
+    CHECK_INT(seen.refused, 1);
+    CHECK_INT(seen.reports, 1);
+    CHECK_INT(seen.blind, 0);
+    CHECK(seen.looks >= 2);
+    CHECK(seen.last_retry_ms >= 25 && seen.last_retry_ms <= 75);
+    close_all();
+}
+
 int main(void) {
     struct error err = {0};
     snprintf(folder, sizeof folder, "/tmp/windlass-controller-XXXXXX");
@@ -152,5 +206,6 @@ int main(void) {
     }
     TEST(looks_when_something_happens_and_when_asked);
     TEST(errors_are_retried_by_their_kind);
+    TEST(a_look_sees_what_the_last_one_made);
     return file_remove_tree(folder, &err) < 0 ? 1 : TEST_END();
 }
