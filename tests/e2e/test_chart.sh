@@ -167,10 +167,10 @@ may() { # yes|no ACCOUNT NAMESPACE VERB RESOURCE...
     answer=$(k auth can-i "$@" -n "$namespace" --as="system:serviceaccount:$account" 2>&1)
     [ "${answer##*$'\n'}" = "$wanted" ] || { echo "# $answer"; return 1; }
 }
-calls='get batchscores.windlass.dev|list batchscores.windlass.dev|watch batchscores.windlass.dev
-patch batchscores.windlass.dev --subresource=status|update batchscores.windlass.dev --subresource=finalizers|update batchscores.windlass.dev --subresource=status
-create pods|get pods|list pods|watch pods|delete pods
-create services|get services|list services|watch services|patch services|delete services
+calls='list batchscores.windlass.dev|watch batchscores.windlass.dev
+patch batchscores.windlass.dev --subresource=status|update batchscores.windlass.dev --subresource=finalizers
+create pods|list pods|watch pods|delete pods
+create services|list services|watch services|patch services|delete services
 create secrets|create events.events.k8s.io|list events'
 never='get secrets|list secrets|watch secrets|update secrets|patch secrets|delete secrets|deletecollection secrets
 create batchscores.windlass.dev|patch batchscores.windlass.dev|delete batchscores.windlass.dev
