@@ -31,9 +31,12 @@ setfenv(check, {obj = assert(loadfile(arg[2]))(), ipairs = ipairs, pairs = pairs
 local health = check()
 print(health.status .. "\n" .. health.message)
 LUA
+argo_says() { # of the object on stdin
+    lua_literal >"$folder/object.lua"
+    lua5.1 "$folder/argo.lua" docs/gitops/health.lua "$folder/object.lua" 2>&1
+}
 argo() {
-    object "$1" | lua_literal >"$folder/object.lua"
-    lua5.1 "$folder/argo.lua" docs/gitops/health.lua "$folder/object.lua" >"$folder/answer" 2>&1
+    object "$1" | argo_says >"$folder/answer"
     [ "$(cat "$folder/answer")" = "$(value "$1" argo)"$'\n'"$(value "$1" message)" ] || { sed 's/^/# /' "$folder/answer"; return 1; }
 }
 for ((i = 0; i < count; i++)); do
@@ -54,6 +57,24 @@ kstatus() {
 for ((i = 0; i < count; i++)); do
     check "kstatus by its rules, $(value $i name): $(value $i kstatus)" kstatus $i
 done
+# What the controller's plan really writes (tests/data/plan): the two tools never see a job's end, or that
+# it stands still, otherwise than its conditions say.
+planned() {
+    local file wanted said bad=0
+    for file in tests/data/plan/[0-9]*.json; do
+        jq 'select(.want.status) | {metadata: {generation: (.object.metadata.generation // 1)}, status: .want.status}' \
+            "$file" >"$folder/object.json"
+        [ -s "$folder/object.json" ] || continue
+        wanted=$(jq -r '([.status.conditions[]? | {key: .type, value: .status}] | from_entries) as $is |
+            if $is.Succeeded == "False" or $is.Stalled == "True" then "Degraded Failed"
+            elif $is.Succeeded == "True" then "Healthy Current" elif $is.Suspended == "True" then "Suspended Current"
+            elif $is.Reconciling == "True" then "Progressing InProgress" else "Progressing Current" end' "$folder/object.json")
+        said="$(argo_says <"$folder/object.json" | head -1) $(python3 tests/kstatus.py <"$folder/object.json")"
+        [ "$said" = "$wanted" ] || { echo "# $file: $said, wanted $wanted"; bad=1; }
+    done
+    return $bad
+}
+check "what the controller writes is what they read" planned
 tests/cluster/api-server.sh start "$folder/old" --owner $$ >/dev/null || exit 3
 export KUBECONFIG=$folder/old/kubeconfig
 # The CRD as a chart of today renders it for this server.
