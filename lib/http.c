@@ -249,13 +249,11 @@ static bool set_request(struct http_call *call, const struct http_request *reque
     return is_set && !curl_easy_setopt(curl, CURLOPT_HTTPHEADER, call->headers);
 }
 
-/* An empty password keeps OpenSSL from asking, but what is no PEM at all should be said as such,
- * and before a connection is made. */
-static int check_texts(const struct http_request *request, struct error *err) {
+/* What is no certificate at all should be said as such, and before a connection is made. */
+static int check_certificate(const struct http_request *request, struct error *err) {
     char sha256[65];
-    const char *pem =
-        request->certificate_pem ? request->certificate_pem : request->authorities_pem;
-    return pem ? tls_certificate_sha256(pem, sha256, err) : 0;
+    return request->certificate_pem ? tls_certificate_sha256(request->certificate_pem, sha256, err)
+                                    : 0;
 }
 
 static int call_new(struct http *http, const struct http_request *request,
@@ -271,7 +269,7 @@ static int call_new(struct http *http, const struct http_request *request,
     call->silence_ms = request->silence_ms;
     call->heard_ms = clock_monotonic_ms();
     call->curl = curl_easy_init();
-    if (check_texts(request, err) < 0) {
+    if (check_certificate(request, err) < 0) {
         return error_context(err, "%s", call->method_and_url);
     }
     if (!call->curl) {

@@ -18,7 +18,7 @@ struct http_answer {
 /* How a call ended: an answer, whatever its status, or an error:
  *   UNAVAILABLE no connection, or one that broke;   TIMEOUT    one of the three limits
  *   DENIED      the server shows another certificate;   EXHAUSTED  a larger body than max_bytes
- *   INVALID     not an address, not a PEM text;         or what `received` refused with.
+ *   INVALID     not an address, no client certificate; or what `received` refused with.
  * is_sent is false when the server cannot have seen the request. */
 typedef void http_done(void *context, const struct http_answer *answer, bool is_sent,
                        const struct error *err);

@@ -2,6 +2,7 @@
 #include "operator/kube/client.h"
 
 #include "lib/clock.h"
+#include "lib/tls.h"
 #include "operator/tally.h"
 
 #include <stdlib.h>
@@ -89,6 +90,11 @@ int client_open(const struct config *config, struct loop *loop, struct client **
     client->loop = loop;
     client->flush.fire = flush;
     client->flush.context = client;
+    char sha256[65];
+    if (config->authorities_pem &&
+        tls_certificate_sha256(config->authorities_pem, sha256, err) < 0) {
+        return error_context(err, "%s: certificate-authority", config->name);
+    }
     if (credential_new(config, loop, on_credential, client, &client->credential, err) < 0) {
         return -1;
     }

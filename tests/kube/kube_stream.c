@@ -230,6 +230,15 @@ static void test_a_restart_lists_anew(void) {
     remove_all(&things);
     write_many(&things, CLUSTER_APPLY, "restart", 20, 1, &tally);
     CHECK_INT(things.listings, 1);
+    /* Something else is written, so that the new server's memory starts after our place. */
+    struct error err = {0};
+    AUTO(tree_freep)
+    json_t *other = json_pack("{s:s, s:s, s:{s:s}, s:{s:s}}", "apiVersion", "v1", "kind",
+                              "ConfigMap", "metadata", "name", "other", "data", "at", "now");
+    AUTO(text_freep) char *now = x_printf("%lld", (long long)clock_wall_ms());
+    json_object_set_new(json_object_get(other, "data"), "at", json_string(now));
+    CHECK_OK(cluster_write(things.cluster, CLUSTER_APPLY, other, things_hear, &things, NULL, &err),
+             &err);
     server("restart");
     CHECK(THINGS_UNTIL(&things, 40000, things.listed > 1));
     CHECK_INT(json_object_size(things.seen), 20);
