@@ -6,6 +6,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
+(. tests/cluster/lib.sh && need_packages python3-yaml) || exit 3
 bin=$(tests/cluster/get-clients.sh) || exit 3
 folder=$(mktemp -d)
 trap 'tests/cluster/api-server.sh stop "$folder/old"; tests/cluster/crd-server.sh stop "$folder/new"; rm -rf "$folder"' EXIT
