@@ -87,6 +87,11 @@ static void trouble_pod(struct world *world, json_t *pod) {
 /* A second passes for every pod. */
 static void pass_time(struct world *world) {
     world->now_ms += 1 + draw(world, 1500);
+    if (draw(world, 30) == 0) { /* somebody wants the machines, or gives them back */
+        bool suspended = tree_bool(world->object, "spec.suspend", false);
+        json_object_set_new(json_object_get(world->object, "spec"), "suspend",
+                            json_boolean(!suspended));
+    }
     bool coordinator = false;
     int scoring = 0;
     for (size_t i = json_array_size(world->pods); i-- > 0;) {
@@ -166,6 +171,9 @@ static void check_promises(struct world *world) {
     }
     CHECK(coordinators <= 1);
     CHECK(workers <= world->workers_max);
+    if (tree_bool(world->object, "spec.suspend", false)) {
+        CHECK_INT(workers, 0);
+    }
     if (batchscore_is_finished(world->object)) {
         CHECK_INT(workers, 0);
     }
