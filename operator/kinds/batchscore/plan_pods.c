@@ -383,8 +383,19 @@ static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
     }
 }
 
+/* spec.workers.max was lowered: the last ones go, and their mini-batches to others. */
+static void drop_surplus(struct plan *plan) {
+    for (size_t i = 0; i < plan->life_count; i++) {
+        const struct life *life = &plan->lives[i];
+        if (!is_coordinator(life) && life_is_alive(life) && life->index >= plan->spec.workers_max) {
+            remove_pod(plan, life);
+        }
+    }
+}
+
 static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
     int alive = 0;
+    drop_surplus(plan);
     for (int i = 0; i < plan->spec.workers_max; i++) {
         alive += slots[i].alive;
     }
