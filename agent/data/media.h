@@ -36,7 +36,8 @@ struct media {
      * file: a message holds 1 MiB, so a mini-batch of more than some 10 000 items needs short
      * names). */
     json_t *(*work)(const struct listing *listing, int64_t first, int64_t count);
-    /* When every mini-batch is done: makes the final outputs (video: joins the parts, copies the
+    /* run: "RUN/NUMBER", see parts.h.
+     * When every mini-batch is done: makes the final outputs (video: joins the parts, copies the
      * sound), removes the parts, and appends the spec paths of the outputs to the JSON array
      * `outputs` (for many files: only the folder). Mini-batch i holds the batch_items items from
      * i * batch_items on, the last maybe fewer. */

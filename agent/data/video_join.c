@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video_join.h"
 
+#include "agent/data/parts.h"
 #include "agent/data/video_file.h"
 #include "agent/data/video_write.h"
 #include "lib/file.h"
@@ -426,6 +427,9 @@ int video_join_pictures(const struct video_join *join, char **ret_name, struct e
     bool is_mp4 = strcmp(output.format->oformat->name, "mp4") == 0;
     AUTO(text_freep) char *name = x_printf("%s.%s", join->stem, is_mp4 ? "mp4" : "mkv");
     AUTO(text_freep) char *path = file_join(join->output, name);
+    if (parts_check(join->parts, err) < 0) {
+        return -1;
+    }
     if (rename(output.temporary, path) < 0) {
         return error_from_errno(err, errno, "spec.output.path: cannot write %s", path);
     }
@@ -490,6 +494,10 @@ int video_join_records(const struct video_join *join, char **ret_name, struct er
     if (write_lines(join, temporary, err) < 0) {
         unlink(temporary);
         return error_context(err, "spec.output.path: %s", join->output);
+    }
+    if (parts_check(join->parts, err) < 0) {
+        unlink(temporary);
+        return -1;
     }
     if (rename(temporary, path) < 0) {
         int errno_value = errno;

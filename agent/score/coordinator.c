@@ -52,6 +52,7 @@ struct coordinator {
     struct guest **guest_of; /* by worker index; NULL: not here */
     size_t guest_of_count;
     int64_t started_wall_ms, reported_ms, final_since_ms; /* final: -1 before the end */
+    bool is_superseded; /* the outcome is another coordinator's to tell */
 };
 
 /* ---- errands -------------------------------------------------------------------------------- */
@@ -79,7 +80,10 @@ static int list_input(struct coordinator *coordinator, struct error *err) {
 
 static int join_outputs(struct coordinator *coordinator, struct error *err) {
     const struct prepared *prepared = &coordinator->prepared;
-    return prepared->media->join(prepared->listing, coordinator->job->spec, coordinator->job->run,
+    if (parts_check(prepared->parts.folder, err) < 0) {
+        return -1;
+    }
+    return prepared->media->join(prepared->listing, coordinator->job->spec, prepared->parts.run,
                                  coordinator->job->batch_items, coordinator->outputs, err);
 }
 
@@ -101,6 +105,7 @@ static void send_lease(struct coordinator *coordinator, const struct ledger_leas
                               .lease = lease->lease,
                               .batch = lease->batch,
                               .try = lease->try,
+                              .parts = coordinator->prepared.parts.number,
                               .work = work};
     AUTO(text_freep) char *text = message_format(&message);
     if (strlen(text) > MESSAGE_BYTES_MAX) {
@@ -394,6 +399,8 @@ static int exit_code(const struct error *err, bool was_listed) {
         return 0;
     case ERROR_CANCELLED:
         return 130;
+    case ERROR_GONE: /* superseded: no verdict */
+        return 3;
     case ERROR_INVALID:
     case ERROR_NOT_FOUND:
     case ERROR_DENIED:
@@ -430,7 +437,7 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
     } else {
         snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
     }
-    if (ledger) {
+    if (ledger && !coordinator->is_superseded) {
         struct error err = {0};
         struct summary summary = {.job = coordinator->job,
                                   .progress = progress,
@@ -482,6 +489,18 @@ static void release(struct coordinator *coordinator) {
     prepared_release(&coordinator->prepared);
 }
 
+/* What went wrong may be no more than that another coordinator has taken over. */
+static void look_back(struct coordinator *coordinator, struct error *outcome) {
+    struct error err = {0};
+    coordinator->is_superseded = parts_check(coordinator->prepared.parts.folder, &err) < 0;
+    if (coordinator->is_superseded) {
+        parts_remove(coordinator->prepared.parts.folder); /* late workers may have made it again */
+    }
+    if (coordinator->is_superseded && outcome->kind != ERROR_CANCELLED) {
+        *outcome = err;
+    }
+}
+
 /* A pod that ended while no controller looked, and went: the one in its place says it again. */
 static bool has_ended(const struct job *job, int *ret_exit_code) {
     AUTO(tree_freep) json_t *words = summary_recall(job, ret_exit_code);
@@ -500,7 +519,7 @@ int coordinator_run(const struct job *job) {
         return code;
     }
     struct coordinator coordinator = {.job = job,
-                                      .prepared = {.lock_fd = -1},
+                                      .prepared = {.parts = {.lock_fd = -1}},
                                       .outputs = json_array(),
                                       .started_wall_ms = clock_wall_ms(),
                                       .final_since_ms = -1};
@@ -521,6 +540,8 @@ int coordinator_run(const struct job *job) {
     bool listed = list_phase(&coordinator, &err) == 0;
     if (listed && lease_phase(&coordinator, &err) == 0 && join_phase(&coordinator, &err) == 0) {
         error_clear(&err);
+    } else if (listed) {
+        look_back(&coordinator, &err);
     }
     conclude(&coordinator, &err);
     if (err.kind != ERROR_CANCELLED) {

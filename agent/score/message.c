@@ -75,7 +75,8 @@ static int read_lease(const json_t *tree, struct message *message, struct error 
     int64_t try = 0;
     if (read_integer(tree, "lease", 0, &message->lease, err) < 0 ||
         read_integer(tree, "batch", 0, &message->batch, err) < 0 ||
-        read_integer(tree, "try", 1, &try, err) < 0) {
+        read_integer(tree, "try", 1, &try, err) < 0 ||
+        read_integer(tree, "parts", 0, &message->parts, err) < 0) {
         return -1;
     }
     if (try > 1000000) {
@@ -153,6 +154,7 @@ char *message_format(const struct message *message) {
         json_object_set_new(tree, "lease", json_integer(message->lease));
         json_object_set_new(tree, "batch", json_integer(message->batch));
         json_object_set_new(tree, "try", json_integer(message->try));
+        json_object_set_new(tree, "parts", json_integer(message->parts));
         json_object_set(tree, "work", message->work);
         break;
     case MESSAGE_CANCEL:

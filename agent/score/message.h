@@ -14,7 +14,7 @@ enum {
 enum message_type {
     MESSAGE_HELLO,   /* worker: name */
     MESSAGE_RESULT,  /* worker: lease, and items + seconds or error */
-    MESSAGE_LEASE,   /* coordinator: lease, batch, try, work */
+    MESSAGE_LEASE,   /* coordinator: lease, batch, try, parts, work */
     MESSAGE_CANCEL,  /* coordinator: lease; drop it, but still report it (as an error) */
     MESSAGE_DONE,    /* coordinator: no work is left, exit 0 */
     MESSAGE_REFUSED, /* coordinator: text says why; exit 1 */
@@ -26,6 +26,7 @@ struct message {
     char name[MESSAGE_NAME_MAX + 1];
     int64_t lease, batch, items; /* >= 0 */
     int try;                     /* >= 1 */
+    int64_t parts;               /* >= 0: results in the making lie in .windlass/RUN/PARTS */
     double seconds;              /* >= 0: what the worker spent on it */
     bool is_error;               /* of a result: text says why it failed */
     char text[512];              /* one line, cut when longer */

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/prepare.h"
 
-#include "agent/data/parts.h"
 #include "agent/score/scorer.h"
 #include "agent/store/path.h"
-#include "lib/file.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Results among the inputs would be read as inputs the next time, or replace them. */
 static int try_apart(const struct job *job, const char *output, struct error *err) {
@@ -37,18 +33,8 @@ static int try_output(const struct job *job, struct prepared *prepared, struct e
     if (try_apart(job, path, err) < 0) {
         return -1;
     }
-    /* Before the probe: in another run's folder, nothing may be written. */
-    AUTO(text_freep) char *parts = NULL;
-    if (parts_lock(job->output, job->run, &prepared->lock_fd, err) < 0 ||
-        parts_folder(job->output, job->run, &parts, err) < 0) {
+    if (parts_claim(job->output, job->run, job->uid, &prepared->parts, err) < 0) {
         return -1;
-    }
-    AUTO(text_freep) char *probe = x_printf("%s/part-probe-%s", parts, job->worker);
-    if (file_write(probe, "", 0, err) < 0) {
-        return error_context(err, "spec.output.path: %s cannot be written", job->output);
-    }
-    if (unlink(probe) < 0) {
-        return error_from_errno(err, errno, "spec.output.path: cannot remove %s", probe);
     }
     prepared->output_path = TAKE(path);
     return 0;
@@ -60,7 +46,7 @@ static int try_scorer(const struct job *job, struct error *err) {
 }
 
 int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err) {
-    struct prepared prepared = {.lock_fd = -1,
+    struct prepared prepared = {.parts = {.lock_fd = -1},
                                 .summary_spec = x_printf("%s/summary.json", job->output)};
     if (media_find(job->spec, &prepared.media, err) < 0 ||
         prepared.media->list(job->spec, &prepared.listing, err) < 0 || try_scorer(job, err) < 0 ||
@@ -84,5 +70,5 @@ void prepared_release(struct prepared *prepared) {
     }
     free(TAKE(prepared->output_path));
     free(TAKE(prepared->summary_spec));
-    fd_closep(&prepared->lock_fd);
+    parts_release(&prepared->parts);
 }

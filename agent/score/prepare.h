@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/data/media.h"
+#include "agent/data/parts.h"
 #include "agent/job.h"
 
 struct prepared {
@@ -11,9 +12,9 @@ struct prepared {
     int64_t items;
     char *output_path;  /* on this machine */
     char *summary_spec; /* OUTPUT/summary.json as a spec path */
-    int lock_fd;        /* see parts_lock */
+    struct parts parts;
 };
 
-/* Fails with one line that names the spec's field. Makes OUTPUT/.windlass/RUN. */
+/* Fails with one line that names the spec's field. Makes OUTPUT/.windlass/RUN/NUMBER. */
 NODISCARD int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err);
 void prepared_release(struct prepared *prepared);

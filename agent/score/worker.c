@@ -43,9 +43,11 @@ static void score(struct worker *worker, const struct message *lease, struct mes
     struct error err = {0};
     AUTO(text_freep)
     char *unique = x_printf("%s-%lld", worker->job->worker, (long long)lease->lease);
+    AUTO(text_freep)
+    char *run = x_printf("%s/%lld", worker->job->run, (long long)lease->parts);
     struct scorer_task task = {.media = worker->media,
                                .work = lease->work,
-                               .run = worker->job->run,
+                               .run = run,
                                .unique = unique,
                                .dropped = &worker->dropped};
     int64_t started_ms = clock_monotonic_ms();

@@ -199,6 +199,33 @@ ended worker-1 5
 check "nothing is left of the parts after that" no_temporaries replaced
 show replaced
 
+##### two coordinators of one job: the first stood still while it was replaced ####################
+pod two coordinator coordinate "$(spec)"
+pod two worker-0 score "$(spec)"
+until_true 20 some_done
+kill -STOP "${pid[coordinator]}"
+kill -9 "${pid[worker-0]}"
+wait "${pid[worker-0]}" 2>/dev/null
+at=$port
+port=$((port + 1)) # the first holds the port still; in a cluster it has another address
+pod two newer coordinate "$(spec)"
+pod two worker-1 score "$(spec)"
+until_true 20 some_done
+port=$at
+pod two worker-2 score "$(spec)"
+kill -CONT "${pid[coordinator]}"
+ended coordinator 30
+first=$code
+ended newer 60
+check "the newer coordinator of a job ends it, although the first holds the lock" [ $code -eq 0 ]
+check "the first has found out and leaves without a verdict ($first)" [ $first -eq 3 ]
+check "the summary is the newer one's" [ "$(summary two .state)" = Succeeded ]
+check "and every frame is there" all_frames two
+ended worker-1 5
+ended worker-2 5
+check "nothing is left of the parts of either" no_temporaries two
+show two
+
 ##### what is wrong with the job is said in one line, in 5 s #####################################
 refused() { # name, spec, what the line must hold
     local started=$SECONDS

@@ -10,7 +10,8 @@ static void test_messages_say_what_they_said(void) {
         "{\"type\":\"hello\",\"worker\":\"job-worker-0\"}",
         "{\"type\":\"result\",\"lease\":7,\"items\":8,\"seconds\":0.5}",
         "{\"type\":\"result\",\"lease\":7,\"error\":\"frame 17: bad\"}",
-        "{\"type\":\"lease\",\"lease\":9007199254740992,\"batch\":3,\"try\":2,\"work\":{\"a\":[1]}"
+        "{\"type\":\"lease\",\"lease\":9007199254740992,\"batch\":3,\"try\":2,\"parts\":5,\"work\":"
+        "{\"a\":[1]}"
         "}",
         "{\"type\":\"cancel\",\"lease\":0}",
         "{\"type\":\"done\"}",
@@ -49,7 +50,9 @@ static void test_bad_messages_name_the_field(void) {
         {"{\"type\":\"result\",\"lease\":1,\"items\":1,\"seconds\":-1}", "seconds is not"},
         {"{\"type\":\"result\",\"lease\":1,\"error\":7}", "error is not a text"},
         {"{\"type\":\"lease\",\"lease\":1,\"batch\":1,\"try\":0,\"work\":{}}", "try is not"},
-        {"{\"type\":\"lease\",\"lease\":1,\"batch\":1,\"try\":1,\"work\":[]}", "work is not"},
+        {"{\"type\":\"lease\",\"lease\":1,\"batch\":1,\"try\":1,\"parts\":0,\"work\":[]}",
+         "work is not"},
+        {"{\"type\":\"lease\",\"lease\":1,\"batch\":1,\"try\":1,\"work\":{}}", "parts is not"},
         {"{\"type\":\"refused\"}", "message is not a text"},
         {"{\"type\":\"done\",\"type\":\"hello\"}", ""},
     };
