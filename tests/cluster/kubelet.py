@@ -5,8 +5,9 @@ Nothing runs: pods are bound, Running, and after RUN_SECONDS (0.5) the coordinat
 The name of a job says how: fail-*: the coordinator gives up; ooms-*: every worker runs out of memory;
 oom-*: only each worker's first attempt; evict-*: worker 0 is evicted once; crash-*: the coordinator is
 killed once; stuck-*: the image cannot be pulled; wait-*: the coordinator runs on. All others succeed.
+Each pod's log has ten numbered lines a second while it runs; whoever follows it is cut off once, after 5 lines.
 FOLDER/violations gets a line whenever two pods have one role, or one name was given twice in a job."""
-import datetime, http.client, json, signal, ssl, sys, time
+import datetime, http.client, http.server, json, signal, ssl, sys, threading, time, urllib.parse
 
 folder, run_s = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
 port = int(open(folder + "/port").read())
@@ -40,6 +41,10 @@ def now():
 
 def status(pod, phase, state, **more):
     name = pod["spec"]["containers"][0]["name"]
+    if phase == "Running":
+        began.setdefault(pod["metadata"]["name"], time.time())
+    elif phase in ("Succeeded", "Failed"):
+        ended_at.setdefault(pod["metadata"]["name"], time.time())
     content = {"phase": phase, "conditions": [{"type": "PodScheduled", "status": "True"}], **more}
     if state:
         content["containerStatuses"] = [{"name": name, "ready": phase == "Running", "restartCount": 0, "image": "i",
@@ -81,6 +86,51 @@ def end_worker(pod, job, attempt, index):
         status(pod, "Failed", None, reason="Evicted", message="The node was low on resource: memory.")
 
 
+##### logs, as the API server asks a kubelet for them #####
+began, ended_at, was_cut = {}, {}, set()  # pod -> time; pods
+
+
+def stamp(when):
+    return datetime.datetime.utcfromtimestamp(when).strftime("%Y-%m-%dT%H:%M:%S.%f") + "000Z"
+
+
+class Logs(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        pod = self.path.split("?")[0].split("/")[3]
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlparse(self.path).query))
+        follow, line, sent = query.get("follow") == "true", 0, 0
+        self.send_response(200)
+        self.end_headers()
+        while pod in began:
+            when = began[pod] + line * 0.1
+            if when > ended_at.get(pod, time.time()):
+                if not follow or pod in ended_at:
+                    return
+                time.sleep(0.02)
+                continue
+            line += 1
+            if stamp(when)[:19] + "Z" >= query.get("sinceTime", ""):
+                self.wfile.write(("%s line %d\n" % (stamp(when), line)).encode())
+                self.wfile.flush()
+                sent += 1
+            if follow and sent == 5 and pod not in was_cut:
+                was_cut.add(pod)
+                return
+
+    def log_message(self, *_):
+        pass
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Logs)
+own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+own.load_cert_chain(folder + "/pki/server.crt", folder + "/pki/server.key")
+server.socket = own.wrap_socket(server.socket, server_side=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+ask("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node1"}})
+ask("PATCH", "/api/v1/nodes/node1/status", {"status": {
+    "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+    "daemonEndpoints": {"kubeletEndpoint": {"Port": server.server_address[1]}}}}, "application/merge-patch+json")
+
 seen_running, names, told = {}, {}, set()
 
 
@@ -113,6 +163,7 @@ def step(pod, jobs_with_workers, ended_jobs):
     job, attempt = labels["windlass.dev/job"], int(labels.get("windlass.dev/attempt", "1"))
     is_coordinator = labels["windlass.dev/role"] == "coordinator"
     if "deletionTimestamp" in meta:
+        ended_at.setdefault(meta["name"], time.time())
         ask("DELETE", path_of(pod), {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
     elif not pod["spec"].get("nodeName"):
         ask("POST", path_of(pod) + "/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]},

@@ -123,6 +123,24 @@ check "status: of one job says what to do" says "next: check spec.image" "$("$wi
 check "status: -w of a job that failed exits with 1" [ "$("$windlass" status fail-one -w >/dev/null 2>&1; echo $?)" = 1 ]
 check "status: of a job that is not there exits with 3" [ "$("$windlass" status nobody >/dev/null 2>&1; echo $?)" = 3 ]
 check "events: tell that the pod was replaced" says PodReplaced "$("$windlass" events evict-one)"
+"$windlass" logs good >"$work/logs"
+check "logs: lines of the pod that is left, with its name" grep -qx '\[coordinator-1\] line 3' "$work/logs"
+apply wait-logs
+has_workers() { [ "$("$kubectl" get pods -l windlass.dev/job=wait-logs -o name | wc -l)" -eq 3 ]; }
+within 10 has_workers
+"$windlass" logs wait-logs -f >"$work/follow" &
+follower=$!
+sleep 4
+"$kubectl" delete bs wait-logs --wait=false >/dev/null
+is_over() { ! kill -0 $follower 2>/dev/null; }
+check "logs: -f ends when the job is gone" within 40 is_over
+wait $follower
+check "logs: and ends well" [ $? -eq 0 ]
+for pod in coordinator-1 worker-0 worker-1; do
+    sed -n "s/^\[$pod\] line //p" "$work/follow" >"$work/numbers"
+    check "logs: -f of $pod, whose stream was cut, lost no line and told none twice ($(wc -l <"$work/numbers"))" \
+        eval "[ \$(wc -l <'$work/numbers') -gt 10 ] && seq \$(wc -l <'$work/numbers') | cmp -s - '$work/numbers'"
+done
 ln -s "$windlass" "$work/kubectl-windlass"
 check "kubectl windlass: is another name of it" says "Usage: kubectl windlass status" "$(PATH=$work:$PATH "${KUBECTL:-$HOME/.cache/windlass/bin/kubectl}" windlass status --help)"
 
