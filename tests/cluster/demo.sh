@@ -17,7 +17,7 @@ export KUBECONFIG=$folder/kubeconfig PATH=$bin:$PATH
 shown helm upgrade --install windlass charts/windlass --namespace windlass --create-namespace \
     --set image.registry=localhost --wait --timeout 2m
 shown kubectl -n windlass get pods
-kubectl delete bs $job --ignore-not-found --wait >/dev/null
+kubectl delete -f $example/batchscore.yaml --ignore-not-found --wait >/dev/null
 place=$("$here/volume.sh" $job $example/data)
 rm -rf "$place/painted"
 start=$SECONDS

@@ -7,4 +7,5 @@ gateway=10.88.0.1      # the host on the pods' network, where the API server and
 pod_network=10.88.0.0/16
 service_network=10.96.0.0/16
 ctr=(ctr -a "$folder/containerd/c.sock" -n k8s.io)
-k() { "$bin/kubectl" --kubeconfig "$folder/kubeconfig" "$@"; }
+# (A cache of its own: kubectl believes for ten minutes what kinds there were.)
+k() { "$bin/kubectl" --cache-dir "$folder/kubectl" --kubeconfig "$folder/kubeconfig" "$@"; }

@@ -107,6 +107,7 @@ for user in admin controller-manager scheduler proxy kubelet; do
     kubeconfig https://127.0.0.1:6443 "$folder/pki" $user >"users/$user"
 done
 cp users/admin kubeconfig
+rm -rf ~/.kube/cache/discovery/127.0.0.1_6443 # what kubectl remembers of the last cluster
 
 ##### containerd and the pods' network. Pods get a route to services only #############################################
 # restrict_oom_score_adj: without CAP_SYS_RESOURCE no sandbox would start.
