@@ -160,8 +160,7 @@ static int start(struct reader *reader, struct stream *stream, struct error *err
 }
 
 static bool has_log(const json_t *pod) {
-    return tree_get(pod, "status.containerStatuses[0].state.running") ||
-           tree_get(pod, "status.containerStatuses[0].state.terminated");
+    return life_agent_state(pod, "running") || life_agent_state(pod, "terminated");
 }
 
 /* Of the pods of one role and index only the newest attempt, unless earlier ones are asked for. */
@@ -225,7 +224,7 @@ static int open_streams(struct reader *reader, const json_t *pods, struct error 
         if (!stream) {
             stream = add_stream(reader, pod);
         }
-        bool has_ended = tree_get(pod, "status.containerStatuses[0].state.terminated");
+        bool has_ended = life_agent_state(pod, "terminated");
         stream->is_over = stream->was_read && !stream->call && has_ended && !stream->err.kind;
         if (!stream->call && !stream->is_over && count_open(reader) < STREAMS_MAX &&
             start(reader, stream, err) < 0) {

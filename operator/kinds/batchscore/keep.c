@@ -33,7 +33,7 @@ static json_t *keep_metadata(const json_t *object) {
 }
 
 static json_t *keep_owned_metadata(const json_t *object) {
-    static const char *const fields[] = {"uid", "deletionTimestamp", NULL};
+    static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp", NULL};
     static const char *const labels[] = {LABEL_ROLE, LABEL_ATTEMPT, LABEL_INDEX, NULL};
     static const char *const annotations[] = {ANNOTATION_SECRET, ANNOTATION_CERTIFICATE,
                                               ANNOTATION_CERTIFICATE_SHA256, NULL};

@@ -27,8 +27,7 @@ static const json_t *condition(const json_t *pod, const char *type) {
     return NULL;
 }
 
-/* The kubelet sorts them by name; a template may have brought more containers than ours. */
-static const json_t *agent_state(const json_t *pod, const char *state) {
+const json_t *life_agent_state(const json_t *pod, const char *state) {
     const json_t *list = tree_get(pod, "status.containerStatuses");
     const json_t *agent = json_array_get(list, 0);
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -71,7 +70,7 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct life 
 
 static void read_waiting(const json_t *pod, struct life *life) {
     const json_t *scheduled = condition(pod, "PodScheduled");
-    const json_t *waiting = agent_state(pod, "waiting");
+    const json_t *waiting = life_agent_state(pod, "waiting");
     life->stage = LIFE_WAITING;
     if (strcmp(tree_text(scheduled, "status", ""), "False") == 0) {
         life->is_unscheduled = true;
@@ -92,12 +91,13 @@ struct life life_read(const json_t *pod) {
         .message = "",
         .reason = "",
         .image = tree_text(pod, "spec.containers[0].image", ""),
+        .born_ms = time_of(pod, "metadata.creationTimestamp"),
         .gone_ms = time_of(pod, "metadata.deletionTimestamp"),
         .wants_gpus = json_object_get(tree_get(pod, "spec.containers[0].resources.limits"),
                                       "nvidia.com/gpu") != NULL,
     };
     const char *phase = tree_text(pod, "status.phase", "Pending");
-    const json_t *terminated = agent_state(pod, "terminated");
+    const json_t *terminated = life_agent_state(pod, "terminated");
     bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
     if (ended || terminated) {
         read_ended(pod, terminated, &life);
@@ -105,6 +105,7 @@ struct life life_read(const json_t *pod) {
         life.stage = LIFE_LEAVING;
     } else if (strcmp(phase, "Running") == 0) {
         life.stage = LIFE_RUNNING;
+        life.running_ms = time_of(life_agent_state(pod, "running"), "startedAt");
     } else {
         read_waiting(pod, &life);
     }
@@ -120,4 +121,12 @@ int64_t life_back_off_ms(int deaths) {
         return 0;
     }
     return MIN(1000LL << MIN(deaths - 2, 10), 60000);
+}
+
+int64_t life_replace_ms(const struct life *life, int deaths) {
+    int64_t due_ms = life->ended_ms + life_back_off_ms(deaths);
+    if (life->stage == LIFE_DEAD && life->exit_code < 0) {
+        due_ms = MAX(due_ms, life->born_ms + life_back_off_ms(life->attempt));
+    }
+    return due_ms;
 }

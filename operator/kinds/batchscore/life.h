@@ -23,7 +23,9 @@ struct life {
     bool never_started;  /* dead, and its program never ran */
     bool is_unscheduled; /* waiting, and no node is good enough */
     bool wants_gpus;
+    int64_t born_ms;     /* when it was made; 0: not known */
     int64_t placed_ms;   /* since when it has had a node; 0: not known */
+    int64_t running_ms;  /* since when its program has run; 0: it does not, or not known */
     int64_t gone_ms;     /* of a leaving one: when it should be gone; 0: not known */
     const char *image;   /* of its container */
     int64_t ended_ms;    /* of a dead or succeeded one; 0: not known */
@@ -34,9 +36,18 @@ struct life {
 /* Everything in it is borrowed from the pod. */
 struct life life_read(const json_t *pod);
 
+/* The agent's container in a state ("running", "waiting", "terminated"), NULL when it is not in it.
+ * It is found by its name: the kubelet sorts containers, and a template may have brought more of
+ * them. */
+const json_t *life_agent_state(const json_t *pod, const char *state);
+
 /* True for LIFE_WAITING and LIFE_RUNNING. */
 bool life_is_alive(const struct life *life);
 
 /* How long to wait with the replacement of what has died `deaths` times: none after the first
  * death, then 1 s, doubling, at most a minute. */
 int64_t life_back_off_ms(int deaths);
+/* When the place of a dead or succeeded pod may be taken. What is taken away counts as no death,
+ * but a node that refuses every pod (its GPU fell off, say) must not be flooded: attempts that end
+ * young are spaced in the same way. */
+int64_t life_replace_ms(const struct life *life, int deaths);

@@ -290,7 +290,7 @@ static void plan_under_way(struct plan *plan, bool readable, const char **ret_ne
 static void tell_transitions(struct plan *plan) {
     static const char *const warnings[] = {"ImagePullFailed", "VolumeFailed", "ConfigFailed",
                                            "OutOfMemory",     "Denied",       "QuotaExceeded",
-                                           "NameTaken"};
+                                           "NameTaken",       "Unreachable"};
     const json_t *object = plan->observed->object;
     const struct outcome *outcome = &plan->outcome;
     const char *before = tree_text(status_condition(object, "Succeeded"), "reason", "");

@@ -12,6 +12,7 @@ enum {
     FAILURES_MAX = 10,      /* and later: of the coordinator, or of each worker */
     OUT_OF_MEMORY_MIN = 2,  /* of workers, before it is told as the job's state */
     REST_MS = 5000,  /* a worker that was told "done" while work seems left: progress may be old */
+    DEAF_MS = 30000, /* a coordinator that has run so long without an answer cannot be reached */
     LOST_MS = 60000, /* past its grace period, a pod that is still there is on a lost node */
     CREATES_MAX = 100, /* pods made by one look: a job of a thousand must not need all memory */
     LAST_WORDS_MAX = 1 << 20,
@@ -199,6 +200,17 @@ void plan_verdict(struct plan *plan) {
     }
 }
 
+/* A NetworkPolicy, or a controller outside the cluster: nothing is known until its last words. */
+static bool is_deaf(struct plan *plan) {
+    const struct life *coordinator = plan->coordinator;
+    if (!coordinator || coordinator->stage != LIFE_RUNNING || !coordinator->running_ms ||
+        plan->progress || tree_get(plan->observed->object, "status.items")) {
+        return false;
+    }
+    plan_wake(plan, coordinator->running_ms + DEAF_MS);
+    return plan->now_ms >= coordinator->running_ms + DEAF_MS;
+}
+
 static void coordinator_runs(struct plan *plan) {
     static const struct {
         const char *state, *reason, *message;
@@ -212,6 +224,14 @@ static void coordinator_runs(struct plan *plan) {
     const json_t *before = status_condition(plan->observed->object, "Succeeded");
     const char *state = tree_text(plan->progress, "state", "");
     outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator starts");
+    if (is_deaf(plan)) {
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Unreachable",
+                    "the job runs, but the controller cannot ask pod %.80s at %.64s how far it is, "
+                    "so the workers stay %d; let it in (a NetworkPolicy?), or wait for the end",
+                    plan->coordinator->name, plan->endpoint.address,
+                    MAX(plan->spec.workers_min, 1));
+        return;
+    }
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
         if (strcmp(states[i].state, state) == 0) {
             const char *message = tree_text(plan->progress, "message", "");
@@ -251,7 +271,7 @@ static void replace_coordinator(struct plan *plan) {
     }
     outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "a new coordinator starts: %.400s",
                 cause);
-    int64_t due_ms = newest->ended_ms + life_back_off_ms(failures);
+    int64_t due_ms = life_replace_ms(newest, failures);
     if (plan->now_ms >= due_ms) {
         make_pod(plan, pods_coordinator(&plan->spec, &plan->endpoint, newest->attempt + 1), newest);
     } else {
@@ -331,12 +351,12 @@ static const struct life *hopeless(const struct plan *plan, const struct slot *s
     return last_any;
 }
 
-static int workers_wanted(const struct plan *plan) {
+static int workers_wanted(struct plan *plan) {
     const json_t *counts = tree_get(plan->progress, "miniBatches");
     counts = counts ? counts : tree_get(plan->observed->object, "status.miniBatches");
     int64_t total = tree_integer(counts, "total", 0);
     if (total <= 0) {
-        return plan->spec.workers_min;
+        return is_deaf(plan) ? MAX(plan->spec.workers_min, 1) : plan->spec.workers_min;
     }
     int64_t left = total - tree_integer(counts, "done", 0) - tree_integer(counts, "failed", 0);
     if (left <= 0) {
@@ -356,7 +376,7 @@ static bool may_start(struct plan *plan, const struct slot *slot) {
     if (slot->newest.stage == LIFE_SUCCEEDED) {
         due_ms = slot->newest.ended_ms + REST_MS;
     } else if (slot->newest.stage == LIFE_DEAD) {
-        due_ms = slot->newest.ended_ms + life_back_off_ms(slot->deaths);
+        due_ms = life_replace_ms(&slot->newest, slot->deaths);
     }
     if (plan->now_ms < due_ms) {
         plan_wake(plan, due_ms);
