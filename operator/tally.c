@@ -3,6 +3,7 @@
 
 #include "lib/clock.h"
 #include "lib/metrics.h"
+#include "operator/object.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -131,17 +132,6 @@ static void prepare(void) {
     pthread_once(&once, make);
 }
 
-static const json_t *find_summary(const json_t *object) {
-    size_t i;
-    json_t *condition;
-    json_array_foreach(tree_get(object, "status.conditions"), i, condition) {
-        if (strcmp(tree_text(condition, "type", ""), "Succeeded") == 0) {
-            return condition;
-        }
-    }
-    return NULL;
-}
-
 static bool is_final(const json_t *condition) {
     const char *status = tree_text(condition, "status", "");
     return strcmp(status, "True") == 0 || strcmp(status, "False") == 0;
@@ -160,7 +150,8 @@ static void count_job(const json_t *before, const json_t *after, int64_t wall_ms
     const char *kind = tree_text(after, "kind", "");
     int64_t created_ms = clock_parse(tree_text(after, "metadata.creationTimestamp", ""));
     double age_s = created_ms < 0 ? 0 : (double)(wall_ms - created_ms) / 1000;
-    const json_t *was = find_summary(before), *is = find_summary(after);
+    const json_t *was = object_condition(json_object_get(before, "status"), "Succeeded"),
+                 *is = object_condition(json_object_get(after, "status"), "Succeeded");
     if (is_final(was)) {
         return; /* little is known of what has ended, and nothing of it moves on */
     }
@@ -206,7 +197,7 @@ void tally_change(const json_t *before, const json_t *after, int64_t wall_ms) {
     prepare();
     if (strcmp(tree_text(after, "kind", ""), "Pod") == 0) {
         count_pod(before, after);
-    } else if (find_summary(after)) {
+    } else if (object_condition(json_object_get(after, "status"), "Succeeded")) {
         count_job(before, after, wall_ms);
     }
 }

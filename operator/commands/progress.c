@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/progress.h"
 
+#include "operator/object.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +12,7 @@
 enum { REDRAW_MS = 100, LINE_EVERY_MS = 5000, BAR_MIN = 10, BAR_MAX = 40, COLUMNS_MAX = 250 };
 
 const json_t *progress_condition(const json_t *status) {
-    size_t i;
-    json_t *condition;
-    json_array_foreach(json_object_get(status, "conditions"), i, condition) {
-        if (strcmp(tree_text(condition, "type", ""), "Succeeded") == 0) {
-            return condition;
-        }
-    }
-    return NULL;
+    return object_condition(status, "Succeeded");
 }
 
 const char *progress_state(const json_t *status) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/cache.h"
 
+#include "operator/object.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,17 +359,6 @@ json_t *cache_find(const struct cache *cache, const char *kind_name, const char 
     return link && *link ? read_entry(cache, *link) : NULL;
 }
 
-static bool has_owner(const json_t *object, const char *uid) {
-    size_t i;
-    json_t *reference;
-    json_array_foreach(tree_get(object, "metadata.ownerReferences"), i, reference) {
-        if (strcmp(tree_text(reference, "uid", ""), uid) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int by_name(const void *a, const void *b) {
     const struct entry *one = *(struct entry *const *)a, *other = *(struct entry *const *)b;
     return strcmp(one->texts + one->name_at, other->texts + other->name_at);
@@ -401,7 +392,7 @@ json_t *cache_owned(const struct cache *cache, const char *kind_name, const json
     }
     for (size_t i = 0; i < count; i++) {
         AUTO(tree_freep) json_t *object = read_entry(cache, found[i]);
-        if (has_owner(object, tree_text(owner, "metadata.uid", ""))) {
+        if (object_is_owned_by(object, tree_text(owner, "metadata.uid", ""))) {
             json_array_append(owned, object);
         }
     }

@@ -3,6 +3,7 @@
 
 #include "lib/clock.h"
 #include "lib/digest.h"
+#include "operator/object.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -238,24 +239,13 @@ void objects_remove(struct objects *objects, const json_t *object) {
     }
 }
 
-static bool is_owned_by(const json_t *object, const char *uid) {
-    size_t i;
-    json_t *owner;
-    json_array_foreach(tree_get(object, "metadata.ownerReferences"), i, owner) {
-        if (strcmp(tree_text(owner, "uid", ""), uid) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 json_t *objects_select(const struct objects *objects, const char *kind, const char *owner_uid) {
     json_t *selected = json_array();
     const char *key;
     json_t *object;
     json_object_foreach(objects->table, key, object) {
         if ((!kind || strcmp(tree_text(object, "kind", ""), kind) == 0) &&
-            (!owner_uid || is_owned_by(object, owner_uid))) {
+            (!owner_uid || object_is_owned_by(object, owner_uid))) {
             json_array_append(selected, object);
         }
     }

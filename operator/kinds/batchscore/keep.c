@@ -4,6 +4,7 @@
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/status.h"
+#include "operator/object.h"
 
 #include <string.h>
 
@@ -58,7 +59,7 @@ static json_t *keep_conditions(const json_t *pod) {
     json_t *kept = json_array();
     const json_t *status = json_object_get(pod, "status");
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        const json_t *condition = status_find(status, types[i]);
+        const json_t *condition = object_condition(status, types[i]);
         if (condition) {
             json_array_append_new(kept, pick(condition, fields));
         }

@@ -3,6 +3,7 @@
 
 #include "lib/clock.h"
 #include "operator/kinds/batchscore/plan.h"
+#include "operator/object.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +15,6 @@ static int label_number(const json_t *pod, const char *label, int fallback) {
     }
     long number = strtol(json_string_value(value), NULL, 10);
     return number < 0 || number > 1000000 ? fallback : (int)number;
-}
-
-static const json_t *condition(const json_t *pod, const char *type) {
-    const json_t *list = tree_get(pod, "status.conditions");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *one = json_array_get(list, i);
-        if (strcmp(tree_text(one, "type", ""), type) == 0) {
-            return one;
-        }
-    }
-    return NULL;
 }
 
 const json_t *life_agent_state(const json_t *pod, const char *state) {
@@ -45,7 +35,9 @@ static int64_t time_of(const json_t *tree, const char *path) {
 
 static void read_ended(const json_t *pod, const json_t *terminated, struct life *life) {
     bool disrupted =
-        strcmp(tree_text(condition(pod, "DisruptionTarget"), "status", ""), "True") == 0;
+        strcmp(tree_text(object_condition(json_object_get(pod, "status"), "DisruptionTarget"),
+                         "status", ""),
+               "True") == 0;
     bool succeeded = strcmp(tree_text(pod, "status.phase", ""), "Succeeded") == 0;
     bool deleted = tree_get(pod, "metadata.deletionTimestamp") != NULL;
     int64_t code = tree_integer(terminated, "exitCode", 3);
@@ -69,7 +61,7 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct life 
 }
 
 static void read_waiting(const json_t *pod, struct life *life) {
-    const json_t *scheduled = condition(pod, "PodScheduled");
+    const json_t *scheduled = object_condition(json_object_get(pod, "status"), "PodScheduled");
     const json_t *waiting = life_agent_state(pod, "waiting");
     life->stage = LIFE_WAITING;
     if (strcmp(tree_text(scheduled, "status", ""), "False") == 0) {

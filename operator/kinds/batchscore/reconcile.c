@@ -8,6 +8,7 @@
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/status.h"
 #include "operator/kinds/batchscore/waiting.h"
+#include "operator/object.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -180,17 +181,6 @@ static void wrote(void *opaque, const struct written *written) {
     }
 }
 
-static bool is_ours(const json_t *object, const char *uid) {
-    size_t i;
-    json_t *owner;
-    json_array_foreach(tree_get(object, "metadata.ownerReferences"), i, owner) {
-        if (strcmp(tree_text(owner, "uid", ""), uid) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The name is taken: by what we made (its event is under way), by what is left of an earlier job,
  * or by a stranger, whom the cache does not know unless he carries our label. */
 static const char *who_took_it(const struct reconcile *request, const char *what,
@@ -203,7 +193,7 @@ static const char *who_took_it(const struct reconcile *request, const char *what
         int64_t since_ms = tree_integer(trouble, "sinceMs", 0);
         return request->monotonic_ms - since_ms >= TAKEN_MS ? "Taken" : NULL;
     }
-    if (is_ours(there, tree_text(request->object, "metadata.uid", ""))) {
+    if (object_is_owned_by(there, tree_text(request->object, "metadata.uid", ""))) {
         return NULL;
     }
     const char *job = owned_label(there, LABEL_JOB);
@@ -322,7 +312,7 @@ static bool is_transition(const json_t *before, const json_t *status) {
     const json_t *list = json_object_get(status, "conditions");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *condition = json_array_get(list, i);
-        const json_t *old = status_find(before, tree_text(condition, "type", ""));
+        const json_t *old = object_condition(before, tree_text(condition, "type", ""));
         static const char *const fields[] = {"status", "reason"};
         for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
             if (!json_equal(json_object_get(condition, fields[k]),

@@ -3,6 +3,7 @@
 
 #include "lib/clock.h"
 #include "operator/kinds/batchscore/plan.h"
+#include "operator/object.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -32,19 +33,8 @@ void outcome_stall(struct outcome *outcome, const char *reason, const char *mess
     snprintf(outcome->stalled_message, sizeof outcome->stalled_message, "%s", message);
 }
 
-const json_t *status_find(const json_t *status, const char *type) {
-    const json_t *list = json_object_get(status, "conditions");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *one = json_array_get(list, i);
-        if (strcmp(tree_text(one, "type", ""), type) == 0) {
-            return one;
-        }
-    }
-    return NULL;
-}
-
 const json_t *status_condition(const json_t *object, const char *type) {
-    return status_find(json_object_get(object, "status"), type);
+    return object_condition(json_object_get(object, "status"), type);
 }
 
 bool batchscore_is_finished(const json_t *object) {
@@ -265,7 +255,7 @@ json_t *status_seen(const json_t *object) {
     }
     static const char *const types[] = {"Succeeded", "Reconciling", "Stalled", "Suspended"};
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        json_t *condition = (json_t *)status_find(status, types[i]);
+        json_t *condition = (json_t *)object_condition(status, types[i]);
         json_object_set_new(condition, "observedGeneration", json_integer(generation));
     }
     json_object_set_new(status, "observedGeneration", json_integer(generation));

@@ -33,6 +33,5 @@ json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
 /* Of a finished job whose spec was changed: the same outcome, about the new generation. */
 json_t *status_seen(const json_t *object);
 
-/* A condition of a resource or of a status; NULL when it has none of that type. Borrowed. */
+/* A condition of a resource; NULL when it has none of that type. Borrowed. */
 const json_t *status_condition(const json_t *object, const char *type);
-const json_t *status_find(const json_t *status, const char *type);

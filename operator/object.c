@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/object.h"
+
+#include <string.h>
+
+const json_t *object_condition(const json_t *status, const char *type) {
+    size_t i;
+    json_t *condition;
+    json_array_foreach(json_object_get(status, "conditions"), i, condition) {
+        if (strcmp(tree_text(condition, "type", ""), type) == 0) {
+            return condition;
+        }
+    }
+    return NULL;
+}
+
+bool object_is_owned_by(const json_t *object, const char *uid) {
+    size_t i;
+    json_t *owner;
+    json_array_foreach(tree_get(object, "metadata.ownerReferences"), i, owner) {
+        if (strcmp(tree_text(owner, "uid", ""), uid) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

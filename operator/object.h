@@ -1,0 +1,11 @@
+/* object.h: what several readers of Kubernetes objects look for, whichever kind they are of. Pure;
+ * results are borrowed. */
+#pragma once
+
+#include "lib/tree.h"
+
+/* The condition of that type in a `status`; NULL when it has none. */
+const json_t *object_condition(const json_t *status, const char *type);
+
+/* True when uid is among the object's ownerReferences. */
+bool object_is_owned_by(const json_t *object, const char *uid);
