@@ -50,6 +50,9 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LDFLAGS) \
 # The same inner loops three times; agent/device/cpu/fast/isa.c chooses at run time.
 CFLAGS_agent_device_cpu_fast_vector_avx2 := -mavx2 -mfma
 CFLAGS_agent_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
+# Plain loops over bytes that only -O3 makes vectors of.
+CFLAGS_agent_score_pixels := -O3
+CFLAGS_agent_data_yuv := -O3
 NVCCFLAGS := -O3 -arch=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 
 ##### sources ####################################################################################

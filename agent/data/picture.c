@@ -9,7 +9,7 @@ void picture_init(struct picture *picture, int width, int height) {
     assert(width > 0 && height > 0);
     picture->width = width;
     picture->height = height;
-    picture->pixels = x_calloc((size_t)width * (size_t)height, 3);
+    picture->pixels = x_malloc(3 * (size_t)width * (size_t)height);
 }
 
 void picture_release(struct picture *picture) {

@@ -13,7 +13,7 @@ struct picture {
     int width, height; /* pixels */
     uint8_t *pixels;   /* owned: 3 * width * height bytes; NULL in an empty picture */
 };
-void picture_init(struct picture *picture, int width, int height); /* zeroed */
+void picture_init(struct picture *picture, int width, int height); /* pixels: not set */
 void picture_release(struct picture *picture);                     /* for AUTO, too */
 
 /* Whether such a picture may be made: both sides positive and within the limits above. */

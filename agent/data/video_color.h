@@ -16,5 +16,4 @@ NODISCARD int video_color_to_picture(struct SwsContext **scaler, const AVFrame *
 
 /* Converts the picture to the frame (yuv420p, allocated, of the same size or one more per odd
  * side, which repeats the edge). */
-NODISCARD int video_color_from_picture(struct SwsContext **scaler, const struct picture *picture,
-                                       AVFrame *frame, struct error *err);
+void video_color_from_picture(const struct picture *picture, AVFrame *frame);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/ledger.h"
 
+#include "agent/score/stretch.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +48,8 @@ struct ledger {
     struct ledger_options options;
     struct ledger_counts counts;
     struct batch *batches;
-    int64_t untouched; /* batches from here on were never leased */
-    int64_t *returned; /* min-heap: given back; may hold some that ended meanwhile */
+    struct stretches *fresh; /* those that were never leased */
+    int64_t *returned;       /* min-heap: given back; may hold some that ended meanwhile */
     size_t returned_count, returned_capacity;
     struct worker *workers;
     size_t worker_count, worker_capacity;
@@ -77,6 +79,7 @@ int ledger_new(const struct ledger_options *options, struct ledger **ret_ledger,
     ledger->counts.batches.total = total;
     ledger->counts.items.total = options->items;
     ledger->batches = x_calloc((size_t)total, sizeof *ledger->batches);
+    ledger->fresh = stretches_new(total);
     ledger->next_lease = options->first_lease;
     for (size_t i = 0; i < LATE_MAX; i++) {
         ledger->late[i].worker = -1;
@@ -97,6 +100,7 @@ void ledger_free(struct ledger *ledger) {
     }
     free(ledger->workers);
     free(ledger->batches);
+    stretches_free(ledger->fresh);
     free(ledger->returned);
     free(ledger->taken);
     free(ledger->failures);
@@ -304,15 +308,16 @@ static int64_t waiting(const struct ledger *ledger) {
     return count->total - count->done - count->failed - ledger->counts.leased;
 }
 
-static int64_t next_waiting(struct ledger *ledger) {
+static int64_t next_waiting(struct ledger *ledger, int worker) {
     while (ledger->returned_count) {
         int64_t batch = heap_pop(ledger);
         if (ledger->batches[batch].state == BATCH_WAITING) {
             return batch;
         }
     }
-    assert(ledger->untouched < ledger->counts.batches.total);
-    return ledger->untouched++;
+    int64_t batch = stretches_next(ledger->fresh, worker, ledger->counts.workers);
+    assert(batch >= 0);
+    return batch;
 }
 
 bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease) {
@@ -325,7 +330,7 @@ bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *re
         return false;
     }
     struct worker *worker = &ledger->workers[index];
-    int64_t batch = next_waiting(ledger);
+    int64_t batch = next_waiting(ledger, index);
     *ret_lease = (struct ledger_lease){.worker = index,
                                        .lease = ledger->next_lease++,
                                        .batch = batch,

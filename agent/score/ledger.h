@@ -80,7 +80,8 @@ NODISCARD int ledger_join(struct ledger *ledger, const char *name, int *ret_work
 void ledger_leave(struct ledger *ledger, int worker);
 
 /* The next lease to give out, if any; call until false after every event. Workers with nothing
- * come first; one ahead is given only while enough mini-batches wait for everybody. */
+ * come first; one ahead is given only while enough mini-batches wait for everybody. What was given
+ * back goes first; else a worker gets the neighbour of its last (stretch.h). */
 bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
 /* The next lease that was taken away from a worker that must be told; call until false.
  * *ret_verdict: RETRY or FAILED for a time-out, IGNORED where the lease is simply no longer

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/postprocess.h"
 
+#include "agent/score/pixels.h"
 #include "agent/store/path.h"
 #include "lib/file.h"
 
@@ -113,19 +114,17 @@ int postprocess_picture(const struct postprocess *postprocess, const struct tens
     byte_scale(postprocess->range, &scale, &shift);
     struct picture picture;
     picture_init(&picture, (int)cut_width, (int)cut_height);
+    int64_t plane = height * width;
     bool numbers = true;
-    for (int channel = 0; channel < 3; channel++) {
-        const float *plane =
-            planes + (postprocess->is_bgr ? 2 - channel : channel) * height * width;
-        for (int64_t y = 0; y < cut_height; y++) {
-            const float *from = plane + y * width;
-            uint8_t *to = picture.pixels + y * 3 * cut_width + channel;
-            for (int64_t x = 0; x < cut_width; x++) {
-                float value = from[x] * scale + shift;
-                numbers = numbers && !isnan(value);
-                to[3 * x] = (uint8_t)MIN(MAX(value, 0.0f), 255.0f);
-            }
+    for (int64_t y = 0; y < cut_height; y++) {
+        const float *row = planes + y * width;
+        const float *rows[3] = {row, row + plane, row + 2 * plane};
+        if (postprocess->is_bgr) {
+            rows[0] = row + 2 * plane;
+            rows[2] = row;
         }
+        numbers &=
+            pixels_from_planes(rows, cut_width, scale, shift, picture.pixels + y * 3 * cut_width);
     }
     if (!numbers) {
         picture_release(&picture);

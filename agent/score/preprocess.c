@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/preprocess.h"
 
+#include "agent/score/pixels.h"
 #include "agent/score/scale.h"
 
 #include <assert.h>
@@ -109,20 +110,28 @@ static void channel_scale(enum range range, int channel, float *ret_scale, float
     }
 }
 
-static void fill_plane(const struct picture *picture, int channel, enum range range, float *plane,
-                       const struct preprocess_size *size) {
-    float scale, shift;
-    channel_scale(range, channel, &scale, &shift);
+/* Rows and columns beyond the picture repeat its edge. */
+static void fill_planes(const struct picture *picture, const struct preprocess *preprocess,
+                        const struct preprocess_size *size, float *tensor) {
+    float scale[3], shift[3];
+    for (int channel = 0; channel < 3; channel++) {
+        channel_scale(preprocess->range, channel, &scale[channel], &shift[channel]);
+    }
+    size_t stride = (size_t)size->padded_width, plane = stride * (size_t)size->padded_height;
     for (int y = 0; y < size->padded_height; y++) {
-        int from_y = MIN(y, picture->height - 1);
-        const uint8_t *from =
-            picture->pixels + (size_t)from_y * 3 * (size_t)picture->width + channel;
-        float *to = plane + (size_t)y * (size_t)size->padded_width;
-        for (int x = 0; x < picture->width; x++) {
-            to[x] = from[3 * x] * scale + shift;
+        size_t from_y = (size_t)MIN(y, picture->height - 1);
+        float *to = tensor + (size_t)y * stride;
+        float *rows[3] = {to, to + plane, to + 2 * plane};
+        if (preprocess->is_bgr) {
+            rows[0] = to + 2 * plane;
+            rows[2] = to;
         }
-        for (int x = picture->width; x < size->padded_width; x++) {
-            to[x] = to[picture->width - 1];
+        pixels_to_planes(picture->pixels + from_y * 3 * (size_t)picture->width, picture->width,
+                         scale, shift, rows);
+        for (int channel = 0; channel < 3; channel++) {
+            for (int x = picture->width; x < size->padded_width; x++) {
+                rows[channel][x] = rows[channel][picture->width - 1];
+            }
         }
     }
 }
@@ -134,10 +143,6 @@ void preprocess_fill(const struct preprocess *preprocess, const struct picture *
         scale_picture(picture, size->width, size->height, &scaled);
         picture = &scaled;
     }
-    size_t plane_size = (size_t)size->padded_width * (size_t)size->padded_height;
-    for (int plane = 0; plane < 3; plane++) {
-        int channel = preprocess->is_bgr ? 2 - plane : plane;
-        fill_plane(picture, channel, preprocess->range, tensor + (size_t)plane * plane_size, size);
-    }
+    fill_planes(picture, preprocess, size, tensor);
     picture_release(&scaled);
 }

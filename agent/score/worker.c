@@ -7,13 +7,19 @@
 #include "lib/log.h"
 #include "lib/socket.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { QUEUE_MAX = 4 /* a coordinator leases two */, SERVICE_MS = 200 };
+enum {
+    QUEUE_MAX = 4, /* a coordinator leases two */
+    SERVICE_MS = 200,
+    KEPT_BLOCK_MAX = 32 << 20, /* bytes; the largest threshold that glibc takes */
+    KEPT_FREE_MAX = 128 << 20,
+};
 
 struct worker {
     const struct job *job;
@@ -275,6 +281,10 @@ static int live(struct worker *worker, struct error *err) {
 }
 
 int worker_run(const struct job *job) {
+    /* Pictures come and go by the megabyte: memory that was freed stays here for the next, instead
+     * of going back to the system and coming again page by page. */
+    mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_MAX);
+    mallopt(M_TRIM_THRESHOLD, KEPT_FREE_MAX);
     struct error err = {0};
     struct worker worker = {.job = job,
                             .exit_code = -1,

@@ -330,6 +330,44 @@ static void test_every_batch_ends_exactly_once(void) {
     }
 }
 
+/* Workers of one speed walk along the input: nearly every lease is the neighbour of the last. */
+static void test_workers_walk_along_the_input(void) {
+    enum { BATCHES = 400, WORKERS = 4 };
+    struct ledger *ledger = new_ledger(BATCHES, 1, 3);
+    int64_t last[WORKERS] = {-1, -1, -1, -1};
+    int jumps = 0;
+    for (int i = 0; i < WORKERS; i++) {
+        join(ledger, (char[]){(char)('a' + i), 0});
+    }
+    struct ledger_lease lease;
+    while (ledger_grant(ledger, 0, &lease)) {
+        jumps += lease.batch != last[lease.worker] + 1;
+        last[lease.worker] = lease.batch;
+        CHECK_INT(ledger_finish(ledger, &lease, 1, 0, NULL), LEDGER_DONE);
+    }
+    CHECK(ledger_is_done(ledger));
+    CHECK(jumps <= BATCHES / 8); /* dealt in turn they would be 400 */
+    ledger_free(ledger);
+}
+
+/* One that came, took the most and stopped: the other one does what it left, and waits for no
+ * mini-batch but those that were leased. */
+static void test_nothing_waits_in_the_stretch_of_another(void) {
+    enum { BATCHES = 100 };
+    struct ledger *ledger = new_ledger(BATCHES, 1, 3);
+    int slow = join(ledger, "slow");
+    grant(ledger, 0, slow, 0);
+    grant(ledger, 0, slow, 1);
+    join(ledger, "quick");
+    int64_t done = 0;
+    for (struct ledger_lease lease; ledger_grant(ledger, 0, &lease); done++) {
+        CHECK(lease.worker != slow);
+        CHECK_INT(ledger_finish(ledger, &lease, 1, 0, NULL), LEDGER_DONE);
+    }
+    CHECK_INT(done, BATCHES - 2);
+    ledger_free(ledger);
+}
+
 static void test_a_million_batches_are_quick_and_small(void) {
     enum { BATCHES = 1000000, WORKERS = 1000 };
     struct ledger *ledger = new_ledger(BATCHES, 1, 3);
@@ -373,6 +411,8 @@ int main(void) {
     TEST(test_a_batch_that_kills_its_workers_fails);
     TEST(test_a_name_that_is_present_is_refused);
     TEST(test_every_batch_ends_exactly_once);
+    TEST(test_workers_walk_along_the_input);
+    TEST(test_nothing_waits_in_the_stretch_of_another);
     TEST(test_a_million_batches_are_quick_and_small);
     return TEST_END();
 }

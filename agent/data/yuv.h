@@ -1,0 +1,27 @@
+/* yuv.h: 8-bit 4:2:0 and 4:4:4 frames to RGB, and RGB to 4:2:0: the conversions that nearly every
+ * video needs, twice a frame; video_color.h gives all other formats to libswscale. Chroma of 4:2:0
+ * is interpolated at its place (left of the pixel pair, between the lines: H.264 annex E,
+ * chroma_sample_loc_type 0). PURE; plain loops that the compiler makes vectors of, one version for
+ * each family of processors. */
+#pragma once
+
+#include "lib/base.h"
+
+/* The matrix: luma = kr * R + kg * G + kb * B, kr + kg + kb = 1 (ITU-T H.273, table 4). */
+struct yuv_matrix {
+    double kr, kb;
+    bool is_full; /* bytes 0..255; else luma 16..235 and chroma 16..240 */
+};
+
+struct yuv_planes {
+    int width, height; /* of luma */
+    bool is_444;       /* chroma has the same size; else half of each, rounded up: 4:2:0 */
+    uint8_t *planes[3];
+    int strides[3]; /* bytes */
+};
+
+/* rgb: [height, width, 3], packed. */
+void yuv_to_rgb(const struct yuv_planes *yuv, const struct yuv_matrix *matrix, uint8_t *rgb);
+/* yuv: 4:2:0; width and height are even. */
+void yuv_from_rgb(const uint8_t *rgb, const struct yuv_matrix *matrix,
+                  const struct yuv_planes *yuv);

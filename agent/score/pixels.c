@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/pixels.h"
+
+enum { BLOCK = 64 /* pixels that are turned at once: small enough for the nearest cache */ };
+
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("default", "avx2")))
+
+FOR_EACH_PROCESSOR
+void pixels_to_planes(const uint8_t *row, int64_t width, const float scale[3], const float shift[3],
+                      float *const planes[3]) {
+    for (int channel = 0; channel < 3; channel++) {
+        float *restrict to = planes[channel];
+        float times = scale[channel], plus = shift[channel];
+        for (int64_t x = 0; x < width; x++) {
+            to[x] = row[3 * x + channel] * times + plus;
+        }
+    }
+}
+
+FOR_EACH_PROCESSOR
+bool pixels_from_planes(const float *const planes[3], int64_t width, float scale, float shift,
+                        uint8_t *row) {
+    int bad = 0;
+    for (int64_t from = 0; from < width; from += BLOCK) {
+        int64_t count = MIN(width - from, (int64_t)BLOCK);
+        uint8_t bytes[3][BLOCK];
+        for (int channel = 0; channel < 3; channel++) {
+            const float *values = planes[channel] + from;
+            for (int64_t x = 0; x < count; x++) {
+                float value = values[x] * scale + shift;
+                bad |= value != value;
+                value = value > 0 ? value : 0; /* what is no number becomes 0 */
+                bytes[channel][x] = (uint8_t)(int)(value < 255 ? value : 255);
+            }
+        }
+        uint8_t *restrict to = row + 3 * from;
+        for (int64_t x = 0; x < count; x++) {
+            to[3 * x] = bytes[0][x];
+            to[3 * x + 1] = bytes[1][x];
+            to[3 * x + 2] = bytes[2][x];
+        }
+    }
+    return !bad;
+}
