@@ -163,6 +163,26 @@ code=$?
 took=$(($(milliseconds) - start))
 check "controller: SIGTERM ends it well within 2 s ($took ms, code $code)" [ $code -eq 0 -a $took -lt 2000 ]
 
+##### an upgrade while a job runs: another default image ##########################################
+images() { "$kubectl" get pods -l "windlass.dev/job=$1" -o jsonpath='{.items[*].spec.containers[0].image}' | xargs -n1 | sort -u; }
+controller before --no-leader-election --agent-image example.com/agent:before
+apply wait-upgrade
+three_pods() { [ "$(count pods "$1")" -eq 3 ]; }
+check "upgrade: a job starts with the controller's default image" within 20 three_pods wait-upgrade
+kill $pid
+wait $pid
+controller after --no-leader-election --agent-image example.com/agent:after
+"$kubectl" delete pod wait-upgrade-worker-0 wait-upgrade-coordinator-1 --wait=false >/dev/null
+second_attempts() { "$kubectl" get pod wait-upgrade-worker-0-2 wait-upgrade-coordinator-2; }
+check "upgrade: pods that were lost are made anew by the next controller" within 30 second_attempts
+check "upgrade: with the image that the job was started with" [ "$(images wait-upgrade)" = example.com/agent:before ]
+apply wait-new
+check "upgrade: a job that begins now" within 20 three_pods wait-new
+check "upgrade: gets the new default" [ "$(images wait-new)" = example.com/agent:after ]
+kill $pid
+wait $pid
+"$kubectl" delete bs wait-upgrade wait-new --wait=false >/dev/null
+
 ##### two replicas ###############################################################################
 controller one
 one=$pid one_port=$port

@@ -111,6 +111,9 @@ static void record(struct plan *plan, const char *secret, const char *sha256, bo
     plan->outcome.credentials = json_pack("{s:s, s:s, s:b}", "secret", secret, "certificateSHA256",
                                           sha256, "created", created);
     plan->outcome.spec_hash = plan->spec.hash; /* it has started */
+    if (!tree_get(plan->observed->object, "spec.image")) {
+        plan->outcome.agent_image = plan->spec.image;
+    }
 }
 
 /* One step towards credentials that are known to be in the cluster. True when they are. */
@@ -324,6 +327,23 @@ static json_t *finish(struct plan *plan, json_t *status_new, const char *needs) 
     return result;
 }
 
+/* A job ends with what it began with: another controller's default image, or its way to name the
+ * folder of the parts, is for jobs that begin with it. Pods of two versions need not understand
+ * each other. */
+static void pin(struct plan *plan) {
+    const json_t *object = plan->observed->object;
+    const char *run = tree_text(object, "status.run", "");
+    if (!tree_get(object, "status.credentials")) {
+        return;
+    }
+    if (*run && strlen(run) < sizeof plan->spec.run) {
+        snprintf(plan->spec.run, sizeof plan->spec.run, "%s", run);
+    }
+    if (!tree_get(object, "spec.image")) {
+        plan->spec.image = tree_text(object, "status.agentImage", plan->spec.image);
+    }
+}
+
 static int plan_unfinished(struct plan *plan, json_t **ret_result, struct error *err) {
     const json_t *object = plan->observed->object;
     struct error problem = {0};
@@ -333,6 +353,9 @@ static int plan_unfinished(struct plan *plan, json_t **ret_result, struct error 
     if (!readable && problem.kind != ERROR_INVALID) {
         *err = problem;
         return -1;
+    }
+    if (readable) {
+        pin(plan);
     }
     if (readable || tree_get(object, "status.credentials")) {
         plan_under_way(plan, readable, &needs);

@@ -230,6 +230,9 @@ json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
     if (outcome->spec_hash) {
         json_object_set_new(status, "specHash", json_string(outcome->spec_hash));
     }
+    if (outcome->agent_image) {
+        json_object_set_new(status, "agentImage", json_string(outcome->agent_image));
+    }
     if (outcome->credentials) {
         json_object_set(status, "credentials", outcome->credentials);
     }

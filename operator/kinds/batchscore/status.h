@@ -20,6 +20,7 @@ struct outcome {
     char stalled_message[640];
     json_t *credentials;   /* status.credentials; owned; NULL: as before */
     const char *spec_hash; /* status.specHash; NULL: as before */
+    const char *agent_image; /* status.agentImage; NULL: as before */
 };
 
 void outcome_set(struct outcome *outcome, enum outcome_state state, const char *reason,
