@@ -5,75 +5,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
-windlass=$(realpath "${BUILD:-build}")/windlass
-work=$(mktemp -d)
-api=$work/api
-cleanup() {
-    # shellcheck disable=SC2046 # several numbers
-    kill -9 $(jobs -p) 2>/dev/null
-    wait 2>/dev/null
-    tests/cluster/api-server.sh stop "$api" >/dev/null 2>&1
-    rm -rf "$work"
-}
-trap cleanup EXIT
-tests/cluster/api-server.sh start "$api" --owner $$ >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
-kubectl=$api/kubectl
-export KUBECONFIG=$api/kubeconfig
-# 1.20 knows no CEL and drops the rules; what they forbid gets in, and the controller has to stand it.
-"$kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null || exit 3
-"$kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null || exit 3
-tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }
-
-milliseconds() { echo $(($(date +%s%N) / 1000000)); }
-# within SECONDS COMMAND...: until it succeeds.
-within() {
-    local end=$(($(milliseconds) + $1 * 1000))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        [ "$(milliseconds)" -lt $end ] || return 1
-        sleep 0.1
-    done
-}
-page() { curl -sf --max-time 2 "http://127.0.0.1:$1$2"; }
-port_of() { sed -n 's/.*pages=http:\/\/127.0.0.1:\([0-9]*\).*/\1/p' "$work/$1.log" 2>/dev/null; }
-# controller NAME [OPTIONS]: starts one; its process in $pid, its port in $port once it says it.
-controller() {
-    local name=$1
-    shift
-    : >"$work/$name.log"
-    "$windlass" controller --listen 127.0.0.1:0 --lease-namespace default "$@" 2>"$work/$name.log" &
-    pid=$!
-    until port=$(port_of "$name") && [ -n "$port" ]; do
-        kill -0 $pid 2>/dev/null || { cat "$work/$name.log"; return 1; }
-        sleep 0.005
-    done
-}
-# job NAME [SPEC LINE]: applies one.
-job() {
-    cat <<YAML
----
-apiVersion: windlass.dev/v1alpha1
-kind: BatchScore
-metadata: {name: $1}
-spec:
-  input: {video: {path: data/in.mp4}}
-  scorer: {onnx: {path: data/relu.onnx}}
-  output: {path: ${2:-data/out}}
-  miniBatchSize: 2
-  workers: {min: 2, max: 2}
-  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
-YAML
-}
-apply() { job "$@" | "$kubectl" apply -f - >/dev/null; }
-field() { "$kubectl" get bs "$1" -o "jsonpath={$2}"; }
-condition() { field "$1" ".status.conditions[?(@.type==\"Succeeded\")].$2"; }
-# ends NAME STATUS REASON: the job comes to this end within 30 s.
-is_ended() { [ "$(condition "$1" status) $(condition "$1" reason)" = "$2 $3" ]; }
-ends() { within 30 is_ended "$@" || { echo "# $1: $(condition "$1" status) $(condition "$1" reason): $(condition "$1" message)"; false; }; }
-count() { "$kubectl" get "$1" -l "windlass.dev/job${2:+=$2}" -o name | wc -l; }
-nothing_is_left() { [ "$(count pods "$1")" -eq 0 ] && [ "$(count services "$1")" -eq 0 ] && [ "$("$kubectl" get secrets -o name | grep -c "secret/$1-")" -eq 0 ]; }
-gauge() { page "$1" /metrics | sed -n "s/^$2 //p"; }
-says() { grep -qF -- "$1" <<<"$2"; }
+. tests/e2e/jobs.sh
 python3 tests/cluster/kubelet.py "$api" & kubelet=$!
 
 ##### start and pages ############################################################################
@@ -167,17 +99,20 @@ check "controller: SIGTERM ends it well within 2 s ($took ms, code $code)" [ $co
 images() { "$kubectl" get pods -l "windlass.dev/job=$1" -o jsonpath='{.items[*].spec.containers[0].image}' | xargs -n1 | sort -u; }
 controller before --no-leader-election --agent-image example.com/agent:before
 apply wait-upgrade
-three_pods() { [ "$(count pods "$1")" -eq 3 ]; }
-check "upgrade: a job starts with the controller's default image" within 20 three_pods wait-upgrade
+three_run() { [ "$("$kubectl" get pods -l "windlass.dev/job=$1" -o jsonpath='{.items[*].status.phase}')" = "Running Running Running" ]; }
+check "upgrade: a job starts with the controller's default image" within 20 three_run wait-upgrade
 kill $pid
 wait $pid
 controller after --no-leader-election --agent-image example.com/agent:after
-"$kubectl" delete pod wait-upgrade-worker-0 wait-upgrade-coordinator-1 --wait=false >/dev/null
+for pod in wait-upgrade-worker-0 wait-upgrade-coordinator-1; do
+    "$api/curl" /api/v1/namespaces/default/pods/$pod/status -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d '{"status": {"phase": "Failed", "reason": "Evicted", "containerStatuses": null}}' >/dev/null
+done
 second_attempts() { "$kubectl" get pod wait-upgrade-worker-0-2 wait-upgrade-coordinator-2; }
 check "upgrade: pods that were lost are made anew by the next controller" within 30 second_attempts
 check "upgrade: with the image that the job was started with" [ "$(images wait-upgrade)" = example.com/agent:before ]
 apply wait-new
-check "upgrade: a job that begins now" within 20 three_pods wait-new
+check "upgrade: a job that begins now" within 20 three_run wait-new
 check "upgrade: gets the new default" [ "$(images wait-new)" = example.com/agent:after ]
 kill $pid
 wait $pid

@@ -202,6 +202,36 @@ static void tell_troubles(struct plan *plan) {
     }
 }
 
+/* ---- a definition that is older than this program ---- */
+
+/* Of what would be recorded now. Once told, it holds until the field is seen. */
+static const char *find_dropped(const struct plan *plan) {
+    const json_t *object = plan->observed->object;
+    const char *told = tree_text(status_condition(object, "Stalled"), "reason", "");
+    if (plan->observed->dropped || strcmp(told, "CRDOutdated") != 0) {
+        return plan->observed->dropped;
+    }
+    const struct outcome *outcome = &plan->outcome;
+    AUTO(tree_freep)
+    json_t *asked =
+        json_pack("{s:{s:O*, s:s*, s:s*}}", "status", "credentials", outcome->credentials,
+                  "specHash", outcome->spec_hash, "agentImage", outcome->agent_image);
+    return status_dropped(asked, object);
+}
+
+/* What is not stored would be made anew by every look, so nothing is made. The status is asked for
+ * as if all were well: so the first write that the definition has a place for ends this. */
+static void stall_outdated(struct plan *plan, const char *dropped) {
+    json_array_clear(plan->create);
+    json_array_clear(plan->apply);
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "CRDOutdated",
+                "the CustomResourceDefinition batchscores.windlass.dev is older than the "
+                "controller and drops %s; upgrade the chart with crds.install=true, or `kubectl "
+                "apply --server-side -f crds/batchscore.yaml` of version %s",
+                dropped, WINDLASS_VERSION);
+    outcome_stall(&plan->outcome, "CRDOutdated", plan->outcome.message);
+}
+
 /* ---- the whole ---- */
 
 /* A server without CEL lets a change of what has started through; half of it is never used. */
@@ -280,11 +310,17 @@ static void plan_under_way(struct plan *plan, bool readable, const char **ret_ne
         return;
     } else if (changed) {
         keep_going(plan);
-    } else if (plan_credentials(plan, ret_needs)) {
-        plan_pods(plan);
-        plan->outcome.pods_requested = plan->coordinator || json_array_size(plan->create) > 0;
-        tell_troubles(plan);
     } else {
+        bool ready = plan_credentials(plan, ret_needs);
+        const char *dropped = find_dropped(plan);
+        if (dropped) {
+            stall_outdated(plan, dropped);
+            return;
+        }
+        if (ready) {
+            plan_pods(plan);
+            plan->outcome.pods_requested = plan->coordinator || json_array_size(plan->create) > 0;
+        }
         tell_troubles(plan);
     }
 }
@@ -293,7 +329,7 @@ static void plan_under_way(struct plan *plan, bool readable, const char **ret_ne
 static void tell_transitions(struct plan *plan) {
     static const char *const warnings[] = {"ImagePullFailed", "VolumeFailed", "ConfigFailed",
                                            "OutOfMemory",     "Denied",       "QuotaExceeded",
-                                           "NameTaken",       "Unreachable"};
+                                           "NameTaken",       "Unreachable",  "CRDOutdated"};
     const json_t *object = plan->observed->object;
     const struct outcome *outcome = &plan->outcome;
     const char *before = tree_text(status_condition(object, "Succeeded"), "reason", "");

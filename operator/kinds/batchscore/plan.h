@@ -25,6 +25,9 @@ struct batchscore_observed {
      *   Denied   not allowed (now): a quota, a policy, our permissions
      *   Refused  the cluster finds it wrong: it would never take it */
     const json_t *troubles;
+    /* The first field of the status that the cluster dropped when it was written last, because the
+     * definition does not have it; NULL: none. */
+    const char *dropped;
     /* Why a pod's volumes are not mounted, in the kubelet's words: {POD NAME: text}. */
     const json_t *mounts;
 };

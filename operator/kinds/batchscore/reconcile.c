@@ -20,10 +20,12 @@ enum {
     STATUS_EVERY_MS = 1000, /* counters and words */
     TAKEN_MS = 5000,        /* so long, what we made ourselves may stay unseen */
     MOUNTS_EVERY_MS = 30000,
+    PROBE_EVERY_MS = 60000, /* a status that the cluster does not store whole */
 };
 
 /* Kept between looks: "namespace/name" -> {"uid", "wroteMs": the last status,
  * "credentials": see struct credentials, until they are in use,
+ * "dropped": the field of the status that was not stored, while there is one,
  * "mounts": {POD NAME: the kubelet's words}, "mountsMs": when they were asked for,
  * "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}. */
 struct state {
@@ -171,7 +173,9 @@ static void wrote(void *opaque, const struct written *written) {
         return;
     }
     if (written->verb == CLUSTER_STATUS && !written->err) {
+        const char *dropped = status_dropped(written->object, written->stored);
         json_object_set_new(kept, "wroteMs", json_integer(clock_monotonic_ms()));
+        json_object_set_new(kept, "dropped", dropped ? json_string(dropped) : json_null());
     }
     if (written->verb == CLUSTER_CREATE) {
         note_trouble(kept, written);
@@ -330,10 +334,12 @@ static void write_status(struct reconcile *request, const json_t *kept, json_t *
     if (!status || json_equal(before, status)) {
         return;
     }
-    int64_t due_ms = tree_integer(kept, "wroteMs", INT64_MIN / 2) + STATUS_EVERY_MS;
-    if (request->monotonic_ms < due_ms && !is_transition(before, status) &&
-        json_equal(json_object_get(before, "credentials"),
-                   json_object_get(status, "credentials"))) {
+    bool is_probe = tree_text(kept, "dropped", NULL) != NULL;
+    int64_t every_ms = is_probe ? PROBE_EVERY_MS : STATUS_EVERY_MS;
+    int64_t due_ms = tree_integer(kept, "wroteMs", INT64_MIN / 2) + every_ms;
+    bool is_step = !is_probe && !json_equal(json_object_get(before, "credentials"),
+                                            json_object_get(status, "credentials"));
+    if (request->monotonic_ms < due_ms && !is_transition(before, status) && !is_step) {
         int64_t left_ms = due_ms - request->monotonic_ms;
         request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
         return;
@@ -406,6 +412,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
                                            .progress = progress,
                                            .options = request->options,
                                            .troubles = troubles,
+                                           .dropped = tree_text(kept, "dropped", NULL),
                                            .mounts = json_object_get(kept, "mounts")};
     AUTO(tree_freep) json_t *plan = NULL;
     if (ask_plan(request, kept, &observed, &plan, err) < 0) {

@@ -250,6 +250,18 @@ json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
     return status;
 }
 
+const char *status_dropped(const json_t *asked, const json_t *stored) {
+    static const char *const read_back[] = {
+        "status.credentials", "status.credentials.secret", "status.credentials.created",
+        "status.specHash",    "status.agentImage",         "status.run"};
+    for (size_t i = 0; i < ARRAY_LEN(read_back); i++) {
+        if (tree_get(asked, read_back[i]) && !tree_get(stored, read_back[i])) {
+            return read_back[i];
+        }
+    }
+    return NULL;
+}
+
 json_t *status_seen(const json_t *object) {
     json_t *status = json_deep_copy(json_object_get(object, "status"));
     int64_t generation = tree_integer(object, "metadata.generation", 0);

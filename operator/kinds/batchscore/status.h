@@ -18,8 +18,8 @@ struct outcome {
     bool suspended;
     const char *stalled; /* why, although it is under way; NULL: it is not */
     char stalled_message[640];
-    json_t *credentials;   /* status.credentials; owned; NULL: as before */
-    const char *spec_hash; /* status.specHash; NULL: as before */
+    json_t *credentials;     /* status.credentials; owned; NULL: as before */
+    const char *spec_hash;   /* status.specHash; NULL: as before */
     const char *agent_image; /* status.agentImage; NULL: as before */
 };
 
@@ -31,6 +31,9 @@ void outcome_stall(struct outcome *outcome, const char *reason, const char *mess
  * the coordinator said last, or NULL: the counters stay as they are. Owned by the caller. */
 json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
                     const struct outcome *outcome, const json_t *progress, int64_t now_ms);
+/* The first field that the plan reads back and that the cluster dropped: `asked` was written,
+ * `stored` is what came of it. NULL: all is there. A literal. */
+const char *status_dropped(const json_t *asked, const json_t *stored);
 /* Of a finished job whose spec was changed: the same outcome, about the new generation. */
 json_t *status_seen(const json_t *object);
 

@@ -1,0 +1,72 @@
+# shellcheck shell=bash disable=SC2034 # what is set here is used there
+# jobs.sh: a real API server (Kubernetes 1.20 with its garbage collector) in $api, and `windlass controller` on it.
+# For scripts of this folder, which source it after lib.sh; everything ends with the script.
+windlass=$(realpath "${BUILD:-build}")/windlass
+work=$(mktemp -d)
+api=$work/api
+cleanup() {
+    # shellcheck disable=SC2046 # several numbers
+    kill -9 $(jobs -p) 2>/dev/null
+    wait 2>/dev/null
+    tests/cluster/api-server.sh stop "$api" >/dev/null 2>&1
+    rm -rf "$work"
+}
+trap cleanup EXIT
+tests/cluster/api-server.sh start "$api" --owner $$ >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
+kubectl=$api/kubectl
+export KUBECONFIG=$api/kubeconfig
+# 1.20 knows no CEL and drops the rules; what they forbid gets in, and the controller has to stand it.
+"$kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null || exit 3
+"$kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null || exit 3
+tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }
+
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+# within SECONDS COMMAND...: until it succeeds.
+within() {
+    local end=$(($(milliseconds) + $1 * 1000))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ "$(milliseconds)" -lt $end ] || return 1
+        sleep 0.1
+    done
+}
+page() { curl -sf --max-time 2 "http://127.0.0.1:$1$2"; }
+port_of() { sed -n 's/.*pages=http:\/\/127.0.0.1:\([0-9]*\).*/\1/p' "$work/$1.log" 2>/dev/null; }
+# controller NAME [OPTIONS]: starts one; its process in $pid, its port in $port once it says it.
+controller() {
+    local name=$1
+    shift
+    : >"$work/$name.log"
+    "$windlass" controller --listen 127.0.0.1:0 --lease-namespace default "$@" 2>"$work/$name.log" &
+    pid=$!
+    until port=$(port_of "$name") && [ -n "$port" ]; do
+        kill -0 $pid 2>/dev/null || { cat "$work/$name.log"; return 1; }
+        sleep 0.005
+    done
+}
+# job NAME [SPEC LINE]: applies one.
+job() {
+    cat <<YAML
+---
+apiVersion: windlass.dev/v1alpha1
+kind: BatchScore
+metadata: {name: $1}
+spec:
+  input: {video: {path: data/in.mp4}}
+  scorer: {onnx: {path: data/relu.onnx}}
+  output: {path: ${2:-data/out}}
+  miniBatchSize: 2
+  workers: {min: 2, max: 2}
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+YAML
+}
+apply() { job "$@" | "$kubectl" apply -f - >/dev/null; }
+field() { "$kubectl" get bs "$1" -o "jsonpath={$2}"; }
+condition() { field "$1" ".status.conditions[?(@.type==\"Succeeded\")].$2"; }
+# ends NAME STATUS REASON: the job comes to this end within 30 s.
+is_ended() { [ "$(condition "$1" status) $(condition "$1" reason)" = "$2 $3" ]; }
+ends() { within 30 is_ended "$@" || { echo "# $1: $(condition "$1" status) $(condition "$1" reason): $(condition "$1" message)"; false; }; }
+count() { "$kubectl" get "$1" -l "windlass.dev/job${2:+=$2}" -o name | wc -l; }
+nothing_is_left() { [ "$(count pods "$1")" -eq 0 ] && [ "$(count services "$1")" -eq 0 ] && [ "$("$kubectl" get secrets -o name | grep -c "secret/$1-")" -eq 0 ]; }
+gauge() { page "$1" /metrics | sed -n "s/^$2 //p"; }
+says() { grep -qF -- "$1" <<<"$2"; }
