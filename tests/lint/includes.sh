@@ -38,7 +38,7 @@ done < <(git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' | grep -E '^(lib
 # Third-party headers: header pattern -> the only files that may include it.
 owner() {
     git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' | grep -E '^(lib|operator|agent)/' |
-        xargs grep -lE "^#include <$1" 2>/dev/null | grep -vE "^($2)$" |
+        xargs grep -lE "^#include <($1)" 2>/dev/null | grep -vE "^($2)$" |
         while read -r file; do echo "not ok $file includes <$1: only $2 may"; done
 }
 out=$(
