@@ -48,6 +48,7 @@ struct http {
     size_t count;
     int epoll, timer;
     int64_t curl_due_ms, silence_due_ms; /* INT64_MAX: never */
+    int64_t armed_ms;                    /* when the timer fires, or before */
     bool is_inside;                      /* libcurl, which must not be entered again */
     bool has_unstarted;
 };
@@ -289,14 +290,15 @@ static int call_new(struct http *http, const struct http_request *request,
 
 /* ---- the loop ---- */
 
+/* A timer that fires too early costs less than setting it anew with every call. */
 static void arm_timer(struct http *http) {
     int64_t due_ms = MIN(http->curl_due_ms, http->silence_due_ms);
-    struct itimerspec when = {0}; /* disarmed */
-    if (due_ms < INT64_MAX) {
-        int64_t left_ms = MAX(due_ms - clock_monotonic_ms(), 0);
-        when.it_value.tv_sec = left_ms / 1000;
-        when.it_value.tv_nsec = left_ms % 1000 * 1000000 + 1;
+    if (due_ms >= http->armed_ms) {
+        return;
     }
+    http->armed_ms = due_ms;
+    int64_t left_ms = MAX(due_ms - clock_monotonic_ms(), 0);
+    struct itimerspec when = {.it_value = {left_ms / 1000, left_ms % 1000 * 1000000 + 1}};
     timerfd_settime(http->timer, 0, &when, NULL);
 }
 
@@ -328,7 +330,7 @@ int http_open(struct http **ret_http, struct error *err) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, initialise);
     AUTO(http_freep) struct http *http = x_calloc(1, sizeof *http);
-    http->curl_due_ms = http->silence_due_ms = INT64_MAX;
+    http->curl_due_ms = http->silence_due_ms = http->armed_ms = INT64_MAX;
     http->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     http->epoll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN, .data.fd = http->timer};
@@ -518,10 +520,12 @@ int http_wait(struct http *http, int timeout_ms, struct error *err) {
     for (int i = 0; i < count; i++) {
         if (events[i].data.fd == http->timer) {
             uint64_t fired;
-            if (read(http->timer, &fired, sizeof fired) > 0 &&
-                clock_monotonic_ms() >= http->curl_due_ms) {
-                http->curl_due_ms = INT64_MAX;
-                act(http, CURL_SOCKET_TIMEOUT, 0);
+            if (read(http->timer, &fired, sizeof fired) > 0) {
+                http->armed_ms = INT64_MAX;
+                if (clock_monotonic_ms() >= http->curl_due_ms) {
+                    http->curl_due_ms = INT64_MAX;
+                    act(http, CURL_SOCKET_TIMEOUT, 0);
+                }
             }
             arm_timer(http);
             continue;

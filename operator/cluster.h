@@ -42,7 +42,8 @@ enum cluster_verb {
 };
 
 /* How a write ended. On success err is NULL and stored is the object as stored, with what the
- * cluster filled in (uid, resourceVersion, a Service's clusterIP, ...; NULL after CLUSTER_DELETE);
+ * cluster filled in (uid, resourceVersion, a Service's clusterIP, ...; of a Pod, Secret or Event
+ * that was created maybe only its metadata; NULL after CLUSTER_DELETE);
  * otherwise stored is NULL and err says why: INVALID when the cluster refuses it (retrying is
  * useless), BUSY, UNAVAILABLE or TIMEOUT when it may or may not have been done. Both borrowed. */
 typedef void cluster_done(void *context, const json_t *stored, const struct error *err);
@@ -57,7 +58,7 @@ struct cluster_ops {
     int (*watch)(struct cluster *cluster, const char *api_version, const char *kind,
                  const char *label, struct error *err);
 
-    /* Starts a write (the object is read before it returns) and calls done exactly once, from a
+    /* Starts a write (the object, which may be kept, never changes afterwards) and calls done exactly once, from a
      * later wait. Writes that are under way at the same time may be carried out in any order: who
      * needs an order waits for done. done may be NULL: nobody wants to know. */
     void (*write)(struct cluster *cluster, enum cluster_verb verb, const json_t *object,

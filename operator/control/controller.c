@@ -23,6 +23,10 @@ enum {
     NOTE_MAX = 1000, /* bytes of an Event's note, of 1024 */
     INSTANCE_MAX = 128,
     WRITES_MAX = 128, /* under way; beyond it no look is begun, so that memory stays bounded */
+    COUNT_EVERY_MS = 100,
+    RUSH_JOB_MS = 5, /* about what a job costs the API server: so long one that waits delays all */
+    RUSH_MIN_MS = 1000,
+    RUSH_MAX_MS = 60000,
 };
 
 /* The writes of one look, until the last one has ended. */
@@ -61,6 +65,8 @@ struct controller {
     int epoll_fd; /* the cluster's descriptor and the questions' */
     uint64_t random;
     bool was_busy; /* memory of many looks is still ours */
+    size_t due;    /* keys that wait for a look, as of counted_ms */
+    int64_t counted_ms;
     controller_report *report;
     void *report_context;
 };
@@ -493,6 +499,11 @@ static void submit(struct controller *controller, size_t kind, const char *key,
     }
 }
 
+static int64_t rush_ms(const struct controller *controller) {
+    int64_t all_ms = (int64_t)controller->due * RUSH_JOB_MS;
+    return controller->pending < WRITES_MAX / 2 ? 0 : MIN(MAX(all_ms, RUSH_MIN_MS), RUSH_MAX_MS);
+}
+
 static void look(struct controller *controller, const char *key) {
     struct flight *under_way = find_flight(controller, key);
     if (under_way) { /* a world older than its own writes would be looked at */
@@ -519,6 +530,7 @@ static void look(struct controller *controller, const char *key) {
         .object = object,
         .wall_ms = clock_wall_ms(),
         .monotonic_ms = clock_monotonic_ms(),
+        .rush_ms = rush_ms(controller),
         .writes = writes,
         .events = events,
         .questions = controller->questions,
@@ -570,6 +582,16 @@ static void rest(struct controller *controller, int idle_ms) {
     }
 }
 
+/* Counting walks over all of them: not after every event. */
+static void count_due(struct controller *controller) {
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms - controller->counted_ms >= COUNT_EVERY_MS || controller->due < LOOKS_PER_STEP) {
+        controller->due = queue_due(controller->queue, now_ms);
+        controller->counted_ms = now_ms;
+        tally_queue(controller->due);
+    }
+}
+
 int controller_step(struct controller *controller, int timeout_ms, struct error *err) {
     struct cluster *cluster = controller->cluster;
     struct epoll_event ready[2];
@@ -592,6 +614,6 @@ int controller_step(struct controller *controller, int timeout_ms, struct error 
         tally_wait(now_ms - due_ms);
         look(controller, key);
     }
-    tally_queue(queue_due(controller->queue, clock_monotonic_ms()));
+    count_due(controller);
     return 0;
 }

@@ -16,6 +16,9 @@ struct reconcile {
     const void *options;  /* the kind's */
     const json_t *object; /* as last seen; NULL: it is gone, forget what is kept about it */
     int64_t wall_ms, monotonic_ms;
+    /* Not 0: the cluster has more to do than it can, so words and counters should wait for so long
+     * and let pass what makes something happen. */
+    int64_t rush_ms;
     json_t *writes;              /* result: reconcile_write */
     json_t *events;              /* result: reconcile_tell */
     struct questions *questions; /* reconcile_ask */

@@ -16,7 +16,7 @@ struct client_call {
     struct http_call *http; /* NULL: waits for a credential or for its error to be told */
     char *method, *path, *content_type, *body;
     int timeout_ms, silence_ms;
-    bool is_text, is_repeated;
+    bool is_text, is_brief, is_repeated;
     unsigned credential_number;
     http_received *received;
     client_done *done;
@@ -156,6 +156,7 @@ struct client_call *client_start(struct client *client, const struct client_requ
         .timeout_ms = request->timeout_ms ? MAX(request->timeout_ms, 0) : CLIENT_TIMEOUT_MS,
         .silence_ms = request->silence_ms,
         .is_text = request->is_text,
+        .is_brief = request->is_brief,
         .received = request->received,
         .done = request->done,
         .context = request->context,
@@ -223,14 +224,21 @@ static int on_received(void *context, const char *data, size_t size, struct erro
     return call->received(call->context, data, size, err);
 }
 
+static const char *accept_of(const struct client_call *call) {
+    return call->is_text ? "Accept: */*"
+           : call->is_brief
+               ? "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, "
+                 "application/json"
+               : "Accept: application/json";
+}
+
 static int send_call(struct client_call *call, const struct credential_view *credential,
                      struct error *err) {
     struct client *client = call->client;
     const struct config *config = client->config;
     AUTO(text_freep) char *url = x_printf("%s%s", config->server, call->path);
     AUTO(text_freep) char *type = x_printf("Content-Type: %s", call->content_type);
-    const char *headers[] = {call->is_text ? "Accept: */*" : "Accept: application/json",
-                             call->body ? type : NULL, NULL};
+    const char *headers[] = {accept_of(call), call->body ? type : NULL, NULL};
     struct http_request request = {
         .url = url,
         .method = call->method,

@@ -34,7 +34,8 @@ struct client_request {
     int timeout_ms;           /* 0: CLIENT_TIMEOUT_MS, -1: none */
     int silence_ms;           /* 0: none */
     bool is_text;             /* the answer is no JSON (a pod's log) */
-    http_received *received;  /* the body of a good answer in pieces */
+    bool is_brief; /* its metadata is enough: PartialObjectMetadata, where the server can */
+    http_received *received; /* the body of a good answer in pieces */
     client_done *done;
     void *context;
 };

@@ -17,6 +17,7 @@ struct write {
     struct write *next, **link; /* in kube->busy, or next alone in the line */
     enum cluster_verb verb;
     struct write_request request;
+    json_t *object;           /* while its answer will be brief */
     struct client_call *call; /* NULL between two tries */
     struct loop_timer timer;
     struct backoff backoff;
@@ -87,6 +88,7 @@ static void write_free(struct write *write) {
         client_cancel(write->kube->client, write->call);
     }
     write_request_release(&write->request);
+    json_decref(write->object);
     free(write);
 }
 
@@ -113,7 +115,11 @@ static void on_written(void *context, const struct client_answer *answer) {
         int delay_ms = backoff_next(&write->backoff, answer->retry_after_s);
         loop_set(write->kube->loop, &write->timer, delay_ms);
     } else if (verdict == WRITE_DONE) {
-        write_finish(write, write->verb == CLUSTER_DELETE ? NULL : answer->tree, NULL);
+        AUTO(tree_freep) json_t *stored = NULL;
+        if (write->verb != CLUSTER_DELETE) {
+            stored = write_stored(write->object, answer->tree);
+        }
+        write_finish(write, stored, NULL);
     } else {
         write_finish(write, NULL, &err);
     }
@@ -132,6 +138,7 @@ static void write_try(void *context) {
                                      .path = write->request.path,
                                      .content_type = write->request.content_type,
                                      .body_new = x_strdup(write->request.body),
+                                     .is_brief = write->request.is_brief,
                                      .done = on_written,
                                      .context = write};
     write->call = client_start(write->kube->client, &request);
@@ -181,6 +188,7 @@ static void kube_write(struct cluster *cluster, enum cluster_verb verb, const js
     if (write_prepare(verb, object, &write->request, &write->refusal) < 0) {
         assert(write->refusal.kind);
     }
+    write->object = write->request.is_brief ? json_incref((json_t *)object) : NULL;
     write_enqueue(write);
 }
 

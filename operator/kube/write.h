@@ -10,6 +10,7 @@
 struct write_request {
     const char *verb, *method, *content_type; /* literals */
     char *path, *body;                        /* owned */
+    bool is_brief; /* of the answer only the metadata is asked for: write_stored */
 };
 
 /* Fails with INVALID when the object has no apiVersion, kind or name. */
@@ -22,6 +23,10 @@ enum write_verdict {
     WRITE_FAILED, /* *err */
     WRITE_AGAIN,  /* after a while; *err, should this have been the last try */
 };
+
+/* What was stored, as far as anybody needs it before its event comes: a brief answer's metadata
+ * with what was written. Owned by the caller. */
+json_t *write_stored(const json_t *object, const json_t *answer);
 
 /* A try is over. */
 enum write_verdict write_judge(enum cluster_verb verb, const struct client_answer *answer,

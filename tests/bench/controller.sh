@@ -20,6 +20,10 @@ tests/cluster/api-server.sh start "$api" --owner $$ -- --max-requests-inflight=0
     --feature-gates=APIPriorityAndFairness=false >"$work/api.log"
 "$api/kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null
 "$api/kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null
+# Both by bearer token, as controllers have it in a cluster: a client's certificate is verified with every request.
+"$api/kubectl" config set-credentials admin --token="$(cat "$api/token")" >/dev/null
+"$api/kubectl" config unset users.admin.client-certificate >/dev/null
+"$api/kubectl" config unset users.admin.client-key >/dev/null
 load() { python3 tests/bench/load.py "$api" "$@"; }
 namespace() { "$api/kubectl" create namespace "$1" >/dev/null; }
 now() { date +%s%N; }

@@ -80,6 +80,6 @@ else:
     connection, end = connect(), time.monotonic() + float(option)
     seen = pods(connection)
     while seen < count and time.monotonic() < end:
-        time.sleep(0.02)
+        time.sleep(0.1)
         seen = pods(connection)
     print(seen)

@@ -328,35 +328,55 @@ static bool is_transition(const json_t *before, const json_t *status) {
     return false;
 }
 
-/* At most once a second, unless a condition changes. */
-static void write_status(struct reconcile *request, const json_t *kept, json_t *status) {
-    const json_t *before = json_object_get(request->object, "status");
-    if (!status || json_equal(before, status)) {
-        return;
-    }
+/* How long the new status can wait. Counters and words: a second after the last. In a rush all can
+ * but the Secret's name and the end of the job, on which more depends. What an old definition drops
+ * is only tried now and then. */
+static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
+                           const json_t *before, const json_t *status) {
     bool is_probe = tree_text(kept, "dropped", NULL) != NULL;
-    int64_t every_ms = is_probe ? PROBE_EVERY_MS : STATUS_EVERY_MS;
-    int64_t due_ms = tree_integer(kept, "wroteMs", INT64_MIN / 2) + every_ms;
+    bool has_ended = strcmp(tree_text(object_condition(before, "Succeeded"), "status", "Unknown"),
+                            tree_text(object_condition(status, "Succeeded"), "status", "Unknown"));
+    if (has_ended || (!is_probe && !json_equal(tree_get(before, "credentials.secret"),
+                                               tree_get(status, "credentials.secret")))) {
+        return 0;
+    }
     bool is_step = !is_probe && !json_equal(json_object_get(before, "credentials"),
                                             json_object_get(status, "credentials"));
-    if (request->monotonic_ms < due_ms && !is_transition(before, status) && !is_step) {
-        int64_t left_ms = due_ms - request->monotonic_ms;
+    int64_t every_ms = is_probe ? PROBE_EVERY_MS : STATUS_EVERY_MS;
+    int64_t due_ms = tree_integer(kept, "wroteMs", INT64_MIN / 2) + every_ms;
+    int64_t left_ms = is_step || is_transition(before, status) ? 0 : due_ms - request->monotonic_ms;
+    return MAX(left_ms, request->rush_ms);
+}
+
+/* False when it was put off. */
+static bool write_status(struct reconcile *request, const json_t *kept, json_t *status) {
+    const json_t *before = json_object_get(request->object, "status");
+    if (!status || json_equal(before, status)) {
+        return true;
+    }
+    int64_t left_ms = can_wait_ms(request, kept, before, status);
+    if (left_ms > 0) {
         request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
-        return;
+        return false;
     }
     json_t *object = json_copy((json_t *)request->object);
     json_object_set(object, "status", status);
     reconcile_write(request, CLUSTER_STATUS, object);
+    return true;
 }
 
-static void tell_events(struct reconcile *request, const json_t *events) {
+/* News of a status that was put off come with it. */
+static void tell_events(struct reconcile *request, const json_t *events, bool with_status) {
     size_t i;
     json_t *event;
     json_array_foreach(events, i, event) {
-        reconcile_tell(request, &(struct reconcile_news){.type = tree_text(event, "type", ""),
-                                                         .reason = tree_text(event, "reason", ""),
-                                                         .note = tree_text(event, "note", ""),
-                                                         .of = tree_text(event, "of", NULL)});
+        struct reconcile_news news = {.type = tree_text(event, "type", ""),
+                                      .reason = tree_text(event, "reason", ""),
+                                      .note = tree_text(event, "note", ""),
+                                      .of = tree_text(event, "of", NULL)};
+        if (with_status || news.of) {
+            reconcile_tell(request, &news);
+        }
     }
 }
 
@@ -423,8 +443,8 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     write_all(request, CLUSTER_CREATE, json_object_get(plan, "create"));
     write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
     delete_all(request, plan);
-    write_status(request, kept, json_object_get(plan, "status"));
-    tell_events(request, json_object_get(plan, "events"));
+    bool with_status = write_status(request, kept, json_object_get(plan, "status"));
+    tell_events(request, json_object_get(plan, "events"), with_status);
     if (batchscore_is_finished(object)) {
         forget(state, request);
         trim_all(request, pods);

@@ -114,6 +114,36 @@ static void test_verdicts(void) {
     }
 }
 
+static void test_what_was_stored_of_a_brief_answer(void) {
+    static const char pod[] = "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":"
+                              "\"x\"},\"spec\":{\"nodeName\":\"n\"},\"status\":{}}";
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = parse(pod);
+    AUTO(tree_freep)
+    json_t *service = parse("{\"apiVersion\":\"v1\",\"kind\":\"Service\","
+                            "\"metadata\":{\"name\":\"x\"}}");
+    AUTO(write_request_release) struct write_request of_pod = {0};
+    AUTO(write_request_release) struct write_request of_service = {0};
+    AUTO(write_request_release) struct write_request of_status = {0};
+    CHECK_OK(write_prepare(CLUSTER_CREATE, object, &of_pod, &err), &err);
+    CHECK_OK(write_prepare(CLUSTER_CREATE, service, &of_service, &err), &err);
+    CHECK_OK(write_prepare(CLUSTER_STATUS, object, &of_status, &err), &err);
+    CHECK(of_pod.is_brief);
+    CHECK(!of_service.is_brief); /* its address is wanted */
+    CHECK(!of_status.is_brief);
+    AUTO(tree_freep)
+    json_t *brief = parse("{\"apiVersion\":\"meta.k8s.io/v1\",\"kind\":\"PartialObjectMetadata\","
+                          "\"metadata\":{\"name\":\"x\",\"uid\":\"u\"}}");
+    AUTO(tree_freep) json_t *stored = write_stored(object, brief);
+    CHECK_STR(tree_text(stored, "kind", ""), "Pod");
+    CHECK_STR(tree_text(stored, "metadata.uid", ""), "u");
+    CHECK_STR(tree_text(stored, "spec.nodeName", ""), "n");
+    CHECK(!json_object_get(stored, "status")); /* the server made one of its own */
+    CHECK(!tree_get(object, "metadata.uid"));
+    AUTO(tree_freep) json_t *whole = write_stored(NULL, object); /* of a server that cannot */
+    CHECK(whole == object);
+}
+
 static void test_waiting_grows_and_obeys(void) {
     for (int round = 0; round < 50; round++) {
         struct backoff backoff = {0};
@@ -132,6 +162,7 @@ static void test_waiting_grows_and_obeys(void) {
 int main(void) {
     TEST(test_requests);
     TEST(test_verdicts);
+    TEST(test_what_was_stored_of_a_brief_answer);
     TEST(test_waiting_grows_and_obeys);
     return TEST_END();
 }

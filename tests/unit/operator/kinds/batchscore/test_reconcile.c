@@ -7,6 +7,7 @@
 #include "lib/file.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/local/local.h"
+#include "operator/object.h"
 #include "operator/resource.h"
 #include "tests/test.h"
 
@@ -38,6 +39,15 @@ static struct {
     int reports;
 } world;
 
+/* batchscore_kind, with the rush that the test wants. */
+static struct kind hurried;
+static int64_t rush_ms;
+
+static int reconcile_hurried(void *state, struct reconcile *request, struct error *err) {
+    request->rush_ms = rush_ms;
+    return batchscore_kind.reconcile(state, request, err);
+}
+
 static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
                    int failures) {
     (void)context, (void)retry_ms, (void)failures;
@@ -60,7 +70,9 @@ static void open_world(const char *agent) {
         .places = {.manifest_folder = world.beside, .state_folder = world.folder},
         .threads = 1,
         .program_folder = world.folder};
-    static const struct kind *const kinds[] = {&batchscore_kind, NULL};
+    static const struct kind *const kinds[] = {&hurried, NULL};
+    hurried = batchscore_kind;
+    hurried.reconcile = reconcile_hurried;
     CHECK_OK(local_open(&options, &world.cluster, &err), &err);
     CHECK_OK(controller_new(world.cluster, kinds, report, NULL, &world.controller, &err), &err);
     AUTO(tree_freep) json_t *object = NULL;
@@ -127,6 +139,25 @@ static void writes_status_only_when_it_changed(void) {
     close_world();
 }
 
+static const char *reconciling(void) {
+    const json_t *job = find("BatchScore", "job");
+    return tree_text(object_condition(json_object_get(job, "status"), "Reconciling"), "status", "");
+}
+
+/* The pods are made at once, the words about them come when there is time; so do the Events. */
+static void in_a_rush_words_wait(void) {
+    rush_ms = 700;
+    open_world("#!/bin/sh\nexec sleep 1000\n");
+    run_until("never", 1, 400);
+    CHECK(find("Pod", "job-worker-0"));
+    CHECK(tree_get(find("BatchScore", "job"), "status.credentials.secret"));
+    CHECK_STR(reconciling(), "True"); /* "the pods are not requested yet" */
+    rush_ms = 0;
+    run_until("never", 1, 1000);
+    CHECK_STR(reconciling(), "False");
+    close_world();
+}
+
 static void progress_reaches_the_status_within_2_s(void) {
     open_world(serving_agent);
     int64_t start_ms = clock_monotonic_ms();
@@ -167,6 +198,7 @@ static void everything_goes_with_the_job(void) {
 int main(void) {
     TEST(makes_what_a_job_needs);
     TEST(writes_status_only_when_it_changed);
+    TEST(in_a_rush_words_wait);
     if (system("openssl version >/dev/null") == 0) {
         TEST(progress_reaches_the_status_within_2_s);
         TEST(another_certificate_is_not_believed);
