@@ -37,8 +37,8 @@ static const struct command_help help = {
         "writes their status, until SIGTERM. The chart charts/windlass runs it in the cluster;\n"
         "outside of one it takes the kubeconfig that kubectl takes.\n\n"
         "Replicas elect a leader by a Lease; the others stand by. Pages over plain HTTP:\n"
-        "/healthz (the process is well), /readyz (it leads and has seen the cluster, or stands\n"
-        "by), /metrics (Prometheus).\n\n"
+        "/healthz (the process is well), /readyz (it leads and the cluster answers it, or it\n"
+        "stands by), /metrics (Prometheus).\n\n"
         "Exit codes: 0 stopped by a signal, 2 usage, 3 the cluster or the lease is lost.",
     .examples = "windlass controller --namespace batch --no-leader-election\n"
                 "windlass controller --context my-cluster --listen 127.0.0.1:8080 "
@@ -61,7 +61,7 @@ struct replica {
     char trouble[sizeof(((struct error *)0)->text)]; /* of the watches, as it was told last */
     int64_t trouble_ms;                              /* since when there is one; 0: there is none */
     char holder[256];                                /* of the lease, as it was told last */
-    bool is_ready;
+    bool is_ready, is_listed;
     int64_t lead_ms; /* since when it leads */
 };
 
@@ -201,6 +201,13 @@ static void tell_trouble(struct replica *replica, const char *text) {
     }
 }
 
+static void log_after(const struct replica *replica, const char *what) {
+    char took[32];
+    int64_t took_ms = clock_monotonic_ms() - replica->lead_ms;
+    snprintf(took, sizeof took, "%lldms", (long long)took_ms);
+    log_pairs(LOG_INFO, what, "after", took, NULL);
+}
+
 /* What keeps us from the cluster is told when it changes. */
 static void look_at_troubles(struct replica *replica) {
     tell_holder(replica);
@@ -209,13 +216,14 @@ static void look_at_troubles(struct replica *replica) {
         trouble = lease_trouble(replica->lease);
     }
     tell_trouble(replica, trouble ? trouble->text : "");
-    if (replica->controller && !replica->is_ready && kube_is_listed(replica->cluster)) {
-        char took[32];
-        int64_t took_ms = clock_monotonic_ms() - replica->lead_ms;
-        snprintf(took, sizeof took, "%lldms", (long long)took_ms);
-        log_pairs(LOG_INFO, "ready", "after", took, NULL);
+    if (replica->controller && !replica->is_ready && kube_is_answered(replica->cluster)) {
+        log_after(replica, "ready");
         pages_set_state(replica->pages, true, "leads");
         replica->is_ready = true;
+    }
+    if (replica->controller && !replica->is_listed && kube_is_listed(replica->cluster)) {
+        log_after(replica, "listed");
+        replica->is_listed = true;
     }
 }
 

@@ -320,11 +320,18 @@ const struct error *kube_trouble(const struct cluster *cluster) {
     return trouble;
 }
 
-bool kube_is_listed(const struct cluster *cluster) {
-    const struct kube *kube = kube_of(cluster);
-    bool is_listed = true;
+static bool all_watches(const struct kube *kube, bool (*is)(const struct watch *watch)) {
+    bool all = true;
     for (size_t i = 0; i < kube->watch_count; i++) {
-        is_listed &= watch_is_listed(kube->watches[i]);
+        all &= is(kube->watches[i]);
     }
-    return is_listed;
+    return all;
+}
+
+bool kube_is_answered(const struct cluster *cluster) {
+    return all_watches(kube_of(cluster), watch_is_answered);
+}
+
+bool kube_is_listed(const struct cluster *cluster) {
+    return all_watches(kube_of(cluster), watch_is_listed);
 }

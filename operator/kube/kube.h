@@ -29,5 +29,7 @@ struct loop *kube_loop(struct cluster *cluster);
 
 /* Why a watch is behind at the moment; NULL: all is well. Borrowed, until the next wait. */
 const struct error *kube_trouble(const struct cluster *cluster);
-/* Whether all watches have been listed once. */
+/* Whether the server has answered every watch at all, so that address, credentials and rights are
+ * good; and whether all of them have been listed once. */
+bool kube_is_answered(const struct cluster *cluster);
 bool kube_is_listed(const struct cluster *cluster);

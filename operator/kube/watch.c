@@ -26,8 +26,8 @@ struct watch {
     char *next_page;        /* the continue token; NULL: the first page */
     struct stream_items items;
     struct stream_lines lines;
-    bool is_lost;   /* the place in the stream is lost: list anew */
-    bool is_listed; /* once at least */
+    bool is_lost;                /* the place in the stream is lost: list anew */
+    bool is_answered, is_listed; /* once at least */
     struct error trouble;
 };
 
@@ -83,6 +83,7 @@ static int take_page(struct watch *watch, struct error *err) {
     if (!*version) {
         return error_set(err, ERROR_UNAVAILABLE, "a list without a resourceVersion");
     }
+    watch->is_answered = true;
     set_text(&watch->next_page, *next_page ? next_page : NULL);
     if (!*next_page) {
         set_text(&watch->resource_version, version);
@@ -114,10 +115,10 @@ static void on_list_end(void *context, const struct client_answer *answer) {
 
 static void list(struct watch *watch) {
     AUTO(text_freep)
-    char *path =
-        x_printf("%s?limit=%d%s%s%s%s", watch->path, WATCH_PAGE,
-                 watch->next_page ? "&continue=" : "", watch->next_page ? watch->next_page : "",
-                 watch->label ? "&labelSelector=" : "", watch->label ? watch->label : "");
+    char *path = x_printf(
+        "%s?limit=%d%s%s%s%s", watch->path, watch->next_page ? WATCH_PAGE : WATCH_FIRST_PAGE,
+        watch->next_page ? "&continue=" : "", watch->next_page ? watch->next_page : "",
+        watch->label ? "&labelSelector=" : "", watch->label ? watch->label : "");
     stream_items_release(&watch->items);
     stream_items_init(&watch->items, CLIENT_OBJECT_MAX);
     if (!watch->next_page) {
@@ -275,6 +276,10 @@ void watch_free(struct watch *watch) {
 
 const struct error *watch_trouble(const struct watch *watch) {
     return watch->trouble.kind ? &watch->trouble : NULL;
+}
+
+bool watch_is_answered(const struct watch *watch) {
+    return watch->is_answered;
 }
 
 bool watch_is_listed(const struct watch *watch) {

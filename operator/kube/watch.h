@@ -8,6 +8,7 @@
 #include "operator/kube/client.h"
 
 enum {
+    WATCH_FIRST_PAGE = 20,     /* objects of the first page: it tells whether all is well */
     WATCH_PAGE = 500,          /* objects asked for at a time */
     WATCH_SILENCE_MS = 90000,  /* bookmarks come every minute: the stream is dead */
     WATCH_LIFE_MIN_S = 300,    /* the server ends a watch after this, */
@@ -33,4 +34,5 @@ void watch_free(struct watch *watch);
 /* Why it is behind at the moment: NULL while all is well (which it is not before the first list is
  * complete, but then there need be no error). Borrowed. */
 const struct error *watch_trouble(const struct watch *watch);
-bool watch_is_listed(const struct watch *watch); /* the first list is complete */
+bool watch_is_answered(const struct watch *watch); /* the first page of a list came */
+bool watch_is_listed(const struct watch *watch);   /* a list is complete */

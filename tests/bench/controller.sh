@@ -105,6 +105,8 @@ start=$(now)
 controller memory
 until is_ready; do :; done
 full_ready=$(since "$start")
+until grep -q ' listed ' "$work/log"; do sleep 0.01; done
+listed=$(since "$start")
 load wait memory $((RUNNING * 2)) 3600 >/dev/null
 sleep 5
 busy() { cat /proc/$pid/task/*/schedstat | awk '{ n += $1 } END { print n }'; }
@@ -120,7 +122,7 @@ controller, beside kube-controller-manager 1.20 on the same API server ($(nproc)
   the Job controller, limits lifted         $lifted jobs/s   ratio $(ratio "$ours" "$lifted")
   the Job controller, default limits        $limited jobs/s   ratio $(ratio "$ours" "$limited") ($JOBS_DEFAULT jobs)
   one job of $WORKERS workers               $wide_s s to all pods requested
-  start to ready                            $ready s (nothing there), $full_ready s ($((FINISHED + RUNNING)) jobs)
+  start to ready                            $ready s (nothing there), $full_ready s ($((FINISHED + RUNNING)) jobs; all of them listed after $listed s)
   memory                                    $rss MiB with $FINISHED finished and $RUNNING running jobs
   idle                                      $idle % of a processor, with them
 TABLE
@@ -128,5 +130,5 @@ mkdir -p build/bench
 cat >build/bench/controller.json <<JSON
 {"jobs": $JOBS, "jobsPerSecond": $ours, "cpuSeconds": $ours_cpu, "peakMiB": $peak, "jobControllerLifted": $lifted,
  "jobControllerDefault": $limited, "workers": $WORKERS, "wideSeconds": $wide_s, "readySeconds": $ready,
- "readyFullSeconds": $full_ready, "finished": $FINISHED, "running": $RUNNING, "rssMiB": $rss, "idlePercent": $idle}
+ "readyFullSeconds": $full_ready, "listedSeconds": $listed, "finished": $FINISHED, "running": $RUNNING, "rssMiB": $rss, "idlePercent": $idle}
 JSON
