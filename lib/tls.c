@@ -78,13 +78,18 @@ static bool fill_in(X509 *certificate, EVP_PKEY *key) {
            X509_sign(certificate, key, EVP_sha256());
 }
 
+static void openssl_freep(unsigned char **data) {
+    OPENSSL_free(*data);
+}
+
 static char *bio_text(BIO *bio) {
     char *data = NULL;
     long size = BIO_get_mem_data(bio, &data);
     return x_strndup(data, (size_t)size);
 }
 
-int tls_make_certificate(char **ret_certificate_pem, char **ret_key_pem, struct error *err) {
+int tls_make_certificate(char **ret_certificate_pem, char **ret_key_pem, char *ret_sha256,
+                         struct error *err) {
     AUTO(key_freep) EVP_PKEY *key = EVP_EC_gen("P-256");
     AUTO(x509_freep) X509 *certificate = X509_new();
     AUTO(bio_freep) BIO *certificate_text = BIO_new(BIO_s_mem());
@@ -93,6 +98,14 @@ int tls_make_certificate(char **ret_certificate_pem, char **ret_key_pem, struct 
         !PEM_write_bio_X509(certificate_text, certificate) ||
         !PEM_write_bio_PKCS8PrivateKey(key_text, key, NULL, NULL, 0, NULL, NULL)) {
         return error_from_openssl(err, ERROR_BUG, "cannot make a certificate");
+    }
+    AUTO(openssl_freep) unsigned char *der = NULL;
+    int size = ret_sha256 ? i2d_X509(certificate, &der) : 0;
+    if (size < 0) {
+        return error_from_openssl(err, ERROR_BUG, "cannot make a certificate");
+    }
+    if (ret_sha256) {
+        digest_sha256(der, (size_t)size, ret_sha256);
     }
     *ret_certificate_pem = bio_text(certificate_text);
     *ret_key_pem = bio_text(key_text);

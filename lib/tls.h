@@ -8,8 +8,9 @@ enum { TLS_PEM_MAX = 64 << 10 }; /* bytes of a certificate or key text */
 
 /* A new EC P-256 key and a certificate signed with it: valid from an hour ago (clocks differ) for
  * ten years, for server use only, subject "windlass", alternative name 127.0.0.1. Both results are
- * PEM texts the caller frees; the key is a secret. */
-NODISCARD int tls_make_certificate(char **ret_certificate_pem, char **ret_key_pem,
+ * PEM texts the caller frees; the key is a secret. ret_sha256 (may be NULL): 65 bytes for the
+ * certificate's SHA-256 in hex, as tls_certificate_sha256 gives it. */
+NODISCARD int tls_make_certificate(char **ret_certificate_pem, char **ret_key_pem, char *ret_sha256,
                                    struct error *err);
 
 /* Lower-case hexadecimal SHA-256 of the DER form of the first certificate in the PEM text. */

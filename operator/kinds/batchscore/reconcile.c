@@ -103,8 +103,7 @@ static int make_credentials(json_t *kept, const json_t *object, struct error *er
     AUTO(text_freep) char *certificate = NULL;
     AUTO(text_freep) char *key = NULL;
     char sha256[65];
-    if (tls_make_certificate(&certificate, &key, err) < 0 ||
-        tls_certificate_sha256(certificate, sha256, err) < 0) {
+    if (tls_make_certificate(&certificate, &key, sha256, err) < 0) {
         return error_context(err, "credentials of the coordinator");
     }
     AUTO(text_freep) char *token = digest_random(TOKEN_BYTES);

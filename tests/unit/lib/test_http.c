@@ -334,7 +334,7 @@ static void test_callbacks_may_start_and_cancel(void) {
 
 int main(void) {
     struct error err = {0};
-    CHECK_OK(tls_make_certificate(&certificate, &key, &err), &err);
+    CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
     TEST(test_many_calls_at_once);
     TEST(test_answers_and_errors);
     TEST(test_what_was_never_sent_is_known);

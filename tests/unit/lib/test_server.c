@@ -271,7 +271,7 @@ static void test_pages_are_read_by_https(void) {
     AUTO(text_freep) char *other = NULL;
     AUTO(text_freep) char *other_key = NULL;
     struct error err = {0};
-    CHECK_OK(tls_make_certificate(&other, &other_key, &err), &err);
+    CHECK_OK(tls_make_certificate(&other, &other_key, NULL, &err), &err);
     const struct {
         const char *url, *certificate;
         size_t max_bytes;
@@ -324,7 +324,7 @@ static void test_what_cannot_listen_says_why(void) {
     AUTO(text_freep) char *other = NULL;
     AUTO(text_freep) char *other_key = NULL;
     struct error err = {0};
-    CHECK_OK(tls_make_certificate(&other, &other_key, &err), &err);
+    CHECK_OK(tls_make_certificate(&other, &other_key, NULL, &err), &err);
     struct server *server = NULL;
     struct server_options options = {"127.0.0.1:0", certificate,    other_key, "/work",
                                      "secret",      &server_events, &house};
@@ -335,7 +335,7 @@ static void test_what_cannot_listen_says_why(void) {
 
 int main(void) {
     struct error err = {0};
-    CHECK_OK(tls_make_certificate(&certificate, &key, &err), &err);
+    CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
     CHECK_OK(tls_certificate_sha256(certificate, sha256, &err), &err);
     TEST(test_messages_of_all_sizes_come_back);
     TEST(test_a_wrong_token_is_refused);

@@ -10,7 +10,7 @@
 static void test_a_made_certificate_belongs_to_its_key(void) {
     struct error err = {0};
     char *certificate_pem = NULL, *key_pem = NULL;
-    CHECK_OK(tls_make_certificate(&certificate_pem, &key_pem, &err), &err);
+    CHECK_OK(tls_make_certificate(&certificate_pem, &key_pem, NULL, &err), &err);
     uint8_t *certificate = NULL, *key = NULL;
     size_t certificate_size = 0, key_size = 0;
     CHECK_OK(tls_pem_to_der(certificate_pem, false, &certificate, &certificate_size, &err), &err);
@@ -39,7 +39,7 @@ static void test_two_certificates_differ(void) {
     for (int i = 0; i < 2; i++) {
         AUTO(text_freep) char *certificate = NULL;
         AUTO(text_freep) char *key = NULL;
-        CHECK_OK(tls_make_certificate(&certificate, &key, &err), &err);
+        CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
         CHECK_OK(tls_certificate_sha256(certificate, hex[i], &err), &err);
         CHECK_INT(strlen(hex[i]), 64);
     }

@@ -45,7 +45,7 @@ static void on_news(void *context, const char *key) {
 static void open_world(void) {
     struct error err = {0};
     memset(&world, 0, sizeof world);
-    CHECK_OK(tls_make_certificate(&world.certificate, &world.key, &err), &err);
+    CHECK_OK(tls_make_certificate(&world.certificate, &world.key, NULL, &err), &err);
     struct server_options options = {.bind = "127.0.0.1:0",
                                      .certificate_pem = world.certificate,
                                      .key_pem = world.key,
@@ -117,7 +117,7 @@ static void another_certificate_gets_no_answer(void) {
     struct error err = {0};
     AUTO(text_freep) char *certificate = NULL;
     AUTO(text_freep) char *key = NULL;
-    CHECK_OK(tls_make_certificate(&certificate, &key, &err), &err);
+    CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
     world.answer = "{}";
     CHECK(!ask("job", certificate));
     run_for(300);
