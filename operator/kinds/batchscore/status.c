@@ -125,6 +125,15 @@ static struct condition stalled(const struct outcome *outcome) {
     return condition;
 }
 
+/* Stalled and Suspended appear when they are True for the first time: their absence says the same
+ * as False (kstatus), and every status is written, stored and sent to all who watch. */
+static bool is_due(const json_t *status, const struct condition *condition) {
+    bool is_rare =
+        strcmp(condition->type, "Stalled") == 0 || strcmp(condition->type, "Suspended") == 0;
+    return !is_rare || strcmp(condition->status, "True") == 0 ||
+           object_condition(status, condition->type);
+}
+
 static void set_conditions(json_t *status, const struct outcome *outcome, int64_t generation,
                            int64_t now_ms) {
     bool suspended = outcome->suspended && outcome->state == OUTCOME_UNDER_WAY;
@@ -136,7 +145,9 @@ static void set_conditions(json_t *status, const struct outcome *outcome, int64_
          suspended ? "spec.suspend is true" : "spec.suspend is false"},
     };
     for (size_t i = 0; i < ARRAY_LEN(conditions); i++) {
-        set_condition(status, &conditions[i], generation, now_ms);
+        if (is_due(status, &conditions[i])) {
+            set_condition(status, &conditions[i], generation, now_ms);
+        }
     }
 }
 
