@@ -3,9 +3,12 @@
 
 #include "lib/address.h"
 #include "lib/buffer.h"
+#include "lib/clock.h"
 #include "lib/digest.h"
 
 #include <libwebsockets.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,7 @@ struct message {
 struct socket_client {
     struct lws_context *lws;
     struct lws *wsi; /* while connecting or connected */
-    lws_sorted_usec_list_t alarm, again;
+    lws_sorted_usec_list_t alarm, again, patience;
     const struct socket_events *events;
     void *context;
     struct address address;
@@ -27,7 +30,7 @@ struct socket_client {
     char sha256[65], where[64];
     struct buffer incoming; /* a message whose fragments are not all here */
     struct message *first, *last;
-    uint32_t pause_ms;
+    int64_t lost_at_ms;                  /* when there was a connection last, or the start */
     bool open, waits, other_certificate; /* waits: for the next attempt */
 };
 
@@ -87,10 +90,30 @@ static int add_token(struct lws *wsi, unsigned char **at, size_t room) {
 
 static void connect_again(lws_sorted_usec_list_t *again);
 
+/* The share of the time without a connection that may be lost. */
+static int64_t share_ms(const struct socket_client *socket, int64_t least_ms) {
+    int64_t ms = (clock_monotonic_ms() - socket->lost_at_ms) / SOCKET_SHARE;
+    return MIN(MAX(ms, least_ms), SOCKET_PAUSE_MAX_MS);
+}
+
+static void plan_attempt(struct socket_client *socket, bool denied) {
+    uint32_t random = 0;
+    lws_get_random(socket->lws, &random, sizeof random);
+    int64_t pause_ms = share_ms(socket, denied ? SOCKET_PAUSE_DENIED_MS : SOCKET_PAUSE_MS);
+    int64_t jitter_ms = random % (pause_ms / 2 + 1);
+    lws_sul_schedule(socket->lws, 0, &socket->again, connect_again,
+                     (pause_ms + jitter_ms) * LWS_US_PER_MS);
+    socket->waits = true;
+}
+
 /* The connection (or the attempt) is over: tells why and plans the next attempt. */
 static void lose(struct socket_client *socket, const char *reason) {
     struct error why = {0};
     bool was_open = socket->open;
+    lws_sul_cancel(&socket->patience);
+    if (was_open) {
+        socket->lost_at_ms = clock_monotonic_ms();
+    }
     socket->wsi = NULL;
     socket->open = false;
     drop_messages(socket);
@@ -105,14 +128,20 @@ static void lose(struct socket_client *socket, const char *reason) {
         error_set(&why, ERROR_UNAVAILABLE, "cannot connect to %s: %s", socket->where,
                   reason && *reason ? reason : "no answer");
     }
-    uint32_t random = 0;
-    lws_get_random(socket->lws, &random, sizeof random);
-    uint32_t jitter_ms = random % (socket->pause_ms / 2 + 1);
-    lws_sul_schedule(socket->lws, 0, &socket->again, connect_again,
-                     (lws_usec_t)(socket->pause_ms + jitter_ms) * LWS_US_PER_MS);
-    socket->waits = true;
-    socket->pause_ms = MIN(socket->pause_ms * 2, SOCKET_PAUSE_MAX_MS);
+    plan_attempt(socket, why.kind == ERROR_DENIED);
     socket->events->closed(socket->context, &why);
+}
+
+/* The attempt ends if no SYN of it was answered. */
+static void lose_patience(lws_sorted_usec_list_t *patience) {
+    struct socket_client *socket = lws_container_of(patience, struct socket_client, patience);
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    if (socket->wsi && !socket->open &&
+        getsockopt(lws_get_socket_fd(socket->wsi), IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+        info.tcpi_state == TCP_SYN_SENT) {
+        lws_set_timeout(socket->wsi, PENDING_TIMEOUT_AWAITING_CONNECT_RESPONSE, LWS_TO_KILL_ASYNC);
+    }
 }
 
 static void connect_again(lws_sorted_usec_list_t *again) {
@@ -134,6 +163,8 @@ static void connect_again(lws_sorted_usec_list_t *again) {
         .retry_and_idle_policy = &keep_alive,
         .pwsi = &socket->wsi,
     };
+    lws_sul_schedule(socket->lws, 0, &socket->patience, lose_patience,
+                     share_ms(socket, SOCKET_SYN_MS) * LWS_US_PER_MS);
     socket->other_certificate = socket->waits = false;
     /* A failure comes as an event, maybe before this returns; only without one it is ours to say.
      */
@@ -184,7 +215,6 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     case LWS_CALLBACK_CLIENT_ESTABLISHED:
         socket = client_of(wsi);
         socket->open = true;
-        socket->pause_ms = SOCKET_PAUSE_MS;
         socket->events->opened(socket->context);
         return 0;
     case LWS_CALLBACK_CLIENT_RECEIVE:
@@ -225,7 +255,7 @@ int socket_open(const struct socket_options *options, struct socket_client **ret
     socket->authorization = x_printf("Bearer %s", options->token);
     memcpy(socket->sha256, options->sha256, sizeof socket->sha256);
     snprintf(socket->where, sizeof socket->where, "%.63s", options->address);
-    socket->pause_ms = SOCKET_PAUSE_MS;
+    socket->lost_at_ms = clock_monotonic_ms();
     struct lws_context_creation_info info = {
         .port = CONTEXT_PORT_NO_LISTEN,
         .protocols = protocols,
@@ -254,6 +284,7 @@ void socket_free(struct socket_client *socket) {
     struct lws_context *lws = TAKE(socket->lws);
     if (lws) {
         lws_sul_cancel(&socket->again);
+        lws_sul_cancel(&socket->patience);
         lws_context_destroy(lws);
     }
     drop_messages(socket);

@@ -1,7 +1,8 @@
 /* socket.h: a WebSocket client that stays connected to one server: it knows the server by the
  * SHA-256 of its certificate alone, sends its token only to that server, and connects again after
- * a pause that grows (libwebsockets, TLS 1.3 only). One thread: every function but socket_wake is
- * called from the thread that services; the events come out of socket_service. */
+ * a pause that grows with the time without a connection (libwebsockets, TLS 1.3 only). One thread:
+ * every function but socket_wake is called from the thread that services; the events come out of
+ * socket_service. */
 #pragma once
 
 #include "lib/error.h"
@@ -10,8 +11,16 @@ enum {
     SOCKET_MESSAGE_MAX = 1 << 20, /* bytes of one message, both ways */
     SOCKET_PING_S = 3,            /* an idle connection is pinged after this */
     SOCKET_SILENCE_S = 6,         /* and given up after so much more without a sign of life */
-    SOCKET_PAUSE_MS = 100,        /* before the first new attempt; doubles, with jitter, to */
+    /* Before a new attempt: a share of the time without a connection, plus up to half of it again.
+     * So who waits for a server that starts loses little, and who waits for long asks seldom. */
+    SOCKET_SHARE = 16,
+    SOCKET_PAUSE_MS = 40, /* at least */
     SOCKET_PAUSE_MAX_MS = 3000,
+    SOCKET_PAUSE_DENIED_MS = 1000, /* at least, when the server answered and wants us not */
+    /* A network that has no way to a server yet drops the first packet of an attempt, and goes on
+     * dropping this attempt's when there is one. So an attempt without any answer is given up after
+     * such a share, too, and the next is made. */
+    SOCKET_SYN_MS = 100, /* at least */
 };
 
 struct socket_client;
