@@ -6,6 +6,7 @@
 # pods have no way out of this machine.
 #   GPUS=8             so many made-up nvidia.com/gpu on the node (they compute nothing)
 #   COMPACTION=30s     how often the API server compacts etcd (default 5m)
+#   AUDIT=yes          the API server writes every request into log/audit.log of the cluster's folder
 #   CLUSTER_IMAGES=no  without our own images
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -185,6 +186,12 @@ launch kubelet env AWS_EC2_METADATA_DISABLED=true "$bin/kubelet" --config="$fold
 
 ##### the control plane. On all addresses, since an endpoint may not be a loopback: pods reach it by the bridge #######
 issuer=https://kubernetes.default.svc.cluster.local
+audit=()
+if [ "${AUDIT:-no}" = yes ]; then
+    printf '%s\n' 'apiVersion: audit.k8s.io/v1' 'kind: Policy' 'omitStages: [RequestReceived]' \
+        'rules: [{level: Metadata}]' >audit.yaml
+    audit=(--audit-policy-file=audit.yaml --audit-log-path="$folder/log/audit.log" --audit-log-maxsize=1000)
+fi
 launch apiserver "$bin/kube-apiserver" --etcd-servers="$etcd" --etcd-compaction-interval="${COMPACTION:-5m}" \
     --bind-address=0.0.0.0 --secure-port=6443 --insecure-port=0 --advertise-address=$gateway \
     --tls-cert-file=pki/apiserver.crt --tls-private-key-file=pki/apiserver.key --client-ca-file=pki/ca.crt \
@@ -193,7 +200,7 @@ launch apiserver "$bin/kube-apiserver" --etcd-servers="$etcd" --etcd-compaction-
     --kubelet-preferred-address-types=InternalIP --service-account-issuer=$issuer --api-audiences=$issuer \
     --service-account-signing-key-file=pki/sa.key --service-account-key-file=pki/sa.pub \
     --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
-    --service-cluster-ip-range=$service_network --endpoint-reconciler-type=master-count
+    --service-cluster-ip-range=$service_network --endpoint-reconciler-type=master-count "${audit[@]}"
 api_ready() { [ "$(curl -s --cacert pki/ca.crt https://127.0.0.1:6443/readyz)" = ok ]; }
 node_ready() { [ "$(k get node $node -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}')" = True ]; }
 wait_for 120 apiserver api_ready
@@ -201,7 +208,7 @@ launch controller-manager "$bin/kube-controller-manager" --kubeconfig=users/cont
     --bind-address=127.0.0.1 --leader-elect=false --service-account-private-key-file=pki/sa.key \
     --root-ca-file=pki/ca.crt --cluster-signing-cert-file=pki/ca.crt --cluster-signing-key-file=pki/ca.key \
     --use-service-account-credentials=true --service-cluster-ip-range=$service_network \
-    --cert-dir="$folder/pki/controller-manager-own" --authentication-kubeconfig=users/controller-manager \
+    --pvclaimbinder-sync-period=1s --cert-dir="$folder/pki/controller-manager-own" --authentication-kubeconfig=users/controller-manager \
     --authorization-kubeconfig=users/controller-manager
 launch scheduler "$bin/kube-scheduler" --kubeconfig=users/scheduler --bind-address=127.0.0.1 --port=0 \
     --leader-elect=false --cert-dir="$folder/pki/scheduler-own" --authentication-kubeconfig=users/scheduler \

@@ -35,4 +35,9 @@ spec:
   volumeName: $namespace-$name
   resources: {requests: {storage: 10Gi}}
 VOLUME
+# Who finds the claim unbound may be looked at again only half a minute later.
+for _ in $(seq 300); do
+    [ "$(k -n "$namespace" get pvc "$name" -o 'jsonpath={.status.phase}')" = Bound ] && break
+    sleep 0.1
+done
 echo "$place"

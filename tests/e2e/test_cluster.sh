@@ -117,6 +117,48 @@ check "a second job runs" until_true 60 two_run
 kubectl delete bs middle --wait=false >/dev/null
 check "deleted in the middle, it leaves nothing" until_true 120 nothing_left middle
 
+##### the leader is killed, then the chart upgraded, while one job runs ###########################
+ffmpeg -v error -y -i $example/data/media/cockatoo.mp4 -t 5 -c copy -frames:v 100 "$place/media/longer.mp4" || exit 3
+chown 65532:65532 "$place/media/longer.mp4"
+long_frames=$(count_frames "$place/media/longer.mp4")
+holder() { kubectl -n windlass get lease windlass-controller -o 'jsonpath={.spec.holderIdentity}'; }
+# The container's first process, as this machine numbers it.
+pid_in() { # NAMESPACE POD
+    local id
+    id=$(kubectl -n "$1" get pod "$2" -o 'jsonpath={.status.containerStatuses[0].containerID}')
+    "${ctr[@]}" tasks ls | awk -v id="${id#containerd://}" '$1 == id { print $2 }'
+}
+of_job() { kubectl get bs "$1" -o "jsonpath={.status.$2}"; }
+began() { [ "$(of_job "$1" items.done)" -gt 0 ]; }
+another_leads() { local now; now=$(holder) && [ -n "$now" ] && [ "$now" != "$leader" ]; }
+pods_kept() { [ "$(kubectl get pods -l windlass.dev/job=long -o 'jsonpath={.items[*].metadata.uid}')" = "$before" ]; }
+# (The limit makes it last for 25 s on a machine of many processors, too.)
+variant long '.spec.input.video.path = "data/media/longer.mp4" |
+    .spec.workers = {min: 2, max: 2, resources: {limits: {cpu: "500m"}}}'
+check "a longer job has begun" until_true 60 began long
+before=$(kubectl get pods -l windlass.dev/job=long -o 'jsonpath={.items[*].metadata.uid}')
+leader=$(holder)
+kill -9 "$(pid_in windlass "${leader%_*}")"
+start=$SECONDS
+check "kill -9 of the leader: the other one leads" until_true 30 another_leads
+check "within 15 s ($((SECONDS - start)))" [ $((SECONDS - start)) -le 15 ]
+check "meanwhile the job goes on" pods_kept
+seen=$(of_job long items.done)
+check "and the new leader tells how far it is" until_true 10 eval '[ "$(of_job long items.done)" -gt "$seen" ]'
+leader=$(holder)
+upgrade_chart() {
+    helm upgrade windlass charts/windlass --namespace windlass --set image.registry=localhost --set logLevel=debug \
+        --wait --timeout 2m >"$work/helm.out" 2>&1 || say_why "$work/helm.out"
+}
+check "the chart is upgraded" upgrade_chart
+check "while the job runs" eval 'pods_kept && ! ended long'
+check "a pod of the new revision leads" until_true 15 another_leads
+check "the job ends" until_true 120 ended long
+check "it succeeded" says long Completed
+check "with every frame ($long_frames)" [ "$(count_frames "$place/long/longer.mp4")" = "$long_frames" ]
+check "and no try was lost" [ "$(of_job long items.retried)" = 0 ]
+kubectl delete bs long --wait=false >/dev/null
+
 ##### what goes wrong on real nodes ###############################################################
 variant gpu '.spec.workers.gpus = 1 | .spec.workers.max = 1'
 check "no GPU node: it waits, and says so" told gpu WaitingForGPU "Waiting for GPU nodes"
@@ -140,7 +182,7 @@ check "a claim that does not exist is told by name" until_true 60 claim_told
 for job in memory image volume claim; do kubectl delete bs $job --wait=false >/dev/null; done
 for job in memory image volume claim; do check "nothing is left of $job" until_true 120 nothing_left $job; done
 
-##### an upgrade and an end #######################################################################
+##### the end #####################################################################################
 helm uninstall windlass --namespace windlass --wait >"$work/helm.out" 2>&1
 check "the chart goes, the resources stay" [ "$(kubectl get bs -o name)" = batchscore.windlass.dev/style-transfer ]
 kubectl delete bs --all --timeout=30s >/dev/null 2>&1
