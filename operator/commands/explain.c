@@ -5,6 +5,7 @@
 #include "operator/reference.h"
 #include "operator/resource.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ static int explain(struct error *err) {
         reference_page(schema, &text, err) < 0) {
         return -1;
     }
-    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+    /* A pager that was left has seen enough. */
+    if ((fputs(text, stdout) < 0 || fflush(stdout) != 0) && errno != EPIPE) {
         return error_set(err, ERROR_UNAVAILABLE, "the page cannot be written");
     }
     return 0;

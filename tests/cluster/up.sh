@@ -52,6 +52,7 @@ A Kubernetes of one node runs on this machine. \`make cluster-down\` ends it and
 
   export KUBECONFIG=$folder/kubeconfig PATH=$bin:\$PATH
   helm install windlass charts/windlass --namespace windlass --create-namespace --set image.registry=localhost
+  examples/style-transfer/fetch.sh
   tests/cluster/volume.sh style-transfer examples/style-transfer/data
   kubectl apply -f examples/style-transfer/batchscore.yaml
   kubectl get bs --watch
