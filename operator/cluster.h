@@ -58,9 +58,10 @@ struct cluster_ops {
     int (*watch)(struct cluster *cluster, const char *api_version, const char *kind,
                  const char *label, struct error *err);
 
-    /* Starts a write (the object, which may be kept, never changes afterwards) and calls done exactly once, from a
-     * later wait. Writes that are under way at the same time may be carried out in any order: who
-     * needs an order waits for done. done may be NULL: nobody wants to know. */
+    /* Starts a write (the object, which may be kept, never changes afterwards) and calls done
+     * exactly once, from a later wait. Writes that are under way at the same time may be carried
+     * out in any order: who needs an order waits for done. done may be NULL: nobody wants to know.
+     */
     void (*write)(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
                   cluster_done *done, void *context);
 

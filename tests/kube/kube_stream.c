@@ -3,6 +3,7 @@
  * breaks them. From the environment (tests/e2e/test_kube_client.sh sets it):
  *   WINDLASS_TEST_FOLDER   the server's folder, with kubeconfig and proxy/
  *   WINDLASS_TEST_SERVER   the script that restarts it and compacts its etcd; unset: it cannot */
+#include "operator/kube/watch.h"
 #include "tests/kube/things.h"
 
 static const char *folder;
@@ -287,7 +288,7 @@ static void test_a_list_that_is_compacted_away(void) {
     set_faults("[{\"method\": \"GET\", \"path\": \"continue=\", \"times\": 1,"
                " \"stallSeconds\": 4}]");
     things_open(&reader, broken, NULL);
-    CHECK(THINGS_UNTIL(&reader, 5000, json_object_size(reader.seen) == 500));
+    CHECK(THINGS_UNTIL(&reader, 5000, json_object_size(reader.seen) == WATCH_FIRST_PAGE));
     write_many(&writer, CLUSTER_APPLY, "compact", 600, 2, &tally);
     server("compact");
     CHECK(THINGS_UNTIL(&reader, 30000, reader.listed));
