@@ -6,6 +6,8 @@
 # REGISTRY    where the images belong, as registry.example.com/team (default localhost)
 # BASE        the image that they are built in (default: what the Containerfile names). BASE=packages makes one of
 #             Debian 12's packages on this machine, which asks no registry
+# CUDA_BASE   the image that agent-cuda takes the CUDA toolkit from (default: what its Containerfile names; with
+#             BASE=packages one made of the toolkit in $CUDA_HOME, default /usr/local/cuda)
 # What is built and its layers are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,6 +36,19 @@ base_of_packages() {
     logged b commit --rm "$container" localhost/windlass-base:12
     rm -f "$tar"
 }
+# The same with this machine's CUDA toolkit, as $CUDA_BASE.
+base_of_toolkit() {
+    local container toolkit=${CUDA_HOME:-/usr/local/cuda} version part
+    version=$("$toolkit/bin/nvcc" --version 2>/dev/null | sed -n 's/.* V\([0-9.]*\)$/\1/p')
+    [ -n "$version" ] || fail "no CUDA toolkit in $toolkit (set CUDA_HOME, or CUDA_BASE to an image that has one)"
+    CUDA_BASE=localhost/windlass-cuda:$version
+    if b inspect --type image "$CUDA_BASE" >/dev/null 2>&1; then return; fi
+    say "making an image of the CUDA toolkit $version"
+    container=$(b from --pull=never localhost/windlass-base:12)
+    for part in bin include nvvm; do logged b copy "$container" "$toolkit/$part" /usr/local/cuda/$part; done
+    logged b copy "$container" "$toolkit"/lib64/lib{cudart_static,cudadevrt}.a /usr/local/cuda/lib64/
+    logged b commit --rm "$container" "$CUDA_BASE"
+}
 build() { # NAME
     local base=()
     case ${BASE:-} in
@@ -41,6 +56,7 @@ build() { # NAME
     packages) base=(--build-arg BASE=localhost/windlass-base:12 --pull=never) ;;
     *) base=(--build-arg BASE="$BASE") ;;
     esac
+    [[ $1 != agent-cuda || -z ${CUDA_BASE:-} ]] || base+=(--build-arg CUDA_BASE="$CUDA_BASE")
     say "building $registry/windlass-$1:$version"
     cd "$here/.."
     # Chroot isolation works where containers cannot be nested; the network is for apt-get alone.
@@ -74,6 +90,7 @@ command -v buildah >/dev/null || fail "buildah is missing: apt-get install build
 [ "${BASE:-}" != packages ] || base_of_packages
 for name in "$@"; do
     [ -f "$here/$name.Containerfile" ] || fail "no image is called '$name' (operator, agent, agent-cuda)"
+    [[ $name != agent-cuda || ${BASE:-} != packages || -n ${CUDA_BASE:-} ]] || base_of_toolkit
     build "$name"
     case $what in
     push) say "pushing $registry/windlass-$name:$version"; logged b push "$registry/windlass-$name:$version" ;;
