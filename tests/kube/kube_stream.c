@@ -130,6 +130,25 @@ static void test_writes_and_their_refusals(void) {
     things_close(&things);
 }
 
+/* Until 1.24 a field that nobody knows is dropped without a word. */
+static void test_a_wrong_field_is_refused_where_the_server_can(void) {
+    struct things things;
+    struct error err = {0};
+    things_open(&things, straight, NULL);
+    remove_all(&things);
+    json_t *wrong = thing_new("a", 1);
+    json_object_set_new(json_object_get(wrong, "spec"), "valve", json_integer(1));
+    AUTO(tree_freep) json_t *stored = thing_write(&things, CLUSTER_CREATE, wrong, &err);
+    if (getenv("WINDLASS_TEST_SERVER")) { /* 1.20 */
+        CHECK(stored && !tree_get(stored, "spec.valve"));
+    } else {
+        CHECK(!stored);
+        CHECK_INT(err.kind, ERROR_INVALID);
+        CHECK(strstr(err.text, "unknown field \"spec.valve\""));
+    }
+    things_close(&things);
+}
+
 static void test_a_cut_watch_goes_on_where_it_was(void) {
     struct things writer, reader;
     struct tally_of_writes tally;
@@ -311,6 +330,7 @@ int main(void) {
     broken = x_printf("%s/proxy/kubeconfig", folder);
     TEST(test_1200_objects_in_pages);
     TEST(test_writes_and_their_refusals);
+    TEST(test_a_wrong_field_is_refused_where_the_server_can);
     TEST(test_a_cut_watch_goes_on_where_it_was);
     TEST(test_answers_of_trouble_are_tried_again);
     TEST(test_lost_answers);

@@ -22,7 +22,7 @@ static void test_requests(void) {
         const char *object, *method, *type, *path, *body;
     } rows[] = {
         {CLUSTER_CREATE, THING, "POST", "application/json",
-         "/apis/a/v1/namespaces/n/things?fieldManager=windlass",
+         "/apis/a/v1/namespaces/n/things?fieldManager=windlass&fieldValidation=Strict",
          "{\"apiVersion\":\"a/v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":\"x\",\"namespace\":"
          "\"n\",\"uid\":\"u\",\"resourceVersion\":\"5\"},\"spec\":{}}"},
         {CLUSTER_APPLY, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"x\"}}",
