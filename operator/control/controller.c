@@ -2,6 +2,8 @@
 #include "operator/control/controller.h"
 
 #include "lib/clock.h"
+#include "lib/lanes.h"
+#include "operator/control/flight.h"
 #include "operator/control/questions.h"
 #include "operator/control/queue.h"
 #include "operator/tally.h"
@@ -19,30 +21,13 @@ enum {
     KINDS_MAX = 8,
     LOOKS_PER_STEP = 64,
     REST_MS = 50,
-    WRITES_MAX = 128, /* under way; beyond it no look is begun, so that memory stays bounded */
+    RUSH_WRITES = 64,
+    WRITES_MAX = 512, /* under way: of one namespace 128, so that one in which every request hangs
+                         keeps only its own jobs waiting; beyond it no look is begun */
     COUNT_EVERY_MS = 100,
     RUSH_JOB_MS = 5, /* about what a job costs the API server: so long one that waits delays all */
     RUSH_MIN_MS = 1000,
     RUSH_MAX_MS = 60000,
-};
-
-/* The writes of one look, until the last one has ended. */
-struct flight {
-    struct controller *controller;
-    char *key;
-    size_t kind; /* index */
-    struct write {
-        struct flight *flight;
-        enum cluster_verb verb;
-        json_t *object;
-    } * writes;
-    size_t write_count, pending;
-    json_t *events;   /* [{"of", "event"}]: to be sent when that went well */
-    json_t *failed;   /* names of the objects that could not be written -> true; "": the status */
-    struct error err; /* of the write that failed; first of all one that is worth a retry */
-    int64_t again_ms;
-    bool is_due; /* something happened meanwhile */
-    bool makes;  /* what is made may be what the next step waits for */
 };
 
 struct controller {
@@ -54,7 +39,9 @@ struct controller {
     struct queue *queue; /* keys "Kind namespace/name" */
     json_t *watched;     /* kind -> true */
     void *flights;       /* tsearch tree by key */
-    size_t pending;      /* writes under way */
+    size_t pending;      /* writes under way, */
+    struct lanes *lanes; /* the same by namespace, and the keys whose namespace has no room */
+    json_t *parked;      /* key -> itself, an item of lanes */
     json_t *written; /* "Kind namespace/name" of an object that is written -> null, or the uid of
                         one of that name that was deleted meanwhile */
     void *listings;  /* tsearch tree by key */
@@ -151,18 +138,6 @@ static struct flight *find_flight(const struct controller *controller, const cha
     return found ? *(struct flight **)found : NULL;
 }
 
-static void flight_free(void *opaque) {
-    struct flight *flight = opaque;
-    for (size_t i = 0; i < flight->write_count; i++) {
-        json_decref(flight->writes[i].object);
-    }
-    json_decref(flight->events);
-    json_decref(flight->failed);
-    free(flight->writes);
-    free(flight->key);
-    free(flight);
-}
-
 static void queue_answered(void *context, const char *key) {
     struct controller *controller = context;
     queue_add(controller->queue, key, clock_monotonic_ms());
@@ -191,6 +166,8 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->queue = queue_new();
     controller->watched = json_object();
     controller->written = json_object();
+    controller->lanes = lanes_new(WRITES_MAX);
+    controller->parked = json_object();
     controller->random = (uint64_t)clock_monotonic_ns();
     controller->report = report;
     controller->report_context = report_context;
@@ -229,6 +206,8 @@ void controller_free(struct controller *controller) {
     tdestroy(controller->listings, listing_free);
     json_decref(controller->watched);
     json_decref(controller->written);
+    lanes_free(controller->lanes);
+    json_decref(controller->parked);
     free(controller);
 }
 
@@ -333,7 +312,8 @@ static void send_events(struct controller *controller, const json_t *events, con
     }
 }
 
-static void land(struct controller *controller, struct flight *flight) {
+static void land(void *context, struct flight *flight) {
+    struct controller *controller = context;
     tdelete(flight, &controller->flights, by_key);
     if (flight->err.kind) {
         settle(controller, flight->key, &flight->err, true);
@@ -359,7 +339,7 @@ static void take_in(struct controller *controller, const json_t *object, const j
     json_object_del(controller->written, id);
 }
 
-static void note_failure(struct flight *flight, const struct write *write,
+static void note_failure(struct flight *flight, const struct flight_write *write,
                          const struct error *err) {
     if (write->verb == CLUSTER_STATUS && err->kind == ERROR_NOT_FOUND) {
         return; /* the resource was deleted: its event says so */
@@ -371,28 +351,34 @@ static void note_failure(struct flight *flight, const struct write *write,
     }
 }
 
-static void on_written(void *context, const json_t *stored, const struct error *err) {
-    struct write *write = context;
+static void on_start(void *context, const struct flight_write *write) {
+    struct controller *controller = context;
+    AUTO(text_freep) char *id = identity(write->object);
+    json_object_set_new(controller->written, id, json_null());
+    lanes_begin(controller->lanes, write->flight->namespace);
+    controller->pending++;
+}
+
+static void on_end(void *context, const struct flight_write *write, const json_t *stored,
+                   const struct error *err) {
+    struct controller *controller = context;
     struct flight *flight = write->flight;
-    struct controller *controller = flight->controller;
     const struct kind *kind = controller->kinds[flight->kind];
+    lanes_end(controller->lanes, flight->namespace);
+    controller->pending--;
     take_in(controller, write->object, stored);
     if (kind->wrote) {
-        const char *space = strchr(flight->key, ' '), *slash = strchr(flight->key, '/');
-        AUTO(text_freep) char *namespace = x_strndup(space + 1, (size_t)(slash - space - 1));
-        struct written written = {namespace, slash + 1, write->verb, write->object, stored, err};
+        const char *name = strchr(flight->key, '/') + 1;
+        struct written written = {flight->namespace, name, write->verb, write->object, stored, err};
         kind->wrote(controller->states[flight->kind], &written);
     }
     if (err) {
-        const char *name = tree_text(write->object, "metadata.name", "");
-        json_object_set_new(flight->failed, write->verb == CLUSTER_STATUS ? "" : name, json_true());
         note_failure(flight, write, err);
     }
-    controller->pending--;
-    if (--flight->pending == 0) {
-        land(controller, flight);
-    }
 }
+
+static const struct flight_listener listener = {
+    .starts = on_start, .ended = on_end, .landed = land};
 
 const char *reconcile_ask(struct reconcile *request, const char *url, const char *certificate_pem) {
     AUTO(text_freep) char *key = key_of(request->kind, request->namespace, request->name);
@@ -437,33 +423,21 @@ void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *
 
 static void submit(struct controller *controller, size_t kind, const char *key,
                    const struct reconcile *request) {
-    struct flight *flight = x_calloc(1, sizeof *flight);
-    flight->controller = controller;
-    flight->key = x_strdup(key);
+    struct flight *flight = flight_new(key, request->namespace, request->writes);
     flight->kind = kind;
     flight->again_ms = request->again_ms;
     flight->events = json_incref(request->events);
-    flight->failed = json_object();
-    flight->pending = flight->write_count = json_array_size(request->writes);
-    flight->writes = x_calloc(flight->write_count, sizeof *flight->writes);
     tsearch(flight, &controller->flights, by_key);
-    controller->pending += flight->pending;
-    for (size_t i = 0; i < flight->write_count; i++) {
-        const json_t *asked = json_array_get(request->writes, i);
-        json_t *object = json_incref(json_object_get(asked, "object"));
-        enum cluster_verb verb = (enum cluster_verb)tree_integer(asked, "verb", 0);
-        flight->writes[i] = (struct write){flight, verb, object};
-        flight->makes |= verb == CLUSTER_CREATE || verb == CLUSTER_APPLY;
-        AUTO(text_freep) char *id = identity(object);
-        json_object_set_new(controller->written, id, json_null());
-        controller->cluster->ops->write(controller->cluster, verb, object, on_written,
-                                        &flight->writes[i]);
-    }
+    flight_start(flight, controller->cluster, request->is_careful ? 1 : FLIGHT_WINDOW, &listener,
+                 controller);
 }
 
-static int64_t rush_ms(const struct controller *controller) {
+/* One namespace's rush, or its hanging, is not another's. */
+static int64_t rush_ms(const struct controller *controller, const char *namespace) {
     int64_t all_ms = (int64_t)controller->due * RUSH_JOB_MS;
-    return controller->pending < WRITES_MAX / 2 ? 0 : MIN(MAX(all_ms, RUSH_MIN_MS), RUSH_MAX_MS);
+    return lanes_under_way(controller->lanes, namespace) < RUSH_WRITES
+               ? 0
+               : MIN(MAX(all_ms, RUSH_MIN_MS), RUSH_MAX_MS);
 }
 
 static void look(struct controller *controller, const char *key) {
@@ -492,7 +466,7 @@ static void look(struct controller *controller, const char *key) {
         .object = object,
         .wall_ms = clock_wall_ms(),
         .monotonic_ms = clock_monotonic_ms(),
-        .rush_ms = rush_ms(controller),
+        .rush_ms = rush_ms(controller, namespace),
         .writes = writes,
         .events = events,
         .questions = controller->questions,
@@ -519,6 +493,42 @@ static bool may_look(const struct controller *controller) {
     return cache_is_complete(controller->cache) && controller->pending < WRITES_MAX;
 }
 
+/* Whose namespace has no room waits for it, in order. */
+static bool park(struct controller *controller, const char *key) {
+    const char *space = strchr(key, ' '), *slash = strchr(key, '/');
+    AUTO(text_freep) char *namespace = x_strndup(space + 1, (size_t)(slash - space - 1));
+    if (json_object_get(controller->parked, key)) {
+        return true;
+    }
+    if (lanes_has_room(controller->lanes, namespace)) {
+        return false;
+    }
+    json_t *item = json_string(key);
+    json_object_set_new(controller->parked, key, item);
+    lanes_push(controller->lanes, namespace, item);
+    return true;
+}
+
+/* The next key that is due and whose namespace has room; NULL: none. The caller frees. */
+static char *take_key(struct controller *controller) {
+    const json_t *item = lanes_take(controller->lanes);
+    char *key = item ? x_strdup(json_string_value(item)) : NULL;
+    if (key) {
+        json_object_del(controller->parked, key);
+        return key;
+    }
+    int64_t due_ms = queue_next_ms(controller->queue), now_ms = clock_monotonic_ms();
+    while ((key = queue_take(controller->queue, now_ms))) {
+        tally_wait(now_ms - due_ms);
+        if (!park(controller, key)) {
+            return key;
+        }
+        free(key);
+        due_ms = queue_next_ms(controller->queue);
+    }
+    return NULL;
+}
+
 int controller_fd(const struct controller *controller) {
     return controller->epoll_fd;
 }
@@ -527,6 +537,9 @@ int controller_idle_ms(struct controller *controller) {
     int64_t next_ms = may_look(controller) ? queue_next_ms(controller->queue) : INT64_MAX;
     int64_t ask_ms = questions_next_ms(controller->questions);
     next_ms = MIN(next_ms, ask_ms);
+    if (may_look(controller) && lanes_is_ready(controller->lanes)) {
+        return 0;
+    }
     if (next_ms == INT64_MAX) {
         return INT_MAX;
     }
@@ -536,7 +549,7 @@ int controller_idle_ms(struct controller *controller) {
 
 /* After a rush, what it took goes back to the system. */
 static void rest(struct controller *controller, int idle_ms) {
-    if (controller->pending >= WRITES_MAX / 2) {
+    if (controller->pending >= RUSH_WRITES) {
         controller->was_busy = true;
     } else if (controller->was_busy && controller->pending == 0 && idle_ms >= REST_MS) {
         controller->was_busy = false;
@@ -548,7 +561,7 @@ static void rest(struct controller *controller, int idle_ms) {
 static void count_due(struct controller *controller) {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms - controller->counted_ms >= COUNT_EVERY_MS || controller->due < LOOKS_PER_STEP) {
-        controller->due = queue_due(controller->queue, now_ms);
+        controller->due = queue_due(controller->queue, now_ms) + lanes_waiting(controller->lanes);
         controller->counted_ms = now_ms;
         tally_queue(controller->due);
     }
@@ -568,12 +581,10 @@ int controller_step(struct controller *controller, int timeout_ms, struct error 
         return -1;
     }
     for (int looks = 0; looks < LOOKS_PER_STEP && may_look(controller); looks++) {
-        int64_t due_ms = queue_next_ms(controller->queue), now_ms = clock_monotonic_ms();
-        AUTO(text_freep) char *key = queue_take(controller->queue, now_ms);
+        AUTO(text_freep) char *key = take_key(controller);
         if (!key) {
             break;
         }
-        tally_wait(now_ms - due_ms);
         look(controller, key);
     }
     count_due(controller);

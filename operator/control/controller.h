@@ -24,12 +24,14 @@ struct reconcile {
     struct questions *questions; /* reconcile_ask */
     struct controller *controller;
     bool asked;
+    bool is_careful;  /* result: ask for one creation first, as one was refused lately */
     int64_t again_ms; /* result: look again after this long even if nothing happens; 0: no need */
 };
 
-/* Asks for a write. All writes of a look are submitted together, in no order; the resource is not
- * looked at again before the last of them has ended, and then the cache holds what was stored.
- * Takes the object over. */
+/* Asks for a write. All writes of a look are submitted together, in no order, but creations in a
+ * slow start (flight.h): after one that is refused the others are not asked for, and `wrote` is not
+ * told of them. The resource is not looked at again before the last of them has ended, and then the
+ * cache holds what was stored. Takes the object over. */
 void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *object_new);
 
 /* Asks for an Event (events.k8s.io/v1) about the resource, for people: sent, once, when the write

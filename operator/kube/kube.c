@@ -2,6 +2,7 @@
 #include "operator/kube/kube.h"
 
 #include "lib/clock.h"
+#include "lib/lanes.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/rest.h"
 #include "operator/kube/watch.h"
@@ -11,14 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One write, in line or under way. */
+/* One write, in line, under way, or between two tries: then it holds up nobody else. */
 struct write {
     struct kube *kube;
-    struct write *next, **link; /* in kube->busy, or next alone in the line */
+    struct write *next, **link; /* in kube->writes */
+    char *namespace;
     enum cluster_verb verb;
     struct write_request request;
     json_t *object;           /* while its answer will be brief */
-    struct client_call *call; /* NULL between two tries */
+    struct client_call *call; /* while it is under way */
     struct loop_timer timer;
     struct backoff backoff;
     int tries;
@@ -35,11 +37,10 @@ struct kube {
     char *namespace; /* NULL: all */
     struct watch *watches[KUBE_WATCHES_MAX];
     size_t watch_count;
-    struct write *busy;
-    size_t busy_count;
-    struct write *first, **last; /* the line */
-    struct loop_timer start;     /* writes that can start */
-    cluster_listener *listener;  /* of the wait that runs */
+    struct write *writes;
+    struct lanes *lanes;        /* by namespace: the line, and who is under way */
+    struct loop_timer start;    /* writes that can start */
+    cluster_listener *listener; /* of the wait that runs */
     void *listener_context;
     bool has_told; /* anything, in this wait */
 };
@@ -76,12 +77,9 @@ static int kube_watch(struct cluster *cluster, const char *api_version, const ch
 /* ---- writes ---- */
 
 static void write_free(struct write *write) {
-    if (write->link) {
-        *write->link = write->next;
-        if (write->next) {
-            write->next->link = write->link;
-        }
-        write->kube->busy_count--;
+    *write->link = write->next;
+    if (write->next) {
+        write->next->link = write->link;
     }
     loop_unset(write->kube->loop, &write->timer);
     if (write->call) {
@@ -89,6 +87,7 @@ static void write_free(struct write *write) {
     }
     write_request_release(&write->request);
     json_decref(write->object);
+    free(write->namespace);
     free(write);
 }
 
@@ -98,22 +97,30 @@ static void write_finish(struct write *write, const json_t *stored, const struct
     void *context = write->context;
     kube->has_told = true;
     write_free(write);
-    if (kube->first) {
-        loop_set(kube->loop, &kube->start, 0);
-    }
     if (done) {
         done(context, stored, err);
     }
 }
 
+static void write_enqueue(void *context) {
+    struct write *write = context;
+    lanes_push(write->kube->lanes, write->namespace, write);
+    loop_set(write->kube->loop, &write->kube->start, 0);
+}
+
 static void on_written(void *context, const struct client_answer *answer) {
     struct write *write = context;
+    struct kube *kube = write->kube;
     struct error err = {0};
     write->call = NULL;
+    lanes_end(kube->lanes, write->namespace);
+    if (lanes_waiting(kube->lanes) > 0) {
+        loop_set(kube->loop, &kube->start, 0);
+    }
     enum write_verdict verdict = write_judge(write->verb, answer, &err);
     if (verdict == WRITE_AGAIN && write->tries < KUBE_WRITE_TRIES_MAX) {
         int delay_ms = backoff_next(&write->backoff, answer->retry_after_s);
-        loop_set(write->kube->loop, &write->timer, delay_ms);
+        loop_set(kube->loop, &write->timer, delay_ms);
     } else if (verdict == WRITE_DONE) {
         AUTO(tree_freep) json_t *stored = NULL;
         if (write->verb != CLUSTER_DELETE) {
@@ -125,8 +132,7 @@ static void on_written(void *context, const struct client_answer *answer) {
     }
 }
 
-static void write_try(void *context) {
-    struct write *write = context;
+static void write_try(struct write *write) {
     if (write->refusal.kind) {
         struct error err = write->refusal;
         write_finish(write, NULL, &err);
@@ -141,50 +147,39 @@ static void write_try(void *context) {
                                      .is_brief = write->request.is_brief,
                                      .done = on_written,
                                      .context = write};
+    lanes_begin(write->kube->lanes, write->namespace);
     write->call = client_start(write->kube->client, &request);
 }
 
 static void start_writes(void *context) {
     struct kube *kube = context;
-    while (kube->first && kube->busy_count < KUBE_WRITES_MAX) {
-        struct write *write = kube->first;
-        kube->first = write->next;
-        if (!kube->first) {
-            kube->last = &kube->first;
-        }
-        write->next = kube->busy;
-        write->link = &kube->busy;
-        if (write->next) {
-            write->next->link = &write->next;
-        }
-        kube->busy = write;
-        kube->busy_count++;
+    for (struct write *write; (write = lanes_take(kube->lanes));) {
         write_try(write);
     }
 }
 
-static struct write *write_new(struct kube *kube, enum cluster_verb verb, cluster_done *done,
-                               void *context) {
+static struct write *write_new(struct kube *kube, const json_t *object, enum cluster_verb verb,
+                               cluster_done *done, void *context) {
     struct write *write = x_calloc(1, sizeof *write);
     write->kube = kube;
+    write->namespace = x_strdup(tree_text(object, "metadata.namespace", "default"));
     write->verb = verb;
     write->done = done;
     write->context = context;
-    write->timer.fire = write_try;
+    write->timer.fire = write_enqueue;
     write->timer.context = write;
+    write->next = kube->writes;
+    write->link = &kube->writes;
+    if (write->next) {
+        write->next->link = &write->next;
+    }
+    kube->writes = write;
     return write;
-}
-
-static void write_enqueue(struct write *write) {
-    struct kube *kube = write->kube;
-    *kube->last = write;
-    kube->last = &write->next;
-    loop_set(kube->loop, &kube->start, 0);
 }
 
 static void kube_write(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
                        cluster_done *done, void *context) {
-    struct write *write = write_new(kube_of(cluster), verb, done, context);
+    struct write *write = write_new(kube_of(cluster), object, verb, done, context);
     if (write_prepare(verb, object, &write->request, &write->refusal) < 0) {
         assert(write->refusal.kind);
     }
@@ -218,7 +213,7 @@ static void kube_list(struct cluster *cluster, const json_t *like, const char *f
     struct rest_place place = {.api_version = tree_text(like, "apiVersion", ""),
                                .kind = tree_text(like, "kind", ""),
                                .namespace = tree_text(like, "metadata.namespace", "default")};
-    struct write *write = write_new(kube, CLUSTER_APPLY, done, context);
+    struct write *write = write_new(kube, like, CLUSTER_APPLY, done, context);
     AUTO(text_freep) char *path = NULL;
     AUTO(text_freep) char *escaped = escape_query(fields);
     if (rest_path(&place, &path, &write->refusal) == 0) {
@@ -258,13 +253,9 @@ static void kube_free(struct cluster *cluster) {
     if (!kube) {
         return;
     }
-    while (kube->first) {
-        struct write *write = kube->first;
-        kube->first = write->next;
-        write_free(write);
-    }
-    while (kube->busy) {
-        write_free(kube->busy);
+    lanes_free(kube->lanes);
+    while (kube->writes) {
+        write_free(kube->writes);
     }
     for (size_t i = 0; i < kube->watch_count; i++) {
         watch_free(kube->watches[i]);
@@ -286,7 +277,7 @@ static const struct cluster_ops kube_ops = {.watch = kube_watch,
 int kube_open(const struct kube_options *options, struct cluster **ret_cluster, struct error *err) {
     struct kube *kube = x_calloc(1, sizeof *kube);
     kube->base.ops = &kube_ops;
-    kube->last = &kube->first;
+    kube->lanes = lanes_new(KUBE_WRITES_MAX);
     kube->namespace = x_strdup(options->namespace);
     kube->start.fire = start_writes;
     kube->start.context = kube;

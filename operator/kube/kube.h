@@ -7,7 +7,9 @@
 
 enum {
     KUBE_WATCHES_MAX = 16,
-    KUBE_WRITES_MAX = 64,     /* under way at the same time; the others wait in line */
+    /* Under way at the same time, of one namespace 64: one whose webhook hangs slows no other. The
+     * others wait in line. */
+    KUBE_WRITES_MAX = 256,
     KUBE_LIST_MAX = 50,       /* objects of a list that is asked for once */
     KUBE_WRITE_TRIES_MAX = 8, /* of one write, before its error is told */
 };

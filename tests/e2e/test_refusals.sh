@@ -63,5 +63,71 @@ controller_is_outdated() { # FIELD
 }
 controller_is_outdated credentials
 controller_is_outdated agentImage
+
+##### a quota ####################################################################################
+# The quota's controller does not run: what it would write is written here.
+quota() { # PODS
+    "$api/curl" /api/v1/namespaces/default/resourcequotas/few/status -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d "{\"status\": {\"hard\": {\"pods\": \"$1\"}, \"used\": {\"pods\": \"$(count pods)\"}}}" >/dev/null
+}
+"$kubectl" create quota few --hard=pods=20 >/dev/null
+quota 20
+controller quota --no-leader-election
+job crowd | sed 's/min: 2, max: 2/min: 100, max: 100/' | "$kubectl" apply -f - >/dev/null
+crowd_waits() { [ "$(count pods crowd)" -eq 20 ] && [ "$(condition crowd reason)" = QuotaExceeded ]; }
+check "quota: a job of 101 pods, of which 20 may be, says QuotaExceeded" within 10 crowd_waits
+check "quota: with the API server's sentence" says "exceeded quota: few" "$(condition crowd message)"
+first=$(requests "$port" create 403)
+check "quota: it stopped at the first refusals ($first of 81)" [ "$first" -le 24 ]
+for i in $(seq 12); do # news about the job are no reason to ask again
+    "$kubectl" annotate bs crowd --overwrite "tests/look=$i" >/dev/null
+    sleep 0.5
+done
+again=$(($(requests "$port" create 403) - first))
+check "quota: in the next 6 s it asked again $again times: one pod, further and further apart" [ "$again" -ge 1 -a "$again" -le 5 ]
+check "quota: no event tells of pods that are not there" [ "$("$kubectl" get events.events.k8s.io -o json | jq '[.items[] | select(.regarding.name == "crowd")] | length')" -eq 1 ]
+quota 200
+crowd_is_there() { [ "$(count pods crowd)" -eq 101 ]; }
+check "quota: when it is raised all pods are made" within 40 crowd_is_there
+check "quota: each once" [ "$(requests "$port" create 409)" -eq 0 ]
+kill "$pid"
+wait "$pid"
+"$kubectl" delete bs crowd --wait=false >/dev/null
+"$kubectl" delete quota few >/dev/null
+"$kubectl" delete pods --all --force --grace-period=0 >/dev/null 2>&1
+
+##### a namespace where every pod hangs, or fails ################################################
+through=$(tests/proxy/start.sh start "$api") || exit 3
+"$kubectl" create namespace hangs >/dev/null
+fault() { echo "[{\"method\": \"POST\", \"path\": \"^/api/v1/namespaces/hangs/pods\", $1}]" >"$api/proxy/new" && mv "$api/proxy/new" "$api/proxy/faults"; }
+fault '"status": 503'
+controller through --no-leader-election --kubeconfig "$through"
+for i in $(seq 120); do job "hang-$i"; done | sed 's/^metadata: {/&namespace: hangs, /' | "$kubectl" apply -f - >/dev/null
+has_pods() { [ "$(count pods "$1")" -eq 3 ]; }
+done_so_far() { jq -r ".\"$1\" // 0" "$api/proxy/counts" 2>/dev/null; }
+apply beside-fails
+check "failing webhook: a job of another namespace gets its pods within 2 s" within 2 has_pods beside-fails
+failed=$(done_so_far 503)
+check "failing webhook: while its own are tried ($failed times)" [ "$failed" -ge 100 ]
+fault '"stallSeconds": 20'
+many_hang() { [ "$(done_so_far stall)" -ge 64 ]; }
+check "hanging webhook: 64 requests hang" within 20 many_hang
+apply beside-hangs
+check "hanging webhook: a job of another namespace gets its pods within 2 s" within 2 has_pods beside-hangs
+check "hanging webhook: and no more than 64 hang ($(done_so_far stall))" [ "$(done_so_far stall)" -eq 64 ]
+
+##### a template that is wrong ####################################################################
+# 1.20 drops a field that it does not know; later ones answer so, as the POST asks for it.
+echo '[{"method": "POST", "path": "^/api/v1/namespaces/default/pods.*fieldValidation=Strict", "status": 400}]' >"$api/proxy/new"
+mv "$api/proxy/new" "$api/proxy/faults"
+apply wrong-template
+check "wrong template: the job has failed" ends wrong-template False ObjectRefused
+check "wrong template: it was asked for a few times at most ($(done_so_far 400))" [ "$(done_so_far 400)" -le 3 ]
+rm "$api/proxy/faults"
+all_are_there() { [ "$("$kubectl" get pods -n hangs -o name | wc -l)" -eq 360 ]; }
+check "when it answers again, its jobs go on" within 60 all_are_there
+kill "$pid"
+wait "$pid"
+tests/proxy/start.sh stop "$api"
 [ $failures -eq 0 ] || tail -n 30 "$work"/*.log | sed 's/^/# /'
 exit $failures

@@ -20,11 +20,14 @@ enum {
     STATUS_EVERY_MS = 1000, /* counters and words */
     TAKEN_MS = 5000,        /* so long, what we made ourselves may stay unseen */
     MOUNTS_EVERY_MS = 30000,
+    REFUSED_MIN_MS = 1000, /* after a refusal nothing is made for so long, doubling */
+    REFUSED_MAX_MS = 60000,
     PROBE_EVERY_MS = 60000, /* a status that the cluster does not store whole */
 };
 
 /* Kept between looks: "namespace/name" -> {"uid", "wroteMs": the last status,
  * "credentials": see struct credentials, until they are in use,
+ * "refused": {"count": in a row, "untilMs": nothing is made before}, while there is one,
  * "dropped": the field of the status that was not stored, while there is one,
  * "mounts": {POD NAME: the kubelet's words}, "mountsMs": when they were asked for,
  * "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}. */
@@ -164,6 +167,25 @@ static void note_trouble(json_t *kept, const struct written *written) {
                                   written->err->text, "sinceMs", (json_int_t)since_ms));
 }
 
+/* A quota is refused for as long as others fill it, and each try costs the cluster. */
+static void note_refusal(json_t *kept, const struct error *err) {
+    const json_t *refused = json_object_get(kept, "refused");
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms < tree_integer(refused, "untilMs", 0)) {
+        return; /* it was refused in this look */
+    }
+    if (!err) {
+        json_object_del(kept, "refused");
+    } else if (err->kind == ERROR_DENIED) {
+        int64_t count = tree_integer(refused, "count", 0);
+        int64_t pause_ms = MIN((int64_t)REFUSED_MIN_MS << MIN(count, 10), REFUSED_MAX_MS);
+        pause_ms = pause_ms / 2 + arc4random_uniform((uint32_t)pause_ms / 2 + 1);
+        json_object_set_new(kept, "refused",
+                            json_pack("{s:I, s:I}", "count", (json_int_t)count + 1, "untilMs",
+                                      (json_int_t)(now_ms + pause_ms)));
+    }
+}
+
 static void wrote(void *opaque, const struct written *written) {
     const struct state *state = opaque;
     AUTO(text_freep) char *key = x_printf("%s/%s", written->namespace, written->name);
@@ -178,6 +200,7 @@ static void wrote(void *opaque, const struct written *written) {
     }
     if (written->verb == CLUSTER_CREATE) {
         note_trouble(kept, written);
+        note_refusal(kept, written->err);
         if (strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
             note_secret(kept, written);
         }
@@ -296,6 +319,29 @@ static void write_all(struct reconcile *request, enum cluster_verb verb, const j
     }
 }
 
+/* What is planned is made, unless the cluster refused something lately. */
+static void make_all(struct reconcile *request, const json_t *kept, json_t *plan) {
+    const json_t *refused = json_object_get(kept, "refused");
+    int64_t left_ms = tree_integer(refused, "untilMs", 0) - request->monotonic_ms;
+    json_t *create = json_object_get(plan, "create");
+    request->is_careful = refused != NULL;
+    if (left_ms > 0 && json_array_size(create) > 0) {
+        request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
+        json_array_clear(create);
+    }
+    write_all(request, CLUSTER_CREATE, create);
+}
+
+static bool is_made(const json_t *plan, const char *name) {
+    const json_t *create = json_object_get(plan, "create");
+    for (size_t i = 0; i < json_array_size(create); i++) {
+        if (strcmp(tree_text(json_array_get(create, i), "metadata.name", ""), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* plan names what is to go by kind and name; the cache knows which one that is. */
 static void delete_all(struct reconcile *request, const json_t *plan) {
     size_t i;
@@ -364,16 +410,17 @@ static bool write_status(struct reconcile *request, const json_t *kept, json_t *
     return true;
 }
 
-/* News of a status that was put off come with it. */
-static void tell_events(struct reconcile *request, const json_t *events, bool with_status) {
+/* News of a status that was put off come with it, those of an object that is not made not at all.
+ */
+static void tell_events(struct reconcile *request, const json_t *plan, bool with_status) {
     size_t i;
     json_t *event;
-    json_array_foreach(events, i, event) {
+    json_array_foreach(json_object_get(plan, "events"), i, event) {
         struct reconcile_news news = {.type = tree_text(event, "type", ""),
                                       .reason = tree_text(event, "reason", ""),
                                       .note = tree_text(event, "note", ""),
                                       .of = tree_text(event, "of", NULL)};
-        if (with_status || news.of) {
+        if (news.of ? is_made(plan, news.of) : with_status) {
             reconcile_tell(request, &news);
         }
     }
@@ -439,11 +486,11 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     }
     request->again_ms = tree_integer(plan, "again_ms", 0);
     look_for_mounts(request, kept, pods);
-    write_all(request, CLUSTER_CREATE, json_object_get(plan, "create"));
+    make_all(request, kept, plan);
     write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
     delete_all(request, plan);
     bool with_status = write_status(request, kept, json_object_get(plan, "status"));
-    tell_events(request, json_object_get(plan, "events"), with_status);
+    tell_events(request, plan, with_status);
     if (batchscore_is_finished(object)) {
         forget(state, request);
         trim_all(request, pods);

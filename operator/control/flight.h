@@ -1,0 +1,53 @@
+/* flight.h: the writes of one look, until the last has ended. What is to be made starts slowly, as
+ * the Job controller does it: a few at first, one more for each that went well, and no more after
+ * the first that the cluster refuses, because it would refuse the others, too. Used by
+ * controller.c. */
+#pragma once
+
+#include "operator/cluster.h"
+
+enum { FLIGHT_WINDOW = 4 }; /* creations under way at first: as many as small jobs have pods */
+
+struct flight;
+
+struct flight_write {
+    struct flight *flight;
+    enum cluster_verb verb;
+    json_t *object;
+};
+
+struct flight_listener {
+    void (*starts)(void *context, const struct flight_write *write);
+    /* A write has ended, as cluster_done says. */
+    void (*ended)(void *context, const struct flight_write *write, const json_t *stored,
+                  const struct error *err);
+    /* The last one has; the flight may be freed. */
+    void (*landed)(void *context, struct flight *flight);
+};
+
+struct flight {
+    char *key; /* of the resource that was looked at */
+    char *namespace;
+    size_t kind;      /* index */
+    json_t *events;   /* [{"of", "event"}]: to be sent when that went well */
+    json_t *failed;   /* names of the objects that were not written -> true; "": the status */
+    struct error err; /* of the write that failed; first of all one that is worth a retry */
+    int64_t again_ms;
+    bool is_due; /* something happened meanwhile */
+    bool makes;  /* what is made may be what the next step waits for */
+    /* Of flight.c: */
+    struct cluster *cluster;
+    const struct flight_listener *listener;
+    void *context;
+    struct flight_write *writes; /* creations last */
+    size_t write_count, started, pending;
+    size_t window, creating;
+    bool is_stopped; /* nothing more is made */
+};
+
+/* writes: [{"verb", "object"}]. The caller fills in kind, events and again_ms. */
+struct flight *flight_new(const char *key, const char *namespace, const json_t *writes);
+void flight_free(void *flight); /* for tdestroy, too; struct flight */
+/* window: creations under way at first. At least one write is there. */
+void flight_start(struct flight *flight, struct cluster *cluster, size_t window,
+                  const struct flight_listener *listener, void *context);
