@@ -181,7 +181,8 @@ static void count_pod(const json_t *before, const json_t *after) {
         strcmp(tree_text(before, "status.phase", ""), failed) == 0) {
         return;
     }
-    const char *how = tree_text(after, "status.containerStatuses[0].state.terminated.reason", "");
+    const json_t *agent = object_agent(tree_get(after, "status.containerStatuses"));
+    const char *how = tree_text(agent, "state.terminated.reason", "");
     const char *why = tree_text(after, "status.reason", *how ? how : "Unknown");
     add(POD_FAILURES, 1, why, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "operator/commands/remote.h"
 #include "operator/kinds/batchscore/life.h"
 #include "operator/kube/stream.h"
+#include "operator/object.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -199,7 +200,8 @@ static struct stream *add_stream(struct reader *reader, const json_t *pod) {
     struct stream *stream = *link = x_calloc(1, sizeof *stream);
     stream->reader = reader;
     stream->pod = x_strdup(tree_text(pod, "metadata.name", ""));
-    stream->container = x_strdup(tree_text(pod, "spec.containers[0].name", "agent"));
+    stream->container =
+        x_strdup(tree_text(object_agent(tree_get(pod, "spec.containers")), "name", "agent"));
     stream->short_name = remote_short_name(stream->pod, reader->request->name);
     return stream;
 }

@@ -67,18 +67,11 @@ static json_t *keep_conditions(const json_t *pod) {
     return kept;
 }
 
-/* The agent's container is the first of the spec; the statuses are in the order of the names. */
+/* The agent's alone, without its name. */
 static json_t *keep_container_status(const json_t *pod) {
     static const char *const fields[] = {"state", NULL};
-    const char *agent = tree_text(pod, "spec.containers[0].name", "");
-    size_t i;
-    json_t *status;
-    json_array_foreach(tree_get(pod, "status.containerStatuses"), i, status) {
-        if (strcmp(tree_text(status, "name", ""), agent) == 0) {
-            return json_pack("[o]", pick(status, fields));
-        }
-    }
-    return json_array();
+    const json_t *agent = object_agent(tree_get(pod, "status.containerStatuses"));
+    return agent ? json_pack("[o]", pick(agent, fields)) : json_array();
 }
 
 static json_t *keep_pod(const json_t *pod) {
@@ -90,8 +83,9 @@ static json_t *keep_pod(const json_t *pod) {
     if (strcmp(tree_text(pod, "status.phase", "Pending"), "Pending") == 0) {
         static const char *const gpus[] = {"nvidia.com/gpu", NULL};
         json_t *container = json_object();
-        json_object_set(container, "image", tree_get(pod, "spec.containers[0].image"));
-        json_t *limits = pick(tree_get(pod, "spec.containers[0].resources.limits"), gpus);
+        const json_t *agent = object_agent(tree_get(pod, "spec.containers"));
+        json_object_set(container, "image", json_object_get(agent, "image"));
+        json_t *limits = pick(tree_get(agent, "resources.limits"), gpus);
         put(container, "resources", json_pack("{s:o}", "limits", limits));
         json_object_set_new(kept, "spec", json_pack("{s:[o]}", "containers", container));
     }

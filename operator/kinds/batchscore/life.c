@@ -18,12 +18,7 @@ static int label_number(const json_t *pod, const char *label, int fallback) {
 }
 
 const json_t *life_agent_state(const json_t *pod, const char *state) {
-    const json_t *list = tree_get(pod, "status.containerStatuses");
-    const json_t *agent = json_array_get(list, 0);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *one = json_array_get(list, i);
-        agent = strcmp(tree_text(one, "name", ""), "agent") == 0 ? one : agent;
-    }
+    const json_t *agent = object_agent(tree_get(pod, "status.containerStatuses"));
     return json_object_get(json_object_get(agent, "state"), state);
 }
 
@@ -75,6 +70,7 @@ static void read_waiting(const json_t *pod, struct life *life) {
 }
 
 struct life life_read(const json_t *pod) {
+    const json_t *agent = object_agent(tree_get(pod, "spec.containers"));
     struct life life = {
         .pod = pod,
         .name = tree_text(pod, "metadata.name", ""),
@@ -82,11 +78,11 @@ struct life life_read(const json_t *pod) {
         .index = label_number(pod, LABEL_INDEX, -1),
         .message = "",
         .reason = "",
-        .image = tree_text(pod, "spec.containers[0].image", ""),
+        .image = tree_text(agent, "image", ""),
         .born_ms = time_of(pod, "metadata.creationTimestamp"),
         .gone_ms = time_of(pod, "metadata.deletionTimestamp"),
-        .wants_gpus = json_object_get(tree_get(pod, "spec.containers[0].resources.limits"),
-                                      "nvidia.com/gpu") != NULL,
+        .wants_gpus =
+            json_object_get(tree_get(agent, "resources.limits"), "nvidia.com/gpu") != NULL,
     };
     const char *phase = tree_text(pod, "status.phase", "Pending");
     const json_t *terminated = life_agent_state(pod, "terminated");
@@ -116,9 +112,14 @@ int64_t life_back_off_ms(int deaths) {
 }
 
 int64_t life_replace_ms(const struct life *life, int deaths) {
-    int64_t due_ms = life->ended_ms + life_back_off_ms(deaths);
+    int64_t due_ms = life->over_ms + life_back_off_ms(deaths);
     if (life->stage == LIFE_DEAD && life->exit_code < 0) {
-        due_ms = MAX(due_ms, life->born_ms + life_back_off_ms(life->attempt));
+        int64_t pause_ms = life_back_off_ms(life->attempt);
+        int64_t spaced_ms = life->born_ms + pause_ms;
+        if (life->over_ms > 0) { /* it was born before it ended, whatever its node's clock says */
+            spaced_ms = MIN(spaced_ms, life->over_ms + pause_ms);
+        }
+        due_ms = MAX(due_ms, spaced_ms);
     }
     return due_ms;
 }

@@ -28,7 +28,8 @@ struct life {
     int64_t running_ms;  /* since when its program has run; 0: it does not, or not known */
     int64_t gone_ms;     /* of a leaving one: when it should be gone; 0: not known */
     const char *image;   /* of its container */
-    int64_t ended_ms;    /* of a dead or succeeded one; 0: not known */
+    int64_t ended_ms;    /* of a dead or succeeded one, by its node's clock; 0: not known */
+    int64_t over_ms;     /* the same by ours: when it was first seen so; set by plan_read_pods */
     const char *message; /* its last words, or what it waits for; "" if none */
     const char *reason;  /* OOMKilled, ImagePullBackOff, ...; "" if none */
 };

@@ -28,6 +28,9 @@ struct batchscore_observed {
     /* The first field of the status that the cluster dropped when it was written last, because the
      * definition does not have it; NULL: none. */
     const char *dropped;
+    /* When pods that have ended were first seen so, in ms by the clock of now_ms: {POD NAME: ms}.
+     * Of others their node's word is taken. NULL: of all. */
+    const json_t *ended;
     /* Why a pod's volumes are not mounted, in the kubelet's words: {POD NAME: text}. */
     const json_t *mounts;
 };

@@ -56,6 +56,24 @@ static void read_progress(struct plan *plan) {
     plan->progress = json_incref((json_t *)plan->observed->progress);
 }
 
+/* A node's clock may be minutes off: what waits for time to pass goes by ours. */
+static int64_t when_seen_ended(const struct plan *plan, const struct life *life) {
+    const json_t *seen = json_object_get(plan->observed->ended, life->name);
+    return json_is_integer(seen) ? json_integer_value(seen) : MIN(life->ended_ms, plan->now_ms);
+}
+
+/* The newest speaks for the job. An older one that ends with a verdict was taken for lost and came
+ * back: that is no failure of those that came after it. */
+static void count_failures(struct plan *plan) {
+    for (size_t i = 0; i < plan->life_count; i++) {
+        const struct life *life = &plan->lives[i];
+        bool is_verdict = life->exit_code == 1 || life->exit_code == 2;
+        plan->coordinator_failures += is_coordinator(life) && life->stage == LIFE_DEAD &&
+                                      life->exit_code >= 0 &&
+                                      (life == plan->coordinator || !is_verdict);
+    }
+}
+
 void plan_read_pods(struct plan *plan) {
     size_t count = json_array_size(plan->observed->pods);
     plan->lives = x_calloc(count + 1, sizeof *plan->lives);
@@ -63,6 +81,7 @@ void plan_read_pods(struct plan *plan) {
         const json_t *pod = json_array_get(plan->observed->pods, i);
         struct life *life = &plan->lives[plan->life_count++];
         *life = life_read(pod);
+        life->over_ms = when_seen_ended(plan, life);
         if (is_stray(plan, pod)) {
             if (life_is_alive(life)) {
                 remove_pod(plan, life);
@@ -79,9 +98,9 @@ void plan_read_pods(struct plan *plan) {
         if (is_coordinator(life)) {
             const struct life *newest = plan->coordinator;
             plan->coordinator = !newest || life->attempt > newest->attempt ? life : newest;
-            plan->coordinator_failures += life->stage == LIFE_DEAD && life->exit_code >= 0;
         }
     }
+    count_failures(plan);
     read_progress(plan);
 }
 
@@ -374,7 +393,7 @@ static bool may_start(struct plan *plan, const struct slot *slot) {
     }
     int64_t due_ms = 0; /* leaving: its leases go back, another may take its place */
     if (slot->newest.stage == LIFE_SUCCEEDED) {
-        due_ms = slot->newest.ended_ms + REST_MS;
+        due_ms = slot->newest.over_ms + REST_MS;
     } else if (slot->newest.stage == LIFE_DEAD) {
         due_ms = life_replace_ms(&slot->newest, slot->deaths);
     }

@@ -28,6 +28,7 @@ enum {
 /* Kept between looks: "namespace/name" -> {"uid", "wroteMs": the last status,
  * "credentials": see struct credentials, until they are in use,
  * "refused": {"count": in a row, "untilMs": nothing is made before}, while there is one,
+ * "ended": {POD NAME: when it was first seen to have ended, wall clock},
  * "dropped": the field of the status that was not stored, while there is one,
  * "mounts": {POD NAME: the kubelet's words}, "mountsMs": when they were asked for,
  * "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}. */
@@ -428,6 +429,21 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
 
 /* ---- one look ---- */
 
+/* By our clock; of pods that are still there. */
+static void note_ended(json_t *kept, const json_t *pods, int64_t wall_ms) {
+    const json_t *before = json_object_get(kept, "ended");
+    json_t *ended = json_object();
+    for (size_t i = 0; i < json_array_size(pods); i++) {
+        const struct life life = life_read(json_array_get(pods, i));
+        if (life.stage == LIFE_DEAD || life.stage == LIFE_SUCCEEDED) {
+            json_t *since = json_object_get(before, life.name);
+            json_object_set_new(ended, life.name,
+                                since ? json_incref(since) : json_integer(wall_ms));
+        }
+    }
+    json_object_set_new(kept, "ended", ended);
+}
+
 static int ask_plan(struct reconcile *request, json_t *kept, struct batchscore_observed *observed,
                     json_t **ret_plan, struct error *err) {
     struct credentials credentials;
@@ -470,6 +486,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
     const json_t *service = json_array_get(services, 0);
+    note_ended(kept, pods, request->wall_ms);
     AUTO(tree_freep) json_t *progress = ask_progress(request, service, pods);
     AUTO(tree_freep) json_t *troubles = tell_troubles(request, kept);
     struct batchscore_observed observed = {.object = object,
@@ -478,6 +495,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
                                            .progress = progress,
                                            .options = request->options,
                                            .troubles = troubles,
+                                           .ended = json_object_get(kept, "ended"),
                                            .dropped = tree_text(kept, "dropped", NULL),
                                            .mounts = json_object_get(kept, "mounts")};
     AUTO(tree_freep) json_t *plan = NULL;

@@ -85,6 +85,11 @@ static void test_pods_that_fail_are_counted_by_class(void) {
          "[{\"state\": "
          "{\"terminated\": {\"exitCode\": 137, \"reason\": \"OOMKilled\"}}}]}}",
          "OOMKilled"},
+        {"{\"status\": {\"phase\": \"Running\"}}", /* beside a template's container */
+         "{\"kind\": \"Pod\", \"status\": {\"phase\": \"Failed\", \"containerStatuses\": "
+         "[{\"name\": \"a-proxy\", \"state\": {\"terminated\": {\"reason\": \"Completed\"}}}, "
+         "{\"name\": \"agent\", \"state\": {\"terminated\": {\"reason\": \"Error\"}}}]}}",
+         "Error"},
         {"{\"status\": {\"phase\": \"Pending\"}}",
          "{\"kind\": \"Pod\", \"status\": {\"phase\": \"Failed\"}}", "Unknown"},
     };

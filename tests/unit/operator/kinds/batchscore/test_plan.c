@@ -2,7 +2,7 @@
 /* Every decision of the plan is a file tests/data/plan/NAME.json:
  *   what      one sentence
  *   object    merged into base.json's object (null deletes); service: the same, null is none
- *   pods, progress, credentials, troubles, mounts, dropped, now   what is observed
+ *   pods, progress, credentials, troubles, mounts, dropped, ended, now   what is observed
  *   want      create, apply: names, or whole objects where the whole object matters; delete: names;
  *             needs, again_ms, events; status: the whole status
  *   settles   false: asked again, it has more to do
@@ -201,6 +201,7 @@ static void check_case(const char *file) {
         .credentials = fresh ? &credentials : NULL,
         .troubles = json_object_get(base, "troubles"),
         .mounts = json_object_get(base, "mounts"),
+        .ended = json_object_get(base, "ended"),
         .dropped = tree_text(base, "dropped", NULL),
     };
     int64_t now_ms = clock_parse(tree_text(base, "now", ""));
