@@ -4,6 +4,7 @@
 #include "lib/clock.h"
 #include "lib/options.h"
 #include "operator/commands/ending.h"
+#include "operator/commands/logs_local.h"
 #include "operator/commands/remote.h"
 #include "operator/kinds/batchscore/life.h"
 #include "operator/kube/stream.h"
@@ -21,17 +22,18 @@ static const struct command_help help = {
     .usage = "windlass logs NAME [options]",
     .about =
         "What the pods of a job wrote, each line with its pod in front. With -f it follows until\n"
-        "the job ends, and takes in pods that start meanwhile.",
+        "the job ends, and takes in pods that start meanwhile.\n\n"
+        "With --state DIR: of a `windlass run`, whose folder that is; NAME may be left out.",
     .examples = "windlass logs style-transfer -f\n"
                 "windlass logs style-transfer --worker 3 --tail 50\n"
-                "windlass logs style-transfer --coordinator --previous",
-    .words_min = 1,
+                "windlass logs style-transfer --coordinator --previous\n"
+                "windlass logs --state ~/.local/state/windlass/style-transfer-20261121-040000",
     .words_max = 1,
 };
 
 struct request {
     struct remote_options where;
-    const char *name;
+    const char *name, *state; /* state: of a local run; NULL: a cluster's */
     bool follow, previous, coordinator;
     int64_t worker; /* -1: all */
     int64_t tail;   /* -1: all */
@@ -68,18 +70,20 @@ static void stream_free(struct reader *reader, struct stream *stream) {
     free(stream);
 }
 
-/* What a log holds must not move the cursor of a terminal. */
-static void show(const struct stream *stream, const char *text, size_t size) {
-    const struct reader *reader = stream->reader;
-    printf("[%s] ", stream->short_name);
-    if (!reader->is_terminal) {
+void logs_line(const char *pod, const char *text, size_t size, bool is_terminal) {
+    printf("[%s] ", pod);
+    if (!is_terminal) {
         fwrite(text, 1, size, stdout);
     }
-    for (size_t i = 0; reader->is_terminal && i < size; i++) {
+    for (size_t i = 0; is_terminal && i < size; i++) {
         bool is_plain = ((unsigned char)text[i] >= ' ' && text[i] != 127) || text[i] == '\t';
         putchar(is_plain ? text[i] : ' ');
     }
     putchar('\n');
+}
+
+static void show(const struct stream *stream, const char *text, size_t size) {
+    logs_line(stream->short_name, text, size, stream->reader->is_terminal);
 }
 
 /* A line is "2026-11-21T04:00:00.123456789Z text". Times of one node are of one form, so they are
@@ -328,6 +332,31 @@ static int read_logs(struct remote *remote, const struct request *request, struc
     return result;
 }
 
+static int check_request(const struct request *request, struct error *err) {
+    if (request->coordinator && request->worker >= 0) {
+        return error_set(err, ERROR_INVALID, "--coordinator or --worker: give one of them");
+    }
+    if (!request->name && !request->state) {
+        return error_set(err, ERROR_INVALID, "of which job? NAME is expected (--help)");
+    }
+    if (request->state && request->follow) {
+        return error_set(err, ERROR_INVALID,
+                         "-f: of a local run its files can be followed: tail -f %s/*.log",
+                         request->state);
+    }
+    return 0;
+}
+
+static int read_where(const struct request *request, struct error *err) {
+    if (request->state) {
+        const struct logs_choice choice = {request->name, request->coordinator, request->previous,
+                                           request->worker, request->tail};
+        return logs_local(request->state, &choice, err);
+    }
+    AUTO(remote_release) struct remote remote = {0};
+    return remote_open(&request->where, &remote, err) < 0 ? -1 : read_logs(&remote, request, err);
+}
+
 int logs_command(int argc, char **argv) {
     struct request request = {.worker = -1, .tail = -1};
     const struct option options[] = {
@@ -337,6 +366,8 @@ int logs_command(int argc, char **argv) {
         {"tail", 0, OPTION_INTEGER, "N", "Only the last lines of each pod.", &request.tail},
         {"previous", 'p', OPTION_FLAG, NULL, "Earlier attempts, too, as far as they are kept.",
          &request.previous},
+        {"state", 0, OPTION_TEXT, "DIR", "Of a local run: the folder that windlass run named.",
+         &request.state},
         REMOTE_ROWS(&request.where),
         {0},
     };
@@ -346,13 +377,8 @@ int logs_command(int argc, char **argv) {
     if (result > 0) {
         return 0;
     }
-    AUTO(remote_release) struct remote remote = {0};
-    if (result == 0 && request.coordinator && request.worker >= 0) {
-        result = error_set(&err, ERROR_INVALID, "--coordinator or --worker: give one of them");
-    }
     request.name = words.count ? words.values[0] : NULL;
-    if (result < 0 || remote_open(&request.where, &remote, &err) < 0 ||
-        read_logs(&remote, &request, &err) < 0) {
+    if (result < 0 || check_request(&request, &err) < 0 || read_where(&request, &err) < 0) {
         fflush(stdout);
         fprintf(stderr, "windlass logs: %s\n", err.text);
         return error_exit_code(&err);

@@ -180,5 +180,21 @@ check "no process is left" [ "$(children)" -eq 0 ]
 check "the last lines say where things are and how fast" bash -c "grep -q 'video .*out/in.mp4' '$work/out' &&
     grep -q 'summary .*out/summary.json' '$work/out' && grep -q 'logs .*state' '$work/out' &&
     grep -qE '120 frames in [0-9.]+ s, [0-9.]+ frames/s' '$work/out' && grep -q 'kubectl apply -f $job' '$work/out'"
+##### windlass logs --state ######################################################################
+victim=$(basename "$(ls "$work"/state/small-worker-?-2.log)" -2.log) # small-worker-N
+echo "the first attempt's last words" >>"$work/state/$victim.log"
+logs() { "$windlass" logs "$@" --state "$work/state" >"$work/logs" 2>"$work/logs.err"; }
+logs
+check "logs: of a local run, each line with its pod" [ $? -eq 0 -a "$(grep -vcE '^\[(coordinator-1|worker-[0-9]+(-2)?)\] ' "$work/logs")" = 0 -a -s "$work/logs" ]
+# shellcheck disable=SC2012 # plain names
+check "logs: of all pods that are the newest of their kind" [ "$(cut -d']' -f1 "$work/logs" | sort -u | wc -l)" = "$(ls "$work"/state/small-*.log | grep -cv "/$victim.log")" ]
+check "logs: of a replaced one only with --previous" bash -c "! grep -q 'last words' '$work/logs'"
+logs small --worker "${victim##*-}" --previous --tail 1
+check "logs: --worker --previous --tail" [ "$(wc -l <"$work/logs") $(head -1 "$work/logs")" = "2 [${victim#small-}] the first attempt's last words" ]
+logs other
+check "logs: of a job that is not there: code 2, a sentence" [ $? -eq 2 -a "$(wc -l <"$work/logs.err")" -eq 1 ]
+logs -f
+check "logs: -f says what to do instead" [ $? -eq 2 -a "$(grep -c 'tail -f' "$work/logs.err")" -eq 1 ]
+
 [ $failures -eq 0 ] || sed 's/^/# /' "$work/err" "$work/out"
 exit $((failures > 0))

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/logs_local.h"
+
+#include "lib/file.h"
+#include "operator/commands/logs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* JOB-coordinator-ATTEMPT.log, JOB-worker-INDEX.log, JOB-worker-INDEX-ATTEMPT.log */
+struct log_file {
+    char *name;     /* the pod's */
+    size_t job_len; /* of its job's, in name */
+    int index;      /* -1: the coordinator's */
+    int attempt;
+};
+
+struct log_files {
+    struct log_file *items;
+    size_t count;
+};
+
+static void log_files_release(struct log_files *files) {
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->items[i].name);
+    }
+    free(files->items);
+}
+
+/* A job may itself be called x-worker-1: the last of its kind is ours. */
+static const char *find_last(const char *text, const char *part) {
+    const char *last = NULL;
+    for (const char *at = text; (at = strstr(at, part)); at++) {
+        last = at;
+    }
+    return last;
+}
+
+static bool read_name(const char *file, struct log_file *ret_file) {
+    const char *coordinator = find_last(file, "-coordinator-");
+    const char *worker = find_last(file, "-worker-");
+    const char *role = coordinator > worker ? coordinator : worker;
+    struct log_file found = {.index = -1, .attempt = 1};
+    int used = 0;
+    if (!role) {
+        return false;
+    }
+    if (role == coordinator) {
+        sscanf(role, "-coordinator-%9d.log%n", &found.attempt, &used);
+    } else if (sscanf(role, "-worker-%9d.log%n", &found.index, &used) < 1 || !used) {
+        sscanf(role, "-worker-%9d-%9d.log%n", &found.index, &found.attempt, &used);
+    }
+    if (!used || role[used]) {
+        return false;
+    }
+    found.job_len = (size_t)(role - file);
+    found.name = x_strndup(file, strlen(file) - strlen(".log"));
+    *ret_file = found;
+    return true;
+}
+
+static int in_order(const void *one, const void *other) {
+    const struct log_file *a = one, *b = other;
+    return a->index != b->index ? a->index - b->index : a->attempt - b->attempt;
+}
+
+static int find_files(const char *folder, const char *job, struct log_files *files,
+                      struct error *err) {
+    DIR *entries = opendir(folder);
+    if (!entries) {
+        return error_from_errno(err, errno, "--state %s", folder);
+    }
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        struct log_file file;
+        if (!read_name(entry->d_name, &file)) {
+            continue;
+        }
+        if (job && (strlen(job) != file.job_len || strncmp(job, file.name, file.job_len) != 0)) {
+            free(file.name);
+            continue;
+        }
+        files->items = x_realloc(files->items, (files->count + 1) * sizeof *files->items);
+        files->items[files->count++] = file;
+    }
+    closedir(entries);
+    if (files->count == 0) {
+        return error_set(err, ERROR_INVALID,
+                         "--state %s: no log of a pod%s%s is there; the folder that windlass run "
+                         "names at its end is expected",
+                         folder, job ? " of " : "", job ? job : "");
+    }
+    qsort(files->items, files->count, sizeof *files->items, in_order);
+    return 0;
+}
+
+/* Of one role and index only the newest attempt, unless earlier ones are asked for. */
+static bool is_wanted(const struct log_files *files, size_t i, const struct logs_choice *choice) {
+    const struct log_file *file = &files->items[i];
+    bool is_newest = i + 1 == files->count || files->items[i + 1].index != file->index;
+    return (!choice->coordinator || file->index < 0) &&
+           (choice->worker < 0 || file->index == choice->worker) && (is_newest || choice->previous);
+}
+
+static int64_t count_lines(FILE *from) {
+    int64_t count = 0;
+    int last = '\n';
+    for (int letter; (letter = getc(from)) != EOF; last = letter) {
+        count += letter == '\n';
+    }
+    rewind(from);
+    return count + (last != '\n');
+}
+
+static int print_file(const char *folder, const struct log_file *file, int64_t tail,
+                      struct error *err) {
+    AUTO(text_freep) char *leaf = x_printf("%s.log", file->name);
+    AUTO(text_freep) char *path = file_join(folder, leaf);
+    FILE *from = fopen(path, "re");
+    if (!from) {
+        return error_from_errno(err, errno, "%s", path);
+    }
+    int64_t skip = tail < 0 ? 0 : MAX(count_lines(from) - tail, 0);
+    char *line = NULL;
+    size_t room = 0;
+    for (ssize_t size; (size = getline(&line, &room, from)) >= 0;) {
+        if (skip-- > 0) {
+            continue;
+        }
+        size -= size > 0 && line[size - 1] == '\n';
+        logs_line(file->name + file->job_len + 1, line, (size_t)size, isatty(STDOUT_FILENO));
+    }
+    free(line);
+    fclose(from);
+    return 0;
+}
+
+int logs_local(const char *folder, const struct logs_choice *choice, struct error *err) {
+    AUTO(log_files_release) struct log_files files = {0};
+    if (find_files(folder, choice->name, &files, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < files.count; i++) {
+        if (is_wanted(&files, i, choice) &&
+            print_file(folder, &files.items[i], choice->tail, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}

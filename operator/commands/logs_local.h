@@ -1,0 +1,13 @@
+/* logs_local.h: the logs that `windlass run` left in its folder, one file per pod. */
+#pragma once
+
+#include "lib/error.h"
+
+struct logs_choice {
+    const char *name; /* of the job; NULL: any */
+    bool coordinator, previous;
+    int64_t worker, tail; /* -1: all */
+};
+
+/* Prints them, each line with its pod. Fails with INVALID when the folder has none of that job. */
+NODISCARD int logs_local(const char *folder, const struct logs_choice *choice, struct error *err);
