@@ -8,6 +8,7 @@
 #include "operator/commands/remote.h"
 #include "operator/commands/table.h"
 #include "operator/kinds/batchscore/life.h"
+#include "operator/kube/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,8 +119,17 @@ static bool has_changed(json_t *versions, const json_t *job) {
     return true;
 }
 
-static int list_once(struct remote *remote, const struct request *request, json_t *versions,
-                     bool is_first, struct error *err) {
+/* Prints the rows and empties the table. */
+static void print_table(struct table **table) {
+    AUTO(text_freep) char *text = table_text(*table, "", table_width());
+    fputs(text, stdout);
+    fflush(stdout);
+    table_free(*table);
+    *table = table_new();
+}
+
+static int list_once(struct remote *remote, bool all, struct table *table, json_t *versions,
+                     struct error *err) {
     const struct rest_place place = {.api_version = REMOTE_API, .kind = REMOTE_KIND};
     AUTO(tree_freep) json_t *jobs = NULL;
     if (remote_list(remote, &place, NULL, &jobs, err) < 0) {
@@ -128,26 +138,59 @@ static int list_once(struct remote *remote, const struct request *request, json_
                                         "there (helm install windlass ...)?")
                    : -1;
     }
-    struct table *table = table_new();
-    if (is_first && json_array_size(jobs) > 0) {
-        add_head(table, request->where.all);
-    }
     size_t i;
     json_t *job;
+    add_head(table, all);
     json_array_foreach(jobs, i, job) {
-        if (has_changed(versions, job)) {
-            add_row(table, job, request->where.all, clock_wall_ms());
-        }
+        has_changed(versions, job);
+        add_row(table, job, all, clock_wall_ms());
     }
-    if (is_first && json_array_size(jobs) == 0) {
+    if (json_array_size(jobs) == 0) {
         fprintf(stderr, "no jobs in %s%s\n", remote->namespace ? "namespace " : "any namespace",
                 remote->namespace ? remote->namespace : "");
     }
-    AUTO(text_freep) char *text = table_text(table, "", table_width());
-    fputs(text, stdout);
-    fflush(stdout);
-    table_free(table);
     return 0;
+}
+
+struct follower {
+    bool all, has_news;
+    struct table *table;
+    json_t *versions;
+};
+
+static void hear(void *context, enum cluster_event event, const json_t *job) {
+    struct follower *follower = context;
+    if (event == CLUSTER_APPLIED && has_changed(follower->versions, job)) {
+        add_row(follower->table, job, follower->all, clock_wall_ms());
+        follower->has_news = true;
+    }
+}
+
+/* Until something is refused for good; never ends well. */
+static int follow_list(struct remote *remote, struct follower *follower, struct error *err) {
+    const struct watch_options options = {.api_version = REMOTE_API,
+                                          .kind = REMOTE_KIND,
+                                          .namespace = remote->namespace,
+                                          .listener = hear,
+                                          .context = follower};
+    struct watch *watch = NULL;
+    if (watch_new(&options, remote->client, remote->loop, &watch, err) < 0) {
+        return -1;
+    }
+    int result = 0;
+    while (result == 0 && (result = MIN(loop_wait(remote->loop, -1, err), 0)) == 0) {
+        if (follower->has_news) {
+            follower->has_news = false;
+            print_table(&follower->table);
+        }
+        const struct error *trouble = watch_trouble(watch);
+        if (trouble && (trouble->kind == ERROR_DENIED || trouble->kind == ERROR_NOT_FOUND)) {
+            *err = *trouble;
+            result = -1;
+        }
+    }
+    watch_free(watch);
+    return result;
 }
 
 static int wait_a_while(struct remote *remote, struct error *err) {
@@ -162,13 +205,16 @@ static int wait_a_while(struct remote *remote, struct error *err) {
 
 static int show_list(struct remote *remote, const struct request *request, struct error *err) {
     AUTO(tree_freep) json_t *versions = json_object();
-    int result = list_once(remote, request, versions, /* is_first= */ true, err);
-    while (result == 0 && request->watch) {
-        if (wait_a_while(remote, err) < 0) {
-            return -1;
-        }
-        result = list_once(remote, request, versions, /* is_first= */ false, err);
+    struct follower follower = {
+        .all = request->where.all, .versions = versions, .table = table_new()};
+    int result = list_once(remote, request->where.all, follower.table, versions, err);
+    if (result == 0 && (request->watch || json_object_size(versions) > 0)) {
+        print_table(&follower.table);
     }
+    if (result == 0 && request->watch) {
+        result = follow_list(remote, &follower, err);
+    }
+    table_free(follower.table);
     return result;
 }
 

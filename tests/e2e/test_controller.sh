@@ -51,6 +51,14 @@ check "controller: a finished job keeps its coordinator's pod alone" [ "$(count 
 ##### the commands ###############################################################################
 table=$("$windlass" status)
 check "status: a row for each job, with a bar" says "[==========] 100%" "$(grep '^good ' <<<"$table")"
+"$windlass" status -w >"$work/watch" &
+watcher=$!
+within 5 grep -q '^good ' "$work/watch"
+apply watched
+is_watched() { grep -q '^watched .*Completed' "$work/watch"; }
+check "status: -w tells of every change of a job" within 30 is_watched
+check "status: -w tells of what did not change once" [ "$(grep -c '^good ' "$work/watch")" = 1 ]
+kill "$watcher"
 check "status: of one job says what to do" says "next: check spec.image" "$("$windlass" status stuck-one)"
 check "status: -w of a job that failed exits with 1" [ "$("$windlass" status fail-one -w >/dev/null 2>&1; echo $?)" = 1 ]
 check "status: of a job that is not there exits with 3" [ "$("$windlass" status nobody >/dev/null 2>&1; echo $?)" = 3 ]
