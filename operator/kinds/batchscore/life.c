@@ -8,12 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int label_number(const json_t *pod, const char *label, int fallback) {
-    const json_t *value = json_object_get(tree_get(pod, "metadata.labels"), label);
-    if (!json_is_string(value)) {
+static int number_of(const char *text, int fallback) {
+    if (!text) {
         return fallback;
     }
-    long number = strtol(json_string_value(value), NULL, 10);
+    long number = strtol(text, NULL, 10);
     return number < 0 || number > 1000000 ? fallback : (int)number;
 }
 
@@ -74,8 +73,9 @@ struct life life_read(const json_t *pod) {
     struct life life = {
         .pod = pod,
         .name = tree_text(pod, "metadata.name", ""),
-        .attempt = label_number(pod, LABEL_ATTEMPT, 1),
-        .index = label_number(pod, LABEL_INDEX, -1),
+        .attempt = number_of(owned_label(pod, LABEL_ATTEMPT), 1),
+        .index = number_of(owned_label(pod, LABEL_INDEX), -1),
+        .deaths_before = number_of(owned_annotation(pod, ANNOTATION_DEATHS), 0),
         .message = "",
         .reason = "",
         .image = tree_text(agent, "image", ""),
@@ -98,6 +98,10 @@ struct life life_read(const json_t *pod) {
         read_waiting(pod, &life);
     }
     return life;
+}
+
+int life_deaths(const struct life *life) {
+    return life->deaths_before + (life->stage == LIFE_DEAD && life->exit_code >= 0);
 }
 
 bool life_is_alive(const struct life *life) {

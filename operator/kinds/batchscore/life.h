@@ -18,6 +18,7 @@ struct life {
     const char *name;
     enum life_stage stage;
     int attempt, index;  /* from its labels; index is -1 for a coordinator */
+    int deaths_before;   /* of pods in the same place, when this one was made */
     int exit_code;       /* of a dead one; -1: it was taken away (evicted, preempted, its node lost,
                             deleted by somebody), which is never counted */
     bool never_started;  /* dead, and its program never ran */
@@ -41,6 +42,10 @@ struct life life_read(const json_t *pod);
  * It is found by its name: the kubelet sorts containers, and a template may have brought more of
  * them. */
 const json_t *life_agent_state(const json_t *pod, const char *state);
+
+/* Deaths in its place that are known of this pod alone: its own, when it counts, and those before.
+ */
+int life_deaths(const struct life *life);
 
 /* True for LIFE_WAITING and LIFE_RUNNING. */
 bool life_is_alive(const struct life *life);

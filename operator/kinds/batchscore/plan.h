@@ -8,6 +8,10 @@
 /* On pods: which replacement this is, from 1. */
 #define LABEL_ATTEMPT "windlass.dev/attempt"
 #define LABEL_INDEX "windlass.dev/index" /* of a worker, from 0 */
+/* An annotation, too: how many before it, in its place, died of their own doing. So a count does
+ * not begin anew because somebody (the cluster's collection of ended pods, say) deletes the old
+ * ones. */
+#define ANNOTATION_DEATHS "windlass.dev/deaths"
 
 struct batchscore_options;
 

@@ -72,6 +72,10 @@ static void count_failures(struct plan *plan) {
                                       life->exit_code >= 0 &&
                                       (life == plan->coordinator || !is_verdict);
     }
+    if (plan->coordinator) {
+        plan->coordinator_failures =
+            MAX(plan->coordinator_failures, life_deaths(plan->coordinator));
+    }
 }
 
 void plan_read_pods(struct plan *plan) {
@@ -168,8 +172,8 @@ static void tell_replaced(struct plan *plan, const struct life *life, const json
                *life->reason ? ": " : "", life->reason, next);
 }
 
-/* Takes the pod over; before: whose place it takes, NULL if nobody's. */
-static void make_pod(struct plan *plan, json_t *pod_new, const struct life *before) {
+/* Takes the pod over; before: whose place it takes, NULL if nobody's; deaths: there so far. */
+static void make_pod(struct plan *plan, json_t *pod_new, const struct life *before, int deaths) {
     json_t *metadata = json_object_get(pod_new, "metadata");
     json_t *annotations = json_object_get(metadata, "annotations");
     if (!annotations) {
@@ -177,6 +181,9 @@ static void make_pod(struct plan *plan, json_t *pod_new, const struct life *befo
         json_object_set_new(metadata, "annotations", annotations);
     }
     json_object_set_new(annotations, ANNOTATION_SECRET, json_string(plan->endpoint.secret));
+    if (deaths > 0) {
+        json_object_set_new(annotations, ANNOTATION_DEATHS, json_sprintf("%d", deaths));
+    }
     if (before) {
         tell_replaced(plan, before, pod_new);
     }
@@ -292,7 +299,8 @@ static void replace_coordinator(struct plan *plan) {
                 cause);
     int64_t due_ms = life_replace_ms(newest, failures);
     if (plan->now_ms >= due_ms) {
-        make_pod(plan, pods_coordinator(&plan->spec, &plan->endpoint, newest->attempt + 1), newest);
+        make_pod(plan, pods_coordinator(&plan->spec, &plan->endpoint, newest->attempt + 1), newest,
+                 failures);
     } else {
         plan_wake(plan, due_ms);
     }
@@ -304,7 +312,7 @@ static bool plan_coordinator(struct plan *plan) {
     const struct life *newest = plan->coordinator;
     if (!newest) {
         outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator is made");
-        make_pod(plan, pods_coordinator(&plan->spec, &plan->endpoint, 1), NULL);
+        make_pod(plan, pods_coordinator(&plan->spec, &plan->endpoint, 1), NULL, 0);
         return true;
     }
     switch (newest->stage) {
@@ -340,6 +348,9 @@ static struct slot *fold_slots(const struct plan *plan) {
         if (life->attempt > slot->newest.attempt) {
             slot->newest = *life;
         }
+    }
+    for (int i = 0; i < plan->spec.workers_max; i++) {
+        slots[i].deaths = MAX(slots[i].deaths, life_deaths(&slots[i].newest));
     }
     return slots;
 }
@@ -449,7 +460,7 @@ static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
             return;
         }
         make_pod(plan, pods_worker(&plan->spec, &plan->endpoint, i, newest->attempt + 1),
-                 newest->attempt > 0 ? newest : NULL);
+                 newest->attempt > 0 ? newest : NULL, slots[i].deaths);
         alive++;
         /* What the cluster took away has no log worth keeping. */
         if (newest->stage == LIFE_DEAD && newest->attempt > 0 && newest->exit_code < 0) {
