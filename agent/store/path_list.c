@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A folder's names in order without holding them all: each pass over the folder keeps the smallest
+ * names behind the last one told, as many as fit, and drops the others. A million names of a dozen
+ * bytes take two passes. A folder's key is its name with the slash, so that telling what is in it
+ * where its key stands gives the order of whole names. */
+#include "agent/store/path.h"
+#include "agent/store/path_store.h"
+#include "lib/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Of the names that are held: half of what is left for each folder on the way down. */
+enum { BUDGET_BYTES = 16 << 20, BUDGET_BYTES_MIN = 64 << 10 };
+
+struct listing {
+    const struct store *store;
+    store_each *each;
+    void *context;
+};
+
+/* Keys one behind the other, each with its NUL and a byte that says whether it is a link. */
+struct keys {
+    char *bytes;
+    size_t size, room, budget;
+    uint32_t *starts;
+    size_t count, starts_room;
+    char *cutoff; /* NULL: none was dropped; else this key and all above it were */
+};
+
+static void keys_release(struct keys *keys) {
+    free(keys->bytes);
+    free(keys->starts);
+    free(keys->cutoff);
+}
+
+static int by_bytes(const void *a, const void *b, void *bytes) {
+    return strcmp((char *)bytes + *(const uint32_t *)a, (char *)bytes + *(const uint32_t *)b);
+}
+
+/* In order; the upper half goes. */
+static void keys_halve(struct keys *keys) {
+    qsort_r(keys->starts, keys->count, sizeof *keys->starts, by_bytes, keys->bytes);
+    size_t kept = MAX(keys->count / 2, (size_t)1);
+    if (kept == keys->count) {
+        return;
+    }
+    free(keys->cutoff);
+    keys->cutoff = x_strdup(keys->bytes + keys->starts[kept]);
+    char *bytes = x_malloc(keys->room);
+    size_t size = 0;
+    for (size_t i = 0; i < kept; i++) {
+        size_t length = strlen(keys->bytes + keys->starts[i]) + 2;
+        memcpy(bytes + size, keys->bytes + keys->starts[i], length);
+        keys->starts[i] = (uint32_t)size;
+        size += length;
+    }
+    free(keys->bytes);
+    keys->bytes = bytes;
+    keys->size = size;
+    keys->count = kept;
+}
+
+static void keys_add(struct keys *keys, const char *key, bool is_link) {
+    size_t length = strlen(key) + 1;
+    if (keys->cutoff && strcmp(key, keys->cutoff) >= 0) {
+        return;
+    }
+    if (keys->size + length + 1 > keys->room) {
+        keys->room = MAX(keys->room * 2, 4096);
+        keys->bytes = x_realloc(keys->bytes, keys->room);
+    }
+    if (keys->count == keys->starts_room) {
+        keys->starts_room = MAX(keys->starts_room * 2, 256);
+        keys->starts = x_realloc_array(keys->starts, keys->starts_room, sizeof *keys->starts);
+    }
+    memcpy(keys->bytes + keys->size, key, length);
+    keys->starts[keys->count++] = (uint32_t)keys->size;
+    keys->bytes[keys->size + length] = is_link;
+    keys->size += length + 1;
+    if (keys->size + keys->count * sizeof *keys->starts > keys->budget) {
+        keys_halve(keys);
+    }
+}
+
+/* "name", "name/" for a folder, or "" for what is left out: hidden names, pipes, what is gone. */
+static void key_of(int folder_fd, const struct dirent *entry, char *key, size_t room,
+                   bool *ret_is_link) {
+    struct stat status = {0};
+    unsigned char type = entry->d_type;
+    key[0] = 0;
+    size_t length = strlen(entry->d_name);
+    if (entry->d_name[0] == '.' || length + 2 > room) {
+        return;
+    }
+    if (type == DT_UNKNOWN &&
+        fstatat(folder_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+        type = (unsigned char)IFTODT(status.st_mode);
+    }
+    *ret_is_link = type == DT_LNK;
+    if (type == DT_REG || type == DT_LNK || type == DT_DIR) {
+        memcpy(key, entry->d_name, length + 1);
+        memcpy(key + length, type == DT_DIR ? "/" : "", type == DT_DIR ? 2 : 1);
+    }
+}
+
+/* from: the part of `after` that lies in this folder, or "". A folder in which it lies is visited.
+ */
+static bool is_behind(const char *key, const char *from) {
+    return strcmp(key, from) > 0 || (text_ends(key, "/") && text_starts(from, key));
+}
+
+/* The smallest keys behind `told` (the last key of the pass before, "" at first), in order. */
+static int read_pass(struct keys *keys, DIR *entries, const char *from, const char *told) {
+    char key[NAME_MAX + 2];
+    keys->size = keys->count = 0;
+    free(TAKE(keys->cutoff));
+    rewinddir(entries);
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(entries);
+        if (!entry) {
+            break;
+        }
+        bool is_link = false;
+        key_of(dirfd(entries), entry, key, sizeof key, &is_link);
+        if (key[0] && strcmp(key, told) > 0 && is_behind(key, from)) {
+            keys_add(keys, key, is_link);
+        }
+    }
+    if (errno) {
+        return -1;
+    }
+    if (keys->count) {
+        qsort_r(keys->starts, keys->count, sizeof *keys->starts, by_bytes, keys->bytes);
+    }
+    return 0;
+}
+
+/* A link counts as what it points at, if that is a file of the volume. 1, 0, -1. */
+static int is_linked_file(const struct listing *listing, const char *name, struct error *err) {
+    AUTO(text_freep) char *spec_path = file_join(listing->store->path, name);
+    AUTO(fd_closep) int fd = -1;
+    struct error why = {0};
+    struct stat status;
+    if (path_open(spec_path, &fd, &why) == 0) {
+        return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    }
+    if (why.kind == ERROR_NOT_FOUND || why.kind == ERROR_DENIED || why.kind == ERROR_INVALID) {
+        return 0;
+    }
+    *err = why;
+    return -1;
+}
+
+static int list_folder(const struct listing *listing, int fd_owned, const char *folder,
+                       const char *from, size_t budget, int depth, struct error *err);
+
+/* 0: go on, 1: stop, -1. key: as read_pass has it. */
+static int tell(const struct listing *listing, int folder_fd, const char *folder, const char *key,
+                const char *from, size_t budget, int depth, struct error *err) {
+    AUTO(text_freep) char *name = x_printf("%s%s", folder, key);
+    size_t length = strlen(key);
+    if (strlen(name) > STORE_NAME_MAX) {
+        return error_set(err, ERROR_INVALID, "%s/%.80s...: a name of more than %d bytes",
+                         listing->store->path, name, STORE_NAME_MAX);
+    }
+    if (key[length - 1] != '/') {
+        bool is_link = key[length + 1];
+        int is_told = is_link ? is_linked_file(listing, name, err) : 1;
+        return is_told > 0 ? listing->each(listing->context, name, /* info= */ NULL, err) : is_told;
+    }
+    if (depth == STORE_DEPTH_MAX) {
+        return error_set(err, ERROR_INVALID, "%s has folders more than %d deep",
+                         listing->store->path, STORE_DEPTH_MAX);
+    }
+    AUTO(text_freep) char *last = x_strndup(key, length - 1);
+    int fd = openat(folder_fd, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        bool is_gone = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+        return is_gone ? 0
+                       : error_from_errno(err, errno, "%s/%s: cannot open the folder",
+                                          listing->store->path, name);
+    }
+    return list_folder(listing, fd, name, text_starts(from, key) ? from + length : "",
+                       MAX(budget / 2, (size_t)BUDGET_BYTES_MIN), depth + 1, err);
+}
+
+/* folder: "" or with a slash at its end. The descriptor is closed by this. */
+static int list_folder(const struct listing *listing, int fd_owned, const char *folder,
+                       const char *from, size_t budget, int depth, struct error *err) {
+    DIR *entries = fdopendir(fd_owned);
+    if (!entries) {
+        int errno_value = errno;
+        close(fd_owned);
+        return error_from_errno(err, errno_value, "%s/%s", listing->store->path, folder);
+    }
+    AUTO(keys_release) struct keys keys = {.budget = budget / 2};
+    AUTO(text_freep) char *told = x_strdup("");
+    int result = 0;
+    do {
+        if (read_pass(&keys, entries, from, told) < 0) {
+            result = error_from_errno(err, errno, "%s/%s: cannot read the folder",
+                                      listing->store->path, folder);
+        }
+        for (size_t i = 0; result == 0 && i < keys.count; i++) {
+            result = tell(listing, dirfd(entries), folder, keys.bytes + keys.starts[i], from,
+                          budget, depth, err);
+        }
+        if (keys.count) {
+            free(told);
+            told = x_strdup(keys.bytes + keys.starts[keys.count - 1]);
+        }
+    } while (result == 0 && keys.cutoff);
+    closedir(entries);
+    return result;
+}
+
+int folder_list(struct store *store, const char *prefix, const char *after, store_each *each,
+                void *context, struct error *err) {
+    AUTO(text_freep) char *folder = x_strndup(prefix, strlen(prefix) - (*prefix != 0));
+    AUTO(text_freep)
+    char *spec_path = *folder ? file_join(store->path, folder) : x_strdup(store->path);
+    struct listing listing = {.store = store, .each = each, .context = context};
+    int fd = -1;
+    struct stat status;
+    struct error missing = {0};
+    if (after && !text_starts(after, prefix) && strcmp(after, prefix) > 0) {
+        return 0; /* all names below prefix come before it */
+    }
+    if (path_open(spec_path, &fd, &missing) < 0) {
+        if (missing.kind == ERROR_NOT_FOUND) {
+            return 0;
+        }
+        *err = missing;
+        return -1;
+    }
+    if (fstat(fd, &status) < 0 || !S_ISDIR(status.st_mode)) {
+        close(fd);
+        return 0; /* a file: nothing is below it */
+    }
+    const char *from = after && text_starts(after, prefix) ? after + strlen(prefix) : "";
+    return list_folder(&listing, fd, prefix, from, BUDGET_BYTES, 1, err) < 0 ? -1 : 0;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store/path.h"
+#include "agent/store/path_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+
+struct path_probe {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    int references; /* the store's and the thread's */
+    bool is_running;
+    char *spec_path;
+    struct error result;
+};
+
+static void drop(struct path_probe *probe) {
+    pthread_mutex_lock(&probe->lock);
+    bool is_last = --probe->references == 0;
+    pthread_mutex_unlock(&probe->lock);
+    if (is_last) {
+        pthread_cond_destroy(&probe->ended);
+        pthread_mutex_destroy(&probe->lock);
+        free(probe->spec_path);
+        free(probe);
+    }
+}
+
+/* Asks the server itself: a cached answer says nothing about it. */
+static void look(const char *spec_path, struct error *err) {
+    AUTO(fd_closep) int fd = -1;
+    struct statfs status;
+    struct statx fresh;
+    if (path_open(spec_path, &fd, err) == 0 &&
+        (fstatfs(fd, &status) < 0 ||
+         statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME, &fresh) < 0)) {
+        error_from_errno(err, errno, "%s", spec_path);
+    }
+}
+
+static void *run(void *argument) {
+    struct path_probe *probe = argument;
+    struct error result = {0};
+    look(probe->spec_path, &result);
+    pthread_mutex_lock(&probe->lock);
+    probe->result = result;
+    probe->is_running = false;
+    pthread_cond_broadcast(&probe->ended);
+    pthread_mutex_unlock(&probe->lock);
+    drop(probe);
+    return NULL;
+}
+
+struct path_probe *path_probe_new(const char *spec_path) {
+    struct path_probe *probe = x_calloc(1, sizeof *probe);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&probe->lock, NULL);
+    pthread_cond_init(&probe->ended, &attributes);
+    pthread_condattr_destroy(&attributes);
+    probe->references = 1;
+    probe->spec_path = x_strdup(spec_path);
+    return probe;
+}
+
+/* The lock is held. */
+static int start(struct path_probe *probe, struct error *err) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    probe->references++;
+    probe->is_running = true;
+    int result = pthread_create(&thread, &attributes, run, probe);
+    pthread_attr_destroy(&attributes);
+    if (result != 0) {
+        probe->references--;
+        probe->is_running = false;
+        return error_from_errno(err, result, "%s: no thread to look at it", probe->spec_path);
+    }
+    return 0;
+}
+
+int path_probe_wait(struct path_probe *probe, int timeout_ms, struct error *err) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&probe->lock);
+    int result = probe->is_running ? 0 : start(probe, err);
+    while (result == 0 && probe->is_running) {
+        if (pthread_cond_timedwait(&probe->ended, &probe->lock, &until) == ETIMEDOUT) {
+            result = error_set(err, ERROR_TIMEOUT, "%s: the storage does not answer within %d ms",
+                               probe->spec_path, timeout_ms);
+        }
+    }
+    if (result == 0 && probe->result.kind != ERROR_NONE) {
+        *err = probe->result;
+        result = -1;
+    }
+    pthread_mutex_unlock(&probe->lock);
+    return result;
+}
+
+void path_probe_free(struct path_probe *probe) {
+    if (probe) {
+        drop(probe);
+    }
+}

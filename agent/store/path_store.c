@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store/path_store.h"
+
+#include "agent/store/path.h"
+#include "lib/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* What a file system can; those that are not here are a disk's. */
+static const struct {
+    long magic;
+    bool creates, has_inodes;
+} file_systems[] = {
+    /* blobfuse, virtiofs, sshfs, ...: some ignore RENAME_NOREPLACE and overwrite, whatever a try of
+     * ours would say. */
+    {FUSE_SUPER_MAGIC, false, false}, {NFS_SUPER_MAGIC, true, false},
+    {(long)0xFF534D42, true, false}, /* SMB, as cifs says */
+    {(long)0xFE534D42, true, false}, /* SMB 2 and later */
+    {SMB_SUPER_MAGIC, true, false},   {V9FS_MAGIC, true, false},
+};
+
+/* On some systems f_type is 32 bits with a sign. */
+static void look_up(struct folder_store *store, const struct statfs *status) {
+    store->can = (struct store_can){.creates = true, .is_local = true};
+    store->has_inodes = true;
+    for (size_t i = 0; i < ARRAY_LEN(file_systems); i++) {
+        if ((uint32_t)status->f_type == (uint32_t)file_systems[i].magic) {
+            store->can.creates = file_systems[i].creates;
+            store->has_inodes = file_systems[i].has_inodes;
+        }
+    }
+}
+
+int folder_sync(int fd, const char *spec_path, struct error *err) {
+    /* EINVAL: this file system has nothing to sync in a folder (SMB). */
+    return fsync(fd) == 0 || errno == EINVAL ? 0 : error_from_errno(err, errno, "%s", spec_path);
+}
+
+int folder_open_fd(const char *spec_path, int *ret_fd, struct error *err) {
+    AUTO(fd_closep) int fd = -1;
+    struct stat status;
+    if (path_open(spec_path, &fd, err) < 0) {
+        return -1;
+    }
+    if (fstat(fd, &status) < 0 || !S_ISDIR(status.st_mode)) {
+        return error_set(err, ERROR_INVALID, "%s: is a file, a folder is expected", spec_path);
+    }
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+/* The folders above the store, as far as they lie in the volume: their names of each other must
+ * outlast a power cut as what is in them does. */
+static int sync_above(const char *spec_path, struct error *err) {
+    AUTO(text_freep) char *path = x_strdup(spec_path);
+    for (char *slash; (slash = strrchr(path, '/'));) {
+        *slash = 0;
+        AUTO(fd_closep) int fd = -1;
+        struct error denied = {0};
+        if (folder_open_fd(path, &fd, &denied) == 0 && folder_sync(fd, path, err) < 0) {
+            return -1; /* a folder that may not be read is nobody's to sync */
+        }
+    }
+    return 0;
+}
+
+static int folder_open(const char *spec_path, bool writes, struct store **ret_store,
+                       struct error *err) {
+    AUTO(text_freep) char *made = NULL;
+    AUTO(fd_closep) int fd = -1;
+    struct statfs status;
+    if ((writes && path_make_folder(spec_path, &made, err) < 0) ||
+        folder_open_fd(spec_path, &fd, err) < 0 || (writes && sync_above(spec_path, err) < 0)) {
+        return -1;
+    }
+    if (fstatfs(fd, &status) < 0) {
+        return error_from_errno(err, errno, "%s", spec_path);
+    }
+    struct folder_store *store = x_calloc(1, sizeof *store);
+    look_up(store, &status);
+    store->probe = path_probe_new(spec_path);
+    pthread_mutex_init(&store->lock, NULL);
+    *ret_store = &store->base;
+    return 0;
+}
+
+static void folder_free(struct store *base) {
+    struct folder_store *store = folder_of(base);
+    path_probe_free(store->probe);
+    pthread_mutex_destroy(&store->lock);
+    free(store->synced);
+    free(store);
+}
+
+static struct store_can folder_can(const struct store *base) {
+    return ((const struct folder_store *)base)->can;
+}
+
+static int folder_probe(struct store *base, int timeout_ms, struct error *err) {
+    return path_probe_wait(folder_of(base)->probe, timeout_ms, err);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static void fill_info(const struct store *base, const struct stat *status,
+                      struct store_info *ret_info) {
+    bool has_inodes = ((const struct folder_store *)base)->has_inodes;
+    ret_info->size_bytes = status->st_size;
+    snprintf(ret_info->token, sizeof ret_info->token, "%llx-%llx.%lx-%llx",
+             (unsigned long long)status->st_size, (unsigned long long)status->st_mtim.tv_sec,
+             (unsigned long)status->st_mtim.tv_nsec,
+             has_inodes ? (unsigned long long)status->st_ino : 0ULL);
+}
+
+static int open_object(struct store *base, const char *name, char **ret_spec_path, int *ret_fd,
+                       struct store_info *ret_info, struct error *err) {
+    AUTO(text_freep) char *spec_path = file_join(base->path, name);
+    AUTO(fd_closep) int fd = -1;
+    struct stat status;
+    if (path_open(spec_path, &fd, err) < 0) {
+        return -1;
+    }
+    if (fstat(fd, &status) < 0) {
+        return error_from_errno(err, errno, "%s", spec_path);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return error_set(err, ERROR_INVALID, "%s: is not a regular file", spec_path);
+    }
+    fill_info(base, &status, ret_info);
+    *ret_spec_path = TAKE(spec_path);
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+/* -1 with errno; fewer than size only at the end. */
+static ssize_t read_at(int fd, char *data, size_t size, int64_t offset) {
+    size_t done = 0;
+    while (done < size) {
+        size_t piece = MIN(size - done, (size_t)1 << 30);
+        ssize_t got = pread(fd, data + done, piece, (off_t)(offset + (int64_t)done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return -1;
+        }
+        if (got == 0) {
+            break;
+        }
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+static int folder_get(struct store *base, const char *name, struct buffer *buffer,
+                      struct store_info *ret_info, struct error *err) {
+    AUTO(text_freep) char *spec_path = NULL;
+    AUTO(fd_closep) int fd = -1;
+    struct store_info info;
+    if (open_object(base, name, &spec_path, &fd, &info, err) < 0) {
+        return -1;
+    }
+    char chunk[65536];
+    for (int64_t offset = 0;;) {
+        ssize_t got = read_at(fd, chunk, sizeof chunk, offset);
+        if (got < 0) {
+            return error_from_errno(err, errno, "%s", spec_path);
+        }
+        struct error full = {0};
+        if (buffer_append(buffer, chunk, (size_t)got, &full) < 0) {
+            return error_set(err, ERROR_INVALID, "%s: %s", spec_path, full.text);
+        }
+        offset += got;
+        if (got < (ssize_t)sizeof chunk) {
+            break;
+        }
+    }
+    if (ret_info) {
+        *ret_info = info;
+    }
+    return 0;
+}
+
+static int folder_read(struct store *base, const char *name, int64_t offset, void *data,
+                       size_t size, const char *token, size_t *ret_size, struct error *err) {
+    AUTO(text_freep) char *spec_path = NULL;
+    AUTO(fd_closep) int fd = -1;
+    struct store_info info;
+    struct stat after;
+    if (open_object(base, name, &spec_path, &fd, &info, err) < 0) {
+        return -1;
+    }
+    ssize_t got = read_at(fd, data, size, offset);
+    if (got < 0 || fstat(fd, &after) < 0) {
+        return error_from_errno(err, errno, "%s", spec_path);
+    }
+    /* Looked at behind the read as well: what is written in place changes under us. */
+    bool is_same = !token || strcmp(info.token, token) == 0;
+    fill_info(base, &after, &info);
+    if (!is_same || (token && strcmp(info.token, token) != 0)) {
+        return error_set(err, ERROR_CONFLICT, "%s: has changed since it was listed", spec_path);
+    }
+    *ret_size = (size_t)got;
+    return 0;
+}
+
+static int folder_stat(struct store *base, const char *name, struct store_info *ret_info,
+                       struct error *err) {
+    AUTO(text_freep) char *spec_path = NULL;
+    AUTO(fd_closep) int fd = -1;
+    struct store_info info;
+    if (open_object(base, name, &spec_path, &fd, &info, err) < 0) {
+        return -1;
+    }
+    *ret_info = info;
+    return 0;
+}
+
+const struct store_ops path_store = {
+    .prefix = "",
+    .open = folder_open,
+    .free = folder_free,
+    .can = folder_can,
+    .probe = folder_probe,
+    .get = folder_get,
+    .read = folder_read,
+    .stat = folder_stat,
+    .put = folder_put,
+    .remove = folder_remove,
+    .list = folder_list,
+    .upload_open = folder_upload_open,
+    .upload_add = folder_upload_add,
+    .upload_commit = folder_upload_commit,
+    .upload_free = folder_upload_free,
+};

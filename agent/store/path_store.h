@@ -1,0 +1,41 @@
+/* path_store.h: what the files of the path store share: path_store.c opens and reads, path_write.c
+ * writes, path_list.c lists, path_probe.c sees whether the storage is alive. */
+#pragma once
+
+#include "agent/store/store_ops.h"
+
+#include <pthread.h>
+
+struct folder_store {
+    struct store base;
+    struct store_can can;
+    bool has_inodes; /* that stay the same: part of the token */
+    struct path_probe *probe;
+    pthread_mutex_t lock;
+    char *synced; /* under the lock: the last folder whose own name is known to be on the disk */
+};
+
+static inline struct folder_store *folder_of(struct store *store) {
+    return (struct folder_store *)store;
+}
+
+/* An open folder, for fsync and as the start of relative names. NOT_FOUND; INVALID: a file. */
+NODISCARD int folder_open_fd(const char *spec_path, int *ret_fd, struct error *err);
+NODISCARD int folder_sync(int fd, const char *spec_path, struct error *err);
+
+int folder_upload_open(struct store *base, const char *name, struct store_upload **ret_upload,
+                       struct error *err);
+int folder_upload_add(struct store_upload *base, const void *data, size_t size, struct error *err);
+int folder_upload_commit(struct store_upload *base, enum store_put how, struct error *err);
+void folder_upload_free(struct store_upload *base);
+int folder_put(struct store *base, const char *name, const void *data, size_t size,
+               enum store_put how, struct error *err);
+int folder_remove(struct store *base, const char *name, struct error *err);
+int folder_list(struct store *base, const char *prefix, const char *after, store_each *each,
+                void *context, struct error *err);
+
+/* Looks at a path in a thread of its own. A thread that never comes back is left behind; there is
+ * at most one for each struct path_probe. */
+struct path_probe *path_probe_new(const char *spec_path);
+NODISCARD int path_probe_wait(struct path_probe *probe, int timeout_ms, struct error *err);
+void path_probe_free(struct path_probe *probe);

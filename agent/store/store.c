@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store/store.h"
+
+#include "agent/store/store_ops.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first whose prefix fits; paths of volumes have none, so they come last. */
+static const struct store_ops *const kinds[] = {&path_store};
+
+void store_init(struct store *store, const struct store_ops *ops, const char *path, bool writes) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    store->ops = ops;
+    store->path = x_strndup(path, length);
+    store->writes = writes;
+}
+
+int store_open(const char *spec_path, bool writes, struct store **ret_store, struct error *err) {
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (!text_starts(spec_path, kinds[i]->prefix) ||
+            (!*kinds[i]->prefix && strstr(spec_path, "://"))) {
+            continue;
+        }
+        struct store *store = NULL;
+        if (kinds[i]->open(spec_path, writes, &store, err) < 0) {
+            return -1;
+        }
+        store_init(store, kinds[i], spec_path, writes);
+        *ret_store = store;
+        return 0;
+    }
+    return error_set(err, ERROR_INVALID, "\"%.80s\": VOLUME/path/in/it is expected", spec_path);
+}
+
+void store_free(struct store *store) {
+    if (store) {
+        free(TAKE(store->path));
+        store->ops->free(store);
+    }
+}
+
+void store_freep(struct store **store) {
+    store_free(TAKE(*store));
+}
+
+const char *store_path(const struct store *store) {
+    return store->path;
+}
+
+struct store_can store_can(const struct store *store) {
+    return store->ops->can(store);
+}
+
+/* ---- what every kind relies on -------------------------------------------------------------- */
+
+static int check_name(const struct store *store, const char *name, struct error *err) {
+    int depth = 0;
+    size_t length = strlen(name);
+    bool is_good = length > 0 && length <= STORE_NAME_MAX;
+    for (const char *at = name; is_good;) {
+        size_t part = strcspn(at, "/");
+        is_good = part > 0 && ++depth <= STORE_DEPTH_MAX && !(part == 1 && at[0] == '.') &&
+                  !(part == 2 && at[0] == '.' && at[1] == '.');
+        if (!at[part]) {
+            break;
+        }
+        at += part + 1;
+    }
+    return is_good ? 0
+                   : error_set(err, ERROR_INVALID,
+                               "%s: \"%.80s\" is no name of an object: parts between single "
+                               "slashes are expected, at most %d bytes and %d parts, none \"..\"",
+                               store->path, name, STORE_NAME_MAX, STORE_DEPTH_MAX);
+}
+
+static int check_write(const struct store *store, const char *name, struct error *err) {
+    if (check_name(store, name, err) < 0) {
+        return -1;
+    }
+    return store->writes
+               ? 0
+               : error_set(err, ERROR_DENIED, "%s/%s: this store is only read", store->path, name);
+}
+
+int store_probe(struct store *store, int timeout_ms, struct error *err) {
+    return store->ops->probe(store, timeout_ms, err);
+}
+
+int store_get(struct store *store, const char *name, struct buffer *buffer,
+              struct store_info *ret_info, struct error *err) {
+    return check_name(store, name, err) < 0 ? -1
+                                            : store->ops->get(store, name, buffer, ret_info, err);
+}
+
+int store_read(struct store *store, const char *name, int64_t offset, void *data, size_t size,
+               const char *token, size_t *ret_size, struct error *err) {
+    assert(offset >= 0 && size <= (size_t)INT64_MAX - (size_t)offset);
+    return check_name(store, name, err) < 0
+               ? -1
+               : store->ops->read(store, name, offset, data, size, token, ret_size, err);
+}
+
+int store_stat(struct store *store, const char *name, struct store_info *ret_info,
+               struct error *err) {
+    return check_name(store, name, err) < 0 ? -1 : store->ops->stat(store, name, ret_info, err);
+}
+
+int store_put(struct store *store, const char *name, const void *data, size_t size,
+              enum store_put how, struct error *err) {
+    if (check_write(store, name, err) < 0) {
+        return -1;
+    }
+    if (size > STORE_PUT_MAX) {
+        return error_set(err, ERROR_INVALID, "%s/%s: %zu bytes, at most %zu are put at once",
+                         store->path, name, size, STORE_PUT_MAX);
+    }
+    return store->ops->put(store, name, data, size, how, err);
+}
+
+int store_remove(struct store *store, const char *name, struct error *err) {
+    return check_write(store, name, err) < 0 ? -1 : store->ops->remove(store, name, err);
+}
+
+int store_list(struct store *store, const char *prefix, const char *after, store_each *each,
+               void *context, struct error *err) {
+    size_t length = strlen(prefix);
+    if (length) {
+        assert(prefix[length - 1] == '/');
+        AUTO(text_freep) char *folder = x_strndup(prefix, length - 1);
+        if (check_name(store, folder, err) < 0) {
+            return -1;
+        }
+    }
+    return store->ops->list(store, prefix, after, each, context, err);
+}
+
+int store_upload_open(struct store *store, const char *name, struct store_upload **ret_upload,
+                      struct error *err) {
+    struct store_upload *upload = NULL;
+    if (check_write(store, name, err) < 0 ||
+        store->ops->upload_open(store, name, &upload, err) < 0) {
+        return -1;
+    }
+    upload->store = store;
+    upload->size_bytes = 0;
+    *ret_upload = upload;
+    return 0;
+}
+
+int store_upload_add(struct store_upload *upload, const void *data, size_t size,
+                     struct error *err) {
+    if (size > (size_t)(STORE_UPLOAD_MAX - upload->size_bytes)) {
+        return error_set(err, ERROR_INVALID, "%s: an object of more than %lld bytes",
+                         upload->store->path, (long long)STORE_UPLOAD_MAX);
+    }
+    if (upload->store->ops->upload_add(upload, data, size, err) < 0) {
+        return -1;
+    }
+    upload->size_bytes += (int64_t)size;
+    return 0;
+}
+
+int store_upload_commit(struct store_upload *upload, enum store_put how, struct error *err) {
+    return upload->store->ops->upload_commit(upload, how, err);
+}
+
+void store_upload_free(struct store_upload *upload) {
+    if (upload) {
+        upload->store->ops->upload_free(upload);
+    }
+}
+
+void store_upload_freep(struct store_upload **upload) {
+    store_upload_free(TAKE(*upload));
+}
+
+bool error_is_machine(const struct error *err) {
+    switch (err->kind) {
+    case ERROR_UNAVAILABLE:
+    case ERROR_TIMEOUT:
+    case ERROR_BUSY:
+    case ERROR_EXHAUSTED:
+    case ERROR_DENIED:
+        return true;
+    default:
+        return false;
+    }
+}

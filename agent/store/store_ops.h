@@ -1,0 +1,50 @@
+/* store_ops.h: what a kind of store implements; store.h has the contract of each function. store.c
+ * has checked names, sizes and the right to write before it calls, so that kinds need not. */
+#pragma once
+
+#include "agent/store/store.h"
+
+struct store_ops {
+    const char *prefix; /* of the paths that are this kind's: "az://"; "": every other */
+    int (*open)(const char *spec_path, bool writes, struct store **ret_store, struct error *err);
+    void (*free)(struct store *store);
+    struct store_can (*can)(const struct store *store);
+    int (*probe)(struct store *store, int timeout_ms, struct error *err);
+    int (*get)(struct store *store, const char *name, struct buffer *buffer,
+               struct store_info *ret_info, struct error *err);
+    int (*read)(struct store *store, const char *name, int64_t offset, void *data, size_t size,
+                const char *token, size_t *ret_size, struct error *err);
+    int (*stat)(struct store *store, const char *name, struct store_info *ret_info,
+                struct error *err);
+    int (*put)(struct store *store, const char *name, const void *data, size_t size,
+               enum store_put how, struct error *err);
+    int (*remove)(struct store *store, const char *name, struct error *err);
+    /* 0 also when each stopped it. */
+    int (*list)(struct store *store, const char *prefix, const char *after, store_each *each,
+                void *context, struct error *err);
+    int (*upload_open)(struct store *store, const char *name, struct store_upload **ret_upload,
+                       struct error *err);
+    int (*upload_add)(struct store_upload *upload, const void *data, size_t size,
+                      struct error *err);
+    int (*upload_commit)(struct store_upload *upload, enum store_put how, struct error *err);
+    void (*upload_free)(struct store_upload *upload);
+};
+
+/* First member of every kind's own struct. open leaves ops, path and writes to store.c; free frees
+ * what is the kind's and the struct itself. */
+struct store {
+    const struct store_ops *ops;
+    char *path; /* owned by store.c; without slashes at the end */
+    bool writes;
+};
+
+/* First member likewise; upload_open leaves all but size to store.c. */
+struct store_upload {
+    struct store *store; /* borrowed */
+    int64_t size_bytes;  /* added so far, kept by store.c */
+};
+
+/* For kinds that wrap another store (a test's): what store_open does after a kind's open. */
+void store_init(struct store *store, const struct store_ops *ops, const char *path, bool writes);
+
+extern const struct store_ops path_store;
