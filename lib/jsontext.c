@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/jsontext.h"
+
+#include <string.h>
+
+const char *jsontext_space(const char *at, const char *end) {
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r')) {
+        at++;
+    }
+    return at;
+}
+
+/* Bytes of the character at `at`, 0 when it is none: no overlong form, no surrogate, at most
+ * U+10FFFF. The first byte narrows what the second may be. */
+static size_t character(const unsigned char *at, size_t left) {
+    size_t size = at[0] < 0xC2 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : at[0] < 0xF5 ? 4 : 0;
+    if (size == 0 || size > left) {
+        return 0;
+    }
+    unsigned char low = at[0] == 0xE0 ? 0xA0 : at[0] == 0xF0 ? 0x90 : 0x80;
+    unsigned char high = at[0] == 0xED ? 0x9F : at[0] == 0xF4 ? 0x8F : 0xBF;
+    if (at[1] < low || at[1] > high) {
+        return 0;
+    }
+    for (size_t i = 2; i < size; i++) {
+        if ((at[i] & 0xC0) != 0x80) {
+            return 0;
+        }
+    }
+    return size;
+}
+
+size_t jsontext_utf8_end(const char *data, size_t size) {
+    size_t at = 0;
+    while (at < size) {
+        uint64_t eight;
+        if (size - at >= sizeof eight) { /* most text is ASCII */
+            memcpy(&eight, data + at, sizeof eight);
+            if (!(eight & 0x8080808080808080)) {
+                at += sizeof eight;
+                continue;
+            }
+        }
+        size_t length = (unsigned char)data[at] < 0x80
+                            ? 1
+                            : character((const unsigned char *)data + at, size - at);
+        if (length == 0) {
+            return at;
+        }
+        at += length;
+    }
+    return size;
+}
+
+/* Past the escape whose backslash is at `at`. */
+static const char *skip_escape(const char *at, const char *end) {
+    if (end - at < 2) {
+        return NULL;
+    }
+    if (at[1] != 'u') {
+        return at[1] && strchr("\"\\/bfnrt", at[1]) ? at + 2 : NULL;
+    }
+    if (end - at < 6) {
+        return NULL;
+    }
+    for (int i = 2; i < 6; i++) {
+        if (!at[i] || !strchr("0123456789abcdefABCDEF", at[i])) {
+            return NULL;
+        }
+    }
+    return at + 6;
+}
+
+/* at is behind the opening quote. */
+static const char *skip_string(const char *at, const char *end) {
+    while (at < end && *at != '"') {
+        unsigned char byte = (unsigned char)*at;
+        if (byte == '\\') {
+            at = skip_escape(at, end);
+            if (!at) {
+                return NULL;
+            }
+        } else if (byte < 0x80) {
+            if (byte < ' ') {
+                return NULL;
+            }
+            at++;
+        } else {
+            size_t length = character((const unsigned char *)at, (size_t)(end - at));
+            if (length == 0) {
+                return NULL;
+            }
+            at += length;
+        }
+    }
+    return at < end ? at + 1 : NULL;
+}
+
+static const char *skip_digits(const char *at, const char *end) {
+    const char *first = at;
+    while (at < end && *at >= '0' && *at <= '9') {
+        at++;
+    }
+    return at > first ? at : NULL;
+}
+
+static const char *skip_number(const char *at, const char *end) {
+    at += at < end && *at == '-';
+    at = at < end && *at == '0' ? at + 1 : skip_digits(at, end);
+    if (at && at < end && *at == '.') {
+        at = skip_digits(at + 1, end);
+    }
+    if (at && at < end && (*at == 'e' || *at == 'E')) {
+        at++;
+        at += at < end && (*at == '+' || *at == '-');
+        at = skip_digits(at, end);
+    }
+    return at;
+}
+
+static const char *skip_word(const char *at, const char *end, const char *word) {
+    size_t length = strlen(word);
+    return (size_t)(end - at) >= length && memcmp(at, word, length) == 0 ? at + length : NULL;
+}
+
+static const char *skip_value(const char *at, const char *end, int depth);
+
+/* "name" : in an object; NULL when it is none. */
+static const char *skip_name(const char *at, const char *end) {
+    at = at < end && *at == '"' ? skip_string(at + 1, end) : NULL;
+    at = at ? jsontext_space(at, end) : NULL;
+    return at && at < end && *at == ':' ? jsontext_space(at + 1, end) : NULL;
+}
+
+/* at is behind the bracket. */
+static const char *skip_members(const char *at, const char *end, char closing, int depth) {
+    at = jsontext_space(at, end);
+    if (at < end && *at == closing) {
+        return at + 1;
+    }
+    while (true) {
+        at = closing == '}' ? skip_name(at, end) : at;
+        at = at ? skip_value(at, end, depth) : NULL;
+        at = at ? jsontext_space(at, end) : NULL;
+        if (!at || at == end || (*at != ',' && *at != closing)) {
+            return NULL;
+        }
+        if (*at == closing) {
+            return at + 1;
+        }
+        at = jsontext_space(at + 1, end);
+    }
+}
+
+static const char *skip_value(const char *at, const char *end, int depth) {
+    if (at >= end || depth >= JSONTEXT_DEPTH_MAX) {
+        return NULL;
+    }
+    switch (*at) {
+    case '{':
+        return skip_members(at + 1, end, '}', depth + 1);
+    case '[':
+        return skip_members(at + 1, end, ']', depth + 1);
+    case '"':
+        return skip_string(at + 1, end);
+    case 't':
+        return skip_word(at, end, "true");
+    case 'f':
+        return skip_word(at, end, "false");
+    case 'n':
+        return skip_word(at, end, "null");
+    default:
+        return skip_number(at, end);
+    }
+}
+
+const char *jsontext_value(const char *at, const char *end) {
+    return skip_value(at, end, 0);
+}
+
+bool jsontext_is_value(const char *data, size_t size) {
+    const char *end = data + size;
+    const char *at = jsontext_value(jsontext_space(data, end), end);
+    return at && jsontext_space(at, end) == end;
+}
+
+int jsontext_escape(struct buffer *buffer, const char *data, size_t size, struct error *err) {
+    size_t kept = 0;
+    for (size_t i = 0; i < size; i++) {
+        unsigned char byte = (unsigned char)data[i];
+        if (byte >= ' ' && byte != '"' && byte != '\\') {
+            continue;
+        }
+        static const char letters[] = "btn.fr"; /* of 8 to 13; 11 has none */
+        char escape[8] = {'\\', (char)byte, 0};
+        size_t length = 2;
+        if (byte >= 8 && byte <= 13 && byte != 11) {
+            escape[1] = letters[byte - 8];
+        } else if (byte < ' ') {
+            memcpy(escape, "\\u00", 4);
+            escape[4] = byte < 16 ? '0' : '1';
+            escape[5] = "0123456789abcdef"[byte % 16];
+            length = 6;
+        }
+        if (buffer_append(buffer, data + kept, i - kept, err) < 0 ||
+            buffer_append(buffer, escape, length, err) < 0) {
+            return -1;
+        }
+        kept = i + 1;
+    }
+    return buffer_append(buffer, data + kept, size - kept, err);
+}
