@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/command_process.h"
+
+#include "lib/digest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { ENVIRONMENT_MAX = 4 << 20 };
+
+struct list {
+    char **items; /* NULL-ended */
+    size_t count;
+};
+
+/* Replaces a variable of that name, or adds it. Takes the text. */
+static void list_set(struct list *list, char *variable) {
+    size_t name = strcspn(variable, "=") + 1;
+    for (size_t i = 0; i < list->count; i++) {
+        if (strncmp(list->items[i], variable, name) == 0) {
+            free(list->items[i]);
+            list->items[i] = variable;
+            return;
+        }
+    }
+    list->items = x_realloc_array(list->items, list->count + 2, sizeof *list->items);
+    list->items[list->count++] = variable;
+    list->items[list->count] = NULL;
+}
+
+/* A machine's owner may have said which devices are ours ("2,5", or names): then one of these. */
+static char *device_of(int slot, int gpus) {
+    const char *listed = getenv("CUDA_VISIBLE_DEVICES");
+    int count = 0, index = 0;
+    for (const char *at = listed; at && *at; at += *at == ',') {
+        at += strcspn(at, ",");
+        count++;
+    }
+    int wanted = slot % (count > 0 ? MIN(count, gpus) : gpus);
+    for (const char *at = listed; at && *at; at += *at == ',', index++) {
+        size_t length = strcspn(at, ",");
+        if (index == wanted) {
+            return x_printf("CUDA_VISIBLE_DEVICES=%.*s", (int)length, at);
+        }
+        at += length;
+    }
+    return x_printf("CUDA_VISIBLE_DEVICES=%d", wanted);
+}
+
+char **command_environment_new(const struct command_environment *environment) {
+    struct list list = {x_calloc(1, sizeof *list.items), 0};
+    for (char **variable = environ; variable && *variable; variable++) {
+        if (!text_starts(*variable, "WINDLASS_")) {
+            list_set(&list, x_strdup(*variable));
+        }
+    }
+    list_set(&list, x_printf("WINDLASS_JOB=%s", environment->job));
+    list_set(&list, x_printf("WINDLASS_WORKER=%s", environment->worker));
+    list_set(&list, x_printf("WINDLASS_SLOT=%d", environment->slot));
+    if (environment->gpus > 0) {
+        list_set(&list, device_of(environment->slot, environment->gpus));
+    }
+    for (const char *const *more = environment->variables; more && *more; more++) {
+        list_set(&list, x_strdup(*more));
+    }
+    return list.items;
+}
+
+void command_environment_free(char **variables) {
+    for (char **variable = variables; variable && *variable; variable++) {
+        free(*variable);
+    }
+    free(variables);
+}
+
+struct pipes {
+    int in[2], out[2], errors[2], why[2];
+};
+
+static void close_pipes(struct pipes *pipes) {
+    int *fds = (int *)pipes;
+    for (size_t i = 0; i < sizeof *pipes / sizeof *fds; i++) {
+        fd_closep(&fds[i]);
+    }
+}
+
+static int open_pipes(struct pipes *pipes, struct error *err) {
+    *pipes = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    if (pipe2(pipes->in, O_CLOEXEC) < 0 || pipe2(pipes->out, O_CLOEXEC) < 0 ||
+        pipe2(pipes->errors, O_CLOEXEC) < 0 || pipe2(pipes->why, O_CLOEXEC) < 0) {
+        int why = errno;
+        close_pipes(pipes);
+        return error_from_errno(err, why, "cannot make a pipe");
+    }
+    int ours[] = {pipes->in[1], pipes->out[0], pipes->errors[0]};
+    for (size_t i = 0; i < ARRAY_LEN(ours);
+         i++) { /* the program's ends block, as programs expect */
+        fcntl(ours[i], F_SETFL, O_NONBLOCK);
+    }
+    return 0;
+}
+
+/* In the child, up to exec; says why not through the pipe. Pipes may have got 0, 1 or 2 where this
+ * process had closed these: they are moved out of the way first. */
+static _Noreturn void become(const char *const *words, char **variables, struct pipes *pipes,
+                             pid_t parent) {
+    sigset_t none;
+    sigemptyset(&none);
+    for (int number = 1; number < NSIG; number++) {
+        signal(number, SIG_DFL);
+    }
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0);
+    int in = fcntl(pipes->in[0], F_DUPFD, 3), out = fcntl(pipes->out[1], F_DUPFD, 3);
+    int errors = fcntl(pipes->errors[1], F_DUPFD, 3), why = fcntl(pipes->why[1], F_DUPFD, 3);
+    if (in >= 0 && out >= 0 && errors >= 0 && why >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 &&
+        dup2(errors, 2) == 2 && close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC) == 0 &&
+        prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
+        if (getppid() != parent) {
+            _exit(127); /* it died before the line above */
+        }
+        environ = variables; /* execvp looks for PATH in it */
+        execvp(words[0], (char *const *)words);
+    }
+    int reason = errno;
+    ssize_t ignored = write(why >= 0 ? why : pipes->why[1], &reason, sizeof reason);
+    (void)ignored;
+    _exit(127);
+}
+
+static char **with_mark(char **variables, const char *mark) {
+    size_t count = 0;
+    while (variables[count]) {
+        count++;
+    }
+    char **marked = x_calloc(count + 2, sizeof *marked); /* the texts are borrowed */
+    memcpy(marked, variables, count * sizeof *marked);
+    marked[count] = (char *)mark;
+    return marked;
+}
+
+int command_process_start(const char *const *words, char **variables,
+                          struct command_process *ret_process, struct error *err) {
+    struct command_process process = {.fd = -1};
+    struct pipes pipes;
+    if (open_pipes(&pipes, err) < 0) {
+        return -1;
+    }
+    AUTO(text_freep) char *nonce = digest_random(16);
+    snprintf(process.mark, sizeof process.mark, "WINDLASS_LIFE=%s", nonce);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    char **marked = with_mark(variables, process.mark);
+    pid_t parent = getpid();
+    process.pid = fork();
+    if (process.pid == 0) {
+        become(words, marked, &pipes, parent);
+    }
+    int why = errno;
+    free(marked);
+    if (process.pid < 0) {
+        close_pipes(&pipes);
+        return error_from_errno(err, why, "cannot start a process");
+    }
+    setpgid(process.pid, process.pid); /* both do it, so that it is done whoever runs first */
+    fd_closep(&pipes.why[1]);
+    ssize_t got;
+    do {
+        got = read(pipes.why[0], &why, sizeof why);
+    } while (got < 0 && errno == EINTR);
+    process.fd = got == 0 ? pidfd_open(process.pid, 0) : -1;
+    if (process.fd < 0) {
+        why = got == 0 ? errno : why;
+        kill(process.pid, SIGKILL);
+        waitpid(process.pid, NULL, 0);
+        close_pipes(&pipes);
+        bool is_theirs = why == ENOENT || why == EACCES || why == ENOEXEC || why == ENOTDIR;
+        return is_theirs
+                   ? error_set(err, ERROR_INVALID, "cannot run %s: %s", words[0], strerror(why))
+                   : error_from_errno(err, why, "cannot run %s", words[0]);
+    }
+    process.in = pipes.in[1];
+    process.out = pipes.out[0];
+    process.errors = pipes.errors[0];
+    pipes.in[1] = pipes.out[0] = pipes.errors[0] = -1;
+    close_pipes(&pipes);
+    *ret_process = process;
+    return 0;
+}
+
+int command_process_end(struct command_process *process) {
+    int status = 0;
+    if (process->pid <= 0) {
+        return 0;
+    }
+    kill(-process->pid, SIGKILL);
+    while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    while (waitpid(-process->pid, NULL, WNOHANG) > 0) { /* of its group, adopted by us */
+    }
+    process->pid = 0;
+    fd_closep(&process->fd);
+    return status;
+}
+
+static bool has_mark(pid_t pid, const char *mark) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t room = 0;
+    bool found = false;
+    size_t total = 0;
+    for (ssize_t size = 0; file && !found && total < ENVIRONMENT_MAX; total += (size_t)size) {
+        size = getdelim(&text, &room, 0, file);
+        if (size < 0) {
+            break;
+        }
+        found = strcmp(text, mark) == 0;
+    }
+    free(text);
+    if (file) {
+        fclose(file);
+    }
+    return found;
+}
+
+/* Kills every process with the mark: those that left the group (setsid, daemons), whoever has them
+ * as a child now. The pidfd is opened first, so that no other process gets the signal. */
+static int kill_marked(const char *mark) {
+    DIR *folder = opendir("/proc");
+    int killed = 0;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        AUTO(fd_closep) int fd = pid > 1 && pid != getpid() ? pidfd_open(pid, 0) : -1;
+        if (fd >= 0 && has_mark(pid, mark) && pidfd_send_signal(fd, SIGKILL, NULL, 0) == 0) {
+            killed++;
+            siginfo_t info;
+            waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG); /* if it is ours already */
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return killed;
+}
+
+void command_process_kill(struct command_process *process) {
+    pid_t group = process->pid;
+    command_process_end(process);
+    if (process->mark[0]) {
+        /* Whoever forks while we look is found by the next look. */
+        for (int look = 0; look < 100 && kill_marked(process->mark) > 0; look++) {
+            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        }
+        while (group > 0 && waitpid(-group, NULL, WNOHANG) > 0) {
+        }
+        process->mark[0] = 0;
+        fd_closep(&process->in);
+        fd_closep(&process->out);
+        fd_closep(&process->errors);
+    }
+}
