@@ -16,7 +16,6 @@
 enum {
     READ_BYTES = 64 << 10,
     LAST_READS = 64, /* of what is in the pipes of a dead program */
-    WORDS_MAX = 300, /* bytes of a line that an error quotes */
 };
 
 /* A request under way. */
@@ -34,18 +33,16 @@ struct command {
     bool is_alive, is_ready;
     struct buffer out; /* what the pipe did not take yet, from out_at */
     size_t out_at;
-    struct command_lines lines, errors;
+    struct command_lines lines;
+    struct command_said said;
     struct asked asked[COMMAND_AHEAD];
     char *refusal; /* an error without an id, before it was ready */
     struct command_answer answer;
     char *answer_line;
-    char last_noise[WORDS_MAX], last_error[WORDS_MAX];
     int64_t started_ms, asked_ms; /* asked_ms: since when the program owes an answer */
     int64_t not_before_ms;
     int short_lives, failed_inits;
-    int64_t noise_from_ms;
-    int64_t noise_lines; /* since noise_from_ms */
-    char death[WORDS_MAX + 200];
+    char death[COMMAND_WORDS_MAX + 200];
 };
 
 struct command *command_new(const struct command_options *options) {
@@ -54,54 +51,13 @@ struct command *command_new(const struct command_options *options) {
     command->process.fd = -1;
     buffer_init(&command->out, (COMMAND_AHEAD + 1) * (options->line_bytes_max + 1)); /* init, too */
     command_lines_init(&command->lines, options->line_bytes_max);
-    command_lines_init(&command->errors, COMMAND_NOISE_MAX);
+    command_said_init(&command->said, options->say, options->context);
     snprintf(command->death, sizeof command->death, "was never started");
     return command;
 }
 
-static void say(struct command *command, enum command_stream stream, const char *text,
-                size_t size) {
-    if (command->options.say) {
-        command->options.say(command->options.context, stream, text, size);
-    }
-}
-
-static void remember(char last[static WORDS_MAX], const char *text, size_t size) {
-    struct error line = {0}; /* tidy, and cut between characters */
-    error_set(&line, ERROR_FAILED, "%.*s", (int)MIN(size, WORDS_MAX - 1), text);
-    memcpy(last, line.text, WORDS_MAX - 1);
-}
-
-static void say_how_many_more(struct command *command) {
-    int64_t more = command->noise_lines - COMMAND_NOISE_PER_SECOND;
-    if (more > 0) {
-        char text[80];
-        int size = snprintf(text, sizeof text, "(%lld more lines of stdout)", (long long)more);
-        say(command, COMMAND_STDOUT, text, (size_t)size);
-    }
-    command->noise_lines = 0;
-}
-
 static void on_noise(struct command *command, const char *text, size_t size) {
-    if (size == 0) {
-        return;
-    }
-    remember(command->last_noise, text, size);
-    int64_t now_ms = clock_monotonic_ms();
-    if (now_ms - command->noise_from_ms >= 1000) {
-        say_how_many_more(command);
-        command->noise_from_ms = now_ms;
-    }
-    if (++command->noise_lines <= COMMAND_NOISE_PER_SECOND) {
-        say(command, COMMAND_STDOUT, text, MIN(size, COMMAND_NOISE_MAX));
-    }
-}
-
-static void on_error_line(struct command *command, const char *text, size_t size) {
-    if (size > 0) {
-        remember(command->last_error, text, size);
-    }
-    say(command, COMMAND_STDERR, text, MIN(size, COMMAND_NOISE_MAX));
+    command_said_noise(&command->said, text, size, clock_monotonic_ms());
 }
 
 /* A line that may be an answer. */
@@ -158,31 +114,18 @@ static int read_stdout(struct command *command, struct error *err) {
     return 1;
 }
 
-/* As read_stdout; lines of any kind. */
+/* As read_stdout. */
 static int read_stderr(struct command *command) {
     char data[READ_BYTES];
     ssize_t got = read(command->process.errors, data, sizeof data);
     if (got <= 0) {
         return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
     }
-    for (size_t at = 0; at < (size_t)got;) {
-        struct buffer *held = &command->errors.held;
-        const char *newline = memchr(data + at, '\n', (size_t)got - at);
-        size_t size = (newline ? (size_t)(newline - data) : (size_t)got) - at;
-        size_t kept = MIN(size, held->max - held->size);
-        struct error ignored = {0};
-        if (newline && held->size == 0) {
-            on_error_line(command, data + at, size);
-        } else if (buffer_append(held, data + at, kept, &ignored) == 0 && newline) {
-            on_error_line(command, held->data, held->size);
-            buffer_clear(held);
-        }
-        at += size + (newline != NULL);
-    }
+    command_said_error(&command->said, data, (size_t)got);
     return 1;
 }
 
-/* False: nobody reads any more. Then it is dying, and that is seen elsewhere. */
+/* Where nobody reads any more, it is dying, and that is seen elsewhere. */
 static void write_out(struct command *command) {
     while (command->out_at < command->out.size) {
         ssize_t put = write(command->process.in, command->out.data + command->out_at,
@@ -228,10 +171,7 @@ static void bury(struct command *command, const char *why) {
     }
     for (int i = 0; i < LAST_READS && read_stderr(command) > 0; i++) {
     }
-    if (command->errors.held.size > 0) { /* words without a newline */
-        on_error_line(command, command->errors.held.data, command->errors.held.size);
-    }
-    say_how_many_more(command);
+    command_said_end(&command->said);
     command_process_kill(&command->process);
     int64_t now_ms = clock_monotonic_ms();
     bool is_short = now_ms - command->started_ms < COMMAND_SHORT_LIFE_MS;
@@ -248,7 +188,7 @@ static void bury(struct command *command, const char *why) {
         snprintf(how, sizeof how, "ended with exit code %d", WEXITSTATUS(status));
     }
     snprintf(command->death, sizeof command->death, "%s%s%s", how,
-             command->last_error[0] ? "; its last words: " : "", command->last_error);
+             command->said.last_error[0] ? "; its last words: " : "", command->said.last_error);
 }
 
 static int say_dead(const struct command *command, struct error *err) {
@@ -339,14 +279,14 @@ static int look_until(struct command *command, is_done *done, int64_t id, int64_
 static void time_out(struct command *command, const char *what, int64_t since_ms,
                      struct error *err) {
     int64_t ms = clock_monotonic_ms() - since_ms;
-    char noise[WORDS_MAX];
-    memcpy(noise, command->last_noise, sizeof noise);
+    char noise[COMMAND_WORDS_MAX];
+    memcpy(noise, command->said.last_noise, sizeof noise);
     bury(command, "was killed");
     error_clear(err);
     error_set(err, ERROR_TIMEOUT, "%s within %.*f s%s%s%s%s", what, ms < 10000, (double)ms / 1000,
               noise[0] ? "; the last line on stdout was: " : "", noise,
-              !noise[0] && command->last_error[0] ? "; the last line on stderr was: " : "",
-              noise[0] ? "" : command->last_error);
+              !noise[0] && command->said.last_error[0] ? "; the last line on stderr was: " : "",
+              noise[0] ? "" : command->said.last_error);
 }
 
 static int queue_line(struct command *command, const char *text, size_t size, struct error *err) {
@@ -402,8 +342,7 @@ int command_start(struct command *command, struct error *err) {
     forget(command);
     command_lines_release(&command->lines);
     command_lines_init(&command->lines, command->options.line_bytes_max);
-    buffer_clear(&command->errors.held);
-    command->last_noise[0] = command->last_error[0] = 0;
+    command_said_clear(&command->said);
     free(TAKE(command->refusal));
     command->is_ready = false;
     command->started_ms = command->asked_ms = clock_monotonic_ms();
@@ -518,7 +457,7 @@ void command_free(struct command *command) {
         bury(command, "was killed");
         forget(command);
         command_lines_release(&command->lines);
-        command_lines_release(&command->errors);
+        command_said_release(&command->said);
         command_answer_release(&command->answer);
         free(command->answer_line);
         free(command->refusal);

@@ -6,20 +6,15 @@
 
 #include "agent/score/command_line.h"
 #include "agent/score/command_process.h"
+#include "agent/score/command_said.h"
 #include "lib/tree.h"
 
 enum {
-    COMMAND_AHEAD = 2,              /* requests that may be under way */
-    COMMAND_NOISE_PER_SECOND = 100, /* lines; what is more is counted */
-    COMMAND_SHORT_LIFE_MS = 10000,  /* whoever dies younger is started again later and later */
+    COMMAND_AHEAD = 2,             /* requests that may be under way */
+    COMMAND_SHORT_LIFE_MS = 10000, /* whoever dies younger is started again later and later */
     COMMAND_SHORT_LIVES = 3,
     COMMAND_BACK_OFF_MAX_MS = 30000,
 };
-
-enum command_stream { COMMAND_STDERR, COMMAND_STDOUT }; /* of stdout: noise alone */
-
-/* A line of the program's (without newline; any bytes; cut at COMMAND_NOISE_MAX). */
-typedef void command_say(void *context, enum command_stream stream, const char *text, size_t size);
 
 /* All is borrowed and must outlive the command. */
 struct command_options {

@@ -7,6 +7,7 @@
 #include "tests/unit/agent/score/misbehave.h"
 
 #include <fcntl.h>
+#include <sys/wait.h>
 
 static char said[1 << 16]; /* all that was said, a line each: "1 " is stdout's */
 static int said_lines;
@@ -307,6 +308,49 @@ static void test_children_die_with_the_program(void) {
     CHECK_INT(found, 2);
 }
 
+/* Two slots of one worker: what ends the one leaves the other alone. */
+static void test_a_neighbour_lives_on(void) {
+    struct command_options options = options_of(MISBEHAVE("good"));
+    AUTO(command_freep) struct command *neighbour = start(&options);
+    struct command_options other_options = options_of(MISBEHAVE("fork"));
+    AUTO(command_freep) struct command *command = start(&other_options);
+    ask(neighbour, 1, "[1]", 1);
+    ask(command, 7, "[1]", 1);
+    check_answer(command, 7, "-failed: the program ended with exit code 5");
+    check_answer(neighbour, 1, "[1]");
+    ask(neighbour, 2, "[2]", 1);
+    check_answer(neighbour, 2, "[2]");
+}
+
+/* kill -9 of the worker: the kernel ends the program, which holds the pipe that we read. */
+static void test_the_program_dies_with_its_worker(void) {
+    int fds[2];
+    CHECK_INT(pipe(fds), 0);
+    pid_t worker = fork();
+    if (worker == 0) {
+        char script[200];
+        snprintf(script, sizeof script,
+                 "exec 9>/proc/%d/fd/%d; echo '{\"ready\":true}'; echo up >&9; exec sleep 1000",
+                 (int)getppid(), fds[1]);
+        struct command_options options =
+            options_of((const char *const[]){"sh", "-c", script, NULL});
+        AUTO(command_freep) struct command *command = start(&options);
+        signal(SIGALRM, SIG_DFL);
+        alarm(60);
+        pause();
+    }
+    char text[300];
+    ssize_t got = read(fds[0], text, sizeof text);
+    CHECK(got >= 3 && memcmp(text, "up\n", 3) == 0);
+    close(fds[1]);
+    kill(worker, SIGKILL);
+    CHECK_INT(waitpid(worker, NULL, 0), worker);
+    while ((got = read(fds[0], text, sizeof text)) > 0) {
+    }
+    CHECK_INT(got, 0); /* nobody writes any more */
+    close(fds[0]);
+}
+
 static void test_stop_lets_it_end_by_itself(void) {
     struct command_options options = options_of(MISBEHAVE("stop"));
     AUTO(command_freep) struct command *command = start(&options);
@@ -391,6 +435,8 @@ int main(int argc, char **argv) {
     TEST(test_an_answer_before_the_end_counts);
     TEST(test_inits_that_fail_say_why);
     TEST(test_children_die_with_the_program);
+    TEST(test_a_neighbour_lives_on);
+    TEST(test_the_program_dies_with_its_worker);
     TEST(test_stop_lets_it_end_by_itself);
     TEST(test_lines_of_many_megabytes_go_both_ways);
     TEST(test_the_environment_has_a_gpu_and_no_token);
