@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,44 @@ void digest_sha256(const void *data, size_t size, char hex[static 65]) {
         abort();
     }
     to_hex(hash, sizeof hash, hex);
+}
+
+/* crc_tables[k][b]: the byte b followed by k zero bytes, so that eight bytes are eight look-ups. */
+static uint32_t crc_tables[8][256];
+static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
+
+static void make_crc_tables(void) {
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        uint32_t crc = byte;
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
+        }
+        crc_tables[0][byte] = crc;
+    }
+    for (int k = 1; k < 8; k++) {
+        for (int byte = 0; byte < 256; byte++) {
+            uint32_t crc = crc_tables[k - 1][byte];
+            crc_tables[k][byte] = crc >> 8 ^ crc_tables[0][crc & 255];
+        }
+    }
+}
+
+uint32_t digest_crc32c(uint32_t crc, const void *data, size_t size) {
+    pthread_once(&crc_once, make_crc_tables);
+    const unsigned char *at = data;
+    crc = ~crc;
+    for (; size >= 8; at += 8, size -= 8) {
+        uint32_t next = 0;
+        for (int k = 0; k < 8; k++) {
+            unsigned byte = k < 4 ? at[k] ^ (crc >> 8 * k & 255) : at[k];
+            next ^= crc_tables[7 - k][byte];
+        }
+        crc = next;
+    }
+    for (; size; at++, size--) {
+        crc = crc >> 8 ^ crc_tables[0][(crc ^ *at) & 255];
+    }
+    return ~crc;
 }
 
 char *digest_random(size_t bytes) {

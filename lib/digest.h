@@ -1,10 +1,14 @@
-/* digest.h: SHA-256 and random identifiers (OpenSSL's EVP and RAND). */
+/* digest.h: SHA-256, CRC-32C and random identifiers (OpenSSL's EVP and RAND). Any thread. */
 #pragma once
 
 #include "lib/base.h"
 
 /* Lower-case hexadecimal SHA-256 of the bytes: 64 characters and NUL. */
 void digest_sha256(const void *data, size_t size, char hex[static 65]);
+
+/* CRC-32C (Castagnoli; of "123456789": e3069283). crc: of what comes before, 0 at the start. Finds
+ * what was torn or changed by accident, nothing that somebody made. */
+uint32_t digest_crc32c(uint32_t crc, const void *data, size_t size);
 
 /* `bytes` random bytes from the system's generator as 2 * bytes hexadecimal characters; the caller
  * frees. Aborts when the system has no randomness: a guessable token is worse than no job. */

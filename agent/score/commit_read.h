@@ -1,0 +1,40 @@
+/* commit_read.h: commits one after the other as they lie in the store: what is torn, void or
+ * missing. For commit.c alone. */
+#pragma once
+
+#include "agent/score/commit.h"
+
+struct commit_object {
+    struct buffer text;
+    struct commit_head head;
+    json_t *tree;
+};
+
+/* A commit is told only when the next one is known not to void it, or the caller says so: one is
+ * held back. Borrows all texts. */
+struct commit_reader {
+    struct store *store;
+    const char *run;
+    int64_t patience_ms, absent_ms;
+    commit_each *each;
+    void *context;
+    int64_t next;      /* number */
+    int64_t torn_from; /* all from here to next are torn; -1: none */
+    int64_t epoch;     /* of the newest claim that counts; -1: none yet */
+    struct commit_object held;
+    bool is_held;
+};
+
+void commit_reader_init(struct commit_reader *reader);
+void commit_reader_release(struct commit_reader *reader);
+/* Reads commit `next`. 1: it was there; 0: it is not, or not yet. must_exist: absence is an old
+ * cache's word for absent_ms, and INVALID afterwards. */
+NODISCARD int commit_reader_step(struct commit_reader *reader, bool must_exist, struct error *err);
+/* Tells the one that is held back. */
+NODISCARD int commit_reader_finish(struct commit_reader *reader, struct error *err);
+
+/* ".windlass/RUN/commit/000000000017"; the caller frees. */
+char *commit_name(const char *run, int64_t number);
+
+/* Between two tries of a store's call: 10 ms, doubling to 2 s. */
+void commit_wait(int64_t *wait_ms);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A commit object as a store may give it back: read, written again, read again: the same. The input
+ * is taken as it is and, since no luck finds a checksum, with a trailer that fits. */
+#include "agent/score/commit_format.h"
+#include "lib/digest.h"
+#include "lib/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int add(void *context, const struct commit_head *head, const struct commit_record *record,
+               struct error *err) {
+    if (record->epoch != head->epoch || commit_writer_add(context, record, err) != 1) {
+        abort(); /* what could be read can be written */
+    }
+    return 0;
+}
+
+/* The text of what was read; NULL: refused, with a reason. The caller frees. */
+static char *again(const char *text, size_t size, size_t *ret_size) {
+    struct error err = {0};
+    struct commit_head head;
+    AUTO(tree_freep) json_t *tree = NULL;
+    AUTO(commit_writer_release) struct commit_writer writer;
+    commit_writer_init(&writer);
+    if (commit_read_head(text, size, &head, &tree, &err) < 0 ||
+        commit_read_records(text, size, &head, tree, add, &writer, &err) < 0) {
+        if (!err.text[0]) {
+            abort();
+        }
+        return NULL;
+    }
+    return commit_writer_text(&writer, &head, ret_size);
+}
+
+static void check(const char *text, size_t size) {
+    size_t first_size = 0, second_size = 0;
+    if (!commit_is_whole(text, size)) {
+        return;
+    }
+    AUTO(text_freep) char *first = again(text, size, &first_size);
+    if (!first) {
+        return;
+    }
+    if (!commit_is_whole(first, first_size)) {
+        abort();
+    }
+    AUTO(text_freep) char *second = again(first, first_size, &second_size);
+    if (!second || second_size != first_size || memcmp(first, second, first_size) != 0) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct error err = {0};
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, COMMIT_BYTES_MAX);
+    if (buffer_append(&text, data, size, &err) < 0) {
+        return 0;
+    }
+    check(text.data, size);
+    int64_t lines = -1;
+    for (size_t i = 0; i < size; i++) {
+        lines += data[i] == '\n';
+    }
+    if (buffer_printf(&text, &err, "{\"end\":%lld,\"crc\":\"%08x\"}\n", (long long)lines,
+                      digest_crc32c(0, data, size)) == 0) {
+        check(text.data, text.size);
+    }
+    return 0;
+}
