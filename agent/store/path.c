@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { CHANGES_MAX = 100 }; /* of a folder, while a path in it is resolved */
+
 /* A spec path taken apart. */
 struct location {
     const char *spec_path; /* borrowed, for messages */
@@ -169,6 +171,7 @@ int path_resolve(const char *spec_path, char **ret_path, struct error *err) {
     AUTO(text_freep) char *there = x_strdup(location.rest);
     AUTO(text_freep) char *missing = x_strdup("");
     AUTO(fd_closep) int fd = -1;
+    int changes = 0;
     while ((fd = location_open(&location, there, O_PATH)) < 0) {
         if (errno != ENOENT || strcmp(there, ".") == 0) {
             return location_error(&location, errno, err);
@@ -181,8 +184,15 @@ int path_resolve(const char *spec_path, char **ret_path, struct error *err) {
         struct stat status;
         AUTO(fd_closep) int parent_fd = location_open(&location, there, O_PATH);
         if (parent_fd >= 0 && fstatat(parent_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
-            return error_set(err, ERROR_DENIED, "%s: \"%s\" is a symbolic link to nothing",
-                             spec_path, name);
+            if (S_ISLNK(status.st_mode) || ++changes == CHANGES_MAX) {
+                return error_set(err, ERROR_DENIED, "%s: \"%s\" is a symbolic link to nothing",
+                                 spec_path, name);
+            }
+            /* Another process has made it since we looked. */
+            free(there);
+            there = x_strdup(location.rest);
+            free(missing);
+            missing = x_strdup("");
         }
     }
     AUTO(text_freep) char *path = path_of_fd(fd);

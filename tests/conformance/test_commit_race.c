@@ -89,6 +89,8 @@ __attribute__((noreturn)) static void be_coordinator(uint64_t seed, int percent)
     struct error err = {0};
     struct store *store = NULL;
     if (store_open("racetest/out", /* writes= */ true, &store, &err) < 0) {
+        printf("# store: %s\n", err.text);
+        fflush(stdout);
         _exit(2);
     }
     store = broken_store(store, &(struct broken_options){.seed = seed, .percent = percent});

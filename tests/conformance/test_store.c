@@ -421,6 +421,32 @@ static void killed_writers(void) {
     CHECK(objects > 20); /* one a round, and the one that is replaced */
 }
 
+/* Eight processes open a store whose folders nobody has made yet. */
+static void opened_by_many_at_once(void) {
+    for (int round = 0; round < 30; round++) {
+        AUTO(text_freep) char *path = x_printf("storetest/in/new/%d/a/b", round);
+        pid_t children[8];
+        fflush(stdout);
+        for (int i = 0; i < 8; i++) {
+            children[i] = fork();
+            if (children[i] == 0) {
+                struct error err = {0};
+                struct store *opened = NULL;
+                int result = store_open(path, /* writes= */ true, &opened, &err);
+                if (result < 0) {
+                    printf("# %s\n", err.text);
+                    fflush(stdout);
+                }
+                _exit(result < 0);
+            }
+        }
+        for (int i = 0; i < 8; i++) {
+            int status = 0;
+            CHECK(waitpid(children[i], &status, 0) == children[i] && status == 0);
+        }
+    }
+}
+
 static void broken_stores_break(void) {
     struct error err = {0};
     struct store *inner = NULL;
@@ -479,6 +505,7 @@ int main(void) {
             TEST(other_things_are_no_objects);
             TEST(reads_only);
             TEST(killed_writers);
+            TEST(opened_by_many_at_once);
             TEST(broken_stores_break);
         }
         if (i == 2) {
