@@ -16,14 +16,19 @@ cleanup() {
     rm -rf "$work"
 }
 trap cleanup EXIT
-tests/cluster/api-server.sh start "$api" --owner $$ -- --max-requests-inflight=0 --max-mutating-requests-inflight=0 \
-    --feature-gates=APIPriorityAndFairness=false >"$work/api.log"
-"$api/kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null
-"$api/kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null
-# Both by bearer token, as controllers have it in a cluster: a client's certificate is verified with every request.
-"$api/kubectl" config set-credentials admin --token="$(cat "$api/token")" >/dev/null
-"$api/kubectl" config unset users.admin.client-certificate >/dev/null
-"$api/kubectl" config unset users.admin.client-key >/dev/null
+# A server with nothing in it, so that nobody is measured beside what another left.
+fresh() {
+    tests/cluster/api-server.sh stop "$api" >/dev/null 2>&1 || true
+    rm -rf "$api"
+    tests/cluster/api-server.sh start "$api" --owner $$ -- --max-requests-inflight=0 --max-mutating-requests-inflight=0 \
+        --feature-gates=APIPriorityAndFairness=false >"$work/api.log"
+    "$api/kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null
+    "$api/kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null
+    # By bearer token, as controllers have it in a cluster: a client's certificate is verified with every request.
+    "$api/kubectl" config set-credentials admin --token="$(cat "$api/token")" >/dev/null
+    "$api/kubectl" config unset users.admin.client-certificate >/dev/null
+    "$api/kubectl" config unset users.admin.client-key >/dev/null
+}
 load() { python3 tests/bench/load.py "$api" "$@"; }
 namespace() { "$api/kubectl" create namespace "$1" >/dev/null; }
 now() { date +%s%N; }
@@ -31,6 +36,7 @@ since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.3f", (b - a) / 1e9 }'; 
 rate() { awk -v n="$1" -v s="$2" 'BEGIN { printf "%.1f", n / s }'; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 controller() { # NAMESPACE: starts one; $pid, $port
+    : >"$work/log" # before: the port of an earlier one must not be read
     "$windlass" controller --kubeconfig "$api/kubeconfig" --no-leader-election --listen 127.0.0.1:0 --namespace "$1" 2>"$work/log" &
     pid=$!
     until port=$(sed -n 's/.*pages=http:\/\/127.0.0.1:\([0-9]*\).*/\1/p' "$work/log") && [ -n "$port" ]; do sleep 0.002; done
@@ -48,6 +54,7 @@ all() { # NAMESPACE PODS: seconds from $start until so many pods are there
     since "$start"
 }
 
+fresh
 ##### start to ready, nothing there ###############################################################
 namespace empty
 ready=999
@@ -72,6 +79,7 @@ peak=$(awk '/VmHWM/ { printf "%.1f", $2 / 1024 }' "/proc/$pid/status")
 end
 
 measure_manager() { # NAMESPACE COUNT FLAGS...: jobs a second in $theirs
+    fresh
     namespace "$1"
     load jobs "$1" "$2"
     start=$(now)
@@ -80,15 +88,16 @@ measure_manager() { # NAMESPACE COUNT FLAGS...: jobs a second in $theirs
     manager "$@"
     seconds=$(all "$name" $((count * 2)))
     theirs=$(rate "$count" "$seconds")
+    theirs_cpu=$(awk '{ printf "%.2f", ($14 + $15) / 100 }' "/proc/$manager_pid/stat")
     kill -9 "$manager_pid"
 }
 measure_manager lifted "$JOBS" --kube-api-qps=100000 --kube-api-burst=100000
-lifted=$theirs
-"$api/kubectl" delete jobs --all -n lifted --wait=false --cascade=false >/dev/null # the next one would look at them
+lifted=$theirs lifted_cpu=$theirs_cpu
 measure_manager limited "$JOBS_DEFAULT"
 limited=$theirs
 
 ##### one job of many workers #####################################################################
+fresh
 namespace wide
 controller wide
 until is_ready; do :; done
@@ -98,6 +107,7 @@ wide_s=$(all wide $((WORKERS + 1)))
 end
 
 ##### memory and idle processor time ###############################################################
+fresh
 namespace memory
 load batchscores memory "$FINISHED" finished
 load batchscores memory "$RUNNING" running
@@ -119,7 +129,7 @@ end
 cat <<TABLE
 controller, beside kube-controller-manager 1.20 on the same API server ($(nproc) cores)
   $JOBS jobs of 2 pods to pods requested   $ours jobs/s ($ours_s s, $ours_cpu s of a processor, peak $peak MiB)
-  the Job controller, limits lifted         $lifted jobs/s   ratio $(ratio "$ours" "$lifted")
+  the Job controller, limits lifted         $lifted jobs/s   ratio $(ratio "$ours" "$lifted") ($lifted_cpu s of a processor)
   the Job controller, default limits        $limited jobs/s   ratio $(ratio "$ours" "$limited") ($JOBS_DEFAULT jobs)
   one job of $WORKERS workers               $wide_s s to all pods requested
   start to ready                            $ready s (nothing there), $full_ready s ($((FINISHED + RUNNING)) jobs; all of them listed after $listed s)
@@ -128,7 +138,7 @@ controller, beside kube-controller-manager 1.20 on the same API server ($(nproc)
 TABLE
 mkdir -p build/bench
 cat >build/bench/controller.json <<JSON
-{"jobs": $JOBS, "jobsPerSecond": $ours, "cpuSeconds": $ours_cpu, "peakMiB": $peak, "jobControllerLifted": $lifted,
+{"jobs": $JOBS, "jobsPerSecond": $ours, "cpuSeconds": $ours_cpu, "peakMiB": $peak, "jobControllerLifted": $lifted, "jobControllerCpuSeconds": $lifted_cpu,
  "jobControllerDefault": $limited, "workers": $WORKERS, "wideSeconds": $wide_s, "readySeconds": $ready,
  "readyFullSeconds": $full_ready, "listedSeconds": $listed, "finished": $FINISHED, "running": $RUNNING, "rssMiB": $rss, "idlePercent": $idle}
 JSON
