@@ -74,6 +74,7 @@ start=$(now)
 controller scores
 ours_s=$(all scores $((JOBS * 2)))
 ours=$(rate "$JOBS" "$ours_s")
+echo "# ours: $ours jobs/s" >&2
 ours_cpu=$(awk '{ printf "%.2f", ($14 + $15) / 100 }' "/proc/$pid/stat")
 peak=$(awk '/VmHWM/ { printf "%.1f", $2 / 1024 }' "/proc/$pid/status")
 end
@@ -93,6 +94,7 @@ measure_manager() { # NAMESPACE COUNT FLAGS...: jobs a second in $theirs
 }
 measure_manager lifted "$JOBS" --kube-api-qps=100000 --kube-api-burst=100000
 lifted=$theirs lifted_cpu=$theirs_cpu
+echo "# the Job controller: $lifted jobs/s" >&2
 measure_manager limited "$JOBS_DEFAULT"
 limited=$theirs
 
@@ -119,7 +121,7 @@ until grep -q ' listed ' "$work/log"; do sleep 0.01; done
 listed=$(since "$start")
 load wait memory $((RUNNING * 2)) 3600 >/dev/null
 sleep 5
-busy() { cat /proc/$pid/task/*/schedstat | awk '{ n += $1 } END { print n }'; }
+busy() { cat /proc/$pid/task/*/schedstat | awk '{ n += $1 } END { printf "%.0f", n }'; }
 before=$(busy)
 sleep 20
 idle=$(awk -v n=$(($(busy) - before)) 'BEGIN { printf "%.3f", n / 20e9 * 100 }')
