@@ -120,7 +120,9 @@ full_ready=$(since "$start")
 until grep -q ' listed ' "$work/log"; do sleep 0.01; done
 listed=$(since "$start")
 load wait memory $((RUNNING * 2)) 3600 >/dev/null
-sleep 5
+# Words about the jobs follow their pods: idle is who asks nothing of the server for five seconds.
+requests() { curl -s "http://127.0.0.1:$port/metrics" | awk '/^windlass_apiserver_requests_total/ { n += $2 } END { printf "%.0f", n }'; }
+until last=$(requests) && sleep 5 && [ "$(requests)" = "$last" ]; do :; done
 busy() { cat /proc/$pid/task/*/schedstat | awk '{ n += $1 } END { printf "%.0f", n }'; }
 before=$(busy)
 sleep 20
