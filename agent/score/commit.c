@@ -67,6 +67,15 @@ static int look(struct commit_log *log, const char *name, const char *text, size
     return there->size == size && memcmp(there->data, text, size) == 0;
 }
 
+/* CONFLICT and NOT_FOUND mean something else to our callers: here they are answers of a store that
+ * contradicts itself for too long. */
+static int gave_up(const struct error *cause, int64_t waited_ms, struct error *err) {
+    bool is_odd = cause->kind == ERROR_CONFLICT || cause->kind == ERROR_NOT_FOUND;
+    return error_set(err, is_odd ? ERROR_UNAVAILABLE : cause->kind,
+                     "the store has taken nothing for %lld s: %s", (long long)waited_ms / 1000,
+                     cause->text);
+}
+
 /* 1: stored for good; 0: the name is another's, whose object is in `there`; -1: gave up. Whatever
  * the answer to a write is, the object itself says who wrote it. */
 static int store_object(struct commit_log *log, const char *name, const char *text, size_t size,
@@ -88,9 +97,7 @@ static int store_object(struct commit_log *log, const char *name, const char *te
         bool is_final = cause.kind != ERROR_CONFLICT && cause.kind != ERROR_NOT_FOUND &&
                         !error_is_machine(&cause);
         if (is_final || is_ending(log) || clock_monotonic_ms() - start_ms >= log->patience_ms) {
-            *err = cause;
-            return error_context(err, "no commit is taken for %lld s",
-                                 (long long)(clock_monotonic_ms() - start_ms) / 1000);
+            return gave_up(&cause, clock_monotonic_ms() - start_ms, err);
         }
     }
 }
@@ -227,8 +234,7 @@ static int own(struct commit_log *log, const struct commit_identity *identity, s
         bool is_final =
             why->kind != ERROR_CONFLICT && why->kind != ERROR_NOT_FOUND && !error_is_machine(why);
         if (is_final || clock_monotonic_ms() - start_ms >= log->patience_ms) {
-            *err = *why;
-            return -1;
+            return gave_up(why, clock_monotonic_ms() - start_ms, err);
         }
     }
 }

@@ -44,15 +44,18 @@ void commit_reader_release(struct commit_reader *reader) {
 /* 1: read; 0: not there; -1: the store fails for too long. A read that fails is no absence. */
 static int fetch(const struct commit_reader *reader, const char *name, bool must_exist,
                  struct buffer *text, struct error *err) {
-    int64_t start_ms = clock_monotonic_ms();
+    int64_t start_ms = clock_monotonic_ms(), absent_from_ms = -1;
     for (int64_t wait_ms = 0;; commit_wait(&wait_ms)) {
         struct error cause = {0};
         buffer_clear(text);
         if (store_get(reader->store, name, text, NULL, &cause) == 0) {
             return 1;
         }
-        int64_t waited_ms = clock_monotonic_ms() - start_ms;
-        if (cause.kind == ERROR_NOT_FOUND && (!must_exist || waited_ms >= reader->absent_ms)) {
+        int64_t now_ms = clock_monotonic_ms(), waited_ms = now_ms - start_ms;
+        /* Absent all the time: an answer in between that failed says nothing. */
+        bool is_absent = cause.kind == ERROR_NOT_FOUND;
+        absent_from_ms = !is_absent ? -1 : absent_from_ms < 0 ? now_ms : absent_from_ms;
+        if (is_absent && (!must_exist || now_ms - absent_from_ms >= reader->absent_ms)) {
             return 0;
         }
         bool is_final = cause.kind != ERROR_NOT_FOUND && !error_is_machine(&cause);

@@ -21,7 +21,7 @@ static struct commit_identity identity_of(const char *uid) {
     return (struct commit_identity){.run = "5f0c5f0c5f0c5f0c",
                                     .uid = uid,
                                     .job = "churn",
-                                    .patience_ms = 3000,
+                                    .patience_ms = 60000,
                                     .absent_ms = 300};
 }
 
@@ -186,6 +186,9 @@ static bool start_life(struct model *model, struct life *life, struct store *sto
     *life = (struct life){0};
     begin_reading(model);
     if (commit_open(store, &identity, see, model, &life->log, &err) < 0) {
+        if (!may_fail || !error_is_machine(&err)) {
+            printf("# seed %llu: %s\n", (unsigned long long)seed, err.text);
+        }
         CHECK(may_fail && error_is_machine(&err));
         return false;
     }
