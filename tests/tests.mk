@@ -1,13 +1,12 @@
 # tests.mk: what `make test`, `make soak`, `make fuzz`, `make bench` and `make lint` run.
 LINT := $(sort $(wildcard tests/lint/*.sh))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh))
-FUZZ_SECONDS ?= 60
 
 ##### make test: a seeded sample of every proof ##################################################
 .PHONY: test servers unit lint format sanitize demo help
 test: deps-test servers
 	@$(MAKE) --no-print-directory all unit-programs fuzzers-build
-	@BUILD=$(BUILD) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run.sh $(LINT) $(UNIT_PROGRAMS) \
+	@BUILD=$(BUILD) tests/run.sh $(LINT) $(UNIT_PROGRAMS) \
 		tests/sanitize.sh $(E2E) tests/fuzz/run.sh
 # The real API servers, built once per machine: about 15 minutes, with lines that say how far.
 servers:
@@ -32,7 +31,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/fuz
 fuzzers-build:
 	+@$(FUZZ_MAKE) fuzzers
 fuzz: deps-test fuzzers-build
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run.sh tests/fuzz/run.sh
+	@tests/run.sh tests/fuzz/run.sh
 fuzzers: $(FUZZERS)
 $(BUILD)/fuzz_%: $(OBJ)/tests/fuzz/fuzz_%.c.o $(OBJ)/agent.a $(OBJ)/operator.a $(OBJ)/lib.a
 	@echo "  LINK $@"
