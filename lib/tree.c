@@ -36,6 +36,16 @@ const char *tree_text(const json_t *tree, const char *path, const char *fallback
     return text ? text : fallback;
 }
 
+const json_t *tree_find(const json_t *list, const char *path, const char *text) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        if (strcmp(tree_text(one, path, ""), text) == 0) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
 int64_t tree_integer(const json_t *tree, const char *path, int64_t fallback) {
     const json_t *value = tree_get(tree, path);
     return json_is_integer(value) ? (int64_t)json_integer_value(value) : fallback;

@@ -102,17 +102,6 @@ static int expand(const struct environment *environment, const char *text, char 
     return 0;
 }
 
-static bool is_mounted(const json_t *container, const char *volume_name) {
-    size_t i;
-    json_t *mount;
-    json_array_foreach(json_object_get(container, "volumeMounts"), i, mount) {
-        if (strcmp(tree_text(mount, "name", ""), volume_name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The caller frees. */
 static int value_of(const struct environment *environment, const json_t *variable,
                     const struct environment_source *source, char **ret_value, struct error *err) {
@@ -154,8 +143,9 @@ static int add_variables(struct environment *environment, const json_t *containe
             return error_set(err, ERROR_INVALID, "env[%zu]: '%s' is no name of a variable", i,
                              name);
         }
-        const char *folder =
-            is_mounted(container, name) ? source->folder(source->context, name) : NULL;
+        const char *folder = tree_find(json_object_get(container, "volumeMounts"), "name", name)
+                                 ? source->folder(source->context, name)
+                                 : NULL;
         if (folder) {
             environment_set(environment, name, folder);
             continue;

@@ -320,6 +320,11 @@ static void write_all(struct reconcile *request, enum cluster_verb verb, const j
     }
 }
 
+/* In so long, or earlier if that was asked for. */
+static void look_again(struct reconcile *request, int64_t left_ms) {
+    request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
+}
+
 /* What is planned is made, unless the cluster refused something lately. */
 static void make_all(struct reconcile *request, const json_t *kept, json_t *plan) {
     const json_t *refused = json_object_get(kept, "refused");
@@ -327,20 +332,10 @@ static void make_all(struct reconcile *request, const json_t *kept, json_t *plan
     json_t *create = json_object_get(plan, "create");
     request->is_careful = refused != NULL;
     if (left_ms > 0 && json_array_size(create) > 0) {
-        request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
+        look_again(request, left_ms);
         json_array_clear(create);
     }
     write_all(request, CLUSTER_CREATE, create);
-}
-
-static bool is_made(const json_t *plan, const char *name) {
-    const json_t *create = json_object_get(plan, "create");
-    for (size_t i = 0; i < json_array_size(create); i++) {
-        if (strcmp(tree_text(json_array_get(create, i), "metadata.name", ""), name) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* plan names what is to go by kind and name; the cache knows which one that is. */
@@ -402,7 +397,7 @@ static bool write_status(struct reconcile *request, const json_t *kept, json_t *
     }
     int64_t left_ms = can_wait_ms(request, kept, before, status);
     if (left_ms > 0) {
-        request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
+        look_again(request, left_ms);
         return false;
     }
     json_t *object = json_copy((json_t *)request->object);
@@ -414,6 +409,7 @@ static bool write_status(struct reconcile *request, const json_t *kept, json_t *
 /* News of a status that was put off come with it, those of an object that is not made not at all.
  */
 static void tell_events(struct reconcile *request, const json_t *plan, bool with_status) {
+    const json_t *create = json_object_get(plan, "create");
     size_t i;
     json_t *event;
     json_array_foreach(json_object_get(plan, "events"), i, event) {
@@ -421,7 +417,7 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
                                       .reason = tree_text(event, "reason", ""),
                                       .note = tree_text(event, "note", ""),
                                       .of = tree_text(event, "of", NULL)};
-        if (news.of ? is_made(plan, news.of) : with_status) {
+        if (news.of ? tree_find(create, "metadata.name", news.of) != NULL : with_status) {
             reconcile_tell(request, &news);
         }
     }
