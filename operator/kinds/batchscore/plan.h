@@ -49,8 +49,9 @@ struct batchscore_observed {
  *   "events"    [{"type": "Normal"|"Warning", "reason", "note", "of"}], to be told when the object
  *               named `of` is made or, without it, when the status is written
  *   "again_ms"  ask again after this long even if nothing happens; absent: no need
- * An order between writes is made by steps: what needs another's result comes with a later look.
- * plan(plan(x)) makes no change: carrying out the result and asking again gives nothing to do. */
+ * An order between writes is made by steps: what needs another's result comes with a later look, as
+ * any of the writes of one look may be lost. Carrying out the result and asking again soon gives
+ * nothing to do. */
 NODISCARD int batchscore_plan(const struct batchscore_observed *observed, int64_t now_ms,
                               json_t **ret_result, struct error *err);
 

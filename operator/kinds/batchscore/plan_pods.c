@@ -443,9 +443,24 @@ static void drop_surplus(struct plan *plan) {
     }
 }
 
+/* What the cluster took away has no log worth keeping. But until its replacement is there it alone
+ * knows which attempt that is: writes of one look may be refused or cut short between any two. */
+static void drop_taken_away(struct plan *plan, const struct slot *slots) {
+    for (size_t i = 0; i < plan->life_count; i++) {
+        const struct life *life = &plan->lives[i];
+        bool taken_away = life->stage == LIFE_DEAD && life->exit_code < 0 && life->gone_ms == 0;
+        if (!is_coordinator(life) && taken_away && life->index >= 0 &&
+            life->index < plan->spec.workers_max &&
+            life->attempt < slots[life->index].newest.attempt) {
+            remove_pod(plan, life);
+        }
+    }
+}
+
 static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
     int alive = 0;
     drop_surplus(plan);
+    drop_taken_away(plan, slots);
     for (int i = 0; i < plan->spec.workers_max; i++) {
         alive += slots[i].alive;
     }
@@ -462,10 +477,6 @@ static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
         make_pod(plan, pods_worker(&plan->spec, &plan->endpoint, i, newest->attempt + 1),
                  newest->attempt > 0 ? newest : NULL, slots[i].deaths);
         alive++;
-        /* What the cluster took away has no log worth keeping. */
-        if (newest->stage == LIFE_DEAD && newest->attempt > 0 && newest->exit_code < 0) {
-            remove_pod(plan, newest);
-        }
     }
 }
 

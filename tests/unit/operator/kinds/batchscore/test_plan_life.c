@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whole lives of jobs on a cluster where everything goes wrong: pods die with every code, are
- * evicted, leave slowly, the controller misses looks and acts twice. Whatever happens, every look
- * keeps the promises of plan.h, and every job ends. SOAK_SEED, SOAK_LIVES choose how many. */
+ * evicted, leave slowly, the controller misses looks, acts twice, and is killed between any two of
+ * its writes. Whatever happens, every look keeps the promises of plan.h, every job ends, and no
+ * count of attempts begins anew, so no name is given twice, but in a place whose last pod was
+ * deleted alive (suspended, not needed, by somebody). SOAK_SEED, SOAK_LIVES choose how many. */
 #include "operator/kinds/batchscore/plan.h"
 
 #include "lib/clock.h"
@@ -17,7 +19,9 @@ struct world {
     uint64_t random;
     int64_t now_ms;
     json_t *object, *service, *pods;
+    json_t *given;     /* {name of a pod that may not come again: its index} */
     int done, trouble; /* of 1000: how often a pod dies in a step */
+    unsigned losses;   /* of 100: how many writes are lost */
     int workers_max;
 };
 
@@ -30,6 +34,7 @@ static void make_world(struct world *world, uint64_t seed) {
     *world = (struct world){.random = seed * 7919 + 1, .now_ms = 1763700000000};
     world->workers_max = 1 + (int)draw(world, 5);
     world->trouble = (int)draw(world, 4) * 15;
+    world->losses = draw(world, 2) ? 0 : draw(world, 60);
     world->object = json_pack(
         "{s:s, s:s, s:{s:s, s:s, s:s, s:i}, s:{s:{s:{s:s}}, s:{s:{s:s}}, s:{s:s}, s:i, s:{s:i, "
         "s:i},"
@@ -46,12 +51,14 @@ static void make_world(struct world *world, uint64_t seed) {
                         json_pack("{s:{s:s, s:s, s:b}}", "credentials", "secret", "s",
                                   "certificateSHA256", "ab", "created", true));
     world->pods = json_array();
+    world->given = json_object();
 }
 
 static void end_world(struct world *world) {
     json_decref(world->object);
     json_decref(world->service);
     json_decref(world->pods);
+    json_decref(world->given);
 }
 
 static bool is_coordinator(const json_t *pod) {
@@ -84,6 +91,17 @@ static void trouble_pod(struct world *world, json_t *pod) {
     }
 }
 
+static void forget_place(struct world *world, int index) {
+    const char *name;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(world->given, next, name, value) {
+        if (json_integer_value(value) == index) {
+            json_object_del(world->given, name);
+        }
+    }
+}
+
 /* A second passes for every pod. */
 static void pass_time(struct world *world) {
     world->now_ms += 1 + draw(world, 1500);
@@ -98,6 +116,7 @@ static void pass_time(struct world *world) {
         json_t *pod = json_array_get(world->pods, i);
         struct life life = life_read(pod);
         if (life.stage == LIFE_LEAVING && draw(world, 3) == 0) {
+            forget_place(world, life.index); /* nobody remembers what others delete */
             json_array_remove(world->pods, i);
         } else if (life_is_alive(&life) && (int)draw(world, 1000) < world->trouble) {
             trouble_pod(world, pod);
@@ -109,7 +128,8 @@ static void pass_time(struct world *world) {
         }
     }
     if (coordinator && scoring > 0 && draw(world, 3)) {
-        world->done = MIN(world->done + (int)draw(world, (unsigned)scoring + 1), TOTAL);
+        int done = world->done + (int)draw(world, (unsigned)scoring + 1);
+        world->done = MIN(done, TOTAL);
     }
     for (size_t i = 0; i < json_array_size(world->pods) && world->done == TOTAL; i++) {
         json_t *pod = json_array_get(world->pods, i);
@@ -134,30 +154,71 @@ static json_t *look(struct world *world, bool answers) {
     return result;
 }
 
-static void carry_out(struct world *world, const json_t *result) {
-    const json_t *create = json_object_get(result, "create");
-    const json_t *delete = json_object_get(result, "delete");
-    for (size_t i = 0; i < json_array_size(create); i++) {
-        const json_t *made = json_array_get(create, i);
-        for (size_t k = 0; k < json_array_size(world->pods); k++) {
-            /* Applying a name that exists would change another pod's life. */
-            CHECK(strcmp(tree_text(json_array_get(world->pods, k), "metadata.name", ""),
-                         tree_text(made, "metadata.name", "")) != 0);
-        }
-        json_array_append_new(world->pods, json_deep_copy(made));
-    }
-    for (size_t i = 0; i < json_array_size(delete); i++) {
-        const char *name = tree_text(json_array_get(delete, i), "name", "");
-        for (size_t k = json_array_size(world->pods); k-- > 0;) {
-            if (strcmp(tree_text(json_array_get(world->pods, k), "metadata.name", ""), name) == 0) {
-                json_array_remove(world->pods, k);
-            }
+static json_t *find_pod(const struct world *world, const char *name, size_t *ret_index) {
+    for (size_t i = 0; i < json_array_size(world->pods); i++) {
+        json_t *pod = json_array_get(world->pods, i);
+        if (strcmp(tree_text(pod, "metadata.name", ""), name) == 0) {
+            *ret_index = i;
+            return pod;
         }
     }
-    json_object_set(world->object, "status", json_object_get(result, "status"));
+    return NULL;
 }
 
-static void check_promises(struct world *world) {
+static void add_pod(struct world *world, const json_t *made) {
+    const char *name = tree_text(made, "metadata.name", "");
+    size_t ignored;
+    /* Applying a name that exists would change another pod's life. */
+    CHECK(!find_pod(world, name, &ignored));
+    if (json_object_get(world->given, name)) {
+        printf("# %s was given twice\n", name);
+        test_failures++;
+    }
+    json_object_set_new(world->given, name, json_integer(life_read(made).index));
+    json_array_append_new(world->pods, json_deep_copy(made));
+}
+
+static void remove_pod(struct world *world, const char *name) {
+    size_t index;
+    const json_t *pod = find_pod(world, name, &index);
+    if (pod) {
+        struct life life = life_read(pod);
+        if (life_is_alive(&life)) {
+            forget_place(world, life.index);
+        }
+        json_array_remove(world->pods, index);
+    }
+}
+
+/* True when every write arrived. */
+static bool carry_out(struct world *world, const json_t *result) {
+    const json_t *created = json_object_get(result, "create");
+    const json_t *deleted = json_object_get(result, "delete");
+    int lost = 0;
+    for (size_t i = 0; i < json_array_size(deleted); i++) {
+        if (draw(world, 100) < world->losses) {
+            lost++;
+        } else {
+            remove_pod(world, tree_text(json_array_get(deleted, i), "name", ""));
+        }
+    }
+    for (size_t i = 0; i < json_array_size(created); i++) {
+        if (draw(world, 100) < world->losses) {
+            lost++;
+        } else {
+            add_pod(world, json_array_get(created, i));
+        }
+    }
+    if (draw(world, 100) < world->losses) {
+        lost++;
+    } else {
+        json_object_set(world->object, "status", json_object_get(result, "status"));
+    }
+    return lost == 0;
+}
+
+/* arrived: what the last look asked for was done. */
+static void check_promises(struct world *world, bool arrived) {
     int coordinators = 0, workers = 0;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
         const json_t *pod = json_array_get(world->pods, i);
@@ -171,11 +232,29 @@ static void check_promises(struct world *world) {
     }
     CHECK(coordinators <= 1);
     CHECK(workers <= world->workers_max);
-    if (tree_bool(world->object, "spec.suspend", false)) {
+    if (arrived && (tree_bool(world->object, "spec.suspend", false) ||
+                    batchscore_is_finished(world->object))) {
         CHECK_INT(workers, 0);
     }
-    if (batchscore_is_finished(world->object)) {
-        CHECK_INT(workers, 0);
+}
+
+/* True when all that it asked for was done. */
+static bool take_look(struct world *world, bool answers) {
+    AUTO(tree_freep) json_t *result = look(world, answers);
+    bool arrived = carry_out(world, result);
+    check_promises(world, arrived);
+    return arrived;
+}
+
+/* Nothing more is made, and deleted only what had to wait until something was made. */
+static void check_settled(struct world *world, bool answers) {
+    AUTO(tree_freep) json_t *second = look(world, answers);
+    CHECK_INT(json_array_size(json_object_get(second, "create")), 0);
+    if (carry_out(world, second)) {
+        AUTO(tree_freep) json_t *third = look(world, answers);
+        CHECK_INT(json_array_size(json_object_get(third, "create")), 0);
+        CHECK_INT(json_array_size(json_object_get(third, "delete")),
+                  batchscore_is_finished(world->object)); /* the Service, which stays here */
     }
 }
 
@@ -186,13 +265,9 @@ static void live(uint64_t seed) {
     for (; steps < STEPS_MAX && !batchscore_is_finished(world.object); steps++) {
         pass_time(&world);
         bool answers = draw(&world, 3) > 0;
-        AUTO(tree_freep) json_t *result = look(&world, answers);
-        carry_out(&world, result);
-        check_promises(&world);
-        AUTO(tree_freep) json_t *again = look(&world, answers);
-        CHECK_INT(json_array_size(json_object_get(again, "create")), 0);
-        CHECK_INT(json_array_size(json_object_get(again, "delete")),
-                  batchscore_is_finished(world.object)); /* the Service, which stays here */
+        if (take_look(&world, answers)) {
+            check_settled(&world, answers);
+        }
     }
     CHECK(steps < STEPS_MAX);
     AUTO(tree_freep) json_t *status = json_deep_copy(json_object_get(world.object, "status"));
@@ -200,10 +275,8 @@ static void live(uint64_t seed) {
     CHECK_STR(outcome, world.done == TOTAL && world.trouble == 0 ? "True" : outcome);
     for (int i = 0; i < 5; i++) {
         pass_time(&world);
-        AUTO(tree_freep) json_t *result = look(&world, true);
-        CHECK(json_equal(json_object_get(result, "status"), status));
-        carry_out(&world, result);
-        check_promises(&world);
+        take_look(&world, true);
+        CHECK(json_equal(json_object_get(world.object, "status"), status));
     }
     if (test_failures) {
         printf("# SOAK_SEED=%llu\n", (unsigned long long)seed);
