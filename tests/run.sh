@@ -1,27 +1,57 @@
 #!/usr/bin/env bash
 # Runs test programs and scripts one after the other and counts their lines:
-#   run.sh PROGRAM...   "ok x" passes, "not ok x" fails, "skip x: why" is shown.
+#   run.sh [--beside SCRIPT] PROGRAM...
+#   "ok x" passes, "not ok x" fails, "skip x: why" is shown.
+# --beside: that script runs while the end-to-end scripts do, with the processor time they leave (they wait
+# for servers most of the time), and is counted last.
 # A program that exits non-zero without a "not ok" line (a crash, a sanitizer's report) fails once.
 # Ends with the one line that says it all: "N passed, N failed".
 set -u
 passed=0 failed=0 skipped=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-for program in "$@"; do
-    start=$SECONDS
-    case $program in
-    *.sh) timeout "${TEST_TIMEOUT:-900}" bash "$program" >"$log" 2>&1 ;;
-    *) timeout "${TEST_TIMEOUT:-900}" "$program" >"$log" 2>&1 ;;
+logs=$(mktemp -d)
+beside= beside_pid=
+[ "${1:-}" != --beside ] || { beside=$2; shift 2; }
+trap '[ -z "$beside_pid" ] || kill -- "-$beside_pid" 2>/dev/null; rm -rf "$logs"' EXIT
+
+start_one() { # program, log; its exit code
+    case $1 in
+    *.sh) timeout "${TEST_TIMEOUT:-900}" bash "$1" >"$2" 2>&1 ;;
+    *) timeout "${TEST_TIMEOUT:-900}" "$1" >"$2" 2>&1 ;;
     esac
-    code=$?
+}
+
+count() { # program, log, exit code, seconds
+    local program=$1 log=$2 code=$3 p f s
     p=$(grep -c '^ok ' "$log") f=$(grep -c '^not ok ' "$log") s=$(grep -c '^skip ' "$log")
-    if [ $code -ne 0 ] && [ "$f" -eq 0 ]; then f=1; echo "not ok $program: exit code $code" >>"$log"; fi
+    if [ "$code" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; echo "not ok $program: exit code $code" >>"$log"; fi
     if [ "$code" -eq 0 ] && [ $((p + f + s)) -eq 0 ]; then f=1; echo "not ok $program: printed no result" >>"$log"; fi
-    printf '%-64s %4d ok %3d failed %3d s\n' "${program#build/}" "$p" "$f" $((SECONDS - start))
+    printf '%-64s %4d ok %3d failed %3d s\n' "${program#build/}" "$p" "$f" "$4"
     grep '^skip ' "$log"
     [ "$f" -eq 0 ] || grep -v '^ok ' "$log" | tail -n 60
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
+start_beside() {
+    beside_start=$SECONDS
+    set -m # a process group of its own, so that our end is its end
+    nice -n 19 timeout "${TEST_TIMEOUT:-900}" bash "$beside" >"$logs/beside" 2>&1 &
+    beside_pid=$!
+    set +m
+}
+
+for program in "$@"; do
+    [[ -z $beside || -n $beside_pid || $program != tests/e2e/* ]] || start_beside
+    start=$SECONDS
+    start_one "$program" "$logs/one"
+    count "$program" "$logs/one" $? $((SECONDS - start))
 done
+if [ -n "$beside" ]; then
+    [ -n "$beside_pid" ] || start_beside
+    wait "$beside_pid"
+    code=$?
+    beside_pid=
+    count "$beside" "$logs/beside" $code $((SECONDS - beside_start))
+fi
 [ $skipped -eq 0 ] || echo "$skipped skipped"
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

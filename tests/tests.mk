@@ -6,8 +6,8 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh))
 .PHONY: test servers unit lint format sanitize demo help
 test: deps-test servers
 	@$(MAKE) --no-print-directory all unit-programs fuzzers-build
-	@BUILD=$(BUILD) tests/run.sh $(LINT) $(UNIT_PROGRAMS) \
-		tests/sanitize.sh $(E2E) tests/fuzz/run.sh
+	@BUILD=$(BUILD) tests/run.sh --beside tests/fuzz/run.sh \
+		$(LINT) $(UNIT_PROGRAMS) tests/sanitize.sh $(E2E)
 # The real API servers, built once per machine: about 15 minutes, with lines that say how far.
 servers:
 	@tests/cluster/build-kubernetes.sh >/dev/null
