@@ -1,0 +1,40 @@
+/* notice.h: hears that this machine will be taken away (a spot node that is preempted, a reboot, a
+ * redeployment), before SIGTERM comes: asks the scheduled-events address every second, in a thread
+ * of its own. For the worker, where spec.workers.spot is true and WINDLASS_EVENTS is set.
+ *
+ * Whose machine: an event is told to all machines of a scale set, so the one's own name is asked
+ * first, of the same server: /metadata/instance/compute/name. It is "aks-spot-12345-vmss_7", as in
+ * the events' Resources, where Kubernetes calls the node "aks-spot-12345-vmss000007".
+ *
+ * How the worker uses it: `told` sets a flag and wakes the loop (socket_wake). The loop then does
+ * what it does at SIGTERM: takes no more leases; goes on with the one that runs if its expected end
+ * is within 8 s; hands back all others, and leaves: all within 10 s. A preemption is told 30 s
+ * before, and no one is asked to shorten that (StartRequests): other pods live on this machine.
+ *
+ * A server that is not there, is slow (its first answer may take two minutes), answers nonsense or
+ * too much is asked again, less often (up to every 30 s): nothing is ever told then, and SIGTERM
+ * comes all the same. */
+#pragma once
+
+#include "agent/score/notice_read.h"
+
+struct notice;
+
+struct notice_options {
+    const char *url; /* WINDLASS_EVENTS; AKS: NOTICE_AKS_URL */
+    int every_ms;    /* 0: 1000 */
+    /* Once, when the machine will be taken away; from the thread. */
+    void (*told)(void *context, const struct notice_event *event);
+    /* The first failure in a row, and the first answer after one (err->kind is ERROR_NONE); for the
+     * log, from the thread; may be NULL. */
+    void (*changed)(void *context, const struct error *err);
+    void *context;
+};
+
+#define NOTICE_AKS_URL "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01"
+
+/* INVALID: no address ("http://IP/path" is expected: no name is looked up). Texts are copied. */
+NODISCARD int notice_start(const struct notice_options *options, struct notice **ret_notice,
+                           struct error *err);
+/* Ends the thread, within milliseconds; nothing is told any more afterwards. NULL is fine. */
+void notice_stop(struct notice *notice);

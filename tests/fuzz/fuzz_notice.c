@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a scheduled-events address may answer: read or refused with a reason, and only what takes
+ * machines away is told. */
+#include "agent/score/notice_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const char *const types[] = {"Preempt", "Terminate", "Reboot", "Redeploy"};
+    struct error err = {0};
+    struct notice_event event = {.left_ms = -1};
+    int found = notice_read((const char *)data, size, "vm_1", 1474309740000, &event, &err);
+    bool is_known = false;
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        is_known = is_known || strcmp(event.type, types[i]) == 0;
+    }
+    bool is_soon = event.left_ms >= 0 &&
+                   (event.left_ms <= NOTICE_AHEAD_MS || strcmp(event.type, "Preempt") == 0);
+    if ((found < 0) != (err.kind != ERROR_NONE) || (found == 1 && !(is_known && is_soon))) {
+        abort();
+    }
+    AUTO(text_freep) char *text = x_strndup((const char *)data, size);
+    if (notice_time(text) < -1) {
+        abort();
+    }
+    return 0;
+}

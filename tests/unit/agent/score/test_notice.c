@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Notices, against a server that stands in for Azure's: it says what the test wants, also late,
+ * too much, nonsense, or nothing. */
+#include "agent/score/notice.h"
+
+#include "lib/clock.h"
+#include "tests/test.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- the server ----------------------------------------------------------------------------- */
+
+enum manner { FINE, BUSY, NONSENSE, ENDLESS, SILENT, CUT };
+
+struct server {
+    int fd, port;
+    pthread_t thread;
+    atomic_int manner, asked, asked_name, bad_requests;
+    atomic_bool stops;
+    const char *_Atomic name, *_Atomic events;
+};
+
+static void say(int fd, const char *text, size_t size) {
+    ssize_t ignored = send(fd, text, size, MSG_NOSIGNAL);
+    (void)ignored; /* a client that left */
+}
+
+static void answer(struct server *server, int fd, const char *request) {
+    bool is_name = strncmp(request, "GET /metadata/instance/compute/name?", 36) == 0;
+    const char *body = is_name ? server->name : server->events;
+    char head[256];
+    atomic_fetch_add(is_name ? &server->asked_name : &server->asked, 1);
+    if (!strstr(request, "\r\nMetadata: true\r\n") || !strstr(request, "api-version=")) {
+        server->bad_requests++;
+    }
+    switch ((enum manner)server->manner) {
+    case SILENT:
+        for (int i = 0; i < 100 && !server->stops; i++) {
+            poll(NULL, 0, 10);
+        }
+        return;
+    case CUT:
+        say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"Ev", 43);
+        return;
+    case BUSY:
+        say(fd, "HTTP/1.1 429 Too Many\r\nContent-Length: 0\r\n\r\n", 45);
+        return;
+    case NONSENSE:
+        body = "<html>\x01\xFF";
+        break;
+    case ENDLESS:
+        say(fd, "HTTP/1.1 200 OK\r\n\r\n", 19);
+        for (int i = 0; i < 4096 && !server->stops; i++) {
+            static const char spaces[4096] = {' '};
+            say(fd, spaces, sizeof spaces);
+        }
+        return;
+    case FINE:
+        break;
+    }
+    snprintf(head, sizeof head,
+             "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", strlen(body));
+    say(fd, head, strlen(head));
+    say(fd, body, strlen(body));
+}
+
+static void *serve(void *context) {
+    struct server *server = context;
+    while (!server->stops) {
+        struct pollfd poll_fd = {.fd = server->fd, .events = POLLIN};
+        if (poll(&poll_fd, 1, 20) <= 0) {
+            continue;
+        }
+        int fd = accept(server->fd, NULL, NULL);
+        char request[4096] = "";
+        size_t size = 0;
+        while (fd >= 0 && size < sizeof request - 1 && !strstr(request, "\r\n\r\n")) {
+            ssize_t more = recv(fd, request + size, sizeof request - 1 - size, 0);
+            if (more <= 0) {
+                break;
+            }
+            size += (size_t)more;
+            request[size] = 0;
+        }
+        answer(server, fd, request);
+        close(fd);
+    }
+    return NULL;
+}
+
+static void server_start(struct server *server) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    *server = (struct server){.name = "aks-spot-1-vmss_7", .events = "{\"Events\":[]}"};
+    server->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(bind(server->fd, (struct sockaddr *)&address, sizeof address) == 0);
+    CHECK(listen(server->fd, 16) == 0);
+    CHECK(getsockname(server->fd, (struct sockaddr *)&address, &size) == 0);
+    server->port = ntohs(address.sin_port);
+    CHECK_INT(pthread_create(&server->thread, NULL, serve, server), 0);
+}
+
+static void server_stop(struct server *server) {
+    server->stops = true;
+    pthread_join(server->thread, NULL);
+    close(server->fd);
+}
+
+/* ---- who listens ---------------------------------------------------------------------------- */
+
+struct heard {
+    atomic_int told, failures, recoveries;
+    struct notice_event event; /* after told */
+};
+
+static void on_told(void *context, const struct notice_event *event) {
+    struct heard *heard = context;
+    heard->event = *event;
+    atomic_fetch_add(&heard->told, 1);
+}
+
+static void on_changed(void *context, const struct error *err) {
+    struct heard *heard = context;
+    atomic_fetch_add(err->kind ? &heard->failures : &heard->recoveries, 1);
+}
+
+static struct notice *start(const struct server *server, struct heard *heard) {
+    struct error err = {0};
+    struct notice *notice = NULL;
+    AUTO(text_freep)
+    char *url = x_printf("http://127.0.0.1:%d/metadata/scheduledevents?api-version=2020-07-01",
+                         server->port);
+    struct notice_options options = {
+        .url = url, .every_ms = 20, .told = on_told, .changed = on_changed, .context = heard};
+    CHECK_OK(notice_start(&options, &notice, &err), &err);
+    return notice;
+}
+
+static bool comes(atomic_int *counter, int wanted) {
+    for (int i = 0; i < 1000 && *counter < wanted; i++) {
+        poll(NULL, 0, 10);
+    }
+    return *counter >= wanted;
+}
+
+static const char preempt[] =
+    "{\"DocumentIncarnation\":2,\"Events\":[{\"EventId\":\"602d9444-d2cd\",\"EventStatus\":"
+    "\"Scheduled\",\"EventType\":\"Preempt\",\"ResourceType\":\"VirtualMachine\",\"Resources\":"
+    "[\"aks-spot-1-vmss_6\",\"AKS-spot-1-vmss_7\"],\"NotBefore\":\"Mon, 19 Sep 2016 18:29:47 "
+    "GMT\",\"Description\":\"\",\"EventSource\":\"Platform\",\"DurationInSeconds\":-1}]}";
+
+static void a_preemption_is_told_once(void) {
+    struct server server;
+    struct heard heard = {0};
+    server_start(&server);
+    struct notice *notice = start(&server, &heard);
+    CHECK(comes(&server.asked, 3));
+    CHECK_INT(heard.told, 0);
+    CHECK_INT(server.asked_name, 1);
+    int64_t from_ms = clock_monotonic_ms();
+    server.events = preempt;
+    CHECK(comes(&heard.told, 1));
+    CHECK(clock_monotonic_ms() - from_ms < 5000);
+    poll(NULL, 0, 100);
+    notice_stop(notice);
+    CHECK_INT(heard.told, 1);
+    CHECK_INT(heard.failures, 0);
+    CHECK_STR(heard.event.type, "Preempt");
+    CHECK_STR(heard.event.id, "602d9444-d2cd");
+    CHECK_INT(server.bad_requests, 0);
+    server_stop(&server);
+}
+
+static void a_server_in_trouble_is_asked_again(void) {
+    static const enum manner manners[] = {BUSY, NONSENSE, ENDLESS, CUT};
+    for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
+        struct server server;
+        struct heard heard = {0};
+        server_start(&server);
+        server.manner = manners[i];
+        server.events = preempt;
+        struct notice *notice = start(&server, &heard);
+        CHECK(comes(&heard.failures, 1));
+        poll(NULL, 0, 50);
+        CHECK_INT(heard.told, 0);
+        server.manner = FINE;
+        CHECK(comes(&heard.told, 1));
+        CHECK_INT(heard.failures, 1); /* told once, however often it fails */
+        CHECK_INT(heard.recoveries, 1);
+        notice_stop(notice);
+        server_stop(&server);
+    }
+}
+
+static void a_stop_waits_for_nobody(void) {
+    struct server server;
+    struct heard heard = {0};
+    server_start(&server);
+    server.manner = SILENT;
+    struct notice *notice = start(&server, &heard);
+    CHECK(comes(&server.asked_name, 1));
+    int64_t from_ms = clock_monotonic_ms();
+    notice_stop(notice);
+    CHECK(clock_monotonic_ms() - from_ms < 500);
+    server_stop(&server);
+    /* Nobody there at all. */
+    notice = start(&server, &heard);
+    CHECK(comes(&heard.failures, 1));
+    notice_stop(notice);
+    notice_stop(NULL);
+}
+
+static void what_is_no_address_is_refused(void) {
+    static const char *const urls[] = {"",
+                                       "http://",
+                                       "http:///x",
+                                       "169.254.169.254/metadata",
+                                       "https://169.254.169.254/metadata",
+                                       "http://127.0.0.1:1"};
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        struct error err = {0};
+        struct notice *notice = NULL;
+        struct notice_options options = {.url = urls[i], .told = on_told};
+        CHECK(notice_start(&options, &notice, &err) < 0);
+        CHECK_INT(err.kind, ERROR_INVALID);
+    }
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static void events_are_judged(void) {
+    static const struct {
+        const char *events; /* of the list */
+        int wanted;
+        const char *type;
+    } rows[] = {
+        {"", 0, ""},
+        {"{\"EventType\":\"Preempt\",\"Resources\":[\"vm_1\"]}", 1, "Preempt"},
+        {"{\"EventType\":\"Preempt\",\"Resources\":[\"vm_10\",\"vm_\",\"\"]}", 0, ""},
+        {"{\"EventType\":\"Preempt\",\"Resources\":\"vm_1\"}", 0, ""},
+        {"{\"EventType\":\"Freeze\",\"Resources\":[\"vm_1\"]}", 0, ""},
+        {"{\"EventType\":\"Unheard-of\",\"Resources\":[\"vm_1\"]}", 0, ""},
+        /* the clock says 18:29:00 */
+        {"{\"EventType\":\"Preempt\",\"NotBefore\":\"Mon, 19 Sep 2016 19:29:47 GMT\","
+         "\"Resources\":[\"vm_1\"]}",
+         1, "Preempt"},
+        {"{\"EventType\":\"Redeploy\",\"NotBefore\":\"Mon, 19 Sep 2016 18:29:47 GMT\","
+         "\"Resources\":[\"vm_1\"]}",
+         1, "Redeploy"},
+        {"{\"EventType\":\"Redeploy\",\"NotBefore\":\"Mon, 26 Sep 2016 18:29:47 GMT\","
+         "\"Resources\":[\"vm_1\"]}",
+         0, ""},
+        {"{\"EventType\":\"Reboot\",\"EventStatus\":\"Started\",\"NotBefore\":\"\","
+         "\"Resources\":[\"vm_1\"]}",
+         1, "Reboot"},
+        {"{\"EventType\":\"Terminate\",\"NotBefore\":\"Mon, 19 Sep 2016 18:29:47 GMT\","
+         "\"Resources\":[\"vm_1\"]},{\"EventType\":\"Reboot\",\"NotBefore\":\"Mon, 19 Sep 2016 "
+         "18:29:20 GMT\",\"Resources\":[\"vm_1\"]}",
+         1, "Reboot"},
+        {"null,7,[],{}", 0, ""},
+    };
+    int64_t now_ms = notice_time("Mon, 19 Sep 2016 18:29:00 GMT");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct notice_event event = {0};
+        AUTO(text_freep) char *text = x_printf("{\"Events\":[%s]}", rows[i].events);
+        CHECK_INT(notice_read(text, strlen(text), "vm_1", now_ms, &event, &err), rows[i].wanted);
+        CHECK_STR(event.type, rows[i].type);
+    }
+}
+
+static void what_is_no_list_is_an_error(void) {
+    static const char *const texts[] = {"", "[]", "{}", "{\"Events\":7}", "{\"Events\":[}", "\xFF"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct error err = {0};
+        struct notice_event event;
+        CHECK_INT(notice_read(texts[i], strlen(texts[i]), "vm", 0, &event, &err), -1);
+        CHECK(err.text[0] != 0);
+    }
+}
+
+static void times_are_read(void) {
+    CHECK_INT(notice_time("Mon, 19 Sep 2016 18:29:47 GMT"), 1474309787000);
+    CHECK_INT(notice_time("Thu, 01 Jan 1970 00:00:00 GMT"), 0);
+    static const char *const bad[] = {"",
+                                      "soon",
+                                      "2016-09-19T18:29:47Z",
+                                      "Mon, 19 Sep 2016 18:29:47 GMTx",
+                                      "Mon, 19 Sep 2016 18:29:47",
+                                      "Mon, 32 Sep 2016 18:29:47 GMT",
+                                      "Mon, 19 epO 2016 18:29:47 GMT",
+                                      "Mon, 19 Sep 2016 -1:29:47 GMT"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CHECK_INT(notice_time(bad[i]), -1);
+    }
+}
+
+int main(void) {
+    TEST(events_are_judged);
+    TEST(what_is_no_list_is_an_error);
+    TEST(times_are_read);
+    TEST(what_is_no_address_is_refused);
+    TEST(a_preemption_is_told_once);
+    TEST(a_server_in_trouble_is_asked_again);
+    TEST(a_stop_waits_for_nobody);
+    return TEST_END();
+}
