@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/report.h"
+
+#include "agent/score/standing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINES_MAX = 256 << 10, UPLOAD_AT = 128 << 10 };
+
+/* An object that is written line by line. */
+struct table {
+    struct store_upload *upload;
+    struct buffer lines;
+};
+
+struct writing {
+    const struct report_options *options;
+    struct standing *standing;
+    struct facts *facts;
+    struct table batches, failed;
+};
+
+static int table_open(struct table *table, struct store *output, const char *name, const char *head,
+                      struct error *err) {
+    buffer_init(&table->lines, LINES_MAX);
+    if (store_upload_open(output, name, &table->upload, err) < 0) {
+        return -1;
+    }
+    return buffer_append(&table->lines, head, strlen(head), err);
+}
+
+static int table_flush(struct table *table, size_t at, struct error *err) {
+    if (table->lines.size < at || table->lines.size == 0) {
+        return 0;
+    }
+    int result = store_upload_add(table->upload, table->lines.data, table->lines.size, err);
+    buffer_clear(&table->lines);
+    return result;
+}
+
+static int table_close(struct table *table, struct error *err) {
+    return table_flush(table, 0, err) < 0 ? -1
+                                          : store_upload_commit(table->upload, STORE_REPLACE, err);
+}
+
+static void table_release(struct table *table) {
+    store_upload_free(table->upload);
+    buffer_release(&table->lines);
+}
+
+/* ---- the two readings ----------------------------------------------------------------------- */
+
+static int see_first(void *context, const struct commit_head *head,
+                     const struct commit_record *record, struct error *err) {
+    struct writing *writing = context;
+    if (standing_add(writing->standing, record, err) < 0) {
+        return error_context(err, "commit %lld", (long long)head->number);
+    }
+    return 0;
+}
+
+static int add_failed(void *context, const char *data, size_t size, struct error *err) {
+    struct table *table = context;
+    return table_flush(table, UPLOAD_AT, err) < 0 ? -1
+                                                  : buffer_append(&table->lines, data, size, err);
+}
+
+static int see_again(void *context, const struct commit_head *head UNUSED,
+                     const struct commit_record *record, struct error *err) {
+    struct writing *writing = context;
+    int64_t own_cells = standing_next(writing->standing, record);
+    facts_add(writing->facts, record, own_cells);
+    if (own_cells == 0) {
+        return 0;
+    }
+    int64_t at_ms = writing->facts->epoch_offset_ms + MIN(record->start_ms, INT64_MAX / 2);
+    if (report_batch_line(&writing->batches.lines, record, at_ms, err) < 0 ||
+        table_flush(&writing->batches, UPLOAD_AT, err) < 0) {
+        return -1;
+    }
+    return report_failed_lines(record, writing->options, add_failed, &writing->failed, err);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static int write_workers(struct store *output, const struct writing *writing, struct error *err) {
+    struct table table = {0};
+    int slots = MAX(writing->options->slots, 1);
+    int result = table_open(&table, output, "workers.csv", report_workers_head, err);
+    for (int i = 0; i < writing->facts->worker_count && result == 0; i++) {
+        result = report_worker_line(&table.lines, &writing->facts->workers[i], slots, err);
+        result = result < 0 ? -1 : table_flush(&table, UPLOAD_AT, err);
+    }
+    result = result < 0 ? -1 : table_close(&table, err);
+    table_release(&table);
+    return result;
+}
+
+static int write_page(struct store *output, const struct writing *writing, struct error *err) {
+    AUTO(buffer_release) struct buffer page;
+    buffer_init(&page, REPORT_PAGE_MAX);
+    if (report_page(&page, writing->facts, writing->options, err) < 0) {
+        return -1;
+    }
+    return store_put(output, "report.html", page.data, page.size, STORE_REPLACE, err);
+}
+
+static int write_all(struct writing *writing, struct store *output, struct commit_log *log,
+                     struct error *err) {
+    if (commit_replay(log, see_first, writing, err) < 0 ||
+        table_open(&writing->batches, output, "mini_batches.csv", report_batches_head, err) < 0 ||
+        table_open(&writing->failed, output, "failed.jsonl", "", err) < 0 ||
+        commit_replay(log, see_again, writing, err) < 0) {
+        return -1;
+    }
+    facts_finish(writing->facts);
+    if (table_close(&writing->batches, err) < 0 || table_close(&writing->failed, err) < 0 ||
+        write_workers(output, writing, err) < 0) {
+        return -1;
+    }
+    return write_page(output, writing, err);
+}
+
+int report_write(struct store *output, struct commit_log *log, const struct report_options *options,
+                 struct error *err) {
+    struct writing writing = {
+        .options = options, .standing = standing_new(options->cells), .facts = facts_new()};
+    int result = write_all(&writing, output, log, err);
+    table_release(&writing.batches);
+    table_release(&writing.failed);
+    standing_free(writing.standing);
+    facts_free(writing.facts);
+    return result < 0 ? error_context(err, "the report") : 0;
+}

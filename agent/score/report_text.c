@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/report_text.h"
+
+#include "lib/jsontext.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char replacement[] = "\xEF\xBF\xBD";
+
+void page_init(struct page *page, size_t max_bytes) {
+    *page = (struct page){0};
+    buffer_init(&page->text, max_bytes);
+}
+
+void page_release(struct page *page) {
+    buffer_release(&page->text);
+}
+
+static void put(struct page *page, const char *bytes, size_t size) {
+    if (!page->err.kind && buffer_append(&page->text, bytes, size, &page->err) < 0) {
+        return; /* the error stays */
+    }
+}
+
+void page_add(struct page *page, const char *format, ...) {
+    char text[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (size < 0 || (size_t)size >= sizeof text) {
+        error_set(&page->err, ERROR_BUG, "too long for page_add: %s", format);
+        return;
+    }
+    put(page, text, (size_t)size);
+}
+
+/* ---- text from outside ---------------------------------------------------------------------- */
+
+/* Bytes of the character at `at`; 0: no UTF-8. */
+static size_t character(const char *at, size_t left) {
+    size_t most = MIN(left, 4);
+    for (size_t size = 1; size <= most; size++) {
+        if (jsontext_utf8_end(at, size) == size) {
+            return size;
+        }
+    }
+    return 0;
+}
+
+/* XML 1.0 has no control characters but these three, and no U+FFFE and U+FFFF; the C1 ones and
+ * what turns the direction of text around are characters, but not for a page. */
+static bool is_fit(const char *at, size_t size) {
+    if (size == 1) {
+        return (unsigned char)*at >= ' ' ? *at != 0x7F : *at == '\n' || *at == '\t' || *at == '\r';
+    }
+    bool is_c1 = size == 2 && memcmp(at, "\xC2\xA0", 2) < 0;
+    bool is_bidi =
+        size == 3 && ((memcmp(at, "\xE2\x80\xAA", 3) >= 0 && memcmp(at, "\xE2\x80\xAE", 3) <= 0) ||
+                      (memcmp(at, "\xE2\x81\xA6", 3) >= 0 && memcmp(at, "\xE2\x81\xA9", 3) <= 0));
+    bool is_none = size == 3 && memcmp(at, "\xEF\xBF\xBE", 3) >= 0;
+    return !is_c1 && !is_bidi && !is_none;
+}
+
+static void put_escaped(struct page *page, const char *at, size_t size) {
+    const char *entity = *at == '<'    ? "&lt;"
+                         : *at == '>'  ? "&gt;"
+                         : *at == '&'  ? "&amp;"
+                         : *at == '"'  ? "&quot;"
+                         : *at == '\'' ? "&#39;"
+                                       : NULL;
+    put(page, entity ? entity : at, entity ? strlen(entity) : size);
+}
+
+void page_text(struct page *page, const char *text, size_t max_bytes) {
+    size_t size = strlen(text), used = 0;
+    for (size_t at = 0; at < size;) {
+        size_t length = character(text + at, size - at);
+        bool is_good = length > 0 && is_fit(text + at, length);
+        used += length ? length : 1;
+        if (max_bytes && used > max_bytes) {
+            put(page, "…", strlen("…"));
+            return;
+        }
+        if (is_good) {
+            put_escaped(page, text + at, length);
+        } else {
+            put(page, replacement, strlen(replacement));
+        }
+        at += length ? length : 1;
+    }
+}
+
+int csv_text(struct buffer *line, const char *text, size_t size, struct error *err) {
+    bool is_quoted = memchr(text, '"', size) || memchr(text, ',', size);
+    bool is_formula = size > 0 && memchr("=+-@\t", *text, 5);
+    if ((is_quoted && buffer_append(line, "\"", 1, err) < 0) ||
+        (is_formula && buffer_append(line, "'", 1, err) < 0)) {
+        return -1;
+    }
+    for (size_t at = 0; at < size;) {
+        size_t length = character(text + at, size - at);
+        bool is_control = length == 1 && (unsigned char)text[at] < ' ';
+        const char *bytes = length == 0 ? replacement : is_control ? " " : text + at;
+        size_t bytes_size = length == 0 ? strlen(replacement) : length;
+        if ((text[at] == '"' && buffer_append(line, "\"", 1, err) < 0) ||
+            buffer_append(line, bytes, bytes_size, err) < 0) {
+            return -1;
+        }
+        at += length ? length : 1;
+    }
+    return is_quoted ? buffer_append(line, "\"", 1, err) : 0;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+void page_count(struct page *page, int64_t count) {
+    char digits[32], text[48];
+    size_t size = (size_t)snprintf(digits, sizeof digits, "%lld", (long long)MAX(count, 0));
+    size_t used = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0) {
+            text[used++] = ',';
+        }
+        text[used++] = digits[i];
+    }
+    put(page, text, used);
+}
+
+/* Between a number and its unit: they stay on one line. */
+#define UNIT "\xC2\xA0"
+
+void page_time(struct page *page, int64_t ms) {
+    int64_t seconds = (ms + 500) / 1000, minutes = (ms + 30000) / 60000;
+    if (ms < 1000) {
+        page_add(page, "%d" UNIT "ms", (int)MAX(ms, 0));
+    } else if (ms < 9995) {
+        page_add(page, "%.2f" UNIT "s", (double)ms / 1000);
+    } else if (ms < 59950) {
+        page_add(page, "%.1f" UNIT "s", (double)ms / 1000);
+    } else if (seconds < 3600) {
+        page_add(page, "%d" UNIT "min" UNIT "%02d" UNIT "s", (int)(seconds / 60),
+                 (int)(seconds % 60));
+    } else if (minutes < 24 * 60) {
+        page_add(page, "%d" UNIT "h" UNIT "%02d" UNIT "min", (int)(minutes / 60),
+                 (int)(minutes % 60));
+    } else {
+        page_add(page, "%lld" UNIT "d" UNIT "%d" UNIT "h", (long long)(minutes / 1440),
+                 (int)(minutes / 60 % 24));
+    }
+}
+
+void page_percent(struct page *page, double share) {
+    double percent = floor(share * 1000 + 0.5) / 10;
+    percent = share < 1 ? MIN(percent, 99.9) : percent;
+    percent = share > 0 ? MAX(percent, 0.1) : percent;
+    page_add(page, percent == floor(percent) ? "%.0f" UNIT "%%" : "%.1f" UNIT "%%", percent);
+}
+
+void page_rate(struct page *page, double rate) {
+    if (rate >= 99.95) {
+        page_count(page, (int64_t)(rate + 0.5));
+    } else {
+        page_add(page, rate >= 1 || rate == 0 ? "%.1f" : "%.3f", rate);
+    }
+}

@@ -1,0 +1,114 @@
+/* page_check.h: is a page of ours what it must be, whatever names and causes are on it? A strict
+ * reader of the little markup that report_html.c uses: known elements alone, balanced; known
+ * attributes, quoted; in text no <, no &, but the five entities. For test_report and fuzz_report.
+ */
+#pragma once
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct page_reader {
+    const char *at;
+    char open[64][16]; /* elements that are open */
+    int depth;
+    const char *fault;
+};
+
+static bool page_is_among(const char *word, size_t size, const char *words) {
+    for (const char *at = words; *at;) {
+        size_t length = strcspn(at, " ");
+        if (length == size && memcmp(at, word, size) == 0) {
+            return true;
+        }
+        at += length + strspn(at + length, " ");
+    }
+    return false;
+}
+
+static const char page_elements[] =
+    "html head meta title style body main header p h1 h2 dl div dt dd section figure figcaption i "
+    "b "
+    "svg path rect span table caption thead tbody tr th td details summary footer code";
+static const char page_attributes[] =
+    "lang xmlns charset http-equiv content name class viewBox preserveAspectRatio role aria-label "
+    "d x y width height style open";
+
+/* Text up to `end`: neither markup nor an unknown entity in it. */
+static void page_read_text(struct page_reader *reader, const char *end) {
+    static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
+    for (; reader->at < end && !reader->fault; reader->at++) {
+        bool is_known = *reader->at != '&';
+        for (size_t i = 0; i < sizeof entities / sizeof *entities; i++) {
+            is_known = is_known || strncmp(reader->at, entities[i], strlen(entities[i])) == 0;
+        }
+        if (!is_known || *reader->at == '<' || *reader->at == '>') {
+            reader->fault = "a bare <, > or &";
+        }
+    }
+}
+
+static void page_read_attributes(struct page_reader *reader) {
+    while (!reader->fault && *reader->at == ' ') {
+        const char *name = ++reader->at;
+        size_t size = strcspn(name, "=\" />");
+        const char *value = name + size + 2;
+        const char *end = name[size] == '=' && name[size + 1] == '"' ? strchr(value, '"') : NULL;
+        if (!end || !page_is_among(name, size, page_attributes)) {
+            reader->fault = "an attribute";
+            return;
+        }
+        reader->at = value;
+        page_read_text(reader, end);
+        reader->at = end + 1;
+    }
+}
+
+static void page_read_tag(struct page_reader *reader) {
+    bool is_end = reader->at[1] == '/';
+    const char *name = reader->at + 1 + is_end;
+    size_t size = strcspn(name, " />");
+    reader->at = name + size;
+    if (size >= sizeof *reader->open || !page_is_among(name, size, page_elements)) {
+        reader->fault = "an element";
+        return;
+    }
+    if (is_end) {
+        bool is_open = reader->depth > 0 && strlen(reader->open[reader->depth - 1]) == size &&
+                       memcmp(reader->open[reader->depth - 1], name, size) == 0;
+        reader->fault = is_open && *reader->at == '>' ? NULL : "an end tag";
+        reader->depth--;
+        reader->at++;
+        return;
+    }
+    page_read_attributes(reader);
+    bool is_empty = *reader->at == '/';
+    reader->at += is_empty;
+    if (reader->fault || *reader->at != '>' || reader->depth == 64) {
+        reader->fault = reader->fault ? reader->fault : "a tag";
+        return;
+    }
+    reader->at++;
+    if (!is_empty) {
+        snprintf(reader->open[reader->depth++], sizeof *reader->open, "%.*s", (int)size, name);
+    }
+}
+
+/* NULL: it is sound; else what is wrong, and *ret_at where. */
+static const char *page_fault(const char *page, const char **ret_at) {
+    static const char doctype[] = "<!DOCTYPE html>\n";
+    struct page_reader reader = {.at = page + strlen(doctype)};
+    if (strncmp(page, doctype, strlen(doctype)) != 0) {
+        return "no DOCTYPE";
+    }
+    while (*reader.at && !reader.fault) {
+        if (*reader.at == '<') {
+            page_read_tag(&reader);
+        } else {
+            page_read_text(&reader, reader.at + strcspn(reader.at, "<"));
+        }
+    }
+    *ret_at = reader.at;
+    return reader.fault ? reader.fault : reader.depth ? "elements that are open" : NULL;
+}
