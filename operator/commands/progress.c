@@ -73,7 +73,8 @@ static struct numbers read_numbers(const json_t *status) {
     return numbers;
 }
 
-void progress_line(const struct progress *progress, const json_t *status, char text[static 512]) {
+void progress_line(const struct progress *progress, const json_t *status, int64_t now_ms,
+                   char text[static 512]) {
     struct numbers numbers = read_numbers(status);
     text[0] = 0;
     add(text, "%s: %s", progress->name, progress_state(status));
@@ -84,10 +85,14 @@ void progress_line(const struct progress *progress, const json_t *status, char t
     if (numbers.rate) {
         add(text, ", %s %s/s", numbers.rate, progress->unit);
     }
+    char time[24];
+    if (progress->start_ms >= 0) {
+        format_time((now_ms - progress->start_ms) / 1000, time);
+        add(text, ", %s elapsed", time);
+    }
     if (numbers.left_s >= 0) {
-        char left[24];
-        format_time(numbers.left_s, left);
-        add(text, ", %s left", left);
+        format_time(numbers.left_s, time);
+        add(text, ", %s left", time);
     }
     if (numbers.retried > 0) {
         add(text, ", %lld mini-batch%s retried", numbers.retried, numbers.retried == 1 ? "" : "es");
@@ -109,7 +114,15 @@ static void draw_bar(int64_t done, int64_t total, int columns, char *text) {
     text[columns] = 0;
 }
 
-enum part { PART_COUNT_DONE, PART_TIME, PART_FAILED, PART_RATE, PART_RETRIED, PART_COUNT };
+enum part {
+    PART_COUNT_DONE,
+    PART_TIME,
+    PART_FAILED,
+    PART_RATE,
+    PART_RETRIED,
+    PART_ELAPSED,
+    PART_COUNT
+};
 
 /* In the order of their importance. */
 static void fill_parts(const struct progress *progress, const struct numbers *numbers,
@@ -118,10 +131,15 @@ static void fill_parts(const struct progress *progress, const struct numbers *nu
         add(parts[PART_COUNT_DONE], "  %lld/%lld %s", numbers->done, numbers->total,
             progress->unit);
     }
-    char time[24];
-    format_time(numbers->left_s >= 0 ? numbers->left_s : (now_ms - progress->start_ms) / 1000,
-                time);
-    add(parts[PART_TIME], "  %s%s", time, numbers->left_s >= 0 ? " left" : "");
+    char elapsed[24], left[24];
+    format_time((now_ms - progress->start_ms) / 1000, elapsed);
+    format_time(numbers->left_s, left);
+    if (numbers->left_s >= 0) {
+        add(parts[PART_ELAPSED], "  %s", elapsed);
+        add(parts[PART_TIME], "  %s left", left);
+    } else {
+        add(parts[PART_TIME], "  %s", elapsed);
+    }
     if (numbers->failed > 0) {
         add(parts[PART_FAILED], "  %lld failed", numbers->failed);
     }
@@ -157,8 +175,8 @@ void progress_bar(const struct progress *progress, const json_t *status, int64_t
         draw_bar(numbers.done, numbers.total, bar_columns, bar);
         add(text, "  %s", bar);
     }
-    static const enum part shown[] = {PART_COUNT_DONE, PART_RATE, PART_TIME, PART_RETRIED,
-                                      PART_FAILED};
+    static const enum part shown[] = {PART_COUNT_DONE, PART_RATE,    PART_ELAPSED,
+                                      PART_TIME,       PART_RETRIED, PART_FAILED};
     for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
         add(text, "%s", parts[shown[i]]);
     }
@@ -191,20 +209,23 @@ static void show_on_terminal(struct progress *progress, const json_t *status, in
 }
 
 static void show_as_lines(struct progress *progress, const json_t *status, int64_t now_ms) {
-    char text[512], line[sizeof text + 1];
+    char text[512], news[512], line[sizeof text + 1];
+    struct progress timeless = *progress; /* that time goes by is no news */
+    timeless.start_ms = -1;
     const char *state = progress_state(status);
     int64_t total = tree_integer(status, "items.total", 0);
     int64_t done = tree_integer(status, "items.done", 0);
-    progress_line(progress, status, text);
+    progress_line(&timeless, status, now_ms, news);
     bool is_new_state = strcmp(state, progress->state) != 0;
     bool is_due = now_ms - progress->drawn_ms >= LINE_EVERY_MS ||
                   (total > 0 && done - progress->told_done >= (total + 9) / 10);
-    if (strcmp(text, progress->last) == 0 || (!is_new_state && !is_due)) {
+    if (strcmp(news, progress->last) == 0 || (!is_new_state && !is_due)) {
         return;
     }
+    progress_line(progress, status, now_ms, text);
     snprintf(line, sizeof line, "%s\n", text);
     put(line);
-    snprintf(progress->last, sizeof progress->last, "%s", text);
+    snprintf(progress->last, sizeof progress->last, "%s", news);
     snprintf(progress->state, sizeof progress->state, "%s", state);
     progress->told_done = done;
     progress->drawn_ms = now_ms;

@@ -9,8 +9,9 @@
 struct progress {
     const char *name, *unit; /* of the job; "frames", "files" */
     bool is_terminal;
-    bool is_drawn; /* a bar stands in the last line of the terminal */
-    int64_t start_ms, drawn_ms;
+    bool is_drawn;    /* a bar stands in the last line of the terminal */
+    int64_t start_ms; /* -1: not known */
+    int64_t drawn_ms;
     int64_t told_done; /* items that the last plain line told of */
     char last[512];    /* the last line that was shown */
     char state[64];
@@ -26,8 +27,9 @@ void progress_clear(struct progress *progress);
 /* The bar's line for a terminal of so many columns; what has no room is left out. */
 void progress_bar(const struct progress *progress, const json_t *status, int64_t now_ms,
                   int columns, char text[static 512]);
-/* "Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:20 left, 1 mini-batch retried" */
-void progress_line(const struct progress *progress, const json_t *status, char text[static 512]);
+/* "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:02 elapsed, 0:20 left" */
+void progress_line(const struct progress *progress, const json_t *status, int64_t now_ms,
+                   char text[static 512]);
 /* The condition Succeeded; NULL when there is none. Borrowed. */
 const json_t *progress_condition(const json_t *status);
 /* Its reason: "Running"; "Pending" when there is none. Borrowed. */

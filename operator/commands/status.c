@@ -319,9 +319,11 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
         return -1;
     }
     const json_t *status = json_object_get(job, "status");
-    struct progress progress = {.name = name, .unit = unit_of(job)};
+    int64_t start_ms = clock_parse(tree_text(status, "startTime", ""));
+    int64_t end_ms = clock_parse(tree_text(status, "completionTime", ""));
+    struct progress progress = {.name = name, .unit = unit_of(job), .start_ms = start_ms};
     char line[512], age[32];
-    progress_line(&progress, status, line);
+    progress_line(&progress, status, end_ms < 0 ? clock_wall_ms() : end_ms, line);
     table_age(age_of(job, clock_wall_ms()), age);
     printf("%s\n  %s\n  created %s ago\n", line,
            tree_text(progress_condition(status), "message", "no controller has seen it yet"), age);

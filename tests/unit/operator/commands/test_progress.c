@@ -16,10 +16,11 @@ static void bars_fit_their_terminal(void) {
         int columns;
         const char *wanted;
     } rows[] = {
-        {120, "Running   [===================>                  ]  140/280 frames  12.5/s  1:11 "
-              "left"},
-        {72, "Running   [===========>          ]  140/280 frames  12.5/s  1:11 left"},
-        {52, "Running   140/280 frames  12.5/s  1:11 left"},
+        {120, "Running   [===================>                  ]  140/280 frames  12.5/s  0:04  "
+              "1:11 left"},
+        {72, "Running   [========>       ]  140/280 frames  12.5/s  0:04  1:11 left"},
+        {55, "Running   140/280 frames  12.5/s  0:04  1:11 left"},
+        {50, "Running   140/280 frames  12.5/s  1:11 left"},
         {42, "Running   140/280 frames  1:11 left"},
         {32, "Running   140/280 frames"},
         {14, "Running "},
@@ -55,15 +56,16 @@ static void bars_tell_what_there_is(void) {
 }
 
 static void lines_tell_the_same(void) {
-    struct progress progress = {.name = "job", .unit = "frames"};
+    struct progress progress = {.name = "job", .unit = "frames", .start_ms = -1};
     char text[512];
-    progress_line(&progress, NULL, text);
+    progress_line(&progress, NULL, 5000, text);
     CHECK_STR(text, "job: Pending");
+    progress.start_ms = 1000;
     AUTO(tree_freep) json_t *some = status("Running", 24, 280, "12.5", 3671);
     json_object_set_new(json_object_get(some, "miniBatches"), "retried", json_integer(1));
-    progress_line(&progress, some, text);
-    CHECK_STR(text, "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 1:01:11 left, 1 "
-                    "mini-batch retried");
+    progress_line(&progress, some, 66000, text);
+    CHECK_STR(text, "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 1:05 elapsed, 1:01:11 "
+                    "left, 1 mini-batch retried");
 }
 
 int main(void) {
