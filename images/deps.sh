@@ -5,12 +5,12 @@
 set -euo pipefail
 
 build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev libjansson-dev
-    libwebsockets-dev libdnnl-dev libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
+    libwebsockets-dev libc-ares-dev libdnnl-dev libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
     libturbojpeg0-dev libpng-dev"
 demo="$build ca-certificates"
 tests="$demo clang clang-format libclang-rt-14-dev git ffmpeg python3 procps bsdutils
-    libonnx-testdata etcd-server openssl curl jq"
-bench="$tests nodejs npm time"
+    libonnx-testdata etcd-server openssl curl jq nodejs npm"
+bench="$tests time"
 
 case ${1:-deps} in
 deps) wanted=$build ;;

@@ -36,15 +36,24 @@ static int reserve(struct buffer *buffer, size_t more, struct error *err) {
     return 0;
 }
 
-int buffer_append(struct buffer *buffer, const void *data, size_t size, struct error *err) {
+int buffer_extend(struct buffer *buffer, size_t size, char **ret_data, struct error *err) {
     if (reserve(buffer, size, err) < 0) {
         return -1;
     }
-    if (size) {
-        memcpy(buffer->data + buffer->size, data, size);
-    }
+    *ret_data = buffer->data + buffer->size;
     buffer->size += size;
     buffer->data[buffer->size] = 0;
+    return 0;
+}
+
+int buffer_append(struct buffer *buffer, const void *data, size_t size, struct error *err) {
+    char *room = NULL;
+    if (buffer_extend(buffer, size, &room, err) < 0) {
+        return -1;
+    }
+    if (size) {
+        memcpy(room, data, size);
+    }
     return 0;
 }
 

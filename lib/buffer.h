@@ -19,6 +19,8 @@ NODISCARD int buffer_append(struct buffer *buffer, const void *data, size_t size
                             struct error *err);
 NODISCARD int buffer_printf(struct buffer *buffer, struct error *err, const char *format, ...)
     PRINTF_LIKE(3, 4);
+/* Grows by `size` bytes that the caller fills: *ret_data, until the next call. */
+NODISCARD int buffer_extend(struct buffer *buffer, size_t size, char **ret_data, struct error *err);
 /* Removes the first `size` bytes. */
 void buffer_drop(struct buffer *buffer, size_t size);
 /* Moves the bytes out; the caller frees them. Never NULL. The buffer is empty afterwards. */

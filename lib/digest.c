@@ -3,6 +3,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -25,6 +26,15 @@ void digest_sha256(const void *data, size_t size, char hex[static 65]) {
         abort();
     }
     to_hex(hash, sizeof hash, hex);
+}
+
+void digest_hmac_sha256(const void *key, size_t key_size, const void *data, size_t size,
+                        unsigned char mac[static 32]) {
+    unsigned length = 0;
+    if (!HMAC(EVP_sha256(), key, (int)key_size, data, size, mac, &length) || length != 32) {
+        fprintf(stderr, "OpenSSL cannot compute HMAC-SHA256\n");
+        abort();
+    }
 }
 
 /* crc_tables[k][b]: the byte b followed by k zero bytes, so that eight bytes are eight look-ups. */

@@ -1,10 +1,14 @@
-/* digest.h: SHA-256, CRC-32C and random identifiers (OpenSSL's EVP and RAND). Any thread. */
+/* digest.h: SHA-256, HMAC, CRC-32C and random identifiers (OpenSSL's EVP and RAND). Any thread. */
 #pragma once
 
 #include "lib/base.h"
 
 /* Lower-case hexadecimal SHA-256 of the bytes: 64 characters and NUL. */
 void digest_sha256(const void *data, size_t size, char hex[static 65]);
+
+/* HMAC-SHA256 (RFC 2104) of the bytes. */
+void digest_hmac_sha256(const void *key, size_t key_size, const void *data, size_t size,
+                        unsigned char mac[static 32]);
 
 /* CRC-32C (Castagnoli; of "123456789": e3069283). crc: of what comes before, 0 at the start. Finds
  * what was torn or changed by accident, nothing that somebody made. */

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/http.h"
+#include "lib/http_call.h"
 
-#include "lib/buffer.h"
 #include "lib/clock.h"
-#include "lib/tls.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <limits.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,24 +17,6 @@ enum {
     CONNECTIONS_PER_SERVER = 80, /* only a server without HTTP/2 sees more than one */
     CONNECTIONS_MAX = 256,
     EVENTS_MAX = 64,
-    DEAD_PEER_MS = 20000, /* bytes that nobody acknowledges for so long: the connection is dead */
-};
-
-struct http_call {
-    struct http *http;
-    struct http_call *next, **link; /* in http->calls */
-    CURL *curl;
-    struct curl_slist *headers, *connect_to;
-    char *method_and_url; /* for messages */
-    struct buffer body;
-    struct error err; /* why we gave it up ourselves */
-    char reason[CURL_ERROR_SIZE];
-    http_received *received;
-    http_done *done;
-    void *context;
-    int64_t heard_ms;
-    int silence_ms;
-    bool is_added; /* to the multi handle */
 };
 
 struct http {
@@ -97,6 +74,7 @@ static void call_free(struct http_call *call) {
     curl_easy_cleanup(call->curl);
     curl_slist_free_all(call->headers);
     curl_slist_free_all(call->connect_to);
+    curl_slist_free_all(call->resolve);
     buffer_release(&call->body);
     free(call->method_and_url);
     free(call);
@@ -109,180 +87,12 @@ static void call_freep(struct http_call **call) {
     *call = NULL;
 }
 
-static size_t receive(char *data, size_t size, size_t count, void *context) {
-    struct http_call *call = context;
-    long status = 0;
-    size *= count;
-    call->heard_ms = clock_monotonic_ms();
-    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
-    int result = call->received && status < 300
-                     ? call->received(call->context, data, size, &call->err)
-                     : buffer_append(&call->body, data, size, &call->err);
-    return result < 0 ? 0 : size;
-}
-
-/* Without this a peer that vanished holds a kept connection, and all who share it, for a quarter of
- * an hour. */
-static int prepare_socket(void *context, curl_socket_t fd, curlsocktype purpose) {
-    (void)context;
-    unsigned timeout_ms = DEAD_PEER_MS;
-    if (purpose == CURLSOCKTYPE_IPCXN) {
-        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
-    }
-    return CURL_SOCKOPT_OK;
-}
-
-static CURLcode set_blob(CURL *curl, CURLoption option, const char *pem) {
-    struct curl_blob blob = {
-        .data = (void *)(uintptr_t)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
-    return curl_easy_setopt(curl, option, &blob);
-}
-
-static bool set_trust(CURL *curl, const struct http_request *request) {
-    const char *pem =
-        request->certificate_pem ? request->certificate_pem : request->authorities_pem;
-    long oldest = request->certificate_pem ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2;
-    bool is_set = !curl_easy_setopt(curl, CURLOPT_SSLVERSION, oldest) &&
-                  !curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, request->is_insecure ? 0L : 1L) &&
-                  !curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST,
-                                    request->is_insecure || request->certificate_pem ? 0L : 2L);
-    if (is_set && pem) {
-        /* Debian's libcurl trusts /etc/ssl/certs unless CAPATH is taken away. */
-        is_set = !curl_easy_setopt(curl, CURLOPT_CAPATH, NULL) &&
-                 !curl_easy_setopt(curl, CURLOPT_CAINFO, NULL) &&
-                 !set_blob(curl, CURLOPT_CAINFO_BLOB, pem);
-    }
-    if (is_set && request->client_certificate_pem && request->client_key_pem) {
-        /* A password, so that OpenSSL does not ask for one on the terminal. */
-        is_set = !set_blob(curl, CURLOPT_SSLCERT_BLOB, request->client_certificate_pem) &&
-                 !set_blob(curl, CURLOPT_SSLKEY_BLOB, request->client_key_pem) &&
-                 !curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");
-    }
-    return is_set;
-}
-
-static void add_header(struct http_call *call, const char *header) {
-    struct curl_slist *longer = curl_slist_append(call->headers, header);
-    if (!longer) {
-        abort(); /* out of memory */
-    }
-    call->headers = longer;
-}
-
-/* libcurl asks for and compares the name in the URL: so that becomes the server's name, and the
- * connection goes to where the URL pointed. */
-static int set_address(struct http_call *call, const struct http_request *request,
-                       struct error *err) {
-    if (!request->server_name) {
-        curl_easy_setopt(call->curl, CURLOPT_URL, request->url);
-        return 0;
-    }
-    CURLU *url = curl_url();
-    char *host = NULL, *port = NULL, *changed = NULL;
-    bool is_set = url && !curl_url_set(url, CURLUPART_URL, request->url, 0) &&
-                  !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
-                  !curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
-                  !curl_url_set(url, CURLUPART_HOST, request->server_name, 0) &&
-                  !curl_url_get(url, CURLUPART_URL, &changed, 0);
-    if (is_set) {
-        AUTO(text_freep) char *route = x_printf("::%s:%s", host, port);
-        AUTO(text_freep) char *header = x_printf("Host: %s:%s", host, port);
-        call->connect_to = curl_slist_append(NULL, route);
-        add_header(call, header);
-        is_set = !curl_easy_setopt(call->curl, CURLOPT_URL, changed) &&
-                 !curl_easy_setopt(call->curl, CURLOPT_CONNECT_TO, call->connect_to);
-    }
-    curl_free(host);
-    curl_free(port);
-    curl_free(changed);
-    curl_url_cleanup(url);
-    return is_set ? 0
-                  : error_set(err, ERROR_INVALID, "%s with the server name %s: not an address",
-                              request->url, request->server_name);
-}
-
-static void set_headers(struct http_call *call, const struct http_request *request) {
-    for (const char *const *header = request->headers; header && *header; header++) {
-        add_header(call, *header);
-    }
-    if (request->bearer_token) {
-        AUTO(text_freep) char *header = x_printf("Authorization: Bearer %s", request->bearer_token);
-        add_header(call, header);
-    }
-    if (request->body) {
-        add_header(call, "Expect:"); /* no round trip to ask whether a body is welcome */
-    }
-}
-
-static bool set_request(struct http_call *call, const struct http_request *request) {
-    CURL *curl = call->curl;
-    const char *method = request->method ? request->method : "GET";
-    bool is_pinned = request->certificate_pem != NULL;
-    long version = is_pinned ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS;
-    const char *schemes = is_pinned || request->authorities_pem ? "https" : "http,https";
-    bool is_set =
-        !curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, schemes) &&
-        !curl_easy_setopt(curl, CURLOPT_PROXY, request->proxy ? request->proxy : "") &&
-        !curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) &&
-        !curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, version) &&
-        !curl_easy_setopt(curl, CURLOPT_PIPEWAIT, request->reuse == HTTP_SHARE ? 1L : 0L) &&
-        !curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, request->reuse != HTTP_SHARE ? 1L : 0L) &&
-        !curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, request->reuse == HTTP_ONCE ? 1L : 0L) &&
-        !curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) &&
-        !curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, 30L) &&
-        !curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, 10L) &&
-        !curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, prepare_socket) &&
-        !curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)request->connect_ms) &&
-        !curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms) &&
-        !curl_easy_setopt(curl, CURLOPT_USERAGENT, "windlass/" WINDLASS_VERSION) &&
-        !curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, call->reason) &&
-        !curl_easy_setopt(curl, CURLOPT_PRIVATE, call) &&
-        !curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) &&
-        !curl_easy_setopt(curl, CURLOPT_WRITEDATA, call) && set_trust(curl, request);
-    if (is_set && request->body) {
-        is_set =
-            !curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size) &&
-            !curl_easy_setopt(curl, CURLOPT_COPYPOSTFIELDS, request->body);
-    }
-    if (is_set && (request->body || strcmp(method, "GET") != 0)) {
-        is_set = !curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
-    }
-    return is_set && !curl_easy_setopt(curl, CURLOPT_HTTPHEADER, call->headers);
-}
-
-/* What is no certificate at all should be said as such, and before a connection is made. */
-static int check_certificate(const struct http_request *request, struct error *err) {
-    char sha256[65];
-    return request->certificate_pem ? tls_certificate_sha256(request->certificate_pem, sha256, err)
-                                    : 0;
-}
-
 static int call_new(struct http *http, const struct http_request *request,
                     struct http_call **ret_call, struct error *err) {
     AUTO(call_freep) struct http_call *call = x_calloc(1, sizeof *call);
     call->http = http;
-    call->method_and_url =
-        x_printf("%s %s", request->method ? request->method : "GET", request->url);
-    buffer_init(&call->body, request->max_bytes);
-    call->received = request->received;
-    call->done = request->done;
-    call->context = request->context;
-    call->silence_ms = request->silence_ms;
-    call->heard_ms = clock_monotonic_ms();
-    call->curl = curl_easy_init();
-    if (check_certificate(request, err) < 0) {
-        return error_context(err, "%s", call->method_and_url);
-    }
-    if (!call->curl) {
-        return error_set(err, ERROR_BUG, "%s: libcurl cannot start", call->method_and_url);
-    }
-    if (set_address(call, request, err) < 0) {
+    if (http_call_prepare(call, request, err) < 0) {
         return -1;
-    }
-    set_headers(call, request);
-    if (!set_request(call, request)) {
-        return error_set(err, ERROR_INVALID, "%s: cannot prepare the request",
-                         call->method_and_url);
     }
     *ret_call = TAKE(call);
     return 0;
@@ -419,8 +229,8 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 /* Ends a call: off the list first, since done may start and cancel others. */
 static void finish(struct http_call *call, CURLcode code) {
     struct error err = call->err;
-    struct http_answer answer = {.body = call->body.data ? call->body.data : "",
-                                 .size = call->body.size};
+    struct http_answer answer = {
+        .body = call->body.data ? call->body.data : "", .size = call->body.size, .call = call};
     long status = 0, sent_bytes = 0;
     curl_off_t retry_after_s = 0;
     curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
@@ -440,6 +250,14 @@ static void finish(struct http_call *call, CURLcode code) {
                    err.kind ? &err : NULL);
     }
     call_free(call);
+}
+
+const char *http_answer_header(const struct http_answer *answer, const char *name) {
+    struct curl_header *header = NULL;
+    return answer->call && curl_easy_header(answer->call->curl, name, 0, CURLH_HEADER, -1,
+                                            &header) == CURLHE_OK
+               ? header->value
+               : NULL;
 }
 
 void http_cancel(struct http *http, struct http_call *call) {

@@ -9,11 +9,16 @@ struct http;
 struct http_call; /* a request under way: valid until its done was called, or http_cancel */
 
 struct http_answer {
-    int status;        /* 200, 404, ... */
-    const char *body;  /* NUL-terminated, borrowed; empty when `received` took it */
-    size_t size;       /* bytes of body */
-    int retry_after_s; /* what the header Retry-After asks for, 0 when it does not */
+    int status;             /* 200, 404, ... */
+    const char *body;       /* NUL-terminated, borrowed; empty when `received` took it */
+    size_t size;            /* bytes of body */
+    int retry_after_s;      /* what the header Retry-After asks for, 0 when it does not */
+    struct http_call *call; /* for http_answer_header */
 };
+
+/* The value of a header of the answer, whatever the case of its name; NULL: it has none. Borrowed,
+ * until done returns. */
+const char *http_answer_header(const struct http_answer *answer, const char *name);
 
 /* How a call ended: an answer, whatever its status, or an error:
  *   UNAVAILABLE no connection, or one that broke;   TIMEOUT    one of the three limits
@@ -35,17 +40,23 @@ enum http_reuse {
 /* Zero means none or no limit wherever a field may be left out. */
 struct http_request {
     const char *url;            /* "https://IP:PORT/path"; http:// only without any TLS field */
-    const char *method;         /* NULL: GET */
+    const char *shown_url;      /* in messages, where the URL holds a secret; NULL: the URL */
+    const char *method;         /* NULL: GET; of HEAD only the headers are waited for */
     const char *const *headers; /* "Name: value" texts and a NULL, or NULL */
     const char *bearer_token;   /* for the header Authorization */
     const char *body;
     size_t body_size;
+    bool borrows_body;   /* the body is not copied, and stays where it is until done */
+    bool is_http1;       /* HTTP/1.1: each call under way has a connection of its own */
+    const char *resolve; /* "HOST:PORT:ADDRESS,ADDRESS": where the URL's host is; no name is asked
+                          * for then, and certificates are still compared with the name */
 
     /* Who the server must be: the holder of exactly this certificate, whatever names it has (TLS
      * 1.3 only, for the servers of Windlass), or one that these authorities vouch for, or, with
      * neither, one that this machine's authorities vouch for. */
     const char *certificate_pem;
     const char *authorities_pem;
+    const char *authorities_file; /* the same, as a file that is read once for each struct http */
     const char *server_name; /* to ask for and to find in its certificate instead of the URL's */
     bool is_insecure;        /* take any certificate (a kubeconfig can ask for that) */
     const char *client_certificate_pem, *client_key_pem; /* who we are */

@@ -10,6 +10,33 @@ static void sha256_of_known_texts(void) {
     CHECK_STR(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+/* RFC 4231, cases 1, 2 and 6. */
+static void hmac_of_known_bytes(void) {
+    static const struct {
+        const char *key, *data, *wanted;
+        size_t key_size; /* of a key of one byte, repeated */
+    } rows[] = {
+        {"\x0b", "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
+         20},
+        {"Jefe", "what do ya want for nothing?",
+         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843", 0},
+        {"\xaa", "Test Using Larger Than Block-Size Key - Hash Key First",
+         "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54", 131},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        unsigned char mac[32], key[131];
+        char hex[65];
+        memset(key, rows[i].key[0], sizeof key);
+        digest_hmac_sha256(rows[i].key_size ? (const char *)key : rows[i].key,
+                           rows[i].key_size ? rows[i].key_size : strlen(rows[i].key), rows[i].data,
+                           strlen(rows[i].data), mac);
+        for (int b = 0; b < 32; b++) {
+            snprintf(hex + 2 * b, 3, "%02x", mac[b]);
+        }
+        CHECK_STR(hex, rows[i].wanted);
+    }
+}
+
 /* The check value of the catalogues, and RFC 3720's examples. */
 static void crc32c_of_known_bytes(void) {
     unsigned char bytes[32] = {0};
@@ -36,6 +63,7 @@ static void random_texts_differ(void) {
 
 int main(void) {
     TEST(sha256_of_known_texts);
+    TEST(hmac_of_known_bytes);
     TEST(crc32c_of_known_bytes);
     TEST(random_texts_differ);
     return TEST_END();

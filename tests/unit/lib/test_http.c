@@ -18,7 +18,7 @@
 struct end {
     int count, status, retry_after_s;
     bool is_sent;
-    char *body;
+    char *body, header[32]; /* the one named X-Seen */
     struct error err;
     /* what its callbacks do */
     struct http *http;
@@ -37,6 +37,8 @@ static void note(void *context, const struct http_answer *answer, bool is_sent,
     } else {
         end->status = answer->status;
         end->retry_after_s = answer->retry_after_s;
+        const char *header = http_answer_header(answer, "x-seen");
+        snprintf(end->header, sizeof end->header, "%s", header ? header : "(none)");
         end->body = x_strndup(answer->body, answer->size);
     }
     if (end->next) {
@@ -332,6 +334,76 @@ static void test_callbacks_may_start_and_cancel(void) {
     peer_close(&peer);
 }
 
+static void test_headers_are_told(void) {
+    struct peer peer = {.answer =
+                            "HTTP/1.1 200 OK\r\nX-SEEN: yes, it is\r\nContent-Length: 2\r\n\r\n{}"};
+    peer_open(&peer);
+    struct end end = {0}, head = {0};
+    ask(&peer, (struct http_request){0}, &end);
+    CHECK_STR(end.header, "yes, it is");
+    free(end.body);
+    /* Of HEAD no body follows, whatever length is told. */
+    ask(&peer, (struct http_request){.method = "HEAD", .timeout_ms = 5000}, &head);
+    CHECK_INT(head.status, 200);
+    CHECK_STR(head.header, "yes, it is");
+    free(head.body);
+    peer_close(&peer);
+    struct peer plain = {.answer = "HTTP/1.1 204 Nothing\r\n\r\n"};
+    peer_open(&plain);
+    struct end none = {0};
+    ask(&plain, (struct http_request){.body = "x", .body_size = 1, .borrows_body = true}, &none);
+    CHECK_STR(none.header, "(none)");
+    free(none.body);
+    peer_close(&plain);
+}
+
+static void test_messages_show_what_they_may(void) {
+    struct peer nobody = {0};
+    peer_open(&nobody);
+    peer_close(&nobody);
+    struct end end = {0};
+    ask(&nobody, (struct http_request){.shown_url = "https://shown/"}, &end);
+    CHECK(strstr(end.err.text, "GET https://shown/: ") && !strstr(end.err.text, "http://127"));
+}
+
+/* The address is given, and the certificate must be the name's all the same. */
+static void test_a_given_address(void) {
+    struct house house = {0};
+    house_open(&house);
+    static const struct {
+        const char *host;
+        enum error_kind kind;
+    } rows[] = {{"127.0.0.1", ERROR_NONE}, {"other.windlass.test", ERROR_DENIED}};
+    char authorities[] = "/tmp/windlass-http-XXXXXX";
+    int fd = mkstemp(authorities);
+    CHECK(fd >= 0 && write(fd, certificate, strlen(certificate)) > 0);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int port = server_port(house.server);
+        struct end end = {0};
+        AUTO(http_freep) struct http *http = NULL;
+        AUTO(text_freep) char *url = x_printf("https://%s:%d/page", rows[i].host, port);
+        AUTO(text_freep) char *route = x_printf("%s:%d:127.0.0.1", rows[i].host, port);
+        struct http_request request = {.url = url,
+                                       .resolve = route,
+                                       .authorities_file = authorities,
+                                       .is_http1 = true,
+                                       .timeout_ms = 8000,
+                                       .max_bytes = 100,
+                                       .done = note,
+                                       .context = &end};
+        struct error err = {0};
+        CHECK_OK(http_open(&http, &err), &err);
+        CHECK_OK(http_start(http, &request, NULL, &err), &err);
+        wait_all(http);
+        CHECK_INT(end.err.kind, rows[i].kind);
+        CHECK_INT(end.status, rows[i].kind ? 0 : 200);
+        free(end.body);
+    }
+    close(fd);
+    unlink(authorities);
+    house_close(&house);
+}
+
 int main(void) {
     struct error err = {0};
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
@@ -340,6 +412,9 @@ int main(void) {
     TEST(test_what_was_never_sent_is_known);
     TEST(test_a_stream_comes_in_pieces_and_can_be_refused);
     TEST(test_callbacks_may_start_and_cancel);
+    TEST(test_headers_are_told);
+    TEST(test_messages_show_what_they_may);
+    TEST(test_a_given_address);
     free(certificate);
     free(key);
     return TEST_END();
