@@ -8,11 +8,12 @@ test: deps-test servers
 	@$(MAKE) --no-print-directory all unit-programs fuzzers-build
 	@BUILD=$(BUILD) tests/run.sh --beside tests/fuzz/run.sh \
 		$(LINT) $(UNIT_PROGRAMS) tests/sanitize.sh $(E2E)
-# The real API servers, built once per machine: about 15 minutes, with lines that say how far.
+# The real API servers, built once per machine: about 15 minutes, with lines that say how far; Azurite.
 servers:
 	@tests/cluster/build-kubernetes.sh >/dev/null
 	@tests/cluster/get-clients.sh >/dev/null
 	@tests/cluster/build-crd-server.sh >/dev/null
+	@tests/azurite/get.sh >/dev/null
 unit: unit-programs
 	@BUILD=$(BUILD) tests/run.sh $(UNIT_PROGRAMS)
 sanitize:

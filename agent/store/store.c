@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The first whose prefix fits; paths of volumes have none, so they come last. */
-static const struct store_ops *const kinds[] = {&path_store};
+static const struct store_ops *const kinds[] = {&azure_store, &path_store};
 
 void store_init(struct store *store, const struct store_ops *ops, const char *path, bool writes) {
     size_t length = strlen(path);
@@ -34,7 +34,9 @@ int store_open(const char *spec_path, bool writes, struct store **ret_store, str
         *ret_store = store;
         return 0;
     }
-    return error_set(err, ERROR_INVALID, "\"%.80s\": VOLUME/path/in/it is expected", spec_path);
+    return error_set(err, ERROR_INVALID,
+                     "\"%.80s\": VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path is expected",
+                     spec_path);
 }
 
 void store_free(struct store *store) {

@@ -1,6 +1,6 @@
-/* store.h: named objects in a folder: VOLUME/path on a volume (a disk, NFS, SMB, FUSE), later
- * az://account/container/path. What exactly-once.md needs of a storage, and no more: an object is
- * written whole or not at all, and STORE_CREATE makes one only if there is none.
+/* store.h: named objects in a folder: VOLUME/path on a volume (a disk, NFS, SMB, FUSE), or
+ * az://account/container/path (azure_place.h). What exactly-once.md needs of a storage, and no
+ * more: an object is written whole or not at all, and STORE_CREATE makes one only if there is none.
  *
  * Any thread may call anything of one store at once; an upload belongs to one thread. Calls block;
  * on a dead hard mount they never return, which is what store_probe is for.

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store/azure_client.h"
+
+#include "lib/clock.h"
+#include "lib/http.h"
+#include "lib/jsontext.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    TRIES = 6,
+    RENEWALS = 2,
+    AT_ONCE = 8,
+    CLIENTS_KEPT = 16,
+    CONNECTIONS_KEPT = 16, /* of all clients that wait for work */
+    BACK_OFF_MS = 200,
+    BACK_OFF_MS_MAX = 8000,
+    RETRY_AFTER_S_MAX = 120,
+    RESOLVE_MS = 10000,
+    CONNECT_MS = 10000,
+    SILENCE_MS = 30000,
+    SLOWEST_BYTES_PER_MS = 64, /* of what is sent */
+    REFUSAL_BYTES_MAX = 64 << 10,
+};
+
+struct azure_account {
+    const struct azure_place *place;
+    char *path; /* in messages */
+    struct resolver *resolver;
+    struct azure_secret *secret;
+    pthread_mutex_t lock; /* of what follows */
+    struct azure_client *kept[CLIENTS_KEPT];
+    int kept_count, connections;
+    bool has_answered;
+};
+
+/* An event loop of its own, so that threads do not wait for each other. */
+struct azure_client {
+    struct azure_account *account;
+    struct http *http;
+    struct azure_call *waiting; /* for their next try */
+    int under_way, most;        /* calls that are not over; so many were so at once */
+    uint64_t chance;
+};
+
+struct azure_account *azure_account_new(const struct azure_place *place, const char *shown_path) {
+    struct azure_account *account = x_calloc(1, sizeof *account);
+    account->place = place;
+    account->path = x_strdup(shown_path);
+    account->resolver = resolver_new(place->name_servers);
+    account->secret = azure_secret_new(place, account->resolver);
+    pthread_mutex_init(&account->lock, NULL);
+    return account;
+}
+
+static void client_free(struct azure_client *client) {
+    http_free(client->http);
+    free(client);
+}
+
+void azure_account_free(struct azure_account *account) {
+    if (!account) {
+        return;
+    }
+    for (int i = 0; i < account->kept_count; i++) {
+        client_free(account->kept[i]);
+    }
+    azure_secret_free(account->secret);
+    resolver_free(account->resolver);
+    pthread_mutex_destroy(&account->lock);
+    free(account->path);
+    free(account);
+}
+
+int azure_client_take(struct azure_account *account, struct azure_client **ret_client,
+                      struct error *err) {
+    struct azure_client *client = NULL;
+    pthread_mutex_lock(&account->lock);
+    if (account->kept_count) {
+        client = account->kept[--account->kept_count];
+        account->connections -= client->most;
+    }
+    pthread_mutex_unlock(&account->lock);
+    if (!client) {
+        client = x_calloc(1, sizeof *client);
+        client->account = account;
+        client->chance = (uint64_t)clock_monotonic_ns() ^ (uintptr_t)client;
+        if (http_open(&client->http, err) < 0) {
+            client_free(client);
+            return error_context(err, "%s", account->path);
+        }
+    }
+    *ret_client = client;
+    return 0;
+}
+
+void azure_client_give(struct azure_client *client) {
+    if (!client) {
+        return;
+    }
+    struct azure_account *account = client->account;
+    pthread_mutex_lock(&account->lock);
+    bool is_kept = client->under_way == 0 && account->kept_count < CLIENTS_KEPT &&
+                   account->connections + client->most <= CONNECTIONS_KEPT;
+    if (is_kept) {
+        account->kept[account->kept_count++] = client;
+        account->connections += client->most;
+    }
+    pthread_mutex_unlock(&account->lock);
+    if (!is_kept) {
+        client_free(client);
+    }
+}
+
+void azure_client_givep(struct azure_client **client) {
+    azure_client_give(TAKE(*client));
+}
+
+bool azure_call_is_good(const struct azure_call *call) {
+    return (call->status >= 200 && call->status < 300) ||
+           (call->status && call->status == call->accepts);
+}
+
+/* ---- what an answer means ------------------------------------------------------------------- */
+
+/* Printable and short: it is shown. */
+static void copy_header(char *copy, size_t room, const char *value) {
+    size_t length = 0;
+    for (; value && *value && length + 1 < room; value++) {
+        if (*value > ' ' && *value < 127) {
+            copy[length++] = *value;
+        }
+    }
+    copy[length] = 0;
+}
+
+/* "bytes 0-99/1234" or "bytes *" "/1234". */
+static int64_t whole_size(const struct azure_call *call, const struct http_answer *answer) {
+    const char *range = http_answer_header(answer, "Content-Range");
+    const char *length = http_answer_header(answer, "Content-Length");
+    const char *slash = range ? strrchr(range, '/') : NULL;
+    const char *digits = slash ? slash + 1 : call->range_size ? NULL : length;
+    return digits && *digits >= '0' && *digits <= '9' ? strtoll(digits, NULL, 10) : -1;
+}
+
+static int clock_difference_s(const struct http_answer *answer) {
+    struct tm date = {0};
+    const char *text = http_answer_header(answer, "Date");
+    if (!text || !strptime(text, "%a, %d %b %Y %H:%M:%S", &date)) {
+        return 0;
+    }
+    int64_t ahead_s = (int64_t)timegm(&date) - clock_wall_ms() / 1000;
+    return (int)MAX(MIN(ahead_s, 1000000000), -1000000000);
+}
+
+/* A token is sent back as it came, so it must be no more than one. */
+static void copy_token(struct azure_call *call, const char *value) {
+    size_t length = value ? strlen(value) : 0;
+    bool has_quotes = length >= 2 && value[0] == '"' && value[length - 1] == '"';
+    if (has_quotes && length - 2 < sizeof call->token && !strpbrk(value, "\\ \t")) {
+        memcpy(call->token, value + 1, length - 2);
+        call->token[length - 2] = 0;
+    }
+}
+
+static void note_answer(struct azure_call *call, const struct http_answer *answer) {
+    call->status = answer->status;
+    copy_header(call->code, sizeof call->code, http_answer_header(answer, "x-ms-error-code"));
+    copy_token(call, http_answer_header(answer, "ETag"));
+    call->size_bytes = whole_size(call, answer);
+    call->clock_off_s = answer->status == 403 ? clock_difference_s(answer) : 0;
+    if (call->range_size && answer->status < 300) {
+        int64_t wanted = MIN(call->range_size, call->size_bytes - call->first_byte);
+        if (answer->status != 206 || (int64_t)call->received != wanted) {
+            call->status = 0;
+            error_set(&call->err, ERROR_UNAVAILABLE, "not the bytes that were asked for");
+        }
+    }
+}
+
+static bool is_transient(const struct azure_call *call) {
+    switch (call->status) {
+    case 0:
+        return call->err.kind == ERROR_UNAVAILABLE || call->err.kind == ERROR_TIMEOUT;
+    case 408:
+    case 429:
+    case 500:
+    case 502:
+    case 503:
+    case 504:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- tries ---------------------------------------------------------------------------------- */
+
+static int64_t back_off_ms(struct azure_client *client, const struct azure_call *call) {
+    client->chance = client->chance * 6364136223846793005u + 1442695040888963407u;
+    int64_t ms = MIN((int64_t)BACK_OFF_MS << (call->tries - 1), (int64_t)BACK_OFF_MS_MAX);
+    return ms / 2 + (int64_t)((client->chance >> 33) % (uint64_t)ms);
+}
+
+/* The end of a try: the call's own, or it waits for the next. */
+static void settle(struct azure_call *call, int retry_after_s) {
+    struct azure_client *client = call->client;
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_refused = call->status == 401 || call->status == 403;
+    bool again = false;
+    if (is_refused && call->renewals < RENEWALS) {
+        call->renewals++;
+        again = azure_secret_renew(client->account->secret, call->generation);
+        call->due_ms = now_ms;
+    } else if (is_transient(call) && call->tries < TRIES) {
+        again = true;
+        call->due_ms =
+            now_ms + (retry_after_s ? (int64_t)MIN(retry_after_s, RETRY_AFTER_S_MAX) * 1000
+                                    : back_off_ms(client, call));
+    }
+    if (again && !(call->deadline_ms && call->due_ms >= call->deadline_ms)) {
+        call->next = client->waiting;
+        client->waiting = call;
+        return;
+    }
+    call->is_over = true;
+    client->under_way--;
+}
+
+static void ended(void *context, const struct http_answer *answer, bool is_sent,
+                  const struct error *err) {
+    (void)is_sent;
+    struct azure_call *call = context;
+    if (answer) {
+        note_answer(call, answer);
+        pthread_mutex_lock(&call->client->account->lock);
+        call->client->account->has_answered = true;
+        pthread_mutex_unlock(&call->client->account->lock);
+    } else {
+        call->err = *err;
+    }
+    settle(call, answer ? answer->retry_after_s : 0);
+}
+
+static int take(void *context, const char *data, size_t size, struct error *err) {
+    struct azure_call *call = context;
+    if (size > call->room - call->received) {
+        return error_set(err, ERROR_EXHAUSTED, "more than %zu bytes", call->room);
+    }
+    memcpy(call->into + call->received, data, size);
+    call->received += size;
+    return 0;
+}
+
+/* Names that the service would take for another one, or refuse. */
+static int check_name(const struct azure_client *client, const struct azure_call *call,
+                      struct error *err) {
+    const char *folder = client->account->place->folder;
+    size_t length = call->name ? strlen(call->name) : 0, characters = strlen(folder) + 1;
+    for (size_t i = 0; i < length; i++) {
+        characters += ((unsigned char)call->name[i] & 0xC0) != 0x80;
+    }
+    if (length && (jsontext_utf8_end(call->name, length) < length || strchr(call->name, '\\') ||
+                   characters > AZURE_NAME_MAX)) {
+        return error_set(err, ERROR_INVALID,
+                         "Blob Storage has no such name: UTF-8 of at most %d characters without "
+                         "backslashes is expected",
+                         AZURE_NAME_MAX);
+    }
+    return 0;
+}
+
+static int find_route(struct azure_client *client, int64_t left_ms, char **ret_route,
+                      struct error *err) {
+    struct azure_account *account = client->account;
+    const struct azure_place *place = account->place;
+    AUTO(text_freep) char *addresses = NULL;
+    if (resolver_find(account->resolver, place->host, (int)MIN(left_ms, (int64_t)RESOLVE_MS),
+                      &addresses, err) < 0) {
+        /* Names do not go away: servers of names err for a while. */
+        pthread_mutex_lock(&account->lock);
+        bool has_answered = account->has_answered;
+        pthread_mutex_unlock(&account->lock);
+        if (err->kind == ERROR_NOT_FOUND && has_answered) {
+            err->kind = ERROR_UNAVAILABLE;
+        }
+        return -1;
+    }
+    /* An IPv6 address stands for itself in the URL, and has no place in such an entry. */
+    *ret_route =
+        strchr(place->host, ':') ? NULL : x_printf("%s:%d:%s", place->host, place->port, addresses);
+    return 0;
+}
+
+static int try_once(struct azure_client *client, struct azure_call *call, struct error *err) {
+    const struct azure_place *place = client->account->place;
+    AUTO(azure_grant_release) struct azure_grant grant = {0};
+    AUTO(azure_signed_release) struct azure_signed request = {0};
+    AUTO(text_freep) char *route = NULL;
+    int64_t left_ms = call->deadline_ms ? MAX(call->deadline_ms - clock_monotonic_ms(), 1) : 0;
+    if (check_name(client, call, err) < 0 ||
+        azure_secret_get(client->account->secret, &grant, err) < 0 ||
+        find_route(client, left_ms ? left_ms : INT32_MAX, &route, err) < 0) {
+        return -1;
+    }
+    azure_sign(place, call, &grant, clock_wall_ms(), &request);
+    call->generation = grant.generation;
+    call->received = 0;
+    /* Of what is sent no byte is heard until it has arrived as a whole. */
+    int64_t sending_ms = SILENCE_MS + (int64_t)(call->body_size / SLOWEST_BYTES_PER_MS);
+    int64_t timeout_ms = call->body ? sending_ms : 0;
+    timeout_ms = left_ms && (!timeout_ms || left_ms < timeout_ms) ? left_ms : timeout_ms;
+    struct http_request wanted = {.url = request.url,
+                                  .shown_url = request.shown_url,
+                                  .method = call->method,
+                                  .headers = (const char *const *)request.headers,
+                                  .body = call->body,
+                                  .body_size = call->body_size,
+                                  .borrows_body = true,
+                                  .is_http1 = true,
+                                  .resolve = route,
+                                  .authorities_file = place->authorities_file,
+                                  .connect_ms = CONNECT_MS,
+                                  .timeout_ms = (int)timeout_ms,
+                                  .silence_ms = call->body ? 0 : SILENCE_MS,
+                                  .max_bytes = REFUSAL_BYTES_MAX,
+                                  .received = call->into ? take : NULL,
+                                  .done = ended,
+                                  .context = call};
+    return http_start(client->http, &wanted, NULL, err);
+}
+
+static void begin_try(struct azure_client *client, struct azure_call *call) {
+    call->tries++;
+    call->status = 0;
+    call->err = (struct error){0};
+    if (try_once(client, call, &call->err) < 0) {
+        settle(call, 0);
+    }
+}
+
+void azure_start(struct azure_client *client, struct azure_call *call) {
+    call->client = client;
+    call->is_over = false;
+    call->tries = call->renewals = 0;
+    call->size_bytes = -1;
+    client->under_way++;
+    client->most = MAX(client->most, client->under_way);
+    begin_try(client, call);
+}
+
+/* Starts what is due; the milliseconds until the next one is, -1: none waits. */
+static int64_t start_due(struct azure_client *client) {
+    int64_t now_ms = clock_monotonic_ms(), next_ms = -1;
+    struct azure_call *waiting = TAKE(client->waiting);
+    while (waiting) {
+        struct azure_call *call = waiting;
+        waiting = call->next;
+        if (call->due_ms <= now_ms) {
+            begin_try(client, call); /* and may wait again */
+            next_ms = 0;
+        } else {
+            int64_t left_ms = call->due_ms - now_ms;
+            next_ms = next_ms < 0 ? left_ms : MIN(next_ms, left_ms);
+            call->next = client->waiting;
+            client->waiting = call;
+        }
+    }
+    return next_ms;
+}
+
+int azure_look(struct azure_client *client, struct error *err) {
+    start_due(client);
+    return http_count(client->http) ? http_wait(client->http, 0, err) : 0;
+}
+
+int azure_wait(struct azure_client *client, int most, struct error *err) {
+    while (client->under_way > most) {
+        int64_t wait_ms = start_due(client);
+        if (client->under_way > most && http_wait(client->http, (int)MIN(wait_ms, 1000), err) < 0) {
+            return error_context(err, "%s", client->account->path);
+        }
+    }
+    return 0;
+}
+
+int azure_run(struct azure_account *account, struct azure_call *calls, size_t count,
+              struct error *err) {
+    AUTO(azure_client_givep) struct azure_client *client = NULL;
+    if (azure_client_take(account, &client, err) < 0) {
+        return -1;
+    }
+    size_t seen = 0; /* calls before this one are over */
+    for (size_t started = 0; seen < count;) {
+        if (started < count && client->under_way < AT_ONCE) {
+            azure_start(client, &calls[started++]);
+        } else if (azure_wait(client, client->under_way - 1, err) < 0) {
+            return -1;
+        }
+        for (; seen < started && calls[seen].is_over; seen++) {
+            if (!azure_call_is_good(&calls[seen])) {
+                return azure_refuse(account, &calls[seen], err);
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+static enum error_kind kind_of(const struct azure_call *call) {
+    bool is_create = call->if_none_match != NULL;
+    switch (call->status) {
+    case 401:
+    case 403:
+        return is_create && strcmp(call->code, "UnauthorizedBlobOverwrite") == 0 ? ERROR_CONFLICT
+                                                                                 : ERROR_DENIED;
+    case 404:
+        return ERROR_NOT_FOUND;
+    case 409:
+        return is_create && strcmp(call->code, "BlobAlreadyExists") == 0 ? ERROR_CONFLICT
+               : strstr(call->code, "Immutable")                         ? ERROR_DENIED
+                                                                         : ERROR_UNAVAILABLE;
+    case 412:
+        return call->if_match || is_create ? ERROR_CONFLICT : ERROR_DENIED; /* or it is leased */
+    case 429:
+    case 503:
+        return ERROR_BUSY;
+    case 400:
+        /* Somebody else wrote the object meanwhile, which drops the blocks of all others. */
+        return strcmp(call->code, "InvalidBlockList") == 0 ? ERROR_UNAVAILABLE : ERROR_INVALID;
+    case 411:
+    case 413:
+    case 414:
+        return ERROR_INVALID;
+    default:
+        return ERROR_UNAVAILABLE;
+    }
+}
+
+static const char *hint(const struct azure_call *call, char *room, size_t size) {
+    if (call->status == 403 && abs(call->clock_off_s) > 300) {
+        snprintf(room, size, ": this machine's clock is %d s %s", abs(call->clock_off_s),
+                 call->clock_off_s > 0 ? "behind" : "ahead");
+        return room;
+    }
+    return call->status == 412 && call->if_match          ? ": has changed since it was listed"
+           : strcmp(call->code, "BlobAlreadyExists") == 0 ? ": is there already"
+                                                          : "";
+}
+
+int azure_refuse(const struct azure_account *account, const struct azure_call *call,
+                 struct error *err) {
+    const char *shown = call->shown ? call->shown : call->name;
+    AUTO(text_freep)
+    char *path = x_printf("%s%s%s", account->path, shown ? "/" : "", shown ? shown : "");
+    char tries[32] = "", room[80];
+    if (call->tries > 1) {
+        snprintf(tries, sizeof tries, " (%d tries)", call->tries);
+    }
+    if (!call->status) {
+        return error_set(err, call->err.kind ? call->err.kind : ERROR_BUG, "%.150s: %.300s%s", path,
+                         call->err.text, tries);
+    }
+    return error_set(err, kind_of(call), "%.300s: the storage says %d%s%s%s%s", path, call->status,
+                     *call->code ? " " : "", call->code, hint(call, room, sizeof room), tries);
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store/azure_store.h"
+
+#include "lib/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANGES_AT_ONCE = 64, READ_AGAIN_MAX = 3 };
+
+static void place_free(struct azure_store *store) {
+    azure_account_free(store->account);
+    azure_place_release(&store->place);
+    free(store);
+}
+
+/* Asks for what changes nothing and yet needs every right that there should be: who reads, for a
+ * blob that is not there; who writes, to replace one whose token no blob has. */
+static int look(struct azure_account *account, const char *path, bool writes, int64_t deadline_ms,
+                struct error *err) {
+    struct azure_call call = {
+        .method = "HEAD", .name = ".windlass-probe", .accepts = 404, .deadline_ms = deadline_ms};
+    if (writes) {
+        call.method = "PUT";
+        call.blob_type = "BlockBlob";
+        call.body = "";
+        call.if_match = "0x0";
+        call.accepts = 412;
+    }
+    struct error cause = {0};
+    int result = azure_run(account, &call, 1, &cause);
+    if (strcmp(call.code, "ContainerNotFound") == 0) {
+        return error_set(err, ERROR_NOT_FOUND, "%s: there is no such container", path);
+    }
+    if (result < 0) {
+        *err = cause;
+    }
+    return result;
+}
+
+static int azure_open(const char *spec_path, bool writes, struct store **ret_store,
+                      struct error *err) {
+    struct azure_place place;
+    if (azure_place_read(spec_path, &place, err) < 0) {
+        return error_context(err, "%.200s", spec_path);
+    }
+    struct azure_store *store = x_calloc(1, sizeof *store);
+    AUTO(text_freep)
+    char *path = x_printf("az://%s/%s%s%s", place.account, place.container,
+                          *place.folder ? "/" : "", place.folder);
+    store->place = place;
+    store->account = azure_account_new(&store->place, path);
+    if (writes && place.is_read_only) {
+        error_set(err, ERROR_DENIED, "%s: this account is only read (spec.stores[].readOnly)",
+                  path);
+    } else {
+        (void)look(store->account, path, writes, /* deadline_ms= */ 0, err);
+    }
+    if (err->kind) {
+        place_free(store);
+        return -1;
+    }
+    *ret_store = &store->base;
+    return 0;
+}
+
+static void azure_free(struct store *base) {
+    place_free((struct azure_store *)base);
+}
+
+static struct store_can azure_can(const struct store *base UNUSED) {
+    return (struct store_can){.creates = true, .is_local = false};
+}
+
+static int azure_probe(struct store *base, int timeout_ms, struct error *err) {
+    return look(azure_of(base), base->path, base->writes, clock_monotonic_ms() + timeout_ms, err);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static int azure_stat(struct store *base, const char *name, struct store_info *ret_info,
+                      struct error *err) {
+    struct azure_call call = {.method = "HEAD", .name = name};
+    if (azure_run(azure_of(base), &call, 1, err) < 0) {
+        return -1;
+    }
+    if (call.size_bytes < 0 || !*call.token) {
+        return error_set(err, ERROR_UNAVAILABLE, "%s/%s: the storage tells no size", base->path,
+                         name);
+    }
+    ret_info->size_bytes = call.size_bytes;
+    memcpy(ret_info->token, call.token, sizeof call.token);
+    return 0;
+}
+
+/* Bytes first to end into data, in pieces under way at once; all of the object with that token.
+ * *ret_size_bytes: of the whole object; -1: nothing of it lies there. */
+static int read_pieces(struct store *base, const char *name, int64_t first, int64_t end, char *data,
+                       const char *token, int64_t *ret_size_bytes, struct error *err) {
+    *ret_size_bytes = -1;
+    for (int64_t at = first; at < end;) {
+        struct azure_call calls[RANGES_AT_ONCE];
+        size_t count = 0;
+        for (; count < RANGES_AT_ONCE && at < end; count++) {
+            int64_t size = MIN(AZURE_PIECE_BYTES, end - at);
+            calls[count] = (struct azure_call){.method = "GET",
+                                               .name = name,
+                                               .if_match = token,
+                                               .first_byte = at,
+                                               .range_size = size,
+                                               .into = data + (at - first),
+                                               .room = (size_t)size,
+                                               .accepts = 416};
+            at += size;
+        }
+        int result = azure_run(azure_of(base), calls, count, err);
+        for (size_t i = 0; i < count; i++) {
+            if (calls[i].status == 206) {
+                *ret_size_bytes = calls[i].size_bytes;
+            }
+        }
+        if (result < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The first piece of an object, up to `room` bytes, and with it what the object is. Nothing lies
+ * there (416): its size is asked for, and when there is something by then, all once more. */
+static int read_first(struct store *base, const char *name, int64_t offset, char *data, size_t room,
+                      const char *token, struct store_info *ret_info, size_t *ret_size,
+                      struct error *err) {
+    for (int again = 0; again < READ_AGAIN_MAX; again++) {
+        struct azure_call call = {.method = "GET",
+                                  .name = name,
+                                  .if_match = token,
+                                  .first_byte = offset,
+                                  .range_size = (int64_t)room,
+                                  .into = data,
+                                  .room = room,
+                                  .accepts = 416};
+        if (azure_run(azure_of(base), &call, 1, err) < 0) {
+            return -1;
+        }
+        if (call.status == 206) {
+            ret_info->size_bytes = call.size_bytes;
+            memcpy(ret_info->token, call.token, sizeof call.token);
+            *ret_size = call.received;
+            return 0;
+        }
+        if (azure_stat(base, name, ret_info, err) < 0) {
+            return -1;
+        }
+        if (token && strcmp(token, ret_info->token) != 0) {
+            return error_set(err, ERROR_CONFLICT, "%s/%s: has changed since it was listed",
+                             base->path, name);
+        }
+        if (ret_info->size_bytes <= offset) {
+            *ret_size = 0;
+            return 0;
+        }
+    }
+    return error_set(err, ERROR_UNAVAILABLE, "%s/%s: changes faster than it can be read",
+                     base->path, name);
+}
+
+static int azure_get(struct store *base, const char *name, struct buffer *buffer,
+                     struct store_info *ret_info, struct error *err) {
+    /* One byte more than fits tells that it does not. */
+    size_t room = MIN((size_t)AZURE_PIECE_BYTES, buffer->max - buffer->size + 1), size = 0;
+    AUTO(text_freep) char *first = x_malloc(room);
+    char *rest = NULL;
+    struct store_info info = {0};
+    struct error full = {0};
+    int64_t again_bytes;
+    if (read_first(base, name, 0, first, room, NULL, &info, &size, err) < 0) {
+        return -1;
+    }
+    size_t more = (size_t)info.size_bytes - size;
+    if (info.size_bytes > (int64_t)(buffer->max - buffer->size) ||
+        buffer_append(buffer, first, size, &full) < 0 ||
+        (more && buffer_extend(buffer, more, &rest, &full) < 0)) {
+        return error_set(err, ERROR_INVALID, "%s/%s: %lld bytes, larger than the limit of %zu",
+                         base->path, name, (long long)info.size_bytes, buffer->max);
+    }
+    if (more && read_pieces(base, name, (int64_t)size, info.size_bytes, rest, info.token,
+                            &again_bytes, err) < 0) {
+        return -1;
+    }
+    if (ret_info) {
+        *ret_info = info;
+    }
+    return 0;
+}
+
+static int azure_read(struct store *base, const char *name, int64_t offset, void *data, size_t size,
+                      const char *token, size_t *ret_size, struct error *err) {
+    struct store_info info = {0};
+    size_t got = 0;
+    int64_t end = offset + (int64_t)size, size_bytes = -1;
+    if (!size) {
+        return azure_stat(base, name, &info, err) < 0 ? -1 : (*ret_size = 0, 0);
+    }
+    if (!token || size <= (size_t)AZURE_PIECE_BYTES) {
+        size_t room = MIN(size, (size_t)AZURE_PIECE_BYTES);
+        if (read_first(base, name, offset, data, room, token, &info, &got, err) < 0) {
+            return -1;
+        }
+        end = MIN(end, info.size_bytes);
+        if (got < room || offset + (int64_t)got >= end) {
+            *ret_size = got;
+            return 0;
+        }
+        token = info.token;
+    }
+    if (read_pieces(base, name, offset + (int64_t)got, end, (char *)data + got, token, &size_bytes,
+                    err) < 0) {
+        return -1;
+    }
+    if (size_bytes < 0) { /* all of it behind the end, which says nothing of the token */
+        return read_first(base, name, offset, data, 1, token, &info, ret_size, err);
+    }
+    *ret_size = (size_t)(MIN(end, size_bytes) - offset);
+    return 0;
+}
+
+const struct store_ops azure_store = {
+    .prefix = "az://",
+    .open = azure_open,
+    .free = azure_free,
+    .can = azure_can,
+    .probe = azure_probe,
+    .get = azure_get,
+    .read = azure_read,
+    .stat = azure_stat,
+    .put = azure_put,
+    .remove = azure_remove,
+    .list = azure_list,
+    .upload_open = azure_upload_open,
+    .upload_add = azure_upload_add,
+    .upload_commit = azure_upload_commit,
+    .upload_free = azure_upload_free,
+};

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store/azure_secret.h"
+
+#include "lib/buffer.h"
+#include "lib/file.h"
+#include "lib/http.h"
+#include "lib/tree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    TOKEN_BYTES_MAX = 64 << 10,
+    TRIES = 3,
+    TRY_MS = 20000,
+    RESOLVE_MS = 10000,
+    PAUSE_MS = 500, /* doubles */
+};
+
+/* As in a form (RFC 3986's unreserved letters stay). */
+static void append_encoded(struct buffer *form, const char *name, const char *value) {
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    struct error full = {0};
+    int result = buffer_printf(form, &full, "%s%s=", form->size ? "&" : "", name);
+    for (; result == 0 && *value; value++) {
+        result = strchr(plain, *value)
+                     ? buffer_append(form, value, 1, &full)
+                     : buffer_printf(form, &full, "%%%02X", (unsigned char)*value);
+    }
+    if (result < 0) {
+        abort(); /* the file was read with a maximum of a third of it */
+    }
+}
+
+/* The kubelet replaces the file every hour: it is read each time. */
+static int make_form(const struct azure_place *place, struct buffer *form, struct error *err) {
+    char *assertion = NULL;
+    size_t size = 0;
+    if (file_read(place->token_file, TOKEN_BYTES_MAX / 4, &assertion, &size, err) < 0) {
+        err->kind = ERROR_DENIED;
+        return -1;
+    }
+    size_t length = strcspn(assertion, " \t\r\n");
+    assertion[length] = 0;
+    append_encoded(form, "client_id", place->client_id);
+    append_encoded(form, "scope", "https://storage.azure.com/.default");
+    append_encoded(form, "client_assertion_type",
+                   "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+    append_encoded(form, "client_assertion", assertion);
+    append_encoded(form, "grant_type", "client_credentials");
+    explicit_bzero(assertion, length);
+    free(assertion);
+    return 0;
+}
+
+/* What is told of a refusal: its code and the number that Entra puts into its text. The text itself
+ * may hold anything, also what we sent. */
+static int refuse(int status, const char *body, struct error *err) {
+    AUTO(tree_freep) json_t *answer = NULL;
+    struct error unreadable = {0};
+    char code[40] = "", number[20] = "";
+    if (tree_parse(body, strlen(body), TOKEN_BYTES_MAX, &answer, &unreadable) == 0) {
+        const char *told = tree_text(answer, "error", "");
+        const char *found = strstr(tree_text(answer, "error_description", ""), "AADSTS");
+        size_t length = strspn(told, "abcdefghijklmnopqrstuvwxyz_");
+        snprintf(code, sizeof code, "%.*s", told[length] ? 0 : (int)length, told);
+        if (found) {
+            snprintf(number, sizeof number, "%.*s", (int)(6 + strspn(found + 6, "0123456789")),
+                     found);
+        }
+    }
+    return error_set(
+        err, status == 400 || status == 401 || status == 403 ? ERROR_DENIED : ERROR_UNAVAILABLE,
+        "no token for the workload identity: %d %s %s", status, code, number);
+}
+
+static int read_answer(const char *body, char **ret_token, int64_t *ret_lasts_ms,
+                       struct error *err) {
+    AUTO(tree_freep) json_t *answer = NULL;
+    struct error unreadable = {0};
+    if (tree_parse(body, strlen(body), TOKEN_BYTES_MAX, &answer, &unreadable) < 0) {
+        return error_set(err, ERROR_UNAVAILABLE, "no token in the answer: no JSON");
+    }
+    const char *token = tree_text(answer, "access_token", "");
+    int64_t lasts_s = tree_integer(answer, "expires_in", 0);
+    if (!*token || strcspn(token, " \t\r\n") != strlen(token) || lasts_s < 1 ||
+        lasts_s > 366 * 86400) {
+        return error_set(err, ERROR_UNAVAILABLE, "no access_token or expires_in in the answer");
+    }
+    *ret_token = x_strdup(token);
+    *ret_lasts_ms = lasts_s * 1000;
+    return 0;
+}
+
+static int ask(const struct azure_place *place, struct resolver *resolver, const char *url,
+               const char *form, int *ret_status, char **ret_body, struct error *err) {
+    AUTO(text_freep) char *host = NULL, *addresses = NULL;
+    int port = 0;
+    if (!azure_url_host(url, &host, &port)) {
+        return error_set(err, ERROR_INVALID,
+                         "AZURE_AUTHORITY_HOST is \"%.80s\", https:// and a "
+                         "host are expected",
+                         place->authority);
+    }
+    if (resolver_find(resolver, host, RESOLVE_MS, &addresses, err) < 0) {
+        err->kind = ERROR_UNAVAILABLE; /* whoever set the variable knows that host */
+        return -1;
+    }
+    AUTO(text_freep) char *route = x_printf("%s:%d:%s", host, port, addresses);
+    static const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded",
+                                          "Accept: application/json", NULL};
+    struct http_request request = {.url = url,
+                                   .method = "POST",
+                                   .headers = headers,
+                                   .body = form,
+                                   .body_size = strlen(form),
+                                   .borrows_body = true,
+                                   .is_http1 = true,
+                                   .authorities_file = place->authorities_file,
+                                   .resolve = strchr(host, ':') ? NULL : route,
+                                   .timeout_ms = TRY_MS,
+                                   .max_bytes = TOKEN_BYTES_MAX};
+    return http_get(&request, ret_status, ret_body, err);
+}
+
+int azure_token_fetch(const struct azure_place *place, struct resolver *resolver, char **ret_token,
+                      int64_t *ret_lasts_ms, struct error *err) {
+    struct buffer form;
+    buffer_init(&form, TOKEN_BYTES_MAX);
+    AUTO(text_freep)
+    char *url = x_printf("%s%s%s/oauth2/v2.0/token", place->authority,
+                         text_ends(place->authority, "/") ? "" : "/", place->tenant_id);
+    struct error cause = {0};
+    int result = make_form(place, &form, &cause);
+    for (int try = 0; result == 0; try++) {
+        char *body = NULL;
+        int status = 0;
+        cause = (struct error){0};
+        if (ask(place, resolver, url, form.data, &status, &body, &cause) == 0 &&
+            (status == 200 ? read_answer(body, ret_token, ret_lasts_ms, &cause)
+                           : refuse(status, body, &cause)) == 0) {
+            cause.kind = ERROR_NONE;
+        }
+        if (body) {
+            explicit_bzero(body, strlen(body));
+            free(body);
+        }
+        bool is_over = cause.kind != ERROR_UNAVAILABLE && cause.kind != ERROR_TIMEOUT;
+        if (is_over || try + 1 == TRIES) {
+            result = cause.kind ? -1 : 1;
+            break;
+        }
+        int pause_ms = PAUSE_MS << try;
+        nanosleep(&(struct timespec){pause_ms / 1000, pause_ms % 1000 * 1000000L}, NULL);
+    }
+    if (form.data) {
+        explicit_bzero(form.data, form.size);
+    }
+    buffer_release(&form);
+    if (result < 0) {
+        *err = cause;
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* azurite.h: a real Azurite for a test program, installed if it is missing, ended with the program.
+ * The environment is set so that stores find it: az://films/tests/..., az://results/tests/... */
+#pragma once
+
+#include "lib/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The folder it lies in (tests/azurite/start.sh), removed by azurite_stop; NULL: it does not start,
+ * and the scripts have said why. */
+static char *azurite_start(void) {
+    char *folder =
+        x_printf("%s/windlass-azurite-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    if (!mkdtemp(folder)) {
+        return NULL;
+    }
+    AUTO(text_freep)
+    char *command = x_printf("tests/azurite/start.sh start '%s' %d", folder, (int)getpid());
+    FILE *output = popen(command, "r");
+    char line[4096];
+    while (output && fgets(line, sizeof line, output)) {
+        char *value = strchr(line, '=');
+        line[strcspn(line, "\n")] = 0;
+        if (value) {
+            *value = 0;
+            setenv(line, value + 1, 1);
+        }
+    }
+    if (!output || pclose(output) != 0) {
+        free(folder);
+        return NULL;
+    }
+    return folder;
+}
+
+static void azurite_stop(char **folder) {
+    struct error err = {0};
+    AUTO(text_freep) char *command = x_printf("tests/azurite/start.sh stop '%s'", *folder);
+    if (system(command) != 0 || file_remove_tree(*folder, &err) < 0) {
+        printf("# %s was not removed\n", *folder);
+    }
+    free(*folder);
+    *folder = NULL;
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# A real Azurite over TLS, in a folder of its own:
+#   start.sh start FOLDER [PID]   starts it, with the accounts films and results and in each the container tests;
+#                                 prints the environment (NAME=VALUE lines) in which stores find it. It ends with PID.
+#   start.sh stop FOLDER          ends it; start goes on with its data (other keys: write FOLDER/accounts before)
+# FOLDER/{port,ca.crt,server.crt,server.key,accounts} and FOLDER/stores/ACCOUNT/azurestorageaccountkey, as a mounted
+# Secret. The certificate is for 127.0.0.1 and *.blob.windlass.test.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../cluster/lib.sh"
+what=${1:?start or stop}
+mkdir -p "${2:?a folder}"
+folder=$(cd "$2" && pwd)
+if [ "$what" = stop ]; then
+    finish azurite KILL
+    exit 0
+fi
+main=$("$here/get.sh")
+command -v openssl >/dev/null && command -v python3 >/dev/null || need_packages openssl python3
+cd "$folder"
+authority windlass-test
+certificate server /CN=azurite "DNS:*.blob.windlass.test,DNS:login.windlass.test,IP:127.0.0.1"
+key() { head -c 64 /dev/urandom | base64 -w0; }
+[ -f accounts ] || (umask 077 && printf 'films:%s;results:%s' "$(key)" "$(key)" >accounts)
+for account in films results; do
+    mkdir -p "stores/$account"
+    tr ';' '\n' <accounts | sed -n "s/^$account:\([^:]*\).*/\1/p" >"stores/$account/azurestorageaccountkey"
+done
+mkdir -p data
+for _ in 1 2 3; do
+    port=$(free_port)
+    export AZURITE_ACCOUNTS
+    AZURITE_ACCOUNTS=$(cat accounts)
+    launch azurite node "$main" --silent --blobHost 127.0.0.1 --blobPort "$port" --location "$folder/data" \
+        --cert "$folder/server.crt" --key "$folder/server.key" --oauth basic --disableTelemetry ${AZURITE_OPTIONS:-}
+    unset AZURITE_ACCOUNTS
+    if wait_for 60 azurite bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"; then break; fi
+    port=
+done
+[ -n "$port" ] || fail "azurite does not start: $(tail -3 "$folder/log/azurite.log")"
+echo "$port" >port
+for account in films results; do
+    python3 "$here/az.py" "$folder" container "$account" tests >&2
+done
+if [ -n "${3:-}" ]; then
+    (
+        exec >/dev/null 2>&1 </dev/null
+        while kill -0 "$3"; do sleep 1; done
+        finish azurite KILL
+    ) &
+fi
+cat <<VARIABLES
+WINDLASS_BLOB_ENDPOINT=https://127.0.0.1:$port/ACCOUNT
+WINDLASS_AUTHORITIES=$folder/ca.crt
+WINDLASS_STORES_FOLDER=$folder/stores
+VARIABLES

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/conformance/store_suite.h"
+
+#include "tests/broken_store.h"
+#include "tests/test.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static struct store *store;
+static size_t name_max; /* bytes, of plain letters */
+
+static int put(const char *name, const char *text, enum store_put how, struct error *err) {
+    return store_put(store, name, text, strlen(text), how, err);
+}
+
+#define CHECK_OBJECT(name, wanted)                                                                 \
+    do {                                                                                           \
+        AUTO(text_freep) char *text_ = store_text(store, name);                                    \
+        CHECK_STR(text_, wanted);                                                                  \
+    } while (0)
+
+static void whole_objects(void) {
+    struct error err = {0};
+    CHECK_OBJECT("a", "[not-found]");
+    CHECK_OBJECT("a/b/c", "[not-found]");
+    CHECK_OK(put("a", "one", STORE_REPLACE, &err), &err);
+    CHECK_OK(put("a", "three", STORE_REPLACE, &err), &err);
+    CHECK_OBJECT("a", "three");
+    CHECK_OK(put("f/g/h.json", "", STORE_REPLACE, &err), &err);
+    CHECK_OBJECT("f/g/h.json", "");
+    CHECK_OK(store_remove(store, "a", &err), &err);
+    CHECK_OK(store_remove(store, "a", &err), &err);
+    CHECK_OK(store_remove(store, "no/folder/there", &err), &err);
+    CHECK_OBJECT("a", "[not-found]");
+}
+
+static void create_excludes(void) {
+    struct error err = {0};
+    CHECK(store_can(store).creates);
+    CHECK_OK(put("x/1", "first", STORE_CREATE, &err), &err);
+    CHECK(put("x/1", "second", STORE_CREATE, &err) < 0 && err.kind == ERROR_CONFLICT);
+    CHECK(strstr(err.text, "/x/1") != NULL);
+    CHECK_OBJECT("x/1", "first");
+    error_clear(&err);
+    CHECK_OK(put("x/1", "third", STORE_REPLACE, &err), &err);
+    CHECK_OBJECT("x/1", "third");
+}
+
+struct racer {
+    pthread_t thread;
+    int number, won;
+};
+
+static void *race(void *argument) {
+    struct racer *racer = argument;
+    char name[32], text[32];
+    snprintf(text, sizeof text, "%d", racer->number);
+    for (int i = 0; i < 50; i++) {
+        struct error err = {0};
+        snprintf(name, sizeof name, "race/%d", i);
+        racer->won += put(name, text, STORE_CREATE, &err) == 0;
+        racer->won += err.kind != ERROR_NONE && err.kind != ERROR_CONFLICT ? 1000 : 0;
+    }
+    return NULL;
+}
+
+static void one_creator_of_eight(void) {
+    struct racer racers[8];
+    int won = 0;
+    for (int i = 0; i < 8; i++) {
+        racers[i] = (struct racer){.number = i};
+        pthread_create(&racers[i].thread, NULL, race, &racers[i]);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(racers[i].thread, NULL);
+        won += racers[i].won;
+    }
+    CHECK_INT(won, 50);
+}
+
+static void reads_of_ranges(void) {
+    struct error err = {0};
+    struct store_info info, other;
+    char data[16];
+    size_t size = 99;
+    CHECK_OK(put("r", "0123456789", STORE_REPLACE, &err), &err);
+    CHECK_OK(store_stat(store, "r", &info, &err), &err);
+    CHECK_INT(info.size_bytes, 10);
+    CHECK_OK(store_read(store, "r", 3, data, 4, info.token, &size, &err), &err);
+    CHECK(size == 4 && memcmp(data, "3456", 4) == 0);
+    CHECK_OK(store_read(store, "r", 8, data, 16, NULL, &size, &err), &err);
+    CHECK(size == 2 && memcmp(data, "89", 2) == 0);
+    CHECK_OK(store_read(store, "r", 10, data, 16, NULL, &size, &err), &err);
+    CHECK_INT(size, 0);
+    CHECK_OK(put("r", "abcdefghij", STORE_REPLACE, &err), &err);
+    CHECK_OK(store_stat(store, "r", &other, &err), &err);
+    CHECK(strcmp(info.token, other.token) != 0);
+    CHECK(store_read(store, "r", 0, data, 4, info.token, &size, &err) < 0 &&
+          err.kind == ERROR_CONFLICT);
+    error_clear(&err);
+    CHECK(store_stat(store, "nothing", &other, &err) < 0 && err.kind == ERROR_NOT_FOUND);
+}
+
+static void limits(void) {
+    struct error err = {0};
+    struct buffer buffer;
+    AUTO(text_freep) char *large = x_calloc(1, 200001);
+    memset(large, 'x', 200000);
+    CHECK_OK(put("large", large, STORE_REPLACE, &err), &err);
+    buffer_init(&buffer, 199999);
+    CHECK(store_get(store, "large", &buffer, NULL, &err) < 0 && err.kind == ERROR_INVALID);
+    CHECK(!error_is_machine(&err));
+    buffer_release(&buffer);
+    buffer_init(&buffer, 200000);
+    error_clear(&err);
+    CHECK_OK(store_get(store, "large", &buffer, NULL, &err), &err);
+    CHECK_INT(buffer.size, 200000);
+    buffer_release(&buffer);
+    static const char *const bad[] = {"", "/a", "a/", "a//b", ".", "a/./b", "..", "../a", "a/.."};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct error refused = {0};
+        CHECK(put(bad[i], "x", STORE_REPLACE, &refused) < 0 && refused.kind == ERROR_INVALID);
+        error_clear(&refused);
+        CHECK(store_stat(store, bad[i], &(struct store_info){0}, &refused) < 0 &&
+              refused.kind == ERROR_INVALID);
+    }
+    AUTO(text_freep) char *longest = x_calloc(1, name_max + 2);
+    for (size_t i = 0; i <= name_max; i++) {
+        longest[i] = i % 200 == 199 ? '/' : 'n';
+    }
+    error_clear(&err);
+    CHECK(put(longest, "x", STORE_REPLACE, &err) < 0 && err.kind == ERROR_INVALID);
+    longest[name_max] = 0;
+    error_clear(&err);
+    CHECK_OK(put(longest, "x", STORE_REPLACE, &err), &err);
+    CHECK_OBJECT(longest, "x");
+}
+
+static void check_list(const char *prefix, const char *after, int stop_after, const char *wanted) {
+    AUTO(text_freep) char *names = store_names(store, prefix, after, stop_after);
+    CHECK_STR(names, wanted);
+}
+
+static void lists_in_order(void) {
+    struct error err = {0};
+    static const char *const names[] = {"l/b",      "l/a.txt", "l/a/z",       "l/a/b/c",   "l/a0",
+                                        "l/.hid/x", "l/.h",    "l/a/.hidden", "l/\xC3\xA4"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_OK(put(names[i], names[i], STORE_REPLACE, &err), &err);
+    }
+    check_list("l/", NULL, 0, "l/a.txt l/a/b/c l/a/z l/a0 l/b l/\xC3\xA4 ");
+    check_list("l/a/", NULL, 0, "l/a/b/c l/a/z ");
+    check_list("l/.hid/", NULL, 0, "l/.hid/x ");
+    check_list("l/", "l/a.txt", 0, "l/a/b/c l/a/z l/a0 l/b l/\xC3\xA4 ");
+    check_list("l/", "l/a/b/c", 0, "l/a/z l/a0 l/b l/\xC3\xA4 ");
+    check_list("l/", "l/a/q", 0, "l/a/z l/a0 l/b l/\xC3\xA4 ");
+    check_list("l/", "l/a", 2, "l/a.txt l/a/b/c ");
+    check_list("l/", "l/zz", 0, "l/\xC3\xA4 ");
+    check_list("l/", "m", 0, "");
+    check_list("l/", "k", 1, "l/a.txt ");
+    check_list("l/b/", NULL, 0, "");
+    check_list("nowhere/", NULL, 0, "");
+}
+
+static int refuse(void *context UNUSED, const char *name, const struct store_info *info UNUSED,
+                  struct error *err) {
+    return error_set(err, ERROR_CANCELLED, "enough of %s", name);
+}
+
+static void list_hands_on_errors(void) {
+    struct error err = {0};
+    CHECK(store_list(store, "l/", NULL, refuse, NULL, &err) < 0 && err.kind == ERROR_CANCELLED);
+}
+
+static void uploads(void) {
+    struct error err = {0};
+    {
+        AUTO(store_upload_freep) struct store_upload *upload = NULL;
+        CHECK_OK(store_upload_open(store, "u/1", &upload, &err), &err);
+        CHECK_OK(store_upload_add(upload, "half", 4, &err), &err);
+        check_list("u/", NULL, 0, "");
+        CHECK_OBJECT("u/1", "[not-found]");
+    }
+    check_list("u/", NULL, 0, "");
+    for (int i = 0; i < 2; i++) {
+        AUTO(store_upload_freep) struct store_upload *upload = NULL;
+        error_clear(&err);
+        CHECK_OK(store_upload_open(store, "u/1", &upload, &err), &err);
+        CHECK_OK(store_upload_add(upload, i ? "second" : "fir", i ? 6 : 3, &err), &err);
+        CHECK_OK(store_upload_add(upload, i ? "" : "st", i ? 0 : 2, &err), &err);
+        CHECK_INT(store_upload_commit(upload, STORE_CREATE, &err), i ? -1 : 0);
+        CHECK(err.kind == (i ? ERROR_CONFLICT : ERROR_NONE));
+    }
+    CHECK_OBJECT("u/1", "first");
+    check_list("u/", NULL, 0, "u/1 ");
+}
+
+/* Longer than what az:// puts and reads at once (8 MiB), and no multiple of it. */
+enum { LARGE = (20 << 20) + 12345 };
+
+static void check_large(const char *name, const char *wanted) {
+    struct error err = {0};
+    struct store_info info = {0}, same = {0};
+    struct buffer buffer;
+    AUTO(text_freep) char *data = x_malloc(LARGE);
+    size_t size = 0;
+    buffer_init(&buffer, LARGE + 2);
+    CHECK_OK(buffer_append(&buffer, "<", 1, &err), &err);
+    CHECK_OK(store_get(store, name, &buffer, &info, &err), &err);
+    CHECK(buffer.size == LARGE + 1 && memcmp(buffer.data + 1, wanted, LARGE) == 0);
+    buffer_release(&buffer);
+    CHECK_OK(store_stat(store, name, &same, &err), &err);
+    CHECK(info.size_bytes == LARGE && strcmp(info.token, same.token) == 0);
+    for (int with_token = 0; with_token < 2; with_token++) {
+        const char *token = with_token ? info.token : NULL;
+        CHECK_OK(store_read(store, name, 3, data, LARGE, token, &size, &err), &err);
+        CHECK(size == LARGE - 3 && memcmp(data, wanted + 3, size) == 0);
+        CHECK_OK(store_read(store, name, LARGE, data, LARGE, token, &size, &err), &err);
+        CHECK_INT(size, 0);
+        CHECK_OK(store_read(store, name, LARGE - 1, data, LARGE, token, &size, &err), &err);
+        CHECK(size == 1 && data[0] == wanted[LARGE - 1]);
+    }
+    CHECK(store_read(store, name, 3, data, LARGE, "other", &size, &err) < 0 &&
+          err.kind == ERROR_CONFLICT);
+    error_clear(&err);
+    buffer_init(&buffer, LARGE - 1);
+    CHECK(store_get(store, name, &buffer, NULL, &err) < 0 && err.kind == ERROR_INVALID);
+    buffer_release(&buffer);
+}
+
+static void large_objects(void) {
+    struct error err = {0};
+    uint64_t state = 11;
+    AUTO(text_freep) char *data = x_malloc(LARGE + 8);
+    AUTO(store_upload_freep) struct store_upload *upload = NULL, *late = NULL;
+    for (size_t i = 0; i < LARGE; i += 8) {
+        uint64_t random = test_random(&state);
+        memcpy(data + i, &random, 8);
+    }
+    CHECK_OK(store_put(store, "big/put", data, LARGE, STORE_CREATE, &err), &err);
+    check_large("big/put", data);
+    CHECK_OK(store_upload_open(store, "big/upload", &upload, &err), &err);
+    for (size_t at = 0, piece; at < LARGE; at += piece) {
+        size_t random = test_random(&state) % 3000000;
+        piece = MIN(random, LARGE - at);
+        CHECK_OK(store_upload_add(upload, data + at, piece, &err), &err);
+    }
+    check_list("big/", NULL, 0, "big/put ");
+    CHECK_OBJECT("big/upload", "[not-found]");
+    CHECK_OK(store_upload_commit(upload, STORE_CREATE, &err), &err);
+    check_large("big/upload", data);
+    CHECK(store_put(store, "big/put", data, LARGE - 1, STORE_CREATE, &err) < 0);
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    error_clear(&err);
+    CHECK_OK(store_upload_open(store, "big/upload", &late, &err), &err);
+    CHECK_OK(store_upload_add(late, data + 1, LARGE - 1, &err), &err);
+    CHECK(store_upload_commit(late, STORE_CREATE, &err) < 0 && err.kind == ERROR_CONFLICT);
+    check_large("big/upload", data);
+    check_large("big/put", data);
+}
+
+static void probes(void) {
+    struct error err = {0};
+    CHECK_OK(store_probe(store, 10000, &err), &err);
+}
+
+int store_suite(struct store *tested, size_t longest_name) {
+    store = tested;
+    name_max = longest_name;
+    test_failures_total = 0;
+    TEST(whole_objects);
+    TEST(create_excludes);
+    TEST(one_creator_of_eight);
+    TEST(reads_of_ranges);
+    TEST(limits);
+    TEST(lists_in_order);
+    TEST(list_hands_on_errors);
+    TEST(uploads);
+    TEST(large_objects);
+    TEST(probes);
+    return test_failures_total;
+}
+
+char *store_text(struct store *from, const char *name) {
+    struct error err = {0};
+    struct buffer buffer;
+    buffer_init(&buffer, 1 << 20);
+    if (store_get(from, name, &buffer, NULL, &err) < 0) {
+        buffer_release(&buffer);
+        return x_printf("[%s]", error_kind_name(err.kind));
+    }
+    return buffer_take(&buffer, NULL);
+}
+
+struct names {
+    struct buffer text;
+    int stop_after;
+};
+
+static int collect(void *context, const char *name, const struct store_info *info UNUSED,
+                   struct error *err) {
+    struct names *names = context;
+    if (buffer_printf(&names->text, err, "%s ", name) < 0) {
+        return -1;
+    }
+    return --names->stop_after == 0;
+}
+
+char *store_names(struct store *from, const char *prefix, const char *after, int stop_after) {
+    struct error err = {0};
+    struct names names = {.stop_after = stop_after};
+    buffer_init(&names.text, 1 << 20);
+    if (store_list(from, prefix, after, collect, &names, &err) < 0) {
+        buffer_release(&names.text);
+        return x_printf("[%s]", err.text);
+    }
+    return buffer_take(&names.text, NULL);
+}

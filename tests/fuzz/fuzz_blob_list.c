@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A list of blobs as a service, or whoever stands between, may answer. What is told of it is
+ * written as a list again, and read again: the same. */
+#include "agent/store/blob_list.h"
+#include "lib/buffer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int escape(struct buffer *xml, const char *text, struct error *err) {
+    int result = 0;
+    for (; *text && result == 0; text++) {
+        result = strchr("<>&\"'%", *text) || *text == '\r' ? buffer_printf(xml, err, "&#%d;", *text)
+                                                           : buffer_append(xml, text, 1, err);
+    }
+    return result;
+}
+
+static int write_entry(void *context, const struct blob_entry *entry, struct error *err) {
+    struct buffer *xml = context;
+    if (!*entry->name || entry->size_bytes < 0) {
+        abort();
+    }
+    return buffer_printf(xml, err, "<Blob><Name>") < 0 || escape(xml, entry->name, err) < 0 ||
+                   buffer_printf(xml, err,
+                                 "</Name><Properties><Content-Length>%lld</Content-Length>"
+                                 "<ResourceType>%s</ResourceType><Etag>\"",
+                                 (long long)entry->size_bytes,
+                                 entry->is_folder ? "directory" : "file") < 0 ||
+                   escape(xml, entry->token, err) < 0 ||
+                   buffer_printf(xml, err, "\"</Etag></Properties></Blob>") < 0
+               ? -1
+               : 0;
+}
+
+/* False: no list, with a reason. */
+static bool again(const char *text, size_t size, struct buffer *xml) {
+    struct error err = {0};
+    const char *marker = NULL;
+    char *copy = malloc(size ? size : 1); /* exactly as large, so that nobody looks behind it */
+    memcpy(copy, text, size);
+    buffer_init(xml, 64 << 20);
+    bool is_list = buffer_printf(xml, &err, "<EnumerationResults><Blobs>") == 0 &&
+                   blob_list_read(copy, size, write_entry, xml, &marker, &err) == 0 &&
+                   buffer_printf(xml, &err, "</Blobs><NextMarker>") == 0 &&
+                   escape(xml, marker, &err) == 0 &&
+                   buffer_printf(xml, &err, "</NextMarker></EnumerationResults>") == 0;
+    if (!is_list && !err.text[0]) {
+        abort();
+    }
+    free(copy);
+    return is_list;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct buffer first, second;
+    if (again((const char *)data, size, &first)) {
+        if (!again(first.data, first.size, &second) || first.size != second.size ||
+            memcmp(first.data, second.data, first.size) != 0) {
+            abort();
+        }
+        buffer_release(&second);
+    }
+    buffer_release(&first);
+    return 0;
+}
