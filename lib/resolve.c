@@ -16,6 +16,7 @@
 enum {
     ADDRESSES_MAX = 8,
     HOSTS_KEPT = 16,
+    SOCKETS_MAX = 8,          /* one question needs two or three */
     SERVER_TIMEOUT_MS = 2000, /* of the first try; c-ares doubles it */
     SERVER_TRIES = 3,
     /* Names with two dots are asked for as they stand before any search domain is added: with the
@@ -137,11 +138,11 @@ static void note(void *context, int status, int timeouts, struct ares_addrinfo *
 static void wait_for(ares_channel channel, struct question *question, int timeout_ms) {
     int64_t end_ms = clock_monotonic_ms() + timeout_ms;
     while (!question->is_over) {
-        ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
-        struct pollfd fds[ARES_GETSOCK_MAXNUM];
+        ares_socket_t sockets[SOCKETS_MAX];
+        struct pollfd fds[SOCKETS_MAX];
         nfds_t count = 0;
-        int ready = ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
-        for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
+        int ready = ares_getsock(channel, sockets, SOCKETS_MAX);
+        for (int i = 0; i < SOCKETS_MAX; i++) {
             int events = (ARES_GETSOCK_READABLE(ready, i) ? POLLIN : 0) |
                          (ARES_GETSOCK_WRITABLE(ready, i) ? POLLOUT : 0);
             if (events) {

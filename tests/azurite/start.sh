@@ -2,7 +2,8 @@
 # A real Azurite over TLS, in a folder of its own:
 #   start.sh start FOLDER [PID]   starts it, with the accounts films and results and in each the container tests;
 #                                 prints the environment (NAME=VALUE lines) in which stores find it. It ends with PID.
-#   start.sh stop FOLDER          ends it; start goes on with its data (other keys: write FOLDER/accounts before)
+#   start.sh stop FOLDER          ends it; start goes on with its data, on the same port (other keys: remove
+#                                 FOLDER/accounts before)
 # FOLDER/{port,ca.crt,server.crt,server.key,accounts} and FOLDER/stores/ACCOUNT/azurestorageaccountkey, as a mounted
 # Secret. The certificate is for 127.0.0.1 and *.blob.windlass.test.
 set -euo pipefail
@@ -28,13 +29,14 @@ for account in films results; do
 done
 mkdir -p data
 for _ in 1 2 3; do
-    port=$(free_port)
+    port=$(cat port 2>/dev/null) || port=$(free_port)
     export AZURITE_ACCOUNTS
     AZURITE_ACCOUNTS=$(cat accounts)
     launch azurite node "$main" --silent --blobHost 127.0.0.1 --blobPort "$port" --location "$folder/data" \
         --cert "$folder/server.crt" --key "$folder/server.key" --oauth basic --disableTelemetry ${AZURITE_OPTIONS:-}
     unset AZURITE_ACCOUNTS
     if wait_for 60 azurite bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"; then break; fi
+    rm -f port
     port=
 done
 [ -n "$port" ] || fail "azurite does not start: $(tail -3 "$folder/log/azurite.log")"

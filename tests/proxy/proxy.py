@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A fault-injecting proxy in front of a real API server. TLS both ways, HTTP/1.1.
+"""A fault-injecting proxy in front of a real API server, or Azurite. TLS both ways, HTTP/1.1.
 
     proxy.py FOLDER UPSTREAM_PORT CA CERTIFICATE KEY CLIENT_CERTIFICATE CLIENT_KEY
 
@@ -84,7 +84,7 @@ def head_bytes(first, headers):
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-def made_up_answer(row):
+def made_up_answer(row, method):
     status = row["status"]
     body = json.dumps(
         {
@@ -99,14 +99,21 @@ def made_up_answer(row):
     headers = [("Content-Type", " application/json"), ("Content-Length", f" {len(body)}")]
     if "retryAfter" in row:
         headers.append(("Retry-After", f" {row['retryAfter']}"))
-    return head_bytes(f"HTTP/1.1 {status} Made up", headers) + body
+    head = head_bytes(f"HTTP/1.1 {status} Made up", headers)
+    return head if method == "HEAD" else head + body
 
 
 async def pass_body(headers, reader, writer, row):
     """Passes an answer's body on; whether the connection can be used again."""
     length = value_of(headers, "content-length")
     if length is not None:
-        writer.write(await reader.readexactly(int(length)))
+        body = await reader.readexactly(int(length))
+        if "cutInside" in row and len(body) > 1:
+            writer.write(body[: len(body) // 2])
+            await writer.drain()
+            count("inside")
+            raise Cut
+        writer.write(body)
         return True
     if (value_of(headers, "transfer-encoding") or "").lower() != "chunked":
         while data := await reader.read(65536):
@@ -118,6 +125,9 @@ async def pass_body(headers, reader, writer, row):
         size_line = await reader.readline()
         size = int(size_line.split(b";")[0], 16)
         data = await reader.readexactly(size + 2)
+        if "cutInside" in row:
+            count("inside")
+            raise Cut
         if lines_left is not None and data.count(b"\n") > 1:
             lines_left -= 1
             if lines_left <= 0:  # half of it, and then nothing any more
@@ -142,7 +152,7 @@ async def one_request(reader, writer, upstream):
         await asyncio.sleep(row["stallSeconds"])
     if "status" in row:
         count(str(row["status"]))
-        writer.write(made_up_answer(row))
+        writer.write(made_up_answer(row, method))
         await writer.drain()
         return True
     if upstream["writer"] is None:

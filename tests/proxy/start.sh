@@ -9,6 +9,7 @@
 #   status, retryAfter                                        this answer instead of the server's
 #   stallSeconds                                              first nothing for so long
 #   cutBefore: true                                           the server does it, the answer is lost
+#   cutInside: true                                           it is cut in the middle of its body
 #   cutAfterLines: N                                          a watch ends in the middle of its N-th piece
 # CLUSTER-FOLDER/NAME/counts says how often each was done. SEED=N makes the chances the same again.
 set -euo pipefail
