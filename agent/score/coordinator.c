@@ -97,47 +97,52 @@ static void tell(struct guest *guest, const struct message *message) {
 /* A lease whose description is too long for a message fails like any other try. */
 static void send_lease(struct coordinator *coordinator, const struct ledger_lease *lease) {
     struct guest *guest = coordinator->guest_of[lease->worker];
-    int64_t count = ledger_batch_items(coordinator->ledger, lease->batch);
     AUTO(tree_freep)
     json_t *work = coordinator->prepared.media->work(
-        coordinator->prepared.listing, lease->batch * coordinator->job->batch_items, count);
+        coordinator->prepared.listing, lease->first * coordinator->job->batch_items, lease->items);
     struct message message = {.type = MESSAGE_LEASE,
                               .lease = lease->lease,
-                              .batch = lease->batch,
+                              .batch = lease->first,
                               .try = lease->try,
                               .parts = coordinator->prepared.parts.number,
                               .work = work};
     AUTO(text_freep) char *text = message_format(&message);
     if (strlen(text) > MESSAGE_BYTES_MAX) {
-        ledger_fail(coordinator->ledger, lease,
-                    "its description is larger than a message: make spec.miniBatchSize smaller",
-                    clock_monotonic_ms(), NULL);
+        struct ledger_report report = {
+            .worker = lease->worker,
+            .lease = lease->lease,
+            .fault = LEDGER_SCORER,
+            .cause = "its description is larger than a message: make spec.miniBatchSize smaller"};
+        ledger_report(coordinator->ledger, &report, clock_monotonic_ms(), NULL);
         return;
     }
-    log_event(LOG_DEBUG, "mini-batch %lld, try %d: leased to %s", (long long)lease->batch,
+    log_event(LOG_DEBUG, "mini-batch %lld, try %d: leased to %s", (long long)lease->first,
               lease->try, guest->name);
     server_send(guest->peer, text);
 }
 
 /* Everything that follows from an event: leases taken away, leases given. */
 static void settle(struct coordinator *coordinator) {
+    struct ledger_taken taken;
     struct ledger_lease lease;
-    enum ledger_verdict verdict;
     int64_t now_ms = clock_monotonic_ms();
-    while (ledger_take(coordinator->ledger, now_ms, &lease, &verdict)) {
-        struct guest *guest = coordinator->guest_of[lease.worker];
-        if (verdict != LEDGER_IGNORED) {
-            log_event(LOG_WARNING, "mini-batch %lld, try %d: no result from %s within %lld s",
-                      (long long)lease.batch, lease.try,
-                      ledger_worker(coordinator->ledger, lease.worker).name,
-                      (long long)(coordinator->job->timeout_ms / 1000));
+    while (ledger_take(coordinator->ledger, now_ms, &taken)) {
+        struct guest *guest = coordinator->guest_of[taken.lease.worker];
+        if (taken.verdict != LEDGER_IGNORED) {
+            log_event(LOG_WARNING, "mini-batch %lld, try %d on %s: %s",
+                      (long long)taken.lease.first, taken.lease.try,
+                      ledger_worker(coordinator->ledger, taken.lease.worker).name, taken.cause);
         }
         if (guest) {
-            tell(guest, &(struct message){.type = MESSAGE_CANCEL, .lease = lease.lease});
+            tell(guest, &(struct message){.type = MESSAGE_CANCEL, .lease = taken.lease.lease});
         }
     }
     while (ledger_grant(coordinator->ledger, now_ms, &lease)) {
         progress_start(&coordinator->progress, now_ms);
+        if (lease.is_second) {
+            log_event(LOG_INFO, "mini-batch %lld takes long: %s runs it, too",
+                      (long long)lease.first, coordinator->guest_of[lease.worker]->name);
+        }
         send_lease(coordinator, &lease);
     }
 }
@@ -154,11 +159,11 @@ static void refuse(struct guest *guest, const char *reason) {
 
 static void leave(struct coordinator *coordinator, struct guest *guest) {
     if (guest->worker >= 0) {
-        int64_t retried = ledger_counts(coordinator->ledger)->batches.retried;
+        int64_t retried = ledger_counts(coordinator->ledger).batches.retried;
         ledger_leave(coordinator->ledger, guest->worker);
         coordinator->guest_of[guest->worker] = NULL;
         guest->worker = -1;
-        bool had_work = ledger_counts(coordinator->ledger)->batches.retried > retried;
+        bool had_work = ledger_counts(coordinator->ledger).batches.retried > retried;
         log_event(had_work ? LOG_WARNING : LOG_INFO, "worker %s is gone%s", guest->name,
                   had_work ? ", its mini-batch goes to another" : "");
     }
@@ -187,7 +192,7 @@ static void admit(struct coordinator *coordinator, struct guest *guest) {
         return; /* admitted when the input is listed */
     }
     replace_namesake(coordinator, guest);
-    if (ledger_join(coordinator->ledger, guest->name, &guest->worker, &err) < 0) {
+    if (ledger_join(coordinator->ledger, guest->name, 1, &guest->worker, &err) < 0) {
         refuse(guest, err.text);
         return;
     }
@@ -204,19 +209,21 @@ static void admit(struct coordinator *coordinator, struct guest *guest) {
 
 static void on_result(struct coordinator *coordinator, const struct guest *guest,
                       const struct message *message) {
-    struct ledger_lease lease = {.worker = guest->worker, .lease = message->lease};
-    int64_t now_ms = clock_monotonic_ms(), batch = -1;
-    enum ledger_verdict verdict =
-        message->is_error
-            ? ledger_fail(coordinator->ledger, &lease, message->text, now_ms, &batch)
-            : ledger_finish(coordinator->ledger, &lease, message->items, now_ms, &batch);
+    struct ledger_report report = {.worker = guest->worker,
+                                   .lease = message->lease,
+                                   .fault = message->is_error ? LEDGER_SCORER : LEDGER_NO_FAULT,
+                                   .items = message->items,
+                                   .took_us = (int64_t)(MIN(message->seconds, 1e6) * 1e6),
+                                   .cause = message->text};
+    struct ledger_lease lease;
+    int64_t now_ms = clock_monotonic_ms();
+    enum ledger_verdict verdict = ledger_report(coordinator->ledger, &report, now_ms, &lease);
     if (verdict == LEDGER_RETRY || verdict == LEDGER_FAILED) {
         log_event(verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING, "mini-batch %lld %s: %s: %s",
-                  (long long)batch, verdict == LEDGER_FAILED ? "failed" : "is tried again",
+                  (long long)lease.first, verdict == LEDGER_FAILED ? "failed" : "is tried again",
                   guest->name, message->is_error ? message->text : "a wrong number of results");
     } else if (verdict != LEDGER_IGNORED) {
-        progress_add(&coordinator->progress, ledger_counts(coordinator->ledger)->items.done,
-                     now_ms);
+        progress_add(&coordinator->progress, ledger_counts(coordinator->ledger).items.done, now_ms);
     }
 }
 
@@ -271,9 +278,11 @@ static void on_closed(void *context, struct server_peer *peer) {
 }
 
 static json_t *progress_tree(const struct coordinator *coordinator) {
-    return progress_json(&coordinator->progress,
-                         coordinator->ledger ? ledger_counts(coordinator->ledger) : NULL,
-                         clock_monotonic_ms());
+    struct ledger_counts counts = {0};
+    if (coordinator->ledger) {
+        counts = ledger_counts(coordinator->ledger);
+    }
+    return progress_json(&coordinator->progress, &counts, clock_monotonic_ms());
 }
 
 static struct server_page on_page(void *context, const char *path) {
@@ -301,12 +310,12 @@ static void tick(struct coordinator *coordinator) {
         }
     }
     if (coordinator->ledger && now_ms - coordinator->reported_ms >= REPORT_MS) {
-        const struct ledger_counts *counts = ledger_counts(coordinator->ledger);
+        struct ledger_counts counts = ledger_counts(coordinator->ledger);
         char rate[32];
         progress_format_rate(progress_rate(&coordinator->progress, now_ms), rate);
         log_event(LOG_INFO, "%lld of %lld items done, %s items/s, %d workers",
-                  (long long)counts->items.done, (long long)counts->items.total, rate,
-                  counts->workers);
+                  (long long)counts.items.done, (long long)counts.items.total, rate,
+                  counts.workers);
         coordinator->reported_ms = now_ms;
     }
 }
@@ -338,20 +347,26 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     if (start_errand(coordinator, list_input, err) < 0 || await_errand(coordinator, err) < 0) {
         return -1;
     }
+    int64_t items = coordinator->prepared.items, batch_items = coordinator->job->batch_items;
     struct ledger_options options = {
-        .items = coordinator->prepared.items,
-        .batch_items = coordinator->job->batch_items,
+        .cell_items = batch_items,
         .max_tries = coordinator->job->max_tries,
         .timeout_ms = coordinator->job->timeout_ms,
         /* A coordinator that replaces another never uses its lease numbers. */
         .first_lease = clock_wall_ms() * 1000 % ((int64_t)1 << 52),
+        .ahead_max = 1,
+        .has_stretches = true,
+        .errors_max = -1, /* all others are tried before the job fails */
+        .batch_errors_max = -1,
+        .batch_errors_percent = -1,
     };
-    if (ledger_new(&options, &coordinator->ledger, err) < 0) {
+    coordinator->ledger = ledger_new(&options);
+    int64_t batches = (items - 1) / batch_items + 1;
+    if (ledger_extend(coordinator->ledger, batches, items, /* is_last= */ true, err) < 0) {
+        ledger_free(TAKE(coordinator->ledger));
         return -1;
     }
-    const struct ledger_counts *counts = ledger_counts(coordinator->ledger);
-    log_event(LOG_INFO, "%lld items in %lld mini-batches", (long long)counts->items.total,
-              (long long)counts->batches.total);
+    log_event(LOG_INFO, "%lld items in %lld mini-batches", (long long)items, (long long)batches);
     coordinator->progress.state = PROGRESS_RUNNING;
     coordinator->reported_ms = clock_monotonic_ms();
     for (struct guest *guest = coordinator->guests; guest; guest = guest->next) {
@@ -364,7 +379,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
 }
 
 static int lease_phase(struct coordinator *coordinator, struct error *err) {
-    while (!ledger_is_done(coordinator->ledger)) {
+    while (!ledger_is_accounted(coordinator->ledger)) {
         int64_t deadline_ms = ledger_deadline_ms(coordinator->ledger);
         int64_t left_ms = deadline_ms < 0 ? SERVICE_MS : deadline_ms - clock_monotonic_ms();
         if (serve(coordinator, (int)MAX(MIN(left_ms, SERVICE_MS), 1), err) < 0) {
@@ -374,13 +389,13 @@ static int lease_phase(struct coordinator *coordinator, struct error *err) {
     }
     size_t count = 0;
     const struct ledger_failure *failures = ledger_failures(coordinator->ledger, &count);
-    const struct ledger_counts *counts = ledger_counts(coordinator->ledger);
+    struct ledger_counts counts = ledger_counts(coordinator->ledger);
     if (count) {
         return error_set(err, ERROR_FAILED,
                          "%s (mini-batch %lld on %s, %d tries; %lld of %lld mini-batches failed)",
-                         failures->cause, (long long)failures->batch,
+                         failures->cause, (long long)failures->cell,
                          ledger_worker(coordinator->ledger, failures->worker).name, failures->tries,
-                         (long long)counts->batches.failed, (long long)counts->batches.total);
+                         (long long)counts.batches.failed, (long long)counts.batches.total);
     }
     return 0;
 }
@@ -432,8 +447,8 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
     if (outcome->kind == ERROR_CANCELLED && ledger) {
         snprintf(progress->message, sizeof progress->message,
                  "Cancelled; the results of %lld of %lld items are kept",
-                 (long long)ledger_counts(ledger)->items.done,
-                 (long long)ledger_counts(ledger)->items.total);
+                 (long long)ledger_counts(ledger).items.done,
+                 (long long)ledger_counts(ledger).items.total);
     } else {
         snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
     }

@@ -1,507 +1,530 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/ledger.h"
 
-#include "agent/score/stretch.h"
+#include "agent/score/ledger_state.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LATE_MAX = 1024 /* leases taken away whose results are still welcome */ };
+/* ---- what leases come to -------------------------------------------------------------------- */
 
-enum batch_state { BATCH_WAITING, BATCH_LEASED, BATCH_DONE, BATCH_FAILED };
-
-struct batch {
-    int32_t holder; /* the worker that leases it, or -1 */
-    uint16_t tries; /* that ended in an error or a time-out */
-    uint8_t losses;
-    uint8_t state;
-};
-static_assert(sizeof(struct batch) == 8, "a million mini-batches take 8 MB");
-
-struct held {
-    int64_t lease, batch;
-};
-
-/* Lists of workers, by index, so that no event has to look at all of them. */
-enum list { LIST_IDLE, LIST_HALF, LIST_RUNNING, LIST_COUNT };
-enum { LINK_ROOM, LINK_RUNNING, LINK_COUNT }; /* idle and half exclude each other */
-
-struct worker {
-    struct ledger_worker public;
-    char *name;
-    struct held held[LEDGER_LEASES];
-    int held_count;
-    int64_t started_ms;   /* when held[0] became the head */
-    int64_t stuck_lease;  /* expired; no more work until it is mentioned; -1: none */
-    int list[LINK_COUNT]; /* the list the link belongs to, or -1 */
-    int previous[LINK_COUNT], next[LINK_COUNT];
-};
-
-struct late {
-    int64_t lease, batch;
-    int worker; /* -1: empty */
-};
-
-struct ledger {
-    struct ledger_options options;
-    struct ledger_counts counts;
-    struct batch *batches;
-    struct stretches *fresh; /* those that were never leased */
-    int64_t *returned;       /* min-heap: given back; may hold some that ended meanwhile */
-    size_t returned_count, returned_capacity;
-    struct worker *workers;
-    size_t worker_count, worker_capacity;
-    int first[LIST_COUNT], last[LIST_COUNT];
-    int64_t next_lease;
-    struct late late[LATE_MAX];
-    size_t late_next;
-    struct ledger_lease *taken; /* to be told */
-    size_t taken_count, taken_capacity;
-    struct ledger_failure *failures;
-    size_t failure_count;
-};
-
-int ledger_new(const struct ledger_options *options, struct ledger **ret_ledger,
-               struct error *err) {
-    assert(options->items >= 1 && options->batch_items >= 1 && options->max_tries >= 1 &&
-           options->max_tries <= UINT16_MAX);
-    int64_t total = (options->items - 1) / options->batch_items + 1;
-    if (total > LEDGER_BATCHES_MAX) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.miniBatchSize: %lld items make %lld mini-batches, at most %d are "
-                         "possible",
-                         (long long)options->items, (long long)total, LEDGER_BATCHES_MAX);
-    }
-    struct ledger *ledger = x_calloc(1, sizeof *ledger);
-    ledger->options = *options;
-    ledger->counts.batches.total = total;
-    ledger->counts.items.total = options->items;
-    ledger->batches = x_calloc((size_t)total, sizeof *ledger->batches);
-    ledger->fresh = stretches_new(total);
-    ledger->next_lease = options->first_lease;
-    for (size_t i = 0; i < LATE_MAX; i++) {
-        ledger->late[i].worker = -1;
-    }
-    for (int list = 0; list < LIST_COUNT; list++) {
-        ledger->first[list] = ledger->last[list] = -1;
-    }
-    *ret_ledger = ledger;
-    return 0;
+struct ledger_lease ledger_view(const struct ledger *ledger, int32_t index) {
+    const struct lease *lease = &ledger->slots.leases[index];
+    return (struct ledger_lease){
+        .worker = lease->worker,
+        .slot = ledger->slots.of[lease->slot].number,
+        .lease = lease->number,
+        .first = lease->first,
+        .cells = lease->cells,
+        .try = lease->try,
+        .items = ledger_expected_items(ledger, lease->first, lease->cells),
+        .is_second = lease->is_second,
+    };
 }
 
-void ledger_free(struct ledger *ledger) {
-    if (!ledger) {
-        return;
-    }
-    for (size_t i = 0; i < ledger->worker_count; i++) {
-        free(ledger->workers[i].name);
-    }
-    free(ledger->workers);
-    free(ledger->batches);
-    stretches_free(ledger->fresh);
-    free(ledger->returned);
-    free(ledger->taken);
-    free(ledger->failures);
-    free(ledger);
+int64_t ledger_expected_items(const struct ledger *ledger, int64_t first, int64_t cells) {
+    int64_t of_cell = ledger->options.cell_items;
+    return of_cell ? MIN((first + cells) * of_cell, ledger->items) - first * of_cell : 0;
 }
 
-/* Makes room for one more in an array that doubles. */
-static void *grow(void *array, size_t count, size_t *capacity, size_t size) {
-    if (count < *capacity) {
-        return array;
-    }
-    *capacity = MAX(2 * *capacity, 64);
-    return x_realloc_array(array, *capacity, size);
-}
-
-static void heap_push(struct ledger *ledger, int64_t batch) {
-    ledger->returned = grow(ledger->returned, ledger->returned_count, &ledger->returned_capacity,
-                            sizeof *ledger->returned);
-    size_t at = ledger->returned_count++;
-    while (at > 0 && ledger->returned[(at - 1) / 2] > batch) {
-        ledger->returned[at] = ledger->returned[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    ledger->returned[at] = batch;
-}
-
-static int64_t heap_pop(struct ledger *ledger) {
-    int64_t *heap = ledger->returned, smallest = heap[0];
-    int64_t moved = heap[--ledger->returned_count];
-    size_t at = 0, count = ledger->returned_count;
-    for (size_t child = 1; child < count; child = 2 * at + 1) {
-        child += child + 1 < count && heap[child + 1] < heap[child];
-        if (heap[child] >= moved) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = moved;
-    return smallest;
-}
-
-static void list_remove(struct ledger *ledger, int index, int link) {
-    struct worker *worker = &ledger->workers[index];
-    int list = worker->list[link];
-    if (list < 0) {
-        return;
-    }
-    int previous = worker->previous[link], next = worker->next[link];
-    *(previous < 0 ? &ledger->first[list] : &ledger->workers[previous].next[link]) = next;
-    *(next < 0 ? &ledger->last[list] : &ledger->workers[next].previous[link]) = previous;
-    worker->list[link] = -1;
-}
-
-static void list_append(struct ledger *ledger, int index, int link, int list) {
-    struct worker *worker = &ledger->workers[index];
-    worker->list[link] = list;
-    worker->previous[link] = ledger->last[list];
-    worker->next[link] = -1;
-    *(ledger->last[list] < 0 ? &ledger->first[list]
-                             : &ledger->workers[ledger->last[list]].next[link]) = index;
-    ledger->last[list] = index;
-}
-
-/* Puts a worker into the list of those that have room for a lease, or into none. */
-static void place(struct ledger *ledger, int index) {
-    const struct worker *worker = &ledger->workers[index];
-    int list = !worker->public.present || worker->stuck_lease >= 0 ? -1
-               : worker->held_count == 0                           ? LIST_IDLE
-               : worker->held_count < LEDGER_LEASES                ? LIST_HALF
-                                                                   : -1;
-    if (worker->list[LINK_ROOM] != list) {
-        list_remove(ledger, index, LINK_ROOM);
-        if (list >= 0) {
-            list_append(ledger, index, LINK_ROOM, list);
+/* Its cells are the caller's business, unless there is a twin: true, that one goes on. */
+static bool drop_lease(struct ledger *ledger, int32_t index, bool is_late, int64_t now_ms) {
+    struct lease lease = ledger->slots.leases[index];
+    slots_drop(&ledger->slots, index, is_late, now_ms);
+    if (lease.twin >= 0) {
+        for (int64_t i = lease.first; i < lease.first + lease.cells; i++) {
+            ledger->cells.of[i].lease_or_failed = lease.twin;
         }
     }
+    return lease.twin >= 0;
 }
 
-/* The head has changed: its clock starts, and running workers stay sorted by start. */
-static void start_clock(struct ledger *ledger, int index, int64_t now_ms) {
-    list_remove(ledger, index, LINK_RUNNING);
-    if (ledger->workers[index].held_count) {
-        ledger->workers[index].started_ms = now_ms;
-        list_append(ledger, index, LINK_RUNNING, LIST_RUNNING);
-    }
-}
-
-/* Takes held[at] out of a worker's leases. The batch's state is the caller's business. */
-static struct held drop_held(struct ledger *ledger, int index, int at, int64_t now_ms) {
-    struct worker *worker = &ledger->workers[index];
-    struct held held = worker->held[at];
-    if (at == 0) {
-        worker->held[0] = worker->held[1];
-    }
-    worker->held_count--;
-    if (at == 0) {
-        start_clock(ledger, index, now_ms);
-    }
-    place(ledger, index);
-    ledger->batches[held.batch].holder = -1;
-    ledger->counts.leased--;
-    return held;
-}
-
-static void remember_late(struct ledger *ledger, struct held held, int worker) {
-    ledger->late[ledger->late_next] = (struct late){held.lease, held.batch, worker};
-    ledger->late_next = (ledger->late_next + 1) % LATE_MAX;
-}
-
-static void tell_taken(struct ledger *ledger, struct held held, int worker) {
+static void tell_taken(struct ledger *ledger, const struct ledger_lease *lease,
+                       enum ledger_verdict verdict, const char *cause) {
     ledger->taken =
-        grow(ledger->taken, ledger->taken_count, &ledger->taken_capacity, sizeof *ledger->taken);
-    ledger->taken[ledger->taken_count++] =
-        (struct ledger_lease){.worker = worker, .lease = held.lease, .batch = held.batch};
+        cells_grow(ledger->taken, ledger->taken_count, &ledger->taken_room, sizeof *ledger->taken);
+    struct ledger_taken *taken = &ledger->taken[ledger->taken_count++];
+    *taken = (struct ledger_taken){.lease = *lease, .verdict = verdict};
+    snprintf(taken->cause, sizeof taken->cause, "%s", cause);
 }
 
-static void put_back(struct ledger *ledger, int64_t batch) {
-    ledger->batches[batch].state = BATCH_WAITING;
-    heap_push(ledger, batch);
-}
-
-/* A try ended badly (`often` says: once too often). */
-static enum ledger_verdict end_try(struct ledger *ledger, int64_t batch, int worker, bool often,
-                                   const char *cause) {
-    int64_t items = ledger_batch_items(ledger, batch);
-    if (!often) {
-        ledger->counts.batches.retried++;
-        ledger->counts.items.retried += items;
-        put_back(ledger, batch);
-        return LEDGER_RETRY;
+/* A lease that its worker need not go on with. Its cells are the caller's business. */
+static void drop_unwanted(struct ledger *ledger, int32_t index, int64_t now_ms) {
+    struct ledger_lease lease = ledger_view(ledger, index);
+    struct slot *slot = &ledger->slots.of[ledger->slots.leases[index].slot];
+    if (slot->head == index && slot->stuck_lease < 0) { /* the next head has not begun */
+        slot->stuck_lease = lease.lease;
     }
-    ledger->batches[batch].state = BATCH_FAILED;
-    ledger->counts.batches.failed++;
-    ledger->counts.items.failed += items;
-    if (ledger->failure_count < LEDGER_FAILURES_MAX) {
-        if (!ledger->failures) {
-            ledger->failures = x_calloc(LEDGER_FAILURES_MAX, sizeof *ledger->failures);
+    slots_drop(&ledger->slots, index, /* is_late= */ false, now_ms);
+    tell_taken(ledger, &lease, LEDGER_IGNORED, "");
+}
+
+/* Whoever holds one of these cells is told that somebody else was quicker. */
+static void supersede(struct ledger *ledger, int64_t first, int64_t end, int64_t now_ms) {
+    struct cells *cells = &ledger->cells;
+    for (int64_t i = first; i < end;) {
+        if (cells->of[i].state != CELL_LEASED) {
+            i++;
+            continue;
         }
-        struct ledger_failure *failure = &ledger->failures[ledger->failure_count++];
-        *failure = (struct ledger_failure){
-            .batch = batch, .tries = ledger->batches[batch].tries, .worker = worker};
-        snprintf(failure->cause, sizeof failure->cause, "%s", cause);
+        int32_t index = cells->of[i].lease_or_failed;
+        struct lease lease = ledger->slots.leases[index];
+        int64_t lease_end = lease.first + lease.cells;
+        drop_unwanted(ledger, index, now_ms);
+        if (lease.twin >= 0) {
+            drop_unwanted(ledger, lease.twin, now_ms);
+        }
+        cells_put_back(cells, lease.first, MAX(first, lease.first));
+        cells_put_back(cells, end, MAX(end, lease_end));
+        i = lease_end;
     }
-    return LEDGER_FAILED;
 }
 
-static enum ledger_verdict count_try(struct ledger *ledger, int64_t batch, int worker,
-                                     const char *cause) {
-    int tries = ++ledger->batches[batch].tries;
-    return end_try(ledger, batch, worker, tries >= ledger->options.max_tries, cause);
+static void accept(struct ledger *ledger, const struct ledger_lease *lease,
+                   enum ledger_verdict verdict, int64_t failed) {
+    struct ledger_record record = {verdict, lease->first, lease->cells, lease->items, failed};
+    struct ledger_worker *worker = &ledger->workers[lease->worker].public;
+    cells_end(&ledger->cells, &record, CELL_ACCEPTED);
+    if (verdict != LEDGER_FAILED) {
+        worker->batches += lease->cells;
+        worker->items += lease->items - failed;
+    }
 }
 
-int ledger_join(struct ledger *ledger, const char *name, int *ret_worker, struct error *err) {
+static void remember_failure(struct ledger *ledger, const struct ledger_lease *lease,
+                             int64_t failed, const char *cause) {
+    if (ledger->failure_count == LEDGER_FAILURES_MAX) {
+        return;
+    }
+    if (!ledger->failures) {
+        ledger->failures = x_calloc(LEDGER_FAILURES_MAX, sizeof *ledger->failures);
+    }
+    struct ledger_failure *failure = &ledger->failures[ledger->failure_count++];
+    *failure = (struct ledger_failure){.cell = lease->first,
+                                       .items = lease->items,
+                                       .failed = failed,
+                                       .tries = ledger->cells.of[lease->first].tries,
+                                       .worker = lease->worker};
+    snprintf(failure->cause, sizeof failure->cause, "%s", cause);
+}
+
+/* How a lease ended that did not end well: what its worker said, or what we say for it. */
+struct bad_end {
+    enum ledger_fault fault;
+    int64_t items, failed; /* of a result with failed items; else items is what it had, or 0 */
+    const char *cause;
+    bool has_result;
+};
+
+static void count_end(struct ledger *ledger, const struct ledger_lease *lease,
+                      enum ledger_fault fault) {
+    struct cell *cell = &ledger->cells.of[lease->first];
+    if (lease->cells > 1) {
+        if (fault == LEDGER_SCORER) {
+            sizes_failed(&ledger->sizes, lease->cells);
+        }
+    } else if (fault == LEDGER_SCORER) {
+        cell->tries = (uint16_t)MIN(cell->tries + 1, UINT16_MAX);
+    } else if (fault == LEDGER_MACHINE) {
+        cell->losses = (uint8_t)MIN(cell->losses + 1, UINT8_MAX);
+    }
+}
+
+/* The lease is dropped already. lease->items becomes what is counted. */
+static enum ledger_verdict end_badly(struct ledger *ledger, struct ledger_lease *lease,
+                                     bool twin_goes_on, const struct bad_end *bad) {
+    const struct cell *cell = &ledger->cells.of[lease->first];
+    int64_t end = lease->first + lease->cells;
+    if (!lease->items) {
+        lease->items = bad->items > 0 ? MIN(bad->items, INT32_MAX) : lease->cells;
+    }
+    count_end(ledger, lease, bad->fault);
+    bool is_last = lease->cells == 1 && !twin_goes_on &&
+                   (cell->tries >= ledger->options.max_tries || cell->losses >= LEDGER_LOSSES_MAX);
+    if (is_last) {
+        bool is_partial = bad->has_result && bad->failed < bad->items;
+        int64_t failed = is_partial ? bad->failed : lease->items;
+        accept(ledger, lease, is_partial ? LEDGER_PARTIAL : LEDGER_FAILED, failed);
+        remember_failure(ledger, lease, failed, bad->cause);
+        return is_partial ? LEDGER_PARTIAL : LEDGER_FAILED;
+    }
+    if (bad->fault != LEDGER_BACK) {
+        ledger->batches_retried += lease->cells;
+        ledger->items_retried += lease->items;
+    }
+    if (!twin_goes_on) {
+        int64_t middle = bad->fault == LEDGER_BACK ? end : lease->first + (lease->cells + 1) / 2;
+        cells_put_back(&ledger->cells, lease->first, middle);
+        cells_put_back(&ledger->cells, middle, end);
+    }
+    return LEDGER_RETRY;
+}
+
+/* ---- workers -------------------------------------------------------------------------------- */
+
+static int find_worker(const struct ledger *ledger, const char *name) {
     for (size_t i = 0; i < ledger->worker_count; i++) {
         if (strcmp(ledger->workers[i].name, name) == 0) {
-            if (ledger->workers[i].public.present) {
-                return error_set(err, ERROR_CONFLICT, "a worker named %s is here already", name);
-            }
-            ledger->workers[i].public.present = true;
-            ledger->counts.workers++;
-            place(ledger, (int)i);
-            *ret_worker = (int)i;
-            return 0;
+            return (int)i;
         }
     }
-    if (ledger->worker_count == LEDGER_WORKERS_MAX) {
+    return -1;
+}
+
+int ledger_join(struct ledger *ledger, const char *name, int slots, int *ret_worker,
+                struct error *err) {
+    if (slots < 1 || slots > LEDGER_SLOTS_MAX) {
+        return error_set(err, ERROR_INVALID, "worker %s has %d slots, 1 to %d are possible", name,
+                         slots, LEDGER_SLOTS_MAX);
+    }
+    int index = find_worker(ledger, name);
+    if (index >= 0 && ledger->workers[index].public.present) {
+        return error_set(err, ERROR_CONFLICT, "a worker named %s is here already", name);
+    }
+    bool is_new = index < 0, wants_slots = is_new || slots > ledger->workers[index].slot_room;
+    if ((is_new && ledger->worker_count == LEDGER_WORKERS_MAX) ||
+        (wants_slots && ledger->slots.count + (size_t)slots > LEDGER_WORKERS_MAX)) {
         return error_set(err, ERROR_EXHAUSTED, "more than %d workers", LEDGER_WORKERS_MAX);
     }
-    ledger->workers = grow(ledger->workers, ledger->worker_count, &ledger->worker_capacity,
-                           sizeof *ledger->workers);
-    int index = (int)ledger->worker_count++;
-    ledger->workers[index] = (struct worker){
-        .public = {.present = true}, .name = x_strdup(name), .stuck_lease = -1, .list = {-1, -1}};
-    ledger->counts.workers++;
-    place(ledger, index);
+    if (is_new) {
+        ledger->workers = cells_grow(ledger->workers, ledger->worker_count, &ledger->worker_room,
+                                     sizeof *ledger->workers);
+        index = (int)ledger->worker_count++;
+        ledger->workers[index] = (struct worker){.name = x_strdup(name)};
+    }
+    struct worker *worker = &ledger->workers[index];
+    if (wants_slots) {
+        worker->first_slot = slots_add(&ledger->slots, index, slots);
+        worker->slot_room = slots;
+    }
+    worker->slots = slots;
+    worker->public.present = true;
+    ledger->workers_present++;
+    ledger->slots_present += slots;
+    for (int slot = worker->first_slot; slot < worker->first_slot + slots; slot++) {
+        ledger->slots.of[slot].is_present = true;
+        slots_place(&ledger->slots, slot);
+    }
     *ret_worker = index;
     return 0;
+}
+
+static void lose_slot(struct ledger *ledger, int index) {
+    struct slot *slot = &ledger->slots.of[index];
+    const struct bad_end lost = {.fault = LEDGER_MACHINE,
+                                 .cause = "its worker was lost again and again"};
+    slot->is_present = false;
+    slot->stuck_lease = -1;
+    for (bool is_head = true; slot->held; is_head = false) {
+        struct ledger_lease lease = ledger_view(ledger, slot->head);
+        bool goes_on = drop_lease(ledger, slot->head, /* is_late= */ true, slot->started_ms);
+        if (is_head) {
+            ledger->workers[lease.worker].public.losses++;
+            if (end_badly(ledger, &lease, goes_on, &lost) == LEDGER_FAILED) {
+                tell_taken(ledger, &lease, LEDGER_FAILED, lost.cause);
+            }
+        } else if (!goes_on) {
+            cells_put_back(&ledger->cells, lease.first, lease.first + lease.cells);
+        }
+    }
+    slots_place(&ledger->slots, index);
 }
 
 void ledger_leave(struct ledger *ledger, int index) {
     struct worker *worker = &ledger->workers[index];
     assert(worker->public.present);
     worker->public.present = false;
-    worker->stuck_lease = -1;
-    ledger->counts.workers--;
-    for (bool head = true; worker->held_count; head = false) {
-        struct held held = drop_held(ledger, index, 0, worker->started_ms);
-        if (head) {
-            struct batch *batch = &ledger->batches[held.batch];
-            worker->public.losses++;
-            batch->losses++;
-            remember_late(ledger, held, index);
-            end_try(ledger, held.batch, index, batch->losses >= LEDGER_LOSSES_MAX,
-                    "its worker was lost again and again");
-        } else {
-            put_back(ledger, held.batch);
-        }
+    ledger->workers_present--;
+    ledger->slots_present -= worker->slots;
+    for (int slot = worker->first_slot; slot < worker->first_slot + worker->slots; slot++) {
+        lose_slot(ledger, slot);
     }
-    place(ledger, index);
 }
+
+/* ---- giving --------------------------------------------------------------------------------- */
 
 static int64_t waiting(const struct ledger *ledger) {
-    const struct ledger_count *count = &ledger->counts.batches;
-    return count->total - count->done - count->failed - ledger->counts.leased;
+    return ledger->cells.in[CELL_WAITING];
 }
 
-static int64_t next_waiting(struct ledger *ledger, int worker) {
-    while (ledger->returned_count) {
-        int64_t batch = heap_pop(ledger);
-        if (ledger->batches[batch].state == BATCH_WAITING) {
-            return batch;
+static int next_try(const struct ledger *ledger, int64_t first, int32_t cells) {
+    return cells > 1 ? 1 : ledger->cells.of[first].tries + 1;
+}
+
+static int pick_slot(const struct ledger *ledger) {
+    const struct slots *slots = &ledger->slots;
+    int64_t left = waiting(ledger), present = ledger->slots_present;
+    int more = slots->first[LIST_MORE];
+    return slots->first[LIST_IDLE] >= 0                          ? slots->first[LIST_IDLE]
+           : left >= present && slots->first[LIST_HALF] >= 0     ? slots->first[LIST_HALF]
+           : more >= 0 && left >= present * slots->of[more].held ? more
+                                                                 : -1;
+}
+
+/* Somebody who has nothing, elsewhere if there is an elsewhere. */
+static int idle_slot_for(const struct ledger *ledger, int worker) {
+    int index = ledger->slots.first[LIST_IDLE];
+    while (index >= 0 && ledger->workers_present > 1 && ledger->slots.of[index].worker == worker) {
+        index = ledger->slots.of[index].next[LINK_ROOM];
+    }
+    return index;
+}
+
+static int64_t slow_ms(const struct ledger *ledger, const struct lease *lease) {
+    int64_t median_us = sizes_median_us(&ledger->sizes, lease->cells);
+    return median_us < 0 ? -1 : MAX(2 * median_us / 1000, (int64_t)LEDGER_SLOW_MS);
+}
+
+/* When a lease is slow that an idle slot could have, and which; INT64_MAX: none. Those that have
+ * not begun are slow after LEDGER_SLOW_MS, the others after twice what is usual. The list is sorted
+ * by age, so the walk ends where nothing is old enough to be slow any earlier. */
+static int64_t next_slow(const struct ledger *ledger, int32_t *ret_lease, int *ret_slot) {
+    const struct slots *slots = &ledger->slots;
+    int64_t best_ms = INT64_MAX;
+    if (waiting(ledger) || !ledger->is_all || slots->first[LIST_IDLE] < 0 ||
+        ledger_is_over(ledger)) {
+        return best_ms;
+    }
+    for (int32_t i = slots->oldest_alone; i >= 0; i = slots->leases[i].newer) {
+        const struct lease *lease = &slots->leases[i];
+        if (lease->granted_ms + LEDGER_SLOW_MS >= best_ms) {
+            break;
+        }
+        const struct slot *holder = &slots->of[lease->slot];
+        bool has_begun = holder->head == i;
+        int64_t after_ms = has_begun ? slow_ms(ledger, lease) : LEDGER_SLOW_MS;
+        int64_t due_ms = (has_begun ? holder->started_ms : lease->granted_ms) + after_ms;
+        int slot = has_begun ? idle_slot_for(ledger, lease->worker) : slots->first[LIST_IDLE];
+        if (after_ms >= 0 && slot >= 0 && due_ms < best_ms) {
+            best_ms = due_ms;
+            *ret_lease = i;
+            *ret_slot = slot;
         }
     }
-    int64_t batch = stretches_next(ledger->fresh, worker, ledger->counts.workers);
-    assert(batch >= 0);
-    return batch;
+    return best_ms;
+}
+
+static bool grant_second(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease) {
+    int32_t first = -1;
+    int slot = -1;
+    if (next_slow(ledger, &first, &slot) > now_ms) {
+        return false;
+    }
+    struct lease lease = ledger->slots.leases[first];
+    if (ledger->slots.of[lease.slot].head != first) {
+        return false; /* ledger_take gives it back */
+    }
+    lease.number = ledger->next_lease++;
+    lease.try = next_try(ledger, lease.first, lease.cells);
+    lease.is_second = true;
+    int32_t second = slots_lease(&ledger->slots, slot, &lease, now_ms);
+    slots_pair(&ledger->slots, first, second);
+    *ret_lease = ledger_view(ledger, second);
+    return true;
 }
 
 bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease) {
-    int64_t left = waiting(ledger);
-    int index = left <= 0                        ? -1
-                : ledger->first[LIST_IDLE] >= 0  ? ledger->first[LIST_IDLE]
-                : left >= ledger->counts.workers ? ledger->first[LIST_HALF]
-                                                 : -1;
-    if (index < 0) {
+    if (ledger_is_over(ledger)) {
         return false;
     }
-    struct worker *worker = &ledger->workers[index];
-    int64_t batch = next_waiting(ledger, index);
-    *ret_lease = (struct ledger_lease){.worker = index,
-                                       .lease = ledger->next_lease++,
-                                       .batch = batch,
-                                       .try = ledger->batches[batch].tries + 1};
-    ledger->batches[batch].state = BATCH_LEASED;
-    ledger->batches[batch].holder = index;
-    ledger->counts.leased++;
-    worker->held[worker->held_count++] = (struct held){ret_lease->lease, batch};
-    if (worker->held_count == 1) {
-        start_clock(ledger, index, now_ms);
+    if (!waiting(ledger)) {
+        return grant_second(ledger, now_ms, ret_lease);
     }
-    place(ledger, index);
+    int slot = pick_slot(ledger);
+    if (slot < 0) {
+        return false;
+    }
+    int32_t most = 1;
+    if (ledger->options.is_auto) {
+        most = sizes_next(&ledger->sizes, waiting(ledger), ledger->slots_present,
+                          ledger->options.timeout_ms * 1000, LEDGER_LEASE_CELLS);
+    }
+    struct lease lease = {.number = ledger->next_lease++};
+    lease.first = cells_next(&ledger->cells, slot, ledger->slots_present, most, &lease.cells);
+    lease.try = next_try(ledger, lease.first, lease.cells);
+    int32_t index = slots_lease(&ledger->slots, slot, &lease, now_ms);
+    cells_lease(&ledger->cells, lease.first, lease.first + lease.cells, index);
+    *ret_lease = ledger_view(ledger, index);
     return true;
 }
 
-bool ledger_take(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease,
-                 enum ledger_verdict *ret_verdict) {
-    if (ledger->taken_count) {
-        *ret_lease = ledger->taken[--ledger->taken_count];
-        *ret_verdict = LEDGER_IGNORED;
-        return true;
-    }
-    int64_t deadline_ms = ledger_deadline_ms(ledger);
-    if (deadline_ms < 0 || now_ms < deadline_ms) {
+/* ---- taking --------------------------------------------------------------------------------- */
+
+static bool take_told(struct ledger *ledger, struct ledger_taken *ret_taken) {
+    if (ledger->taken_next == ledger->taken_count) {
+        ledger->taken_next = ledger->taken_count = 0;
         return false;
     }
-    int index = ledger->first[LIST_RUNNING];
-    struct worker *worker = &ledger->workers[index];
-    struct held held = drop_held(ledger, index, 0, now_ms);
-    worker->stuck_lease = held.lease;
-    worker->public.timeouts++;
-    remember_late(ledger, held, index);
-    if (worker->held_count) {
-        struct held ahead = drop_held(ledger, index, 0, now_ms);
-        tell_taken(ledger, ahead, index);
-        put_back(ledger, ahead.batch);
-    }
-    place(ledger, index);
-    *ret_lease = (struct ledger_lease){.worker = index,
-                                       .lease = held.lease,
-                                       .batch = held.batch,
-                                       .try = ledger->batches[held.batch].tries + 1};
-    char cause[64];
-    snprintf(cause, sizeof cause, "no result within %g s",
-             (double)ledger->options.timeout_ms / 1000);
-    *ret_verdict = count_try(ledger, held.batch, index, cause);
+    *ret_taken = ledger->taken[ledger->taken_next++];
     return true;
+}
+
+/* A lease that has not begun goes back; should its worker have begun it, its result is welcome. */
+static void take_back(struct ledger *ledger, int32_t index, int64_t now_ms) {
+    struct ledger_lease lease = ledger_view(ledger, index);
+    bool goes_on = drop_lease(ledger, index, /* is_late= */ true, now_ms);
+    tell_taken(ledger, &lease, LEDGER_IGNORED, "");
+    if (!goes_on) {
+        cells_put_back(&ledger->cells, lease.first, lease.first + lease.cells);
+    }
+}
+
+static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret_taken) {
+    int index = ledger->slots.first[LIST_RUNNING];
+    if (index < 0 || now_ms < ledger->slots.of[index].started_ms + ledger->options.timeout_ms) {
+        return false;
+    }
+    struct slot *slot = &ledger->slots.of[index];
+    *ret_taken = (struct ledger_taken){.lease = ledger_view(ledger, slot->head)};
+    snprintf(ret_taken->cause, sizeof ret_taken->cause, "no result within %g s",
+             (double)ledger->options.timeout_ms / 1000);
+    slot->stuck_lease = ret_taken->lease.lease;
+    bool goes_on = drop_lease(ledger, slot->head, /* is_late= */ true, now_ms);
+    while (slot->held) {
+        take_back(ledger, slot->tail, now_ms);
+    }
+    ledger->workers[slot->worker].public.timeouts++;
+    const struct bad_end expired = {.fault = LEDGER_SCORER, .cause = ret_taken->cause};
+    ret_taken->verdict = end_badly(ledger, &ret_taken->lease, goes_on, &expired);
+    return true;
+}
+
+bool ledger_take(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret_taken) {
+    int32_t lease = -1;
+    int slot = -1;
+    if (take_told(ledger, ret_taken) || take_expired(ledger, now_ms, ret_taken)) {
+        return true;
+    }
+    if (next_slow(ledger, &lease, &slot) <= now_ms &&
+        ledger->slots.of[ledger->slots.leases[lease].slot].head != lease) {
+        take_back(ledger, lease, now_ms);
+        return take_told(ledger, ret_taken);
+    }
+    return false;
 }
 
 int64_t ledger_deadline_ms(const struct ledger *ledger) {
-    int index = ledger->first[LIST_RUNNING];
-    return index < 0 ? -1 : ledger->workers[index].started_ms + ledger->options.timeout_ms;
+    int32_t lease = -1;
+    int slot = -1, index = ledger->slots.first[LIST_RUNNING];
+    if (ledger->taken_next < ledger->taken_count) {
+        return 0;
+    }
+    int64_t expires_ms =
+        index < 0 ? INT64_MAX : ledger->slots.of[index].started_ms + ledger->options.timeout_ms;
+    int64_t due_ms = MIN(expires_ms, next_slow(ledger, &lease, &slot));
+    return due_ms == INT64_MAX ? -1 : due_ms;
 }
 
-static int find_held(const struct worker *worker, int64_t lease) {
-    for (int i = 0; i < worker->held_count; i++) {
-        if (worker->held[i].lease == lease) {
-            return i;
+/* ---- reports -------------------------------------------------------------------------------- */
+
+/* A word about the lease that it was to say something about. */
+static void no_longer_stuck(struct ledger *ledger, int worker, int64_t lease) {
+    const struct worker *it = &ledger->workers[worker];
+    for (int slot = it->first_slot; slot < it->first_slot + it->slots; slot++) {
+        if (ledger->slots.of[slot].stuck_lease == lease) {
+            ledger->slots.of[slot].stuck_lease = -1;
+            slots_place(&ledger->slots, slot);
         }
     }
-    return -1;
 }
 
-/* The batch of a lease that was taken away, if it has not ended; forgets the lease. Else -1. */
-static int64_t take_late(struct ledger *ledger, const struct ledger_lease *lease) {
-    for (size_t i = 0; i < LATE_MAX; i++) {
-        struct late *late = &ledger->late[i];
-        if (late->worker == lease->worker && late->lease == lease->lease) {
-            late->worker = -1;
-            int state = ledger->batches[late->batch].state;
-            return state == BATCH_WAITING || state == BATCH_LEASED ? late->batch : -1;
-        }
+/* What is no sound result is a bad end. */
+static bool is_sound(const struct ledger_lease *lease, const struct ledger_report *report,
+                     struct bad_end *ret_bad, char cause[static LEDGER_CAUSE_MAX]) {
+    *ret_bad = (struct bad_end){.fault = LEDGER_SCORER, .cause = cause};
+    cause[0] = 0;
+    if (report->fault != LEDGER_NO_FAULT) {
+        ret_bad->fault = report->fault;
+        ret_bad->items = report->items;
+        snprintf(cause, LEDGER_CAUSE_MAX, "%s", report->cause ? report->cause : "");
+        return false;
     }
-    return -1;
-}
-
-static void no_longer_stuck(struct ledger *ledger, const struct ledger_lease *lease) {
-    struct worker *worker = &ledger->workers[lease->worker];
-    if (worker->stuck_lease == lease->lease) {
-        worker->stuck_lease = -1;
-        place(ledger, lease->worker);
+    if (lease->items && report->items != lease->items) {
+        snprintf(cause, LEDGER_CAUSE_MAX, "its worker made %lld results of %lld items",
+                 (long long)report->items, (long long)lease->items);
+        return false;
     }
-}
-
-static void complete(struct ledger *ledger, int64_t batch, int worker) {
-    int64_t items = ledger_batch_items(ledger, batch);
-    ledger->batches[batch].state = BATCH_DONE;
-    ledger->counts.batches.done++;
-    ledger->counts.items.done += items;
-    ledger->workers[worker].public.batches++;
-    ledger->workers[worker].public.items += items;
-}
-
-/* Somebody else finished the batch: its present holder need not. */
-static void supersede(struct ledger *ledger, int64_t batch, int64_t now_ms) {
-    int holder = ledger->batches[batch].holder;
-    if (holder < 0) {
-        return;
+    if (report->failed == 0 && report->items >= 0 && report->items <= INT32_MAX) {
+        return true;
     }
-    const struct worker *worker = &ledger->workers[holder];
-    int at = worker->held[0].batch == batch ? 0 : 1;
-    tell_taken(ledger, drop_held(ledger, holder, at, now_ms), holder);
+    ret_bad->items = report->items;
+    ret_bad->failed = report->failed;
+    ret_bad->has_result =
+        report->failed > 0 && report->failed <= report->items && report->items <= INT32_MAX;
+    snprintf(cause, LEDGER_CAUSE_MAX, "%lld of %lld items failed", (long long)report->failed,
+             (long long)report->items);
+    return false;
 }
 
-enum ledger_verdict ledger_finish(struct ledger *ledger, const struct ledger_lease *lease,
-                                  int64_t items, int64_t now_ms, int64_t *ret_batch) {
-    no_longer_stuck(ledger, lease);
-    int at = find_held(&ledger->workers[lease->worker], lease->lease);
-    int64_t batch =
-        at >= 0 ? ledger->workers[lease->worker].held[at].batch : take_late(ledger, lease);
-    if (batch < 0) {
+/* A lease that was taken away: it counted then, but its results may be the first. */
+static enum ledger_verdict report_late(struct ledger *ledger, int32_t index,
+                                       const struct ledger_report *report, int64_t now_ms,
+                                       struct ledger_lease *ret_lease) {
+    struct ledger_lease lease = ledger_view(ledger, index);
+    struct bad_end bad;
+    char cause[LEDGER_CAUSE_MAX];
+    int64_t end = lease.first + lease.cells;
+    slots_forget(&ledger->slots, index);
+    bool is_welcome = is_sound(&lease, report, &bad, cause);
+    for (int64_t i = lease.first; i < end && is_welcome; i++) {
+        is_welcome = ledger->cells.of[i].state <= CELL_LEASED;
+    }
+    if (!is_welcome) {
         return LEDGER_IGNORED;
     }
-    if (items != ledger_batch_items(ledger, batch)) {
-        char cause[128];
-        snprintf(cause, sizeof cause, "its worker made %lld results of %lld items",
-                 (long long)items, (long long)ledger_batch_items(ledger, batch));
-        return ledger_fail(ledger, lease, cause, now_ms, ret_batch);
+    supersede(ledger, lease.first, end, now_ms);
+    lease.items = report->items;
+    accept(ledger, &lease, LEDGER_DONE, 0);
+    *ret_lease = lease;
+    return LEDGER_LATE;
+}
+
+static void measure(struct ledger *ledger, int32_t index, const struct ledger_report *report,
+                    int64_t now_ms, bool is_sample) {
+    const struct lease *lease = &ledger->slots.leases[index];
+    const struct slot *slot = &ledger->slots.of[lease->slot];
+    int64_t us = (now_ms - slot->started_ms) * 1000;
+    if (slot->head != index) {
+        return; /* its clock does not run */
     }
-    if (at >= 0) {
-        drop_held(ledger, lease->worker, at, now_ms);
+    slots_measure(&ledger->slots, lease->slot, us);
+    if (is_sample) {
+        sizes_add(&ledger->sizes, lease->cells, report->took_us >= 0 ? report->took_us : us);
+    }
+}
+
+enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_report *report,
+                                  int64_t now_ms, struct ledger_lease *ret_lease) {
+    int32_t index = slots_find(&ledger->slots, report->lease);
+    struct ledger_lease ignored;
+    struct bad_end bad;
+    char cause[LEDGER_CAUSE_MAX];
+    ret_lease = ret_lease ? ret_lease : &ignored;
+    no_longer_stuck(ledger, report->worker, report->lease);
+    if (index < 0 || ledger->slots.leases[index].worker != report->worker) {
+        return LEDGER_IGNORED;
+    }
+    if (ledger->slots.leases[index].is_late) {
+        return report_late(ledger, index, report, now_ms, ret_lease);
+    }
+    struct ledger_lease lease = ledger_view(ledger, index);
+    bool is_done = is_sound(&lease, report, &bad, cause);
+    measure(ledger, index, report, now_ms, is_done);
+    bool goes_on = drop_lease(ledger, index, /* is_late= */ false, now_ms);
+    enum ledger_verdict verdict = LEDGER_DONE;
+    if (is_done) {
+        if (goes_on) {
+            supersede(ledger, lease.first, lease.first + lease.cells, now_ms);
+        }
+        lease.items = report->items;
+        accept(ledger, &lease, LEDGER_DONE, 0);
     } else {
-        supersede(ledger, batch, now_ms);
+        ledger->workers[lease.worker].public.errors += bad.fault == LEDGER_SCORER;
+        ledger->workers[lease.worker].public.losses += bad.fault == LEDGER_MACHINE;
+        verdict = end_badly(ledger, &lease, goes_on, &bad);
     }
-    complete(ledger, batch, lease->worker);
-    if (ret_batch) {
-        *ret_batch = batch;
-    }
-    return at >= 0 ? LEDGER_DONE : LEDGER_LATE;
-}
-
-enum ledger_verdict ledger_fail(struct ledger *ledger, const struct ledger_lease *lease,
-                                const char *cause, int64_t now_ms, int64_t *ret_batch) {
-    no_longer_stuck(ledger, lease);
-    int at = find_held(&ledger->workers[lease->worker], lease->lease);
-    if (at < 0) {
-        return LEDGER_IGNORED; /* it counted when it was taken away */
-    }
-    int64_t batch = drop_held(ledger, lease->worker, at, now_ms).batch;
-    ledger->workers[lease->worker].public.errors++;
-    if (ret_batch) {
-        *ret_batch = batch;
-    }
-    return count_try(ledger, batch, lease->worker, cause);
-}
-
-bool ledger_is_done(const struct ledger *ledger) {
-    const struct ledger_count *count = &ledger->counts.batches;
-    return count->done + count->failed == count->total;
-}
-
-int64_t ledger_batch_items(const struct ledger *ledger, int64_t batch) {
-    int64_t first = batch * ledger->options.batch_items;
-    return MIN(ledger->options.batch_items, ledger->options.items - first);
-}
-
-const struct ledger_counts *ledger_counts(const struct ledger *ledger) {
-    return &ledger->counts;
-}
-
-size_t ledger_worker_count(const struct ledger *ledger) {
-    return ledger->worker_count;
-}
-
-struct ledger_worker ledger_worker(const struct ledger *ledger, int index) {
-    struct ledger_worker worker = ledger->workers[index].public;
-    worker.name = ledger->workers[index].name;
-    return worker;
-}
-
-const struct ledger_failure *ledger_failures(const struct ledger *ledger, size_t *ret_count) {
-    *ret_count = ledger->failure_count;
-    return ledger->failures;
+    *ret_lease = lease;
+    return verdict;
 }

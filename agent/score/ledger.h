@@ -1,108 +1,92 @@
-/* ledger.h: who may work on what. PURE: the state machine of mini-batches, leases and workers; the
- * time is an argument, nothing is sent, read or logged here. Used by the coordinator alone; one
- * thread. Every event costs O(log n) or less, a mini-batch 8 bytes.
+/* ledger.h: who may work on what. PURE: the state machine of cells, leases and slots; the time is
+ * an argument, nothing is sent, read or logged here. Used by the coordinator alone; one thread.
+ * Every event costs O(log n) or less and what the cells of its lease cost; a cell takes 12 bytes.
  *
- * A worker holds up to two leases: the head, which it runs, and one ahead. The head's clock starts
- * when it becomes the head. A head that outlives timeout_ms is taken away and counts as a try; its
- * worker gets nothing more until it says something about that lease. A worker that leaves gives its
- * leases back: the head counts as retried (not as a try), the one ahead was not begun. A result of
- * a lease that was taken away is still welcome, once, as long as nobody else ended the mini-batch.
- */
+ * A cell is the smallest thing that is ever leased: a mini-batch, or (is_auto) an item. A lease is
+ * a range of cells: one, or (is_auto) as many as fit the measured costs. docs/exactly-once.md has a
+ * cell's life and what counts as a try; in short: cells are WAITING, leased, accepted, committed,
+ * published; whoever ends a range of several cells badly gets it cut in halves, which counts no
+ * try.
+ *
+ * A worker has slots; a slot holds a queue of leases: the head, which it runs, and some ahead. The
+ * head's clock starts when it becomes the head. A head that outlives timeout_ms is taken away and
+ * counts as a try; its slot gets nothing more until its worker says something about that lease (so
+ * it is when another was quicker). A result of a lease that was taken away is still welcome, once,
+ * as long as nobody else ended one of its cells. Where nothing waits, a slot is idle and a lease is
+ * slow, it is leased a second time, elsewhere; the first result counts, the other one is told. */
 #pragma once
 
+#include "agent/score/ledger_types.h"
 #include "lib/error.h"
-
-enum {
-    LEDGER_LEASES = 2,          /* at one worker */
-    LEDGER_LOSSES_MAX = 10,     /* a mini-batch whose worker dies this often fails: it kills them */
-    LEDGER_FAILURES_MAX = 1000, /* failed mini-batches that are remembered with their cause */
-    LEDGER_WORKERS_MAX = 65536, /* names ever seen */
-    LEDGER_BATCHES_MAX = 1 << 24,
-};
 
 struct ledger;
 
-struct ledger_options {
-    int64_t items;       /* >= 1 */
-    int64_t batch_items; /* items of a mini-batch; the last may have fewer */
-    int max_tries;       /* 1..65535 */
-    int64_t timeout_ms;
-    int64_t first_lease; /* leases are numbered from here, so that two ledgers' never meet */
-};
+/* ---- life cycle, input, commits ------------------------------------------------------------- */
 
-struct ledger_lease {
-    int worker; /* index */
-    int64_t lease, batch;
-    int try; /* 1 for the first */
-};
-
-struct ledger_count {
-    int64_t total, done, failed, retried;
-};
-
-struct ledger_counts {
-    struct ledger_count batches, items;
-    int64_t leased; /* mini-batches at workers */
-    int workers;    /* present */
-};
-
-struct ledger_worker {
-    const char *name;
-    bool present;
-    int64_t batches, items;           /* accepted results */
-    int64_t errors, timeouts, losses; /* tries that failed, leases that expired or were lost */
-};
-
-struct ledger_failure {
-    int64_t batch;
-    int tries;
-    int worker;      /* the last that had it */
-    char cause[256]; /* of the last try */
-};
-
-enum ledger_verdict {
-    LEDGER_IGNORED, /* nobody waits for it: unknown, already ended, or somebody else's */
-    LEDGER_DONE,
-    LEDGER_LATE,   /* done by a lease that had been taken away */
-    LEDGER_RETRY,  /* not done: it waits to be leased again */
-    LEDGER_FAILED, /* not done, and tried often enough */
-};
-
-/* Fails with INVALID when there are more than LEDGER_BATCHES_MAX mini-batches. */
-NODISCARD int ledger_new(const struct ledger_options *options, struct ledger **ret_ledger,
-                         struct error *err);
+struct ledger *ledger_new(const struct ledger_options *options);
 void ledger_free(struct ledger *ledger);
 
-/* A worker came: *ret_worker is its index; a name that was here before keeps its index. Fails with
- * EXHAUSTED beyond LEDGER_WORKERS_MAX, CONFLICT when the name is present. */
-NODISCARD int ledger_join(struct ledger *ledger, const char *name, int *ret_worker,
+/* So many more cells may be leased: their page is stored. items: of all these cells; -1: not known.
+ * With cell_items only the last cell of the last call may have fewer. INVALID: more than
+ * LEDGER_CELLS_MAX, or (is_last) fewer than commits tell of. */
+NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items, bool is_last,
+                            struct error *err);
+
+/* A record of an earlier coordinator, in the order of the commits, before anybody joins; cells may
+ * not be known yet. verdict: DONE, PARTIAL, FAILED (the caller leaves out those of other uids).
+ * DONE stands for ever, FAILED yields to PARTIAL, both to DONE; what yields nothing is ignored.
+ * INVALID: cells or items that no input can have. */
+NODISCARD int ledger_restore(struct ledger *ledger, const struct ledger_record *record,
+                             struct error *err);
+
+/* Of what was accepted, a record was stored. */
+void ledger_committed(struct ledger *ledger, int64_t first, int64_t cells);
+void ledger_published(struct ledger *ledger, int64_t first, int64_t cells);
+/* The next cell, `from` or behind it, that is committed with results and not published; -1: none.
+ */
+int64_t ledger_unpublished(const struct ledger *ledger, int64_t from);
+/* What a record names is gone: its cells wait again, as if never tried. Whole records only. */
+void ledger_void(struct ledger *ledger, int64_t first, int64_t cells);
+
+/* ---- workers -------------------------------------------------------------------------------- */
+
+/* A worker came: *ret_worker is its index; a name that was here before keeps its index. EXHAUSTED
+ * beyond LEDGER_WORKERS_MAX, INVALID for slots out of 1..LEDGER_SLOTS_MAX, CONFLICT when the name
+ * is present. */
+NODISCARD int ledger_join(struct ledger *ledger, const char *name, int slots, int *ret_worker,
                           struct error *err);
+/* Its leases go back: heads are lost (not a try; LEDGER_LOSSES_MAX of them are the end), those
+ * ahead were not begun. ledger_take tells what has failed by that. */
 void ledger_leave(struct ledger *ledger, int worker);
 
-/* The next lease to give out, if any; call until false after every event. Workers with nothing
- * come first; one ahead is given only while enough mini-batches wait for everybody. What was given
- * back goes first; else a worker gets the neighbour of its last (stretch.h). */
+/* The next lease to give out, if any; call until false after every event. Slots with nothing come
+ * first; one ahead is given only while enough cells wait for everybody. None once ledger_verdict
+ * fails. */
 bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
-/* The next lease that was taken away from a worker that must be told; call until false.
- * *ret_verdict: RETRY or FAILED for a time-out, IGNORED where the lease is simply no longer
- * wanted. */
-bool ledger_take(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease,
-                 enum ledger_verdict *ret_verdict);
-/* When ledger_take has something to say next if nothing else happens; -1: never. */
+int ledger_ahead(const struct ledger *ledger, int worker, int slot); /* leases behind the head */
+
+/* Call until false, before ledger_grant. */
+bool ledger_take(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret_taken);
+/* When ledger_take or ledger_grant has something to say next if nothing else happens; -1: never. */
 int64_t ledger_deadline_ms(const struct ledger *ledger);
 
-/* A worker says that it is done with `items` items; another number than the mini-batch has is an
- * error. ledger_fail: that it could not, and why. *ret_batch (may be NULL) is set unless IGNORED.
- */
-enum ledger_verdict ledger_finish(struct ledger *ledger, const struct ledger_lease *lease,
-                                  int64_t items, int64_t now_ms, int64_t *ret_batch);
-enum ledger_verdict ledger_fail(struct ledger *ledger, const struct ledger_lease *lease,
-                                const char *cause, int64_t now_ms, int64_t *ret_batch);
+/* ---- reports -------------------------------------------------------------------------------- */
 
-bool ledger_is_done(const struct ledger *ledger); /* every mini-batch is done or failed */
-int64_t ledger_batch_items(const struct ledger *ledger, int64_t batch);
-const struct ledger_counts *ledger_counts(const struct ledger *ledger);
+/* A worker ends a lease. *ret_lease (may be NULL) is what it was, unless IGNORED. DONE, LATE,
+ * PARTIAL, FAILED: the range [first, first + cells) is accepted, and a record has to be written. */
+enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_report *report,
+                                  int64_t now_ms, struct ledger_lease *ret_lease);
+
+/* ---- what is known -------------------------------------------------------------------------- */
+
+/* All cells are known, and each is accepted, failed ones among them. Maybe not stored yet. */
+bool ledger_is_accounted(const struct ledger *ledger);
+bool ledger_is_committed(const struct ledger *ledger); /* and all of it is stored */
+/* -1 with FAILED, once a threshold is passed: says which, and the first cause. */
+NODISCARD int ledger_verdict(const struct ledger *ledger, struct error *err);
+
+struct ledger_counts ledger_counts(const struct ledger *ledger);
 size_t ledger_worker_count(const struct ledger *ledger); /* ever seen */
 struct ledger_worker ledger_worker(const struct ledger *ledger, int worker);
-/* The first LEDGER_FAILURES_MAX, in the order they failed. */
+/* The first LEDGER_FAILURES_MAX, in the order they failed; those of commits are not among them. */
 const struct ledger_failure *ledger_failures(const struct ledger *ledger, size_t *ret_count);

@@ -1,9 +1,9 @@
-/* stretch.h: who goes where in the input. PURE; used by the ledger alone. Every worker walks along
- * a stretch of its own, so that the decoder of a video goes on where it stands: with mini-batches
- * dealt out in turn each worker would decode everybody's frames. Stretches are cut so that they
- * shrink towards the end (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Computers
- * C-36, 1987); when all is cut, whoever has nothing takes half of what another has before it, so
- * nobody is waited for and nothing waits for a worker that left. Every call is O(1), amortised.
+/* stretch.h: who goes where in the input. PURE; used by the ledger alone. Every slot walks along a
+ * stretch of its own, so that the decoder of a video goes on where it stands: with cells dealt out
+ * in turn each slot would decode everybody's frames. Stretches are cut so that they shrink towards
+ * the end (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987);
+ * when all is cut, whoever has nothing takes half of what another has before it, so nobody is
+ * waited for and nothing waits for a slot that left. Every call is O(1), amortised.
  */
 #pragma once
 
@@ -11,9 +11,11 @@
 
 struct stretches;
 
-struct stretches *stretches_new(int64_t total);
+struct stretches *stretches_new(void);
 void stretches_free(struct stretches *stretches);
+void stretches_extend(struct stretches *stretches, int64_t cells); /* so many more, at the end */
 
-/* The next mini-batch for this worker, one of `workers` at work; each of 0..total-1 is given once,
- * to whomever; -1: all were given. */
-int64_t stretches_next(struct stretches *stretches, int worker, int workers);
+/* The next cells for this slot, one of `slots` at work: *ret_count of them, 1 to most, one behind
+ * the other. Each cell is given once, to whomever; -1: all were given. */
+int64_t stretches_next(struct stretches *stretches, int slot, int slots, int32_t most,
+                       int32_t *ret_count);

@@ -19,11 +19,10 @@ static json_t *failures_json(const struct summary *summary) {
     for (size_t i = 0; i < count; i++) {
         const struct ledger_failure *failure = &failures[i];
         json_t *row = json_object();
-        json_object_set_new(row, "miniBatch", json_integer(failure->batch));
+        json_object_set_new(row, "miniBatch", json_integer(failure->cell));
         json_object_set_new(row, "firstItem",
-                            json_integer(failure->batch * summary->job->batch_items));
-        json_object_set_new(row, "items",
-                            json_integer(ledger_batch_items(summary->ledger, failure->batch)));
+                            json_integer(failure->cell * summary->job->batch_items));
+        json_object_set_new(row, "items", json_integer(failure->items));
         json_object_set_new(row, "tries", json_integer(failure->tries));
         json_object_set_new(row, "worker",
                             json_string(ledger_worker(summary->ledger, failure->worker).name));
@@ -51,9 +50,12 @@ static json_t *workers_json(const struct summary *summary) {
 }
 
 json_t *summary_json(const struct summary *summary) {
+    struct ledger_counts counts = {0};
+    if (summary->ledger) {
+        counts = ledger_counts(summary->ledger);
+    }
     AUTO(tree_freep)
-    json_t *progress = progress_json(summary->progress,
-                                     summary->ledger ? ledger_counts(summary->ledger) : NULL, 0);
+    json_t *progress = progress_json(summary->progress, &counts, 0);
     char started[21], completed[21];
     clock_format(summary->started_wall_ms, started);
     clock_format(summary->completed_wall_ms, completed);

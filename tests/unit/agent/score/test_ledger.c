@@ -1,126 +1,150 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/ledger.h"
+/* Leases, faults, thresholds, commits, one by one; test_ledger_model.c has them all at once. */
+#include "tests/unit/agent/score/ledgers.h"
 
-#include "tests/test.h"
+/* ---- leases --------------------------------------------------------------------------------- */
 
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <time.h>
-
-static struct ledger *new_ledger(int64_t items, int64_t batch_items, int max_tries) {
+static void test_the_last_cell_may_have_fewer_items(void) {
     struct error err = {0};
-    struct ledger *ledger = NULL;
-    struct ledger_options options = {items, batch_items, max_tries, 1000, 100};
-    CHECK_OK(ledger_new(&options, &ledger, &err), &err);
-    return ledger;
-}
-
-static int join(struct ledger *ledger, const char *name) {
-    struct error err = {0};
-    int worker = -1;
-    CHECK_OK(ledger_join(ledger, name, &worker, &err), &err);
-    return worker;
-}
-
-/* Grants one lease and checks who got what. */
-static struct ledger_lease grant(struct ledger *ledger, int64_t now_ms, int worker, int64_t batch) {
-    struct ledger_lease lease = {.worker = -1};
-    CHECK(ledger_grant(ledger, now_ms, &lease));
-    CHECK_INT(lease.worker, worker);
-    CHECK_INT(lease.batch, batch);
-    return lease;
-}
-
-static void check_no_grant(struct ledger *ledger) {
-    struct ledger_lease lease;
-    CHECK(!ledger_grant(ledger, 0, &lease));
-}
-
-static void test_uneven_splits_lose_nothing(void) {
-    struct ledger *ledger = new_ledger(17, 5, 3);
-    CHECK_INT(ledger_counts(ledger)->batches.total, 4);
-    CHECK_INT(ledger_batch_items(ledger, 0), 5);
-    CHECK_INT(ledger_batch_items(ledger, 3), 2);
+    struct ledger_options options = plain;
+    options.cell_items = 5;
+    struct ledger *ledger = ledger_new(&options);
+    CHECK_OK(ledger_extend(ledger, 2, 10, false, &err), &err);
+    CHECK(!ledger_is_accounted(ledger));
+    CHECK_OK(ledger_extend(ledger, 2, 7, true, &err), &err);
     join(ledger, "a");
     for (int i = 0; i < 4; i++) {
         struct ledger_lease lease;
         CHECK(ledger_grant(ledger, 0, &lease));
-        CHECK_INT(ledger_finish(ledger, &lease, ledger_batch_items(ledger, lease.batch), 0, NULL),
-                  LEDGER_DONE);
+        CHECK_INT(lease.items, i < 3 ? 5 : 2);
+        CHECK_INT(finish(ledger, &lease, lease.items, 0, 0), LEDGER_DONE);
     }
-    CHECK(ledger_is_done(ledger));
-    CHECK_INT(ledger_counts(ledger)->items.done, 17);
-    check_no_grant(ledger);
+    CHECK(ledger_is_accounted(ledger));
+    CHECK_INT(ledger_counts(ledger).items.done, 17);
+    CHECK_INT(ledger_counts(ledger).items.total, 17);
+    CHECK(!ledger_is_committed(ledger));
+    ledger_committed(ledger, 0, 4);
+    CHECK(ledger_is_committed(ledger));
     ledger_free(ledger);
 }
 
-static void test_a_worker_holds_two_and_idle_ones_come_first(void) {
-    struct ledger *ledger = new_ledger(5, 1, 3);
+static void test_idle_slots_come_first_and_one_ahead_is_fair(void) {
+    struct ledger *ledger = new_ledger(plain, 5);
     int a = join(ledger, "a");
     grant(ledger, 0, a, 0);
     grant(ledger, 0, a, 1);
-    check_no_grant(ledger);
+    check_no_grant(ledger, 0);
     int b = join(ledger, "b");
     struct ledger_lease lease = grant(ledger, 0, b, 2);
-    grant(ledger, 0, b, 3); /* two wait for two workers: one ahead is fair */
-    check_no_grant(ledger);
-    CHECK_INT(ledger_finish(ledger, &lease, 1, 0, NULL), LEDGER_DONE);
-    check_no_grant(ledger); /* b still has one; the last is left for whoever has nothing */
+    grant(ledger, 0, b, 3); /* two wait for two slots */
+    check_no_grant(ledger, 0);
+    CHECK_INT(finish(ledger, &lease, 1, 0, 0), LEDGER_DONE);
+    check_no_grant(ledger, 0); /* b still has one; the last is left for whoever has nothing */
     ledger_free(ledger);
 }
 
-static void test_a_lost_worker_costs_one_retry(void) {
-    struct ledger *ledger = new_ledger(4, 1, 1);
-    int a = join(ledger, "a");
-    struct ledger_lease head = grant(ledger, 0, a, 0);
-    grant(ledger, 0, a, 1);
+static void test_slots_of_a_worker_work_side_by_side(void) {
+    struct error err = {0};
+    struct ledger_options options = plain;
+    options.ahead_max = 0;
+    struct ledger *ledger = new_ledger(options, 10);
+    int a = join_with(ledger, "a", 3), ignored;
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(grant(ledger, 0, a, i).slot, i);
+    }
+    check_no_grant(ledger, 0);
+    CHECK_INT(ledger_counts(ledger).slots, 3);
     ledger_leave(ledger, a);
-    CHECK_INT(ledger_counts(ledger)->batches.retried, 1);
-    CHECK_INT(ledger_counts(ledger)->batches.failed, 0); /* although maxTries is 1 */
-    CHECK_INT(ledger_counts(ledger)->leased, 0);
-    check_no_grant(ledger);
+    CHECK_INT(ledger_counts(ledger).batches.retried, 3); /* three heads were lost */
+    CHECK_INT(join_with(ledger, "a", 5), a);             /* it comes back with more */
+    CHECK_INT(ledger_counts(ledger).slots, 5);
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(grant(ledger, 0, a, i).slot, i);
+    }
+    check_no_grant(ledger, 0);
+    CHECK_INT(ledger_join(ledger, "a", 1, &ignored, &err), -1);
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    error_clear(&err);
+    CHECK_INT(ledger_join(ledger, "b", 0, &ignored, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    ledger_free(ledger);
+}
+
+static void test_leases_ahead_last_fifty_milliseconds(void) {
+    struct ledger_options options = plain;
+    options.ahead_max = LEDGER_AHEAD_MAX;
+    struct ledger *ledger = new_ledger(options, 1000000);
+    int a = join(ledger, "a");
+    CHECK_INT(ledger_ahead(ledger, a, 0), 1);
+    struct ledger_lease leases[2];
+    for (int i = 0; i < 2000; i++) { /* each takes 10 ms */
+        CHECK(i > 0 || ledger_grant(ledger, 0, &leases[0]));
+        CHECK(ledger_grant(ledger, i * 10, &leases[(i + 1) % 2]));
+        CHECK_INT(finish(ledger, &leases[i % 2], 1, 0, (i + 1) * 10), LEDGER_DONE);
+    }
+    CHECK(ledger_ahead(ledger, a, 0) >= 4 && ledger_ahead(ledger, a, 0) <= 5);
+    int granted = 0;
+    for (struct ledger_lease lease; ledger_grant(ledger, 20000, &lease);) {
+        granted++;
+    }
+    CHECK_INT(granted, ledger_ahead(ledger, a, 0)); /* and the one that it has */
+    ledger_free(ledger);
+}
+
+/* ---- what goes wrong ------------------------------------------------------------------------ */
+
+static void test_a_lost_worker_costs_one_retry(void) {
+    struct ledger_options options = plain;
+    options.max_tries = 1;
+    struct ledger *ledger = new_ledger(options, 4);
+    int a = join(ledger, "a");
+    struct ledger_lease head = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
+    ledger_leave(ledger, a);
+    CHECK_INT(ledger_counts(ledger).batches.retried, 1);
+    CHECK_INT(ledger_counts(ledger).batches.failed, 0); /* although maxTries is 1 */
+    CHECK_INT(ledger_counts(ledger).leased, 0);
+    check_no_grant(ledger, 0);
     int b = join(ledger, "b");
     struct ledger_lease again = grant(ledger, 0, b, 0);
     CHECK_INT(again.try, 1);
     struct ledger_lease stolen = {.worker = b, .lease = head.lease};
-    CHECK_INT(ledger_finish(ledger, &stolen, 1, 10, NULL), LEDGER_IGNORED);
-    /* The lost one comes back with its result: accepted once, and b need not go on. */
+    CHECK_INT(finish(ledger, &stolen, 1, 0, 10), LEDGER_IGNORED);
+    /* The lost one comes back with its results: accepted once, and b need not go on. */
     CHECK_INT(join(ledger, "a"), a);
-    CHECK_INT(ledger_finish(ledger, &head, 1, 10, NULL), LEDGER_LATE);
-    CHECK_INT(ledger_finish(ledger, &head, 1, 10, NULL), LEDGER_IGNORED);
-    struct ledger_lease taken;
-    enum ledger_verdict verdict;
-    CHECK(ledger_take(ledger, 10, &taken, &verdict));
-    CHECK_INT(taken.lease, again.lease);
-    CHECK_INT(taken.worker, b);
-    CHECK_INT(verdict, LEDGER_IGNORED);
-    CHECK_INT(ledger_finish(ledger, &again, 1, 10, NULL), LEDGER_IGNORED);
-    CHECK_INT(ledger_counts(ledger)->batches.done, 1);
+    CHECK_INT(finish(ledger, &head, 1, 0, 10), LEDGER_LATE);
+    CHECK_INT(finish(ledger, &head, 1, 0, 10), LEDGER_IGNORED);
+    CHECK_INT(finish(ledger, &ahead, 1, 0, 10), LEDGER_LATE);
+    check_taken(ledger, 10, &again, LEDGER_IGNORED);
+    CHECK_INT(ledger_counts(ledger).batches.done, 2);
+    grant(ledger, 10, a, 2);
+    check_no_grant(ledger, 10); /* b is busy with what it need not go on with */
+    CHECK_INT(finish(ledger, &again, 1, 0, 10), LEDGER_IGNORED);
+    grant(ledger, 10, b, 3);
     ledger_free(ledger);
 }
 
 static void test_a_lease_that_outlives_its_time_goes_to_another(void) {
-    struct ledger *ledger = new_ledger(3, 1, 2);
+    struct ledger_options options = plain;
+    options.max_tries = 2;
+    options.timeout_ms = 1000;
+    struct ledger *ledger = new_ledger(options, 3);
     int a = join(ledger, "a");
-    struct ledger_lease head = grant(ledger, 0, a, 0), taken;
-    struct ledger_lease ahead = grant(ledger, 0, a, 1);
-    enum ledger_verdict verdict;
+    struct ledger_lease head = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
+    struct ledger_taken taken;
     CHECK_INT(ledger_deadline_ms(ledger), 1000);
-    CHECK(!ledger_take(ledger, 999, &taken, &verdict));
-    CHECK(ledger_take(ledger, 1000, &taken, &verdict));
-    CHECK_INT(taken.lease, head.lease);
-    CHECK_INT(verdict, LEDGER_RETRY);
-    CHECK(ledger_take(ledger, 1000, &taken, &verdict)); /* what lay ahead goes, too */
-    CHECK_INT(taken.lease, ahead.lease);
+    CHECK(!ledger_take(ledger, 999, &taken));
+    check_taken(ledger, 1000, &head, LEDGER_RETRY);
+    check_taken(ledger, 1000, &ahead, LEDGER_IGNORED); /* what lay ahead goes, too */
     CHECK_INT(ledger_deadline_ms(ledger), -1);
-    check_no_grant(ledger); /* a is stuck */
+    check_no_grant(ledger, 1000); /* a is stuck */
     int b = join(ledger, "b");
     grant(ledger, 1000, b, 0);
-    CHECK_INT(ledger_fail(ledger, &head, "cancelled", 1500, NULL), LEDGER_IGNORED);
+    CHECK_INT(fail(ledger, &head, LEDGER_SCORER, "cancelled", 1500), LEDGER_IGNORED);
     grant(ledger, 1500, a, 1); /* a is back */
-    CHECK(ledger_take(ledger, 2000, &taken, &verdict));
-    CHECK_INT(verdict, LEDGER_FAILED);
-    CHECK_INT(taken.batch, 0);
+    CHECK(ledger_take(ledger, 2000, &taken));
+    CHECK_INT(taken.verdict, LEDGER_FAILED);
+    CHECK_INT(taken.lease.first, 0);
+    CHECK_STR(taken.cause, "no result within 1 s");
     size_t count = 0;
     const struct ledger_failure *failures = ledger_failures(ledger, &count);
     CHECK_INT(count, 1);
@@ -131,288 +155,249 @@ static void test_a_lease_that_outlives_its_time_goes_to_another(void) {
 }
 
 static void test_the_clock_of_the_second_lease_starts_with_it(void) {
-    struct ledger *ledger = new_ledger(3, 1, 2);
+    struct ledger_options options = plain;
+    options.timeout_ms = 1000;
+    struct ledger *ledger = new_ledger(options, 3);
     int a = join(ledger, "a");
     struct ledger_lease head = grant(ledger, 0, a, 0);
     grant(ledger, 0, a, 1);
-    CHECK_INT(ledger_finish(ledger, &head, 1, 900, NULL), LEDGER_DONE);
+    CHECK_INT(finish(ledger, &head, 1, 0, 900), LEDGER_DONE);
     CHECK_INT(ledger_deadline_ms(ledger), 1900);
     ledger_free(ledger);
 }
 
 static void test_errors_count_and_wrong_numbers_are_errors(void) {
-    struct ledger *ledger = new_ledger(8, 8, 2);
+    struct ledger_options options = plain;
+    options.cell_items = 8;
+    options.max_tries = 2;
+    struct ledger *ledger = new_ledger(options, 1);
     int a = join(ledger, "a");
     struct ledger_lease lease = grant(ledger, 0, a, 0);
-    CHECK_INT(ledger_fail(ledger, &lease, "no such frame", 0, NULL), LEDGER_RETRY);
+    CHECK_INT(fail(ledger, &lease, LEDGER_BACK, "", 0), LEDGER_RETRY); /* counts nothing */
+    lease = grant(ledger, 0, a, 0);
+    CHECK_INT(fail(ledger, &lease, LEDGER_SCORER, "no such frame", 0), LEDGER_RETRY);
     lease = grant(ledger, 0, a, 0);
     CHECK_INT(lease.try, 2);
-    CHECK_INT(ledger_finish(ledger, &lease, 7, 0, NULL), LEDGER_FAILED);
+    CHECK_INT(finish(ledger, &lease, 7, 0, 0), LEDGER_FAILED);
     size_t count = 0;
     CHECK_STR(ledger_failures(ledger, &count)[0].cause, "its worker made 7 results of 8 items");
-    CHECK(ledger_is_done(ledger));
-    CHECK_INT(ledger_counts(ledger)->items.failed, 8);
-    CHECK_INT(ledger_counts(ledger)->items.retried, 8);
+    CHECK(ledger_is_accounted(ledger));
+    CHECK_INT(ledger_counts(ledger).items.failed, 8);
+    CHECK_INT(ledger_counts(ledger).items.retried, 8);
     ledger_free(ledger);
 }
 
-static void test_a_batch_that_kills_its_workers_fails(void) {
-    struct ledger *ledger = new_ledger(1, 1, 3);
+static void test_of_the_last_try_stays_what_is_fine(void) {
+    struct ledger_options options = plain;
+    options.cell_items = 0; /* a table: results tell the items */
+    options.max_tries = 2;
+    struct ledger *ledger = new_ledger(options, 2);
+    int a = join(ledger, "a");
+    struct ledger_lease one = grant(ledger, 0, a, 0), two = grant(ledger, 0, a, 1);
+    CHECK_INT(finish(ledger, &one, 40, 3, 0), LEDGER_RETRY);
+    CHECK_INT(finish(ledger, &two, 50, 0, 0), LEDGER_DONE);
+    one = grant(ledger, 0, a, 0);
+    CHECK_INT(finish(ledger, &one, 40, 2, 0), LEDGER_PARTIAL);
+    CHECK(ledger_is_accounted(ledger));
+    struct ledger_counts counts = ledger_counts(ledger);
+    CHECK_INT(counts.items.done, 88);
+    CHECK_INT(counts.items.failed, 2);
+    CHECK_INT(counts.items.total, 90);
+    CHECK_INT(counts.batches.done, 1);
+    CHECK_INT(counts.batches.failed, 1);
+    size_t count = 0;
+    CHECK_STR(ledger_failures(ledger, &count)[0].cause, "2 of 40 items failed");
+    ledger_free(ledger);
+}
+
+static void test_a_cell_that_kills_its_workers_fails(void) {
+    struct ledger *ledger = new_ledger(plain, 1);
+    struct ledger_lease lease = {0};
     for (int i = 0; i < LEDGER_LOSSES_MAX; i++) {
-        CHECK(!ledger_is_done(ledger));
+        CHECK(!ledger_is_accounted(ledger));
         int a = join(ledger, "a");
-        grant(ledger, 0, a, 0);
+        lease = grant(ledger, 0, a, 0);
+        if (i == 4) { /* a mount that is gone is a loss, too */
+            CHECK_INT(fail(ledger, &lease, LEDGER_MACHINE, "ESTALE", 0), LEDGER_RETRY);
+        }
         ledger_leave(ledger, a);
     }
-    CHECK(ledger_is_done(ledger));
-    CHECK_INT(ledger_counts(ledger)->batches.failed, 1);
+    CHECK(ledger_is_accounted(ledger));
+    CHECK_INT(ledger_counts(ledger).batches.failed, 1);
+    check_taken(ledger, 0, &lease, LEDGER_FAILED); /* a record has to be written */
     ledger_free(ledger);
 }
 
-static void test_a_name_that_is_present_is_refused(void) {
+/* ---- what ends a job ------------------------------------------------------------------------ */
+
+static void fail_cells(struct ledger *ledger, int worker, int count) {
+    for (int i = 0; i < count; i++) {
+        struct error none = {0};
+        struct ledger_lease lease;
+        CHECK_OK(ledger_verdict(ledger, &none), &none);
+        CHECK(ledger_grant(ledger, 0, &lease));
+        CHECK_INT(lease.worker, worker);
+        CHECK_INT(fail(ledger, &lease, LEDGER_SCORER, "no such column: age", 0), LEDGER_FAILED);
+    }
+}
+
+static void test_thresholds_are_exact(void) {
+    static const struct {
+        int64_t errors_max, batch_errors_max;
+        double percent;
+        int last_good; /* failed cells, of 40 with 3 items each */
+        const char *words;
+    } rows[] = {
+        {0, -1, -1, 0, "3 items have failed, spec.errorThreshold is 0"},
+        {8, -1, -1, 2, "9 items have failed, spec.errorThreshold is 8"},
+        {9, -1, -1, 3, "12 items have failed, spec.errorThreshold is 9"},
+        {-1, 4, -1, 4, "5 mini-batches have failed, spec.miniBatchErrorThreshold is 4"},
+        {-1, 0, 50, 0, "1 mini-batches have failed, spec.miniBatchErrorThreshold is 0"},
+        {-1, -1, -1, 40, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct ledger_options options = plain;
+        options.cell_items = 3;
+        options.max_tries = 1;
+        options.errors_max = rows[i].errors_max;
+        options.batch_errors_max = rows[i].batch_errors_max;
+        options.batch_errors_percent = rows[i].percent;
+        struct ledger *ledger = new_ledger(options, 40);
+        int a = join(ledger, "a");
+        fail_cells(ledger, a, rows[i].last_good + (rows[i].words != NULL));
+        if (rows[i].words) {
+            CHECK_INT(ledger_verdict(ledger, &err), -1);
+            CHECK_INT(err.kind, ERROR_FAILED);
+            CHECK(strstr(err.text, rows[i].words));
+            CHECK(strstr(err.text, "no such column: age (mini-batch 0 on a, 1 tries; "));
+            check_no_grant(ledger, 0);
+        } else {
+            CHECK_OK(ledger_verdict(ledger, &err), &err);
+        }
+        ledger_free(ledger);
+    }
+}
+
+/* Two of forty are 5 %; and nobody knows the percentage before all were leased. */
+static void test_a_percentage_waits_until_all_were_leased(void) {
     struct error err = {0};
-    struct ledger *ledger = new_ledger(1, 1, 3);
-    int worker = join(ledger, "a");
-    CHECK_INT(ledger_join(ledger, "a", &worker, &err), -1);
-    CHECK_INT(err.kind, ERROR_CONFLICT);
+    struct ledger_options options = plain;
+    options.max_tries = 1;
+    options.ahead_max = 0;
+    options.batch_errors_percent = 5;
+    struct ledger *ledger = ledger_new(&options);
+    CHECK_OK(ledger_extend(ledger, 20, 20, false, &err), &err);
+    int a = join(ledger, "a");
+    fail_cells(ledger, a, 3);
+    for (int i = 3; i < 40; i++) {
+        struct ledger_lease lease;
+        CHECK_OK(ledger_verdict(ledger, &err), &err);
+        if (i == 20) {
+            check_no_grant(ledger, 0);
+            CHECK_OK(ledger_extend(ledger, 20, 20, true, &err), &err);
+        }
+        CHECK(ledger_grant(ledger, 0, &lease));
+        CHECK_INT(finish(ledger, &lease, 1, 0, 0), LEDGER_DONE);
+    }
+    CHECK_INT(ledger_verdict(ledger, &err), -1);
+    CHECK(strstr(err.text, "3 of 40 mini-batches have failed, spec.miniBatchErrorThreshold is 5%"));
     ledger_free(ledger);
 }
 
-/* A world of workers that die, hang, lie, repeat themselves and answer late; the model beside it
- * keeps what must be true. */
-enum { WORLD_WORKERS = 12, WORLD_BATCHES = 400, WORLD_MEMORY = 4096 };
+/* ---- commits -------------------------------------------------------------------------------- */
 
-struct world {
-    uint64_t random;
-    struct ledger *ledger;
-    int64_t now_ms;
-    bool present[WORLD_WORKERS];
-    struct ledger_lease held[WORLD_WORKERS][LEDGER_LEASES]; /* as the workers know it */
-    int held_count[WORLD_WORKERS];
-    int ended[WORLD_BATCHES];
-    struct ledger_lease memory[WORLD_MEMORY]; /* leases ever given, for late words and lies */
-    size_t memory_count;
-};
-
-static uint64_t dice(struct world *world, uint64_t sides) {
-    world->random ^= world->random << 13;
-    world->random ^= world->random >> 7;
-    world->random ^= world->random << 17;
-    return world->random % sides;
+static void restore(struct ledger *ledger, enum ledger_verdict verdict, int64_t first,
+                    int64_t cells, int64_t items, int64_t failed) {
+    struct error err = {0};
+    struct ledger_record record = {verdict, first, cells, items, failed};
+    CHECK_OK(ledger_restore(ledger, &record, &err), &err);
 }
 
-static void world_forget(struct world *world, int worker, int64_t lease) {
-    for (int i = 0; i < world->held_count[worker]; i++) {
-        if (world->held[worker][i].lease == lease) {
-            world->held[worker][i] = world->held[worker][world->held_count[worker] - 1];
-            if (i == 0 && world->held_count[worker] == 2) {
-                world->held[worker][0] = world->held[worker][1];
-            }
-            world->held_count[worker]--;
-            return;
-        }
+static void test_what_is_committed_is_not_done_again(void) {
+    struct error err = {0};
+    struct ledger_options options = plain;
+    options.cell_items = 0;
+    struct ledger *ledger = ledger_new(&options);
+    restore(ledger, LEDGER_DONE, 1, 2, 20, 0); /* before the pages are read */
+    restore(ledger, LEDGER_FAILED, 4, 1, 1, 1);
+    restore(ledger, LEDGER_PARTIAL, 4, 1, 9, 2); /* yields */
+    restore(ledger, LEDGER_FAILED, 4, 1, 1, 1);
+    restore(ledger, LEDGER_FAILED, 1, 1, 1, 1); /* done is done */
+    restore(ledger, LEDGER_DONE, 6, 1, 5, 0);
+    ledger_void(ledger, 6, 1);
+    ledger_published(ledger, 1, 2);
+    CHECK_OK(ledger_extend(ledger, 7, -1, true, &err), &err);
+    struct ledger_counts counts = ledger_counts(ledger);
+    CHECK_INT(counts.items.done, 27);
+    CHECK_INT(counts.items.failed, 2);
+    CHECK_INT(counts.batches.done, 2);
+    CHECK_INT(counts.batches.failed, 1);
+    CHECK_INT(counts.waiting, 4);
+    CHECK_INT(ledger_unpublished(ledger, 0), 4);
+    CHECK_INT(ledger_unpublished(ledger, 5), -1);
+    int a = join(ledger, "a");
+    static const int64_t wanted[] = {0, 3, 5, 6};
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        struct ledger_lease lease = grant(ledger, 0, a, wanted[i]);
+        CHECK_INT(finish(ledger, &lease, 10, 0, 0), LEDGER_DONE);
+        ledger_committed(ledger, wanted[i], 1);
     }
-}
-
-static void world_verdict(struct world *world, enum ledger_verdict verdict, int64_t batch) {
-    if (verdict == LEDGER_DONE || verdict == LEDGER_LATE || verdict == LEDGER_FAILED) {
-        world->ended[batch]++;
-        CHECK_INT(world->ended[batch], 1);
-    }
-}
-
-static void world_report(struct world *world, const struct ledger_lease *lease) {
-    int64_t batch = -1, items = ledger_batch_items(world->ledger, lease->batch);
-    uint64_t how = dice(world, 20);
-    enum ledger_verdict verdict =
-        how < 2 ? ledger_fail(world->ledger, lease, "an error", world->now_ms, &batch)
-                : ledger_finish(world->ledger, lease, how == 2 ? items + 1 : items, world->now_ms,
-                                &batch);
-    world_verdict(world, verdict, batch);
-    world_forget(world, lease->worker, lease->lease);
-}
-
-static void world_settle(struct world *world) {
-    struct ledger_lease lease;
-    enum ledger_verdict verdict;
-    while (ledger_take(world->ledger, world->now_ms, &lease, &verdict)) {
-        world_verdict(world, verdict, lease.batch);
-        world_forget(world, lease.worker, lease.lease);
-    }
-    while (ledger_grant(world->ledger, world->now_ms, &lease)) {
-        CHECK(world->present[lease.worker]);
-        CHECK_INT(world->ended[lease.batch], 0);
-        CHECK(world->held_count[lease.worker] < LEDGER_LEASES);
-        world->held[lease.worker][world->held_count[lease.worker]++] = lease;
-        world->memory[world->memory_count++ % WORLD_MEMORY] = lease;
-    }
-    int64_t leased = 0;
-    for (int i = 0; i < WORLD_WORKERS; i++) {
-        leased += world->held_count[i];
-    }
-    CHECK_INT(ledger_counts(world->ledger)->leased, leased);
-}
-
-static void world_step(struct world *world) {
-    int worker = (int)dice(world, WORLD_WORKERS);
-    world->now_ms += (int64_t)dice(world, 60);
-    uint64_t what = dice(world, 100);
-    if (!world->present[worker]) {
-        char name[32];
-        snprintf(name, sizeof name, "worker-%d", worker);
-        CHECK_INT(join(world->ledger, name), worker);
-        world->present[worker] = true;
-    } else if (what < 3) {
-        int64_t failed_before = ledger_counts(world->ledger)->batches.failed;
-        struct ledger_lease head = world->held[worker][0];
-        bool had = world->held_count[worker] > 0;
-        ledger_leave(world->ledger, worker);
-        if (had && ledger_counts(world->ledger)->batches.failed > failed_before) {
-            world_verdict(world, LEDGER_FAILED, head.batch);
-        }
-        world->present[worker] = false;
-        world->held_count[worker] = 0;
-    } else if (what < 8 && world->memory_count) {
-        /* any old lease, said by its worker if that is here: late, double, or still good */
-        size_t known = MIN(world->memory_count, (size_t)WORLD_MEMORY);
-        struct ledger_lease old = world->memory[dice(world, known)];
-        if (world->present[old.worker]) {
-            world_report(world, &old);
-        }
-    } else if (what < 10) {
-        struct ledger_lease lie = {.worker = worker, .lease = (int64_t)dice(world, 5000)};
-        bool own = false;
-        for (size_t i = 0; i < MIN(world->memory_count, (size_t)WORLD_MEMORY); i++) {
-            own = own || (world->memory[i].worker == worker && world->memory[i].lease == lie.lease);
-        }
-        if (!own) {
-            CHECK_INT(ledger_finish(world->ledger, &lie, 1, world->now_ms, NULL), LEDGER_IGNORED);
-        }
-    } else if (what < 60 && world->held_count[worker]) {
-        struct ledger_lease head = world->held[worker][0];
-        world_report(world, &head);
-    }
-    world_settle(world);
-}
-
-static void test_every_batch_ends_exactly_once(void) {
-    for (uint64_t seed = 1; seed <= 40; seed++) {
-        struct world *world = x_calloc(1, sizeof *world);
-        world->random = seed * 0x9E3779B97F4A7C15u;
-        int64_t items = (WORLD_BATCHES - 1) * 3 + 1 + (int64_t)(seed % 3);
-        world->ledger = new_ledger(items, 3, 1 + (int)(seed % 4));
-        for (int i = 0; i < WORLD_WORKERS; i++) { /* so that an index is a name */
-            char name[32];
-            snprintf(name, sizeof name, "worker-%d", i);
-            CHECK_INT(join(world->ledger, name), i);
-            world->present[i] = true;
-        }
-        int steps = 0;
-        while (!ledger_is_done(world->ledger) && ++steps < 1000000) {
-            world_step(world);
-        }
-        const struct ledger_counts *counts = ledger_counts(world->ledger);
-        CHECK(ledger_is_done(world->ledger));
-        CHECK_INT(counts->leased, 0);
-        CHECK_INT(counts->items.done + counts->items.failed, items);
-        for (int i = 0; i < WORLD_BATCHES; i++) {
-            CHECK_INT(world->ended[i], 1);
-        }
-        size_t failures = 0;
-        ledger_failures(world->ledger, &failures);
-        CHECK_INT(failures, MIN(counts->batches.failed, LEDGER_FAILURES_MAX));
-        ledger_free(world->ledger);
-        free(world);
-        if (test_failures) {
-            printf("# seed %llu\n", (unsigned long long)seed);
-            return;
-        }
-    }
-}
-
-/* Workers of one speed walk along the input: nearly every lease is the neighbour of the last. */
-static void test_workers_walk_along_the_input(void) {
-    enum { BATCHES = 400, WORKERS = 4 };
-    struct ledger *ledger = new_ledger(BATCHES, 1, 3);
-    int64_t last[WORKERS] = {-1, -1, -1, -1};
-    int jumps = 0;
-    for (int i = 0; i < WORKERS; i++) {
-        join(ledger, (char[]){(char)('a' + i), 0});
-    }
-    struct ledger_lease lease;
-    while (ledger_grant(ledger, 0, &lease)) {
-        jumps += lease.batch != last[lease.worker] + 1;
-        last[lease.worker] = lease.batch;
-        CHECK_INT(ledger_finish(ledger, &lease, 1, 0, NULL), LEDGER_DONE);
-    }
-    CHECK(ledger_is_done(ledger));
-    CHECK(jumps <= BATCHES / 8); /* dealt in turn they would be 400 */
+    CHECK(ledger_is_committed(ledger));
+    CHECK_INT(ledger_counts(ledger).items.done, 67);
+    ledger_void(ledger, 1, 2); /* found at assembly */
+    CHECK(!ledger_is_accounted(ledger));
+    CHECK_INT(ledger_counts(ledger).items.done, 47);
+    grant(ledger, 0, a, 1);
+    grant(ledger, 0, a, 2);
     ledger_free(ledger);
 }
 
-/* One that came, took the most and stopped: the other one does what it left, and waits for no
- * mini-batch but those that were leased. */
-static void test_nothing_waits_in_the_stretch_of_another(void) {
-    enum { BATCHES = 100 };
-    struct ledger *ledger = new_ledger(BATCHES, 1, 3);
-    int slow = join(ledger, "slow");
-    grant(ledger, 0, slow, 0);
-    grant(ledger, 0, slow, 1);
-    join(ledger, "quick");
-    int64_t done = 0;
-    for (struct ledger_lease lease; ledger_grant(ledger, 0, &lease); done++) {
-        CHECK(lease.worker != slow);
-        CHECK_INT(ledger_finish(ledger, &lease, 1, 0, NULL), LEDGER_DONE);
+static void test_commits_that_no_input_has_are_refused(void) {
+    static const struct ledger_record rows[] = {
+        {LEDGER_DONE, -1, 1, 1, 0},
+        {LEDGER_DONE, 0, 0, 1, 0},
+        {LEDGER_DONE, LEDGER_CELLS_MAX, 1, 1, 0},
+        {LEDGER_DONE, 1, LEDGER_CELLS_MAX, 1, 0},
+        {LEDGER_DONE, INT64_MAX, INT64_MAX, 1, 0},
+        {LEDGER_PARTIAL, 0, 1, 1, 2},
+        {LEDGER_DONE, 0, 1, (int64_t)INT32_MAX + 1, 0},
+    };
+    struct ledger *ledger = ledger_new(&plain);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        CHECK_INT(ledger_restore(ledger, &rows[i], &err), -1);
+        CHECK_INT(err.kind, ERROR_INVALID);
     }
-    CHECK_INT(done, BATCHES - 2);
-    ledger_free(ledger);
-}
-
-static void test_a_million_batches_are_quick_and_small(void) {
-    enum { BATCHES = 1000000, WORKERS = 1000 };
-    struct ledger *ledger = new_ledger(BATCHES, 1, 3);
-    struct ledger_lease *leases = x_calloc(2 * WORKERS, sizeof *leases);
-    clock_t start = clock();
-    for (int i = 0; i < WORKERS; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "w%d", i);
-        join(ledger, name);
-    }
-    size_t granted = 0, finished = 0; /* leases is a ring: the oldest is finished first */
-    while (!ledger_is_done(ledger)) {
-        while (ledger_grant(ledger, (int64_t)finished, &leases[granted % (2 * WORKERS)])) {
-            granted++;
-        }
-        const struct ledger_lease *lease = &leases[finished % (2 * WORKERS)];
-        ledger_finish(ledger, lease, 1, (int64_t)finished++, NULL);
-        struct ledger_lease taken;
-        enum ledger_verdict verdict;
-        while (ledger_take(ledger, 0, &taken, &verdict)) {
-        }
-    }
-    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    printf("# %d mini-batches, %d workers: %.2f s, %ld MB\n", BATCHES, WORKERS, seconds,
-           usage.ru_maxrss / 1024);
-    CHECK_INT(ledger_counts(ledger)->batches.done, BATCHES);
-    CHECK(seconds < 10);
-    free(leases);
+    ledger_void(ledger, INT64_MAX, INT64_MAX);
+    ledger_published(ledger, 5, 5);
+    struct error err = {0};
+    restore(ledger, LEDGER_DONE, 3, 1, 1, 0);
+    CHECK_INT(ledger_extend(ledger, 3, 3, true, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK_STR(err.text, "the commits name mini-batch 3, but the input has only 3");
+    error_clear(&err);
+    struct ledger *large = ledger_new(&plain);
+    CHECK_INT(ledger_extend(large, LEDGER_CELLS_MAX + 1, 1, true, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    ledger_free(large);
     ledger_free(ledger);
 }
 
 int main(void) {
-    TEST(test_uneven_splits_lose_nothing);
-    TEST(test_a_worker_holds_two_and_idle_ones_come_first);
+    TEST(test_the_last_cell_may_have_fewer_items);
+    TEST(test_idle_slots_come_first_and_one_ahead_is_fair);
+    TEST(test_slots_of_a_worker_work_side_by_side);
+    TEST(test_leases_ahead_last_fifty_milliseconds);
     TEST(test_a_lost_worker_costs_one_retry);
     TEST(test_a_lease_that_outlives_its_time_goes_to_another);
     TEST(test_the_clock_of_the_second_lease_starts_with_it);
     TEST(test_errors_count_and_wrong_numbers_are_errors);
-    TEST(test_a_batch_that_kills_its_workers_fails);
-    TEST(test_a_name_that_is_present_is_refused);
-    TEST(test_every_batch_ends_exactly_once);
-    TEST(test_workers_walk_along_the_input);
-    TEST(test_nothing_waits_in_the_stretch_of_another);
-    TEST(test_a_million_batches_are_quick_and_small);
+    TEST(test_of_the_last_try_stays_what_is_fine);
+    TEST(test_a_cell_that_kills_its_workers_fails);
+    TEST(test_thresholds_are_exact);
+    TEST(test_a_percentage_waits_until_all_were_leased);
+    TEST(test_what_is_committed_is_not_done_again);
+    TEST(test_commits_that_no_input_has_are_refused);
     return TEST_END();
 }

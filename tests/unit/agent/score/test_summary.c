@@ -5,18 +5,33 @@
 
 #include <stdlib.h>
 
+/* A ledger of so many items in mini-batches of 8, tried once. */
+static struct ledger *new_ledger(int64_t items) {
+    struct error err = {0};
+    struct ledger_options options = {.cell_items = 8,
+                                     .max_tries = 1,
+                                     .timeout_ms = 1000,
+                                     .errors_max = -1,
+                                     .batch_errors_max = -1,
+                                     .batch_errors_percent = -1};
+    struct ledger *ledger = ledger_new(&options);
+    CHECK_OK(ledger_extend(ledger, (items + 7) / 8, items, true, &err), &err);
+    return ledger;
+}
+
 static void test_the_summary_tells_what_failed_and_who_did_what(void) {
     struct error err = {0};
-    struct ledger *ledger = NULL;
-    struct ledger_options options = {17, 8, 1, 1000, 1};
-    CHECK_OK(ledger_new(&options, &ledger, &err), &err);
+    struct ledger *ledger = new_ledger(17);
     int worker = -1;
-    CHECK_OK(ledger_join(ledger, "w-0", &worker, &err), &err);
+    CHECK_OK(ledger_join(ledger, "w-0", 1, &worker, &err), &err);
     struct ledger_lease lease;
     CHECK(ledger_grant(ledger, 0, &lease));
-    ledger_finish(ledger, &lease, 8, 0, NULL);
+    struct ledger_report fine = {.worker = worker, .lease = lease.lease, .items = 8};
+    CHECK_INT(ledger_report(ledger, &fine, 0, NULL), LEDGER_DONE);
     CHECK(ledger_grant(ledger, 0, &lease));
-    ledger_fail(ledger, &lease, "frame 9: bad", 0, NULL);
+    struct ledger_report bad = {
+        .worker = worker, .lease = lease.lease, .fault = LEDGER_SCORER, .cause = "frame 9: bad"};
+    CHECK_INT(ledger_report(ledger, &bad, 0, NULL), LEDGER_FAILED);
     struct progress progress;
     progress_init(&progress);
     progress.state = PROGRESS_FAILED;
@@ -37,16 +52,13 @@ static void test_the_summary_tells_what_failed_and_who_did_what(void) {
 
 /* The end of a job of one mini-batch, as its coordinator writes it; the caller frees. */
 static char *ended(const struct job *job, enum progress_state state, int exit_code) {
-    struct error err = {0};
-    struct ledger *ledger = NULL;
-    struct ledger_options options = {8, 8, 1, 1000, 1};
+    struct ledger *ledger = new_ledger(8);
     struct progress progress;
     progress_init(&progress);
     progress.state = state;
     snprintf(progress.message, sizeof progress.message, "why");
     AUTO(tree_freep) json_t *outputs = json_pack("[s]", "out/x/film.mp4");
     progress.outputs = outputs;
-    CHECK_OK(ledger_new(&options, &ledger, &err), &err);
     struct summary summary = {job, &progress, ledger, 0, 61000, exit_code};
     AUTO(tree_freep) json_t *tree = summary_json(&summary);
     ledger_free(ledger);

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/ledger_size.h"
+
+#include <stdlib.h>
+
+/* What a lease costs here at least, messages and records, and the least that is measured. */
+static const double start_us_min = 100, cell_us_min = 1;
+static const double start_share = 0.02, timeout_share = 0.25;
+
+struct sums {
+    double n, x, y, xx, xy;
+};
+
+static struct sums sum_up(const struct sizes *sizes) {
+    struct sums sums = {0};
+    for (int i = 0; i < sizes->count; i++) {
+        double x = sizes->samples[i].cells, y = (double)sizes->samples[i].us;
+        sums.n++;
+        sums.x += x;
+        sums.y += y;
+        sums.xx += x * x;
+        sums.xy += x * y;
+    }
+    return sums;
+}
+
+/* Least squares with both coefficients kept positive. Where all sizes are one, the start-up cost
+ * cannot be seen: it is taken to be what it was. */
+static void fit(struct sizes *sizes) {
+    struct sums s = sum_up(sizes);
+    double spread = s.n * s.xx - s.x * s.x;
+    if (spread <= 0) {
+        if (sizes->has_fit) {
+            sizes->cell_us = MAX((s.y - s.n * sizes->start_us) / s.x, cell_us_min);
+        }
+        return;
+    }
+    double slope = (s.n * s.xy - s.x * s.y) / spread;
+    double start = (s.y - slope * s.x) / s.n;
+    if (slope <= 0) { /* large ones take no longer */
+        slope = 0;
+        start = s.y / s.n;
+    } else if (start < 0) {
+        start = 0;
+        slope = s.xy / s.xx;
+    }
+    sizes->start_us = start;
+    sizes->cell_us = MAX(slope, cell_us_min);
+    sizes->has_fit = true;
+}
+
+void sizes_add(struct sizes *sizes, int32_t cells, int64_t us) {
+    sizes->samples[sizes->next] = (struct size_sample){cells, us};
+    sizes->next = (sizes->next + 1) % SIZE_SAMPLES;
+    sizes->count = MIN(sizes->count + 1, SIZE_SAMPLES);
+    sizes->largest = MAX(sizes->largest, cells);
+    fit(sizes);
+}
+
+void sizes_failed(struct sizes *sizes, int32_t cells) {
+    sizes->largest = MIN(sizes->largest, cells / 2);
+}
+
+int32_t sizes_next(const struct sizes *sizes, int64_t waiting, int slots, int64_t timeout_us,
+                   int32_t most) {
+    double cells = (double)MAX(2 * sizes->largest, 1);
+    if (sizes->has_fit) {
+        double start = MAX(sizes->start_us, start_us_min);
+        cells = MIN(cells, start / (start_share * sizes->cell_us));
+        cells = MIN(cells, timeout_share * (double)timeout_us / sizes->cell_us);
+    }
+    cells = MIN(cells, (double)waiting / (2.0 * MAX(slots, 1)));
+    cells = MIN(cells, (double)most);
+    return MAX((int32_t)cells, 1);
+}
+
+static double expected_us(const struct sizes *sizes, int32_t cells) {
+    return sizes->has_fit ? MAX(sizes->start_us + sizes->cell_us * cells, 1) : 1;
+}
+
+static int by_value(const void *a, const void *b) {
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+int64_t sizes_median_us(const struct sizes *sizes, int32_t cells) {
+    double ratios[SIZE_SAMPLES];
+    if (!sizes->count) {
+        return -1;
+    }
+    for (int i = 0; i < sizes->count; i++) {
+        const struct size_sample *sample = &sizes->samples[i];
+        ratios[i] = (double)sample->us / expected_us(sizes, sample->cells);
+    }
+    qsort(ratios, (size_t)sizes->count, sizeof *ratios, by_value);
+    double median = ratios[sizes->count / 2] * expected_us(sizes, cells);
+    return (int64_t)MIN(median, 1e15);
+}

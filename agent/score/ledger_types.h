@@ -1,0 +1,107 @@
+/* ledger_types.h: what the ledger (ledger.h) is told and tells. */
+#pragma once
+
+#include "lib/base.h"
+
+enum {
+    LEDGER_LOSSES_MAX = 10,     /* a cell whose worker dies this often fails: it kills them */
+    LEDGER_FAILURES_MAX = 1000, /* failed cells that are remembered with their cause */
+    LEDGER_WORKERS_MAX = 65536, /* names ever seen */
+    LEDGER_SLOTS_MAX = 1024,    /* of a worker; all together: LEDGER_WORKERS_MAX */
+    LEDGER_AHEAD_MAX = 1024,    /* leases of a slot behind its head */
+    LEDGER_AHEAD_MS = 50,       /* so long they last, as far as is known */
+    LEDGER_LEASE_CELLS = 10000, /* of a lease */
+    LEDGER_SLOW_MS = 1000,      /* no lease is slow before that */
+    LEDGER_CELLS_MAX = 1 << 24,
+    LEDGER_CAUSE_MAX = 256, /* bytes of a cause, with its NUL; longer ones are cut */
+};
+
+struct ledger_options {
+    int64_t cell_items; /* of every cell but the last; 0: only a result tells them */
+    int max_tries;      /* 1..65535 */
+    int64_t timeout_ms;
+    int64_t first_lease;         /* leases are numbered from here */
+    int ahead_max;               /* 0..LEDGER_AHEAD_MAX */
+    bool is_auto;                /* leases of several cells */
+    bool has_stretches;          /* slots walk along stretches of their own (video) */
+    int64_t errors_max;          /* failed items; -1: any number */
+    int64_t batch_errors_max;    /* cells with failed items; -1: any number */
+    double batch_errors_percent; /* of all cells, once each was leased; < 0: any number */
+};
+
+struct ledger_lease {
+    int worker, slot; /* slot: of the worker, from 0 */
+    int64_t lease;    /* its number, never used twice */
+    int64_t first;    /* cell */
+    int32_t cells;
+    int try;       /* 1 for the first; of a lease of several cells always 1 */
+    int64_t items; /* 0: not known; of an ended lease: as they were counted */
+    bool is_second;
+};
+
+/* Of items `done` is what is fine; of batches, cells without a failed item. */
+struct ledger_count {
+    int64_t total, done, failed, retried;
+};
+
+struct ledger_counts {
+    struct ledger_count batches, items; /* total: those that are known so far */
+    int64_t leased, waiting, committed; /* cells */
+    int workers, slots;                 /* present */
+};
+
+struct ledger_worker {
+    const char *name;
+    bool present;
+    int64_t batches, items;           /* accepted cells, fine items */
+    int64_t errors, timeouts, losses; /* tries that failed, leases that expired or were lost */
+};
+
+struct ledger_failure { /* a cell with failed items that will not be tried again */
+    int64_t cell, items, failed;
+    int tries;
+    int worker;                   /* the last that had it */
+    char cause[LEDGER_CAUSE_MAX]; /* of the last try */
+};
+
+enum ledger_verdict {
+    LEDGER_IGNORED, /* nobody waits for it: unknown, already ended, or another worker's */
+    LEDGER_DONE,
+    LEDGER_LATE,    /* done by a lease that had been taken away */
+    LEDGER_PARTIAL, /* some items are fine, the others have failed for good */
+    LEDGER_RETRY,   /* not done: it waits to be leased again, or its second lease goes on */
+    LEDGER_FAILED,  /* not done, and tried often enough */
+};
+
+/* Of a commit. */
+struct ledger_record {
+    enum ledger_verdict verdict;
+    int64_t first, cells, items, failed;
+};
+
+/* What befell a lease without a word of its worker's. RETRY: its time was over; FAILED: likewise,
+ * or its worker was lost once too often, and it was the last try: a record has to be written;
+ * IGNORED: it is no longer wanted. Who holds it, if present, is to be told. */
+struct ledger_taken {
+    struct ledger_lease lease;
+    enum ledger_verdict verdict;
+    char cause[LEDGER_CAUSE_MAX]; /* of RETRY and FAILED */
+};
+
+enum ledger_fault {
+    LEDGER_NO_FAULT,
+    LEDGER_SCORER,  /* an error, a crash, a time-out, results missing: a try */
+    LEDGER_MACHINE, /* a mount, a store: counts as a lost worker does */
+    LEDGER_BACK,    /* handed back: counts nothing */
+};
+
+struct ledger_report {
+    int worker; /* whose connection it came by */
+    int64_t lease;
+    enum ledger_fault fault;
+    int64_t items;     /* results, failed ones among them; of a fault: items it had, 0: not known */
+    int64_t failed;    /* of NO_FAULT: so many of them; more than 0 is a scorer's fault, but what is
+                        * fine is kept if it was the last try */
+    int64_t took_us;   /* by the worker's clock; -1: not told, ours counts */
+    const char *cause; /* of a fault; NULL: "" */
+};
