@@ -10,7 +10,7 @@ build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev
 demo="$build ca-certificates"
 tests="$demo clang clang-format libclang-rt-14-dev git ffmpeg python3 procps bsdutils
     libonnx-testdata etcd-server openssl curl jq nodejs npm"
-bench="$tests time"
+bench="$tests time python3-distributed python3-uvloop"
 
 case ${1:-deps} in
 deps) wanted=$build ;;
