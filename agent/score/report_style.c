@@ -27,8 +27,9 @@ const char *const report_style[] = {
     "code{font-size:.92em}\n",
     "section,.tile{background:var(--card);border:1px solid var(--line);border-radius:8px}\n"
     "section{padding:1rem;margin:0 0 1rem}\n"
-    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.75rem;"
-    "margin:0 0 1rem}\n"
+    ".tiles{display:grid;grid-template-columns:1fr 1fr;gap:.75rem;margin:0 0 1rem}\n"
+    "@media (min-width:34rem){.tiles{grid-template-columns:repeat(3,1fr)}}\n"
+    "@media (min-width:60rem){.tiles{grid-template-columns:repeat(6,1fr)}}\n"
     ".tile{padding:.6rem .9rem .7rem}\n"
     "dt,dd{margin:0;color:var(--quiet);font-size:.87rem}\n"
     "dd.big{color:var(--text);font-size:1.45rem;line-height:1.25;font-weight:600;white-space:"
@@ -77,7 +78,7 @@ const char *const report_style[] = {
     "details{margin:.8rem 0 .4rem}\n"
     "summary{cursor:pointer;margin-bottom:.4rem}\n",
     "@media (max-width:34rem){main{padding:.8rem .6rem}section{padding:.8rem .7rem}"
-    ".tiles{grid-template-columns:1fr 1fr;gap:.5rem}dd.big{font-size:1.3rem}.plot svg{height:7rem}"
+    ".tiles{gap:.5rem}dd.big{font-size:1.3rem}.plot svg{height:7rem}"
     ".plot{grid-template-columns:2.9rem minmax(0,1fr)}.spare{display:none}}\n"
     "@media print{:root{color-scheme:light;font-size:11px;" LIGHT ";--page:#fff}"
     "body{font-size:1rem;"
