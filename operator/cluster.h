@@ -12,8 +12,9 @@ enum cluster_event {
     CLUSTER_APPLIED, /* the object is new or changed */
     CLUSTER_DELETED, /* the object is gone; this was its last state */
     /* A watch starts, or starts anew because its place in the stream was lost: everything of the
-     * kind that is not told of as APPLIED before LISTED is gone. The object holds only apiVersion
-     * and kind. */
+     * kind that is not told of as APPLIED before LISTED is gone. It may start once more before
+     * that: then what was told of since the last LISTING counts no longer. The object holds only
+     * apiVersion and kind. */
     CLUSTER_LISTING,
     CLUSTER_LISTED,
 };
@@ -31,9 +32,8 @@ enum cluster_verb {
      * status is not touched. With metadata.uid in it, only that very object:
      * CONFLICT when it is another. */
     CLUSTER_APPLY,
-    /* Replaces the status (object.status) of an object that exists. With metadata.resourceVersion,
-     * CONFLICT when the stored one is newer; with metadata.uid, CONFLICT when it is another.
-     * NOT_FOUND when it is gone. */
+    /* Replaces the status (object.status) of an object that exists. CONFLICT when the stored one
+     * has another metadata.resourceVersion (Kubernetes wants one), NOT_FOUND when it is gone. */
     CLUSTER_STATUS,
     /* Deletes an object and, in the background, what it owns (ownerReferences). With metadata.uid,
      * only that very object. That it is gone already is no failure. Pods get their

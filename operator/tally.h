@@ -18,7 +18,7 @@ void tally_look(const char *kind, int64_t took_ms, bool failed);
 void tally_queue(size_t depth);
 
 /* A request to the API server is answered: its verb as Kubernetes names it ("list", "watch",
- * "create", "patch", "delete"), the HTTP status; 0: no answer came. */
+ * "create", "update", "patch", "delete"), the HTTP status; 0: no answer came. */
 void tally_request(const char *verb, int status, int64_t took_ms);
 void tally_leader(bool leads);
 

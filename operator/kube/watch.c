@@ -24,6 +24,8 @@ struct watch {
     struct backoff backoff;
     char *resource_version; /* NULL: the list must start anew */
     char *next_page;        /* the continue token; NULL: the first page */
+    char *page_version;     /* of the first page */
+    bool is_paged;          /* the rest of a list comes in pages: all at once it did not come */
     struct stream_items items;
     struct stream_lines lines;
     bool is_lost;                /* the place in the stream is lost: list anew */
@@ -84,10 +86,14 @@ static int take_page(struct watch *watch, struct error *err) {
         return error_set(err, ERROR_UNAVAILABLE, "a list without a resourceVersion");
     }
     watch->is_answered = true;
+    if (!watch->next_page) {
+        set_text(&watch->page_version, version);
+    }
     set_text(&watch->next_page, *next_page ? next_page : NULL);
     if (!*next_page) {
         set_text(&watch->resource_version, version);
         watch->is_listed = true;
+        watch->is_paged = false;
         tell(watch, CLUSTER_LISTED, watch->of_kind);
     }
     return 0;
@@ -104,6 +110,7 @@ static void on_list_end(void *context, const struct client_answer *answer) {
     }
     stream_items_release(&watch->items);
     if (err.kind) {
+        watch->is_paged = watch->next_page && !watch->is_paged; /* the other way, then */
         set_text(&watch->next_page, NULL); /* a page cannot be asked for in the middle */
         fail(watch, &err, answer->retry_after_s);
         return;
@@ -113,15 +120,28 @@ static void on_list_end(void *context, const struct client_answer *answer) {
     next(watch);
 }
 
+/* After the first page all at once, and no older than that page: such a list the server answers out
+ * of its memory, without a limit only. Pages it reads from etcd, at four times the cost (1.20: 0.5
+ * instead of 0.1 ms a job). */
+static char *list_path(const struct watch *watch) {
+    const char *label = watch->label ? "&labelSelector=" : "", *value = watch->label;
+    value = value ? value : "";
+    if (!watch->next_page) {
+        return x_printf("%s?limit=%d%s%s", watch->path, WATCH_FIRST_PAGE, label, value);
+    }
+    if (watch->is_paged) {
+        return x_printf("%s?limit=%d&continue=%s%s%s", watch->path, WATCH_PAGE, watch->next_page,
+                        label, value);
+    }
+    return x_printf("%s?resourceVersion=%s&resourceVersionMatch=NotOlderThan%s%s", watch->path,
+                    watch->page_version, label, value);
+}
+
 static void list(struct watch *watch) {
-    AUTO(text_freep)
-    char *path = x_printf(
-        "%s?limit=%d%s%s%s%s", watch->path, watch->next_page ? WATCH_PAGE : WATCH_FIRST_PAGE,
-        watch->next_page ? "&continue=" : "", watch->next_page ? watch->next_page : "",
-        watch->label ? "&labelSelector=" : "", watch->label ? watch->label : "");
+    AUTO(text_freep) char *path = list_path(watch);
     stream_items_release(&watch->items);
     stream_items_init(&watch->items, CLIENT_OBJECT_MAX);
-    if (!watch->next_page) {
+    if (!watch->next_page || !watch->is_paged) { /* what comes is all there is */
         tell(watch, CLUSTER_LISTING, watch->of_kind);
     }
     struct client_request request = {.verb = "list",
@@ -271,6 +291,7 @@ void watch_free(struct watch *watch) {
     free(watch->label);
     free(watch->resource_version);
     free(watch->next_page);
+    free(watch->page_version);
     free(watch);
 }
 

@@ -1,7 +1,7 @@
-/* watch.h: everything of one kind on an API server, told as it changes: a list in pages, then a
- * watch from there, and both again whenever they break. What went wrong is never lost: the watch
- * resumes where it was, or, where that is not possible (410 Gone), lists anew between LISTING and
- * LISTED. */
+/* watch.h: everything of one kind on an API server, told as it changes: a list, then a watch from
+ * there, and both again whenever they break. What went wrong is never lost: the watch resumes where
+ * it was, or, where that is not possible (410 Gone), lists anew between LISTING and LISTED. A list
+ * is a first page, then all of it out of the server's memory, or, if that fails, in pages. */
 #pragma once
 
 #include "operator/cluster.h"

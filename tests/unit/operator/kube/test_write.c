@@ -29,11 +29,10 @@ static void test_requests(void) {
          "PATCH", "application/apply-patch+yaml",
          "/api/v1/nodes/x?force=true&fieldManager=windlass",
          "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"x\"}}"},
-        {CLUSTER_STATUS, THING, "PATCH", "application/json-patch+json",
+        {CLUSTER_STATUS, THING, "PUT", "application/json",
          "/apis/a/v1/namespaces/n/things/x/status?fieldManager=windlass",
-         "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u\"},{\"op\":\"test\",\"path\":"
-         "\"/metadata/resourceVersion\",\"value\":\"5\"},{\"op\":\"add\",\"path\":\"/status\","
-         "\"value\":{\"p\":1}}]"},
+         "{\"apiVersion\":\"a/v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":\"x\",\"namespace\":"
+         "\"n\",\"resourceVersion\":\"5\"},\"status\":{\"p\":1}}"},
         {CLUSTER_DELETE, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"x\"}}",
          "DELETE", "application/json", "/api/v1/namespaces/default/pods/x",
          "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"propagationPolicy\":\"Background\"}"},
@@ -84,7 +83,7 @@ static void test_verdicts(void) {
         {CLUSTER_APPLY, 422, "{\"details\":{\"causes\":[{\"field\":\"spec.x\"}]}}", WRITE_FAILED,
          ERROR_INVALID},
         {CLUSTER_APPLY, 409, "{}", WRITE_FAILED, ERROR_CONFLICT},
-        {CLUSTER_STATUS, 422, "{\"details\":{}}", WRITE_FAILED, ERROR_CONFLICT},
+        {CLUSTER_STATUS, 409, "{}", WRITE_FAILED, ERROR_CONFLICT},
         {CLUSTER_STATUS, 422, "{\"details\":{\"causes\":[{\"field\":\"status.x\"}]}}", WRITE_FAILED,
          ERROR_INVALID},
         {CLUSTER_STATUS, 404, "{}", WRITE_FAILED, ERROR_NOT_FOUND},
