@@ -256,6 +256,20 @@ static bool is_older(const json_t *object, const struct entry *known) {
            strtoull(tree_text(object, "metadata.resourceVersion", ""), NULL, 10) < known->version;
 }
 
+bool cache_knows(struct cache *cache, const json_t *object) {
+    const struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
+    struct entry **link =
+        kind ? find_link(cache, index_of(cache, kind), namespace_of(object), name_of(object))
+             : NULL;
+    const char *version = tree_text(object, "metadata.resourceVersion", "");
+    if (!link || !*link || !*version || strtoull(version, NULL, 10) != (*link)->version ||
+        hash_text(0, tree_text(object, "metadata.uid", "")) != (*link)->uid_hash) {
+        return false;
+    }
+    (*link)->round = kind->round;
+    return true;
+}
+
 static void replace(struct cache *cache, struct entry **link, struct entry *entry) {
     if (*link) {
         free(unlink_entry(cache, link));

@@ -25,6 +25,8 @@ bool cache_is_complete(const struct cache *cache);
  * resourceVersion) is not taken. */
 void cache_update(struct cache *cache, enum cluster_event event, const json_t *object,
                   cluster_listener *gone, void *context);
+/* Whether that very version is known; a listing has named it then. */
+bool cache_knows(struct cache *cache, const json_t *object);
 /* Takes in the answer to our own write, ahead of its event. */
 void cache_put(struct cache *cache, const json_t *object);
 

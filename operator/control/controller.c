@@ -262,6 +262,9 @@ static void count_change(const struct controller *controller, const json_t *obje
 static void hear(void *context, enum cluster_event event, const json_t *object) {
     struct controller *controller = context;
     if (event == CLUSTER_APPLIED) {
+        if (cache_knows(controller->cache, object)) {
+            return; /* our own write, mostly: who made it looks again when it is done */
+        }
         count_change(controller, object);
     }
     cache_update(controller->cache, event, object, queue_owner, controller);
@@ -321,7 +324,7 @@ static void land(void *context, struct flight *flight) {
         succeed(controller, flight->key, flight->again_ms);
     }
     send_events(controller, flight->events, flight->failed);
-    if (flight->is_due || (!flight->err.kind && flight->makes)) {
+    if (flight->is_due || (!flight->err.kind && flight->changes)) {
         queue_add(controller->queue, flight->key, clock_monotonic_ms());
     }
     flight_free(flight);
@@ -332,7 +335,8 @@ static void take_in(struct controller *controller, const json_t *object, const j
     AUTO(text_freep) char *id = identity(object);
     const char *gone = json_string_value(json_object_get(controller->written, id));
     if (stored && json_object_get(controller->watched, tree_text(stored, "kind", "")) &&
-        (!gone || strcmp(gone, tree_text(stored, "metadata.uid", "")) != 0)) {
+        (!gone || strcmp(gone, tree_text(stored, "metadata.uid", "")) != 0) &&
+        !cache_knows(controller->cache, stored)) {
         count_change(controller, stored);
         cache_put(controller->cache, stored);
     }

@@ -11,7 +11,7 @@ static size_t add_writes(struct flight *flight, const json_t *writes, bool creat
         if ((verb == CLUSTER_CREATE) == creations) {
             json_t *object = json_incref(json_object_get(asked, "object"));
             flight->writes[count++] = (struct flight_write){flight, verb, object};
-            flight->makes |= verb == CLUSTER_CREATE || verb == CLUSTER_APPLY;
+            flight->changes |= verb != CLUSTER_DELETE;
         }
     }
     return count;

@@ -33,8 +33,8 @@ struct flight {
     json_t *failed;   /* names of the objects that were not written -> true; "": the status */
     struct error err; /* of the write that failed; first of all one that is worth a retry */
     int64_t again_ms;
-    bool is_due; /* something happened meanwhile */
-    bool makes;  /* what is made may be what the next step waits for */
+    bool is_due;  /* something happened meanwhile */
+    bool changes; /* what is stored may be what the next step waits for, and its event is no news */
     /* Of flight.c: */
     struct cluster *cluster;
     const struct flight_listener *listener;

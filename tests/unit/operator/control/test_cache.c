@@ -112,6 +112,29 @@ static void what_is_older_is_not_taken(void) {
     cache_free(cache);
 }
 
+/* Nothing is said of it twice, and a listing that names it has named it. */
+static void the_same_version_is_no_news(void) {
+    struct cache *cache = cache_new();
+    cache_watch(cache, "v1", "Pod", NULL);
+    AUTO(tree_freep) json_t *ninth = version(9, "one");
+    AUTO(tree_freep) json_t *tenth = version(10, "one");
+    AUTO(tree_freep) json_t *other = version(9, "another");
+    CHECK(!cache_knows(cache, ninth));
+    cache_put(cache, ninth);
+    CHECK(cache_knows(cache, ninth));
+    CHECK(!cache_knows(cache, tenth));
+    CHECK(!cache_knows(cache, other));
+    json_object_del(json_object_get(other, "metadata"), "resourceVersion");
+    cache_put(cache, other);
+    CHECK(!cache_knows(cache, other)); /* of no version */
+    cache_put(cache, ninth);
+    tell(cache, CLUSTER_LISTING, json_pack("{s:s}", "kind", "Pod"));
+    CHECK(cache_knows(cache, ninth));
+    CHECK_INT(tell(cache, CLUSTER_LISTED, json_pack("{s:s}", "kind", "Pod")), 0);
+    CHECK(cache_knows(cache, ninth));
+    cache_free(cache);
+}
+
 static json_t *keep_little(const json_t *whole) {
     return json_pack("{s:{s:O?}}", "metadata", "uid", tree_get(whole, "metadata.uid"));
 }
@@ -171,6 +194,7 @@ int main(void) {
     TEST(finds_by_name_and_by_owner);
     TEST(a_listing_sweeps_what_it_does_not_name);
     TEST(what_is_older_is_not_taken);
+    TEST(the_same_version_is_no_news);
     TEST(only_what_is_used_is_kept);
     TEST(many_come_and_go);
     return TEST_END();
