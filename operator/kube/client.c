@@ -3,6 +3,7 @@
 
 #include "lib/clock.h"
 #include "lib/tls.h"
+#include "operator/kube/stream.h"
 #include "operator/tally.h"
 
 #include <stdlib.h>
@@ -205,7 +206,8 @@ static void on_answer(void *context, const struct http_answer *http, bool is_sen
     }
     AUTO(tree_freep) json_t *tree = NULL;
     if (http->size && !(call->is_text && http->status < 300)) {
-        tree = json_loadb(http->body, http->size, JSON_ALLOW_NUL, NULL);
+        json_error_t ignored;
+        tree = stream_json_parse(http->body, http->size, &ignored);
         json_object_del(json_object_get(tree, "metadata"), "managedFields");
     }
     answer.status = http->status;

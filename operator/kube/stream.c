@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/stream.h"
 
+#include "lib/jsontext.h"
+
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- lines ---- */
@@ -205,9 +208,37 @@ static void drop_managed_fields(json_t *object) {
     json_object_del(json_object_get(object, "metadata"), "managedFields");
 }
 
+/* Where the value of metadata.managedFields stands in an object's text; NULL: not found. In a text
+ * between quotes the key's own quotes have backslashes before them; behind `spec` it is a user's.
+ */
+static const char *find_managed_fields(const char *text, size_t size, const char **ret_end) {
+    static const char key[] = "\"managedFields\":", spec[] = "\"spec\":";
+    const char *found = memmem(text, size, key, sizeof key - 1);
+    if (!found || found == text || found[-1] == '\\' ||
+        memmem(text, (size_t)(found - text), spec, sizeof spec - 1)) {
+        return NULL;
+    }
+    const char *value = found + sizeof key - 1;
+    *ret_end = jsontext_value(value, text + size);
+    return *ret_end ? value : NULL;
+}
+
+json_t *stream_json_parse(const char *text, size_t size, json_error_t *ret_problem) {
+    const char *end = NULL, *value = find_managed_fields(text, size, &end);
+    if (!value) {
+        return json_loadb(text, size, JSON_ALLOW_NUL, ret_problem);
+    }
+    size_t before = (size_t)(value - text), after = size - (size_t)(end - text);
+    AUTO(text_freep) char *shorter = x_malloc(before + 1 + after);
+    memcpy(shorter, text, before);
+    shorter[before] = '0'; /* the key stays, and is dropped with the rest */
+    memcpy(shorter + before + 1, end, after);
+    return json_loadb(shorter, before + 1 + after, JSON_ALLOW_NUL, ret_problem);
+}
+
 int stream_object_parse(const char *text, size_t size, json_t **ret_object, struct error *err) {
     json_error_t problem;
-    json_t *object = json_loadb(text, size, JSON_ALLOW_NUL, &problem);
+    json_t *object = stream_json_parse(text, size, &problem);
     if (!json_is_object(object)) {
         json_decref(object);
         return error_set(err, ERROR_INVALID, "an object is no JSON: %s", problem.text);

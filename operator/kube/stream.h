@@ -35,6 +35,10 @@ NODISCARD int stream_items_feed(struct stream_items *items, const char *data, si
 NODISCARD int stream_items_end(const struct stream_items *items, json_t **ret_envelope,
                                struct error *err);
 
+/* As json_loadb, but of metadata.managedFields, which is up to half of what a server sends and
+ * which nobody here uses, no tree is made: 0 stands there, where it could be told in the text. */
+json_t *stream_json_parse(const char *text, size_t size, json_error_t *ret_problem);
+
 enum stream_event_type {
     STREAM_ADDED,
     STREAM_MODIFIED,
@@ -54,6 +58,6 @@ struct stream_event {
 NODISCARD int stream_event_parse(const char *text, size_t size, struct stream_event *ret_event,
                                  struct error *err);
 
-/* One object as Kubernetes sends it, without metadata.managedFields, which nobody here uses. */
+/* One object as Kubernetes sends it, without metadata.managedFields. */
 NODISCARD int stream_object_parse(const char *text, size_t size, json_t **ret_object,
                                   struct error *err);

@@ -119,6 +119,24 @@ static void test_events(void) {
         {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\","
          "\"managedFields\":[{}]}}}",
          STREAM_ADDED, "7", "{\"metadata\":{\"resourceVersion\":\"7\"}}"},
+        /* behind spec it is a user's, in a text it is none, cut off it is no JSON */
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"managedFields\":[{\"a\":\"]\"}],"
+         "\"resourceVersion\":\"7\"},\"spec\":{\"metadata\":{\"managedFields\":[1]}}}}",
+         STREAM_ADDED, "7",
+         "{\"metadata\":{\"resourceVersion\":\"7\"},\"spec\":{\"metadata\":{\"managedFields\":"
+         "[1]}}}"},
+        {"{\"type\":\"ADDED\",\"object\":{\"spec\":{\"managedFields\":[1]},\"metadata\":{"
+         "\"managedFields\":[],\"resourceVersion\":\"7\"}}}",
+         STREAM_ADDED, "7",
+         "{\"metadata\":{\"resourceVersion\":\"7\"},\"spec\":{\"managedFields\":[1]}}"},
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"annotations\":{\"a\\\"managedFields\":"
+         "\"b\",\"c\":\"\\\"managedFields\\\":[\"},\"resourceVersion\":\"7\"}}}",
+         STREAM_ADDED, "7",
+         "{\"metadata\":{\"annotations\":{\"a\\\"managedFields\":\"b\",\"c\":"
+         "\"\\\"managedFields\\\":[\"},\"resourceVersion\":\"7\"}}"},
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\","
+         "\"managedFields\":[{}",
+         -1, NULL, NULL},
         {"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}}}",
          STREAM_BOOKMARK, "9", "{\"metadata\":{\"resourceVersion\":\"9\"}}"},
         {"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}", STREAM_ERROR, "",
