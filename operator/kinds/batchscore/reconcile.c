@@ -389,6 +389,19 @@ static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
     return MAX(left_ms, request->rush_ms);
 }
 
+/* Of a job's first status, in a rush, what the next steps depend on; the words come later. */
+static json_t *record_of(const json_t *before, const json_t *status) {
+    static const char *const fields[] = {"credentials", "run", "specHash", "agentImage"};
+    json_t *record = before ? json_copy((json_t *)before) : json_object();
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        json_t *value = json_object_get(status, fields[i]);
+        if (value) {
+            json_object_set(record, fields[i], value);
+        }
+    }
+    return record;
+}
+
 /* False when it was put off. */
 static bool write_status(struct reconcile *request, const json_t *kept, json_t *status) {
     const json_t *before = json_object_get(request->object, "status");
@@ -400,10 +413,13 @@ static bool write_status(struct reconcile *request, const json_t *kept, json_t *
         look_again(request, left_ms);
         return false;
     }
+    bool is_record =
+        request->rush_ms > 0 && !tree_get(before, "credentials") && tree_get(status, "credentials");
     json_t *object = json_copy((json_t *)request->object);
-    json_object_set(object, "status", status);
+    json_object_set_new(object, "status",
+                        is_record ? record_of(before, status) : json_incref(status));
     reconcile_write(request, CLUSTER_STATUS, object);
-    return true;
+    return !is_record;
 }
 
 /* News of a status that was put off come with it, those of an object that is not made not at all.

@@ -151,7 +151,10 @@ static void in_a_rush_words_wait(void) {
     run_until("never", 1, 400);
     CHECK(find("Pod", "job-worker-0"));
     CHECK(tree_get(find("BatchScore", "job"), "status.credentials.secret"));
-    CHECK_STR(reconciling(), "True"); /* "the pods are not requested yet" */
+    CHECK(tree_get(find("BatchScore", "job"), "status.specHash"));
+    CHECK(tree_get(find("BatchScore", "job"), "status.agentImage"));
+    CHECK(tree_get(find("BatchScore", "job"), "status.run"));
+    CHECK_STR(reconciling(), ""); /* not even that the pods are not requested yet */
     rush_ms = 0;
     run_until("never", 1, 1000);
     CHECK_STR(reconciling(), "False");
