@@ -33,7 +33,8 @@ enum cluster_verb {
      * CONFLICT when it is another. */
     CLUSTER_APPLY,
     /* Replaces the status (object.status) of an object that exists. CONFLICT when the stored one
-     * has another metadata.resourceVersion (Kubernetes wants one), NOT_FOUND when it is gone. */
+     * has another metadata.resourceVersion (Kubernetes wants one) or, with metadata.uid, another
+     * uid; NOT_FOUND when it is gone. */
     CLUSTER_STATUS,
     /* Deletes an object and, in the background, what it owns (ownerReferences). With metadata.uid,
      * only that very object. That it is gone already is no failure. Pods get their

@@ -32,11 +32,11 @@ static char *body_of_object(const json_t *object) {
     return json_dumps(body, JSON_COMPACT);
 }
 
-/* Of an update of the status the server takes nothing else. No two objects have had the same
- * version, so another of that name is a conflict, too. (With a uid, 1.20 says so even when there is
- * none.) A patch would have the server write, change and read the whole object once more. */
+/* Of an update of the status the server takes nothing else; whose it is and the version it was made
+ * from are compared. A patch would have the server write, change and read the whole object once
+ * more. */
 static char *body_of_status(const json_t *object) {
-    static const char *const known[] = {"name", "namespace", "resourceVersion"};
+    static const char *const known[] = {"name", "namespace", "uid", "resourceVersion"};
     AUTO(tree_freep)
     json_t *body =
         json_pack("{s:O, s:O, s:{}}", "apiVersion", json_object_get(object, "apiVersion"), "kind",
@@ -145,6 +145,12 @@ static bool was_another(const struct client_answer *answer) {
            (strstr(sentence, "UID in precondition") || strstr(sentence, "UID in the precondition"));
 }
 
+/* An update of what is gone, told by 1.20 as one of what has another uid: none. */
+static bool was_none(const struct client_answer *answer) {
+    return answer->status == 409 &&
+           text_ends(tree_text(answer->tree, "message", ""), "UID in object meta: ");
+}
+
 static bool may_help_to_wait(enum cluster_verb verb, const struct client_answer *answer) {
     switch (answer->err->kind) {
     case ERROR_BUSY:
@@ -171,6 +177,9 @@ enum write_verdict write_judge(enum cluster_verb verb, const struct client_answe
     if (verb == CLUSTER_APPLY && has_other_uid(answer)) {
         err->kind = ERROR_CONFLICT;
         return WRITE_FAILED;
+    }
+    if (verb == CLUSTER_STATUS && was_none(answer)) {
+        err->kind = ERROR_NOT_FOUND;
     }
     return may_help_to_wait(verb, answer) ? WRITE_AGAIN : WRITE_FAILED;
 }

@@ -94,7 +94,7 @@ static void test_writes_and_their_refusals(void) {
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(strstr(err.text, "spec.value"));
     error_clear(&err);
-    /* status: by version, of what is not there */
+    /* status: by version, by uid, of what is not there */
     json_t *changed = json_deep_copy(first);
     json_object_set_new(changed, "status", json_pack("{s:s}", "phase", "one"));
     AUTO(tree_freep)
@@ -108,7 +108,12 @@ static void test_writes_and_their_refusals(void) {
     CHECK(!thing_write(&things, CLUSTER_STATUS, json_incref(changed), &err));
     CHECK_INT(err.kind, ERROR_INVALID);
     error_clear(&err);
+    json_object_set_new(metadata, "resourceVersion",
+                        json_string(tree_text(second, "metadata.resourceVersion", "")));
     json_object_set_new(metadata, "uid", json_string("another"));
+    CHECK(!thing_write(&things, CLUSTER_STATUS, json_incref(changed), &err));
+    CHECK_INT(err.kind, ERROR_CONFLICT);
+    error_clear(&err);
     CHECK(!thing_write(&things, CLUSTER_APPLY, json_incref(changed), &err));
     CHECK_INT(err.kind, ERROR_CONFLICT);
     error_clear(&err);
@@ -117,8 +122,6 @@ static void test_writes_and_their_refusals(void) {
         cluster_write(things.cluster, CLUSTER_DELETE, changed, things_hear, &things, NULL, &err),
         &err);
     json_object_set_new(metadata, "name", json_string("none"));
-    json_object_set_new(metadata, "resourceVersion",
-                        json_string(tree_text(second, "metadata.resourceVersion", "")));
     CHECK(!thing_write(&things, CLUSTER_STATUS, changed, &err));
     CHECK_INT(err.kind, ERROR_NOT_FOUND);
     error_clear(&err);

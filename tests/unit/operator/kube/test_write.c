@@ -32,7 +32,7 @@ static void test_requests(void) {
         {CLUSTER_STATUS, THING, "PUT", "application/json",
          "/apis/a/v1/namespaces/n/things/x/status?fieldManager=windlass",
          "{\"apiVersion\":\"a/v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":\"x\",\"namespace\":"
-         "\"n\",\"resourceVersion\":\"5\"},\"status\":{\"p\":1}}"},
+         "\"n\",\"uid\":\"u\",\"resourceVersion\":\"5\"},\"status\":{\"p\":1}}"},
         {CLUSTER_DELETE, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"x\"}}",
          "DELETE", "application/json", "/api/v1/namespaces/default/pods/x",
          "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"propagationPolicy\":\"Background\"}"},
@@ -84,6 +84,13 @@ static void test_verdicts(void) {
          ERROR_INVALID},
         {CLUSTER_APPLY, 409, "{}", WRITE_FAILED, ERROR_CONFLICT},
         {CLUSTER_STATUS, 409, "{}", WRITE_FAILED, ERROR_CONFLICT},
+        {CLUSTER_STATUS, 409,
+         "{\"message\":\"...: Precondition failed: UID in precondition: a, UID in object meta: \"}",
+         WRITE_FAILED, ERROR_NOT_FOUND},
+        {CLUSTER_STATUS, 409,
+         "{\"message\":\"...: Precondition failed: UID in precondition: a, UID in object meta: "
+         "b\"}",
+         WRITE_FAILED, ERROR_CONFLICT},
         {CLUSTER_STATUS, 422, "{\"details\":{\"causes\":[{\"field\":\"status.x\"}]}}", WRITE_FAILED,
          ERROR_INVALID},
         {CLUSTER_STATUS, 404, "{}", WRITE_FAILED, ERROR_NOT_FOUND},
