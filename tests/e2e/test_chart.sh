@@ -169,7 +169,7 @@ may() { # yes|no ACCOUNT NAMESPACE VERB RESOURCE...
     [ "${answer##*$'\n'}" = "$wanted" ] || { echo "# $answer"; return 1; }
 }
 calls='list batchscores.windlass.dev|watch batchscores.windlass.dev
-patch batchscores.windlass.dev --subresource=status|update batchscores.windlass.dev --subresource=finalizers
+update batchscores.windlass.dev --subresource=status|update batchscores.windlass.dev --subresource=finalizers
 create pods|list pods|watch pods|delete pods
 create services|list services|watch services|patch services|delete services
 create secrets|create events.events.k8s.io|list events'
