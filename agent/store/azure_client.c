@@ -182,6 +182,12 @@ static void note_answer(struct azure_call *call, const struct http_answer *answe
     }
 }
 
+/* The service does not take what the request was made with. */
+static bool is_refused(const struct azure_call *call) {
+    return call->status == 401 || call->status == 403 ||
+           strcmp(call->code, "InvalidAuthenticationInfo") == 0;
+}
+
 static bool is_transient(const struct azure_call *call) {
     switch (call->status) {
     case 0:
@@ -210,9 +216,8 @@ static int64_t back_off_ms(struct azure_client *client, const struct azure_call 
 static void settle(struct azure_call *call, int retry_after_s) {
     struct azure_client *client = call->client;
     int64_t now_ms = clock_monotonic_ms();
-    bool is_refused = call->status == 401 || call->status == 403;
     bool again = false;
-    if (is_refused && call->renewals < RENEWALS) {
+    if (is_refused(call) && call->renewals < RENEWALS) {
         call->renewals++;
         again = azure_secret_renew(client->account->secret, call->generation);
         call->due_ms = now_ms;
@@ -337,6 +342,7 @@ static int try_once(struct azure_client *client, struct azure_call *call, struct
 static void begin_try(struct azure_client *client, struct azure_call *call) {
     call->tries++;
     call->status = 0;
+    call->code[0] = 0;
     call->err = (struct error){0};
     if (try_once(client, call, &call->err) < 0) {
         settle(call, 0);
@@ -414,11 +420,11 @@ int azure_run(struct azure_account *account, struct azure_call *calls, size_t co
 
 static enum error_kind kind_of(const struct azure_call *call) {
     bool is_create = call->if_none_match != NULL;
-    switch (call->status) {
-    case 401:
-    case 403:
+    if (is_refused(call)) {
         return is_create && strcmp(call->code, "UnauthorizedBlobOverwrite") == 0 ? ERROR_CONFLICT
                                                                                  : ERROR_DENIED;
+    }
+    switch (call->status) {
     case 404:
         return ERROR_NOT_FOUND;
     case 409:
@@ -456,8 +462,8 @@ static const char *hint(const struct azure_call *call, char *room, size_t size) 
 int azure_refuse(const struct azure_account *account, const struct azure_call *call,
                  struct error *err) {
     const char *shown = call->shown ? call->shown : call->name;
-    AUTO(text_freep)
-    char *path = x_printf("%s%s%s", account->path, shown ? "/" : "", shown ? shown : "");
+    shown = shown ? shown : "";
+    AUTO(text_freep) char *path = x_printf("%s%s%s", account->path, *shown ? "/" : "", shown);
     char tries[32] = "", room[80];
     if (call->tries > 1) {
         snprintf(tries, sizeof tries, " (%d tries)", call->tries);

@@ -30,6 +30,6 @@ NODISCARD int azure_secret_get(struct azure_secret *secret, struct azure_grant *
 bool azure_secret_renew(struct azure_secret *secret, int64_t generation);
 
 /* One exchange: the pod's own token for one of the storage service (OAuth 2.0 client credentials
- * with a JWT for a secret). Blocks, tries three times. The caller wipes and frees *ret_token. */
+ * with a JWT for a secret). Blocks, tries once. The caller wipes and frees *ret_token. */
 NODISCARD int azure_token_fetch(const struct azure_place *place, struct resolver *resolver,
                                 char **ret_token, int64_t *ret_lasts_ms, struct error *err);

@@ -18,8 +18,11 @@ static void place_free(struct azure_store *store) {
  * blob that is not there; who writes, to replace one whose token no blob has. */
 static int look(struct azure_account *account, const char *path, bool writes, int64_t deadline_ms,
                 struct error *err) {
-    struct azure_call call = {
-        .method = "HEAD", .name = ".windlass-probe", .accepts = 404, .deadline_ms = deadline_ms};
+    struct azure_call call = {.method = "HEAD",
+                              .name = ".windlass-probe",
+                              .shown = "",
+                              .accepts = 404,
+                              .deadline_ms = deadline_ms};
     if (writes) {
         call.method = "PUT";
         call.blob_type = "BlockBlob";

@@ -9,14 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     TOKEN_BYTES_MAX = 64 << 10,
-    TRIES = 3,
     TRY_MS = 20000,
     RESOLVE_MS = 10000,
-    PAUSE_MS = 500, /* doubles */
 };
 
 /* As in a form (RFC 3986's unreserved letters stay). */
@@ -133,36 +130,22 @@ int azure_token_fetch(const struct azure_place *place, struct resolver *resolver
     AUTO(text_freep)
     char *url = x_printf("%s%s%s/oauth2/v2.0/token", place->authority,
                          text_ends(place->authority, "/") ? "" : "/", place->tenant_id);
-    struct error cause = {0};
-    int result = make_form(place, &form, &cause);
-    for (int try = 0; result == 0; try++) {
-        char *body = NULL;
-        int status = 0;
-        cause = (struct error){0};
-        if (ask(place, resolver, url, form.data, &status, &body, &cause) == 0 &&
-            (status == 200 ? read_answer(body, ret_token, ret_lasts_ms, &cause)
-                           : refuse(status, body, &cause)) == 0) {
-            cause.kind = ERROR_NONE;
-        }
-        if (body) {
-            explicit_bzero(body, strlen(body));
-            free(body);
-        }
-        bool is_over = cause.kind != ERROR_UNAVAILABLE && cause.kind != ERROR_TIMEOUT;
-        if (is_over || try + 1 == TRIES) {
-            result = cause.kind ? -1 : 1;
-            break;
-        }
-        int pause_ms = PAUSE_MS << try;
-        nanosleep(&(struct timespec){pause_ms / 1000, pause_ms % 1000 * 1000000L}, NULL);
+    char *body = NULL;
+    int status = 0, result = make_form(place, &form, err);
+    if (result == 0) {
+        result = ask(place, resolver, url, form.data, &status, &body, err);
+    }
+    if (result == 0) {
+        result = status == 200 ? read_answer(body, ret_token, ret_lasts_ms, err)
+                               : refuse(status, body, err);
+    }
+    if (body) {
+        explicit_bzero(body, strlen(body));
+        free(body);
     }
     if (form.data) {
         explicit_bzero(form.data, form.size);
     }
     buffer_release(&form);
-    if (result < 0) {
-        *err = cause;
-        return -1;
-    }
-    return 0;
+    return result;
 }
