@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Several coordinators of one run, each a process, frozen, thawed and killed at random: what they
- * were told to be stored is there, and each cell once. On the disk, where links are real.
- * SOAK_SEED, SOAK_ROUNDS. */
+ * were told to be stored is there, and each cell once. On the disk, where links are real, and on
+ * Azurite. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/score/commit.h"
 #include "lib/clock.h"
 #include "lib/file.h"
+#include "tests/azurite/azurite.h"
 #include "tests/broken_store.h"
 #include "tests/test.h"
 
@@ -23,6 +24,8 @@ static struct shared {
     _Atomic int acked[CELLS]; /* times */
     _Atomic int claims, superseded;
 } * shared;
+
+static char *store_name; /* where they race: opened by each process itself */
 
 static const struct commit_identity identity = {
     .run = "00000000000000aa", .uid = "uid", .job = "race", .absent_ms = 5000};
@@ -88,7 +91,7 @@ __attribute__((noreturn)) static void be_coordinator(uint64_t seed, int percent)
     uint64_t state = seed;
     struct error err = {0};
     struct store *store = NULL;
-    if (store_open("racetest/out", /* writes= */ true, &store, &err) < 0) {
+    if (store_open(store_name, /* writes= */ true, &store, &err) < 0) {
         printf("# store: %s\n", err.text);
         fflush(stdout);
         _exit(2);
@@ -150,15 +153,12 @@ static void harass(uint64_t seed, uint64_t *state, int percent) {
 static void run_round(uint64_t seed, int percent) {
     struct error err = {0};
     uint64_t state = seed;
-    char volume[] = "/tmp/windlass-race-XXXXXX";
     memset(shared, 0, sizeof *shared);
-    CHECK(mkdtemp(volume) != NULL);
-    setenv("racetest", volume, 1);
     harass(seed, &state, percent);
     AUTO(store_freep) struct store *store = NULL;
     struct seen seen = {0};
     struct commit_log *log = NULL;
-    CHECK_OK(store_open("racetest/out", true, &store, &err), &err);
+    CHECK_OK(store_open(store_name, true, &store, &err), &err);
     CHECK_OK(commit_open(store, &identity, see, &seen, &log, &err), &err);
     commit_free(log);
     int wrong = 0;
@@ -171,6 +171,16 @@ static void run_round(uint64_t seed, int percent) {
         printf("# SOAK_SEED=%llu: %d claims, %d superseded\n", (unsigned long long)seed,
                shared->claims, shared->superseded);
     }
+}
+
+static void run_round_on_disk(uint64_t seed, int percent) {
+    struct error err = {0};
+    char volume[] = "/tmp/windlass-race-XXXXXX";
+    CHECK(mkdtemp(volume) != NULL);
+    setenv("racetest", volume, 1);
+    store_name = x_strdup("racetest/out");
+    run_round(seed, percent);
+    text_freep(&store_name);
     CHECK_OK(file_remove_tree(volume, &err), &err);
 }
 
@@ -187,7 +197,7 @@ static uint64_t first_seed(void) {
 static void four_processes(void) {
     int superseded = 0, rounds = rounds_of(4);
     for (int i = 0; i < rounds && !test_failures; i++) {
-        run_round(first_seed() + (uint64_t)i, 0);
+        run_round_on_disk(first_seed() + (uint64_t)i, 0);
         superseded += shared->superseded;
     }
     CHECK(superseded > 0); /* or there was no race */
@@ -196,7 +206,24 @@ static void four_processes(void) {
 static void four_processes_and_a_broken_store(void) {
     int rounds = rounds_of(4);
     for (int i = 0; i < rounds && !test_failures; i++) {
-        run_round(first_seed() + 1000 + (uint64_t)i, 15);
+        run_round_on_disk(first_seed() + 1000 + (uint64_t)i, 15);
+    }
+}
+
+static void four_processes_on_azurite(void) {
+    int superseded = 0, rounds = rounds_of(2);
+    char *azurite = azurite_start();
+    CHECK(azurite != NULL);
+    for (int i = 0; i < rounds && !test_failures; i++) {
+        uint64_t seed = first_seed() + 2000 + (uint64_t)i;
+        store_name = x_printf("az://films/tests/race/%llu", (unsigned long long)seed);
+        run_round(seed, i % 2 ? 15 : 0);
+        text_freep(&store_name);
+        superseded += shared->superseded;
+    }
+    if (azurite) {
+        CHECK(superseded > 0);
+        azurite_stop(&azurite);
     }
 }
 
@@ -207,5 +234,6 @@ int main(void) {
     }
     TEST(four_processes);
     TEST(four_processes_and_a_broken_store);
+    TEST(four_processes_on_azurite);
     return TEST_END();
 }
