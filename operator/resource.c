@@ -2,6 +2,7 @@
 #include "operator/resource.h"
 
 #include "operator/embedded.h"
+#include "operator/kinds/batchscore/not_yet.h"
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/manifest.h"
 
@@ -11,8 +12,9 @@
 static const struct {
     const char *crd;
     int (*check)(const json_t *object, struct error *err);
+    int (*check_today)(const json_t *object, struct error *err);
 } kinds[] = {
-    {"crds/batchscore.yaml", batchscore_check},
+    {"crds/batchscore.yaml", batchscore_check, not_yet_check},
 };
 
 static const char *crd_text(const char *name) {
@@ -55,7 +57,7 @@ int resource_schema(const char *api_version, const char *kind, struct schema **r
 }
 
 /* Fills defaults in and checks, in the order of an API server. */
-static int admit(json_t *object, struct error *err) {
+static int admit(json_t *object, bool today, struct error *err) {
     AUTO(schema_freep) struct schema *schema = NULL;
     size_t row = 0;
     if (find_kind(tree_text(object, "apiVersion", ""), tree_text(object, "kind", ""), &schema, &row,
@@ -64,7 +66,8 @@ static int admit(json_t *object, struct error *err) {
     }
     schema_fill_defaults(schema, object);
     json_object_del(object, "status");
-    if (schema_check(schema, object, err) < 0 || kinds[row].check(object, err) < 0) {
+    if (schema_check(schema, object, err) < 0 || kinds[row].check(object, err) < 0 ||
+        (today && kinds[row].check_today(object, err) < 0)) {
         return -1;
     }
     json_t *metadata = json_object_get(object, "metadata");
@@ -74,13 +77,14 @@ static int admit(json_t *object, struct error *err) {
     return 0;
 }
 
-static int admit_only(const struct manifest *manifest, json_t **ret_object, struct error *err) {
+static int admit_only(const struct manifest *manifest, bool today, json_t **ret_object,
+                      struct error *err) {
     if (manifest->count != 1) {
         return error_set(err, ERROR_INVALID, "%s: %s, exactly one is needed", manifest->name,
                          manifest->count ? "more than one resource" : "no resource");
     }
     const struct manifest_document *document = &manifest->documents[0];
-    if (admit(document->tree, err) < 0) {
+    if (admit(document->tree, today, err) < 0) {
         return err->kind == ERROR_INVALID ? manifest_context(manifest, document, err) : -1;
     }
     *ret_object = json_incref(document->tree);
@@ -93,13 +97,21 @@ int resource_parse(const char *name, const char *text, size_t size, json_t **ret
     if (manifest_parse(name, text, size, &manifest, err) < 0) {
         return -1;
     }
-    return admit_only(manifest, ret_object, err);
+    return admit_only(manifest, false, ret_object, err);
 }
 
-int resource_load(const char *path, json_t **ret_object, struct error *err) {
+static int load(const char *path, bool today, json_t **ret_object, struct error *err) {
     AUTO(manifest_freep) struct manifest *manifest = NULL;
     if (manifest_load(path, &manifest, err) < 0) {
         return -1;
     }
-    return admit_only(manifest, ret_object, err);
+    return admit_only(manifest, today, ret_object, err);
+}
+
+int resource_load(const char *path, json_t **ret_object, struct error *err) {
+    return load(path, false, ret_object, err);
+}
+
+int resource_load_today(const char *path, json_t **ret_object, struct error *err) {
+    return load(path, true, ret_object, err);
 }

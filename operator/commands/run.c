@@ -9,6 +9,7 @@
 #include "operator/commands/progress.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/batchscore/reconcile.h"
+#include "operator/kinds/batchscore/spec.h"
 #include "operator/local/local.h"
 #include "operator/resource.h"
 
@@ -33,15 +34,19 @@ enum {
     FAILURES_MAX = 6 /* looks in a row, about 3 s */
 };
 
+#define STORES_FOLDER "WINDLASS_STORES_FOLDER" /* agent/store/azure_place.h */
+
 struct run {
-    const char *file, *state_option;
+    const char *file, *state_option, *stores;
     struct option_list volumes;
     int64_t workers;
     bool keep;
     bool is_usage; /* what failed is the user's to correct: exit code 2 */
 
-    json_t *object; /* the manifest; after the start, as last seen in the cluster */
-    json_t *folders;
+    json_t *object;  /* the manifest; after the start, as last seen in the cluster */
+    json_t *folders; /* {volume: its folder} */
+    struct batchscore_options kind_options;
+    struct kind kind;
     const char *name, *unit; /* borrowed from `object` of the manifest */
     char *manifest_folder, *state_folder;
     int signal_fd;
@@ -78,6 +83,9 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
          &run->file},
         {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be given many times.",
          &run->volumes},
+        {"stores", 0, OPTION_TEXT, "DIR",
+         "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken.",
+         &run->stores},
         {"workers", 'w', OPTION_INTEGER, "N",
          "Worker processes (spec.workers.max, at most one per processor).", &run->workers},
         {"state", 0, OPTION_TEXT, "DIR",
@@ -126,7 +134,7 @@ static void set_workers(struct run *run, int processors) {
 }
 
 static int load(struct run *run, struct error *err) {
-    if (resource_load(run->file, &run->object, err) < 0) {
+    if (resource_load_today(run->file, &run->object, err) < 0) {
         run->is_usage = true; /* even if it is not there or cannot be read */
         return -1;
     }
@@ -136,7 +144,7 @@ static int load(struct run *run, struct error *err) {
                          kind);
     }
     run->name = tree_text(run->object, "metadata.name", "");
-    run->unit = tree_get(run->object, "spec.input.video") ? "frames" : "files";
+    run->unit = batchscore_unit(json_object_get(run->object, "spec"));
     const char *slash = strrchr(run->file, '/');
     run->manifest_folder =
         slash ? x_strndup(run->file, MAX(1, (size_t)(slash - run->file))) : x_strdup(".");
@@ -196,8 +204,34 @@ static struct volume_places places_of(const struct run *run) {
                                   .state_folder = run->state_folder};
 }
 
+/* Keys of spec.stores lie in a folder here, as in a pod, and the pods inherit where. */
+static int find_stores(const struct run *run, struct error *err) {
+    const json_t *stores = tree_get(run->object, "spec.stores");
+    const char *given = run->stores ? run->stores : getenv(STORES_FOLDER);
+    if (run->stores) {
+        AUTO(text_freep) char *folder = realpath(run->stores, NULL);
+        if (!folder || setenv(STORES_FOLDER, folder, 1) < 0) {
+            return error_set(err, ERROR_INVALID, "--stores %s: %m", run->stores);
+        }
+    }
+    for (size_t i = 0; !given && i < json_array_size(stores); i++) {
+        const json_t *store = json_array_get(stores, i);
+        if (json_object_get(store, "secretName")) {
+            return error_set(err, ERROR_INVALID,
+                             "%s: spec.stores[%zu]: a Secret is not known on this machine; give "
+                             "--stores DIR, with the file DIR/%s/azurestorageaccountkey or "
+                             "azurestorageaccountsastoken",
+                             run->file, i, tree_text(store, "account", ""));
+        }
+    }
+    return 0;
+}
+
 /* Before any process starts, so that a missing folder is one line and exit code 2. */
 static int find_volumes(struct run *run, struct error *err) {
+    if (find_stores(run, err) < 0) {
+        return -1;
+    }
     struct volume_places places = places_of(run);
     const json_t *volumes = tree_get(run->object, "spec.volumes");
     run->folders = json_object();
@@ -249,7 +283,10 @@ static int start(struct run *run, struct error *err) {
     set_workers(run, processors);
     struct local_options options = {.places = places_of(run),
                                     .threads = (int)MAX(1, processors / run->workers)};
-    static const struct kind *const kinds[] = {&batchscore_kind, NULL};
+    const struct kind *const kinds[] = {&run->kind, NULL};
+    run->kind = batchscore_kind;
+    run->kind.options = &run->kind_options;
+    run->kind_options.folders = run->folders;
     if (open_signals(run, err) < 0 || local_open(&options, &run->cluster, err) < 0 ||
         controller_new(run->cluster, kinds, hear_failure, run, &run->controller, err) < 0) {
         return -1;

@@ -8,6 +8,7 @@
 #include "operator/commands/remote.h"
 #include "operator/commands/table.h"
 #include "operator/kinds/batchscore/life.h"
+#include "operator/kinds/batchscore/spec.h"
 #include "operator/kube/watch.h"
 
 #include <stdio.h>
@@ -41,7 +42,7 @@ static int64_t age_of(const json_t *object, int64_t now_ms) {
 }
 
 static const char *unit_of(const json_t *job) {
-    return tree_get(job, "spec.input.video") ? "frames" : "files";
+    return batchscore_unit(json_object_get(job, "spec"));
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */

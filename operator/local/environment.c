@@ -18,9 +18,13 @@ static const char *const inherited[] = {"PATH",
                                         "LC_ALL",
                                         "TMPDIR",
                                         "LD_LIBRARY_PATH",
-                                        "CUDA_VISIBLE_DEVICES"};
-static const char *const inherited_prefixes[] = {"ASAN_", "UBSAN_", "LSAN_",
-                                                 "TSAN_", "DNNL_",  "ONEDNN_"};
+                                        "CUDA_VISIBLE_DEVICES",
+                                        "WINDLASS_STORES_FOLDER",
+                                        "WINDLASS_BLOB_ENDPOINT",
+                                        "WINDLASS_AUTHORITIES",
+                                        "WINDLASS_NAME_SERVERS"};
+static const char *const inherited_prefixes[] = {"ASAN_", "UBSAN_",  "LSAN_", "TSAN_",
+                                                 "DNNL_", "ONEDNN_", "AZURE_"};
 
 static size_t count_of(char **list) {
     size_t count = 0;

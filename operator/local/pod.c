@@ -84,6 +84,9 @@ static int find_folders(const json_t *object, const struct pod_settings *setting
     json_t *volume;
     json_array_foreach(tree_get(object, "spec.volumes"), i, volume) {
         AUTO(text_freep) char *folder = NULL;
+        if (json_object_get(volume, "secret")) {
+            continue; /* stores' keys lie where WINDLASS_STORES_FOLDER says */
+        }
         if (volume_find(&settings->places, volume, &folder, err) < 0) {
             return -1;
         }
@@ -149,10 +152,11 @@ static int prepare(const json_t *object, const struct pod_settings *settings, st
     environment_set(&launch->environment, "WINDLASS_THREADS", threads);
     environment_set(&launch->environment, "WINDLASS_TERMINATION_LOG", launch->message_path);
     environment_set(&launch->environment, "HOSTNAME", name);
+    /* Here the agent does what the shim does in a container of the user's. */
     const char *program = launch->environment.words[0];
-    launch->program = strcmp(program, "windlass-agent") == 0
-                          ? file_join(settings->program_folder, program)
-                          : x_strdup(program);
+    bool is_ours = strcmp(program, "windlass-agent") == 0 || text_ends(program, "/windlass-shim");
+    launch->program =
+        is_ours ? file_join(settings->program_folder, "windlass-agent") : x_strdup(program);
     unlink(launch->message_path); /* of an earlier pod of that name */
     return file_make_folders(launch->folder, err);
 }

@@ -2,6 +2,7 @@
 #include "operator/kinds/batchscore/keep.h"
 
 #include "operator/cluster.h"
+#include "operator/kinds/batchscore/life.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/status.h"
 #include "operator/object.h"
@@ -75,11 +76,18 @@ static json_t *keep_container_status(const json_t *pod) {
     return agent ? json_pack("[o]", pick(agent, fields)) : json_array();
 }
 
+static json_t *keep_init_trouble(const json_t *pod) {
+    static const char *const fields[] = {"image", "state", NULL};
+    const json_t *init = life_init_trouble(pod);
+    return init ? json_pack("[o]", pick(init, fields)) : json_array();
+}
+
 static json_t *keep_pod(const json_t *pod) {
     static const char *const fields[] = {"phase", "reason", "message", NULL};
     json_t *status = pick(json_object_get(pod, "status"), fields);
     put(status, "conditions", keep_conditions(pod));
     put(status, "containerStatuses", keep_container_status(pod));
+    put(status, "initContainerStatuses", keep_init_trouble(pod));
     json_t *kept = json_pack("{s:o, s:o}", "metadata", keep_owned_metadata(pod), "status", status);
     if (strcmp(tree_text(pod, "status.phase", "Pending"), "Pending") == 0) {
         static const char *const gpus[] = {"nvidia.com/gpu", NULL};

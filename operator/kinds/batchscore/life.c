@@ -21,6 +21,25 @@ const json_t *life_agent_state(const json_t *pod, const char *state) {
     return json_object_get(json_object_get(agent, "state"), state);
 }
 
+/* An init container of a pod whose agent has not begun: one that failed, or cannot begin itself. */
+static const json_t *find_init_trouble(const json_t *pod) {
+    const json_t *list = tree_get(pod, "status.initContainerStatuses");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *init = json_array_get(list, i);
+        const char *waits = tree_text(init, "state.waiting.reason", "PodInitializing");
+        if (tree_integer(init, "state.terminated.exitCode", 0) != 0 ||
+            strcmp(waits, "PodInitializing") != 0) {
+            return init;
+        }
+    }
+    return NULL;
+}
+
+const json_t *life_init_trouble(const json_t *pod) {
+    bool began = life_agent_state(pod, "running") || life_agent_state(pod, "terminated");
+    return began ? NULL : find_init_trouble(pod);
+}
+
 static int64_t time_of(const json_t *tree, const char *path) {
     const char *text = tree_text(tree, path, NULL);
     int64_t time_ms = text ? clock_parse(text) : -1;
@@ -56,7 +75,13 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct life 
 
 static void read_waiting(const json_t *pod, struct life *life) {
     const json_t *scheduled = object_condition(json_object_get(pod, "status"), "PodScheduled");
-    const json_t *waiting = life_agent_state(pod, "waiting");
+    const json_t *init = life_init_trouble(pod);
+    const json_t *waiting = tree_get(init, "state.waiting");
+    if (waiting) {
+        life->image = tree_text(init, "image", "");
+    } else {
+        waiting = life_agent_state(pod, "waiting");
+    }
     life->stage = LIFE_WAITING;
     if (strcmp(tree_text(scheduled, "status", ""), "False") == 0) {
         life->is_unscheduled = true;
@@ -87,6 +112,9 @@ struct life life_read(const json_t *pod) {
     const char *phase = tree_text(pod, "status.phase", "Pending");
     const json_t *terminated = life_agent_state(pod, "terminated");
     bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+    if (ended && !terminated) {
+        terminated = tree_get(life_init_trouble(pod), "state.terminated");
+    }
     if (ended || terminated) {
         read_ended(pod, terminated, &life);
     } else if (tree_get(pod, "metadata.deletionTimestamp") || strcmp(phase, "Unknown") == 0) {

@@ -43,6 +43,10 @@ struct life life_read(const json_t *pod);
  * them. */
 const json_t *life_agent_state(const json_t *pod, const char *state);
 
+/* The status of an init container that keeps the agent from starting: it failed, or cannot be
+ * started itself. NULL when none does. */
+const json_t *life_init_trouble(const json_t *pod);
+
 /* Deaths in its place that are known of this pod alone: its own, when it counts, and those before.
  */
 int life_deaths(const struct life *life);

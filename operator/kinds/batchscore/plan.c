@@ -2,6 +2,7 @@
 #include "operator/kinds/batchscore/plan.h"
 
 #include "lib/clock.h"
+#include "operator/kinds/batchscore/not_yet.h"
 #include "operator/kinds/batchscore/plan_pods.h"
 
 #include <stdio.h>
@@ -385,7 +386,8 @@ static int plan_unfinished(struct plan *plan, json_t **ret_result, struct error 
     struct error problem = {0};
     const char *needs = NULL;
     bool readable =
-        batchscore_spec_read(object, plan->observed->options, &plan->spec, &problem) == 0;
+        batchscore_spec_read(object, plan->observed->options, &plan->spec, &problem) == 0 &&
+        not_yet_check(object, &problem) == 0;
     if (!readable && problem.kind != ERROR_INVALID) {
         *err = problem;
         return -1;

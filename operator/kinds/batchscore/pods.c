@@ -3,7 +3,9 @@
 
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/plan.h"
+#include "operator/kinds/batchscore/pod_volumes.h"
 #include "operator/kinds/batchscore/template.h"
+#include "operator/kinds/batchscore/work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,13 @@ enum { AGENT_USER = 65532 };
 
 /* The label of a spot node of AKS, and the key of its taint. */
 #define LABEL_SPOT "kubernetes.azure.com/scalesetpriority"
+
+/* Who has it gets a token of its service account for Azure, by the webhook of workload identity. */
+#define LABEL_IDENTITY "azure.workload.identity/use"
+
+/* Of our own making, in the pods of a command. */
+#define VOLUME_SHIM "windlass-shim"
+#define VOLUME_SCRATCH "windlass-tmp"
 
 static void add_value(json_t *environment, const char *name, const char *value) {
     json_array_append_new(environment, json_pack("{s:s, s:s}", "name", name, "value", value));
@@ -42,148 +51,72 @@ static char *escape_dollars(const char *text) {
     return escaped;
 }
 
-/* What of the spec the agent reads; what the pods are like is not its business. */
-static char *work_of(const struct batchscore_spec *spec) {
-    static const char *const fields[] = {"input", "scorer", "output", "retry"};
-    AUTO(tree_freep) json_t *work = json_object();
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        json_object_set(work, fields[i], json_object_get(spec->json, fields[i]));
-    }
-    json_object_set_new(work, "miniBatchSize", json_integer(spec->mini_batch_size));
-    return tree_canonical(work);
-}
-
 static json_t *environment_of_both(const struct batchscore_spec *spec,
                                    const struct endpoint *endpoint, const char *pod_name) {
     json_t *environment = json_array();
     for (size_t i = 0; i < spec->volume_count; i++) {
         add_value(environment, spec->volumes[i].name, spec->volumes[i].mount_path);
     }
-    AUTO(text_freep) char *text = work_of(spec);
+    AUTO(text_freep) char *text = tree_canonical(spec->work);
     AUTO(text_freep) char *escaped = escape_dollars(text);
     add_value(environment, "WINDLASS_JOB", spec->name);
     add_value(environment, "WINDLASS_RUN", spec->run);
     add_value(environment, "WINDLASS_SPEC", escaped);
     add_value(environment, "WINDLASS_WORKER", pod_name);
+    if (json_array_size(spec->stores) > 0) {
+        AUTO(text_freep) char *stores = work_stores(spec->json);
+        add_value(environment, "WINDLASS_STORES", stores);
+    }
     add_secret(environment, "WINDLASS_TOKEN", endpoint->secret, SECRET_TOKEN);
     return environment;
 }
 
-static json_t *mounts(const struct batchscore_spec *spec) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < spec->volume_count; i++) {
-        const struct volume *volume = &spec->volumes[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", volume->name, "mountPath",
-                                              volume->mount_path, "readOnly", volume->read_only));
-    }
-    return list;
-}
-
-/* Options of a mount in one text; "" when there are none. */
-static char *join_options(const json_t *list, const char *separator) {
-    char *joined = x_strdup("");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        AUTO(text_freep) char *before = joined;
-        joined = x_printf("%s%s%s", before, i ? separator : "",
-                          json_string_value(json_array_get(list, i)) ?: "");
-    }
-    return joined;
-}
-
-static json_t *csi(const char *driver, bool read_only, json_t *attributes_new) {
-    return json_pack("{s:s, s:b, s:o}", "driver", driver, "readOnly", read_only, "volumeAttributes",
-                     attributes_new);
-}
-
-/* The driver reads an inline volume's Secret by name, in the pod's namespace, and its account's
- * name from there; nodePublishSecretRef it does not read for those. What is written by one node
- * must be seen by the others at once, so nothing about files is cached unless nobody writes. */
-static json_t *blobfuse(const struct volume *volume) {
-    static const char *const copied[][2] = {{"container", "containerName"},
-                                            {"secretName", "secretName"},
-                                            {"account", "storageAccount"},
-                                            {"clientID", "clientID"},
-                                            {"resourceGroup", "resourceGroup"}};
-    json_t *attributes = json_pack("{s:s}", "protocol", "fuse2");
-    for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
-        json_object_set(attributes, copied[i][1], json_object_get(volume->source, copied[i][0]));
-    }
-    if (json_object_get(volume->source, "clientID")) {
-        json_object_set_new(attributes, "mountWithWorkloadIdentityToken", json_string("true"));
-    }
-    const json_t *given = json_object_get(volume->source, "mountOptions");
-    AUTO(text_freep) char *options = join_options(given, " ");
-    const char *standard = given               ? options
-                           : volume->read_only ? "--allow-other --read-only"
-                                               : "--allow-other --attr-timeout=0 --entry-timeout=0 "
-                                                 "--negative-timeout=0 --attr-cache-timeout=0 "
-                                                 "--file-cache-timeout=0";
-    json_object_set_new(attributes, "mountOptions", json_string(standard));
-    return csi("blob.csi.azure.com", volume->read_only, attributes);
-}
-
-static json_t *azure_file(const struct volume *volume) {
-    const json_t *given = json_object_get(volume->source, "mountOptions");
-    json_t *attributes =
-        json_pack("{s:O, s:O}", "shareName", json_object_get(volume->source, "shareName"),
-                  "secretName", json_object_get(volume->source, "secretName"));
-    AUTO(text_freep) char *options = join_options(given, ",");
-    const char *standard = given               ? options
-                           : volume->read_only ? "ro,nosharesock"
-                                               : "actimeo=1,nosharesock";
-    json_object_set_new(attributes, "mountOptions", json_string(standard));
-    return csi("file.csi.azure.com", volume->read_only, attributes);
-}
-
-static json_t *with_read_only(const struct volume *volume) {
-    json_t *made = json_deep_copy(volume->source);
-    json_object_set_new(made, "readOnly", json_boolean(volume->read_only));
-    return made;
-}
-
-static void add_source(json_t *made, const struct volume *volume) {
-    switch (volume->kind) {
-    case VOLUME_PERSISTENT_VOLUME_CLAIM:
-        json_object_set_new(made, "persistentVolumeClaim", with_read_only(volume));
-        break;
-    case VOLUME_BLOBFUSE:
-        json_object_set_new(made, "csi", blobfuse(volume));
-        break;
-    case VOLUME_AZURE_FILE:
-        json_object_set_new(made, "csi", azure_file(volume));
-        break;
-    case VOLUME_NFS:
-        json_object_set_new(made, "nfs", with_read_only(volume));
-        break;
-    case VOLUME_HOST_PATH:
-        json_object_set_new(made, "hostPath", json_deep_copy(volume->source));
-        break;
-    case VOLUME_EMPTY_DIR:
-    case VOLUME_KIND_COUNT:
-    default:
-        json_object_set_new(made, "emptyDir", json_object());
-    }
-}
-
-static json_t *volumes(const struct batchscore_spec *spec) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < spec->volume_count; i++) {
-        json_t *made = json_pack("{s:s}", "name", spec->volumes[i].name);
-        add_source(made, &spec->volumes[i]);
-        json_array_append_new(list, made);
-    }
-    return list;
-}
-
 /* What the restricted Pod Security Standard asks for, and a root file system nobody can write. */
+static json_t *secure(void) {
+    return json_pack("{s:b, s:b, s:{s:[s]}}", "allowPrivilegeEscalation", false,
+                     "readOnlyRootFilesystem", true, "capabilities", "drop", "ALL");
+}
+
 static json_t *container(const struct batchscore_spec *spec, const char *subcommand,
                          json_t *environment_new, json_t *resources_new) {
-    return json_pack("{s:s, s:s, s:[s], s:[s], s:o, s:o, s:o, s:s, s:{s:b, s:b, s:{s:[s]}}}",
-                     "name", "agent", "image", spec->image, "command", "windlass-agent", "args",
-                     subcommand, "env", environment_new, "resources", resources_new, "volumeMounts",
-                     mounts(spec), "terminationMessagePolicy", "FallbackToLogsOnError",
-                     "securityContext", "allowPrivilegeEscalation", false, "readOnlyRootFilesystem",
-                     true, "capabilities", "drop", "ALL");
+    return json_pack("{s:s, s:s, s:[s], s:[s], s:o, s:o, s:o, s:s, s:o}", "name", "agent", "image",
+                     spec->image, "command", "windlass-agent", "args", subcommand, "env",
+                     environment_new, "resources", resources_new, "volumeMounts", pod_mounts(spec),
+                     "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext",
+                     secure());
+}
+
+static void add_mount(json_t *mounts, const char *name, const char *path) {
+    if (!tree_find(mounts, "mountPath", path)) {
+        json_array_append_new(mounts, json_pack("{s:s, s:s}", "name", name, "mountPath", path));
+    }
+}
+
+/* The user's program in the user's image, started by our shim, which the agent's image brings. It
+ * may write in /tmp alone. */
+static void run_command(const struct batchscore_spec *spec, json_t *pod_new) {
+    json_t *pod_spec = json_object_get(pod_new, "spec");
+    json_t *agent = json_array_get(json_object_get(pod_spec, "containers"), 0);
+    json_t *volumes = json_object_get(pod_spec, "volumes");
+    json_t *mounts = json_object_get(agent, "volumeMounts");
+    json_t *environment = json_object_get(agent, "env"), *value;
+    const char *name;
+    json_object_set_new(agent, "image",
+                        json_string(tree_text(spec->command, "image", spec->image)));
+    json_object_set_new(agent, "command", json_pack("[s]", POD_FOLDER "/windlass-shim"));
+    json_object_foreach(json_object_get(spec->command, "environment"), name, value) {
+        add_value(environment, name, json_string_value(value));
+    }
+    json_array_append_new(volumes, pod_scratch(VOLUME_SHIM));
+    json_array_append_new(volumes, pod_scratch(VOLUME_SCRATCH));
+    add_mount(mounts, VOLUME_SHIM, POD_FOLDER);
+    add_mount(mounts, VOLUME_SCRATCH, "/tmp");
+    json_t *install = json_pack(
+        "{s:s, s:s, s:[s], s:[s, s], s:{}, s:[{s:s, s:s}], s:s, s:o}", "name", "windlass-install",
+        "image", spec->image, "command", "windlass-agent", "args", "install", POD_FOLDER,
+        "resources", "volumeMounts", "name", VOLUME_SHIM, "mountPath", POD_FOLDER,
+        "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext", secure());
+    json_object_set_new(pod_spec, "initContainers", json_pack("[o]", install));
 }
 
 static void set_if(json_t *object, const char *name, json_t *value_new) {
@@ -194,6 +127,15 @@ static void set_if(json_t *object, const char *name, json_t *value_new) {
     json_decref(value_new);
 }
 
+static bool has_identity(const struct batchscore_spec *spec) {
+    for (size_t i = 0; i < json_array_size(spec->stores); i++) {
+        if (json_object_get(json_array_get(spec->stores, i), "clientID")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Everything but what makes a role: the caller adds that, then the templates. */
 static json_t *pod(const struct batchscore_spec *spec, const char *name, const char *role,
                    int attempt, json_t *container_new) {
@@ -201,6 +143,9 @@ static json_t *pod(const struct batchscore_spec *spec, const char *name, const c
     char text[16];
     snprintf(text, sizeof text, "%d", attempt);
     json_object_set_new(json_object_get(made, "labels"), LABEL_ATTEMPT, json_string(text));
+    if (has_identity(spec)) {
+        json_object_set_new(json_object_get(made, "labels"), LABEL_IDENTITY, json_string("true"));
+    }
     json_t *security = json_pack("{s:b, s:i, s:i, s:i, s:s, s:{s:s}}", "runAsNonRoot", true,
                                  "runAsUser", AGENT_USER, "runAsGroup", AGENT_USER, "fsGroup",
                                  AGENT_USER, "fsGroupChangePolicy", "OnRootMismatch",
@@ -208,7 +153,7 @@ static json_t *pod(const struct batchscore_spec *spec, const char *name, const c
     json_t *pod_spec = json_pack(
         "{s:s, s:b, s:b, s:o, s:[o], s:o, s:s*, s:s*}", "restartPolicy", "Never",
         "automountServiceAccountToken", false, "enableServiceLinks", false, "securityContext",
-        security, "containers", container_new, "volumes", volumes(spec), "serviceAccountName",
+        security, "containers", container_new, "volumes", pod_volumes(spec), "serviceAccountName",
         spec->service_account, "priorityClassName", spec->priority_class);
     set_if(pod_spec, "imagePullSecrets", json_deep_copy(spec->image_pull_secrets));
     return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", made,
@@ -324,11 +269,17 @@ json_t *pods_worker(const struct batchscore_spec *spec, const struct endpoint *e
     json_t *environment = environment_of_both(spec, endpoint, name);
     add_value(environment, "WINDLASS_COORDINATOR", coordinator);
     add_value(environment, "WINDLASS_COORDINATOR_SHA256", endpoint->certificate_sha256);
+    char gpus[16];
+    snprintf(gpus, sizeof gpus, "%d", spec->gpus);
+    add_value(environment, "WINDLASS_GPUS", gpus);
     json_t *made = pod(spec, name, "worker", attempt,
                        container(spec, "score", environment, worker_resources(spec)));
     char text[16];
     snprintf(text, sizeof text, "%d", index);
     json_object_set_new(tree_get(made, "metadata.labels"), LABEL_INDEX, json_string(text));
+    if (spec->command) {
+        run_command(spec, made);
+    }
     place_worker(spec, made);
     return finish(spec, &spec->workers, made);
 }

@@ -1,6 +1,8 @@
-/* spec.h: a BatchScore's JSON -> struct, and the rules between its fields. The only parser of the
- * kind. Types, bounds and defaults are crds/batchscore.yaml's (schema.h); the rules here stand
- * there too as CEL, word for word: tests/data/bad-manifests holds the two together. */
+/* spec.h: a BatchScore's JSON -> struct, and the rules between its fields (rules.c). The only
+ * parser of the kind. Types, bounds and most defaults are crds/batchscore.yaml's (schema.h); the
+ * rules stand there too as CEL, word for word: tests/data/bad-manifests holds the two together.
+ * Defaults that depend on another field (output.mode, output.appendRowFileName, miniBatchSize) are
+ * here. */
 #pragma once
 
 #include "lib/error.h"
@@ -30,6 +32,8 @@ struct volume {
     const json_t *source; /* the fields of its kind: {"claimName": ...}, {"path": ...} */
 };
 
+enum output_mode { OUTPUT_PER_FILE, OUTPUT_APPEND_ROW, OUTPUT_SUMMARY_ONLY, OUTPUT_MODE_COUNT };
+
 /* What the pods of one role ask for. NULL where not given. */
 struct batchscore_role {
     const json_t *resources, *node_selector, *tolerations, *template;
@@ -38,6 +42,7 @@ struct batchscore_role {
 /* What the controller was started with. */
 struct batchscore_options {
     const char *agent_image; /* for a spec without image */
+    const json_t *folders;   /* {volume: its folder}, where jobs run on this machine; else NULL */
 };
 #define BATCHSCORE_AGENT_IMAGE "ghcr.io/windlass/windlass-agent:" WINDLASS_VERSION
 
@@ -48,9 +53,11 @@ struct batchscore_spec {
     int64_t generation;
     const json_t *json; /* the spec itself */
     const char *output_path;
-    const char *image;   /* the options' where not given */
-    int mini_batch_size; /* items */
-    int max_tries, timeout_seconds;
+    const char *image;     /* the agent's; the options' where not given */
+    const json_t *command; /* scorer.command; NULL: the scorer is onnx */
+    const json_t *stores;  /* array */
+    bool excludes;         /* the output lies where only one can create an object: what is taken for
+                              so until the coordinator has looked; false for blobfuse */
     int workers_min, workers_max, gpus;
     bool spot;
     struct batchscore_role workers, coordinator;
@@ -61,7 +68,8 @@ struct batchscore_spec {
     int64_t ttl_seconds_after_finished; /* -1: none, 0: at once */
     struct volume volumes[SPEC_VOLUMES_MAX];
     size_t volume_count;
-    char run[17];  /* hash of input, scorer, mini-batch size and output */
+    json_t *work;  /* what of it the agent reads (work.h); owned */
+    char run[17];  /* work_run */
     char hash[65]; /* of all but what may change while the job runs: status.specHash */
 };
 
@@ -77,3 +85,20 @@ void batchscore_spec_release(struct batchscore_spec *spec); /* for AUTO, too */
 
 /* NULL when the spec declares no such volume. */
 const struct volume *batchscore_spec_volume(const struct batchscore_spec *spec, const char *name);
+
+/* ---- of a spec as JSON ---- */
+
+/* Every field that holds a path VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path; ends with NULL.
+ */
+extern const char *const batchscore_path_fields[];
+/* The fields of a volume that say what it is, by enum volume_kind. */
+extern const char *const batchscore_volume_fields[];
+
+/* The volume or store that a path lies in, borrowed; NULL when it is declared nowhere. */
+const json_t *batchscore_place(const json_t *spec, const char *path);
+/* Where a volume appears in the pods; owned by the caller. */
+char *batchscore_mount_path(const json_t *volume);
+/* As given, else what the input's kind makes of it. */
+enum output_mode batchscore_mode(const json_t *spec);
+/* What its items are called: "frames", "files", "rows", "slices". */
+const char *batchscore_unit(const json_t *spec);

@@ -72,9 +72,12 @@ static bool is_our_variable(const json_t *spec, const char *name) {
            named(json_object_get(spec, "volumes"), name);
 }
 
-/* A mount of ours has the place of a volume of the spec. */
+/* A mount of ours has the place of a volume of the spec, or lies in our folder. */
 static bool is_our_mount(const json_t *spec, const char *path) {
     const json_t *volumes = json_object_get(spec, "volumes");
+    if (strcmp(path, "/windlass") == 0 || text_starts(path, "/windlass/")) {
+        return true;
+    }
     for (size_t i = 0; i < json_array_size(volumes); i++) {
         const json_t *volume = json_array_get(volumes, i);
         AUTO(text_freep) char *standard = x_printf("/mnt/%s", tree_text(volume, "name", ""));
@@ -108,7 +111,8 @@ static int check_agent(const json_t *spec, const json_t *agent, const char *fiel
         const char *path = tree_text(json_array_get(mounts, i), "mountPath", "");
         if (is_our_mount(spec, path)) {
             return error_set(err, ERROR_INVALID,
-                             "%s.volumeMounts[%zu]: a volume of spec.volumes is mounted at %.80s",
+                             "%s.volumeMounts[%zu]: a volume of spec.volumes, or one of ours, is "
+                             "mounted at %.80s",
                              field, i, path);
         }
     }
@@ -122,6 +126,11 @@ static int check_containers(const json_t *spec, const json_t *list, const char *
         AUTO(text_freep) char *inner = x_printf("%s[%zu]", field, i);
         if (check_lists(container, inner, err) < 0) {
             return -1;
+        }
+        if (text_starts(tree_text(container, "name", ""), "windlass-")) {
+            return error_set(err, ERROR_INVALID,
+                             "%s.name: names that begin with windlass- are ours; choose another",
+                             inner);
         }
         if (strcmp(tree_text(container, "name", ""), "agent") == 0 &&
             check_agent(spec, container, inner, err) < 0) {
@@ -145,10 +154,10 @@ static int check_pod_spec(const json_t *spec, const json_t *pod_spec, const char
     const json_t *volumes = json_object_get(pod_spec, "volumes");
     for (size_t i = 0; i < json_array_size(volumes); i++) {
         const char *name = tree_text(json_array_get(volumes, i), "name", "");
-        if (named(json_object_get(spec, "volumes"), name)) {
+        if (named(json_object_get(spec, "volumes"), name) || text_starts(name, "windlass-")) {
             return error_set(err, ERROR_INVALID,
-                             "%s.volumes[%zu]: spec.volumes has a volume %.60s; give this one "
-                             "another name",
+                             "%s.volumes[%zu]: spec.volumes, or Windlass itself, has a volume "
+                             "%.60s; give this one another name",
                              field, i, name);
         }
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of bad manifests (tests/data/bad-manifests): each says in its head which field is wrong
- * and what we say of it. tests/e2e/test_crd.sh shows the same table to a real API server. */
+ * and what we say of it; `by: step` is what a cluster takes and we
+ * refuse until the agent can do it. tests/e2e/test_crd.sh shows the same table to a real API
+ * server. */
 #include "operator/resource.h"
 
 #include "lib/file.h"
@@ -30,7 +32,14 @@ static void check_bad(const char *path) {
     AUTO(text_freep) char *says = head(text, "says");
     AUTO(tree_freep) json_t *object = NULL;
     CHECK(*field && *says);
-    CHECK_INT(resource_load(path, &object, &err), -1);
+    AUTO(text_freep) char *by = head(text, "by");
+    if (strcmp(by, "step") == 0) { /* breaks no rule */
+        CHECK_OK(resource_load(path, &object, &err), &err);
+        tree_freep(&object);
+        CHECK_INT(resource_load_today(path, &object, &err), -1);
+    } else {
+        CHECK_INT(resource_load(path, &object, &err), -1);
+    }
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(text_starts(err.text, path));
     /* A field in which FIELD stands alone is told with its line: "FILE:LINE: FIELD: ...". */
@@ -66,10 +75,10 @@ static void test_bad_manifests(void) {
 static void check_good(const char *path) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = NULL;
-    CHECK_OK(resource_load(path, &object, &err), &err);
+    CHECK_OK(resource_load_today(path, &object, &err), &err);
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
     CHECK_OK(batchscore_spec_read(object, NULL, &spec, &err), &err);
-    CHECK_STR(tree_text(object, "spec.output.mode", ""), "PerFile");
+    CHECK_STR(tree_text(spec.work, "output.mode", ""), "PerFile");
 }
 
 static void test_good_manifests(void) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/spec.h"
 
+#include "operator/kinds/batchscore/keep.h"
 #include "operator/kinds/batchscore/life.h"
 #include "operator/resource.h"
 #include "tests/test.h"
@@ -21,9 +22,7 @@ static void test_everything(void) {
     CHECK_STR(spec.name, "everything-2");
     CHECK_STR(spec.namespace, "default");
     CHECK_STR(spec.output_path, "out");
-    CHECK_INT(spec.mini_batch_size, 32);
-    CHECK_INT(spec.max_tries, 5);
-    CHECK_INT(spec.timeout_seconds, 600);
+    CHECK_INT(tree_integer(spec.work, "miniBatchSize", 0), 32);
     CHECK_INT(spec.workers_min, 0);
     CHECK_INT(spec.workers_max, 8);
     CHECK_INT(spec.gpus, 1);
@@ -39,33 +38,111 @@ static void test_everything(void) {
     CHECK_INT(strlen(spec.run), 16);
 }
 
-/* What changes results or their parts changes RUN; nothing else does. */
+struct change {
+    const char *path, *key, *value; /* null: taken away */
+    bool changes;
+};
+
+/* RUN of a manifest of ours with one field changed differs from the unchanged one's, or not. */
+static void check_run(const char *manifest, const struct change *rows, size_t count) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = NULL;
+    CHECK_OK(resource_parse("job.yaml", manifest, strlen(manifest), &object, &err), &err);
+    AUTO(batchscore_spec_release) struct batchscore_spec first = {0};
+    CHECK_OK(batchscore_spec_read(object, NULL, &first, &err), &err);
+    CHECK_INT(strlen(first.run), 16);
+    for (size_t i = 0; i < count; i++) {
+        AUTO(tree_freep) json_t *other = json_deep_copy(object);
+        json_t *at = tree_get(other, rows[i].path);
+        if (strcmp(rows[i].value, "null") == 0) {
+            CHECK_INT(json_object_del(at, rows[i].key), 0);
+        } else {
+            json_object_set_new(at, rows[i].key, json_loads(rows[i].value, JSON_DECODE_ANY, NULL));
+        }
+        AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+        CHECK_OK(batchscore_spec_read(other, NULL, &spec, &err), &err);
+        if ((strcmp(spec.run, first.run) != 0) != rows[i].changes) {
+            printf("# %s.%s: %s changes RUN, or should\n", rows[i].path, rows[i].key,
+                   rows[i].value);
+            test_failures++;
+        }
+    }
+}
+
+#define MANIFEST(spec)                                                                             \
+    "{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, metadata: {name: job}, spec: " spec "}"
+
+/* What changes results or how they are cut changes RUN; nothing else does. */
 static void test_run(void) {
-    static const struct {
-        const char *path, *key, *value;
-        bool changes;
-    } rows[] = {
+    static const struct change rows[] = {
         {"spec", "miniBatchSize", "\"10\"", false},
         {"spec", "miniBatchSize", "11", true},
+        {"spec", "miniBatchSize", "\"auto\"", true},
         {"spec.retry", "maxTries", "9", false},
+        {"spec", "errorThreshold", "9", false},
+        {"spec", "logs", "{\"path\": \"data/logs\"}", false},
         {"spec.workers", "max", "9", false},
         {"spec", "image", "\"other\"", false},
         {"spec.input.video", "path", "\"data/other.mp4\"", true},
         {"spec.output", "path", "\"data/other\"", true},
+        {"spec.output", "mode", "\"PerFile\"", false},
+        {"spec.output", "mode", "\"SummaryOnly\"", true},
         {"spec.scorer.onnx.preprocess", "width", "8", true},
+        {"metadata", "name", "\"other\"", false},
+        {"metadata", "namespace", "\"other\"", true}, /* its claim is another */
+        {"spec.volumes[0].persistentVolumeClaim", "claimName", "\"other\"", true},
+        {"spec.volumes[0]", "mountPath", "\"/other\"", false},
+        {"spec.volumes[0]", "readOnly", "false", false},
+        {"spec.volumes[1].persistentVolumeClaim", "claimName", "\"other\"", false}, /* not named */
     };
+    check_run(MANIFEST("{input: {video: {path: data/in.mp4}}, scorer: {onnx: {path: data/m.onnx}},"
+                       "output: {path: data/out}, volumes: ["
+                       "{name: data, persistentVolumeClaim: {claimName: films}},"
+                       "{name: more, persistentVolumeClaim: {claimName: more}}]}"),
+              rows, ARRAY_LEN(rows));
+}
+
+static void test_run_of_a_command(void) {
+    static const struct change rows[] = {
+        {"spec.scorer.command", "processesPerWorker", "9", false},
+        {"spec.scorer.command", "initTimeoutSeconds", "9", false},
+        {"spec.scorer.command", "image", "\"other\"", true},
+        {"spec.scorer.command.arguments", "threshold", "0.6", true},
+        {"spec", "miniBatchSize", "\"1024KB\"", false},
+        {"spec", "miniBatchSize", "null", false}, /* 1MB */
+        {"spec", "miniBatchSize", "\"2MB\"", true},
+        {"spec.output", "appendRowFileName", "\"rows.txt\"", false},
+        {"spec.output", "appendRowFileName", "\"other.txt\"", true},
+        {"spec.stores[0]", "secretName", "\"other\"", false},
+        {"spec.volumes[0].nfs", "server", "\"other\"", true},
+        {"spec.volumes[1].hostPath", "path", "\"/other\"", true}, /* $(model) */
+        {"spec.volumes[2].hostPath", "path", "\"/other\"", false},
+        {"metadata", "namespace", "\"other\"", false},
+    };
+    check_run(MANIFEST("{input: {table: {path: rows/a}}, scorer: {command: {command: [score],"
+                       "arguments: {threshold: 0.5, list: [{of: $(model)/v3}]}}},"
+                       "output: {path: az://results/scores}, miniBatchSize: 1MB,"
+                       "stores: [{account: results, secretName: key}],"
+                       "volumes: [{name: rows, nfs: {server: a, path: /b}},"
+                       "{name: model, hostPath: {path: /models}},"
+                       "{name: models, hostPath: {path: /models}}]}"),
+              rows, ARRAY_LEN(rows));
+}
+
+/* On this machine a volume is the folder that windlass run found for it. */
+static void test_run_here(void) {
+    static const char *const folders[] = {"{\"data\": \"/a\"}", "{\"data\": \"/b\"}"};
     struct error err = {0};
+    char runs[2][17];
     AUTO(tree_freep) json_t *object = load("minimal");
-    AUTO(batchscore_spec_release) struct batchscore_spec first = {0};
-    CHECK_OK(batchscore_spec_read(object, NULL, &first, &err), &err);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        AUTO(tree_freep) json_t *other = json_deep_copy(object);
-        json_object_set_new(tree_get(other, rows[i].path), rows[i].key,
-                            json_loads(rows[i].value, JSON_DECODE_ANY, NULL));
+    for (int i = 0; i < 2; i++) {
+        AUTO(tree_freep) json_t *map = json_loads(folders[i], 0, NULL);
+        struct batchscore_options options = {.folders = map};
         AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
-        CHECK_OK(batchscore_spec_read(other, NULL, &spec, &err), &err);
-        CHECK_INT(strcmp(spec.run, first.run) != 0, rows[i].changes);
+        CHECK_OK(batchscore_spec_read(object, &options, &spec, &err), &err);
+        memcpy(runs[i], spec.run, sizeof runs[i]);
     }
+    CHECK(strcmp(runs[0], runs[1]) != 0);
 }
 
 /* The hash of a spec, and the rule at the root of the definition, hold all but five fields. */
@@ -86,6 +163,8 @@ static void test_hash(void) {
         {"spec", "image", "\"other\"", true},
         {"spec.input.video", "path", "\"data/other.mp4\"", true},
         {"spec.retry", "maxTries", "9", true},
+        {"spec", "errorThreshold", "9", true},
+        {"spec", "logs", "{\"path\": \"data/logs\"}", true},
     };
     struct error err = {0};
     AUTO(tree_freep) json_t *object = load("minimal");
@@ -148,6 +227,29 @@ static void test_too_large_for_a_variable(void) {
     CHECK_INT(err.kind, ERROR_INVALID);
 }
 
+/* An image that an init container waits for is told as the agent's own would be. */
+static void test_init_waits(void) {
+    AUTO(tree_freep)
+    json_t *pod =
+        json_loads("{\"status\":{\"phase\":\"Pending\",\"initContainerStatuses\":[{\"image\":\"a:"
+                   "1\",\"state\":{"
+                   "\"waiting\":{\"reason\":\"ErrImagePull\",\"message\":\"no such image\"}}}],"
+                   "\"containerStatuses\":[{\"name\":\"agent\",\"state\":{\"waiting\":{\"reason\":"
+                   "\"PodInitializing\"}}}]}}",
+                   0, NULL);
+    AUTO(tree_freep) json_t *kept = NULL;
+    json_object_set_new(pod, "kind", json_string("Pod"));
+    kept = batchscore_keep(pod);
+    const json_t *both[] = {pod, kept};
+    for (int i = 0; i < 2; i++) {
+        struct life life = life_read(both[i]);
+        CHECK_INT(life.stage, LIFE_WAITING);
+        CHECK_STR(life.reason, "ErrImagePull");
+        CHECK_STR(life.message, "no such image");
+        CHECK_STR(life.image, "a:1");
+    }
+}
+
 /* The schema bounds them; what came around it must not size our memory. */
 static void test_numbers_are_bounded(void) {
     struct error err = {0};
@@ -182,6 +284,16 @@ static void test_life(void) {
          "\"status\":\"True\"}],\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":"
          "143}}}]}}",
          LIFE_DEAD, -1},
+        /* An init container failed: its exit code counts. One that was done says nothing. */
+        {"{\"status\":{\"phase\":\"Failed\",\"initContainerStatuses\":[{\"state\":{\"terminated\":"
+         "{\"exitCode\":3}}}],\"containerStatuses\":[{\"name\":\"agent\",\"state\":{\"waiting\":{"
+         "\"reason\":\"PodInitializing\"}}}]}}",
+         LIFE_DEAD, 3},
+        {"{\"status\":{\"phase\":\"Failed\",\"initContainerStatuses\":[{\"state\":{\"terminated\":"
+         "{\"exitCode\":0}}}],\"containerStatuses\":[{\"name\":\"agent\",\"state\":{\"terminated\":"
+         "{"
+         "\"exitCode\":1}}}]}}",
+         LIFE_DEAD, 1},
         {"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":\"Failed\","
          "\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":1}}}]}}",
          LIFE_DEAD, 1},
@@ -205,10 +317,13 @@ static void test_life(void) {
 int main(void) {
     TEST(test_everything);
     TEST(test_run);
+    TEST(test_run_of_a_command);
+    TEST(test_run_here);
     TEST(test_hash);
     TEST(test_rule_about_changes);
     TEST(test_too_large_for_a_variable);
     TEST(test_numbers_are_bounded);
     TEST(test_life);
+    TEST(test_init_waits);
     return TEST_END();
 }
