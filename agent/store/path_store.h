@@ -6,6 +6,9 @@
 
 #include <pthread.h>
 
+/* Objects in the making: hidden files beside them. */
+#define PATH_STORE_TEMPORARY ".windlass-tmp-"
+
 struct folder_store {
     struct store base;
     struct store_can can;
@@ -33,6 +36,9 @@ int folder_put(struct store *base, const char *name, const void *data, size_t si
 int folder_remove(struct store *base, const char *name, struct error *err);
 int folder_list(struct store *base, const char *prefix, const char *after, store_each *each,
                 void *context, struct error *err);
+
+int folder_clear(struct store *base, const char *prefix, struct error *err);
+int folder_sweep(struct store *base, struct error *err);
 
 /* Looks at a path in a thread of its own. A thread that never comes back is left behind; there is
  * at most one for each struct path_probe. */

@@ -16,14 +16,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define TEMPORARY ".windlass-tmp-"
-
 struct folder_upload {
     struct store_upload base;
     char *name;
     char *spec_path; /* for messages */
     int folder_fd, fd;
-    char temporary[sizeof TEMPORARY + 32];
+    char temporary[sizeof PATH_STORE_TEMPORARY + 32];
     bool is_there; /* the temporary */
     dev_t device;
     ino_t inode;
@@ -110,7 +108,7 @@ int folder_upload_open(struct store *base, const char *name, struct store_upload
     upload->fd = upload->folder_fd = -1;
     upload->name = x_strdup(name);
     upload->spec_path = file_join(base->path, name);
-    snprintf(upload->temporary, sizeof upload->temporary, TEMPORARY "%s", random);
+    snprintf(upload->temporary, sizeof upload->temporary, PATH_STORE_TEMPORARY "%s", random);
     struct stat status;
     int result = make_folder(base, folder, &upload->folder_fd, err);
     if (result == 0) {

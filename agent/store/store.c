@@ -141,6 +141,27 @@ int store_list(struct store *store, const char *prefix, const char *after, store
     return store->ops->list(store, prefix, after, each, context, err);
 }
 
+static int remove_listed(void *context, const char *name, const struct store_info *info UNUSED,
+                         struct error *err) {
+    struct store *store = context;
+    return store->ops->remove(store, name, err);
+}
+
+int store_clear(struct store *store, const char *prefix, struct error *err) {
+    size_t length = strlen(prefix);
+    assert(length && prefix[length - 1] == '/');
+    AUTO(text_freep) char *folder = x_strndup(prefix, length - 1);
+    if (check_write(store, folder, err) < 0) {
+        return -1;
+    }
+    return store->ops->clear ? store->ops->clear(store, prefix, err)
+                             : store->ops->list(store, prefix, NULL, remove_listed, store, err);
+}
+
+int store_sweep(struct store *store, struct error *err) {
+    return store->ops->sweep ? store->ops->sweep(store, err) : 0;
+}
+
 int store_upload_open(struct store *store, const char *name, struct store_upload **ret_upload,
                       struct error *err) {
     struct store_upload *upload = NULL;

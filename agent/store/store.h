@@ -71,6 +71,12 @@ typedef int store_each(void *context, const char *name, const struct store_info 
 NODISCARD int store_list(struct store *store, const char *prefix, const char *after,
                          store_each *each, void *context, struct error *err);
 
+/* Removes all below prefix, a folder's name with a slash at the end. */
+NODISCARD int store_clear(struct store *store, const char *prefix, struct error *err);
+/* Removes what writers that were killed have left among the objects, whoever they were; folders
+ * with a .windlass of their own are left alone. For when nobody writes any more. */
+NODISCARD int store_sweep(struct store *store, struct error *err);
+
 /* Large objects in pieces; nothing is there before commit, freeing without commit leaves nothing.
  * commit: once, as store_put. */
 struct store_upload;

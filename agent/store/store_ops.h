@@ -22,6 +22,9 @@ struct store_ops {
     /* 0 also when each stopped it. */
     int (*list)(struct store *store, const char *prefix, const char *after, store_each *each,
                 void *context, struct error *err);
+    /* NULL: what list and remove do will do; for sweep: nothing is ever left. */
+    int (*clear)(struct store *store, const char *prefix, struct error *err);
+    int (*sweep)(struct store *store, struct error *err);
     int (*upload_open)(struct store *store, const char *name, struct store_upload **ret_upload,
                        struct error *err);
     int (*upload_add)(struct store_upload *upload, const void *data, size_t size,

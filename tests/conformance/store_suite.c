@@ -260,6 +260,27 @@ static void large_objects(void) {
     check_large("big/put", data);
 }
 
+static void clears_a_folder(void) {
+    struct error err = {0};
+    static const char *const names[] = {"run/try/1", "run/try/2/deep", "run/tries", "run/other/1"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_OK(put(names[i], "x", STORE_CREATE, &err), &err);
+    }
+    for (int i = 0; i < 2; i++) { /* there is nothing the second time */
+        CHECK_OK(store_clear(store, "run/try/", &err), &err);
+        CHECK_OBJECT("run/try/1", "[not-found]");
+        CHECK_OBJECT("run/try/2/deep", "[not-found]");
+    }
+    CHECK_OBJECT("run/tries", "x");
+    CHECK_OBJECT("run/other/1", "x");
+    CHECK_OK(put("run/try/1", "y", STORE_CREATE, &err), &err);
+    CHECK_OBJECT("run/try/1", "y");
+    CHECK_INT(store_clear(store, "run/../try/", &err), -1);
+    error_clear(&err);
+    CHECK_OK(store_sweep(store, &err), &err);
+    CHECK_OBJECT("run/try/1", "y");
+}
+
 static void probes(void) {
     struct error err = {0};
     CHECK_OK(store_probe(store, 10000, &err), &err);
@@ -278,6 +299,7 @@ int store_suite(struct store *tested, size_t longest_name) {
     TEST(list_hands_on_errors);
     TEST(uploads);
     TEST(large_objects);
+    TEST(clears_a_folder);
     TEST(probes);
     return test_failures_total;
 }

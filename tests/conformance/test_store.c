@@ -201,6 +201,32 @@ static void killed_writers(void) {
 }
 
 /* Eight processes open a store whose folders nobody has made yet. */
+/* Of writers that are gone, in this output and in no other one; links lead nowhere. */
+static void sweeps_what_is_left(void) {
+    struct error err = {0};
+    static const char left[] = ".windlass-tmp-00112233445566778899aabb";
+    static const struct {
+        const char *below;
+        bool goes;
+    } rows[] = {{"", true}, {"f/g/", true}, {"other/", false}, {"other/deep/", false}};
+    CHECK_OK(put("f/g/kept", "x", STORE_REPLACE, &err), &err);
+    CHECK_OK(put("other/.windlass/owner", "x", STORE_REPLACE, &err), &err);
+    CHECK_OK(put("other/deep/kept", "x", STORE_REPLACE, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep) char *path = x_printf("%s/%s%s", folder, rows[i].below, left);
+        CHECK_OK(file_write(path, "x", 1, &err), &err);
+    }
+    AUTO(text_freep) char *round = x_printf("%s/f/round", folder);
+    CHECK_INT(symlink("..", round), 0);
+    CHECK_OK(store_sweep(store, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep) char *path = x_printf("%s/%s%s", folder, rows[i].below, left);
+        CHECK_INT(access(path, F_OK) < 0, rows[i].goes);
+    }
+    CHECK_OBJECT("f/g/kept", "x");
+    CHECK_OBJECT("other/deep/kept", "x");
+}
+
 static void opened_by_many_at_once(void) {
     for (int round = 0; round < 30; round++) {
         AUTO(text_freep) char *path = x_printf("storetest/in/new/%d/a/b", round);
@@ -284,6 +310,7 @@ int main(void) {
             TEST(other_things_are_no_objects);
             TEST(reads_only);
             TEST(killed_writers);
+            TEST(sweeps_what_is_left);
             TEST(opened_by_many_at_once);
             TEST(broken_stores_break);
         }
