@@ -1,0 +1,40 @@
+/* part.h: the results of one try as bytes, wherever they lie: in the store as an object of their
+ * own, or still in the memory of who made them. Who reads them later knows size and CRC-32C from
+ * the commit that made them count. */
+#pragma once
+
+#include "agent/store/store.h"
+
+enum { PART_NAME_MAX = 96 };
+
+struct part {
+    struct store *store;
+    char name[PART_NAME_MAX]; /* of the object */
+    const char *bytes;        /* borrowed; NULL: in the object */
+    int64_t size_bytes;
+    uint32_t crc;
+};
+
+/* The parts of a video, by mini-batch: what its join reads. */
+struct part_place {
+    int64_t epoch, lease, size_bytes;
+    uint32_t crc;
+    bool is_there;
+    bool is_broken; /* set by the join: gone, or not what was committed */
+};
+struct parts {
+    struct store *store; /* the output */
+    const char *run;
+    int64_t count;
+    struct part_place *places; /* [count] */
+};
+
+/* ".windlass/RUN/try/EPOCH-LEASE" */
+void part_name(const char *run, int64_t epoch, int64_t lease, char name[static PART_NAME_MAX]);
+struct part parts_at(const struct parts *parts, int64_t index);
+
+/* Exactly so many bytes; INVALID where the part ends before. */
+NODISCARD int part_read(const struct part *part, int64_t offset, void *data, size_t size,
+                        struct error *err);
+/* Is it what was committed? *ret_broken: it is gone or has other bytes; else the store failed. */
+NODISCARD int part_check(const struct part *part, bool *ret_broken, struct error *err);
