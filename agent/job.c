@@ -88,6 +88,31 @@ static int read_number(const json_t *spec, const char *path, int64_t maximum, in
     return 0;
 }
 
+/* A count, or "5%" of all mini-batches; -1: any number. */
+static int read_thresholds(struct job *job, struct error *err) {
+    const json_t *field = json_object_get(job->spec, "miniBatchErrorThreshold");
+    const char *text = json_string_value(field);
+    char *end = NULL;
+    job->errors_max = tree_integer(job->spec, "errorThreshold", 0);
+    job->batch_errors_max = json_is_integer(field) ? json_integer_value(field) : -1;
+    job->batch_errors_percent = -1;
+    if (!text) {
+        return 0;
+    }
+    double value = strtod(text, &end);
+    if (end == text || !(value >= -1 && value <= INT32_MAX) ||
+        (*end && (strcmp(end, "%") != 0 || value < 0))) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.miniBatchErrorThreshold is neither an integer nor a percentage");
+    }
+    if (*end) {
+        job->batch_errors_percent = value;
+    } else {
+        job->batch_errors_max = (int64_t)value;
+    }
+    return 0;
+}
+
 static int read_spec(struct job *job, struct error *err) {
     static const struct {
         const char *path;
@@ -112,6 +137,9 @@ static int read_spec(struct job *job, struct error *err) {
     job->batch_items = values[0];
     job->max_tries = (int)values[1];
     job->timeout_ms = values[2] * 1000;
+    if (read_thresholds(job, err) < 0) {
+        return -1;
+    }
     if (read_field(job->spec, "scorer.onnx.path", &job->model, err) < 0) {
         return -1;
     }

@@ -22,6 +22,9 @@ struct job {
     int64_t batch_items;
     int max_tries;
     int64_t timeout_ms;
+    /* failed items, and mini-batches with such, that end the job when there are more; -1: any */
+    int64_t errors_max, batch_errors_max;
+    double batch_errors_percent;
 };
 
 /* Fails with INVALID and a line that names the variable or the field. */

@@ -3,7 +3,7 @@
 
 #include "agent/data/files_list.h"
 #include "agent/data/image.h"
-#include "agent/data/parts.h"
+#include "agent/data/pack.h"
 #include "agent/store/path.h"
 #include "lib/buffer.h"
 #include "lib/file.h"
@@ -25,16 +25,10 @@ struct reader {
     size_t next;
 };
 
-struct output {
-    char *temporary, *path; /* absolute */
-};
-
 struct writer {
-    char *folder, *output; /* spec paths */
-    char *parts;           /* OUTPUT/.windlass/RUN on this machine */
-    char *unique;
+    char *folder; /* spec path */
+    struct pack *pack;
     json_t *names;
-    struct output *outputs; /* [json_array_size(names)] */
     size_t added;
 };
 
@@ -78,26 +72,10 @@ static void files_listing_free(struct listing *listing) {
     }
 }
 
-/* The results lie where they belong already; the join only sees that all of them are there. */
-static int files_join(const struct listing *listing, const json_t *spec, const char *run,
-                      int64_t batch_items UNUSED, json_t *outputs, struct error *err) {
-    AUTO(text_freep) char *folder = NULL;
-    AUTO(text_freep) char *parts = NULL;
-    if (path_make_folder(output_path(spec), &folder, err) < 0) {
-        return error_context(err, "spec.output.path");
-    }
-    if (parts_folder(output_path(spec), run, &parts, err) < 0) {
-        return -1;
-    }
-    for (int64_t i = 0; i < listing->files.count; i++) {
-        AUTO(text_freep) char *picture = file_join(folder, listing->files.names[i]);
-        AUTO(text_freep) char *record = x_printf("%s.json", picture);
-        if (access(picture, F_OK) < 0 && access(record, F_OK) < 0) {
-            return error_from_errno(err, errno, "spec.output.path: the result %s is missing",
-                                    picture);
-        }
-    }
-    parts_remove(parts);
+/* The results lie where they belong already. */
+static int files_join(const struct listing *listing UNUSED, const json_t *spec,
+                      struct parts *parts UNUSED, int64_t batch_items UNUSED, json_t *outputs,
+                      struct error *err UNUSED) {
     json_array_append_new(outputs, json_string(output_path(spec)));
     return 0;
 }
@@ -201,41 +179,24 @@ static int files_reader_next(struct reader *reader, struct picture *picture, con
 /* ---- writing -------------------------------------------------------------------------------- */
 
 static void files_writer_free(struct writer *writer) {
-    if (!writer) {
-        return;
+    if (writer) {
+        pack_free(writer->pack);
+        json_decref(writer->names);
+        free(writer->folder);
+        free(writer);
     }
-    for (size_t i = 0; i < writer->added; i++) {
-        if (writer->outputs[i].temporary) {
-            unlink(writer->outputs[i].temporary);
-        }
-        free(writer->outputs[i].temporary);
-        free(writer->outputs[i].path);
-    }
-    free(writer->outputs);
-    json_decref(writer->names);
-    free(writer->parts);
-    free(writer->unique);
-    free(writer->folder);
-    free(writer->output);
-    free(writer);
 }
 
-static int files_writer_open(const json_t *spec, const char *run, const json_t *work,
-                             const char *unique, struct writer **ret_writer, struct error *err) {
+static int files_writer_open(const json_t *spec, const json_t *work, struct outcome *outcome,
+                             struct writer **ret_writer, struct error *err) {
     json_t *names = names_of(work, err);
     if (!names) {
         return -1;
     }
     struct writer *writer = x_calloc(1, sizeof *writer);
     writer->folder = x_strdup(input_path(spec));
-    writer->output = x_strdup(output_path(spec));
-    writer->unique = x_strdup(unique);
+    writer->pack = pack_new(outcome);
     writer->names = names;
-    writer->outputs = x_calloc(json_array_size(names), sizeof *writer->outputs);
-    if (parts_folder(writer->output, run, &writer->parts, err) < 0) {
-        files_writer_free(writer);
-        return -1;
-    }
     *ret_writer = writer;
     return 0;
 }
@@ -257,22 +218,6 @@ static int encode_picture(const struct writer *writer, const char *name,
     return image_encode(picture, format, ret_bytes, ret_size, err);
 }
 
-/* Names the output's files and makes their folder. */
-static int place_output(const struct writer *writer, const char *name, const char *ending,
-                        struct output *output, struct error *err) {
-    AUTO(text_freep) char *spec_path = x_printf("%s/%s", writer->output, name);
-    const char *last = file_basename(spec_path);
-    AUTO(text_freep) char *spec_folder = x_strndup(spec_path, (size_t)(last - spec_path));
-    AUTO(text_freep) char *folder = NULL;
-    if (path_make_folder(spec_folder, &folder, err) < 0) {
-        return error_context(err, "spec.output.path");
-    }
-    output->path = x_printf("%s/%s%s", folder, last, ending);
-    output->temporary =
-        x_printf("%s/part-%s-%zu.tmp", writer->parts, writer->unique, writer->added);
-    return 0;
-}
-
 static int files_writer_add(struct writer *writer, const struct result *result, struct error *err) {
     const char *name = json_string_value(json_array_get(writer->names, writer->added));
     if (!name) {
@@ -289,30 +234,19 @@ static int files_writer_add(struct writer *writer, const struct result *result, 
         bytes = (uint8_t *)x_printf("%s\n", text ? text : "null");
         size = strlen((char *)bytes);
     }
-    struct output *output = &writer->outputs[writer->added];
-    const char *ending = result->picture ? "" : ".json";
-    int done = place_output(writer, name, ending, output, err);
-    writer->added++; /* from here on writer_free knows the names */
-    if (done == 0 && file_write(output->temporary, bytes, size, err) < 0) {
-        done = error_context(err, "spec.output.path");
-    }
+    AUTO(text_freep) char *output = x_printf("%s%s", name, result->picture ? "" : ".json");
+    int done = pack_add(writer->pack, output, bytes, size, err);
     free(bytes);
-    return done;
+    writer->added++;
+    return done < 0 ? error_context(err, "spec.output.path") : 0;
 }
 
-static int files_writer_commit(struct writer *writer, struct error *err) {
+static int files_writer_finish(struct writer *writer, struct error *err) {
     if (writer->added != json_array_size(writer->names)) {
         return error_set(err, ERROR_BUG, "%zu results for %zu files", writer->added,
                          json_array_size(writer->names));
     }
-    for (size_t i = 0; i < writer->added; i++) {
-        struct output *output = &writer->outputs[i];
-        if (rename(output->temporary, output->path) < 0) {
-            return error_from_errno(err, errno, "spec.output.path: cannot write %s", output->path);
-        }
-        free(TAKE(output->temporary));
-    }
-    return 0;
+    return pack_close(writer->pack, err) < 0 ? error_context(err, "spec.output.path") : 0;
 }
 
 const struct media files_media = {
@@ -320,6 +254,7 @@ const struct media files_media = {
     .list = files_list,
     .count = files_count,
     .work = files_work,
+    .is_packed = true,
     .join = files_join,
     .listing_free = files_listing_free,
     .reader_open = files_reader_open,
@@ -327,6 +262,6 @@ const struct media files_media = {
     .reader_free = files_reader_free,
     .writer_open = files_writer_open,
     .writer_add = files_writer_add,
-    .writer_commit = files_writer_commit,
+    .writer_finish = files_writer_finish,
     .writer_free = files_writer_free,
 };

@@ -1,14 +1,15 @@
 /* media.h: what is scored. An input kind (video, files) is one `struct media` row: how to list it
- * once, how to describe a mini-batch to a worker, how a worker reads its items and writes its
- * results, and how the coordinator joins the results at the end. A new input kind is one file and
- * one row in media.c.
+ * once, how to describe a mini-batch to a worker, how a worker reads its items and what bytes its
+ * results are (part.h), and what the coordinator makes of the parts at the end. A new input kind is
+ * one file and one row in media.c.
  *
  * Coordinator:  media_find -> list -> work(first, count) for each mini-batch ... -> join
  * Worker:       media_find -> read(work) -> next, next, ...   and   write(work) -> add, add, ... ->
- * commit
+ * finish
  */
 #pragma once
 
+#include "agent/data/outcome.h"
 #include "agent/data/picture.h"
 #include "lib/tree.h"
 
@@ -36,12 +37,15 @@ struct media {
      * file: a message holds 1 MiB, so a mini-batch of more than some 10 000 items needs short
      * names). */
     json_t *(*work)(const struct listing *listing, int64_t first, int64_t count);
-    /* run: "RUN/NUMBER", see parts.h.
-     * When every mini-batch is done: makes the final outputs (video: joins the parts, copies the
-     * sound), removes the parts, and appends the spec paths of the outputs to the JSON array
-     * `outputs` (for many files: only the folder). Mini-batch i holds the batch_items items from
-     * i * batch_items on, the last maybe fewer. */
-    int (*join)(const struct listing *listing, const json_t *spec, const char *run,
+    /* A part is a pack (pack.h), published file by file as soon as it is committed; the join has
+     * only the outputs to name, and `parts` is NULL. */
+    bool is_packed;
+    /* When every mini-batch is committed: makes the final outputs (video: joins the parts, copies
+     * the sound), and appends their spec paths to the JSON array `outputs` (for many files: only
+     * the folder). Part i holds the batch_items items from i * batch_items on, the last maybe
+     * fewer. A part that is gone or not what was committed is marked is_broken, and the join has
+     * failed. */
+    int (*join)(const struct listing *listing, const json_t *spec, struct parts *parts,
                 int64_t batch_items, json_t *outputs, struct error *err);
     void (*listing_free)(struct listing *listing);
 
@@ -57,16 +61,14 @@ struct media {
                        struct error *err);
     void (*reader_free)(struct reader *reader);
 
-    /* Writes under temporary names that hold `unique` (a worker's name and the lease's number).
-     * Results are added in the order of the lease's items, one each. Pictures of a video may have
-     * any size, all the same; a side of an odd number of pixels grows by one (the edge repeated),
-     * which H.264 in 4:2:0 needs. */
-    int (*writer_open)(const json_t *spec, const char *run, const json_t *work, const char *unique,
+    /* Results are added in the order of the lease's items, one each, and become bytes of the
+     * outcome, which must live longer. Pictures of a video may have any size, all the same; a side
+     * of an odd number of pixels grows by one (the edge repeated), which H.264 in 4:2:0 needs. */
+    int (*writer_open)(const json_t *spec, const json_t *work, struct outcome *outcome,
                        struct writer **ret_writer, struct error *err);
     int (*writer_add)(struct writer *writer, const struct result *result, struct error *err);
-    /* Renames to the final names; fails when results are missing. Without it writer_free removes
-     * what was written. */
-    int (*writer_commit)(struct writer *writer, struct error *err);
+    /* The last bytes; fails when results are missing. The outcome stays open. */
+    int (*writer_finish)(struct writer *writer, struct error *err);
     void (*writer_free)(struct writer *writer);
 };
 

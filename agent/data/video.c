@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video.h"
 
-#include "agent/data/parts.h"
 #include "agent/data/video_index.h"
 #include "agent/data/video_join.h"
 #include "agent/data/video_lease.h"
@@ -87,31 +86,46 @@ static void video_listing_free(struct listing *listing) {
     }
 }
 
-static int video_join(const struct listing *listing, const json_t *spec, const char *run,
+/* Parts of pictures begin with libav's name for NUT, records with a brace. */
+static int has_records(const struct parts *parts, bool *ret_records, struct error *err) {
+    struct part part = parts_at(parts, 0);
+    char first = 0;
+    *ret_records =
+        parts->places[0].is_there && part_read(&part, 0, &first, 1, err) == 0 && first == '{';
+    /* A part that is gone is told, with all others, by the join. */
+    if (err->kind == ERROR_NOT_FOUND || err->kind == ERROR_INVALID) {
+        error_clear(err);
+    }
+    return err->kind ? -1 : 0;
+}
+
+static int video_join(const struct listing *listing, const json_t *spec, struct parts *parts,
                       int64_t batch_items, json_t *outputs, struct error *err) {
     AUTO(text_freep) char *output = NULL;
-    AUTO(text_freep) char *parts = NULL;
+    AUTO(text_freep) char *folder = NULL;
     AUTO(text_freep) char *name = NULL;
     AUTO(text_freep) char *stem = stem_of(input_path(spec));
-    if (path_make_folder(output_path(spec), &output, err) < 0) {
+    AUTO(text_freep)
+    char *making = x_printf("%s/.windlass/%s/join", output_path(spec), parts->run);
+    bool is_records = false;
+    if (path_make_folder(output_path(spec), &output, err) < 0 ||
+        path_make_folder(making, &folder, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    if (parts_folder(output_path(spec), run, &parts, err) < 0) {
+    if (has_records(parts, &is_records, err) < 0) {
         return -1;
     }
     struct video_join join = {.index = &listing->index,
                               .input_path = input_path(spec),
                               .parts = parts,
+                              .folder = folder,
                               .output = output,
                               .stem = stem,
                               .batch_items = batch_items};
-    AUTO(text_freep) char *lines = video_part_path(parts, 0, VIDEO_PART_RECORDS);
-    int result = access(lines, F_OK) == 0 ? video_join_records(&join, &name, err)
-                                          : video_join_pictures(&join, &name, err);
-    if (result < 0) {
+    if ((is_records ? video_join_records(&join, &name, err)
+                    : video_join_pictures(&join, &name, err)) < 0) {
         return -1;
     }
-    parts_remove(parts);
     AUTO(text_freep) char *spec_path = file_join(output_path(spec), name);
     json_array_append_new(outputs, json_string(spec_path));
     return 0;
@@ -125,9 +139,9 @@ static int video_reader_open(const json_t *spec, const json_t *work, struct read
     return 0;
 }
 
-static int video_writer_open(const json_t *spec, const char *run, const json_t *work,
-                             const char *unique, struct writer **ret_writer, struct error *err) {
-    return video_write_open(output_path(spec), run, work, unique, ret_writer, err);
+static int video_writer_open(const json_t *spec UNUSED, const json_t *work, struct outcome *outcome,
+                             struct writer **ret_writer, struct error *err) {
+    return video_write_open(work, outcome, ret_writer, err);
 }
 
 const struct media video_media = {
@@ -142,6 +156,6 @@ const struct media video_media = {
     .reader_free = video_read_free,
     .writer_open = video_writer_open,
     .writer_add = video_write_add,
-    .writer_commit = video_write_commit,
+    .writer_finish = video_write_finish,
     .writer_free = video_write_free,
 };

@@ -98,10 +98,11 @@ static int64_t io_seek(void *opaque, int64_t offset, int whence) {
     return at < 0 ? AVERROR(errno) : at;
 }
 
-int video_io_open(int fd, bool is_writing, AVIOContext **ret_io, struct error *err) {
+int video_io_new(const struct video_io *functions, AVIOContext **ret_io, struct error *err) {
     uint8_t *bytes = av_malloc(IO_BUFFER_BYTES);
-    AVIOContext *io = bytes ? avio_alloc_context(bytes, IO_BUFFER_BYTES, is_writing,
-                                                 (void *)(intptr_t)fd, io_read, io_write, io_seek)
+    AVIOContext *io = bytes ? avio_alloc_context(bytes, IO_BUFFER_BYTES, functions->write != NULL,
+                                                 functions->context, functions->read,
+                                                 functions->write, functions->seek)
                             : NULL;
     if (!io) {
         av_free(bytes);
@@ -109,6 +110,14 @@ int video_io_open(int fd, bool is_writing, AVIOContext **ret_io, struct error *e
     }
     *ret_io = io;
     return 0;
+}
+
+int video_io_open(int fd, bool is_writing, AVIOContext **ret_io, struct error *err) {
+    struct video_io functions = {.context = (void *)(intptr_t)fd,
+                                 .read = io_read,
+                                 .write = is_writing ? io_write : NULL,
+                                 .seek = io_seek};
+    return video_io_new(&functions, ret_io, err);
 }
 
 void video_io_close(AVIOContext **io) {

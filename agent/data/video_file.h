@@ -36,7 +36,16 @@ int video_error(struct error *err, int averror, const char *what);
 /* Silences libav; its last error's text is kept for video_error. Idempotent. */
 void video_log_quiet(void);
 
-/* An AVIOContext on a descriptor that stays the caller's. */
+/* An AVIOContext over functions of the caller: read or write, which return bytes or an AVERROR. */
+struct video_io {
+    void *context;
+    int (*read)(void *context, uint8_t *bytes, int size);
+    int (*write)(void *context, uint8_t *bytes, int size);
+    int64_t (*seek)(void *context, int64_t offset, int whence); /* NULL: it cannot go back */
+};
+NODISCARD int video_io_new(const struct video_io *functions, AVIOContext **ret_io,
+                           struct error *err);
+/* On a descriptor that stays the caller's. */
 NODISCARD int video_io_open(int fd, bool is_writing, AVIOContext **ret_io, struct error *err);
 void video_io_close(AVIOContext **io);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video_join.h"
 
-#include "agent/data/parts.h"
 #include "agent/data/video_file.h"
-#include "agent/data/video_write.h"
+#include "lib/digest.h"
 #include "lib/file.h"
 
 #include <errno.h>
@@ -12,15 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is joined, until it is renamed: among the parts, so that it goes with them. */
-#define JOINED "part-joined.tmp"
-
 /* The pictures of all parts, packet by packet. */
 struct cursor {
     const struct video_join *join;
     int64_t batch;
     int64_t frame; /* the next one's number in the video */
-    int fd;
+    struct part source;
+    int64_t position;     /* the next byte of the source */
+    struct error failure; /* of the store, while libav was reading */
     AVIOContext *io;
     AVFormatContext *part;    /* NULL: between two parts */
     AVCodecParameters *codec; /* of the first part; the others must have the same */
@@ -43,8 +41,6 @@ struct output {
 static void cursor_close_part(struct cursor *cursor) {
     avformat_close_input(&cursor->part);
     video_io_close(&cursor->io);
-    fd_closep(&cursor->fd);
-    cursor->fd = -1;
 }
 
 static void cursor_release(struct cursor *cursor) {
@@ -86,27 +82,69 @@ static int64_t batch_end(const struct video_join *join, int64_t batch) {
     return MIN(batch_first(join, batch + 1), join->index->frame_count);
 }
 
-/* Before anything is written: is every part there? */
-static int check_parts(const struct video_join *join, enum video_part part, struct error *err) {
+/* Before anything is written: is every part there? What is not is marked. */
+static int check_parts(const struct video_join *join, struct error *err) {
     for (int64_t i = 0; i < batch_count(join); i++) {
-        int64_t first = batch_first(join, i);
-        AUTO(text_freep) char *path = video_part_path(join->parts, first, part);
-        if (access(path, R_OK) < 0) {
-            return error_from_errno(err, errno, "the part with frames %lld to %lld, %s, is missing",
-                                    (long long)first, (long long)batch_end(join, i) - 1, path);
+        struct part_place *place = &join->parts->places[i];
+        struct part part = parts_at(join->parts, i);
+        struct store_info info;
+        struct error cause = {0};
+        long long first = (long long)batch_first(join, i), last = (long long)batch_end(join, i) - 1;
+        bool is_there = place->is_there && store_stat(part.store, part.name, &info, &cause) == 0;
+        if (cause.kind && cause.kind != ERROR_NOT_FOUND && cause.kind != ERROR_INVALID) {
+            *err = cause;
+            return -1;
+        }
+        place->is_broken = !is_there || info.size_bytes != part.size_bytes;
+        if (place->is_broken) {
+            error_set(err, ERROR_INVALID, "the part with frames %lld to %lld, %s, is missing",
+                      first, last, part.name);
         }
     }
-    return 0;
+    return err->kind ? -1 : 0;
+}
+
+/* Its bytes, too, before they are relied on. */
+static int check_bytes(const struct video_join *join, int64_t batch, const struct part *part,
+                       struct error *err) {
+    return part_check(part, &join->parts->places[batch].is_broken, err);
+}
+
+static int read_part(void *context, uint8_t *bytes, int size) {
+    struct cursor *cursor = context;
+    int64_t left = cursor->source.size_bytes - cursor->position;
+    int wanted = (int)MIN((int64_t)size, left);
+    if (wanted <= 0) {
+        return AVERROR_EOF;
+    }
+    if (part_read(&cursor->source, cursor->position, bytes, (size_t)wanted, &cursor->failure) < 0) {
+        return AVERROR(EIO);
+    }
+    cursor->position += wanted;
+    return wanted;
+}
+
+static int64_t seek_part(void *context, int64_t offset, int whence) {
+    struct cursor *cursor = context;
+    int64_t size = cursor->source.size_bytes;
+    if (whence & AVSEEK_SIZE) {
+        return size;
+    }
+    whence &= ~AVSEEK_FORCE;
+    int64_t from = whence == SEEK_CUR ? cursor->position : whence == SEEK_END ? size : 0;
+    if (offset < -from || offset > size - from) {
+        return AVERROR(EINVAL);
+    }
+    return cursor->position = from + offset;
 }
 
 static int cursor_open_part(struct cursor *cursor, struct error *err) {
-    int64_t first = batch_first(cursor->join, cursor->batch);
-    AUTO(text_freep) char *path = video_part_path(cursor->join->parts, first, VIDEO_PART_PICTURES);
-    cursor->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (cursor->fd < 0) {
-        return error_from_errno(err, errno, "cannot open the part %s", path);
-    }
-    if (video_io_open(cursor->fd, false, &cursor->io, err) < 0) {
+    cursor->source = parts_at(cursor->join->parts, cursor->batch);
+    cursor->position = 0;
+    const char *path = cursor->source.name;
+    struct video_io functions = {.context = cursor, .read = read_part, .seek = seek_part};
+    if (check_bytes(cursor->join, cursor->batch, &cursor->source, err) < 0 ||
+        video_io_new(&functions, &cursor->io, err) < 0) {
         return -1;
     }
     AVFormatContext *part = avformat_alloc_context();
@@ -136,9 +174,7 @@ static int cursor_open_part(struct cursor *cursor, struct error *err) {
 }
 
 static int wrong_part(const struct cursor *cursor, const char *what, struct error *err) {
-    int64_t first = batch_first(cursor->join, cursor->batch);
-    AUTO(text_freep) char *path = video_part_path(cursor->join->parts, first, VIDEO_PART_PICTURES);
-    return error_set(err, ERROR_INVALID, "the part %s %s: frame %lld", path, what,
+    return error_set(err, ERROR_INVALID, "the part %s %s: frame %lld", cursor->source.name, what,
                      (long long)cursor->frame);
 }
 
@@ -152,6 +188,10 @@ static int cursor_next(struct cursor *cursor, struct error *err) {
         int64_t end = batch_end(join, cursor->batch);
         int result = av_read_frame(cursor->part, cursor->packet);
         if (result < 0) {
+            if (cursor->failure.kind) {
+                *err = cursor->failure;
+                return -1;
+            }
             if (cursor->frame != end) {
                 return wrong_part(cursor, "ends too early", err);
             }
@@ -408,30 +448,45 @@ static int write_video(struct output *output, struct cursor *cursor, struct erro
     return fsync(output->fd) < 0 ? error_from_errno(err, errno, "cannot write the video") : 0;
 }
 
+/* Under a name of its own until it is whole. */
+static char *temporary_name(const struct video_join *join) {
+    AUTO(text_freep) char *random = digest_random(8);
+    return x_printf("%s/%s.tmp", join->folder, random);
+}
+
+static int put_in_place(const struct video_join *join, const char *temporary, const char *name,
+                        struct error *err) {
+    AUTO(text_freep) char *path = file_join(join->output, name);
+    if (rename(temporary, path) < 0) {
+        return error_from_errno(err, errno, "spec.output.path: cannot write %s", path);
+    }
+    AUTO(fd_closep) int folder = open(join->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* EINVAL: this file system has nothing to sync in a folder. */
+    return folder >= 0 && fsync(folder) < 0 && errno != EINVAL
+               ? error_from_errno(err, errno, "spec.output.path: %s", join->output)
+               : 0;
+}
+
 int video_join_pictures(const struct video_join *join, char **ret_name, struct error *err) {
     video_log_quiet();
-    if (check_parts(join, VIDEO_PART_PICTURES, err) < 0) {
+    if (check_parts(join, err) < 0) {
         return -1;
     }
     AUTO(output_release) struct output output = {.fd = -1, .input = {.fd = -1}};
-    AUTO(cursor_release) struct cursor cursor = {.join = join, .fd = -1};
+    AUTO(cursor_release) struct cursor cursor = {.join = join};
     if (open_input(&output, join, err) < 0) {
         return -1;
     }
     output.sound = av_packet_alloc();
     cursor.packet = av_packet_alloc();
-    output.temporary = file_join(join->parts, JOINED);
+    output.temporary = temporary_name(join);
     if (write_video(&output, &cursor, err) < 0) {
         return error_context(err, "spec.output.path: %s", join->output);
     }
     bool is_mp4 = strcmp(output.format->oformat->name, "mp4") == 0;
     AUTO(text_freep) char *name = x_printf("%s.%s", join->stem, is_mp4 ? "mp4" : "mkv");
-    AUTO(text_freep) char *path = file_join(join->output, name);
-    if (parts_check(join->parts, err) < 0) {
+    if (put_in_place(join, output.temporary, name, err) < 0) {
         return -1;
-    }
-    if (rename(output.temporary, path) < 0) {
-        return error_from_errno(err, errno, "spec.output.path: cannot write %s", path);
     }
     free(TAKE(output.temporary));
     *ret_name = TAKE(name);
@@ -440,33 +495,35 @@ int video_join_pictures(const struct video_join *join, char **ret_name, struct e
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-/* Appends a part's bytes and checks that it has a line for every frame. */
-static int copy_lines(int to, const char *path, int64_t wanted, struct error *err) {
-    AUTO(fd_closep) int from = open(path, O_RDONLY | O_CLOEXEC);
-    if (from < 0) {
-        return error_from_errno(err, errno, "cannot open the part %s", path);
+static int write_all(int fd, const char *bytes, size_t size, struct error *err) {
+    while (size) {
+        ssize_t put = write(fd, bytes, size);
+        if (put < 0 && errno != EINTR) {
+            return error_from_errno(err, errno, "cannot write the records");
+        }
+        bytes += put > 0 ? put : 0;
+        size -= put > 0 ? (size_t)put : 0;
     }
+    return 0;
+}
+
+/* Appends a part's bytes and checks that it has a line for every frame. */
+static int copy_lines(int to, const struct part *part, int64_t wanted, struct error *err) {
     char bytes[16384];
     int64_t lines = 0;
-    ssize_t got;
-    while ((got = read(from, bytes, sizeof bytes)) > 0) {
-        for (ssize_t i = 0; i < got; i++) {
+    for (int64_t at = 0; at < part->size_bytes;) {
+        size_t size = (size_t)MIN(part->size_bytes - at, (int64_t)sizeof bytes);
+        if (part_read(part, at, bytes, size, err) < 0 || write_all(to, bytes, size, err) < 0) {
+            return -1;
+        }
+        for (size_t i = 0; i < size; i++) {
             lines += bytes[i] == '\n';
         }
-        for (ssize_t at = 0; at < got;) {
-            ssize_t put = write(to, bytes + at, (size_t)(got - at));
-            if (put < 0) {
-                return error_from_errno(err, errno, "cannot write the records");
-            }
-            at += put;
-        }
-    }
-    if (got < 0) {
-        return error_from_errno(err, errno, "cannot read the part %s", path);
+        at += (int64_t)size;
     }
     return lines == wanted ? 0
                            : error_set(err, ERROR_INVALID, "the part %s has %lld of %lld records",
-                                       path, (long long)lines, (long long)wanted);
+                                       part->name, (long long)lines, (long long)wanted);
 }
 
 static int write_lines(const struct video_join *join, const char *path, struct error *err) {
@@ -475,9 +532,9 @@ static int write_lines(const struct video_join *join, const char *path, struct e
         return error_from_errno(err, errno, "cannot create %s", path);
     }
     for (int64_t i = 0; i < batch_count(join); i++) {
-        AUTO(text_freep)
-        char *part = video_part_path(join->parts, batch_first(join, i), VIDEO_PART_RECORDS);
-        if (copy_lines(fd, part, batch_end(join, i) - batch_first(join, i), err) < 0) {
+        struct part part = parts_at(join->parts, i);
+        if (check_bytes(join, i, &part, err) < 0 ||
+            copy_lines(fd, &part, batch_end(join, i) - batch_first(join, i), err) < 0) {
             return -1;
         }
     }
@@ -485,24 +542,18 @@ static int write_lines(const struct video_join *join, const char *path, struct e
 }
 
 int video_join_records(const struct video_join *join, char **ret_name, struct error *err) {
-    if (check_parts(join, VIDEO_PART_RECORDS, err) < 0) {
+    if (check_parts(join, err) < 0) {
         return -1;
     }
-    AUTO(text_freep) char *temporary = file_join(join->parts, JOINED);
+    AUTO(text_freep) char *temporary = temporary_name(join);
     AUTO(text_freep) char *name = x_printf("%s.jsonl", join->stem);
-    AUTO(text_freep) char *path = file_join(join->output, name);
-    if (write_lines(join, temporary, err) < 0) {
-        unlink(temporary);
-        return error_context(err, "spec.output.path: %s", join->output);
+    int result = write_lines(join, temporary, err);
+    if (result < 0) {
+        error_context(err, "spec.output.path: %s", join->output);
     }
-    if (parts_check(join->parts, err) < 0) {
+    if (result < 0 || put_in_place(join, temporary, name, err) < 0) {
         unlink(temporary);
         return -1;
-    }
-    if (rename(temporary, path) < 0) {
-        int errno_value = errno;
-        unlink(temporary);
-        return error_from_errno(err, errno_value, "spec.output.path: cannot write %s", path);
     }
     *ret_name = TAKE(name);
     return 0;

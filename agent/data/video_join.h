@@ -5,20 +5,23 @@
  * milliseconds. Subtitles and data tracks are left out. */
 #pragma once
 
+#include "agent/data/part.h"
 #include "agent/data/video_index.h"
 #include "lib/tree.h"
 
 struct video_join {
     const struct video_index *index;
     const char *input_path; /* spec path of the video */
-    const char *parts;      /* folder of the parts, absolute */
+    struct parts *parts;    /* one a mini-batch */
+    const char *folder;     /* for what is in the making, absolute; beside the output */
     const char *output;     /* folder of the result, absolute */
     const char *stem;       /* the result's name without its ending */
     int64_t batch_items;    /* frames of a mini-batch; the last may have fewer */
 };
 
-/* *ret_name: "STEM.mp4" or "STEM.mkv", the caller frees. Fails when a part is missing or does not
- * hold the frames of its mini-batch; what was written is removed then. */
+/* *ret_name: "STEM.mp4" or "STEM.mkv", the caller frees. Fails when a part does not hold the frames
+ * of its mini-batch, or is gone or changed (then it is marked is_broken); what was written is
+ * removed. The same parts give the same bytes, whoever joins them. */
 NODISCARD int video_join_pictures(const struct video_join *join, char **ret_name,
                                   struct error *err);
 

@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video_write.h"
 
-#include "agent/data/parts.h"
 #include "agent/data/video_color.h"
 #include "agent/data/video_file.h"
 #include "agent/data/video_lease.h"
-#include "lib/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <libavutil/opt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct writer {
-    char *folder, *temporary; /* temporary: NULL until the first result */
-    char *unique;
+    struct outcome *outcome; /* borrowed */
+    struct error failure;    /* of the outcome, while libav was writing */
     struct video_lease lease;
-    enum video_part part;
-    int fd;
-    int64_t added;   /* results */
-    int64_t written; /* packets */
+    bool has_pictures; /* else records; known from the first result on */
+    int64_t added;     /* results */
+    int64_t written;   /* packets */
     AVIOContext *io;
     AVFormatContext *format;
     AVCodecContext *encoder;
@@ -31,36 +25,15 @@ struct writer {
     int width, height; /* of the first picture */
 };
 
-char *video_part_path(const char *folder, int64_t first, enum video_part part) {
-    return x_printf("%s/part-%08lld.%s", folder, (long long)first,
-                    part == VIDEO_PART_PICTURES ? "nut" : "jsonl");
-}
-
-int video_write_open(const char *output_path, const char *run, const json_t *work,
-                     const char *unique, struct writer **ret_writer, struct error *err) {
+int video_write_open(const json_t *work, struct outcome *outcome, struct writer **ret_writer,
+                     struct error *err) {
     struct writer *writer = x_calloc(1, sizeof *writer);
-    writer->fd = -1;
-    writer->unique = x_strdup(unique);
-    if (video_lease_decode(&writer->lease, work, err) < 0 ||
-        parts_folder(output_path, run, &writer->folder, err) < 0) {
+    writer->outcome = outcome;
+    if (video_lease_decode(&writer->lease, work, err) < 0) {
         video_write_free(writer);
         return -1;
     }
     *ret_writer = writer;
-    return 0;
-}
-
-static int open_temporary(struct writer *writer, enum video_part part, struct error *err) {
-    writer->part = part;
-    AUTO(text_freep) char *path = video_part_path(writer->folder, writer->lease.first, part);
-    writer->temporary = x_printf("%s.%s.tmp", path, writer->unique);
-    writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (writer->fd < 0) {
-        int errno_value = errno;
-        free(TAKE(writer->temporary));
-        return error_from_errno(err, errno_value, "spec.output.path: cannot write into %s",
-                                writer->folder);
-    }
     return 0;
 }
 
@@ -112,8 +85,24 @@ static int open_encoder(struct writer *writer, struct error *err) {
     return result < 0 ? video_error(err, result, "the H.264 encoder cannot start") : 0;
 }
 
+static int write_bytes(void *context, uint8_t *bytes, int size) {
+    struct writer *writer = context;
+    return outcome_add(writer->outcome, bytes, (size_t)size, &writer->failure) < 0 ? AVERROR(EIO)
+                                                                                   : size;
+}
+
+/* libav's word for what happened, or the outcome's own. */
+static int cannot_write(const struct writer *writer, int averror, struct error *err) {
+    if (writer->failure.kind) {
+        *err = writer->failure;
+        return -1;
+    }
+    return video_error(err, averror, "cannot write a part");
+}
+
 static int open_part(struct writer *writer, struct error *err) {
-    if (video_io_open(writer->fd, true, &writer->io, err) < 0) {
+    if (video_io_new(&(struct video_io){.context = writer, .write = write_bytes}, &writer->io,
+                     err) < 0) {
         return -1;
     }
     int result = avformat_alloc_output_context2(&writer->format, NULL, "nut", NULL);
@@ -128,7 +117,7 @@ static int open_part(struct writer *writer, struct error *err) {
     stream->time_base = (AVRational){writer->lease.time_base.num, writer->lease.time_base.den};
     avcodec_parameters_from_context(stream->codecpar, writer->encoder);
     result = avformat_write_header(writer->format, NULL);
-    return result < 0 ? video_error(err, result, "cannot write a part") : 0;
+    return result < 0 ? cannot_write(writer, result, err) : 0;
 }
 
 static int open_pictures(struct writer *writer, const struct picture *picture, struct error *err) {
@@ -140,8 +129,7 @@ static int open_pictures(struct writer *writer, const struct picture *picture, s
     if (picture_check_size(picture->width, picture->height, err) < 0) {
         return error_context(err, "the result");
     }
-    if (open_temporary(writer, VIDEO_PART_PICTURES, err) < 0 || open_encoder(writer, err) < 0 ||
-        open_part(writer, err) < 0) {
+    if (open_encoder(writer, err) < 0 || open_part(writer, err) < 0) {
         return -1;
     }
     writer->frame->format = AV_PIX_FMT_YUV420P;
@@ -169,7 +157,7 @@ static int write_packets(struct writer *writer, struct error *err) {
         result = av_write_frame(writer->format, packet);
         av_packet_unref(packet);
         if (result < 0) {
-            return video_error(err, result, "cannot write a part");
+            return cannot_write(writer, result, err);
         }
     }
 }
@@ -208,75 +196,53 @@ static int finish_pictures(struct writer *writer, struct error *err) {
     int result = av_write_trailer(writer->format);
     avio_flush(writer->io);
     result = result < 0 ? result : writer->io->error;
-    return result < 0 ? video_error(err, result, "cannot write a part") : 0;
+    return result < 0 ? cannot_write(writer, result, err) : 0;
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
 
 static int add_record(struct writer *writer, const json_t *record, struct error *err) {
-    if (writer->added == 0 && open_temporary(writer, VIDEO_PART_RECORDS, err) < 0) {
-        return -1;
-    }
     AUTO(text_freep) char *line = json_dumps(record, JSON_COMPACT);
     AUTO(text_freep) char *text = x_printf("%s\n", line ? line : "null");
-    for (size_t at = 0, length = strlen(text); at < length;) {
-        ssize_t put = write(writer->fd, text + at, length - at);
-        if (put < 0 && errno != EINTR) {
-            return error_from_errno(err, errno, "cannot write a part");
-        }
-        at += put > 0 ? (size_t)put : 0;
-    }
-    return 0;
+    return outcome_add(writer->outcome, text, strlen(text), err);
 }
 
 /* ---- both ----------------------------------------------------------------------------------- */
 
 int video_write_add(struct writer *writer, const struct result *result, struct error *err) {
-    enum video_part part = result->picture ? VIDEO_PART_PICTURES : VIDEO_PART_RECORDS;
-    if (writer->added == writer->lease.count || (writer->added && part != writer->part)) {
+    bool is_picture = result->picture != NULL;
+    if (writer->added == writer->lease.count ||
+        (writer->added && is_picture != writer->has_pictures)) {
         return error_set(err, ERROR_BUG, "a result that the lease does not ask for");
     }
-    if ((part == VIDEO_PART_PICTURES ? add_picture(writer, result->picture, err)
-                                     : add_record(writer, result->record, err)) < 0) {
-        return error_context(err, "spec.output.path: %s", writer->folder);
+    writer->has_pictures = is_picture;
+    if ((is_picture ? add_picture(writer, result->picture, err)
+                    : add_record(writer, result->record, err)) < 0) {
+        return error_context(err, "spec.output.path");
     }
     writer->added++;
     return 0;
 }
 
-int video_write_commit(struct writer *writer, struct error *err) {
+int video_write_finish(struct writer *writer, struct error *err) {
     if (writer->added != writer->lease.count) {
         return error_set(err, ERROR_BUG, "%lld results for %lld frames", (long long)writer->added,
                          (long long)writer->lease.count);
     }
-    if (writer->part == VIDEO_PART_PICTURES && finish_pictures(writer, err) < 0) {
-        return error_context(err, "spec.output.path: %s", writer->folder);
-    }
-    AUTO(text_freep)
-    char *path = video_part_path(writer->folder, writer->lease.first, writer->part);
-    if (fsync(writer->fd) < 0 || rename(writer->temporary, path) < 0) {
-        return error_from_errno(err, errno, "spec.output.path: cannot write %s", path);
-    }
-    free(TAKE(writer->temporary));
-    return 0;
+    return writer->has_pictures && finish_pictures(writer, err) < 0
+               ? error_context(err, "spec.output.path")
+               : 0;
 }
 
 void video_write_free(struct writer *writer) {
     if (!writer) {
         return;
     }
-    if (writer->temporary) {
-        unlink(writer->temporary);
-    }
     av_packet_free(&writer->packet);
     av_frame_free(&writer->frame);
     avcodec_free_context(&writer->encoder);
     avformat_free_context(writer->format);
     video_io_close(&writer->io);
-    fd_closep(&writer->fd);
     video_lease_release(&writer->lease);
-    free(writer->temporary);
-    free(writer->unique);
-    free(writer->folder);
     free(writer);
 }

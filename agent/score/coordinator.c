@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator.h"
 
-#include "agent/score/ledger.h"
-#include "agent/score/message.h"
-#include "agent/score/prepare.h"
-#include "agent/score/progress.h"
+#include "agent/score/desk.h"
 #include "agent/score/summary.h"
 #include "lib/clock.h"
 #include "lib/log.h"
-#include "lib/server.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SERVICE_MS = 100, REPORT_MS = 10000 /* between two lines of the log on how far we are */ };
+enum {
+    SERVICE_MS = 100,
+    STORING_MS = 10,   /* while a commit is written that somebody waits for */
+    REPORT_MS = 10000, /* between two lines of the log on how far we are */
+    DRAIN_MS = 10000,  /* for what runs when a threshold is passed */
+    PUBLISH_MS = 5000, /* without news of what workers publish, at the end */
+    FLUSH_MS = 2000,   /* for the last commit of who is told to stop */
+    VOIDS_MAX = 5,     /* rounds of results that were broken in the store */
+};
 
 struct coordinator;
 
@@ -31,29 +35,28 @@ struct errand {
     atomic_bool ended;
 };
 
-/* A connection; owned by the list until `closed`. */
-struct guest {
-    struct server_peer *peer;
-    struct guest *previous, *next;
-    char name[MESSAGE_NAME_MAX + 1]; /* "" before hello */
-    int worker;                      /* index in the ledger, or -1 */
-    int64_t since_ms;
+struct coordinator {
+    struct desk desk; /* first: the server's events come with its address */
+    const struct job *job;
+    struct prepared prepared;
+    bool is_listed;
+    json_t *outputs;
+    struct parts parts; /* of a join */
+    int voids;
+    struct errand errand;
+    int64_t started_wall_ms, reported_ms;
+    bool is_superseded; /* the outcome is another coordinator's to tell */
+    bool was_finished;  /* by an earlier job: nothing to do */
 };
 
-struct coordinator {
-    const struct job *job;
-    struct server *server;
-    struct prepared prepared;
-    struct ledger *ledger; /* NULL while listing */
-    struct progress progress;
-    json_t *outputs;
-    struct errand errand;
-    struct guest *guests;
-    struct guest **guest_of; /* by worker index; NULL: not here */
-    size_t guest_of_count;
-    int64_t started_wall_ms, reported_ms, final_since_ms; /* final: -1 before the end */
-    bool is_superseded; /* the outcome is another coordinator's to tell */
-};
+static struct books *books_of(struct coordinator *coordinator) {
+    return &coordinator->prepared.books;
+}
+
+/* NULL while listing. */
+static const struct ledger *ledger_of(const struct coordinator *coordinator) {
+    return coordinator->is_listed ? coordinator->prepared.books.ledger : NULL;
+}
 
 /* ---- errands -------------------------------------------------------------------------------- */
 
@@ -61,7 +64,7 @@ static void *run_errand(void *context) {
     struct errand *errand = context;
     errand->result = errand->run(errand->coordinator, &errand->err);
     atomic_store(&errand->ended, true);
-    server_wake(errand->coordinator->server);
+    server_wake(errand->coordinator->desk.server);
     return NULL;
 }
 
@@ -78,215 +81,35 @@ static int list_input(struct coordinator *coordinator, struct error *err) {
     return prepare_job(coordinator->job, &coordinator->prepared, err);
 }
 
-static int join_outputs(struct coordinator *coordinator, struct error *err) {
-    const struct prepared *prepared = &coordinator->prepared;
-    if (parts_check(prepared->parts.folder, err) < 0) {
+/* All that is committed becomes the outputs. */
+static int make_outputs(struct coordinator *coordinator, struct error *err) {
+    struct prepared *prepared = &coordinator->prepared;
+    const struct media *media = prepared->media;
+    if ((media->is_packed ? books_publish(&prepared->books, err)
+                          : books_parts(&prepared->books, &coordinator->parts, err)) < 0) {
         return -1;
     }
-    return prepared->media->join(prepared->listing, coordinator->job->spec, prepared->parts.run,
-                                 coordinator->job->batch_items, coordinator->outputs, err);
+    return media->join(prepared->listing, coordinator->job->spec, &coordinator->parts,
+                       coordinator->job->batch_items, coordinator->outputs, err);
 }
 
-/* ---- leases --------------------------------------------------------------------------------- */
-
-static void tell(struct guest *guest, const struct message *message) {
-    AUTO(text_freep) char *text = message_format(message);
-    server_send(guest->peer, text);
+/* Of a job that has failed: what can be used as it is. */
+static int publish_rest(struct coordinator *coordinator, struct error *err) {
+    return books_publish(books_of(coordinator), err);
 }
 
-/* A lease whose description is too long for a message fails like any other try. */
-static void send_lease(struct coordinator *coordinator, const struct ledger_lease *lease) {
-    struct guest *guest = coordinator->guest_of[lease->worker];
-    AUTO(tree_freep)
-    json_t *work = coordinator->prepared.media->work(
-        coordinator->prepared.listing, lease->first * coordinator->job->batch_items, lease->items);
-    struct message message = {.type = MESSAGE_LEASE,
-                              .lease = lease->lease,
-                              .batch = lease->first,
-                              .try = lease->try,
-                              .parts = coordinator->prepared.parts.number,
-                              .work = work};
-    AUTO(text_freep) char *text = message_format(&message);
-    if (strlen(text) > MESSAGE_BYTES_MAX) {
-        struct ledger_report report = {
-            .worker = lease->worker,
-            .lease = lease->lease,
-            .fault = LEDGER_SCORER,
-            .cause = "its description is larger than a message: make spec.miniBatchSize smaller"};
-        ledger_report(coordinator->ledger, &report, clock_monotonic_ms(), NULL);
-        return;
-    }
-    log_event(LOG_DEBUG, "mini-batch %lld, try %d: leased to %s", (long long)lease->first,
-              lease->try, guest->name);
-    server_send(guest->peer, text);
-}
-
-/* Everything that follows from an event: leases taken away, leases given. */
-static void settle(struct coordinator *coordinator) {
-    struct ledger_taken taken;
-    struct ledger_lease lease;
-    int64_t now_ms = clock_monotonic_ms();
-    while (ledger_take(coordinator->ledger, now_ms, &taken)) {
-        struct guest *guest = coordinator->guest_of[taken.lease.worker];
-        if (taken.verdict != LEDGER_IGNORED) {
-            log_event(LOG_WARNING, "mini-batch %lld, try %d on %s: %s",
-                      (long long)taken.lease.first, taken.lease.try,
-                      ledger_worker(coordinator->ledger, taken.lease.worker).name, taken.cause);
-        }
-        if (guest) {
-            tell(guest, &(struct message){.type = MESSAGE_CANCEL, .lease = taken.lease.lease});
-        }
-    }
-    while (ledger_grant(coordinator->ledger, now_ms, &lease)) {
-        progress_start(&coordinator->progress, now_ms);
-        if (lease.is_second) {
-            log_event(LOG_INFO, "mini-batch %lld takes long: %s runs it, too",
-                      (long long)lease.first, coordinator->guest_of[lease.worker]->name);
-        }
-        send_lease(coordinator, &lease);
-    }
-}
-
-/* ---- guests --------------------------------------------------------------------------------- */
-
-static void refuse(struct guest *guest, const char *reason) {
-    struct message message = {.type = MESSAGE_REFUSED};
-    snprintf(message.text, sizeof message.text, "%s", reason);
-    log_event(LOG_WARNING, "a worker is refused: %s", reason);
-    tell(guest, &message);
-    server_close(guest->peer);
-}
-
-static void leave(struct coordinator *coordinator, struct guest *guest) {
-    if (guest->worker >= 0) {
-        int64_t retried = ledger_counts(coordinator->ledger).batches.retried;
-        ledger_leave(coordinator->ledger, guest->worker);
-        coordinator->guest_of[guest->worker] = NULL;
-        guest->worker = -1;
-        bool had_work = ledger_counts(coordinator->ledger).batches.retried > retried;
-        log_event(had_work ? LOG_WARNING : LOG_INFO, "worker %s is gone%s", guest->name,
-                  had_work ? ", its mini-batch goes to another" : "");
-    }
-}
-
-/* A worker that connects again may be quicker than the news that its old connection is dead. */
-static void replace_namesake(struct coordinator *coordinator, const struct guest *guest) {
-    for (size_t i = 0; i < coordinator->guest_of_count; i++) {
-        struct guest *other = coordinator->guest_of[i];
-        if (other && strcmp(other->name, guest->name) == 0) {
-            leave(coordinator, other);
-            server_close(other->peer);
-            return;
-        }
-    }
-}
-
-static void admit(struct coordinator *coordinator, struct guest *guest) {
-    struct error err = {0};
-    if (coordinator->final_since_ms >= 0) {
-        tell(guest, &(struct message){.type = MESSAGE_DONE});
-        server_close(guest->peer);
-        return;
-    }
-    if (!coordinator->ledger) {
-        return; /* admitted when the input is listed */
-    }
-    replace_namesake(coordinator, guest);
-    if (ledger_join(coordinator->ledger, guest->name, 1, &guest->worker, &err) < 0) {
-        refuse(guest, err.text);
-        return;
-    }
-    size_t count = ledger_worker_count(coordinator->ledger);
-    if (count > coordinator->guest_of_count) {
-        coordinator->guest_of = x_realloc_array(coordinator->guest_of, count, sizeof(void *));
-        memset(coordinator->guest_of + coordinator->guest_of_count, 0,
-               (count - coordinator->guest_of_count) * sizeof(void *));
-        coordinator->guest_of_count = count;
-    }
-    coordinator->guest_of[guest->worker] = guest;
-    log_event(LOG_INFO, "worker %s is here", guest->name);
-}
-
-static void on_result(struct coordinator *coordinator, const struct guest *guest,
-                      const struct message *message) {
-    struct ledger_report report = {.worker = guest->worker,
-                                   .lease = message->lease,
-                                   .fault = message->is_error ? LEDGER_SCORER : LEDGER_NO_FAULT,
-                                   .items = message->items,
-                                   .took_us = (int64_t)(MIN(message->seconds, 1e6) * 1e6),
-                                   .cause = message->text};
-    struct ledger_lease lease;
-    int64_t now_ms = clock_monotonic_ms();
-    enum ledger_verdict verdict = ledger_report(coordinator->ledger, &report, now_ms, &lease);
-    if (verdict == LEDGER_RETRY || verdict == LEDGER_FAILED) {
-        log_event(verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING, "mini-batch %lld %s: %s: %s",
-                  (long long)lease.first, verdict == LEDGER_FAILED ? "failed" : "is tried again",
-                  guest->name, message->is_error ? message->text : "a wrong number of results");
-    } else if (verdict != LEDGER_IGNORED) {
-        progress_add(&coordinator->progress, ledger_counts(coordinator->ledger).items.done, now_ms);
-    }
-}
-
-static void on_received(void *context, struct server_peer *peer, const char *text, size_t size) {
-    struct coordinator *coordinator = context;
-    struct guest *guest = server_peer_get(peer);
-    struct error err = {0};
-    struct message message = {0};
-    if (message_parse(text, size, &message, &err) < 0) {
-        refuse(guest, err.text);
-        return;
-    }
-    if (message.type == MESSAGE_HELLO && !guest->name[0]) {
-        memcpy(guest->name, message.name, sizeof guest->name);
-        admit(coordinator, guest);
-    } else if (message.type == MESSAGE_RESULT && guest->worker >= 0) {
-        on_result(coordinator, guest, &message);
-    } else if (message.type != MESSAGE_RESULT || !guest->name[0]) {
-        /* A result from before the coordinator was replaced may come before we are ready. */
-        refuse(guest, "a worker says hello once, then results");
-    }
-    message_release(&message);
-    if (coordinator->ledger && coordinator->final_since_ms < 0) {
-        settle(coordinator);
-    }
-}
-
-static void on_opened(void *context, struct server_peer *peer) {
-    struct coordinator *coordinator = context;
-    struct guest *guest = x_calloc(1, sizeof *guest);
-    *guest = (struct guest){
-        .peer = peer, .worker = -1, .since_ms = clock_monotonic_ms(), .next = coordinator->guests};
-    if (guest->next) {
-        guest->next->previous = guest;
-    }
-    coordinator->guests = guest;
-    server_peer_set(peer, guest);
-}
-
-static void on_closed(void *context, struct server_peer *peer) {
-    struct coordinator *coordinator = context;
-    struct guest *guest = server_peer_get(peer);
-    leave(coordinator, guest);
-    *(guest->previous ? &guest->previous->next : &coordinator->guests) = guest->next;
-    if (guest->next) {
-        guest->next->previous = guest->previous;
-    }
-    free(guest);
-    if (coordinator->ledger && coordinator->final_since_ms < 0) {
-        settle(coordinator);
-    }
-}
+/* ---- pages ---------------------------------------------------------------------------------- */
 
 static json_t *progress_tree(const struct coordinator *coordinator) {
     struct ledger_counts counts = {0};
-    if (coordinator->ledger) {
-        counts = ledger_counts(coordinator->ledger);
+    if (ledger_of(coordinator)) {
+        counts = ledger_counts(ledger_of(coordinator));
     }
-    return progress_json(&coordinator->progress, &counts, clock_monotonic_ms());
+    return progress_json(&coordinator->desk.progress, &counts, clock_monotonic_ms());
 }
 
 static struct server_page on_page(void *context, const char *path) {
-    struct coordinator *coordinator = context;
+    const struct coordinator *coordinator = context;
     if (strcmp(path, "/healthz") == 0) {
         return (struct server_page){.body = x_strdup("{\"status\": \"ok\"}")};
     }
@@ -297,22 +120,17 @@ static struct server_page on_page(void *context, const char *path) {
     return (struct server_page){.body = json_dumps(tree, JSON_COMPACT)};
 }
 
-static const struct server_events events = {on_page, on_opened, on_received, on_closed};
+static const struct server_events events = {on_page, desk_opened, desk_received, desk_closed};
 
 /* ---- the job's course ----------------------------------------------------------------------- */
 
 static void tick(struct coordinator *coordinator) {
     int64_t now_ms = clock_monotonic_ms();
-    for (struct guest *guest = coordinator->guests; guest; guest = guest->next) {
-        if (!guest->name[0] && now_ms - guest->since_ms > COORDINATOR_HELLO_MS) {
-            guest->since_ms = now_ms;
-            refuse(guest, "no hello came");
-        }
-    }
-    if (coordinator->ledger && now_ms - coordinator->reported_ms >= REPORT_MS) {
-        struct ledger_counts counts = ledger_counts(coordinator->ledger);
+    desk_tick(&coordinator->desk);
+    if (ledger_of(coordinator) && now_ms - coordinator->reported_ms >= REPORT_MS) {
+        struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
         char rate[32];
-        progress_format_rate(progress_rate(&coordinator->progress, now_ms), rate);
+        progress_format_rate(progress_rate(&coordinator->desk.progress, now_ms), rate);
         log_event(LOG_INFO, "%lld of %lld items done, %s items/s, %d workers",
                   (long long)counts.items.done, (long long)counts.items.total, rate,
                   counts.workers);
@@ -320,8 +138,9 @@ static void tick(struct coordinator *coordinator) {
     }
 }
 
-static int serve(struct coordinator *coordinator, int timeout_ms, struct error *err) {
-    if (server_service(coordinator->server, timeout_ms, err) < 0) {
+static int serve(struct coordinator *coordinator, int64_t timeout_ms, struct error *err) {
+    int ms = (int)MAX(MIN(timeout_ms, SERVICE_MS), 1);
+    if (server_service(coordinator->desk.server, ms, err) < 0) {
         return -1;
     }
     tick(coordinator);
@@ -343,85 +162,201 @@ static int await_errand(struct coordinator *coordinator, struct error *err) {
     return errand->result;
 }
 
-static int list_phase(struct coordinator *coordinator, struct error *err) {
-    if (start_errand(coordinator, list_input, err) < 0 || await_errand(coordinator, err) < 0) {
+static int run_to_end(struct coordinator *coordinator,
+                      int (*run)(struct coordinator *coordinator, struct error *err),
+                      struct error *err) {
+    return start_errand(coordinator, run, err) < 0 ? -1 : await_errand(coordinator, err);
+}
+
+/* Serves once, with all that follows from it: what is due goes into commits, leases go out. */
+static int work(struct coordinator *coordinator, bool at_once, struct error *err) {
+    struct desk *desk = &coordinator->desk;
+    const struct ledger *ledger = ledger_of(coordinator);
+    int64_t deadline_ms = ledger_deadline_ms(ledger), left_ms = SERVICE_MS;
+    if (deadline_ms >= 0) {
+        left_ms = deadline_ms - clock_monotonic_ms();
+    }
+    bool is_awaited = at_once || ledger_counts(ledger).leased == 0;
+    if (!books_are_stored(books_of(coordinator))) {
+        left_ms = MIN(left_ms, is_awaited ? STORING_MS : SERVICE_MS / 2);
+    }
+    if (serve(coordinator, left_ms, err) < 0) {
         return -1;
     }
-    int64_t items = coordinator->prepared.items, batch_items = coordinator->job->batch_items;
-    struct ledger_options options = {
-        .cell_items = batch_items,
-        .max_tries = coordinator->job->max_tries,
-        .timeout_ms = coordinator->job->timeout_ms,
-        /* A coordinator that replaces another never uses its lease numbers. */
-        .first_lease = clock_wall_ms() * 1000 % ((int64_t)1 << 52),
-        .ahead_max = 1,
-        .has_stretches = true,
-        .errors_max = -1, /* all others are tried before the job fails */
-        .batch_errors_max = -1,
-        .batch_errors_percent = -1,
-    };
-    coordinator->ledger = ledger_new(&options);
-    int64_t batches = (items - 1) / batch_items + 1;
-    if (ledger_extend(coordinator->ledger, batches, items, /* is_last= */ true, err) < 0) {
-        ledger_free(TAKE(coordinator->ledger));
+    is_awaited = at_once || ledger_counts(ledger).leased == 0;
+    if (desk_turn(desk, is_awaited, err) < 0) {
+        coordinator->is_superseded = err->kind == ERROR_GONE || err->kind == ERROR_BUSY;
         return -1;
     }
-    log_event(LOG_INFO, "%lld items in %lld mini-batches", (long long)items, (long long)batches);
-    coordinator->progress.state = PROGRESS_RUNNING;
-    coordinator->reported_ms = clock_monotonic_ms();
-    for (struct guest *guest = coordinator->guests; guest; guest = guest->next) {
-        if (guest->name[0]) {
-            admit(coordinator, guest);
-        }
+    desk_settle(desk);
+    if (desk->failure.kind) {
+        *err = desk->failure;
+        return -1;
     }
-    settle(coordinator);
     return 0;
 }
 
-static int lease_phase(struct coordinator *coordinator, struct error *err) {
-    while (!ledger_is_accounted(coordinator->ledger)) {
-        int64_t deadline_ms = ledger_deadline_ms(coordinator->ledger);
-        int64_t left_ms = deadline_ms < 0 ? SERVICE_MS : deadline_ms - clock_monotonic_ms();
-        if (serve(coordinator, (int)MAX(MIN(left_ms, SERVICE_MS), 1), err) < 0) {
+/* Until all records are stored, for at most so long. */
+static int store_all(struct coordinator *coordinator, int64_t timeout_ms, struct error *err) {
+    int64_t end_ms = clock_monotonic_ms() + timeout_ms;
+    while (!books_are_stored(books_of(coordinator)) && clock_monotonic_ms() < end_ms) {
+        if (work(coordinator, /* at_once= */ true, err) < 0) {
             return -1;
         }
-        settle(coordinator);
     }
+    return 0;
+}
+
+static int list_phase(struct coordinator *coordinator, struct error *err) {
+    if (run_to_end(coordinator, list_input, err) < 0) {
+        return -1;
+    }
+    coordinator->is_listed = true;
+    struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
+    struct progress *progress = &coordinator->desk.progress;
+    log_event(LOG_INFO, "%lld items in %lld mini-batches, %lld of them are done",
+              (long long)counts.items.total, (long long)counts.batches.total,
+              (long long)counts.batches.done);
+    progress->state = PROGRESS_RUNNING;
+    progress->items_before = counts.items.done;
+    coordinator->reported_ms = clock_monotonic_ms();
+    return 0;
+}
+
+/* What ended the job, first cause first. */
+static int has_failed(struct coordinator *coordinator, struct error *err) {
+    struct error verdict = {0};
     size_t count = 0;
-    const struct ledger_failure *failures = ledger_failures(coordinator->ledger, &count);
-    struct ledger_counts counts = ledger_counts(coordinator->ledger);
+    const struct ledger *ledger = ledger_of(coordinator);
+    const struct ledger_failure *failures = ledger_failures(ledger, &count);
+    struct ledger_counts counts = ledger_counts(ledger);
+    bool is_over = ledger_verdict(ledger, &verdict) < 0;
+    /* A video with a hole is none. */
+    bool has_hole = !coordinator->prepared.media->is_packed && counts.batches.failed > 0 &&
+                    ledger_is_accounted(ledger);
+    if (!is_over && !has_hole) {
+        return 0;
+    }
     if (count) {
         return error_set(err, ERROR_FAILED,
                          "%s (mini-batch %lld on %s, %d tries; %lld of %lld mini-batches failed)",
                          failures->cause, (long long)failures->cell,
-                         ledger_worker(coordinator->ledger, failures->worker).name, failures->tries,
+                         ledger_worker(ledger, failures->worker).name, failures->tries,
                          (long long)counts.batches.failed, (long long)counts.batches.total);
+    }
+    return is_over ? error_set(err, ERROR_FAILED, "%s", verdict.text)
+                   : error_set(err, ERROR_FAILED, "%lld of %lld mini-batches failed",
+                               (long long)counts.batches.failed, (long long)counts.batches.total);
+}
+
+/* No more leases; what runs may still end. Then all that is accepted is stored. */
+static int drain(struct coordinator *coordinator, struct error *err) {
+    int64_t end_ms = clock_monotonic_ms() + DRAIN_MS;
+    coordinator->desk.gives = false;
+    while (ledger_counts(ledger_of(coordinator)).leased > 0 && clock_monotonic_ms() < end_ms) {
+        if (work(coordinator, false, err) < 0) {
+            return -1;
+        }
+    }
+    return books_end(books_of(coordinator), /* succeeded= */ false, err) < 0
+               ? -1
+               : store_all(coordinator, INT32_MAX, err);
+}
+
+/* Partial results stay, and are where results are looked for. */
+static int give_up(struct coordinator *coordinator, const struct error *verdict,
+                   struct error *err) {
+    struct error rest = {0};
+    if (drain(coordinator, err) < 0) {
+        return -1;
+    }
+    if (coordinator->prepared.media->is_packed &&
+        run_to_end(coordinator, publish_rest, &rest) < 0) {
+        if (rest.kind == ERROR_CANCELLED) {
+            *err = rest;
+            return -1;
+        }
+        log_event(LOG_ERROR, "%s", rest.text);
+    }
+    *err = *verdict;
+    return -1;
+}
+
+static int lease_phase(struct coordinator *coordinator, struct error *err) {
+    coordinator->desk.gives = true;
+    coordinator->desk.progress.state = PROGRESS_RUNNING;
+    desk_settle(&coordinator->desk);
+    while (!ledger_is_committed(ledger_of(coordinator))) {
+        struct error verdict = {0};
+        if (has_failed(coordinator, &verdict) < 0) {
+            return give_up(coordinator, &verdict, err);
+        }
+        if (work(coordinator, false, err) < 0) {
+            return -1;
+        }
+    }
+    struct error verdict = {0};
+    return has_failed(coordinator, &verdict) < 0 ? give_up(coordinator, &verdict, err) : 0;
+}
+
+/* Workers publish what they made themselves: that is quicker. What is left is ours. */
+static int await_publishers(struct coordinator *coordinator, struct error *err) {
+    struct desk *desk = &coordinator->desk;
+    while (desk->publishing > 0 && clock_monotonic_ms() - desk->published_ms < PUBLISH_MS) {
+        if (work(coordinator, false, err) < 0) {
+            return -1;
+        }
     }
     return 0;
 }
 
+/* 1: the outputs are there; 0: results were broken in the store and are made again. */
 static int join_phase(struct coordinator *coordinator, struct error *err) {
-    coordinator->progress.state = PROGRESS_JOINING;
-    return start_errand(coordinator, join_outputs, err) < 0 || await_errand(coordinator, err) < 0
-               ? -1
-               : 0;
+    struct books *books = books_of(coordinator);
+    int64_t broken = 0;
+    if (await_publishers(coordinator, err) < 0 || books_end(books, true, err) < 0 ||
+        store_all(coordinator, INT32_MAX, err) < 0) {
+        return -1;
+    }
+    coordinator->desk.progress.state = PROGRESS_JOINING;
+    struct error cause = {0};
+    free(TAKE(coordinator->parts.places));
+    if (run_to_end(coordinator, make_outputs, &cause) == 0) {
+        return 1;
+    }
+    if (cause.kind == ERROR_CANCELLED || coordinator->voids++ == VOIDS_MAX) {
+        *err = cause;
+        return -1;
+    }
+    const struct parts *parts = coordinator->parts.places ? &coordinator->parts : NULL;
+    if (books_void_broken(books, parts, &broken, err) < 0) {
+        return -1;
+    }
+    if (broken == 0) {
+        *err = cause;
+        return -1;
+    }
+    log_event(LOG_WARNING, "%lld results are made again: %s", (long long)broken, cause.text);
+    return 0;
 }
 
 /* What is wrong with the input, the model or the output folder is the manifest's to correct. */
-static int exit_code(const struct error *err, bool was_listed) {
+static int exit_code(const struct coordinator *coordinator, const struct error *err) {
     switch (err->kind) {
     case ERROR_NONE:
         return 0;
     case ERROR_CANCELLED:
         return 130;
-    case ERROR_GONE: /* superseded: no verdict */
+    case ERROR_GONE:        /* superseded: no verdict */
+    case ERROR_UNAVAILABLE: /* the machine's, or its storage's: another pod may do better */
+    case ERROR_TIMEOUT:
         return 3;
     case ERROR_INVALID:
     case ERROR_NOT_FOUND:
     case ERROR_DENIED:
     case ERROR_CONFLICT:
     case ERROR_UNSUPPORTED:
-        return was_listed ? 1 : 2;
+        return coordinator->is_listed ? 1 : 2;
     default:
         return 1;
     }
@@ -440,15 +375,15 @@ static void leave_words(json_t *progress) {
 
 /* The outcome is known: summary, last words. */
 static void conclude(struct coordinator *coordinator, const struct error *outcome) {
-    struct progress *progress = &coordinator->progress;
-    const struct ledger *ledger = coordinator->ledger;
+    struct progress *progress = &coordinator->desk.progress;
+    const struct ledger *ledger = ledger_of(coordinator);
     progress->state = outcome->kind ? PROGRESS_FAILED : PROGRESS_SUCCEEDED;
     progress->outputs = coordinator->outputs;
     if (outcome->kind == ERROR_CANCELLED && ledger) {
+        struct ledger_counts counts = ledger_counts(ledger);
         snprintf(progress->message, sizeof progress->message,
                  "Cancelled; the results of %lld of %lld items are kept",
-                 (long long)ledger_counts(ledger).items.done,
-                 (long long)ledger_counts(ledger).items.total);
+                 (long long)counts.items.done, (long long)counts.items.total);
     } else {
         snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
     }
@@ -459,7 +394,7 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
                                   .ledger = ledger,
                                   .started_wall_ms = coordinator->started_wall_ms,
                                   .completed_wall_ms = clock_wall_ms(),
-                                  .exit_code = exit_code(outcome, /* was_listed= */ true)};
+                                  .exit_code = exit_code(coordinator, outcome)};
         if (summary_write(&summary, coordinator->prepared.output_path, &err) < 0) {
             log_event(LOG_ERROR, "summary: %s", err.text);
         } else {
@@ -472,72 +407,113 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
     leave_words(words);
 }
 
+/* What only the making needed; the summary says by now that the outputs are there. That it fails is
+ * no reason to fail a job. */
+static void tidy_up(struct coordinator *coordinator) {
+    static const char *const folders[] = {"try", "join"};
+    struct store *output = coordinator->prepared.output;
+    struct error err = {0};
+    for (size_t i = 0; i < ARRAY_LEN(folders) && !err.kind; i++) {
+        AUTO(text_freep)
+        char *prefix = x_printf(".windlass/%s/%s/", coordinator->job->run, folders[i]);
+        (void)!store_clear(output, prefix, &err);
+    }
+    /* Whoever was killed may have left something beside the outputs. */
+    if (!err.kind && (coordinator->desk.losses > 0 || books_of(coordinator)->epoch > 0)) {
+        (void)!store_sweep(output, &err);
+    }
+    if (err.kind) {
+        log_event(LOG_WARNING, "something is left: %s", err.text);
+    }
+}
+
 /* Workers hear that no work is left. The outcome needs no listener: it is in the last words. */
 static void say_farewell(struct coordinator *coordinator) {
     struct error err = {0};
     int64_t start_ms = clock_monotonic_ms();
-    coordinator->final_since_ms = start_ms;
-    for (struct guest *guest = coordinator->guests; guest; guest = guest->next) {
-        if (guest->name[0]) {
-            tell(guest, &(struct message){.type = MESSAGE_DONE});
-        }
-        server_close(guest->peer);
-    }
-    while (coordinator->guests && !job_is_interrupted() &&
+    desk_dismiss(&coordinator->desk);
+    while (coordinator->desk.guests && !job_is_interrupted() &&
            clock_monotonic_ms() < start_ms + COORDINATOR_FAREWELL_MS) {
-        if (server_service(coordinator->server, SERVICE_MS / 2, &err) < 0) {
+        if (server_service(coordinator->desk.server, SERVICE_MS / 2, &err) < 0) {
             return;
         }
     }
 }
 
 static void release(struct coordinator *coordinator) {
-    server_free(coordinator->server);
-    while (coordinator->guests) {
-        struct guest *next = coordinator->guests->next;
-        free(coordinator->guests);
-        coordinator->guests = next;
-    }
-    free(coordinator->guest_of);
-    ledger_free(coordinator->ledger);
+    server_free(coordinator->desk.server);
+    desk_release(&coordinator->desk);
     json_decref(coordinator->outputs);
+    free(coordinator->parts.places);
     prepared_release(&coordinator->prepared);
 }
 
-/* What went wrong may be no more than that another coordinator has taken over. */
-static void look_back(struct coordinator *coordinator, struct error *outcome) {
-    struct error err = {0};
-    coordinator->is_superseded = parts_check(coordinator->prepared.parts.folder, &err) < 0;
-    if (coordinator->is_superseded) {
-        parts_remove(coordinator->prepared.parts.folder); /* late workers may have made it again */
-    }
-    if (coordinator->is_superseded && outcome->kind != ERROR_CANCELLED) {
-        *outcome = err;
-    }
-}
-
-/* A pod that ended while no controller looked, and went: the one in its place says it again. */
-static bool has_ended(const struct job *job, int *ret_exit_code) {
-    AUTO(tree_freep) json_t *words = summary_recall(job, ret_exit_code);
-    if (words) {
-        log_event(LOG_INFO, "job %s: an earlier coordinator has ended it: %s", job->name,
+/* Says again how this job ended, or (any_uid) that any job has finished this run. False: it goes
+ * on. */
+static bool say_again(const struct job *job, bool any_uid, int *ret_exit_code) {
+    AUTO(tree_freep) json_t *words = summary_recall(job, any_uid, ret_exit_code);
+    bool says = words && (!any_uid || *ret_exit_code == 0);
+    if (says) {
+        log_event(LOG_INFO, "job %s: %s: %s", job->name,
+                  any_uid ? "nothing to do, this run has ended before"
+                          : "an earlier coordinator has ended it",
                   tree_text(words, "state", ""));
+        if (any_uid) {
+            json_object_set_new(words, "message",
+                                json_string("nothing to do: this run had ended before"));
+        }
         leave_words(words);
     }
-    return words != NULL;
+    return says;
+}
+
+/* Another job has finished this very run, and what it made is there. */
+static bool is_finished(struct coordinator *coordinator) {
+    const struct books *books = books_of(coordinator);
+    int code = 0;
+    return books->is_ended && books->has_succeeded && ledger_is_committed(books->ledger) &&
+           say_again(coordinator->job, /* any_uid= */ true, &code);
+}
+
+static int run(struct coordinator *coordinator, struct error *err) {
+    if (list_phase(coordinator, err) < 0) {
+        return -1;
+    }
+    coordinator->was_finished = is_finished(coordinator);
+    if (coordinator->was_finished) {
+        return 0;
+    }
+    desk_start(&coordinator->desk, &coordinator->prepared);
+    for (int joined = 0; joined == 0;) {
+        if (lease_phase(coordinator, err) < 0 || (joined = join_phase(coordinator, err)) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Who is told to stop keeps what was accepted. */
+static void save_accepted(struct coordinator *coordinator) {
+    struct desk *desk = &coordinator->desk;
+    int64_t end_ms = clock_monotonic_ms() + FLUSH_MS;
+    struct error err = {0};
+    while (ledger_of(coordinator) && !books_are_stored(books_of(coordinator)) &&
+           clock_monotonic_ms() < end_ms && desk_turn(desk, /* at_once= */ true, &err) == 0 &&
+           server_service(desk->server, STORING_MS, &err) == 0) {
+    }
 }
 
 int coordinator_run(const struct job *job) {
     struct error err = {0};
     int code = 0;
-    if (has_ended(job, &code)) {
+    if (say_again(job, /* any_uid= */ false, &code)) {
         return code;
     }
     struct coordinator coordinator = {.job = job,
-                                      .prepared = {.parts = {.lock_fd = -1}},
+                                      .desk = {.job = job},
+                                      .prepared = {.lock_fd = -1},
                                       .outputs = json_array(),
-                                      .started_wall_ms = clock_wall_ms(),
-                                      .final_since_ms = -1};
+                                      .started_wall_ms = clock_wall_ms()};
     struct server_options options = {.bind = job->bind,
                                      .certificate_pem = job->certificate_pem,
                                      .key_pem = job->key_pem,
@@ -545,25 +521,29 @@ int coordinator_run(const struct job *job) {
                                      .token = job->token,
                                      .events = &events,
                                      .context = &coordinator};
-    progress_init(&coordinator.progress);
-    if (server_open(&options, &coordinator.server, &err) < 0) {
+    progress_init(&coordinator.desk.progress);
+    if (server_open(&options, &coordinator.desk.server, &err) < 0) {
         conclude(&coordinator, &err);
         release(&coordinator);
         return error_exit_code(&err);
     }
     log_event(LOG_INFO, "job %s: listening on %s", job->name, job->bind);
-    bool listed = list_phase(&coordinator, &err) == 0;
-    if (listed && lease_phase(&coordinator, &err) == 0 && join_phase(&coordinator, &err) == 0) {
-        error_clear(&err);
-    } else if (listed) {
-        look_back(&coordinator, &err);
+    int result = run(&coordinator, &err);
+    bool is_busy = coordinator.errand.run && !atomic_load(&coordinator.errand.ended);
+    if (err.kind == ERROR_CANCELLED && !is_busy) {
+        save_accepted(&coordinator);
     }
-    conclude(&coordinator, &err);
+    if (!coordinator.was_finished) {
+        conclude(&coordinator, &err);
+    }
+    if (result == 0) {
+        tidy_up(&coordinator);
+    }
     if (err.kind != ERROR_CANCELLED) {
         say_farewell(&coordinator);
-    } else if (coordinator.errand.run && !atomic_load(&coordinator.errand.ended)) {
+    } else if (is_busy) {
         _exit(130); /* a thread is at work with what release would free */
     }
     release(&coordinator);
-    return exit_code(&err, listed);
+    return exit_code(&coordinator, &err);
 }

@@ -6,7 +6,6 @@
 #include "agent/job.h"
 
 enum {
-    COORDINATOR_HELLO_MS = 10000,  /* a peer that does not say who it is by then is closed */
     COORDINATOR_FAREWELL_MS = 500, /* at the end workers get this long to hear that all is done */
 };
 

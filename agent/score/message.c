@@ -1,28 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/message.h"
 
+#include "lib/jsontext.h"
+
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const type_names[] = {"hello", "result", "lease", "cancel", "done", "refused"};
+static const char *const type_names[] = {"hello",     "results", "published", "leases",
+                                         "committed", "cancel",  "done",      "refused"};
 static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPE_COUNT, "one name per type");
+static const char *const fault_names[] = {"scorer", "machine", "back"};
+static_assert(ARRAY_LEN(fault_names) == MESSAGE_FAULT_COUNT, "one name per fault");
 
 /* JSON numbers are exact up to here in every reader. */
 static const int64_t integer_max = (int64_t)1 << 53;
 
-static int read_integer(const json_t *tree, const char *field, int64_t minimum, int64_t *ret_value,
-                        struct error *err) {
-    const json_t *value = json_object_get(tree, field);
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static int read_number(const json_t *value, const char *field, int64_t minimum, int64_t maximum,
+                       int64_t *ret_value, struct error *err) {
     if (!json_is_integer(value) || json_integer_value(value) < minimum ||
-        json_integer_value(value) > integer_max) {
-        return error_set(err, ERROR_INVALID, "%s is not an integer of at least %lld", field,
-                         (long long)minimum);
+        json_integer_value(value) > maximum) {
+        return error_set(err, ERROR_INVALID, "%s is not an integer of %lld to %lld", field,
+                         (long long)minimum, (long long)maximum);
     }
     *ret_value = json_integer_value(value);
     return 0;
+}
+
+static int read_integer(const json_t *tree, const char *field, int64_t *ret_value,
+                        struct error *err) {
+    return read_number(json_object_get(tree, field), field, 0, integer_max, ret_value, err);
 }
 
 /* A pod's name, and nothing that could break a log line or a file name. */
@@ -42,6 +52,17 @@ static int read_name(const json_t *tree, char name[static MESSAGE_NAME_MAX + 1],
     return 0;
 }
 
+static int read_hello(const json_t *tree, struct message *message, struct error *err) {
+    const json_t *field = json_object_get(tree, "slots");
+    int64_t slots = 1;
+    if (read_name(tree, message->name, err) < 0 ||
+        (field && read_number(field, "slots", 1, MESSAGE_SLOTS_MAX, &slots, err) < 0)) {
+        return -1;
+    }
+    message->slots = (int)slots;
+    return 0;
+}
+
 static int read_text(const json_t *tree, const char *field, struct message *message,
                      struct error *err) {
     const char *text = json_string_value(json_object_get(tree, field));
@@ -55,39 +76,144 @@ static int read_text(const json_t *tree, const char *field, struct message *mess
     return 0;
 }
 
-static int read_result(const json_t *tree, struct message *message, struct error *err) {
-    if (read_integer(tree, "lease", 0, &message->lease, err) < 0) {
-        return -1;
+/* lease, slot, cell, cells, try, work */
+static int read_lease(const json_t *row, struct message_lease *lease, struct error *err) {
+    static const struct {
+        const char *field;
+        int64_t minimum, maximum;
+    } columns[] = {{"lease", 0, (int64_t)1 << 53},
+                   {"slot", 0, MESSAGE_SLOTS_MAX - 1},
+                   {"cell", 0, (int64_t)1 << 53},
+                   {"cells", 1, INT32_MAX},
+                   {"try", 1, 1000000}};
+    int64_t values[ARRAY_LEN(columns)];
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+        if (read_number(json_array_get(row, i), columns[i].field, columns[i].minimum,
+                        columns[i].maximum, &values[i], err) < 0) {
+            return -1;
+        }
     }
-    message->is_error = json_object_get(tree, "error") != NULL;
-    if (message->is_error) {
-        return read_text(tree, "error", message, err);
+    const json_t *work = json_array_get(row, ARRAY_LEN(columns));
+    if (!json_is_object(work) && !json_is_array(work)) {
+        return error_set(err, ERROR_INVALID, "work is neither an object nor a list");
     }
-    const json_t *seconds = json_object_get(tree, "seconds");
-    message->seconds = json_is_number(seconds) ? json_number_value(seconds) : -1;
-    if (!(message->seconds >= 0) || !isfinite(message->seconds)) {
-        return error_set(err, ERROR_INVALID, "seconds is not a number of at least 0");
-    }
-    return read_integer(tree, "items", 0, &message->items, err);
+    *lease = (struct message_lease){.lease = values[0],
+                                    .slot = (int)values[1],
+                                    .first = values[2],
+                                    .cells = (int)values[3],
+                                    .try = (int)values[4],
+                                    .work = work};
+    return 0;
 }
 
-static int read_lease(const json_t *tree, struct message *message, struct error *err) {
-    int64_t try = 0;
-    if (read_integer(tree, "lease", 0, &message->lease, err) < 0 ||
-        read_integer(tree, "batch", 0, &message->batch, err) < 0 ||
-        read_integer(tree, "try", 1, &try, err) < 0 ||
-        read_integer(tree, "parts", 0, &message->parts, err) < 0) {
+static int read_string(const json_t *value, const char *field, struct message_result *result,
+                       struct error *err) {
+    if (!json_is_string(value)) {
+        return error_set(err, ERROR_INVALID, "%s is not a text", field);
+    }
+    result->text = json_string_value(value);
+    result->text_size = json_string_length(value);
+    return 0;
+}
+
+/* "f", lease, fault, cause */
+static int read_fault(const json_t *row, struct message_result *result, struct error *err) {
+    const char *name = json_string_value(json_array_get(row, 2));
+    int fault = 0;
+    while (fault < MESSAGE_FAULT_COUNT && (!name || strcmp(name, fault_names[fault]) != 0)) {
+        fault++;
+    }
+    if (fault == MESSAGE_FAULT_COUNT) {
+        return error_set(err, ERROR_INVALID, "a fault is none of scorer, machine, back");
+    }
+    result->is_fault = true;
+    result->fault = (enum message_fault)fault;
+    return read_string(json_array_get(row, 3), "cause", result, err);
+}
+
+/* Where the results are: "o", size, crc; "t", text; "n". *ret_next: the column behind. */
+static int read_place(const json_t *row, struct message_result *result, size_t *ret_next,
+                      struct error *err) {
+    const char *place = json_string_value(json_array_get(row, 5));
+    if (place && strcmp(place, "o") == 0) {
+        const char *crc = json_string_value(json_array_get(row, 7));
+        char *end = NULL;
+        result->place = MESSAGE_OBJECT;
+        result->crc = crc ? (uint32_t)strtoul(crc, &end, 16) : 0;
+        *ret_next = 8;
+        if (!crc || strlen(crc) != 8 || strspn(crc, "0123456789abcdef") != 8) {
+            return error_set(err, ERROR_INVALID, "crc is not 8 hexadecimal digits");
+        }
+        return read_number(json_array_get(row, 6), "size", 0, integer_max, &result->size_bytes,
+                           err);
+    }
+    if (place && strcmp(place, "t") == 0) {
+        result->place = MESSAGE_TEXT;
+        *ret_next = 7;
+        return read_string(json_array_get(row, 6), "text", result, err);
+    }
+    result->place = MESSAGE_NOWHERE;
+    *ret_next = 6;
+    return place && strcmp(place, "n") == 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "a place is none of o, t, n");
+}
+
+/* "d", lease, items, failed, us, place, ... , failures */
+static int read_result(const json_t *row, struct message_result *result, struct error *err) {
+    const char *verdict = json_string_value(json_array_get(row, 0));
+    bool is_done = verdict && strcmp(verdict, "d") == 0;
+    size_t next = 0;
+    *result = (struct message_result){0};
+    if (!is_done && (!verdict || strcmp(verdict, "f") != 0)) {
+        return error_set(err, ERROR_INVALID, "a result begins with neither d nor f");
+    }
+    if (read_number(json_array_get(row, 1), "lease", 0, integer_max, &result->lease, err) < 0) {
         return -1;
     }
-    if (try > 1000000) {
-        return error_set(err, ERROR_INVALID, "try is larger than 1000000");
+    if (!is_done) {
+        return read_fault(row, result, err);
     }
-    message->try = (int)try;
-    json_t *work = json_object_get(tree, "work");
-    if (!json_is_object(work)) {
-        return error_set(err, ERROR_INVALID, "work is not an object");
+    if (read_number(json_array_get(row, 2), "items", 0, integer_max, &result->items, err) < 0 ||
+        read_number(json_array_get(row, 3), "failed", 0, result->items, &result->failed, err) < 0 ||
+        read_number(json_array_get(row, 4), "us", 0, integer_max, &result->took_us, err) < 0 ||
+        read_place(row, result, &next, err) < 0) {
+        return -1;
     }
-    message->work = json_incref(work);
+    result->failures = json_array_get(row, next);
+    return !result->failures || json_is_array(result->failures)
+               ? 0
+               : error_set(err, ERROR_INVALID, "failures is not a list");
+}
+
+static int read_batch(const json_t *tree, struct message *message, struct error *err) {
+    bool is_lease = message->type == MESSAGE_LEASES, is_result = message->type == MESSAGE_RESULTS;
+    const char *field = is_result ? "results" : "leases";
+    const json_t *rows = json_object_get(tree, field);
+    if (read_integer(tree, "epoch", &message->epoch, err) < 0) {
+        return -1;
+    }
+    if (!json_is_array(rows)) {
+        return error_set(err, ERROR_INVALID, "%s is not a list", field);
+    }
+    message->count = json_array_size(rows);
+    size_t size = is_lease    ? sizeof *message->leases
+                  : is_result ? sizeof *message->results
+                              : sizeof *message->numbers;
+    void *list = x_calloc(message->count + 1, size);
+    message->leases = is_lease ? list : NULL;
+    message->results = is_result ? list : NULL;
+    message->numbers = is_lease || is_result ? NULL : list;
+    for (size_t i = 0; i < message->count; i++) {
+        const json_t *row = json_array_get(rows, i);
+        int result = is_lease ? read_lease(row, &message->leases[i], err)
+                     : is_result
+                         ? read_result(row, &message->results[i], err)
+                         : read_number(row, "lease", 0, integer_max, &message->numbers[i], err);
+        if (result < 0) {
+            return error_context(err, "%s[%zu]", field, i);
+        }
+    }
     return 0;
 }
 
@@ -100,38 +226,184 @@ static int read_fields(const json_t *tree, struct message *message, struct error
     message->type = (enum message_type)index;
     switch (message->type) {
     case MESSAGE_HELLO:
-        return read_name(tree, message->name, err);
-    case MESSAGE_RESULT:
-        return read_result(tree, message, err);
-    case MESSAGE_LEASE:
-        return read_lease(tree, message, err);
+        return read_hello(tree, message, err);
+    case MESSAGE_RESULTS:
+    case MESSAGE_PUBLISHED:
+    case MESSAGE_LEASES:
+    case MESSAGE_COMMITTED:
+        return read_batch(tree, message, err);
     case MESSAGE_CANCEL:
-        return read_integer(tree, "lease", 0, &message->lease, err);
+        return read_integer(tree, "lease", &message->lease, err);
     case MESSAGE_DONE:
         return 0;
     case MESSAGE_REFUSED:
         return read_text(tree, "message", message, err);
     default:
         return error_set(err, ERROR_INVALID,
-                         "type is none of hello, result, lease, cancel, done, "
-                         "refused");
+                         "type is none of hello, results, published, leases, committed, cancel, "
+                         "done, refused");
     }
 }
 
 int message_parse(const char *text, size_t size, struct message *ret_message, struct error *err) {
-    AUTO(tree_freep) json_t *tree = NULL;
-    if (tree_parse(text, size, MESSAGE_BYTES_MAX, &tree, err) < 0) {
+    AUTO(message_release) struct message message = {0};
+    if (tree_parse(text, size, MESSAGE_BYTES_MAX, &message.tree, err) < 0) {
         return -1;
     }
-    if (!json_is_object(tree)) {
+    if (!json_is_object(message.tree)) {
         return error_set(err, ERROR_INVALID, "a message is not a JSON object");
     }
-    struct message message = {0};
-    if (read_fields(tree, &message, err) < 0) {
+    if (read_fields(message.tree, &message, err) < 0) {
         return -1;
     }
     *ret_message = message;
+    message = (struct message){0};
     return 0;
+}
+
+void message_release(struct message *message) {
+    free(TAKE(message->leases));
+    free(TAKE(message->results));
+    free(TAKE(message->numbers));
+    json_decref(TAKE(message->tree));
+}
+
+/* ---- batches -------------------------------------------------------------------------------- */
+
+/* A message ends with "]}"; the rest of the room is for a row. */
+enum { END_BYTES = 2 };
+
+void message_batch_init(struct message_batch *batch, enum message_type type, int64_t epoch) {
+    batch->type = type;
+    batch->epoch = epoch;
+    batch->count = 0;
+    buffer_init(&batch->text, MESSAGE_BYTES_MAX);
+}
+
+void message_batch_release(struct message_batch *batch) {
+    buffer_release(&batch->text);
+}
+
+static void begin_row(struct message_batch *batch, struct error *full) {
+    if (batch->count == 0) {
+        const char *list = batch->type == MESSAGE_RESULTS ? "results" : "leases";
+        (void)!buffer_printf(&batch->text, full, "{\"type\":\"%s\",\"epoch\":%lld,\"%s\":[",
+                             type_names[batch->type], (long long)batch->epoch, list);
+    } else {
+        (void)!buffer_append(&batch->text, ",", 1, full);
+    }
+}
+
+/* The row that began at `start` is complete, or it did not fit. */
+static int end_row(struct message_batch *batch, size_t start, const struct error *full) {
+    if (!full->kind && batch->text.size <= batch->text.max - END_BYTES) {
+        batch->count++;
+        return 1;
+    }
+    batch->text.size = start;
+    if (batch->text.data) {
+        batch->text.data[start] = 0;
+    }
+    return batch->count ? 0 : -1;
+}
+
+int message_batch_lease(struct message_batch *batch, const struct message_lease *lease,
+                        const char *work) {
+    size_t start = batch->text.size;
+    struct error full = {0};
+    assert(batch->type == MESSAGE_LEASES);
+    begin_row(batch, &full);
+    (void)!buffer_printf(&batch->text, &full, "[%lld,%d,%lld,%d,%d,%s]", (long long)lease->lease,
+                         lease->slot, (long long)lease->first, lease->cells, lease->try, work);
+    return end_row(batch, start, &full);
+}
+
+static void add_string(struct buffer *text, const char *string, size_t size, struct error *full) {
+    (void)!buffer_append(text, "\"", 1, full);
+    (void)!jsontext_escape(text, string, size, full);
+    (void)!buffer_append(text, "\"", 1, full);
+}
+
+static void add_place(struct buffer *text, const struct message_result *result,
+                      struct error *full) {
+    if (result->place == MESSAGE_OBJECT) {
+        (void)!buffer_printf(text, full, "\"o\",%lld,\"%08x\"", (long long)result->size_bytes,
+                             result->crc);
+    } else if (result->place == MESSAGE_TEXT) {
+        (void)!buffer_append(text, "\"t\",", 4, full);
+        add_string(text, result->text, result->text_size, full);
+    } else {
+        (void)!buffer_append(text, "\"n\"", 3, full);
+    }
+    if (result->failures) {
+        AUTO(text_freep) char *failures = json_dumps(result->failures, JSON_COMPACT);
+        (void)!buffer_printf(text, full, ",%s", failures ? failures : "[]");
+    }
+}
+
+int message_batch_result(struct message_batch *batch, const struct message_result *result) {
+    size_t start = batch->text.size;
+    struct error full = {0};
+    struct buffer *text = &batch->text;
+    assert(batch->type == MESSAGE_RESULTS);
+    begin_row(batch, &full);
+    if (result->is_fault) {
+        (void)!buffer_printf(text, &full, "[\"f\",%lld,\"%s\",", (long long)result->lease,
+                             fault_names[result->fault]);
+        add_string(text, result->text, result->text_size, &full);
+    } else {
+        (void)!buffer_printf(text, &full, "[\"d\",%lld,%lld,%lld,%lld,", (long long)result->lease,
+                             (long long)result->items, (long long)result->failed,
+                             (long long)result->took_us);
+        add_place(text, result, &full);
+    }
+    (void)!buffer_append(text, "]", 1, &full);
+    return end_row(batch, start, &full);
+}
+
+int message_batch_number(struct message_batch *batch, int64_t number) {
+    size_t start = batch->text.size;
+    struct error full = {0};
+    assert(batch->type == MESSAGE_COMMITTED || batch->type == MESSAGE_PUBLISHED);
+    begin_row(batch, &full);
+    (void)!buffer_printf(&batch->text, &full, "%lld", (long long)number);
+    return end_row(batch, start, &full);
+}
+
+char *message_batch_take(struct message_batch *batch) {
+    struct error full = {0};
+    size_t size = 0;
+    if (batch->count == 0) {
+        return NULL;
+    }
+    (void)!buffer_append(&batch->text, "]}", END_BYTES, &full);
+    assert(!full.kind); /* the room was kept */
+    batch->count = 0;
+    return buffer_take(&batch->text, &size);
+}
+
+/* ---- whole messages ------------------------------------------------------------------------- */
+
+static char *format_batch(const struct message *message) {
+    struct message_batch batch;
+    message_batch_init(&batch, message->type, message->epoch);
+    batch.text.max = SIZE_MAX / 2;
+    struct error full = {0};
+    for (size_t i = 0; i < message->count; i++) {
+        if (message->type == MESSAGE_LEASES) {
+            AUTO(text_freep) char *work = json_dumps(message->leases[i].work, JSON_COMPACT);
+            message_batch_lease(&batch, &message->leases[i], work);
+        } else if (message->type == MESSAGE_RESULTS) {
+            message_batch_result(&batch, &message->results[i]);
+        } else {
+            message_batch_number(&batch, message->numbers[i]);
+        }
+    }
+    if (batch.count == 0) {
+        begin_row(&batch, &full);
+        batch.count = 1;
+    }
+    return message_batch_take(&batch);
 }
 
 char *message_format(const struct message *message) {
@@ -140,22 +412,7 @@ char *message_format(const struct message *message) {
     switch (message->type) {
     case MESSAGE_HELLO:
         json_object_set_new(tree, "worker", json_string(message->name));
-        break;
-    case MESSAGE_RESULT:
-        json_object_set_new(tree, "lease", json_integer(message->lease));
-        if (message->is_error) {
-            json_object_set_new(tree, "error", json_string(message->text));
-        } else {
-            json_object_set_new(tree, "items", json_integer(message->items));
-            json_object_set_new(tree, "seconds", json_real(message->seconds));
-        }
-        break;
-    case MESSAGE_LEASE:
-        json_object_set_new(tree, "lease", json_integer(message->lease));
-        json_object_set_new(tree, "batch", json_integer(message->batch));
-        json_object_set_new(tree, "try", json_integer(message->try));
-        json_object_set_new(tree, "parts", json_integer(message->parts));
-        json_object_set(tree, "work", message->work);
+        json_object_set_new(tree, "slots", json_integer(message->slots));
         break;
     case MESSAGE_CANCEL:
         json_object_set_new(tree, "lease", json_integer(message->lease));
@@ -163,13 +420,11 @@ char *message_format(const struct message *message) {
     case MESSAGE_REFUSED:
         json_object_set_new(tree, "message", json_string(message->text));
         break;
-    default:
+    case MESSAGE_DONE:
         break;
+    default:
+        return format_batch(message);
     }
     char *text = json_dumps(tree, JSON_COMPACT);
     return text ? text : x_strdup("{}");
-}
-
-void message_release(struct message *message) {
-    json_decref(TAKE(message->work));
 }

@@ -1,41 +1,88 @@
 /* message.h: what coordinator and worker say to each other (docs/architecture.md has the table):
- * one JSON object per WebSocket message. Both directions are parsed here, bounded and checked;
- * fields that are not known are ignored, so that a newer peer may say more. */
+ * one JSON object per WebSocket message; leases and results come in batches. Both directions are
+ * parsed here, bounded and checked; fields that are not known are ignored, so that a newer peer may
+ * say more. What goes out often is formatted by hand (tests/bench/messages.c). */
 #pragma once
 
-#include "lib/error.h"
+#include "lib/buffer.h"
 #include "lib/tree.h"
 
 enum {
     MESSAGE_BYTES_MAX = 1 << 20,
     MESSAGE_NAME_MAX = 253, /* of a worker: a pod's name */
+    MESSAGE_SLOTS_MAX = 1024,
 };
 
 enum message_type {
-    MESSAGE_HELLO,   /* worker: name */
-    MESSAGE_RESULT,  /* worker: lease, and items + seconds or error */
-    MESSAGE_LEASE,   /* coordinator: lease, batch, try, parts, work */
-    MESSAGE_CANCEL,  /* coordinator: lease; drop it, but still report it (as an error) */
-    MESSAGE_DONE,    /* coordinator: no work is left, exit 0 */
-    MESSAGE_REFUSED, /* coordinator: text says why; exit 1 */
+    MESSAGE_HELLO,     /* worker: name, slots */
+    MESSAGE_RESULTS,   /* worker: epoch, results */
+    MESSAGE_PUBLISHED, /* worker: epoch, numbers: leases whose files have their names */
+    MESSAGE_LEASES,    /* coordinator: epoch, leases */
+    MESSAGE_COMMITTED, /* coordinator: epoch, numbers: leases that may be published */
+    MESSAGE_CANCEL,    /* coordinator: lease; drop it, but still report it (as a fault) */
+    MESSAGE_DONE,      /* coordinator: no work is left, exit 0 */
+    MESSAGE_REFUSED,   /* coordinator: text says why; exit 1 */
     MESSAGE_TYPE_COUNT
+};
+
+struct message_lease {
+    int64_t lease, first; /* first: cell */
+    int slot, cells, try; /* of the worker's slots, from 0; cells and try >= 1 */
+    const json_t *work;   /* an object or a list */
+};
+
+enum message_place { MESSAGE_OBJECT, MESSAGE_TEXT, MESSAGE_NOWHERE };
+enum message_fault { MESSAGE_SCORER, MESSAGE_MACHINE, MESSAGE_BACK, MESSAGE_FAULT_COUNT };
+
+struct message_result {
+    int64_t lease;
+    bool is_fault;
+    enum message_fault fault;
+    int64_t items, failed, took_us; /* not of a fault, as all below but text */
+    enum message_place place;
+    int64_t size_bytes; /* MESSAGE_OBJECT: of try/EPOCH-LEASE, with its CRC-32C */
+    uint32_t crc;
+    const char *text; /* MESSAGE_TEXT: the rows; of a fault: its cause, which may be any text */
+    size_t text_size;
+    const json_t *failures; /* of items: [[index in the lease, cause], ...], or NULL */
 };
 
 struct message {
     enum message_type type;
     char name[MESSAGE_NAME_MAX + 1];
-    int64_t lease, batch, items; /* >= 0 */
-    int try;                     /* >= 1 */
-    int64_t parts;               /* >= 0: results in the making lie in .windlass/RUN/PARTS */
-    double seconds;              /* >= 0: what the worker spent on it */
-    bool is_error;               /* of a result: text says why it failed */
-    char text[512];              /* one line, cut when longer */
-    json_t *work;                /* owned: message_release */
+    int slots;            /* 1..MESSAGE_SLOTS_MAX */
+    int64_t epoch, lease; /* >= 0 */
+    char text[512];       /* one line, cut when longer */
+    size_t count;         /* of what its type has: */
+    struct message_lease *leases;
+    struct message_result *results;
+    int64_t *numbers;
+    json_t *tree; /* whatever is a pointer in leases and results lies in it */
 };
 
 /* Fails with INVALID and a sentence that names the field. *ret_message is untouched then. */
 NODISCARD int message_parse(const char *text, size_t size, struct message *ret_message,
                             struct error *err);
-/* The caller frees. Never NULL; may be longer than MESSAGE_BYTES_MAX if the work is. */
+/* The caller frees. Never NULL; may be longer than MESSAGE_BYTES_MAX. */
 char *message_format(const struct message *message);
 void message_release(struct message *message);
+
+/* ---- batches on their way out --------------------------------------------------------------- */
+
+struct message_batch {
+    enum message_type type; /* LEASES, RESULTS, COMMITTED or PUBLISHED */
+    int64_t epoch;
+    size_t count;
+    struct buffer text;
+};
+
+void message_batch_init(struct message_batch *batch, enum message_type type, int64_t epoch);
+void message_batch_release(struct message_batch *batch);
+/* 1: added; 0: there is no room, take what there is first; -1: larger than any message. work: its
+ * JSON text, in the place of lease->work. */
+int message_batch_lease(struct message_batch *batch, const struct message_lease *lease,
+                        const char *work);
+int message_batch_result(struct message_batch *batch, const struct message_result *result);
+int message_batch_number(struct message_batch *batch, int64_t number);
+/* The message; the caller frees. NULL: nothing was added. The batch is empty afterwards. */
+char *message_batch_take(struct message_batch *batch);

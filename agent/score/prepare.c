@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/prepare.h"
 
+#include "agent/score/run_file.h"
 #include "agent/score/scorer.h"
 #include "agent/store/path.h"
+#include "agent/store/path_lock.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+enum { OWNER_BYTES_MAX = 16 << 10, LEASES_AHEAD = 1024 };
 
 /* Results among the inputs would be read as inputs the next time, or replace them. */
 static int try_apart(const struct job *job, const char *output, struct error *err) {
@@ -25,6 +30,32 @@ static int try_apart(const struct job *job, const char *output, struct error *er
     return 0;
 }
 
+/* Locks the run's folder, unless the output is another run's, which the log of commits will say. */
+static int try_lock(const struct job *job, struct prepared *prepared, struct error *err) {
+    AUTO(text_freep) char *folder = x_printf("%s/.windlass/%s", job->output, job->run);
+    AUTO(tree_freep) json_t *owner = NULL;
+    AUTO(buffer_release) struct buffer text;
+    struct error ignored = {0};
+    buffer_init(&text, OWNER_BYTES_MAX);
+    if (store_get(prepared->output, ".windlass/owner", &text, NULL, &ignored) == 0 &&
+        tree_parse(text.data ? text.data : "", text.size, OWNER_BYTES_MAX, &owner, &ignored) == 0 &&
+        strcmp(tree_text(owner, "run", job->run), job->run) != 0) {
+        return 0;
+    }
+    if (!store_can(prepared->output).is_local ||
+        path_lock(folder, job->uid, &prepared->lock_fd, err) == 0) {
+        return 0;
+    }
+    if (err->kind == ERROR_BUSY) {
+        error_clear(err);
+        return error_set(err, ERROR_BUSY,
+                         "spec.output.path: %s: another run of this job writes there: let it end, "
+                         "or choose another folder",
+                         job->output);
+    }
+    return error_context(err, "spec.output.path");
+}
+
 static int try_output(const struct job *job, struct prepared *prepared, struct error *err) {
     AUTO(text_freep) char *path = NULL;
     if (path_resolve(job->output, &path, err) < 0) {
@@ -33,11 +64,38 @@ static int try_output(const struct job *job, struct prepared *prepared, struct e
     if (try_apart(job, path, err) < 0) {
         return -1;
     }
-    if (parts_claim(job->output, job->run, job->uid, &prepared->parts, err) < 0) {
-        return -1;
+    if (store_open(job->output, /* writes= */ true, &prepared->output, err) < 0) {
+        return error_context(err, "spec.output.path");
     }
     prepared->output_path = TAKE(path);
-    return 0;
+    return try_lock(job, prepared, err);
+}
+
+/* Reads what is committed, and claims the run. */
+static int try_run(const struct job *job, struct prepared *prepared, struct error *err) {
+    struct books_options options = {
+        .job = job,
+        .output = prepared->output,
+        .cells = (prepared->items + job->batch_items - 1) / job->batch_items,
+        .items = prepared->items,
+        .ledger = {.cell_items = job->batch_items,
+                   .max_tries = job->max_tries,
+                   .timeout_ms = job->timeout_ms,
+                   .ahead_max = LEASES_AHEAD,
+                   .has_stretches = !prepared->media->is_packed,
+                   .errors_max = job->errors_max,
+                   .batch_errors_max = job->batch_errors_max,
+                   .batch_errors_percent = job->batch_errors_percent},
+    };
+    AUTO(tree_freep) json_t *run = NULL;
+    if (run_file_make(job, prepared->media, prepared->listing, &run, err) < 0 ||
+        run_file_check(prepared->output, job->run, run, err) < 0) {
+        return -1;
+    }
+    if (books_open(&options, &prepared->books, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    return run_file_store(prepared->output, job->run, run, err);
 }
 
 static int try_scorer(const struct job *job, struct error *err) {
@@ -45,30 +103,39 @@ static int try_scorer(const struct job *job, struct error *err) {
     return scorer_open(job->spec, &scorer, err) < 0 ? -1 : scorer_try(scorer, err);
 }
 
-int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err) {
-    struct prepared prepared = {.parts = {.lock_fd = -1},
-                                .summary_spec = x_printf("%s/summary.json", job->output)};
-    if (media_find(job->spec, &prepared.media, err) < 0 ||
-        prepared.media->list(job->spec, &prepared.listing, err) < 0 || try_scorer(job, err) < 0 ||
-        try_output(job, &prepared, err) < 0) {
-        prepared_release(&prepared);
+static int prepare(const struct job *job, struct prepared *prepared, struct error *err) {
+    if (media_find(job->spec, &prepared->media, err) < 0 ||
+        prepared->media->list(job->spec, &prepared->listing, err) < 0 || try_scorer(job, err) < 0 ||
+        try_output(job, prepared, err) < 0) {
         return -1;
     }
-    prepared.items = prepared.media->count(prepared.listing);
-    if (prepared.items < 1) {
-        prepared_release(&prepared);
+    prepared->items = prepared->media->count(prepared->listing);
+    if (prepared->items < 1) {
         return error_set(err, ERROR_INVALID, "spec.input.%s: there is nothing in it",
-                         prepared.media->name);
+                         prepared->media->name);
+    }
+    return try_run(job, prepared, err);
+}
+
+int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err) {
+    struct prepared prepared = {.lock_fd = -1,
+                                .summary_spec = x_printf("%s/summary.json", job->output)};
+    if (prepare(job, &prepared, err) < 0) {
+        prepared_release(&prepared);
+        return -1;
     }
     *ret_prepared = prepared;
     return 0;
 }
 
 void prepared_release(struct prepared *prepared) {
+    books_release(&prepared->books);
     if (prepared->listing) {
         prepared->media->listing_free(TAKE(prepared->listing));
     }
+    store_free(TAKE(prepared->output));
     free(TAKE(prepared->output_path));
     free(TAKE(prepared->summary_spec));
-    parts_release(&prepared->parts);
+    fd_closep(&prepared->lock_fd);
+    prepared->lock_fd = -1;
 }

@@ -27,7 +27,7 @@ static void drop_oldest(struct progress *progress) {
 void progress_start(struct progress *progress, int64_t now_ms) {
     if (progress->started_ms < 0) {
         progress->started_ms = progress->ended_ms = now_ms;
-        progress->samples[0] = (struct progress_sample){now_ms, 0};
+        progress->samples[0] = (struct progress_sample){now_ms, progress->items_before};
         progress->sample_count = 1;
     }
 }
@@ -60,7 +60,8 @@ double progress_rate(const struct progress *progress, int64_t now_ms) {
     const struct progress_sample *first = progress->samples;
     const struct progress_sample *last = first + progress->sample_count - 1;
     if (progress->state != PROGRESS_RUNNING) {
-        return rate_between(last->items, progress->started_ms, progress->ended_ms);
+        return rate_between(last->items - progress->items_before, progress->started_ms,
+                            progress->ended_ms);
     }
     /* Between two results the rate stands still; when the next is overdue it sinks. */
     int64_t usual_ms = (last->time_ms - first->time_ms) / (progress->sample_count - 1);

@@ -251,10 +251,10 @@ int scorer_run(struct scorer *scorer, const struct scorer_task *task, int64_t *r
     int items = -1;
     scorer->media = media;
     if (media->reader_open(scorer->spec, task->work, &scorer->reader, err) == 0 &&
-        media->writer_open(scorer->spec, task->run, task->work, task->unique, &writer, err) == 0) {
+        media->writer_open(scorer->spec, task->work, task->outcome, &writer, err) == 0) {
         items = score_items(scorer, task, writer, err);
     }
-    if (items >= 0 && media->writer_commit(writer, err) < 0) {
+    if (items >= 0 && media->writer_finish(writer, err) < 0) {
         items = -1;
     }
     clear_group(scorer);

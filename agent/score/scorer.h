@@ -11,10 +11,9 @@ struct scorer;
 
 struct scorer_task {
     const struct media *media;
-    const json_t *work;   /* from the lease */
-    const char *run;      /* RUN */
-    const char *unique;   /* worker and lease, for temporary names */
-    atomic_bool *dropped; /* set from another thread: stop soon and write nothing */
+    const json_t *work;      /* from the lease */
+    struct outcome *outcome; /* gets the results' bytes; the caller closes it */
+    atomic_bool *dropped;    /* set from another thread: stop soon */
 };
 
 /* Reads pre- and postprocess, loads the network and checks that they fit together. Every message
@@ -27,7 +26,6 @@ void scorer_freep(struct scorer **scorer);
  * cannot be tried cheaply (a large fixed size, a network that wants larger pictures) passes. */
 NODISCARD int scorer_try(struct scorer *scorer, struct error *err);
 
-/* Outputs have their final names when this returns 0, and are gone when it fails. CANCELLED when
- * the task was dropped. */
+/* CANCELLED when the task was dropped. */
 NODISCARD int scorer_run(struct scorer *scorer, const struct scorer_task *task, int64_t *ret_items,
                          struct error *err);

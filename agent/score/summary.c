@@ -129,12 +129,13 @@ static bool is_verdict(const json_t *tree) {
            (code == 1 && strcmp(state, progress_state_name(PROGRESS_FAILED)) == 0);
 }
 
-json_t *summary_words(const struct job *job, const char *text, size_t size, int *ret_exit_code) {
+json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,
+                      int *ret_exit_code) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *tree = NULL;
     AUTO(tree_freep) json_t *words = json_object();
     if (tree_parse(text, size, BYTES_MAX, &tree, &ignored) < 0 || !is_verdict(tree) ||
-        strcmp(tree_text(tree, "uid", ""), job->uid) != 0 ||
+        (!any_uid && strcmp(tree_text(tree, "uid", ""), job->uid) != 0) ||
         strcmp(tree_text(tree, "run", ""), job->run) != 0 || !copy_texts(tree, words) ||
         !copy_count(tree, "miniBatches", words) || !copy_count(tree, "items", words)) {
         return NULL;
@@ -153,7 +154,7 @@ static bool is_there(const char *spec_path) {
     return path_resolve(spec_path, &path, &ignored) == 0 && access(path, F_OK) == 0;
 }
 
-json_t *summary_recall(const struct job *job, int *ret_exit_code) {
+json_t *summary_recall(const struct job *job, bool any_uid, int *ret_exit_code) {
     struct error ignored = {0};
     AUTO(text_freep) char *spec_path = x_printf("%s/summary.json", job->output);
     AUTO(text_freep) char *path = NULL;
@@ -163,7 +164,7 @@ json_t *summary_recall(const struct job *job, int *ret_exit_code) {
         file_read(path, BYTES_MAX, &text, &size, &ignored) < 0) {
         return NULL;
     }
-    AUTO(tree_freep) json_t *words = summary_words(job, text, size, ret_exit_code);
+    AUTO(tree_freep) json_t *words = summary_words(job, any_uid, text, size, ret_exit_code);
     size_t i;
     json_t *output;
     json_array_foreach(json_object_get(words, "outputs"), i, output) {

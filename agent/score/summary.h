@@ -24,9 +24,11 @@ json_t *summary_json(const struct summary *summary);
 /* Writes it into the folder (on this machine), readable. */
 NODISCARD int summary_write(const struct summary *summary, const char *folder, struct error *err);
 
-/* A summary's text -> the last words of its coordinator, if it tells how this very resource (uid)
- * ended this very run; else NULL, also for a run that was cancelled, which goes on. Owned. */
-json_t *summary_words(const struct job *job, const char *text, size_t size, int *ret_exit_code);
+/* A summary's text -> the last words of its coordinator, if it tells how this very resource (uid),
+ * or any_uid how whichever, ended this very run; else NULL, also for a run that was cancelled,
+ * which goes on. Owned. */
+json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,
+                      int *ret_exit_code);
 /* The same from OUTPUT/summary.json, if the outputs that it names are there. For a coordinator
  * whose predecessor ended while nobody looked: there is nothing left to do. */
-json_t *summary_recall(const struct job *job, int *ret_exit_code);
+json_t *summary_recall(const struct job *job, bool any_uid, int *ret_exit_code);

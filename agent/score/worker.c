@@ -2,6 +2,7 @@
 #include "agent/score/worker.h"
 
 #include "agent/score/message.h"
+#include "agent/score/publisher.h"
 #include "agent/score/scorer.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -15,16 +16,32 @@
 #include <unistd.h>
 
 enum {
-    QUEUE_MAX = 4, /* a coordinator leases two */
     SERVICE_MS = 200,
+    QUEUE_MAX = 4096,          /* leases; a coordinator gives a thousand */
     KEPT_BLOCK_MAX = 32 << 20, /* bytes; the largest threshold that glibc takes */
     KEPT_FREE_MAX = 128 << 20,
+};
+
+/* A lease that is not begun. */
+struct task {
+    int64_t epoch, lease, first;
+    int try;
+    json_t *work; /* owned */
+};
+
+/* A result that is not sent. */
+struct told {
+    int64_t epoch;
+    struct message_result result;
+    char *text; /* owned; what result.text points to */
 };
 
 struct worker {
     const struct job *job;
     const struct media *media;
     struct scorer *scorer;
+    struct store *output;
+    struct publisher *publisher; /* NULL where results are joined, not published */
     struct socket_client *socket;
     pthread_t thread;
     /* the connection's thread only */
@@ -34,66 +51,129 @@ struct worker {
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
-    struct message queue[QUEUE_MAX]; /* leases that are not begun, next first */
-    int queue_count;
-    int64_t running; /* the lease that is scored, or -1 */
-    bool has_result;
-    struct message result; /* of the lease that ended last, until it is sent */
+    struct task *queue; /* next first */
+    size_t queue_count, queue_room;
+    struct told *told; /* oldest first */
+    size_t told_count, told_room;
+    int64_t running;       /* the lease that is scored, or -1 */
     int64_t dropped_at_ms; /* when the running lease was taken away, or -1 */
-    bool ends;
+    bool ends, is_output_dead;
     atomic_bool dropped; /* the running lease is no longer wanted */
 };
 
-/* Scores one lease outside the lock; fills in what there is to say about it. */
-static void score(struct worker *worker, const struct message *lease, struct message *result) {
-    struct error err = {0};
-    AUTO(text_freep)
-    char *unique = x_printf("%s-%lld", worker->job->worker, (long long)lease->lease);
-    AUTO(text_freep)
-    char *run = x_printf("%s/%lld", worker->job->run, (long long)lease->parts);
-    struct scorer_task task = {.media = worker->media,
-                               .work = lease->work,
-                               .run = run,
-                               .unique = unique,
-                               .dropped = &worker->dropped};
-    int64_t started_ms = clock_monotonic_ms();
-    *result = (struct message){.type = MESSAGE_RESULT, .lease = lease->lease};
-    if (scorer_run(worker->scorer, &task, &result->items, &err) < 0) {
-        result->is_error = true;
-        snprintf(result->text, sizeof result->text, "%s", err.text);
-        log_event(LOG_WARNING, "mini-batch %lld, try %d: %s", (long long)lease->batch, lease->try,
-                  err.text);
-        return;
+/* ---- scoring -------------------------------------------------------------------------------- */
+
+/* Is it the mini-batch's fault, or the machine's? */
+static enum message_fault fault_of(const struct outcome *outcome, const struct error *err) {
+    if (err->kind == ERROR_CANCELLED) {
+        return MESSAGE_BACK;
     }
-    result->seconds = (double)(clock_monotonic_ms() - started_ms) / 1000;
-    log_event(LOG_DEBUG, "mini-batch %lld: %lld items in %.2f s", (long long)lease->batch,
-              (long long)result->items, result->seconds);
+    bool is_mount = err->kind == ERROR_UNAVAILABLE || err->kind == ERROR_TIMEOUT;
+    return is_mount || (outcome_has_failed(outcome) && error_is_machine(err)) ? MESSAGE_MACHINE
+                                                                              : MESSAGE_SCORER;
+}
+
+static void tell_fault(struct told *told, const struct outcome *outcome, const struct error *err) {
+    told->result.is_fault = true;
+    told->result.fault = fault_of(outcome, err);
+    told->text = x_strdup(err->text);
+    told->result.text = told->text;
+    told->result.text_size = strlen(told->text);
+}
+
+static void tell_place(struct told *told, const struct outcome *outcome) {
+    struct part part = outcome_part(outcome);
+    struct message_result *result = &told->result;
+    result->place = outcome_place(outcome) == OUTCOME_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT;
+    result->size_bytes = part.size_bytes;
+    result->crc = part.crc;
+    if (result->place == MESSAGE_TEXT) {
+        told->text = x_strndup(part.bytes, (size_t)part.size_bytes);
+        result->text = told->text;
+        result->text_size = (size_t)part.size_bytes;
+    }
+}
+
+/* Scores one lease outside the lock. */
+static struct told score(struct worker *worker, const struct task *task) {
+    struct error err = {0};
+    char name[PART_NAME_MAX];
+    part_name(worker->job->run, task->epoch, task->lease, name);
+    AUTO(outcome_freep)
+    struct outcome *outcome = outcome_new(worker->output, name, worker->media->is_packed);
+    struct scorer_task scored = {.media = worker->media,
+                                 .work = task->work,
+                                 .outcome = outcome,
+                                 .dropped = &worker->dropped};
+    struct told told = {.epoch = task->epoch, .result = {.lease = task->lease}};
+    int64_t started_ns = clock_monotonic_ns();
+    int result = scorer_run(worker->scorer, &scored, &told.result.items, &err);
+    if (result == 0 && outcome_close(outcome, &err) < 0) {
+        result = error_context(&err, "spec.output.path");
+    }
+    if (result < 0) {
+        log_event(LOG_WARNING, "mini-batch %lld, try %d: %s", (long long)task->first, task->try,
+                  err.text);
+        tell_fault(&told, outcome, &err);
+        return told;
+    }
+    told.result.took_us = (clock_monotonic_ns() - started_ns) / 1000;
+    log_event(LOG_DEBUG, "mini-batch %lld: %lld items in %lld us", (long long)task->first,
+              (long long)told.result.items, (long long)told.result.took_us);
+    tell_place(&told, outcome);
+    if (worker->publisher) {
+        publisher_keep(worker->publisher, task->epoch, task->lease, TAKE(outcome));
+    }
+    return told;
+}
+
+static void tell(struct worker *worker, struct told told) {
+    if (worker->told_count == worker->told_room) {
+        worker->told_room = MAX(worker->told_room * 2, (size_t)16);
+        worker->told = x_realloc_array(worker->told, worker->told_room, sizeof told);
+    }
+    worker->told[worker->told_count++] = told;
+}
+
+/* After trouble of the machine: without its output this worker is of no use. */
+static bool is_output_dead(struct worker *worker) {
+    struct error err = {0};
+    bool is_dead = store_probe(worker->output, WORKER_PROBE_MS, &err) < 0;
+    if (is_dead) {
+        log_event(LOG_ERROR, "spec.output.path: %s", err.text);
+    }
+    return is_dead;
+}
+
+static struct task next_task(struct worker *worker) {
+    struct task task = worker->queue[0];
+    memmove(worker->queue, worker->queue + 1, --worker->queue_count * sizeof task);
+    return task;
 }
 
 static void *run_scorer(void *context) {
     struct worker *worker = context;
     pthread_mutex_lock(&worker->lock);
     for (;;) {
-        /* A result that was not sent yet keeps the next lease waiting: it is soon gone. */
-        while (!worker->ends && (!worker->queue_count || worker->has_result)) {
+        while (!worker->ends && !worker->queue_count) {
             pthread_cond_wait(&worker->changed, &worker->lock);
         }
         if (worker->ends) {
             break;
         }
-        struct message lease = worker->queue[0], result;
-        memmove(worker->queue, worker->queue + 1,
-                (size_t)--worker->queue_count * sizeof *worker->queue);
-        worker->running = lease.lease;
+        struct task task = next_task(worker);
+        worker->running = task.lease;
         worker->dropped_at_ms = -1;
         atomic_store(&worker->dropped, false);
         pthread_mutex_unlock(&worker->lock);
-        score(worker, &lease, &result);
-        message_release(&lease);
+        struct told told = score(worker, &task);
+        json_decref(task.work);
+        bool is_dead =
+            told.result.is_fault && told.result.fault == MESSAGE_MACHINE && is_output_dead(worker);
         pthread_mutex_lock(&worker->lock);
         worker->running = -1;
-        worker->result = result;
-        worker->has_result = true;
+        worker->is_output_dead = is_dead;
+        tell(worker, told);
         socket_wake(worker->socket);
     }
     worker->running = -1;
@@ -102,23 +182,71 @@ static void *run_scorer(void *context) {
     return NULL;
 }
 
+/* ---- the connection ------------------------------------------------------------------------- */
+
 static void send_message(struct worker *worker, const struct message *message) {
     AUTO(text_freep) char *text = message_format(message);
     socket_send(worker->socket, text);
 }
 
+static void send_batch(struct worker *worker, struct message_batch *batch) {
+    AUTO(text_freep) char *text = message_batch_take(batch);
+    if (text) {
+        socket_send(worker->socket, text);
+    }
+}
+
+/* Results go in as few messages as hold them; a message is of one epoch. */
+static void send_results(struct worker *worker) {
+    struct message_batch batch;
+    message_batch_init(&batch, MESSAGE_RESULTS, 0);
+    for (size_t i = 0; i < worker->told_count; i++) {
+        struct told *told = &worker->told[i];
+        if (batch.epoch != told->epoch) {
+            send_batch(worker, &batch);
+            batch.epoch = told->epoch;
+        }
+        if (message_batch_result(&batch, &told->result) == 0) {
+            send_batch(worker, &batch);
+            (void)message_batch_result(&batch, &told->result);
+        }
+        free(told->text);
+    }
+    worker->told_count = 0;
+    send_batch(worker, &batch);
+    message_batch_release(&batch);
+}
+
+static void send_published(struct worker *worker) {
+    struct message_batch batch;
+    int64_t epoch = 0, lease = 0;
+    message_batch_init(&batch, MESSAGE_PUBLISHED, 0);
+    while (publisher_take(worker->publisher, &epoch, &lease)) {
+        if (batch.epoch != epoch) {
+            send_batch(worker, &batch);
+            batch.epoch = epoch;
+        }
+        if (message_batch_number(&batch, lease) == 0) {
+            send_batch(worker, &batch);
+            (void)message_batch_number(&batch, lease);
+        }
+    }
+    send_batch(worker, &batch);
+    message_batch_release(&batch);
+}
+
 /* Leases that are not begun are given back with the connection; the running one goes on: its
  * result is welcome if nobody was quicker. */
 static void drop_queue(struct worker *worker) {
-    for (int i = 0; i < worker->queue_count; i++) {
-        message_release(&worker->queue[i]);
+    for (size_t i = 0; i < worker->queue_count; i++) {
+        json_decref(worker->queue[i].work);
     }
     worker->queue_count = 0;
 }
 
 static void on_opened(void *context) {
     struct worker *worker = context;
-    struct message hello = {.type = MESSAGE_HELLO};
+    struct message hello = {.type = MESSAGE_HELLO, .slots = 1};
     worker->unreachable_since_ms = -1;
     worker->complaint[0] = 0;
     snprintf(hello.name, sizeof hello.name, "%s", worker->job->worker);
@@ -138,6 +266,9 @@ static void on_closed(void *context, const struct error *why) {
     pthread_mutex_lock(&worker->lock);
     drop_queue(worker);
     pthread_mutex_unlock(&worker->lock);
+    if (worker->publisher) {
+        publisher_forget(worker->publisher);
+    }
     if (why->kind == ERROR_DENIED && strstr(why->text, "token")) {
         worker->exit_code = 1;
     }
@@ -151,25 +282,48 @@ static void cancel(struct worker *worker, int64_t lease) {
         atomic_store(&worker->dropped, true);
         return;
     }
-    send_message(
-        worker, &(struct message){
-                    .type = MESSAGE_RESULT, .lease = lease, .is_error = true, .text = "cancelled"});
-    for (int i = 0; i < worker->queue_count; i++) {
-        if (worker->queue[i].lease == lease) {
-            message_release(&worker->queue[i]);
-            memmove(worker->queue + i, worker->queue + i + 1,
-                    (size_t)(--worker->queue_count - i) * sizeof *worker->queue);
+    for (size_t i = 0; i < worker->queue_count; i++) {
+        struct task *task = &worker->queue[i];
+        if (task->lease == lease) {
+            static const char cause[] = "cancelled";
+            tell(worker, (struct told){.epoch = task->epoch,
+                                       .text = x_strdup(cause),
+                                       .result = {.lease = lease,
+                                                  .is_fault = true,
+                                                  .fault = MESSAGE_BACK,
+                                                  .text = cause,
+                                                  .text_size = strlen(cause)}});
+            json_decref(task->work);
+            memmove(task, task + 1, (--worker->queue_count - i) * sizeof *task);
             return;
         }
     }
 }
 
-static void on_message(struct worker *worker, struct message *message) {
+static void take_leases(struct worker *worker, const struct message *message) {
+    if (worker->queue_count + message->count > worker->queue_room) {
+        worker->queue_room = worker->queue_count + message->count;
+        worker->queue = x_realloc_array(worker->queue, worker->queue_room, sizeof *worker->queue);
+    }
+    for (size_t i = 0; i < message->count && worker->queue_count < QUEUE_MAX; i++) {
+        const struct message_lease *lease = &message->leases[i];
+        worker->queue[worker->queue_count++] =
+            (struct task){.epoch = message->epoch,
+                          .lease = lease->lease,
+                          .first = lease->first,
+                          .try = lease->try,
+                          .work = json_incref((json_t *)(uintptr_t)lease->work)};
+    }
+}
+
+static void on_message(struct worker *worker, const struct message *message) {
     switch (message->type) {
-    case MESSAGE_LEASE:
-        if (worker->queue_count < QUEUE_MAX) {
-            worker->queue[worker->queue_count++] = *message;
-            message->work = NULL;
+    case MESSAGE_LEASES:
+        take_leases(worker, message);
+        break;
+    case MESSAGE_COMMITTED:
+        for (size_t i = 0; worker->publisher && i < message->count; i++) {
+            publisher_publish(worker->publisher, message->epoch, message->numbers[i]);
         }
         break;
     case MESSAGE_CANCEL:
@@ -191,7 +345,7 @@ static void on_message(struct worker *worker, struct message *message) {
 static void on_received(void *context, const char *text, size_t size) {
     struct worker *worker = context;
     struct error err = {0};
-    struct message message = {0};
+    AUTO(message_release) struct message message = {0};
     if (message_parse(text, size, &message, &err) < 0) {
         log_event(LOG_WARNING, "the coordinator said what cannot be understood: %s", err.text);
         return;
@@ -200,25 +354,31 @@ static void on_received(void *context, const char *text, size_t size) {
     on_message(worker, &message);
     pthread_cond_broadcast(&worker->changed);
     pthread_mutex_unlock(&worker->lock);
-    message_release(&message);
 }
 
 static const struct socket_events events = {on_opened, on_received, on_closed};
+
+/* ---- life ----------------------------------------------------------------------------------- */
 
 /* What the connection's thread does between events. */
 static void look_around(struct worker *worker) {
     int64_t now_ms = clock_monotonic_ms();
     pthread_mutex_lock(&worker->lock);
-    if (worker->has_result && socket_is_open(worker->socket)) {
-        send_message(worker, &worker->result);
-        worker->has_result = false;
-        pthread_cond_broadcast(&worker->changed);
+    if (socket_is_open(worker->socket)) {
+        send_results(worker);
     }
+    bool is_dead = worker->is_output_dead;
     bool hangs = worker->running >= 0 && worker->dropped_at_ms >= 0 &&
                  now_ms - worker->dropped_at_ms > WORKER_HANG_MS;
     pthread_mutex_unlock(&worker->lock);
+    if (worker->publisher && socket_is_open(worker->socket)) {
+        send_published(worker);
+    }
     if (hangs) {
         log_event(LOG_ERROR, "a mini-batch that was taken away does not end: giving up");
+        worker->exit_code = 3;
+    } else if (is_dead) {
+        log_event(LOG_ERROR, "the output cannot be reached from this machine: giving up");
         worker->exit_code = 3;
     } else if (job_is_interrupted()) {
         log_event(LOG_WARNING, "interrupted: leases are given back");
@@ -240,8 +400,8 @@ static void add_ms(struct timespec *time, int64_t ms) {
     }
 }
 
-/* Lets the scorer stop and remove its temporary files. False: it does not stop in time. */
-static bool stop_scorer(struct worker *worker) {
+/* Lets scorer and publisher stop and remove what is half written. False: they do not in time. */
+static bool stop_threads(struct worker *worker) {
     struct timespec end;
     pthread_mutex_lock(&worker->lock);
     worker->ends = true;
@@ -251,7 +411,15 @@ static bool stop_scorer(struct worker *worker) {
     pthread_mutex_unlock(&worker->lock);
     clock_gettime(CLOCK_REALTIME, &end);
     add_ms(&end, WORKER_FAREWELL_MS);
-    return pthread_timedjoin_np(worker->thread, NULL, &end) == 0;
+    if (pthread_timedjoin_np(worker->thread, NULL, &end) != 0) {
+        return false;
+    }
+    return !worker->publisher || publisher_free(TAKE(worker->publisher), WORKER_FAREWELL_MS);
+}
+
+static void wake(void *context) {
+    struct worker *worker = context;
+    socket_wake(worker->socket);
 }
 
 static int live(struct worker *worker, struct error *err) {
@@ -264,6 +432,10 @@ static int live(struct worker *worker, struct error *err) {
     if (socket_open(&options, &worker->socket, err) < 0) {
         return error_context(err, "coordinator");
     }
+    if (worker->media->is_packed &&
+        publisher_new(worker->output, wake, worker, &worker->publisher, err) < 0) {
+        return -1;
+    }
     if (pthread_create(&worker->thread, NULL, run_scorer, worker) != 0) {
         return error_set(err, ERROR_EXHAUSTED, "cannot start a thread");
     }
@@ -273,11 +445,24 @@ static int live(struct worker *worker, struct error *err) {
         result = socket_service(worker->socket, SERVICE_MS, err);
         look_around(worker);
     }
-    if (!stop_scorer(worker)) {
+    if (!stop_threads(worker)) {
         log_event(LOG_ERROR, "the scorer does not stop: leaving it behind");
         _exit(worker->exit_code > 0 ? worker->exit_code : 3);
     }
     return result;
+}
+
+static void release(struct worker *worker) {
+    socket_free(worker->socket);
+    scorer_free(worker->scorer);
+    for (size_t i = 0; i < worker->told_count; i++) {
+        free(worker->told[i].text);
+    }
+    free(worker->told);
+    free(worker->queue);
+    store_free(worker->output);
+    pthread_mutex_destroy(&worker->lock);
+    pthread_cond_destroy(&worker->changed);
 }
 
 int worker_run(const struct job *job) {
@@ -294,16 +479,16 @@ int worker_run(const struct job *job) {
     pthread_mutex_init(&worker.lock, NULL);
     pthread_cond_init(&worker.changed, NULL);
     if (media_find(job->spec, &worker.media, &err) == 0 &&
-        scorer_open(job->spec, &worker.scorer, &err) == 0 && live(&worker, &err) == 0) {
-        err.kind = ERROR_NONE;
+        scorer_open(job->spec, &worker.scorer, &err) == 0) {
+        if (store_open(job->output, /* writes= */ true, &worker.output, &err) < 0) {
+            error_context(&err, "spec.output.path");
+        } else if (live(&worker, &err) == 0) {
+            err.kind = ERROR_NONE;
+        }
     }
     if (err.kind) {
         log_event(LOG_ERROR, "%s", err.text);
     }
-    socket_free(worker.socket);
-    scorer_free(worker.scorer);
-    message_release(&worker.result);
-    pthread_mutex_destroy(&worker.lock);
-    pthread_cond_destroy(&worker.changed);
+    release(&worker);
     return err.kind ? error_exit_code(&err) : worker.exit_code;
 }

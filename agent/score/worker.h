@@ -9,6 +9,7 @@ enum {
     WORKER_UNREACHABLE_MS = 60000, /* without its coordinator a worker waits this long */
     WORKER_HANG_MS = 60000,        /* a dropped lease that does not end: the process must */
     WORKER_FAREWELL_MS = 5000,     /* for the scorer to tidy up when the worker ends */
+    WORKER_PROBE_MS = 10000,       /* a storage that does not answer so long is dead */
 };
 
 /* Returns the process's exit code: 0 no work is left, 1 refused, 3 unreachable or broken, 130

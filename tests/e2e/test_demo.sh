@@ -26,7 +26,7 @@ check "the time stamps are the same" \
     [ "$(times v:0 "$work/data/media/cockatoo.mp4")" = "$(times v:0 "$painted")" ]
 check "the index comes before the data (plays while it loads)" faststart "$painted"
 check "the summary counts the frames" [ "$(jq -r .items.done "$work/data/painted/summary.json")" = "$frames" ]
-check "nothing is left of the parts" [ -z "$(find "$work/data/painted/.windlass" -type f 2>/dev/null)" ]
+check "nothing is left of the parts" [ -z "$(find "$work/data/painted" -path '*/try/*' -o -path '*/join/*' -o -name '.windlass-tmp-*')" ]
 check "the last lines name the video" grep -q "painted/cockatoo.mp4" "$work/out"
 check "the last lines name the summary" grep -q "summary.json" "$work/out"
 check "the last lines name the logs" grep -q "$work/state" "$work/out"

@@ -79,7 +79,8 @@ until_true() { # seconds, command
 some_done() { [ "$(progress .items.done)" -gt 0 ] 2>/dev/null; }
 summary() { jq -r "$2" "$work/$1/painted/summary.json"; }
 words() { jq -r "$2" "$work/$1/coordinator.words"; }
-no_temporaries() { [ -z "$(find "$work/$1" -path '*.windlass*' -type f)" ]; }
+# The commits stay; tries and what is half written do not.
+no_temporaries() { [ -z "$(find "$work/$1" -path '*/try/*' -o -path '*/join/*' -o -name '.windlass-tmp-*')" ]; }
 hides() { ! tr '\0' '\n' <"/proc/$1/environ" | grep -q 'secret\|PRIVATE KEY'; }
 all_frames() { [ "$(count_frames "$work/$1/painted/in.mp4")" = $frames ]; }
 show() { [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -n 8 "$work/$1"/*.log | sed 's/^/# /'; }; }
@@ -121,7 +122,11 @@ runs() { # job, why; more variables
     ended again 5
     rm -f "$work/$job/again.log"
 }
-runs plain "the same job applied anew is another job" WINDLASS_UID=another
+pod plain anew coordinate "$(spec)" WINDLASS_UID=another
+ended anew 5
+check "the same job applied anew has nothing to do, and says so" \
+    [ "$code $(jq -r .state,.message "$work/plain/anew.words" | xargs)" = "0 Succeeded nothing to do: this run had ended before" ]
+check "and makes nothing anew" [ "$(stat -c %Y.%i "$work/plain/painted/in.mp4")" = "$before" ]
 mv "$work/plain/painted/in.mp4" "$work/plain/in.mp4"
 runs plain "without its output there is no end"
 mv "$work/plain/in.mp4" "$work/plain/painted/in.mp4"
@@ -144,11 +149,12 @@ ended worker-1 5
 show killed
 
 ##### a worker that hangs ########################################################################
-pod hung coordinator coordinate "$(spec 2)"
-pod hung worker-0 score "$(spec 2)"
+# A second: later its mini-batch would be run elsewhere at the same time, which costs no time-out.
+pod hung coordinator coordinate "$(spec 1)"
+pod hung worker-0 score "$(spec 1)"
 until_true 20 some_done
 kill -STOP "${pid[worker-0]}"
-pod hung worker-1 score "$(spec 2)"
+pod hung worker-1 score "$(spec 1)"
 ended coordinator 30
 check "a worker that hangs loses its lease in time" [ $code -eq 0 ]
 check "which counts as a time-out" [ "$(summary hung '[.workers[].timeouts] | add')" = 1 ]

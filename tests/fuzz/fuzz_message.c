@@ -7,6 +7,28 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static bool is_same_result(const struct message_result *a, const struct message_result *b) {
+    return a->lease == b->lease && a->is_fault == b->is_fault && a->fault == b->fault &&
+           a->items == b->items && a->failed == b->failed && a->took_us == b->took_us &&
+           a->place == b->place && a->size_bytes == b->size_bytes && a->crc == b->crc &&
+           a->text_size == b->text_size &&
+           (!a->text_size || memcmp(a->text, b->text, a->text_size) == 0) &&
+           !a->failures == !b->failures;
+}
+
+static bool is_same(const struct message *a, const struct message *b, size_t i) {
+    if (a->results) {
+        return is_same_result(&a->results[i], &b->results[i]);
+    }
+    if (a->numbers) {
+        return a->numbers[i] == b->numbers[i];
+    }
+    const struct message_lease *one = &a->leases[i], *two = &b->leases[i];
+    return one->lease == two->lease && one->slot == two->slot && one->first == two->first &&
+           one->cells == two->cells && one->try == two->try &&
+           json_array_size(one->work) == json_array_size(two->work);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct error err = {0};
     struct message message, again;
@@ -21,9 +43,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     }
     if (again.type != message.type || again.lease != message.lease ||
-        again.items != message.items || again.is_error != message.is_error ||
-        strcmp(again.name, message.name) != 0) {
+        again.epoch != message.epoch || again.count != message.count ||
+        again.slots != message.slots || strcmp(again.name, message.name) != 0) {
         abort();
+    }
+    for (size_t i = 0; i < message.count; i++) {
+        if (!is_same(&message, &again, i)) {
+            abort();
+        }
     }
     free(text);
     message_release(&again);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/data/media.h"
-#include "tests/unit/agent/data/fixtures.h"
+#include "tests/unit/agent/data/tries.h"
 
 #define SOURCE(rate, seconds) "-f lavfi -i testsrc2=s=160x120:r=" #rate ":d=" #seconds
 #define ODD "-f lavfi -i testsrc2=s=322x244:r=10:d=1,format=rgb24,crop=321:243"
@@ -87,11 +87,14 @@ UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, st
         return -1;
     }
     int64_t count = video()->count(listing);
+    AUTO(store_freep) struct store *output = open_output("out/result");
+    struct parts parts = new_parts(output, (count + step - 1) / step);
     for (int64_t first = 0; first < count; first += step) {
         AUTO(tree_freep) json_t *work = video()->work(listing, first, MIN(step, count - first));
+        AUTO(outcome_freep) struct outcome *outcome = new_try(&parts, first / step);
         struct writer *writer = NULL;
         CHECK_OK(video()->reader_open(spec, work, &reader, err), err);
-        CHECK_OK(video()->writer_open(spec, "r0", work, "w1-7", &writer, err), err);
+        CHECK_OK(video()->writer_open(spec, work, outcome, &writer, err), err);
         struct picture picture = {0};
         const char *item = NULL;
         while (reader && writer && video()->reader_next(reader, &picture, &item, err) > 0) {
@@ -99,11 +102,13 @@ UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, st
             CHECK_OK(video()->writer_add(writer, &result, err), err);
             picture_release(&picture);
         }
-        CHECK_OK(video()->writer_commit(writer, err), err);
+        CHECK_OK(video()->writer_finish(writer, err), err);
+        CHECK_OK(place_part(&parts, first / step, outcome, err), err);
         video()->writer_free(writer);
     }
     video()->reader_free(reader);
-    int result = video()->join(listing, spec, "r0", step, outputs, err);
+    int result = video()->join(listing, spec, &parts, step, outputs, err);
+    free(parts.places);
     video()->listing_free(listing);
     return result;
 }

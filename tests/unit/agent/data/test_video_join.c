@@ -105,11 +105,12 @@ static void ready_for_a_browser(void) {
                    "grep -c avc1",
                    to),
         1);
-    CHECK_INT(ask_number("ls -A '%s/result' | grep -c -e windlass -e tmp", fixtures_out), 0);
+    CHECK_INT(ask_number("find '%s/result' -name '*tmp*' | wc -l", fixtures_out), 0);
 }
 
 /* A picture's colours survive the way into H.264 and back. */
 static void colors_survive(void) {
+    AUTO(store_freep) struct store *output = open_output("out/result");
     static const uint8_t colors[][3] = {{255, 0, 0}, {0, 0, 255}, {128, 128, 128}, {20, 200, 90}};
     struct error err = {0};
     struct listing *listing = NULL;
@@ -118,6 +119,8 @@ static void colors_survive(void) {
     for (size_t i = 0; listing && i < ARRAY_LEN(colors); i++) {
         AUTO(tree_freep) json_t *work = video()->work(listing, 0, 2);
         AUTO(tree_freep) json_t *outputs = json_array();
+        struct parts parts = new_parts(output, 1);
+        AUTO(outcome_freep) struct outcome *outcome = new_try(&parts, 0);
         struct writer *writer = NULL;
         struct picture picture;
         picture_init(&picture, 63, 41);
@@ -125,13 +128,15 @@ static void colors_survive(void) {
             memcpy(picture.pixels + 3 * pixel, colors[i], 3);
         }
         struct result result = {.picture = &picture};
-        CHECK_OK(video()->writer_open(spec, "r1", work, "w", &writer, &err), &err);
+        CHECK_OK(video()->writer_open(spec, work, outcome, &writer, &err), &err);
         CHECK_OK(video()->writer_add(writer, &result, &err), &err);
         CHECK_OK(video()->writer_add(writer, &result, &err), &err);
-        CHECK_OK(video()->writer_commit(writer, &err), &err);
+        CHECK_OK(video()->writer_finish(writer, &err), &err);
         video()->writer_free(writer);
         picture_release(&picture);
-        CHECK_OK(video()->join(listing, spec, "r1", 2, outputs, &err), &err);
+        CHECK_OK(place_part(&parts, 0, outcome, &err), &err);
+        CHECK_OK(video()->join(listing, spec, &parts, 2, outputs, &err), &err);
+        free(parts.places);
         for (int c = 0; c < 3; c++) {
             long seen = ask_number("ffmpeg -v quiet -i '%s/result/two.mp4' -frames:v 1 -vf "
                                    "scale=in_color_matrix=bt709:in_range=tv,format=rgb24 -f "
@@ -146,16 +151,19 @@ static void colors_survive(void) {
     video()->listing_free(listing);
 }
 
-static int write_part(const json_t *spec, const json_t *work, int side, struct error *err) {
+static int write_part(struct parts *parts, int64_t index, const json_t *spec, const json_t *work,
+                      int side, struct error *err) {
+    AUTO(outcome_freep) struct outcome *outcome = new_try(parts, index);
     struct writer *writer = NULL;
     struct picture picture;
     picture_init(&picture, side, side);
     struct result result = {.picture = &picture};
-    int done = video()->writer_open(spec, "r2", work, "w", &writer, err);
+    int done = video()->writer_open(spec, work, outcome, &writer, err);
     for (int64_t i = 0; done == 0 && i < tree_integer(work, "count", 0); i++) {
         done = video()->writer_add(writer, &result, err);
     }
-    done = done < 0 ? done : video()->writer_commit(writer, err);
+    done = done < 0 ? done : video()->writer_finish(writer, err);
+    done = done < 0 ? done : place_part(parts, index, outcome, err);
     video()->writer_free(writer);
     picture_release(&picture);
     return done;
@@ -167,36 +175,52 @@ static void incomplete_parts_are_told(void) {
     AUTO(tree_freep) json_t *spec = spec_of("bframes.mp4");
     AUTO(tree_freep) json_t *batches = json_array();
     AUTO(tree_freep) json_t *outputs = json_array();
+    AUTO(store_freep) struct store *output = open_output("out/result");
+    struct parts parts = new_parts(output, 3);
     CHECK_OK(video()->list(spec, &listing, &err), &err);
     for (int64_t first = 0; listing && first < 75; first += 25) {
         json_array_append_new(batches, video()->work(listing, first, 25));
     }
-    CHECK_OK(write_part(spec, json_array_get(batches, 0), 32, &err), &err);
-    CHECK_OK(write_part(spec, json_array_get(batches, 2), 32, &err), &err);
-    CHECK_INT(video()->join(listing, spec, "r2", 25, outputs, &err), -1);
+    CHECK_OK(write_part(&parts, 0, spec, json_array_get(batches, 0), 32, &err), &err);
+    CHECK_OK(write_part(&parts, 2, spec, json_array_get(batches, 2), 32, &err), &err);
+    CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
     CHECK(strstr(err.text, "the part with frames 25 to 49, ") && strstr(err.text, "is missing"));
+    CHECK(!parts.places[0].is_broken && parts.places[1].is_broken && !parts.places[2].is_broken);
     error_clear(&err);
     /* Pictures of another size cannot be of the same video. */
-    CHECK_OK(write_part(spec, json_array_get(batches, 1), 48, &err), &err);
-    CHECK_INT(video()->join(listing, spec, "r2", 25, outputs, &err), -1);
+    CHECK_OK(write_part(&parts, 1, spec, json_array_get(batches, 1), 48, &err), &err);
+    CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
     CHECK(strstr(err.text, "(48x48) is coded otherwise than the first (32x32)") != NULL);
     error_clear(&err);
     /* A part that holds fewer frames than its mini-batch, as of another run. */
     AUTO(tree_freep) json_t *shorter = video()->work(listing, 25, 24);
-    CHECK_OK(write_part(spec, shorter, 32, &err), &err);
-    CHECK_INT(video()->join(listing, spec, "r2", 25, outputs, &err), -1);
-    CHECK(strstr(err.text, "part-00000025.nut ends too early: frame 49") != NULL);
+    CHECK_OK(write_part(&parts, 1, spec, shorter, 32, &err), &err);
+    CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
+    CHECK(strstr(err.text, "try/1-1 ends too early: frame 49") != NULL);
     CHECK_INT(json_array_size(outputs), 0);
     error_clear(&err);
-    CHECK_OK(write_part(spec, json_array_get(batches, 1), 32, &err), &err);
-    CHECK_OK(video()->join(listing, spec, "r2", 25, outputs, &err), &err);
+    CHECK_OK(write_part(&parts, 1, spec, json_array_get(batches, 1), 32, &err), &err);
+    CHECK_OK(video()->join(listing, spec, &parts, 25, outputs, &err), &err);
     CHECK_STR(json_string_value(json_array_get(outputs, 0)), "out/result/bframes.mp4");
+    /* Bytes that are not those that were committed: in the middle of a frame libav sees nothing. */
+    struct part part = parts_at(&parts, 2);
+    AUTO(text_freep) char *bytes = x_malloc((size_t)part.size_bytes);
+    CHECK_OK(part_read(&part, 0, bytes, (size_t)part.size_bytes, &err), &err);
+    bytes[part.size_bytes / 2] ^= 1;
+    CHECK_OK(store_put(output, part.name, bytes, (size_t)part.size_bytes, STORE_REPLACE, &err),
+             &err);
+    CHECK_INT(video()->join(listing, spec, &parts, 25, outputs, &err), -1);
+    CHECK(strstr(err.text, "try/1-2: is not what was committed") != NULL);
+    CHECK(!parts.places[1].is_broken && parts.places[2].is_broken);
+    free(parts.places);
     video()->listing_free(listing);
 }
 
 static void records_become_lines(void) {
     struct error err = {0};
     struct listing *listing = NULL;
+    AUTO(store_freep) struct store *output = open_output("out/result");
+    struct parts parts = new_parts(output, 2);
     AUTO(tree_freep) json_t *spec = spec_of("two.mp4");
     AUTO(tree_freep) json_t *outputs = json_array();
     CHECK_OK(video()->list(spec, &listing, &err), &err);
@@ -204,13 +228,16 @@ static void records_become_lines(void) {
         AUTO(tree_freep) json_t *work = video()->work(listing, i, 1);
         AUTO(tree_freep) json_t *record = json_pack("{s:I}", "frame", (json_int_t)i);
         struct result result = {.record = record};
+        AUTO(outcome_freep) struct outcome *outcome = new_try(&parts, i);
         struct writer *writer = NULL;
-        CHECK_OK(video()->writer_open(spec, "r3", work, "w", &writer, &err), &err);
+        CHECK_OK(video()->writer_open(spec, work, outcome, &writer, &err), &err);
         CHECK_OK(video()->writer_add(writer, &result, &err), &err);
-        CHECK_OK(video()->writer_commit(writer, &err), &err);
+        CHECK_OK(video()->writer_finish(writer, &err), &err);
+        CHECK_OK(place_part(&parts, i, outcome, &err), &err);
         video()->writer_free(writer);
     }
-    CHECK_OK(video()->join(listing, spec, "r3", 1, outputs, &err), &err);
+    CHECK_OK(video()->join(listing, spec, &parts, 1, outputs, &err), &err);
+    free(parts.places);
     CHECK_STR(json_string_value(json_array_get(outputs, 0)), "out/result/two.jsonl");
     char path[8192], *text = NULL;
     size_t size = 0;
@@ -229,13 +256,15 @@ static void full_disks_are_told(void) {
         struct error err = {0};
         struct listing *listing = NULL;
         AUTO(tree_freep) json_t *spec = spec_of("bframes.mp4");
+        struct store *output = open_output("out/result");
+        struct parts parts = new_parts(output, 1);
         CHECK_OK(video()->list(spec, &listing, &err), &err);
         AUTO(tree_freep) json_t *work = video()->work(listing, 0, 75);
         signal(SIGXFSZ, SIG_IGN);
         struct rlimit limit = {2000, 2000};
         setrlimit(RLIMIT_FSIZE, &limit);
-        CHECK_INT(write_part(spec, work, 512, &err), -1);
-        CHECK(strstr(err.text, "spec.output.path: ") && strstr(err.text, "File too large"));
+        CHECK_INT(write_part(&parts, 0, spec, work, 512, &err), -1);
+        CHECK(strstr(err.text, "out/result/.windlass/") && strstr(err.text, "File too large"));
         video()->listing_free(listing);
         fflush(stdout);
         _exit(test_failures ? 1 : 0);
@@ -243,7 +272,7 @@ static void full_disks_are_told(void) {
     int status = -1;
     CHECK_INT(waitpid(child, &status, 0), child);
     CHECK_INT(status, 0);
-    CHECK_INT(ask_number("ls '%s/result/.windlass/r2' 2>/dev/null | grep -c tmp", fixtures_out), 0);
+    CHECK_INT(ask_number("find '%s/result/.windlass' -name '*tmp*' | wc -l", fixtures_out), 0);
 }
 
 int main(void) {

@@ -7,12 +7,16 @@
 
 static void test_messages_say_what_they_said(void) {
     static const char *const texts[] = {
-        "{\"type\":\"hello\",\"worker\":\"job-worker-0\"}",
-        "{\"type\":\"result\",\"lease\":7,\"items\":8,\"seconds\":0.5}",
-        "{\"type\":\"result\",\"lease\":7,\"error\":\"frame 17: bad\"}",
-        "{\"type\":\"lease\",\"lease\":9007199254740992,\"batch\":3,\"try\":2,\"parts\":5,\"work\":"
-        "{\"a\":[1]}"
-        "}",
+        "{\"type\":\"hello\",\"worker\":\"job-worker-0\",\"slots\":2}",
+        "{\"type\":\"results\",\"epoch\":16,\"results\":[[\"d\",7,8,0,812,\"o\",15320,\"1c291ca3\"]"
+        ","
+        "[\"d\",8,2,1,3,\"t\",\"a\\n\\\"b\\\"\\n\",[[1,\"no\"]]],[\"d\",9,2,0,0,\"n\"],"
+        "[\"f\",10,\"machine\",\"frame 17: bad\"]]}",
+        "{\"type\":\"results\",\"epoch\":0,\"results\":[]}",
+        "{\"type\":\"published\",\"epoch\":16,\"leases\":[3,4]}",
+        "{\"type\":\"leases\",\"epoch\":5,\"leases\":[[9007199254740992,0,3,1,2,{\"a\":[1]}],"
+        "[8,1,4,60,1,[\"a.jpg\",\"b.jpg\"]]]}",
+        "{\"type\":\"committed\",\"epoch\":16,\"leases\":[5]}",
         "{\"type\":\"cancel\",\"lease\":0}",
         "{\"type\":\"done\"}",
         "{\"type\":\"refused\",\"message\":\"no\"}",
@@ -41,18 +45,41 @@ static void test_bad_messages_name_the_field(void) {
         {"{\"type\":\"hello\",\"worker\":\"\"}", "worker is not a name"},
         {"{\"type\":\"hello\",\"worker\":\"../../etc\"}", "worker is not a name"},
         {"{\"type\":\"hello\",\"worker\":\"..\"}", "worker is not a name"},
-        {"{\"type\":\"result\",\"items\":1,\"seconds\":1}", "lease is not an integer"},
-        {"{\"type\":\"result\",\"lease\":1.5,\"items\":1,\"seconds\":1}", "lease is not"},
-        {"{\"type\":\"result\",\"lease\":-1,\"items\":1,\"seconds\":1}", "lease is not"},
-        {"{\"type\":\"result\",\"lease\":9007199254740993,\"items\":1,\"seconds\":1}", "lease"},
-        {"{\"type\":\"result\",\"lease\":1,\"seconds\":1}", "items is not an integer"},
-        {"{\"type\":\"result\",\"lease\":1,\"items\":1}", "seconds is not a number"},
-        {"{\"type\":\"result\",\"lease\":1,\"items\":1,\"seconds\":-1}", "seconds is not"},
-        {"{\"type\":\"result\",\"lease\":1,\"error\":7}", "error is not a text"},
-        {"{\"type\":\"lease\",\"lease\":1,\"batch\":1,\"try\":0,\"work\":{}}", "try is not"},
-        {"{\"type\":\"lease\",\"lease\":1,\"batch\":1,\"try\":1,\"parts\":0,\"work\":[]}",
-         "work is not"},
-        {"{\"type\":\"lease\",\"lease\":1,\"batch\":1,\"try\":1,\"work\":{}}", "parts is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",-1,1,0,1,\"n\"]]}",
+         "results[0]: lease is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",9007199254740993,1,0,1,\"n\"]]}",
+         "lease is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1.5,1,0,1,\"n\"]]}",
+         "lease is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\"],[\"d\",1,1,2,1,"
+         "\"n\"]]}",
+         "results[1]: failed is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,-1,0,1,\"n\"]]}", "items is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0]]}", "us is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1]]}", "a place is none of"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"o\",5,\"1c29\"]]}",
+         "crc is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"o\",-5,\"1c291ca3\"]]}",
+         "size is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"t\",5]]}",
+         "text is not a text"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\",5]]}",
+         "failures is not a list"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"f\",1,\"fate\",\"x\"]]}",
+         "a fault is none of"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"f\",1,\"scorer\"]]}",
+         "cause is not a text"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"x\",1]]}", "neither d nor f"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[7]}", "neither d nor f"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,1,0,{}]]}", "try is not"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,0,1,{}]]}", "cells is not"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,1024,1,1,1,{}]]}", "slot is not"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,1,1,\"x\"]]}", "work is neither"},
+        {"{\"type\":\"committed\",\"epoch\":1,\"leases\":[\"x\"]}", "leases[0]: lease is not"},
+        {"{\"type\":\"hello\",\"worker\":\"w\",\"slots\":0}", "slots is not"},
+        {"{\"type\":\"results\",\"results\":[]}", "epoch is not"},
+        {"{\"type\":\"results\",\"epoch\":1}", "results is not a list"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"leases\":{}}", "leases is not a list"},
         {"{\"type\":\"refused\"}", "message is not a text"},
         {"{\"type\":\"done\",\"type\":\"hello\"}", ""},
     };
@@ -72,7 +99,7 @@ static void test_long_and_dirty_texts_become_one_line(void) {
     memset(text, 'x', sizeof text);
     text[2] = '\n';
     text[sizeof text - 1] = 0;
-    json_t *tree = json_pack("{s:s,s:i,s:s}", "type", "result", "lease", 1, "error", text);
+    json_t *tree = json_pack("{s:s,s:s}", "type", "refused", "message", text);
     AUTO(text_freep) char *json = json_dumps(tree, 0);
     json_decref(tree);
     struct error err = {0};
@@ -80,6 +107,7 @@ static void test_long_and_dirty_texts_become_one_line(void) {
     CHECK_OK(message_parse(json, strlen(json), &message, &err), &err);
     CHECK_INT(strlen(message.text), sizeof err.text - 1);
     CHECK(!strchr(message.text, '\n'));
+    message_release(&message);
 }
 
 static void test_a_message_beyond_a_mebibyte_is_refused(void) {
@@ -89,8 +117,44 @@ static void test_a_message_beyond_a_mebibyte_is_refused(void) {
     struct error err = {0};
     struct message message = {0};
     CHECK_OK(message_parse(text, MESSAGE_BYTES_MAX, &message, &err), &err);
+    message_release(&message);
     CHECK_INT(message_parse(text, MESSAGE_BYTES_MAX + 1, &message, &err), -1);
     free(text);
+}
+
+/* Rows go in until the message is full, not one byte further; what does not fit anywhere is told.
+ */
+static void test_batches_are_full_messages(void) {
+    struct message_batch batch;
+    message_batch_init(&batch, MESSAGE_RESULTS, 3);
+    CHECK(message_batch_take(&batch) == NULL);
+    char *rows = x_malloc(MESSAGE_BYTES_MAX + 1);
+    memset(rows, 'x', MESSAGE_BYTES_MAX);
+    struct message_result result = {
+        .lease = 1, .items = 1, .place = MESSAGE_TEXT, .text = rows, .text_size = 4000};
+    int count = 0;
+    while (message_batch_result(&batch, &result) == 1) {
+        count++;
+    }
+    CHECK(count > 200);
+    CHECK_INT(message_batch_result(&batch, &result), 0);
+    for (int left = count; left >= 0; left -= count) {
+        AUTO(text_freep) char *text = message_batch_take(&batch);
+        struct error err = {0};
+        struct message message = {0};
+        CHECK(strlen(text) <= MESSAGE_BYTES_MAX);
+        CHECK_OK(message_parse(text, strlen(text), &message, &err), &err);
+        CHECK_INT(message.count, left ? count : 1);
+        CHECK_INT(message.epoch, 3);
+        message_release(&message);
+        CHECK_INT(message_batch_result(&batch, &result), 1);
+    }
+    free(message_batch_take(&batch));
+    result.text_size = MESSAGE_BYTES_MAX;
+    CHECK_INT(message_batch_result(&batch, &result), -1);
+    CHECK(message_batch_take(&batch) == NULL);
+    message_batch_release(&batch);
+    free(rows);
 }
 
 int main(void) {
@@ -98,5 +162,6 @@ int main(void) {
     TEST(test_bad_messages_name_the_field);
     TEST(test_long_and_dirty_texts_become_one_line);
     TEST(test_a_message_beyond_a_mebibyte_is_refused);
+    TEST(test_batches_are_full_messages);
     return TEST_END();
 }

@@ -87,7 +87,7 @@ static void test_a_summary_says_again_how_it_ended(void) {
         writer.uid = rows[i].uid;
         writer.run = rows[i].run;
         AUTO(text_freep) char *text = ended(&writer, rows[i].state, rows[i].exit_code);
-        AUTO(tree_freep) json_t *words = summary_words(&job, text, strlen(text), &code);
+        AUTO(tree_freep) json_t *words = summary_words(&job, false, text, strlen(text), &code);
         CHECK_INT(words != NULL, rows[i].is_the_end);
         CHECK_INT(code, rows[i].is_the_end ? rows[i].exit_code : -1);
         if (words) {
@@ -114,7 +114,7 @@ static void test_a_broken_summary_is_none(void) {
     for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
         int code = -1;
         AUTO(text_freep) char *text = x_printf("%s%s", whole, endings[i]);
-        CHECK(!summary_words(&job, text, strlen(text), &code));
+        CHECK(!summary_words(&job, false, text, strlen(text), &code));
         CHECK_INT(code, -1);
     }
 }

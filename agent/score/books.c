@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/books.h"
+
+#include "agent/data/pack.h"
+#include "lib/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char succeeded_text[] = "Succeeded", failed_text[] = "Failed";
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static enum ledger_verdict verdict_of(enum commit_verdict verdict) {
+    return verdict == COMMIT_DONE      ? LEDGER_DONE
+           : verdict == COMMIT_PARTIAL ? LEDGER_PARTIAL
+                                       : LEDGER_FAILED;
+}
+
+/* What another job (uid) gave up is tried again: somebody has run it anew. */
+static bool counts(const struct books *books, const struct commit_head *head,
+                   const struct commit_record *record) {
+    bool is_given_up = record->verdict == COMMIT_PARTIAL || record->verdict == COMMIT_FAILED;
+    return !is_given_up || strcmp(head->uid, books->job->uid) == 0;
+}
+
+static int restore(void *context, const struct commit_head *head,
+                   const struct commit_record *record, struct error *err) {
+    struct books *books = context;
+    struct ledger_record entry = {.verdict = verdict_of(record->verdict),
+                                  .first = record->first,
+                                  .cells = record->cells,
+                                  .items = record->items,
+                                  .failed = record->failed};
+    switch (record->verdict) {
+    case COMMIT_VOID:
+        ledger_void(books->ledger, record->first, record->cells);
+        break;
+    case COMMIT_PUBLISHED:
+        ledger_published(books->ledger, record->first, record->cells);
+        return 0;
+    case COMMIT_END:
+        books->is_ended = true;
+        books->has_succeeded = record->text && record->text_size == strlen(succeeded_text) &&
+                               memcmp(record->text, succeeded_text, record->text_size) == 0;
+        return 0;
+    default:
+        if (counts(books, head, record) && ledger_restore(books->ledger, &entry, err) < 0) {
+            return -1;
+        }
+        break;
+    }
+    books->is_ended = false;
+    return 0;
+}
+
+int books_open(const struct books_options *options, struct books *books, struct error *err) {
+    const struct job *job = options->job;
+    *books = (struct books){.job = job, .output = options->output};
+    struct commit_identity identity = {.run = job->run, .uid = job->uid, .job = job->name};
+    books->ledger = ledger_new(&options->ledger);
+    if (ledger_extend(books->ledger, options->cells, options->items, /* is_last= */ true, err) <
+            0 ||
+        commit_open(options->output, &identity, restore, books, &books->log, err) < 0) {
+        books_release(books);
+        return -1;
+    }
+    books->epoch = commit_epoch(books->log);
+    books->epoch_ms = clock_monotonic_ms();
+    return 0;
+}
+
+void books_release(struct books *books) {
+    commit_free(TAKE(books->log));
+    ledger_free(TAKE(books->ledger));
+    free(TAKE(books->entries));
+    free(TAKE(books->voids));
+}
+
+/* ---- adding --------------------------------------------------------------------------------- */
+
+static void remember(struct books *books, struct books_entry entry) {
+    if (books->first > books->count) { /* most of the room lies in front */
+        memmove(books->entries, books->entries + books->first,
+                books->count * sizeof *books->entries);
+        books->first = 0;
+    }
+    if (books->first + books->count == books->room) {
+        books->room = MAX(books->room * 2, (size_t)64);
+        books->entries = x_realloc_array(books->entries, books->room, sizeof *books->entries);
+    }
+    books->entries[books->first + books->count++] = entry;
+}
+
+static int add(struct books *books, const struct commit_record *record, int worker,
+               struct error *err) {
+    if (commit_add(books->log, record, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    books->is_ended = books->is_ended && record->verdict >= COMMIT_PUBLISHED;
+    remember(books, (struct books_entry){.verdict = record->verdict,
+                                         .first = record->first,
+                                         .cells = record->cells,
+                                         .worker = worker,
+                                         .lease = record->lease});
+    return 0;
+}
+
+static void place(struct commit_record *record, const struct message_result *result) {
+    static const enum commit_place places[] = {COMMIT_OBJECT, COMMIT_TEXT, COMMIT_NOWHERE};
+    record->place = places[result->place];
+    record->failures = result->failures;
+    if (result->place == MESSAGE_OBJECT) {
+        record->size_bytes = result->size_bytes;
+        record->crc = result->crc;
+    } else if (result->place == MESSAGE_TEXT) {
+        record->text = result->text;
+        record->text_size = result->text_size;
+    }
+}
+
+int books_accept(struct books *books, enum ledger_verdict verdict, const struct ledger_lease *lease,
+                 const struct message_result *result, const char *cause, int64_t now_ms,
+                 struct error *err) {
+    int64_t took_ms = result && !result->is_fault ? result->took_us / 1000 : 0;
+    struct commit_record record = {
+        .verdict = verdict == LEDGER_PARTIAL  ? COMMIT_PARTIAL
+                   : verdict == LEDGER_FAILED ? COMMIT_FAILED
+                                              : COMMIT_DONE,
+        .first = lease->first,
+        .cells = lease->cells,
+        .items = lease->items,
+        .lease = lease->lease,
+        .try = lease->try,
+        .worker = ledger_worker(books->ledger, lease->worker).name,
+        .start_ms = MAX(now_ms - took_ms - books->epoch_ms, 0),
+        .took_ms = took_ms,
+    };
+    if (record.verdict == COMMIT_FAILED) {
+        record.failed = lease->items;
+        record.text = cause;
+        record.text_size = strlen(cause);
+    } else {
+        record.failed = result->failed;
+        place(&record, result);
+    }
+    return add(books, &record, lease->worker, err);
+}
+
+int books_published(struct books *books, int64_t first, int64_t cells, struct error *err) {
+    struct commit_record record = {.verdict = COMMIT_PUBLISHED, .first = first, .cells = cells};
+    ledger_published(books->ledger, first, cells);
+    return add(books, &record, -1, err);
+}
+
+int books_end(struct books *books, bool succeeded, struct error *err) {
+    if (books->is_ended && books->has_succeeded == succeeded) {
+        return 0;
+    }
+    struct ledger_counts total = ledger_counts(books->ledger);
+    const char *text = succeeded ? succeeded_text : failed_text;
+    struct commit_record record = {.verdict = COMMIT_END,
+                                   .cells = total.batches.total,
+                                   .items = total.items.total,
+                                   .failed = total.items.failed,
+                                   .text = text,
+                                   .text_size = strlen(text)};
+    if (add(books, &record, -1, err) < 0) {
+        return -1;
+    }
+    books->is_ended = true;
+    books->has_succeeded = succeeded;
+    return 0;
+}
+
+int books_turn(struct books *books, bool at_once, books_stored *stored, void *context,
+               struct error *err) {
+    int64_t through = 0;
+    int turned = commit_turn(books->log, at_once, clock_monotonic_ms(), &through, err);
+    if (turned <= 0) {
+        return turned;
+    }
+    while (books->stored < through) {
+        struct books_entry entry = books->entries[books->first++];
+        books->count--;
+        books->stored++;
+        if (entry.verdict <= COMMIT_FAILED) {
+            ledger_committed(books->ledger, entry.first, entry.cells);
+        }
+        stored(context, &entry);
+    }
+    return 0;
+}
+
+bool books_are_stored(const struct books *books) {
+    return books->count == 0;
+}
+
+bool books_are_full(const struct books *books) {
+    return commit_is_full(books->log);
+}
+
+/* ---- when all is committed ------------------------------------------------------------------ */
+
+static void is_broken(struct books *books, int64_t first, int64_t cells) {
+    if (books->void_count == books->void_room) {
+        books->void_room = MAX(books->void_room * 2, (size_t)16);
+        books->voids = x_realloc_array(books->voids, books->void_room, sizeof *books->voids);
+    }
+    books->voids[books->void_count++] = (struct books_void){first, cells};
+}
+
+struct finding {
+    const struct books *books;
+    struct parts *parts;
+};
+
+static int find_part(void *context, const struct commit_head *head,
+                     const struct commit_record *record, struct error *err) {
+    struct finding *finding = context;
+    struct parts *parts = finding->parts;
+    if (record->verdict != COMMIT_DONE && record->verdict != COMMIT_VOID) {
+        return 0;
+    }
+    if (record->first >= parts->count || record->cells > parts->count - record->first) {
+        return error_set(err, ERROR_INVALID, "a commit of cells that the input does not have");
+    }
+    struct part_place *at = &parts->places[record->first];
+    if (record->verdict == COMMIT_VOID) {
+        memset(at, 0, (size_t)record->cells * sizeof *at);
+    } else if (!at->is_there) {
+        *at = (struct part_place){.epoch = head->epoch,
+                                  .lease = record->lease,
+                                  .size_bytes = record->size_bytes,
+                                  .crc = record->crc,
+                                  .is_there = record->place == COMMIT_OBJECT};
+    }
+    return 0;
+}
+
+int books_parts(struct books *books, struct parts *ret_parts, struct error *err) {
+    struct parts parts = {.store = books->output,
+                          .run = books->job->run,
+                          .count = ledger_counts(books->ledger).batches.total};
+    parts.places = x_calloc((size_t)parts.count, sizeof *parts.places);
+    struct finding finding = {books, &parts};
+    if (commit_replay(books->log, find_part, &finding, err) < 0) {
+        free(parts.places);
+        return -1;
+    }
+    *ret_parts = parts;
+    return 0;
+}
+
+/* Which record of each cell counts: known by its number in the order of all. */
+struct choice {
+    uint32_t record; /* 0: none */
+    bool is_done, is_published;
+};
+
+struct publishing {
+    struct books *books;
+    struct choice *choices;
+    int64_t cells;
+    uint32_t at; /* the record that is told */
+};
+
+static int choose(void *context, const struct commit_head *head, const struct commit_record *record,
+                  struct error *err) {
+    struct publishing *publishing = context;
+    publishing->at++;
+    if (record->verdict == COMMIT_END || !counts(publishing->books, head, record)) {
+        return 0;
+    }
+    if (record->first >= publishing->cells || record->cells > publishing->cells - record->first) {
+        return error_set(err, ERROR_INVALID, "a commit of cells that the input does not have");
+    }
+    for (int64_t cell = record->first; cell < record->first + record->cells; cell++) {
+        struct choice *choice = &publishing->choices[cell];
+        if (record->verdict == COMMIT_PUBLISHED) {
+            choice->is_published = true;
+        } else if (record->verdict == COMMIT_VOID) {
+            *choice = (struct choice){0};
+        } else if (record->verdict != COMMIT_FAILED && !choice->is_done) {
+            *choice = (struct choice){.record = publishing->at,
+                                      .is_done = record->verdict == COMMIT_DONE};
+        }
+    }
+    return 0;
+}
+
+static int publish_record(void *context, const struct commit_head *head,
+                          const struct commit_record *record, struct error *err) {
+    struct publishing *publishing = context;
+    struct books *books = publishing->books;
+    publishing->at++;
+    if ((record->verdict != COMMIT_DONE && record->verdict != COMMIT_PARTIAL) ||
+        record->place == COMMIT_NOWHERE) {
+        return 0;
+    }
+    const struct choice *choice = &publishing->choices[record->first];
+    if (choice->record != publishing->at || choice->is_published) {
+        return 0;
+    }
+    struct part part = {
+        .store = books->output, .size_bytes = record->size_bytes, .crc = record->crc};
+    part_name(books->job->run, head->epoch, record->lease, part.name);
+    bool is_void = false;
+    if (record->place == COMMIT_TEXT) {
+        part.bytes = record->text;
+        part.size_bytes = (int64_t)record->text_size;
+    } else if (part_check(&part, &is_void, err) < 0) {
+        if (is_void) {
+            is_broken(books, record->first, record->cells);
+            error_clear(err);
+        }
+        return is_void ? 0 : -1;
+    }
+    return pack_publish(&part, books->output, err);
+}
+
+int books_publish(struct books *books, struct error *err) {
+    struct publishing publishing = {.books = books,
+                                    .cells = ledger_counts(books->ledger).batches.total};
+    if (ledger_unpublished(books->ledger, 0) < 0) {
+        return 0;
+    }
+    publishing.choices = x_calloc((size_t)publishing.cells, sizeof *publishing.choices);
+    int result = commit_replay(books->log, choose, &publishing, err);
+    publishing.at = 0;
+    if (result == 0) {
+        result = commit_replay(books->log, publish_record, &publishing, err);
+    }
+    free(publishing.choices);
+    if (result < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    return books->void_count == 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "spec.output.path: %zu results are gone",
+                           books->void_count);
+}
+
+int books_void_broken(struct books *books, const struct parts *parts, int64_t *ret_count,
+                      struct error *err) {
+    static const char cause[] = "its try object is gone, or has other bytes";
+    for (int64_t i = 0; parts && i < parts->count; i++) {
+        if (parts->places[i].is_broken) {
+            is_broken(books, i, 1);
+        }
+    }
+    for (size_t i = 0; i < books->void_count; i++) {
+        struct commit_record record = {.verdict = COMMIT_VOID,
+                                       .first = books->voids[i].first,
+                                       .cells = books->voids[i].cells,
+                                       .text = cause,
+                                       .text_size = strlen(cause)};
+        ledger_void(books->ledger, record.first, record.cells);
+        if (add(books, &record, -1, err) < 0) {
+            return -1;
+        }
+    }
+    *ret_count = (int64_t)books->void_count;
+    books->void_count = 0;
+    return 0;
+}

@@ -1,0 +1,78 @@
+/* books.h: what counts of a run: the ledger beside the log of commits. What the ledger accepts
+ * becomes a record, and nobody outside hears of it before the record is stored; what a record says
+ * is in the ledger of whoever comes next. For the coordinator alone; one thread, but for
+ * books_parts and books_publish, during which no other function is called. */
+#pragma once
+
+#include "agent/data/part.h"
+#include "agent/job.h"
+#include "agent/score/commit.h"
+#include "agent/score/ledger.h"
+#include "agent/score/message.h"
+
+struct books {
+    const struct job *job;
+    struct store *output; /* borrowed */
+    struct ledger *ledger;
+    struct commit_log *log;
+    int64_t epoch, epoch_ms;     /* epoch_ms: when it was claimed, monotonic */
+    bool is_ended;               /* the last record of all says that the run has ended ... */
+    bool has_succeeded;          /* ... and how */
+    struct books_entry *entries; /* added and not stored yet, oldest first */
+    size_t first, count, room;
+    int64_t stored; /* records of this epoch */
+    struct books_void *voids;
+    size_t void_count, void_room;
+};
+
+/* A range of cells that was accepted, and by whose lease. */
+struct books_entry {
+    enum commit_verdict verdict;
+    int64_t first, cells;
+    int worker; /* index; -1: nobody's */
+    int64_t lease;
+};
+
+struct books_void {
+    int64_t first, cells;
+};
+
+struct books_options {
+    const struct job *job;
+    struct store *output;
+    struct ledger_options ledger;
+    int64_t cells, items; /* of the whole input */
+};
+
+/* Reads all commits into a new ledger and claims the run; commit.h has the errors. Blocks. */
+NODISCARD int books_open(const struct books_options *options, struct books *books,
+                         struct error *err);
+void books_release(struct books *books);
+
+/* A lease has ended well (result: what its worker said), or for good (cause). */
+NODISCARD int books_accept(struct books *books, enum ledger_verdict verdict,
+                           const struct ledger_lease *lease, const struct message_result *result,
+                           const char *cause, int64_t now_ms, struct error *err);
+/* Cells have their final files. */
+NODISCARD int books_published(struct books *books, int64_t first, int64_t cells, struct error *err);
+/* All is accounted for: the last record, unless it is the last already. */
+NODISCARD int books_end(struct books *books, bool succeeded, struct error *err);
+
+/* Between events: hands on what is due; each entry that is stored now goes to `stored`. at_once:
+ * nothing else will come. Errors as of commit_turn. */
+typedef void books_stored(void *context, const struct books_entry *entry);
+NODISCARD int books_turn(struct books *books, bool at_once, books_stored *stored, void *context,
+                         struct error *err);
+bool books_are_stored(const struct books *books); /* all that was added */
+bool books_are_full(const struct books *books);   /* no more leases for now */
+
+/* ---- when all is committed ------------------------------------------------------------------- */
+
+/* Where the result of each cell is, for a join; places is the caller's, freed with free. */
+NODISCARD int books_parts(struct books *books, struct parts *ret_parts, struct error *err);
+/* Publishes the packs of all committed cells whose files nobody has published. */
+NODISCARD int books_publish(struct books *books, struct error *err);
+/* What was found broken, by books_publish or the join of `parts` (may be NULL), is void: its cells
+ * wait again. *ret_count: of these. */
+NODISCARD int books_void_broken(struct books *books, const struct parts *parts, int64_t *ret_count,
+                                struct error *err);

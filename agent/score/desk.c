@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/desk.h"
+
+#include "lib/clock.h"
+#include "lib/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A lease that is committed, and that its worker publishes now. */
+struct telling {
+    int64_t lease, first, cells;
+};
+
+/* A connection; owned by the list until `closed`. */
+struct guest {
+    struct server_peer *peer;
+    struct guest *previous, *next;
+    char name[MESSAGE_NAME_MAX + 1]; /* "" before hello */
+    int slots;
+    int worker; /* index in the ledger, or -1 */
+    int64_t since_ms;
+    struct message_batch leases, committed; /* on their way out */
+    struct telling *tellings;               /* oldest first */
+    size_t telling_count, telling_room;
+};
+
+static struct books *books_of(const struct desk *desk) {
+    return &desk->prepared->books;
+}
+
+static struct ledger *ledger_of(const struct desk *desk) {
+    return desk->prepared->books.ledger;
+}
+
+/* ---- out ------------------------------------------------------------------------------------ */
+
+static void tell(struct guest *guest, const struct message *message) {
+    AUTO(text_freep) char *text = message_format(message);
+    server_send(guest->peer, text);
+}
+
+static void send_batch(struct guest *guest, struct message_batch *batch) {
+    AUTO(text_freep) char *text = message_batch_take(batch);
+    if (text) {
+        server_send(guest->peer, text);
+    }
+}
+
+static void flush(struct desk *desk) {
+    for (struct guest *guest = desk->guests; guest; guest = guest->next) {
+        send_batch(guest, &guest->committed);
+        send_batch(guest, &guest->leases);
+    }
+}
+
+/* The job cannot go on without its books; the course of the job finds out. */
+static void keep(struct desk *desk, int result, const struct error *err) {
+    if (result < 0 && !desk->failure.kind) {
+        desk->failure = *err;
+    }
+}
+
+/* A lease has ended; what is accepted by that goes into the books. */
+static enum ledger_verdict report(struct desk *desk, const struct ledger_report *said,
+                                  const struct message_result *result,
+                                  struct ledger_lease *ret_lease) {
+    int64_t now_ms = clock_monotonic_ms();
+    struct error err = {0};
+    enum ledger_verdict verdict = ledger_report(ledger_of(desk), said, now_ms, ret_lease);
+    if (verdict != LEDGER_IGNORED && verdict != LEDGER_RETRY) {
+        const char *cause = said->fault ? said->cause : "a wrong number of results";
+        keep(desk, books_accept(books_of(desk), verdict, ret_lease, result, cause, now_ms, &err),
+             &err);
+        progress_add(&desk->progress, ledger_counts(ledger_of(desk)).items.done, now_ms);
+    }
+    return verdict;
+}
+
+/* A lease whose description is too long for a message fails like any other try. */
+static void give(struct desk *desk, const struct ledger_lease *lease) {
+    struct guest *guest = desk->guest_of[lease->worker];
+    const struct prepared *prepared = desk->prepared;
+    int64_t first = lease->first * desk->job->batch_items;
+    int64_t count = MIN(lease->cells * desk->job->batch_items, prepared->items - first);
+    AUTO(tree_freep) json_t *work = prepared->media->work(prepared->listing, first, count);
+    AUTO(text_freep) char *text = json_dumps(work, JSON_COMPACT);
+    struct message_lease row = {.lease = lease->lease,
+                                .slot = lease->slot,
+                                .first = lease->first,
+                                .cells = lease->cells,
+                                .try = lease->try};
+    int added = message_batch_lease(&guest->leases, &row, text);
+    if (added == 0) {
+        send_batch(guest, &guest->leases);
+        added = message_batch_lease(&guest->leases, &row, text);
+    }
+    if (added < 0) {
+        struct ledger_lease ended;
+        struct ledger_report said = {
+            .worker = lease->worker,
+            .lease = lease->lease,
+            .fault = LEDGER_SCORER,
+            .items = count,
+            .took_us = -1,
+            .cause = "its description is larger than a message: make spec.miniBatchSize smaller"};
+        (void)report(desk, &said, NULL, &ended);
+        return;
+    }
+    log_event(LOG_DEBUG, "mini-batch %lld, try %d: leased to %s", (long long)lease->first,
+              lease->try, guest->name);
+}
+
+static void take_away(struct desk *desk, const struct ledger_taken *taken) {
+    struct guest *guest = desk->guest_of[taken->lease.worker];
+    struct error err = {0};
+    if (taken->verdict != LEDGER_IGNORED) {
+        log_event(taken->verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING,
+                  "mini-batch %lld, try %d on %s: %s", (long long)taken->lease.first,
+                  taken->lease.try, ledger_worker(ledger_of(desk), taken->lease.worker).name,
+                  taken->cause);
+    }
+    if (taken->verdict == LEDGER_FAILED) {
+        keep(desk,
+             books_accept(books_of(desk), LEDGER_FAILED, &taken->lease, NULL, taken->cause,
+                          clock_monotonic_ms(), &err),
+             &err);
+    }
+    if (guest) {
+        tell(guest, &(struct message){.type = MESSAGE_CANCEL, .lease = taken->lease.lease});
+    }
+}
+
+void desk_settle(struct desk *desk) {
+    struct ledger_taken taken;
+    struct ledger_lease lease;
+    int64_t now_ms = clock_monotonic_ms();
+    if (!desk->prepared || desk->is_closed) {
+        return;
+    }
+    while (ledger_take(ledger_of(desk), now_ms, &taken)) {
+        take_away(desk, &taken);
+    }
+    while (desk->gives && !desk->failure.kind && !books_are_full(books_of(desk)) &&
+           ledger_grant(ledger_of(desk), now_ms, &lease)) {
+        progress_start(&desk->progress, now_ms);
+        give(desk, &lease);
+    }
+    flush(desk);
+}
+
+/* ---- what is committed ---------------------------------------------------------------------- */
+
+/* Whoever made it may publish it now. */
+static void on_stored(void *context, const struct books_entry *entry) {
+    struct desk *desk = context;
+    struct guest *guest = entry->worker >= 0 && (size_t)entry->worker < desk->guest_of_count
+                              ? desk->guest_of[entry->worker]
+                              : NULL;
+    if (!guest || !desk->prepared->media->is_packed ||
+        (entry->verdict != COMMIT_DONE && entry->verdict != COMMIT_PARTIAL)) {
+        return;
+    }
+    if (message_batch_number(&guest->committed, entry->lease) == 0) {
+        send_batch(guest, &guest->committed);
+        (void)message_batch_number(&guest->committed, entry->lease);
+    }
+    if (guest->telling_count == guest->telling_room) {
+        guest->telling_room = MAX(guest->telling_room * 2, (size_t)16);
+        guest->tellings =
+            x_realloc_array(guest->tellings, guest->telling_room, sizeof *guest->tellings);
+    }
+    guest->tellings[guest->telling_count++] =
+        (struct telling){entry->lease, entry->first, entry->cells};
+    desk->publishing++;
+    desk->published_ms = clock_monotonic_ms();
+}
+
+int desk_turn(struct desk *desk, bool at_once, struct error *err) {
+    int result = books_turn(books_of(desk), at_once, on_stored, desk, err);
+    flush(desk);
+    return result;
+}
+
+static void on_published(struct desk *desk, struct guest *guest, int64_t lease) {
+    for (size_t i = 0; i < guest->telling_count; i++) {
+        struct telling told = guest->tellings[i];
+        if (told.lease == lease) {
+            struct error err = {0};
+            memmove(guest->tellings + i, guest->tellings + i + 1,
+                    (--guest->telling_count - i) * sizeof told);
+            desk->publishing--;
+            desk->published_ms = clock_monotonic_ms();
+            keep(desk, books_published(books_of(desk), told.first, told.cells, &err), &err);
+            return;
+        }
+    }
+}
+
+/* ---- guests --------------------------------------------------------------------------------- */
+
+static void refuse(struct guest *guest, const char *reason) {
+    struct message message = {.type = MESSAGE_REFUSED};
+    snprintf(message.text, sizeof message.text, "%s", reason);
+    log_event(LOG_WARNING, "a worker is refused: %s", reason);
+    tell(guest, &message);
+    server_close(guest->peer);
+}
+
+static void leave(struct desk *desk, struct guest *guest) {
+    if (guest->worker >= 0) {
+        int64_t retried = ledger_counts(ledger_of(desk)).batches.retried;
+        ledger_leave(ledger_of(desk), guest->worker);
+        desk->guest_of[guest->worker] = NULL;
+        guest->worker = -1;
+        desk->publishing -= (int64_t)guest->telling_count;
+        guest->telling_count = 0;
+        bool had_work = ledger_counts(ledger_of(desk)).batches.retried > retried;
+        desk->losses += had_work;
+        log_event(had_work ? LOG_WARNING : LOG_INFO, "worker %s is gone%s", guest->name,
+                  had_work ? ", its mini-batch goes to another" : "");
+    }
+}
+
+/* A worker that connects again may be quicker than the news that its old connection is dead. */
+static void replace_namesake(struct desk *desk, const struct guest *guest) {
+    for (size_t i = 0; i < desk->guest_of_count; i++) {
+        struct guest *other = desk->guest_of[i];
+        if (other && strcmp(other->name, guest->name) == 0) {
+            leave(desk, other);
+            server_close(other->peer);
+            return;
+        }
+    }
+}
+
+static void admit(struct desk *desk, struct guest *guest) {
+    struct error err = {0};
+    if (desk->is_closed) {
+        tell(guest, &(struct message){.type = MESSAGE_DONE});
+        server_close(guest->peer);
+        return;
+    }
+    if (!desk->prepared) {
+        return; /* admitted when the input is listed */
+    }
+    replace_namesake(desk, guest);
+    if (ledger_join(ledger_of(desk), guest->name, guest->slots, &guest->worker, &err) < 0) {
+        refuse(guest, err.text);
+        return;
+    }
+    size_t count = ledger_worker_count(ledger_of(desk));
+    if (count > desk->guest_of_count) {
+        desk->guest_of = x_realloc_array(desk->guest_of, count, sizeof(void *));
+        memset(desk->guest_of + desk->guest_of_count, 0,
+               (count - desk->guest_of_count) * sizeof(void *));
+        desk->guest_of_count = count;
+    }
+    desk->guest_of[guest->worker] = guest;
+    int64_t epoch = books_of(desk)->epoch;
+    message_batch_init(&guest->leases, MESSAGE_LEASES, epoch);
+    message_batch_init(&guest->committed, MESSAGE_COMMITTED, epoch);
+    log_event(LOG_INFO, "worker %s is here", guest->name);
+}
+
+void desk_start(struct desk *desk, struct prepared *prepared) {
+    desk->prepared = prepared;
+    desk->gives = true;
+    for (struct guest *guest = desk->guests; guest; guest = guest->next) {
+        if (guest->name[0]) {
+            admit(desk, guest);
+        }
+    }
+    desk_settle(desk);
+}
+
+/* ---- in ------------------------------------------------------------------------------------- */
+
+static void on_result(struct desk *desk, const struct guest *guest,
+                      const struct message_result *result) {
+    static const enum ledger_fault faults[] = {LEDGER_SCORER, LEDGER_MACHINE, LEDGER_BACK};
+    struct error line = {0}; /* an error's text is one tidy, bounded line */
+    struct ledger_lease lease;
+    struct ledger_report said = {.worker = guest->worker,
+                                 .lease = result->lease,
+                                 .items = result->items,
+                                 .failed = result->failed,
+                                 .took_us = result->took_us};
+    if (result->is_fault) {
+        error_set(&line, ERROR_FAILED, "%.*s", (int)MIN(result->text_size, (size_t)4096),
+                  result->text);
+        said.fault = faults[result->fault];
+        said.took_us = -1;
+        said.cause = line.text;
+    }
+    enum ledger_verdict verdict = report(desk, &said, result, &lease);
+    if (verdict == LEDGER_RETRY || verdict == LEDGER_FAILED) {
+        log_event(verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING, "mini-batch %lld %s: %s: %s",
+                  (long long)lease.first, verdict == LEDGER_FAILED ? "failed" : "is tried again",
+                  guest->name, result->is_fault ? line.text : "a wrong number of results");
+    }
+}
+
+/* Of another epoch: what an earlier coordinator asked for. */
+static void on_batch(struct desk *desk, struct guest *guest, const struct message *message) {
+    if (message->epoch != books_of(desk)->epoch) {
+        return;
+    }
+    for (size_t i = 0; i < message->count; i++) {
+        if (message->type == MESSAGE_RESULTS) {
+            on_result(desk, guest, &message->results[i]);
+        } else {
+            on_published(desk, guest, message->numbers[i]);
+        }
+    }
+}
+
+void desk_received(void *context, struct server_peer *peer, const char *text, size_t size) {
+    struct desk *desk = context;
+    struct guest *guest = server_peer_get(peer);
+    struct error err = {0};
+    AUTO(message_release) struct message message = {0};
+    if (message_parse(text, size, &message, &err) < 0) {
+        refuse(guest, err.text);
+        return;
+    }
+    bool is_batch = message.type == MESSAGE_RESULTS || message.type == MESSAGE_PUBLISHED;
+    if (message.type == MESSAGE_HELLO && !guest->name[0]) {
+        memcpy(guest->name, message.name, sizeof guest->name);
+        guest->slots = message.slots;
+        admit(desk, guest);
+    } else if (is_batch && guest->worker >= 0) {
+        on_batch(desk, guest, &message);
+    } else if (!is_batch || !guest->name[0]) {
+        /* A result from before the coordinator was replaced may come before we are ready. */
+        refuse(guest, "a worker says hello once, then results");
+    }
+    desk_settle(desk);
+}
+
+void desk_opened(void *context, struct server_peer *peer) {
+    struct desk *desk = context;
+    struct guest *guest = x_calloc(1, sizeof *guest);
+    *guest = (struct guest){
+        .peer = peer, .worker = -1, .since_ms = clock_monotonic_ms(), .next = desk->guests};
+    if (guest->next) {
+        guest->next->previous = guest;
+    }
+    desk->guests = guest;
+    server_peer_set(peer, guest);
+}
+
+static void guest_free(struct guest *guest) {
+    message_batch_release(&guest->leases);
+    message_batch_release(&guest->committed);
+    free(guest->tellings);
+    free(guest);
+}
+
+void desk_closed(void *context, struct server_peer *peer) {
+    struct desk *desk = context;
+    struct guest *guest = server_peer_get(peer);
+    leave(desk, guest);
+    *(guest->previous ? &guest->previous->next : &desk->guests) = guest->next;
+    if (guest->next) {
+        guest->next->previous = guest->previous;
+    }
+    guest_free(guest);
+    desk_settle(desk);
+}
+
+void desk_tick(struct desk *desk) {
+    int64_t now_ms = clock_monotonic_ms();
+    for (struct guest *guest = desk->guests; guest; guest = guest->next) {
+        if (!guest->name[0] && now_ms - guest->since_ms > DESK_HELLO_MS) {
+            guest->since_ms = now_ms;
+            refuse(guest, "no hello came");
+        }
+    }
+}
+
+void desk_dismiss(struct desk *desk) {
+    desk->is_closed = true;
+    for (struct guest *guest = desk->guests; guest; guest = guest->next) {
+        if (guest->name[0]) {
+            tell(guest, &(struct message){.type = MESSAGE_DONE});
+        }
+        server_close(guest->peer);
+    }
+}
+
+void desk_release(struct desk *desk) {
+    while (desk->guests) {
+        struct guest *next = desk->guests->next;
+        guest_free(desk->guests);
+        desk->guests = next;
+    }
+    free(desk->guest_of);
+}
