@@ -1,6 +1,7 @@
 /* http.h: HTTP requests as transfers of one event loop: HTTP/2 where the server has it, connections
  * kept and shared. The only user of libcurl. A `struct http` belongs to one thread, in which all
- * callbacks come, out of http_wait; several may live side by side. Follows no redirect. */
+ * callbacks come, out of http_wait; several may live side by side. Follows no redirect. SIGPIPE
+ * must be ignored: a peer that goes away while we write is an error of the call. */
 #pragma once
 
 #include "lib/error.h"

@@ -4,6 +4,7 @@
 
 #include "lib/file.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ static char *azurite_start(void) {
         free(folder);
         return NULL;
     }
+    signal(SIGPIPE, SIG_IGN); /* as http.h wants it */
     return folder;
 }
 

@@ -14,6 +14,7 @@
 #include "lib/digest.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,6 +327,7 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN); /* as the agent's main does */
     for (size_t i = 0; argc > 2 && i < ARRAY_LEN(commands); i++) {
         if (strcmp(argv[1], commands[i].name) == 0 && argc >= 3 + commands[i].arguments) {
             struct error err = {0};

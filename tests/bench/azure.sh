@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # az:// beside curl on the same Azurite, over TLS: one object of BENCH_MIB (1024) written and read, and BENCH_FILES
-# (2000) small ones of 4 KB. By turns, BENCH_ROUNDS (3) times; the best of each counts. Prints a table, writes
-# build/bench/azure.json. curl writes the object in one request and reads it in one; small files it takes three ways:
+# (2000) small ones of 4 KB. By turns, BENCH_ROUNDS (3) times; the best of each counts. "cpu" is the processor time of
+# Azurite and client together: a second opinion on a busy machine. Prints a table, writes build/bench/azure.json. curl
+# writes the object in one request and reads it in one; small files it takes three ways:
 # a process each, one process with one connection after the other, one process with 16 at a time (-Z).
 set -eu
 cd "$(dirname "$0")/../.."
@@ -28,12 +29,13 @@ config() { # FILE put|get NAMES...
     done; } >"$file"
 }
 curl=(curl -sS --fail --cacert "$azurite/ca.crt" --http1.1 -o /dev/null)
-seconds() { # COMMAND...: how long it takes
-    local start end
-    start=$(date +%s.%N)
-    "$@" >/dev/null
-    end=$(date +%s.%N)
-    awk "BEGIN { printf \"%.3f\", $end - $start }"
+server_cpu() { awk -v hz="$(getconf CLK_TCK)" '{ print ($14 + $15) / hz }' "/proc/$(cat "$azurite/pids/azurite.pid")/stat"; }
+seconds() { # COMMAND...: how long it takes, and the processor seconds of all
+    local before=$(server_cpu)
+    TIMEFORMAT='%R %U %S'
+    { time "$@" >/dev/null 2>&3; } 3>&2 2>"$work/time"
+    awk -v server="$(awk "BEGIN { print $(server_cpu) - $before }")" \
+        'END { printf "%.3f %.3f", $1, $2 + $3 + server }' "$work/time"
 }
 mapfile -t names < <(seq -f 'small/%06g' 0 $((files - 1)))
 config "$work/put-large" put large
@@ -45,45 +47,49 @@ for number in $(seq 0 $((each - 1))); do
     config "$work/get-$number" get "${names[number]}"
 done
 one_each() { for number in $(seq 0 $((each - 1))); do "${curl[@]}" -K "$work/$1-$number"; done; }
-declare -A best
-note() { # NAME SECONDS
-    [ -n "${best[$1]:-}" ] && awk "BEGIN { exit !(${best[$1]} <= $2) }" || best[$1]=$2
-    printf '# %-18s %8s s\n' "$1" "$2"
+declare -A best cpu
+note() { # NAME COMMAND...
+    local wall all
+    read -r wall all < <(seconds "${@:2}")
+    [ -n "${best[$1]:-}" ] && awk "BEGIN { exit !(${best[$1]} <= $wall) }" || best[$1]=$wall
+    [ -n "${cpu[$1]:-}" ] && awk "BEGIN { exit !(${cpu[$1]} <= $all) }" || cpu[$1]=$all
+    printf '# %-18s %8s s, cpu %8s s\n' "$1" "$wall" "$all"
 }
 for _ in $(seq "$rounds"); do
-    note curl_write "$(seconds "${curl[@]}" -K "$work/put-large")"
-    note ours_write "$(seconds $store upload $here ours $((mib << 20)))"
-    note curl_read "$(seconds "${curl[@]}" -K "$work/get-large")"
-    note ours_read "$(seconds $store read $here large $((64 << 20)))"
-    note curl_each_put "$(seconds one_each put)"
-    note curl_one_put "$(seconds "${curl[@]}" -K "$work/put-many")"
-    note curl_z_put "$(seconds "${curl[@]}" -Z --no-progress-meter --parallel-max 16 -K "$work/put-many")"
-    note ours_put "$(seconds $store fill $here "$files" 4000 16)"
-    note curl_each_get "$(seconds one_each get)"
-    note curl_one_get "$(seconds "${curl[@]}" -K "$work/get-many")"
-    note curl_z_get "$(seconds "${curl[@]}" -Z --no-progress-meter --parallel-max 16 -K "$work/get-many")"
-    note ours_get "$(seconds $store drain $here "$files" 16)"
+    note curl_write "${curl[@]}" -K "$work/put-large"
+    note ours_write $store upload $here ours $((mib << 20))
+    note curl_read "${curl[@]}" -K "$work/get-large"
+    note ours_read $store read $here large $((64 << 20))
+    note curl_each_put one_each put
+    note curl_one_put "${curl[@]}" -K "$work/put-many"
+    note curl_z_put "${curl[@]}" -Z --no-progress-meter --parallel-max 16 -K "$work/put-many"
+    note ours_put $store fill $here "$files" 4000 16
+    note curl_each_get one_each get
+    note curl_one_get "${curl[@]}" -K "$work/get-many"
+    note curl_z_get "${curl[@]}" -Z --no-progress-meter --parallel-max 16 -K "$work/get-many"
+    note ours_get $store drain $here "$files" 16
 done
-rate() { awk "BEGIN { printf \"%.1f\", $1 / ${best[$2]} }"; }
-ratio() { awk "BEGIN { printf \"%.2f\", $2 / $1 }"; } # CURL OURS
-row() { printf '%-50s %10s %10s %8s\n' "$@"; }
+rate() { awk "BEGIN { printf \"%.1f\", $1 / $2 }"; }
+row() { printf '%-46s %10s %10s %8s %10s\n' "$@"; }
+compare() { # NAME CURL COUNT OURS COUNT
+    local theirs ours theirs_cpu ours_cpu
+    theirs=$(rate "$3" "${best[$2]}") ours=$(rate "$5" "${best[$4]}")
+    theirs_cpu=$(rate "$3" "${cpu[$2]}") ours_cpu=$(rate "$5" "${cpu[$4]}")
+    row "$1" "$theirs" "$ours" "$(awk "BEGIN { printf \"%.2f\", $ours / $theirs }")" \
+        "$(awk "BEGIN { printf \"%.2f\", $ours_cpu / $theirs_cpu }")"
+}
 echo
-row "Azurite 3.35, TLS, $(nproc) cores" curl ours ratio
-row "$mib MiB written, MiB/s" "$(rate "$mib" curl_write)" "$(rate "$mib" ours_write)" \
-    "$(ratio "$(rate "$mib" curl_write)" "$(rate "$mib" ours_write)")"
-row "$mib MiB read, MiB/s" "$(rate "$mib" curl_read)" "$(rate "$mib" ours_read)" \
-    "$(ratio "$(rate "$mib" curl_read)" "$(rate "$mib" ours_read)")"
+row "Azurite 3.35, TLS, $(nproc) cores" curl ours ratio "cpu ratio"
+compare "$mib MiB written, MiB/s" curl_write "$mib" ours_write "$mib"
+compare "$mib MiB read, MiB/s" curl_read "$mib" ours_read "$mib"
 for what in put get; do
-    ours=$(rate "$files" ours_$what)
-    for way in each one z; do
-        count=$files
-        [ $way = each ] && count=$each
-        theirs=$(rate "$count" curl_${way}_$what)
-        row "objects of 4 KB a second, $what, curl: $way" "$theirs" "$ours" "$(ratio "$theirs" "$ours")"
-    done
+    compare "4 KB $what a second, curl: a process each" curl_each_$what "$each" ours_$what "$files"
+    compare "4 KB $what a second, curl: one process" curl_one_$what "$files" ours_$what "$files"
+    compare "4 KB $what a second, curl: -Z, 16 at a time" curl_z_$what "$files" ours_$what "$files"
 done
-for name in "${!best[@]}"; do echo "$name ${best[$name]}"; done |
+for name in "${!best[@]}"; do echo "$name ${best[$name]} ${cpu[$name]}"; done |
     jq -Rn --arg date "$(date -u +%F)" --arg cpu "$(grep -m1 'model name' /proc/cpuinfo | cut -d: -f2 | xargs)" \
         --argjson cores "$(nproc)" --argjson mib "$mib" --argjson files "$files" --argjson each "$each" \
         '{command: "tests/bench/azure.sh", date: $date, cpu: $cpu, cores: $cores, mib: $mib, files: $files, each: $each,
-          seconds: ([inputs | split(" ") | {(.[0]): (.[1] | tonumber)}] | add)}' >build/bench/azure.json
+          runs: ([inputs | split(" ") | {(.[0]): {seconds: (.[1] | tonumber), cpu_seconds: (.[2] | tonumber)}}] | add)}' \
+        >build/bench/azure.json

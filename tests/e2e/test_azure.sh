@@ -189,6 +189,15 @@ after_busy() {
     store get $here held && [ $((SECONDS - start)) -ge 2 ]
 }
 check "Retry-After is kept" after_busy
+wrong_clock() {
+    faults "[{\"status\": 403, \"date\": \"$(LC_ALL=C date -u -d "$1" '+%a, %d %b %Y %T GMT')\"}]"
+    says 3 "denied: $here: the storage says 403: this machine's clock is " probe $here && grep -qE "clock is [0-9]+ s $2\$" "$work/err"
+    local code=$?
+    faults '[]'
+    return $code
+}
+check "a clock that is behind is told" wrong_clock '+2 hours' behind
+check "and one that is ahead" wrong_clock '-2 hours' ahead
 lost_create() {
     faults '[{"method": "PUT", "path": "lost$", "cutBefore": true, "times": 1}]'
     says 3 "conflict: $here/lost: the storage says 409 BlobAlreadyExists: is there already" create $here lost || return

@@ -99,6 +99,8 @@ def made_up_answer(row, method):
     headers = [("Content-Type", " application/json"), ("Content-Length", f" {len(body)}")]
     if "retryAfter" in row:
         headers.append(("Retry-After", f" {row['retryAfter']}"))
+    if "date" in row:
+        headers.append(("Date", f" {row['date']}"))
     head = head_bytes(f"HTTP/1.1 {status} Made up", headers)
     return head if method == "HEAD" else head + body
 

@@ -6,7 +6,7 @@
 # rename it); the first row that fits a request is done to it. No file: no faults. A row may have
 #   method, path (a regular expression), watch (true|false)   which requests; default: all
 #   share (0 to 1), times                                     how often
-#   status, retryAfter                                        this answer instead of the server's
+#   status, retryAfter, date                                  this answer instead of the server's
 #   stallSeconds                                              first nothing for so long
 #   cutBefore: true                                           the server does it, the answer is lost
 #   cutInside: true                                           it is cut in the middle of its body
