@@ -35,7 +35,7 @@ seconds() { # COMMAND...: how long it takes, and the processor seconds of all
     TIMEFORMAT='%R %U %S'
     { time "$@" >/dev/null 2>&3; } 3>&2 2>"$work/time"
     awk -v server="$(awk "BEGIN { print $(server_cpu) - $before }")" \
-        'END { printf "%.3f %.3f", $1, $2 + $3 + server }' "$work/time"
+        'END { printf "%.3f %.3f\n", $1, $2 + $3 + server }' "$work/time"
 }
 mapfile -t names < <(seq -f 'small/%06g' 0 $((files - 1)))
 config "$work/put-large" put large
