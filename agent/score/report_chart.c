@@ -18,14 +18,15 @@ enum {
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
-/* The next larger number of which half is tidy, too; of a count half is a whole number. */
+/* The next larger number of which half is tidy, too; of a count half is a whole number. A measure
+ * may stand out by 1 %: two workers are now and then 2.01. */
 static double tidy(double most, bool is_count) {
     static const double steps[] = {1, 1.5, 2, 3, 4, 5, 6, 8, 10, 20};
     double scale = most > 0 ? pow(10, floor(log10(most))) : 1;
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         double half = steps[i] * scale / 2;
         bool is_whole = fabs(half - round(half)) < 1e-9;
-        if (2 * half >= most * (1 - 1e-9) && (is_whole || !is_count)) {
+        if (2 * half >= most * (is_count ? 1 : 0.99) && (is_whole || !is_count)) {
             return 2 * half;
         }
     }
