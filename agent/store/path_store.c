@@ -119,6 +119,8 @@ static void fill_info(const struct store *base, const struct stat *status,
                       struct store_info *ret_info) {
     bool has_inodes = ((const struct folder_store *)base)->has_inodes;
     ret_info->size_bytes = status->st_size;
+    ret_info->modified_ns =
+        (int64_t)status->st_mtim.tv_sec * 1000000000 + (int64_t)status->st_mtim.tv_nsec;
     snprintf(ret_info->token, sizeof ret_info->token, "%llx-%llx.%lx-%llx",
              (unsigned long long)status->st_size, (unsigned long long)status->st_mtim.tv_sec,
              (unsigned long)status->st_mtim.tv_nsec,

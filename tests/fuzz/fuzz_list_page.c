@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A page of the list of inputs as a store may give it back: read, written again, read again: the
+ * same. The input is taken as it is and, since no luck finds a checksum, with one that fits. */
+#include "agent/data/list_page.h"
+#include "lib/digest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RUN "5f0c5f0c5f0c5f0c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* text: moved. 0 when it is refused, with a reason. */
+static bool read_page(char *text, size_t size, struct list_page *ret_page) {
+    struct error err = {0};
+    if (list_page_read(RUN, 3, text, size, ret_page, &err) == 0) {
+        return true;
+    }
+    if (!err.text[0]) {
+        abort();
+    }
+    return false;
+}
+
+static void check(char *text, size_t size) {
+    struct error err = {0};
+    AUTO(list_page_release) struct list_page first = {0};
+    AUTO(list_page_release) struct list_page second = {0};
+    if (!read_page(text, size, &first)) {
+        return;
+    }
+    struct list_writer writer;
+    list_writer_init(&writer);
+    for (size_t i = 0; i < first.count; i++) {
+        size_t length = first.starts[i + 1] - 1 - first.starts[i];
+        if (list_writer_add(&writer, first.text + first.starts[i], length,
+                            i + 1 == first.count ? first.mark : NULL, &err) != 1) {
+            abort(); /* what could be read can be written */
+        }
+    }
+    char *again = list_writer_text(&writer, RUN, 3, first.first, first.is_last, &size);
+    if (!read_page(again, size, &second) || second.count != first.count ||
+        second.first != first.first || second.is_last != first.is_last ||
+        (first.count &&
+         (!first.mark != !second.mark || (first.mark && strcmp(first.mark, second.mark) != 0)))) {
+        abort();
+    }
+    for (size_t i = 0; i < first.count; i++) {
+        size_t length = first.starts[i + 1] - first.starts[i];
+        if (second.starts[i + 1] - second.starts[i] != length ||
+            memcmp(first.text + first.starts[i], second.text + second.starts[i], length) != 0) {
+            abort();
+        }
+    }
+    list_writer_release(&writer);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char *text = x_malloc(size + 1);
+    memcpy(text, data, size);
+    text[size] = 0;
+    check(text, size);
+    text = x_malloc(size + 32);
+    memcpy(text, data, size);
+    size += (size_t)snprintf(text + size, 32, ",\"crc\":\"%08x\"}\n", digest_crc32c(0, data, size));
+    check(text, size);
+    return 0;
+}
