@@ -8,7 +8,7 @@ build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev
     libwebsockets-dev libc-ares-dev libdnnl-dev libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
     libturbojpeg0-dev libpng-dev"
 demo="$build ca-certificates"
-tests="$demo clang clang-format libclang-rt-14-dev git ffmpeg python3 procps bsdutils
+tests="$demo python3-numpy clang clang-format libclang-rt-14-dev git ffmpeg python3 procps bsdutils
     libonnx-testdata etcd-server openssl curl jq nodejs npm"
 bench="$tests time python3-distributed python3-uvloop"
 

@@ -1,0 +1,57 @@
+/* npy.h: arrays in files as numpy.save writes them (NEP 1, versions 1 to 3), read slice by slice
+ * along their first axis. Elements: f2 f4 f8 i1 u1 i2 i4 i8 b1, little-endian, in C order; what
+ * else there is (Fortran order, other ends, structures, objects) is UNSUPPORTED, by name. Any
+ * thread. */
+#pragma once
+
+#include "agent/store/store.h"
+
+enum {
+    NPY_RANK_MAX = 8,
+    NPY_HEAD_MAX = 64 << 10,      /* bytes before the elements */
+    NPY_SLICES_BYTES = 256 << 20, /* of one npy_read, as values */
+};
+
+enum npy_type {
+    NPY_FLOAT16, /* its values are float */
+    NPY_FLOAT32,
+    NPY_FLOAT64,
+    NPY_INT8,
+    NPY_UINT8,
+    NPY_INT16, /* its values are int32_t */
+    NPY_INT32,
+    NPY_INT64,
+    NPY_BOOL,
+    NPY_TYPE_COUNT
+};
+
+struct npy {
+    enum npy_type type;
+    int rank;                   /* 1 to NPY_RANK_MAX */
+    int64_t dims[NPY_RANK_MAX]; /* dims[0] slices; each >= 0 */
+    int64_t head_bytes;         /* where the elements begin */
+    int64_t slice_bytes;        /* in the file; at least 1 */
+};
+const char *npy_type_name(enum npy_type type);   /* "f2" */
+size_t npy_value_bytes(enum npy_type type);      /* of an element, as npy_read gives it */
+int64_t npy_slice_values(const struct npy *npy); /* elements of a slice */
+
+/* data: the first bytes of a file, up to NPY_HEAD_MAX of them. Pure. INVALID: no such file, or cut
+ * off. Errors do not name the file. */
+NODISCARD int npy_parse(const char *data, size_t size, struct npy *ret_npy, struct error *err);
+
+struct npy_range {
+    int64_t first, count; /* slices */
+};
+
+/* Reads the head of an object; *ret_info (its token goes to npy_read). INVALID: too, when its size
+ * is not that of the array; errors name the object. */
+NODISCARD int npy_open(struct store *store, const char *name, struct npy *ret_npy,
+                       struct store_info *ret_info, struct error *err);
+
+/* Slices [first, first + count), which the array has, as values one behind the other; booleans are
+ * 0 or 1. The caller frees *ret_values. CONFLICT: the object has changed; INVALID: it is shorter by
+ * now, or more than NPY_SLICES_BYTES are wanted. */
+NODISCARD int npy_read(struct store *store, const char *name, const struct npy *npy,
+                       const char *token, struct npy_range range, void **ret_values,
+                       struct error *err);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The head of an array file: refused with a reason, or all its numbers are within their bounds. */
+#include "agent/data/npy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct error err = {0};
+    struct npy npy;
+    char *head = x_malloc(MAX(size, (size_t)1)); /* reading behind it is noticed */
+    memcpy(head, data, size);
+    if (npy_parse(head, MIN(size, (size_t)NPY_HEAD_MAX), &npy, &err) < 0) {
+        if (!err.text[0]) {
+            abort();
+        }
+    } else if (npy.rank < 1 || npy.rank > NPY_RANK_MAX || npy.slice_bytes < 1 ||
+               npy.slice_bytes > NPY_SLICES_BYTES || npy.head_bytes > (int64_t)size ||
+               npy.dims[0] < 0 || npy.dims[0] > INT64_MAX / npy.slice_bytes ||
+               npy_slice_values(&npy) < 1) {
+        abort();
+    }
+    free(head);
+    return 0;
+}
