@@ -4,11 +4,11 @@
 #include "agent/data/image.h"
 #include "agent/data/list_sort.h"
 #include "agent/data/manifest.h"
+#include "agent/data/pattern.h"
 #include "agent/store/path.h"
 #include "lib/file.h"
 #include "lib/jsontext.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,6 @@ struct walk {
     const struct input_listing *listing;
     struct store *store;
     const char *folder, *pattern; /* spec path */
-    bool is_whole_path;           /* the pattern has a slash */
     char *left_out;               /* names below it are the output's; NULL: none */
     int64_t found, skipped;
     struct sorter *sorter; /* order Modified */
@@ -40,11 +39,6 @@ static int tell(struct walk *walk, const char *name, const char *mark, struct er
     }
     walk->found++;
     return walk->line(walk->context, walk->text.data, walk->text.size, mark, err);
-}
-
-static bool is_match(const struct walk *walk, const char *name) {
-    return walk->is_whole_path ? fnmatch(walk->pattern, name, FNM_PATHNAME | FNM_PERIOD) == 0
-                               : fnmatch(walk->pattern, file_basename(name), FNM_PERIOD) == 0;
 }
 
 /* Time in eight bytes that sort as it does, and the path. */
@@ -79,7 +73,8 @@ static int collect(struct walk *walk, const char *name, const struct store_info 
 static int on_name(void *context, const char *name, const struct store_info *info,
                    struct error *err) {
     struct walk *walk = context;
-    if ((walk->left_out && text_starts(name, walk->left_out)) || !is_match(walk, name)) {
+    if ((walk->left_out && text_starts(name, walk->left_out)) ||
+        !pattern_matches(walk->pattern, name)) {
         return 0;
     }
     size_t length = strlen(name);
@@ -173,7 +168,6 @@ static int files_list(const struct input_listing *listing, input_line *line, voi
                         .pattern = tree_text(listing->spec, "input.files.pattern", "*"),
                         .line = line,
                         .context = context};
-    walk.is_whole_path = strchr(walk.pattern, '/');
     buffer_init(&walk.text, INPUT_LINE_MAX);
     int result = -1;
     struct error cause = {0};

@@ -1,11 +1,9 @@
 /* files_input.h: the input kind "files": a line is a file's path below the folder, as a JSON string
  * ("2019/a.jpg").
  *
- * spec.input.files.pattern: `*`, `?` and `[a-z]` as in a shell. Without a slash it is held against
- * the last part of the name, at any depth (`*.jpg`); with one against the whole path below the
- * folder, where `*` does not cross a slash (`2019/[ab]*.png`). Names that begin with a dot are
- * skipped, and so are links to folders, links that leave the volume, names that are no UTF-8, and
- * the output's folder where it lies inside the input's.
+ * spec.input.files.pattern: pattern.h; `*.jpg` at any depth, or `2019/[ab]*.png`. Names that begin
+ * with a dot are skipped, and so are links to folders, links that leave the volume, names that are
+ * no UTF-8, and the output's folder where it lies inside the input's.
  *
  * order: Name (default): the bytes of the path; a broken listing goes on behind the last name.
  * Modified: by time, then by path; asks the storage about every file; a file that is changed just

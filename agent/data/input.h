@@ -4,6 +4,7 @@
  * and one row of a registry. A video has no lines: media.h. */
 #pragma once
 
+#include "agent/data/npy.h"
 #include "agent/data/picture.h"
 #include "agent/store/store.h"
 #include "lib/tree.h"
@@ -25,6 +26,7 @@ struct item {
     struct picture picture; /* PICTURE: the caller releases it */
     const char *text;       /* PATH, JSON: borrowed likewise, with a NUL behind it */
     size_t text_size;
+    struct npy_slice slice; /* TENSOR: its values are borrowed likewise */
 };
 
 /* One line, text of JSON without newline, at most INPUT_LINE_MAX bytes, and where to go on behind

@@ -40,6 +40,14 @@ int64_t npy_slice_values(const struct npy *npy); /* elements of a slice */
  * off. Errors do not name the file. */
 NODISCARD int npy_parse(const char *data, size_t size, struct npy *ret_npy, struct error *err);
 
+/* One slice, its values borrowed. */
+struct npy_slice {
+    enum npy_type type;
+    int rank; /* 0 for a number */
+    int64_t dims[NPY_RANK_MAX - 1];
+    const void *values;
+};
+
 struct npy_range {
     int64_t first, count; /* slices */
 };
