@@ -1,7 +1,8 @@
-/* media.h: what is scored. An input kind (video, files) is one `struct media` row: how to list it
- * once, how to describe a mini-batch to a worker, how a worker reads its items and what bytes its
- * results are (part.h), and what the coordinator makes of the parts at the end. A new input kind is
- * one file and one row in media.c.
+/* media.h: what is scored, and what becomes of it. An input kind (video, files) is one `struct
+ * media` row: how a worker turns the results of a mini-batch into bytes (part.h), and what the
+ * coordinator makes of the parts at the end; and either it has lines (input.h), or it says itself
+ * how to list it once, how to describe a mini-batch to a worker and how to read its items. A new
+ * input kind is one file and one row in media.c.
  *
  * Coordinator:  media_find -> list -> work(first, count) for each mini-batch ... -> join
  * Worker:       media_find -> read(work) -> next, next, ...   and   write(work) -> add, add, ... ->
@@ -9,14 +10,14 @@
  */
 #pragma once
 
+#include "agent/data/input.h"
 #include "agent/data/outcome.h"
 #include "agent/data/picture.h"
 #include "lib/tree.h"
 
-enum { MEDIA_FILES_MAX = 2000000 }; /* files of one input */
-
-/* One result of the scorer, handed to the writer: exactly one of the two. */
+/* One result of the scorer, handed to the writer: a picture or a record. */
 struct result {
+    const char *name;              /* of its item */
     const struct picture *picture; /* postprocess type Image; NULL otherwise */
     const json_t *record; /* type Classes: {"file": ..., "classes": [...]}; NULL otherwise */
 };
@@ -27,6 +28,9 @@ struct writer;
 
 struct media {
     const char *name; /* the field of spec.input: "video", "files" */
+    /* Not NULL: it is listed and read by lines; list, count, work, join, listing_free and reader_*
+     * are NULL. */
+    const struct input_kind *lines;
 
     /* Lists the input once, in a fixed order. Fails in 5 s or less with a line that names the
      * spec's field and path when the input is missing, empty, truncated or of no known format. */
@@ -37,14 +41,13 @@ struct media {
      * file: a message holds 1 MiB, so a mini-batch of more than some 10 000 items needs short
      * names). */
     json_t *(*work)(const struct listing *listing, int64_t first, int64_t count);
-    /* A part is a pack (pack.h), published file by file as soon as it is committed; the join has
-     * only the outputs to name, and `parts` is NULL. */
+    /* A part is a pack (pack.h), published file by file as soon as it is committed: the output is
+     * the folder, and there is nothing to join. */
     bool is_packed;
     /* When every mini-batch is committed: makes the final outputs (video: joins the parts, copies
-     * the sound), and appends their spec paths to the JSON array `outputs` (for many files: only
-     * the folder). Part i holds the batch_items items from i * batch_items on, the last maybe
-     * fewer. A part that is gone or not what was committed is marked is_broken, and the join has
-     * failed. */
+     * the sound), and appends their spec paths to the JSON array `outputs`. Part i holds the
+     * batch_items items from i * batch_items on, the last maybe fewer. A part that is gone or not
+     * what was committed is marked is_broken, and the join has failed. */
     int (*join)(const struct listing *listing, const json_t *spec, struct parts *parts,
                 int64_t batch_items, json_t *outputs, struct error *err);
     void (*listing_free)(struct listing *listing);
@@ -61,9 +64,10 @@ struct media {
                        struct error *err);
     void (*reader_free)(struct reader *reader);
 
-    /* Results are added in the order of the lease's items, one each, and become bytes of the
-     * outcome, which must live longer. Pictures of a video may have any size, all the same; a side
-     * of an odd number of pixels grows by one (the edge repeated), which H.264 in 4:2:0 needs. */
+    /* Results are added in the order of the lease's items, one each but for items that have failed
+     * (which a video has none of), and become bytes of the outcome, which must live longer.
+     * Pictures of a video may have any size, all the same; a side of an odd number of pixels grows
+     * by one (the edge repeated), which H.264 in 4:2:0 needs. */
     int (*writer_open)(const json_t *spec, const json_t *work, struct outcome *outcome,
                        struct writer **ret_writer, struct error *err);
     int (*writer_add)(struct writer *writer, const struct result *result, struct error *err);

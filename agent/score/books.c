@@ -60,8 +60,9 @@ int books_open(const struct books_options *options, struct books *books, struct 
     *books = (struct books){.job = job, .output = options->output};
     struct commit_identity identity = {.run = job->run, .uid = job->uid, .job = job->name};
     books->ledger = ledger_new(&options->ledger);
-    if (ledger_extend(books->ledger, options->cells, options->items, /* is_last= */ true, err) <
-            0 ||
+    bool is_known = options->cells >= 0;
+    if ((is_known && ledger_extend(books->ledger, options->cells, options->items,
+                                   /* is_last= */ true, err) < 0) ||
         commit_open(options->output, &identity, restore, books, &books->log, err) < 0) {
         books_release(books);
         return -1;

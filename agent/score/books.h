@@ -41,7 +41,7 @@ struct books_options {
     const struct job *job;
     struct store *output;
     struct ledger_options ledger;
-    int64_t cells, items; /* of the whole input */
+    int64_t cells, items; /* of the whole input; cells < 0: they come with ledger_extend */
 };
 
 /* Reads all commits into a new ledger and claims the run; commit.h has the errors. Blocks. */

@@ -89,8 +89,16 @@ static int make_outputs(struct coordinator *coordinator, struct error *err) {
                           : books_parts(&prepared->books, &coordinator->parts, err)) < 0) {
         return -1;
     }
+    if (media->is_packed) {
+        json_array_append_new(coordinator->outputs, json_string(coordinator->job->output));
+        return 0;
+    }
     return media->join(prepared->listing, coordinator->job->spec, &coordinator->parts,
                        coordinator->job->batch_items, coordinator->outputs, err);
+}
+
+static int compare_input(struct coordinator *coordinator, struct error *err) {
+    return prepared_compare(&coordinator->prepared, err);
 }
 
 /* Of a job that has failed: what can be used as it is. */
@@ -168,6 +176,11 @@ static int run_to_end(struct coordinator *coordinator,
     return start_errand(coordinator, run, err) < 0 ? -1 : await_errand(coordinator, err);
 }
 
+/* Nobody works: everybody waits for what is accepted to be stored. */
+static bool is_idle(const struct ledger *ledger) {
+    return ledger_counts(ledger).leased == 0 && !ledger_is_committed(ledger);
+}
+
 /* Serves once, with all that follows from it: what is due goes into commits, leases go out. */
 static int work(struct coordinator *coordinator, bool at_once, struct error *err) {
     struct desk *desk = &coordinator->desk;
@@ -176,16 +189,19 @@ static int work(struct coordinator *coordinator, bool at_once, struct error *err
     if (deadline_ms >= 0) {
         left_ms = deadline_ms - clock_monotonic_ms();
     }
-    bool is_awaited = at_once || ledger_counts(ledger).leased == 0;
+    bool is_awaited = at_once || is_idle(ledger);
     if (!books_are_stored(books_of(coordinator))) {
         left_ms = MIN(left_ms, is_awaited ? STORING_MS : SERVICE_MS / 2);
     }
     if (serve(coordinator, left_ms, err) < 0) {
         return -1;
     }
-    is_awaited = at_once || ledger_counts(ledger).leased == 0;
+    is_awaited = at_once || is_idle(ledger);
     if (desk_turn(desk, is_awaited, err) < 0) {
         coordinator->is_superseded = err->kind == ERROR_GONE || err->kind == ERROR_BUSY;
+        return -1;
+    }
+    if (prepared_extend(&coordinator->prepared, coordinator->job, err) < 0) {
         return -1;
     }
     desk_settle(desk);
@@ -470,9 +486,16 @@ static bool say_again(const struct job *job, bool any_uid, int *ret_exit_code) {
 /* Another job has finished this very run, and what it made is there. */
 static bool is_finished(struct coordinator *coordinator) {
     const struct books *books = books_of(coordinator);
+    int code = 1;
+    AUTO(tree_freep) json_t *words = summary_recall(coordinator->job, /* any_uid= */ true, &code);
+    return words && code == 0 && books->is_ended && books->has_succeeded &&
+           ledger_is_committed(books->ledger);
+}
+
+static int say_finished(struct coordinator *coordinator) {
     int code = 0;
-    return books->is_ended && books->has_succeeded && ledger_is_committed(books->ledger) &&
-           say_again(coordinator->job, /* any_uid= */ true, &code);
+    (void)say_again(coordinator->job, /* any_uid= */ true, &code);
+    return 0;
 }
 
 static int run(struct coordinator *coordinator, struct error *err) {
@@ -481,7 +504,8 @@ static int run(struct coordinator *coordinator, struct error *err) {
     }
     coordinator->was_finished = is_finished(coordinator);
     if (coordinator->was_finished) {
-        return 0;
+        coordinator->is_listed = false; /* another input is the manifest's to correct */
+        return run_to_end(coordinator, compare_input, err) < 0 ? -1 : say_finished(coordinator);
     }
     desk_start(&coordinator->desk, &coordinator->prepared);
     for (int joined = 0; joined == 0;) {
@@ -533,16 +557,16 @@ int coordinator_run(const struct job *job) {
     if (err.kind == ERROR_CANCELLED && !is_busy) {
         save_accepted(&coordinator);
     }
-    if (!coordinator.was_finished) {
+    if (!coordinator.was_finished || result < 0) {
         conclude(&coordinator, &err);
-    }
-    if (result == 0) {
-        tidy_up(&coordinator);
     }
     if (err.kind != ERROR_CANCELLED) {
         say_farewell(&coordinator);
     } else if (is_busy) {
         _exit(130); /* a thread is at work with what release would free */
+    }
+    if (result == 0) {
+        tidy_up(&coordinator);
     }
     release(&coordinator);
     return exit_code(&coordinator, &err);

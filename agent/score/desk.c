@@ -70,7 +70,7 @@ static enum ledger_verdict report(struct desk *desk, const struct ledger_report 
     struct error err = {0};
     enum ledger_verdict verdict = ledger_report(ledger_of(desk), said, now_ms, ret_lease);
     if (verdict != LEDGER_IGNORED && verdict != LEDGER_RETRY) {
-        const char *cause = said->fault ? said->cause : "a wrong number of results";
+        const char *cause = said->cause ? said->cause : "a wrong number of results";
         keep(desk, books_accept(books_of(desk), verdict, ret_lease, result, cause, now_ms, &err),
              &err);
         progress_add(&desk->progress, ledger_counts(ledger_of(desk)).items.done, now_ms);
@@ -81,17 +81,22 @@ static enum ledger_verdict report(struct desk *desk, const struct ledger_report 
 /* A lease whose description is too long for a message fails like any other try. */
 static void give(struct desk *desk, const struct ledger_lease *lease) {
     struct guest *guest = desk->guest_of[lease->worker];
-    const struct prepared *prepared = desk->prepared;
+    struct prepared *prepared = desk->prepared;
+    struct error err = {0};
+    AUTO(text_freep) char *text = NULL;
     int64_t first = lease->first * desk->job->batch_items;
     int64_t count = MIN(lease->cells * desk->job->batch_items, prepared->items - first);
-    AUTO(tree_freep) json_t *work = prepared->media->work(prepared->listing, first, count);
-    AUTO(text_freep) char *text = json_dumps(work, JSON_COMPACT);
+    int described = prepared_work(prepared, first, count, &text, &err);
+    if (described < 0 && err.kind != ERROR_EXHAUSTED) {
+        keep(desk, -1, &err); /* the list is torn: nobody can go on */
+        return;
+    }
     struct message_lease row = {.lease = lease->lease,
                                 .slot = lease->slot,
                                 .first = lease->first,
                                 .cells = lease->cells,
                                 .try = lease->try};
-    int added = message_batch_lease(&guest->leases, &row, text);
+    int added = text ? message_batch_lease(&guest->leases, &row, text) : -1;
     if (added == 0) {
         send_batch(guest, &guest->leases);
         added = message_batch_lease(&guest->leases, &row, text);
@@ -277,6 +282,17 @@ void desk_start(struct desk *desk, struct prepared *prepared) {
 
 /* ---- in ------------------------------------------------------------------------------------- */
 
+/* Of items that have failed: what the first one says. */
+static const char *first_cause(const struct message_result *result, struct error *line) {
+    const json_t *pair = json_array_get(result->failures, 0);
+    const char *cause = json_string_value(json_array_get(pair, 1));
+    if (result->failed == 0 || !cause) {
+        return NULL;
+    }
+    error_set(line, ERROR_FAILED, "%s", cause);
+    return line->text;
+}
+
 static void on_result(struct desk *desk, const struct guest *guest,
                       const struct message_result *result) {
     static const enum ledger_fault faults[] = {LEDGER_SCORER, LEDGER_MACHINE, LEDGER_BACK};
@@ -286,7 +302,8 @@ static void on_result(struct desk *desk, const struct guest *guest,
                                  .lease = result->lease,
                                  .items = result->items,
                                  .failed = result->failed,
-                                 .took_us = result->took_us};
+                                 .took_us = result->took_us,
+                                 .cause = first_cause(result, &line)};
     if (result->is_fault) {
         error_set(&line, ERROR_FAILED, "%.*s", (int)MIN(result->text_size, (size_t)4096),
                   result->text);
@@ -298,7 +315,7 @@ static void on_result(struct desk *desk, const struct guest *guest,
     if (verdict == LEDGER_RETRY || verdict == LEDGER_FAILED) {
         log_event(verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING, "mini-batch %lld %s: %s: %s",
                   (long long)lease.first, verdict == LEDGER_FAILED ? "failed" : "is tried again",
-                  guest->name, result->is_fault ? line.text : "a wrong number of results");
+                  guest->name, *line.text ? line.text : "a wrong number of results");
     }
 }
 

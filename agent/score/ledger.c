@@ -453,8 +453,12 @@ static bool is_sound(const struct ledger_lease *lease, const struct ledger_repor
     ret_bad->failed = report->failed;
     ret_bad->has_result =
         report->failed > 0 && report->failed <= report->items && report->items <= INT32_MAX;
-    snprintf(cause, LEDGER_CAUSE_MAX, "%lld of %lld items failed", (long long)report->failed,
-             (long long)report->items);
+    if (report->cause && *report->cause) {
+        snprintf(cause, LEDGER_CAUSE_MAX, "%s", report->cause);
+    } else {
+        snprintf(cause, LEDGER_CAUSE_MAX, "%lld of %lld items failed", (long long)report->failed,
+                 (long long)report->items);
+    }
     return false;
 }
 

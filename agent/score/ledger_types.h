@@ -103,5 +103,5 @@ struct ledger_report {
     int64_t failed;    /* of NO_FAULT: so many of them; more than 0 is a scorer's fault, but what is
                         * fine is kept if it was the last try */
     int64_t took_us;   /* by the worker's clock; -1: not told, ours counts */
-    const char *cause; /* of a fault; NULL: "" */
+    const char *cause; /* of a fault, or of the first failed item; NULL: "" */
 };

@@ -6,10 +6,11 @@
 #include "agent/store/path.h"
 #include "agent/store/path_lock.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWNER_BYTES_MAX = 16 << 10, LEASES_AHEAD = 1024 };
+enum { OWNER_BYTES_MAX = 16 << 10, LEASES_AHEAD = 1024, LIST_STEP_MS = 5 };
 
 /* Results among the inputs would be read as inputs the next time, or replace them. */
 static int try_apart(const struct job *job, const char *output, struct error *err) {
@@ -76,7 +77,9 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
     struct books_options options = {
         .job = job,
         .output = prepared->output,
-        .cells = (prepared->items + job->batch_items - 1) / job->batch_items,
+        .cells = prepared->media->lines
+                     ? -1
+                     : (prepared->items + job->batch_items - 1) / job->batch_items,
         .items = prepared->items,
         .ledger = {.cell_items = job->batch_items,
                    .max_tries = job->max_tries,
@@ -103,18 +106,127 @@ static int try_scorer(const struct job *job, struct error *err) {
     return scorer_open(job->spec, &scorer, err) < 0 ? -1 : scorer_try(scorer, err);
 }
 
-static int prepare(const struct job *job, struct prepared *prepared, struct error *err) {
-    if (media_find(job->spec, &prepared->media, err) < 0 ||
-        prepared->media->list(job->spec, &prepared->listing, err) < 0 || try_scorer(job, err) < 0 ||
-        try_output(job, prepared, err) < 0) {
+/* ---- the input ------------------------------------------------------------------------------ */
+
+static int enough(void *context UNUSED, const char *line UNUSED, size_t size UNUSED,
+                  const char *mark UNUSED, struct error *err) {
+    return error_set(err, ERROR_CANCELLED, "there is something");
+}
+
+/* Is there anything at all? Asked before the output is claimed, by name: no order sorts. */
+static int try_lines(const struct job *job, const struct prepared *prepared, struct error *err) {
+    AUTO(tree_freep) json_t *spec = json_deep_copy(job->spec);
+    json_object_del(tree_get(spec, "input.files"), "order");
+    struct input_listing listing = {.spec = spec};
+    struct error found = {0};
+    if (prepared->media->lines->list(&listing, enough, NULL, &found) == 0 ||
+        found.kind == ERROR_CANCELLED) {
+        return 0;
+    }
+    *err = found;
+    return -1;
+}
+
+static int try_input(const struct job *job, struct prepared *prepared, struct error *err) {
+    if (media_find(job->spec, &prepared->media, err) < 0) {
+        return -1;
+    }
+    if (prepared->media->lines) {
+        return try_lines(job, prepared, err);
+    }
+    if (prepared->media->list(job->spec, &prepared->listing, err) < 0) {
         return -1;
     }
     prepared->items = prepared->media->count(prepared->listing);
-    if (prepared->items < 1) {
-        return error_set(err, ERROR_INVALID, "spec.input.%s: there is nothing in it",
-                         prepared->media->name);
+    return prepared->items > 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "spec.input.%s: there is nothing in it",
+                           prepared->media->name);
+}
+
+/* Cells are dealt as soon as all their lines are known. */
+int prepared_extend(struct prepared *prepared, const struct job *job, struct error *err) {
+    int64_t lines = 0, size = job->batch_items;
+    if (!prepared->list) {
+        return 0;
     }
-    return try_run(job, prepared, err);
+    int turned = list_turn(prepared->list, &lines, err);
+    if (turned <= 0) {
+        return turned;
+    }
+    bool is_last = list_is_complete(prepared->list);
+    int64_t before = (prepared->items + size - 1) / size;
+    int64_t cells = is_last ? (lines + size - 1) / size : lines / size;
+    int64_t items = MIN(cells * size, lines);
+    if (ledger_extend(prepared->books.ledger, cells - before, items - prepared->items, is_last,
+                      err) < 0) {
+        return -1;
+    }
+    prepared->items = items;
+    return 0;
+}
+
+/* Opens the list of lines, and waits for the first of them. */
+static int open_list(const struct job *job, struct prepared *prepared, struct error *err) {
+    AUTO(text_freep) char *epoch = x_printf("%lld", (long long)prepared->books.epoch);
+    struct list_options options = {.output = prepared->output,
+                                   .run = job->run,
+                                   .scratch = epoch,
+                                   .spec = job->spec,
+                                   .kind = prepared->media->lines};
+    if (!prepared->media->lines) {
+        return 0;
+    }
+    if (list_open(&options, &prepared->list, err) < 0) {
+        return -1;
+    }
+    while (prepared->items == 0) {
+        if (prepared_extend(prepared, job, err) < 0) {
+            return -1;
+        }
+        if (prepared->items > 0 || list_is_complete(prepared->list)) {
+            break;
+        }
+        poll(NULL, 0, LIST_STEP_MS);
+    }
+    return 0;
+}
+
+int prepared_work(struct prepared *prepared, int64_t first, int64_t count, char **ret_work,
+                  struct error *err) {
+    if (!prepared->list) {
+        AUTO(tree_freep) json_t *work = prepared->media->work(prepared->listing, first, count);
+        *ret_work = json_dumps(work, JSON_COMPACT);
+        return 0;
+    }
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, MESSAGE_BYTES_MAX);
+    if (list_lines(prepared->list, first, count, &text, err) < 0) {
+        return -1;
+    }
+    *ret_work = buffer_take(&text, NULL);
+    return 0;
+}
+
+int prepared_compare(struct prepared *prepared, struct error *err) {
+    bool is_same = true;
+    int64_t lines = 0;
+    if (!prepared->list || list_compare(prepared->list, &is_same, &lines, err) < 0 || is_same) {
+        return err->kind ? -1 : 0;
+    }
+    return error_set(err, ERROR_INVALID,
+                     "spec.input.%s: %lld items when this run began, %lld now, or others: choose "
+                     "another output",
+                     prepared->media->name, (long long)prepared->items, (long long)lines);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static int prepare(const struct job *job, struct prepared *prepared, struct error *err) {
+    return try_input(job, prepared, err) < 0 || try_scorer(job, err) < 0 ||
+                   try_output(job, prepared, err) < 0 || try_run(job, prepared, err) < 0
+               ? -1
+               : open_list(job, prepared, err);
 }
 
 int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err) {
@@ -129,6 +241,7 @@ int prepare_job(const struct job *job, struct prepared *ret_prepared, struct err
 }
 
 void prepared_release(struct prepared *prepared) {
+    list_free(TAKE(prepared->list));
     books_release(&prepared->books);
     if (prepared->listing) {
         prepared->media->listing_free(TAKE(prepared->listing));

@@ -2,13 +2,15 @@
  * worker starts: the input is listed, the network loaded, the output tried and claimed. */
 #pragma once
 
+#include "agent/data/list.h"
 #include "agent/data/media.h"
 #include "agent/score/books.h"
 
 struct prepared {
     const struct media *media;
-    struct listing *listing;
-    int64_t items;
+    struct listing *listing; /* NULL where there are lines ... */
+    struct list *list;       /* ... which go on being found */
+    int64_t items;           /* that are known: all, where there is a listing */
     struct store *output;
     int lock_fd;        /* a courtesy (path_lock.h); -1: none */
     char *output_path;  /* on this machine */
@@ -20,3 +22,12 @@ struct prepared {
  * another RUN's results lie there. */
 NODISCARD int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err);
 void prepared_release(struct prepared *prepared);
+
+/* What the listing has found since the last time goes into the ledger. */
+NODISCARD int prepared_extend(struct prepared *prepared, const struct job *job, struct error *err);
+/* What a worker is told of items [first, first + count), as JSON text: the caller frees.
+ * EXHAUSTED: larger than a message; INVALID: a page of the list is torn. */
+NODISCARD int prepared_work(struct prepared *prepared, int64_t first, int64_t count,
+                            char **ret_work, struct error *err);
+/* A finished run that is run again: INVALID when its input has others than it was made of. */
+NODISCARD int prepared_compare(struct prepared *prepared, struct error *err);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RUN_BYTES_MAX = 64 << 10, LINES_STEP = 1000 };
+enum { RUN_BYTES_MAX = 64 << 10 };
 
 static char *name_of(const char *run_name) {
     return x_printf(".windlass/%s/run.json", run_name);
@@ -55,19 +55,13 @@ static int add_file(json_t *run, const struct job *job, const char *name, const 
     return 0;
 }
 
-/* All names of files, chained. Of a video its first frame tells enough: what a worker is told of it
- * has the file's size. */
+/* Of a video its first frame tells enough: what a worker is told of it has the file's size. */
 static void add_input(json_t *run, const struct media *media, const struct listing *listing) {
-    int64_t items = media->count(listing), end = media->is_packed ? items : MIN(items, 1);
-    char hex[65] = "";
-    for (int64_t first = 0; first < end; first += LINES_STEP) {
-        AUTO(tree_freep)
-        json_t *work = media->work(listing, first, MIN(end - first, (int64_t)LINES_STEP));
-        AUTO(text_freep) char *text = tree_canonical(work);
-        AUTO(text_freep) char *chain = x_printf("%s%s", hex, text);
-        digest_sha256(chain, strlen(chain), hex);
-    }
-    json_object_set_new(run, "items", json_integer(items));
+    AUTO(tree_freep) json_t *work = media->work(listing, 0, 1);
+    AUTO(text_freep) char *text = tree_canonical(work);
+    char hex[65];
+    digest_sha256(text, strlen(text), hex);
+    json_object_set_new(run, "items", json_integer(media->count(listing)));
     json_object_set_new(run, "input", json_string(hex));
 }
 
@@ -78,7 +72,9 @@ int run_file_make(const struct job *job, const struct media *media, const struct
         add_file(run, job, "labels", "scorer.onnx.postprocess.labels", err) < 0) {
         return -1;
     }
-    add_input(run, media, listing);
+    if (!media->lines) {
+        add_input(run, media, listing);
+    }
     *ret_run = TAKE(run);
     return 0;
 }

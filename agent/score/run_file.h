@@ -1,6 +1,6 @@
 /* run_file.h: OUTPUT/.windlass/RUN/run.json: what a hash of the spec cannot see and what a resumed
  * run must still have as it was: the network, its labels, the input. Written once, by the first
- * coordinator of the run. */
+ * coordinator of the run. Of an input by lines its pages say what it was (list.h). */
 #pragma once
 
 #include "agent/data/media.h"

@@ -21,9 +21,10 @@ struct scorer {
     struct session *session;
     struct preprocess preprocess;
     struct postprocess postprocess;
-    struct shape input;        /* as the model has it: [n, 3, h, w], -1 where it is free */
-    struct reader *reader;     /* kept from lease to lease: a decoder goes on where it stands */
-    const struct media *media; /* whose reader it is */
+    struct shape input;         /* as the model has it: [n, 3, h, w], -1 where it is free */
+    struct reader *reader;      /* kept from lease to lease: a decoder goes on where it stands */
+    const struct media *media;  /* whose reader it is, or ... */
+    struct input_reader *lines; /* ... one of lines */
     /* the group that is collected for one run */
     struct tensor group; /* [capacity, 3, padded_height, padded_width] */
     struct preprocess_size sizes[GROUP_MAX];
@@ -99,6 +100,9 @@ static void drop_reader(struct scorer *scorer) {
     if (scorer->reader) {
         scorer->media->reader_free(TAKE(scorer->reader));
     }
+    if (scorer->lines) {
+        scorer->media->lines->reader_free(TAKE(scorer->lines));
+    }
 }
 
 void scorer_free(struct scorer *scorer) {
@@ -123,13 +127,15 @@ static int write_item(struct scorer *scorer, const struct scorer_task *task, str
     if (postprocess->type == POSTPROCESS_CLASSES) {
         AUTO(tree_freep)
         json_t *record = postprocess_classes(postprocess, output, index, scorer->names[index]);
-        return task->media->writer_add(writer, &(struct result){.record = record}, err);
+        struct result classes = {.name = scorer->names[index], .record = record};
+        return task->media->writer_add(writer, &classes, err);
     }
     struct picture picture = {0};
     if (postprocess_picture(postprocess, output, index, &scorer->sizes[index], &picture, err) < 0) {
         return -1;
     }
-    int result = task->media->writer_add(writer, &(struct result){.picture = &picture}, err);
+    struct result painted = {.name = scorer->names[index], .picture = &picture};
+    int result = task->media->writer_add(writer, &painted, err);
     picture_release(&picture);
     return result;
 }
@@ -220,49 +226,74 @@ static int collect(struct scorer *scorer, const struct scorer_task *task, struct
     return scorer->count == capacity ? flush(scorer, task, writer, err) : 0;
 }
 
+static int open_reader(struct scorer *scorer, const struct scorer_task *task, struct error *err) {
+    const struct media *media = task->media;
+    scorer->media = media;
+    return media->lines ? media->lines->reader_open(scorer->spec, task->work, &scorer->lines, err)
+                        : media->reader_open(scorer->spec, task->work, &scorer->reader, err);
+}
+
+/* 1, 0 or -1; an item that has failed has a fault and no picture. */
+static int next_item(struct scorer *scorer, struct item *item, struct error *err) {
+    if (scorer->lines) {
+        return scorer->media->lines->reader_next(scorer->lines, item, err);
+    }
+    *item = (struct item){.type = ITEM_PICTURE};
+    return scorer->media->reader_next(scorer->reader, &item->picture, &item->name, err);
+}
+
+static void note_failure(struct scorer_count *count, const char *fault) {
+    if (!count->failures) {
+        count->failures = json_array();
+    }
+    json_array_append_new(count->failures, json_pack("[I,s]", (json_int_t)count->items, fault));
+    count->failed++;
+}
+
 static int score_items(struct scorer *scorer, const struct scorer_task *task, struct writer *writer,
-                       struct error *err) {
-    int64_t items = 0;
-    for (;;) {
+                       struct scorer_count *count, struct error *err) {
+    for (;; count->items++) {
+        struct item item = {0};
         if (atomic_load(task->dropped)) {
             return error_set(err, ERROR_CANCELLED, "cancelled");
         }
-        struct picture picture = {0};
-        AUTO(text_freep) char *name = NULL;
-        const char *borrowed = NULL;
-        int got = task->media->reader_next(scorer->reader, &picture, &borrowed, err);
+        int got = next_item(scorer, &item, err);
         if (got <= 0) {
-            return got < 0 || flush(scorer, task, writer, err) < 0 ? -1 : (int)items;
+            return got < 0 || flush(scorer, task, writer, err) < 0 ? -1 : 0;
         }
-        name = x_strdup(borrowed);
-        int result = collect(scorer, task, writer, &picture, name, err);
-        picture_release(&picture);
+        if (item.fault) {
+            note_failure(count, item.fault);
+            continue;
+        }
+        AUTO(text_freep) char *name = x_strdup(item.name);
+        int result = collect(scorer, task, writer, &item.picture, name, err);
+        picture_release(&item.picture);
         if (result < 0) {
             return error_context(err, "%s", name);
         }
-        items++;
     }
 }
 
-int scorer_run(struct scorer *scorer, const struct scorer_task *task, int64_t *ret_items,
-               struct error *err) {
+int scorer_run(struct scorer *scorer, const struct scorer_task *task,
+               struct scorer_count *ret_count, struct error *err) {
     const struct media *media = task->media;
     struct writer *writer = NULL;
-    int items = -1;
-    scorer->media = media;
-    if (media->reader_open(scorer->spec, task->work, &scorer->reader, err) == 0 &&
+    struct scorer_count count = {0};
+    int result = -1;
+    if (open_reader(scorer, task, err) == 0 &&
         media->writer_open(scorer->spec, task->work, task->outcome, &writer, err) == 0) {
-        items = score_items(scorer, task, writer, err);
+        result = score_items(scorer, task, writer, &count, err);
     }
-    if (items >= 0 && media->writer_finish(writer, err) < 0) {
-        items = -1;
+    if (result == 0) {
+        result = media->writer_finish(writer, err);
     }
     clear_group(scorer);
     media->writer_free(writer);
-    if (items < 0) {
+    if (result < 0) {
+        json_decref(count.failures);
         drop_reader(scorer);
         return -1;
     }
-    *ret_items = items;
+    *ret_count = count;
     return 0;
 }

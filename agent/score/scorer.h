@@ -11,7 +11,7 @@ struct scorer;
 
 struct scorer_task {
     const struct media *media;
-    const json_t *work;      /* from the lease */
+    const json_t *work;      /* from the lease: an object, or lines */
     struct outcome *outcome; /* gets the results' bytes; the caller closes it */
     atomic_bool *dropped;    /* set from another thread: stop soon */
 };
@@ -26,6 +26,11 @@ void scorer_freep(struct scorer **scorer);
  * cannot be tried cheaply (a large fixed size, a network that wants larger pictures) passes. */
 NODISCARD int scorer_try(struct scorer *scorer, struct error *err);
 
+struct scorer_count {
+    int64_t items, failed; /* failed ones among the items */
+    json_t *failures;      /* [[index in the lease, cause], ...] of these; owned; NULL: none */
+};
+
 /* CANCELLED when the task was dropped. */
-NODISCARD int scorer_run(struct scorer *scorer, const struct scorer_task *task, int64_t *ret_items,
-                         struct error *err);
+NODISCARD int scorer_run(struct scorer *scorer, const struct scorer_task *task,
+                         struct scorer_count *ret_count, struct error *err);

@@ -33,7 +33,8 @@ struct task {
 struct told {
     int64_t epoch;
     struct message_result result;
-    char *text; /* owned; what result.text points to */
+    char *text;       /* owned; what result.text points to */
+    json_t *failures; /* owned; result.failures */
 };
 
 struct worker {
@@ -107,7 +108,8 @@ static struct told score(struct worker *worker, const struct task *task) {
                                  .dropped = &worker->dropped};
     struct told told = {.epoch = task->epoch, .result = {.lease = task->lease}};
     int64_t started_ns = clock_monotonic_ns();
-    int result = scorer_run(worker->scorer, &scored, &told.result.items, &err);
+    struct scorer_count count = {0};
+    int result = scorer_run(worker->scorer, &scored, &count, &err);
     if (result == 0 && outcome_close(outcome, &err) < 0) {
         result = error_context(&err, "spec.output.path");
     }
@@ -115,8 +117,12 @@ static struct told score(struct worker *worker, const struct task *task) {
         log_event(LOG_WARNING, "mini-batch %lld, try %d: %s", (long long)task->first, task->try,
                   err.text);
         tell_fault(&told, outcome, &err);
+        json_decref(count.failures);
         return told;
     }
+    told.result.items = count.items;
+    told.result.failed = count.failed;
+    told.result.failures = told.failures = count.failures;
     told.result.took_us = (clock_monotonic_ns() - started_ns) / 1000;
     log_event(LOG_DEBUG, "mini-batch %lld: %lld items in %lld us", (long long)task->first,
               (long long)told.result.items, (long long)told.result.took_us);
@@ -211,6 +217,7 @@ static void send_results(struct worker *worker) {
             (void)message_batch_result(&batch, &told->result);
         }
         free(told->text);
+        json_decref(told->failures);
     }
     worker->told_count = 0;
     send_batch(worker, &batch);
@@ -457,6 +464,7 @@ static void release(struct worker *worker) {
     scorer_free(worker->scorer);
     for (size_t i = 0; i < worker->told_count; i++) {
         free(worker->told[i].text);
+        json_decref(worker->told[i].failures);
     }
     free(worker->told);
     free(worker->queue);

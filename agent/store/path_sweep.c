@@ -19,7 +19,8 @@ int folder_clear(struct store *base, const char *prefix, struct error *err) {
 
 static void sweep(int folder_fd, int depth);
 
-/* Folders that hold an output of their own are another run's; links are never followed. */
+/* Folders that hold an output of their own are another run's; links are never followed. In our own
+ * .windlass killed coordinators leave temporaries, too. */
 static void sweep_below(int folder_fd, const char *name, int depth) {
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int fd = depth < STORE_DEPTH_MAX ? openat(folder_fd, name, flags) : -1;
@@ -40,7 +41,8 @@ static void sweep(int folder_fd, int depth) {
     for (struct dirent *entry; (entry = readdir(entries));) {
         if (text_starts(entry->d_name, PATH_STORE_TEMPORARY)) {
             (void)unlinkat(folder_fd, entry->d_name, 0);
-        } else if (entry->d_name[0] != '.' &&
+        } else if ((entry->d_name[0] != '.' ||
+                    (depth == 0 && strcmp(entry->d_name, ".windlass") == 0)) &&
                    (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN)) {
             sweep_below(folder_fd, entry->d_name, depth);
         }

@@ -208,9 +208,11 @@ static void sweeps_what_is_left(void) {
     static const struct {
         const char *below;
         bool goes;
-    } rows[] = {{"", true}, {"f/g/", true}, {"other/", false}, {"other/deep/", false}};
+    } rows[] = {{"", true},        {"f/g/", true},         {".windlass/run/commit/", true},
+                {"other/", false}, {"other/deep/", false}, {"other/.windlass/", false}};
     CHECK_OK(put("f/g/kept", "x", STORE_REPLACE, &err), &err);
     CHECK_OK(put("other/.windlass/owner", "x", STORE_REPLACE, &err), &err);
+    CHECK_OK(put(".windlass/run/commit/0", "x", STORE_REPLACE, &err), &err);
     CHECK_OK(put("other/deep/kept", "x", STORE_REPLACE, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep) char *path = x_printf("%s/%s%s", folder, rows[i].below, left);

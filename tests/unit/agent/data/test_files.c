@@ -65,92 +65,37 @@ static void make_photos(void) {
     put("../result/earlier.jpg", "x", 1);
 }
 
-/* The names of all files, joined by spaces. */
-static char *list_names(const json_t *spec, struct error *err) {
-    struct listing *listing = NULL;
-    if (files()->list(spec, &listing, err) < 0) {
-        return NULL;
-    }
-    AUTO(tree_freep) json_t *work = files()->work(listing, 0, files()->count(listing));
-    char *names = x_strdup("");
-    size_t i;
-    json_t *name;
-    json_array_foreach(json_object_get(work, "files"), i, name) {
-        char *more = x_printf("%s%s%s", names, i ? " " : "", json_string_value(name));
-        free(names);
-        names = more;
-    }
-    files()->listing_free(listing);
-    return names;
-}
-
-static void lists_by_pattern(void) {
-    static const struct {
-        const char *folder, *pattern, *names, *error;
-    } rows[] = {
-        {"out/photos", "*.jpg", "B.jpg a.jpg b.jpg deep/er/c.jpg deep/liar.jpg link.jpg", NULL},
-        {"out/photos/", "[ab].jpg", "a.jpg b.jpg", NULL},
-        {"out/photos", "deep/*.jpg", "deep/liar.jpg", NULL},
-        {"out/photos", "*/*/?.jpg", "deep/er/c.jpg", NULL},
-        {"out/photos/deep", "*", "er/c.jpg liar.jpg", NULL},
-        {"out/photos", "*.tif", NULL,
-         "spec.input.files.path: out/photos: no file in it matches spec.input.files.pattern "
-         "\"*.tif\""},
-        {"out/photos", "climbs*", NULL,
-         "spec.input.files.path: out/photos: all 1 files that match \"climbs*\" are links out"},
-        {"out/none", "*", NULL, "spec.input.files.path: out/none: no such file"},
-        {"out/photos/a.jpg", "*", NULL,
-         "spec.input.files.path: out/photos/a.jpg: is a file, a folder is expected"},
-        {"out/result", "*", NULL,
-         "spec.input.files.path: out/result: is spec.output.path, too; the results would replace"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct error err = {0};
-        AUTO(tree_freep) json_t *spec = spec_of(rows[i].folder, rows[i].pattern, "out/result");
-        AUTO(text_freep) char *names = list_names(spec, &err);
-        if (rows[i].names) {
-            CHECK_STR(names ? names : err.text, rows[i].names);
-        } else if (names || !text_starts(err.text, rows[i].error)) {
-            printf("# %s %s: %s\n", rows[i].folder, rows[i].pattern, names ? names : err.text);
-            test_failures++;
+static int add_all(const json_t *spec, const json_t *lines, bool is_record, struct writer *writer,
+                   struct error *err) {
+    struct input_reader *reader = NULL;
+    struct item item;
+    int result = files()->lines->reader_open(spec, lines, &reader, err);
+    while (result == 0 && (result = files()->lines->reader_next(reader, &item, err)) > 0) {
+        AUTO(tree_freep) json_t *record = json_pack("{s:s}", "file", item.name);
+        struct result answer = {.name = item.name,
+                                .picture = is_record ? NULL : &item.picture,
+                                .record = is_record ? record : NULL};
+        result = item.fault ? error_set(err, ERROR_INVALID, "%s", item.fault)
+                            : files()->writer_add(writer, &answer, err);
+        if (!item.fault) {
+            picture_release(&item.picture);
         }
     }
-}
-
-static void leaves_its_results_out(void) {
-    struct error err = {0};
-    put_picture("done/old.jpg", IMAGE_JPEG, 30);
-    AUTO(tree_freep) json_t *spec = spec_of("out/photos", "old.jpg", "out/photos/done");
-    AUTO(text_freep) char *names = list_names(spec, &err);
-    CHECK(names == NULL && strstr(err.text, "no file in it matches"));
-    error_clear(&err);
-    AUTO(tree_freep) json_t *elsewhere = spec_of("out/photos", "old.jpg", "out/result");
-    AUTO(text_freep) char *seen = list_names(elsewhere, &err);
-    CHECK_STR(seen, "done/old.jpg");
+    files()->lines->reader_free(reader);
+    return result;
 }
 
 /* Scores and publishes, as a worker does. */
-static int score(const json_t *spec, const json_t *work, bool is_record, struct error *err) {
-    struct reader *reader = NULL;
+static int score(const json_t *spec, const json_t *lines, bool is_record, struct error *err) {
     struct writer *writer = NULL;
-    struct picture picture = {0};
-    const char *name = NULL;
     AUTO(store_freep) struct store *output = NULL;
     CHECK_OK(store_open(tree_text(spec, "output.path", ""), true, &output, err), err);
     AUTO(outcome_freep)
     struct outcome *outcome = outcome_new(output, ".windlass/r/try/1-1", true);
-    int result = files()->reader_open(spec, work, &reader, err);
-    result = result < 0 ? result : files()->writer_open(spec, work, outcome, &writer, err);
-    while (result == 0 && (result = files()->reader_next(reader, &picture, &name, err)) > 0) {
-        AUTO(tree_freep) json_t *record = json_pack("{s:s}", "file", name);
-        struct result answer = {.picture = is_record ? NULL : &picture,
-                                .record = is_record ? record : NULL};
-        result = files()->writer_add(writer, &answer, err);
-        picture_release(&picture);
-    }
+    CHECK_OK(files()->writer_open(spec, lines, outcome, &writer, err), err);
+    int result = add_all(spec, lines, is_record, writer, err);
     result = result < 0 ? result : files()->writer_finish(writer, err);
     result = result < 0 ? result : outcome_close(outcome, err);
-    files()->reader_free(reader);
     files()->writer_free(writer);
     if (result < 0) {
         return -1;
@@ -179,18 +124,10 @@ static enum image_format format_of(const char *name, int *ret_width) {
 
 static void results_keep_place_and_format(void) {
     struct error err = {0};
-    struct listing *listing = NULL;
-    AUTO(tree_freep) json_t *spec = spec_of("out/photos", "*[a-z].[jp]*g", "out/result");
-    AUTO(tree_freep) json_t *outputs = json_array();
-    CHECK_OK(files()->list(spec, &listing, &err), &err);
-    CHECK_INT(files()->count(listing), 7);
-    AUTO(tree_freep) json_t *batches = json_array();
-    json_array_append_new(batches, files()->work(listing, 0, 4));
-    json_array_append_new(batches, files()->work(listing, 4, 3));
-    CHECK_OK(score(spec, json_array_get(batches, 0), false, &err), &err);
-    CHECK_OK(score(spec, json_array_get(batches, 1), false, &err), &err);
-    CHECK_OK(files()->join(listing, spec, NULL, 4, outputs, &err), &err);
-    CHECK_STR(json_string_value(json_array_get(outputs, 0)), "out/result");
+    AUTO(tree_freep) json_t *spec = spec_of("out/photos", "*", "out/result");
+    AUTO(tree_freep)
+    json_t *lines = json_pack("[s,s,s,s]", "a.jpg", "deep/er/c.jpg", "deep/liar.jpg", "e.png");
+    CHECK_OK(score(spec, lines, false, &err), &err);
     int width = 0;
     CHECK_INT(format_of("a.jpg", &width), IMAGE_JPEG);
     CHECK_INT(width, 30);
@@ -199,21 +136,17 @@ static void results_keep_place_and_format(void) {
     CHECK_INT(width, 33);
     CHECK_INT(format_of("e.png", &width), IMAGE_PNG);
     CHECK_INT(ask_number("find '%s/result' -name '*tmp*' | wc -l", fixtures_out), 0);
-    files()->listing_free(listing);
 }
 
 static void records_lie_beside(void) {
     struct error err = {0};
-    struct listing *listing = NULL;
     AUTO(tree_freep) json_t *spec = spec_of("out/photos", "c.jpg", "out/classes");
-    CHECK_OK(files()->list(spec, &listing, &err), &err);
-    AUTO(tree_freep) json_t *work = files()->work(listing, 0, 1);
-    CHECK_OK(score(spec, work, true, &err), &err);
+    AUTO(tree_freep) json_t *lines = json_pack("[s]", "deep/er/c.jpg");
+    CHECK_OK(score(spec, lines, true, &err), &err);
     CHECK_INT(ask_number("grep -c '\"file\": \"deep/er/c.jpg\"' "
                          "'%s/classes/deep/er/c.jpg.json'",
                          fixtures_out),
               1);
-    files()->listing_free(listing);
 }
 
 static void broken_pictures_are_named(void) {
@@ -242,11 +175,10 @@ static void broken_pictures_are_named(void) {
         put(rows[i].name, is_text ? (const void *)"hello, I am text" : bytes,
             is_text ? 16 : (size_t)rows[i].size);
         AUTO(tree_freep) json_t *spec = spec_of("out/photos", rows[i].name, "out/result");
-        AUTO(tree_freep)
-        json_t *work = json_pack("{s:i,s:i,s:[s]}", "first", 0, "count", 1, "files", rows[i].name);
+        AUTO(tree_freep) json_t *work = json_pack("[s]", rows[i].name);
         CHECK_INT(score(spec, work, false, &err), -1);
         char wanted[256];
-        snprintf(wanted, sizeof wanted, "spec.input.files.path: out/photos/%s", rows[i].error);
+        snprintf(wanted, sizeof wanted, "out/photos/%s", rows[i].error);
         if (!text_starts(err.text, wanted)) {
             printf("# %s\n", err.text);
             test_failures++;
@@ -263,8 +195,7 @@ static void leases_cannot_climb(void) {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct error err = {0};
         AUTO(tree_freep) json_t *spec = spec_of("out/photos", "*", "out/result");
-        AUTO(tree_freep)
-        json_t *work = json_pack("{s:i,s:i,s:[s]}", "first", 0, "count", 1, "files", names[i]);
+        AUTO(tree_freep) json_t *work = json_pack("[s]", names[i]);
         CHECK_INT(score(spec, work, false, &err), -1);
     }
 }
@@ -278,8 +209,6 @@ int main(void) {
         return 1;
     }
     make_photos();
-    TEST(lists_by_pattern);
-    TEST(leaves_its_results_out);
     TEST(results_keep_place_and_format);
     TEST(records_lie_beside);
     TEST(broken_pictures_are_named);
