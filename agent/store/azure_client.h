@@ -3,7 +3,8 @@
  * Retry-After says, else 0.2 s doubling to 8 s, +-50 %; 401 and 403 once more when there is another
  * key, SAS or token by then. HTTP/1.1 over TLS 1.2 or later, connections kept.
  *
- * A struct azure_account may be used by any thread, a struct azure_client by one at a time. */
+ * A struct azure_account may be used by any thread, a struct azure_client by one at a time; neither
+ * by a child after fork, which would speak on its parent's connections. */
 #pragma once
 
 #include "agent/store/azure_secret.h"
