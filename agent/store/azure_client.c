@@ -147,13 +147,16 @@ static int64_t whole_size(const struct azure_call *call, const struct http_answe
     return digits && *digits >= '0' && *digits <= '9' ? strtoll(digits, NULL, 10) : -1;
 }
 
-static int clock_difference_s(const struct http_answer *answer) {
+int64_t azure_date_ns(const char *text) {
     struct tm date = {0};
-    const char *text = http_answer_header(answer, "Date");
-    if (!text || !strptime(text, "%a, %d %b %Y %H:%M:%S", &date)) {
-        return 0;
-    }
-    int64_t ahead_s = (int64_t)timegm(&date) - clock_wall_ms() / 1000;
+    return text && strptime(text, "%a, %d %b %Y %H:%M:%S", &date)
+               ? (int64_t)timegm(&date) * 1000000000
+               : 0;
+}
+
+static int clock_difference_s(const struct http_answer *answer) {
+    int64_t told_ns = azure_date_ns(http_answer_header(answer, "Date"));
+    int64_t ahead_s = told_ns ? told_ns / 1000000000 - clock_wall_ms() / 1000 : 0;
     return (int)MAX(MIN(ahead_s, 1000000000), -1000000000);
 }
 
@@ -172,6 +175,7 @@ static void note_answer(struct azure_call *call, const struct http_answer *answe
     copy_header(call->code, sizeof call->code, http_answer_header(answer, "x-ms-error-code"));
     copy_token(call, http_answer_header(answer, "ETag"));
     call->size_bytes = whole_size(call, answer);
+    call->modified_ns = azure_date_ns(http_answer_header(answer, "Last-Modified"));
     call->clock_off_s = answer->status == 403 ? clock_difference_s(answer) : 0;
     if (call->range_size && answer->status < 300) {
         int64_t wanted = MIN(call->range_size, call->size_bytes - call->first_byte);

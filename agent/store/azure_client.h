@@ -41,6 +41,7 @@ struct azure_call {
     char code[AZURE_CODE_MAX];   /* of the service's error */
     char token[STORE_TOKEN_MAX]; /* ETag without its quotes */
     int64_t size_bytes;          /* of the whole object; -1: not told */
+    int64_t modified_ns;         /* since 1970; 0: not told */
     size_t received;             /* bytes in `into` */
     int clock_off_s;             /* how far the service's clock is ahead of ours */
     struct error err;
@@ -75,6 +76,9 @@ NODISCARD int azure_run(struct azure_account *account, struct azure_call *calls,
 /* Sets *err of a call that is over and not good. -1. */
 int azure_refuse(const struct azure_account *account, const struct azure_call *call,
                  struct error *err);
+
+/* "Fri, 26 Jun 2015 23:39:12 GMT" as nanoseconds since 1970; 0: no such text, or NULL. */
+int64_t azure_date_ns(const char *text);
 
 /* ---- azure_sign.c: pure --------------------------------------------------------------------- */
 

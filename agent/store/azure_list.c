@@ -69,7 +69,8 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
                          path, name, listing->last);
     }
     snprintf(listing->last, sizeof listing->last, "%s", name);
-    struct store_info info = {.size_bytes = entry->size_bytes};
+    struct store_info info = {.size_bytes = entry->size_bytes,
+                              .modified_ns = azure_date_ns(entry->modified)};
     snprintf(info.token, sizeof info.token, "%s",
              strlen(entry->token) < sizeof info.token ? entry->token : "");
     int result = listing->each(listing->context, name, &info, err);

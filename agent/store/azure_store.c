@@ -91,7 +91,7 @@ static int azure_stat(struct store *base, const char *name, struct store_info *r
         return error_set(err, ERROR_UNAVAILABLE, "%s/%s: the storage tells no size", base->path,
                          name);
     }
-    *ret_info = (struct store_info){.size_bytes = call.size_bytes};
+    *ret_info = (struct store_info){.size_bytes = call.size_bytes, .modified_ns = call.modified_ns};
     memcpy(ret_info->token, call.token, sizeof call.token);
     return 0;
 }
@@ -147,7 +147,8 @@ static int read_first(struct store *base, const char *name, int64_t offset, char
             return -1;
         }
         if (call.status == 206) {
-            *ret_info = (struct store_info){.size_bytes = call.size_bytes};
+            *ret_info =
+                (struct store_info){.size_bytes = call.size_bytes, .modified_ns = call.modified_ns};
             memcpy(ret_info->token, call.token, sizeof call.token);
             *ret_size = call.received;
             return 0;

@@ -184,6 +184,8 @@ static int read_leaf(struct reader *reader, char *text, struct error *err) {
             bool is_quoted = length > 1 && text[0] == '"' && text[length - 1] == '"';
             text[length - is_quoted] = 0;
             reader->entry.token = text + is_quoted;
+        } else if (element_is(leaf, "Last-Modified")) {
+            reader->entry.modified = text;
         } else if (element_is(leaf, "ResourceType")) {
             reader->entry.is_folder |= strcmp(text, "directory") == 0;
         } else if (element_is(leaf, "Content-Length") &&
@@ -253,7 +255,7 @@ static int start_element(struct reader *reader, char *tag, char *close, struct e
     element->is_encoded = memmem(tag, (size_t)(close - tag), encoded, strlen(encoded)) != NULL;
     reader->text = close + 1;
     if (reader->depth == 3) {
-        reader->entry = (struct blob_entry){.token = ""};
+        reader->entry = (struct blob_entry){.token = "", .modified = ""};
     }
     if (is_empty) {
         *close = 0; /* an empty text that can be terminated */

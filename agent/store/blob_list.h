@@ -7,8 +7,9 @@
 struct blob_entry {
     const char *name; /* as the container has it */
     int64_t size_bytes;
-    const char *token; /* ETag without quotes; "" when it tells none */
-    bool is_folder;    /* of a hierarchical namespace, or left by a mount: no object */
+    const char *token;    /* ETag without quotes; "" when it tells none */
+    const char *modified; /* as the service writes it; "" when it does not */
+    bool is_folder;       /* of a hierarchical namespace, or left by a mount: no object */
 };
 
 /* -1 with *err set ends the reading with that. The entry is valid until it returns. */

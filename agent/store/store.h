@@ -20,7 +20,7 @@ struct store;
 enum store_put { STORE_REPLACE, STORE_CREATE };
 struct store_info {
     int64_t size_bytes;
-    int64_t modified_ns;         /* since 1970; 0: not told (az://, so far) */
+    int64_t modified_ns;         /* since 1970; whole seconds on az://; 0: not told */
     char token[STORE_TOKEN_MAX]; /* equal means unchanged; never parsed */
 };
 struct store_can {

@@ -19,6 +19,7 @@ fi
 main=$("$here/get.sh")
 command -v openssl >/dev/null && command -v python3 >/dev/null || need_packages openssl python3
 cd "$folder"
+finish azurite KILL # one that still runs holds the port, and nobody would know it any more
 authority windlass-test
 certificate server /CN=azurite "DNS:*.blob.windlass.test,DNS:login.windlass.test,IP:127.0.0.1"
 key() { head -c 64 /dev/urandom | base64 -w0; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/store_suite.h"
 
+#include "lib/clock.h"
 #include "tests/broken_store.h"
 #include "tests/test.h"
 
@@ -87,6 +88,8 @@ static void reads_of_ranges(void) {
     CHECK_OK(put("r", "0123456789", STORE_REPLACE, &err), &err);
     CHECK_OK(store_stat(store, "r", &info, &err), &err);
     CHECK_INT(info.size_bytes, 10);
+    int64_t age_ms = clock_wall_ms() - info.modified_ns / 1000000;
+    CHECK(age_ms > -5000 && age_ms < 60000);
     CHECK_OK(store_read(store, "r", 3, data, 4, info.token, &size, &err), &err);
     CHECK(size == 4 && memcmp(data, "3456", 4) == 0);
     CHECK_OK(store_read(store, "r", 8, data, 16, NULL, &size, &err), &err);
@@ -161,6 +164,24 @@ static void lists_in_order(void) {
     check_list("l/", "k", 1, "l/a.txt ");
     check_list("l/b/", NULL, 0, "");
     check_list("nowhere/", NULL, 0, "");
+}
+
+static int compare(void *context UNUSED, const char *name, const struct store_info *info,
+                   struct error *err) {
+    struct store_info wanted = {0};
+    if (store_stat(store, name, &wanted, err) < 0) {
+        return -1;
+    }
+    return !info || (info->size_bytes == wanted.size_bytes &&
+                     info->modified_ns == wanted.modified_ns &&
+                     strcmp(info->token, wanted.token) == 0)
+               ? 0
+               : error_set(err, ERROR_BUG, "%s is told otherwise than by store_stat", name);
+}
+
+static void list_tells_what_stat_tells(void) {
+    struct error err = {0};
+    CHECK_OK(store_list(store, "l/", NULL, compare, NULL, &err), &err);
 }
 
 static int refuse(void *context UNUSED, const char *name, const struct store_info *info UNUSED,
@@ -296,6 +317,7 @@ int store_suite(struct store *tested, size_t longest_name) {
     TEST(reads_of_ranges);
     TEST(limits);
     TEST(lists_in_order);
+    TEST(list_tells_what_stat_tells);
     TEST(list_hands_on_errors);
     TEST(uploads);
     TEST(large_objects);

@@ -30,7 +30,9 @@ static int write_entry(void *context, const struct blob_entry *entry, struct err
                                  (long long)entry->size_bytes,
                                  entry->is_folder ? "directory" : "file") < 0 ||
                    escape(xml, entry->token, err) < 0 ||
-                   buffer_printf(xml, err, "\"</Etag></Properties></Blob>") < 0
+                   buffer_printf(xml, err, "\"</Etag><Last-Modified>") < 0 ||
+                   escape(xml, entry->modified, err) < 0 ||
+                   buffer_printf(xml, err, "</Last-Modified></Properties></Blob>") < 0
                ? -1
                : 0;
 }

@@ -9,8 +9,8 @@ static int collect(void *context, const struct blob_entry *entry, struct error *
     if (strcmp(entry->name, "refused") == 0) {
         return error_set(err, ERROR_CANCELLED, "enough");
     }
-    return buffer_printf(context, err, "%s|%lld|%s%s;", entry->name, (long long)entry->size_bytes,
-                         entry->token, entry->is_folder ? "|folder" : "");
+    return buffer_printf(context, err, "%s|%lld|%s%s%s;", entry->name, (long long)entry->size_bytes,
+                         entry->token, entry->modified, entry->is_folder ? "|folder" : "");
 }
 
 /* What is told, and the marker; or the kind of the error. The caller frees. */
@@ -43,7 +43,7 @@ static void reads_what_services_write(void) {
          "</Properties><Metadata /></Blob><Blob><Name>l/b</Name><Properties><Etag>\"0x9\"</Etag>"
          "<Content-Length>0</Content-Length></Properties></Blob></Blobs>"
          "<NextMarker>2!80!MDAw</NextMarker></EnumerationResults>\n",
-         "l/a & b.txt|12|0x8DE;l/b|0|0x9;>2!80!MDAw"},
+         "l/a & b.txt|12|0x8DEFri, 20 Nov 2026 10:00:00 GMT;l/b|0|0x9;>2!80!MDAw"},
         {LIST(""), ">"},
         {"<EnumerationResults><Blobs/><NextMarker/></EnumerationResults>", ">"},
         {LIST(BLOB("&#x41;&#228;&lt;&gt;&quot;&apos;&#10;", "")), "A\xC3\xA4<>\"'\n|0|;>"},
