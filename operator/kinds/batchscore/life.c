@@ -46,6 +46,18 @@ static int64_t time_of(const json_t *tree, const char *path) {
     return MAX(time_ms, 0);
 }
 
+/* The node refused it before anything was started. */
+static bool was_turned_away(const json_t *pod) {
+    const char *reason = tree_text(pod, "status.reason", "");
+    return text_starts(reason, "OutOf") || strcmp(reason, "NodeAffinity") == 0 ||
+           strcmp(reason, "UnexpectedAdmissionError") == 0;
+}
+
+static bool has_node(const json_t *pod) {
+    const json_t *scheduled = object_condition(json_object_get(pod, "status"), "PodScheduled");
+    return strcmp(tree_text(scheduled, "status", "True"), "True") == 0;
+}
+
 static void read_ended(const json_t *pod, const json_t *terminated, struct life *life) {
     bool disrupted =
         strcmp(tree_text(object_condition(json_object_get(pod, "status"), "DisruptionTarget"),
@@ -70,6 +82,7 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct life 
         life->never_started = strcmp(life->reason, "StartError") == 0 ||
                               strcmp(life->reason, "ContainerCannotRun") == 0;
     }
+    life->is_gone = terminated || !has_node(pod) || was_turned_away(pod);
     life->ended_ms = time_of(terminated, "finishedAt");
 }
 

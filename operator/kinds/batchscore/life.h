@@ -17,11 +17,13 @@ struct life {
     const json_t *pod;
     const char *name;
     enum life_stage stage;
-    int attempt, index;  /* from its labels; index is -1 for a coordinator */
-    int deaths_before;   /* of pods in the same place, when this one was made */
-    int exit_code;       /* of a dead one; -1: it was taken away (evicted, preempted, its node lost,
-                            deleted by somebody), which is never counted */
-    bool never_started;  /* dead, and its program never ran */
+    int attempt, index; /* from its labels; index is -1 for a coordinator */
+    int deaths_before;  /* of pods in the same place, when this one was made */
+    int exit_code;      /* of a dead one; -1: it was taken away (evicted, preempted, its node lost,
+                           deleted by somebody), which is never counted */
+    bool never_started; /* dead, and its program never ran */
+    bool is_gone; /* dead or succeeded, and certainly nothing of it runs any more: its node says
+                     so, or it never had one. Else it may be on a node that nobody hears */
     bool is_unscheduled; /* waiting, and no node is good enough */
     bool wants_gpus;
     int64_t born_ms;     /* when it was made; 0: not known */

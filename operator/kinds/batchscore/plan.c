@@ -328,9 +328,9 @@ static void plan_under_way(struct plan *plan, bool readable, const char **ret_ne
 
 /* One event per transition. */
 static void tell_transitions(struct plan *plan) {
-    static const char *const warnings[] = {"ImagePullFailed", "VolumeFailed", "ConfigFailed",
-                                           "OutOfMemory",     "Denied",       "QuotaExceeded",
-                                           "NameTaken",       "Unreachable",  "CRDOutdated"};
+    static const char *const warnings[] = {
+        "ImagePullFailed", "VolumeFailed", "ConfigFailed", "OutOfMemory", "Denied",
+        "QuotaExceeded",   "NameTaken",    "Unreachable",  "CRDOutdated", "WaitingForOldPod"};
     const json_t *object = plan->observed->object;
     const struct outcome *outcome = &plan->outcome;
     const char *before = tree_text(status_condition(object, "Succeeded"), "reason", "");

@@ -13,9 +13,7 @@ enum {
     OUT_OF_MEMORY_MIN = 2,  /* of workers, before it is told as the job's state */
     REST_MS = 5000,  /* a worker that was told "done" while work seems left: progress may be old */
     DEAF_MS = 30000, /* a coordinator that has run so long without an answer cannot be reached */
-    LOST_MS = 60000, /* past its grace period, a pod that is still there is on a lost node */
     CREATES_MAX = 100, /* pods made by one look: a job of a thousand must not need all memory */
-    LAST_WORDS_MAX = 1 << 20,
 };
 
 /* One index of a worker: all pods that have had it. */
@@ -25,95 +23,13 @@ struct slot {
     bool alive;
 };
 
-static bool is_coordinator(const struct life *life) {
-    const char *role = owned_label(life->pod, LABEL_ROLE);
-    return role && strcmp(role, "coordinator") == 0;
-}
-
-static void remove_pod(struct plan *plan, const struct life *life) {
-    json_array_append_new(plan->delete, json_pack("{s:s, s:s}", "kind", "Pod", "name", life->name));
-}
-
-/* A pod that goes with another Secret than the job's belongs to nobody: its Service was deleted and
- * made anew, or a controller that made it was replaced before it could say so. */
-static bool is_stray(const struct plan *plan, const json_t *pod) {
-    const char *theirs = owned_annotation(pod, ANNOTATION_SECRET);
-    const char *ours = tree_text(plan->observed->object, "status.credentials.secret", NULL);
-    return theirs && ours && strcmp(theirs, ours) != 0;
-}
-
-/* The coordinator's last words outlive it, and are newer than its last answer. */
-static void read_progress(struct plan *plan) {
-    const struct life *coordinator = plan->coordinator;
-    struct error ignored = {0};
-    if (coordinator && !life_is_alive(coordinator) &&
-        tree_parse(coordinator->message, strlen(coordinator->message), LAST_WORDS_MAX,
-                   &plan->progress, &ignored) == 0 &&
-        json_is_object(plan->progress)) {
-        return;
-    }
-    json_decref(plan->progress);
-    plan->progress = json_incref((json_t *)plan->observed->progress);
-}
-
-/* A node's clock may be minutes off: what waits for time to pass goes by ours. */
-static int64_t when_seen_ended(const struct plan *plan, const struct life *life) {
-    const json_t *seen = json_object_get(plan->observed->ended, life->name);
-    return json_is_integer(seen) ? json_integer_value(seen) : MIN(life->ended_ms, plan->now_ms);
-}
-
-/* The newest speaks for the job. An older one that ends with a verdict was taken for lost and came
- * back: that is no failure of those that came after it. */
-static void count_failures(struct plan *plan) {
-    for (size_t i = 0; i < plan->life_count; i++) {
-        const struct life *life = &plan->lives[i];
-        bool is_verdict = life->exit_code == 1 || life->exit_code == 2;
-        plan->coordinator_failures += is_coordinator(life) && life->stage == LIFE_DEAD &&
-                                      life->exit_code >= 0 &&
-                                      (life == plan->coordinator || !is_verdict);
-    }
-    if (plan->coordinator) {
-        plan->coordinator_failures =
-            MAX(plan->coordinator_failures, life_deaths(plan->coordinator));
-    }
-}
-
-void plan_read_pods(struct plan *plan) {
-    size_t count = json_array_size(plan->observed->pods);
-    plan->lives = x_calloc(count + 1, sizeof *plan->lives);
-    for (size_t i = 0; i < count; i++) {
-        const json_t *pod = json_array_get(plan->observed->pods, i);
-        struct life *life = &plan->lives[plan->life_count++];
-        *life = life_read(pod);
-        life->over_ms = when_seen_ended(plan, life);
-        if (is_stray(plan, pod)) {
-            if (life_is_alive(life)) {
-                remove_pod(plan, life);
-                life->stage = LIFE_LEAVING;
-            }
-        } else if (life->stage == LIFE_LEAVING && life->gone_ms > 0) {
-            plan_wake(plan, life->gone_ms + LOST_MS);
-            if (plan->now_ms >= life->gone_ms + LOST_MS) {
-                life->stage = LIFE_DEAD;
-                life->exit_code = -1;
-                life->reason = "its node is lost";
-            }
-        }
-        if (is_coordinator(life)) {
-            const struct life *newest = plan->coordinator;
-            plan->coordinator = !newest || life->attempt > newest->attempt ? life : newest;
-        }
-    }
-    count_failures(plan);
-    read_progress(plan);
-}
-
 /* /progress JSON, or the end of a log: then the last line that says something. NULL: nothing does.
  */
 static char *find_words(const struct life *life) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
-    if (tree_parse(life->message, strlen(life->message), LAST_WORDS_MAX, &words, &ignored) == 0 &&
+    if (tree_parse(life->message, strlen(life->message), PLAN_LAST_WORDS_MAX, &words, &ignored) ==
+            0 &&
         *tree_text(words, "message", "")) {
         return x_strdup(tree_text(words, "message", ""));
     }
@@ -286,6 +202,32 @@ static void tell_waiting(struct plan *plan, const struct life *life, int running
     }
 }
 
+/* A coordinator that may still run, though its pod is dead or leaving; NULL: there is none. */
+static const struct life *find_lingering(const struct plan *plan) {
+    for (size_t i = 0; i < plan->life_count; i++) {
+        if (plan_is_coordinator(&plan->lives[i]) && !plan->lives[i].is_gone) {
+            return &plan->lives[i];
+        }
+    }
+    return NULL;
+}
+
+/* Where the storage would let two coordinators write, a lost one has to be certainly gone. True
+ * when nothing may be made for now. */
+static bool wait_for_old(struct plan *plan) {
+    const struct life *old = plan->excludes ? NULL : find_lingering(plan);
+    if (!old) {
+        return false;
+    }
+    outcome_set(
+        &plan->outcome, OUTCOME_UNDER_WAY, "WaitingForOldPod",
+        "nobody says that pod %.80s has ended, and the output's storage does not keep two "
+        "coordinators apart; another is made when its node says so, or, when you know that "
+        "it is off, after `kubectl delete node` of it or `kubectl delete pod %.80s --force`",
+        old->name, old->name);
+    return true;
+}
+
 /* The newest coordinator is dead, and not by its own verdict. */
 static void replace_coordinator(struct plan *plan) {
     const struct life *newest = plan->coordinator;
@@ -293,6 +235,9 @@ static void replace_coordinator(struct plan *plan) {
     AUTO(text_freep) char *cause = last_words(newest);
     if (failures >= failures_max(plan)) {
         fail(plan, ran_out_of_memory(newest) ? "OutOfMemory" : "CoordinatorFailed", cause, newest);
+        return;
+    }
+    if (wait_for_old(plan)) {
         return;
     }
     outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "a new coordinator starts: %.400s",
@@ -326,6 +271,12 @@ static bool plan_coordinator(struct plan *plan) {
         outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending",
                     "the coordinator %.80s is leaving; a new one follows when it is gone",
                     newest->name);
+        if (newest->gone_ms > 0) {
+            plan_wake(plan, newest->gone_ms + PLAN_LOST_MS);
+            if (plan->now_ms >= newest->gone_ms + PLAN_LOST_MS) {
+                wait_for_old(plan);
+            }
+        }
         return false;
     case LIFE_SUCCEEDED:
     case LIFE_DEAD:
@@ -339,7 +290,7 @@ static struct slot *fold_slots(const struct plan *plan) {
     struct slot *slots = x_calloc((size_t)plan->spec.workers_max, sizeof *slots);
     for (size_t i = 0; i < plan->life_count; i++) {
         const struct life *life = &plan->lives[i];
-        if (is_coordinator(life) || life->index < 0 || life->index >= plan->spec.workers_max) {
+        if (plan_is_coordinator(life) || life->index < 0 || life->index >= plan->spec.workers_max) {
             continue;
         }
         struct slot *slot = &slots[life->index];
@@ -361,7 +312,7 @@ static const struct life *hopeless(const struct plan *plan, const struct slot *s
     int verdicts = 0;
     for (size_t i = 0; i < plan->life_count; i++) {
         const struct life *life = &plan->lives[i];
-        if (is_coordinator(life) || life->stage != LIFE_DEAD || life->exit_code < 0) {
+        if (plan_is_coordinator(life) || life->stage != LIFE_DEAD || life->exit_code < 0) {
             continue;
         }
         last_any = !last_any || life->ended_ms >= last_any->ended_ms ? life : last_any;
@@ -416,7 +367,7 @@ static bool may_start(struct plan *plan, const struct slot *slot) {
 
 bool plan_has_running_worker(const struct plan *plan) {
     for (size_t i = 0; i < plan->life_count; i++) {
-        if (plan->lives[i].stage == LIFE_RUNNING && !is_coordinator(&plan->lives[i])) {
+        if (plan->lives[i].stage == LIFE_RUNNING && !plan_is_coordinator(&plan->lives[i])) {
             return true;
         }
     }
@@ -427,7 +378,7 @@ bool plan_has_running_worker(const struct plan *plan) {
 static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
     for (int i = plan->spec.workers_max - 1; i >= 0 && too_many > 0; i--) {
         if (slots[i].alive && slots[i].newest.stage == LIFE_WAITING) {
-            remove_pod(plan, &slots[i].newest);
+            plan_remove_pod(plan, &slots[i].newest);
             too_many--;
         }
     }
@@ -437,8 +388,9 @@ static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
 static void drop_surplus(struct plan *plan) {
     for (size_t i = 0; i < plan->life_count; i++) {
         const struct life *life = &plan->lives[i];
-        if (!is_coordinator(life) && life_is_alive(life) && life->index >= plan->spec.workers_max) {
-            remove_pod(plan, life);
+        if (!plan_is_coordinator(life) && life_is_alive(life) &&
+            life->index >= plan->spec.workers_max) {
+            plan_remove_pod(plan, life);
         }
     }
 }
@@ -449,10 +401,10 @@ static void drop_taken_away(struct plan *plan, const struct slot *slots) {
     for (size_t i = 0; i < plan->life_count; i++) {
         const struct life *life = &plan->lives[i];
         bool taken_away = life->stage == LIFE_DEAD && life->exit_code < 0 && life->gone_ms == 0;
-        if (!is_coordinator(life) && taken_away && life->index >= 0 &&
+        if (!plan_is_coordinator(life) && taken_away && life->index >= 0 &&
             life->index < plan->spec.workers_max &&
             life->attempt < slots[life->index].newest.attempt) {
-            remove_pod(plan, life);
+            plan_remove_pod(plan, life);
         }
     }
 }
@@ -486,7 +438,7 @@ static void tell_about_workers(struct plan *plan, int wanted) {
     int killed_count = 0;
     for (size_t i = 0; i < plan->life_count; i++) {
         const struct life *life = &plan->lives[i];
-        if (is_coordinator(life)) {
+        if (plan_is_coordinator(life)) {
             continue;
         }
         if (life->stage == LIFE_RUNNING) {
@@ -550,9 +502,9 @@ void plan_clean_up(struct plan *plan, bool succeeded, bool all) {
     json_array_clear(plan->delete);
     for (size_t i = 0; i < plan->life_count; i++) {
         const struct life *life = &plan->lives[i];
-        bool worker = !is_coordinator(life);
+        bool worker = !plan_is_coordinator(life);
         if (life_is_alive(life) || all || (worker && succeeded && life->stage != LIFE_LEAVING)) {
-            remove_pod(plan, life);
+            plan_remove_pod(plan, life);
         }
     }
 }

@@ -1,4 +1,5 @@
-/* plan_pods.h: the part of plan.c that decides about pods, and what the two share. Pure. */
+/* plan_pods.h: the parts of plan.c that read pods and decide about them, and what they share. Pure.
+ */
 #pragma once
 
 #include "operator/kinds/batchscore/life.h"
@@ -16,12 +17,21 @@ struct plan {
     size_t life_count;
     const struct life *coordinator; /* the newest; NULL: none */
     int coordinator_failures;
+    bool excludes;    /* the output's storage keeps two coordinators apart */
     json_t *progress; /* the coordinator's last words, else its last answer; owned; may be NULL */
     json_t *create, *apply, *delete, *events; /* owned */
     struct outcome outcome;
 };
 
+enum {
+    PLAN_LOST_MS = 60000, /* past its grace period, a pod that is still there is on a lost node */
+    PLAN_LAST_WORDS_MAX = 1 << 20,
+};
+
+/* Fills in lives, coordinator, its failures, excludes and progress (plan_read.c). */
 void plan_read_pods(struct plan *plan);
+bool plan_is_coordinator(const struct life *life);
+void plan_remove_pod(struct plan *plan, const struct life *life);
 /* Asks for another look at that time. */
 void plan_wake(struct plan *plan, int64_t at_ms);
 /* An event that is told when the object of that name is made. */

@@ -67,6 +67,11 @@ enum output_mode batchscore_mode(const json_t *spec) {
     return rows ? OUTPUT_APPEND_ROW : OUTPUT_PER_FILE;
 }
 
+bool batchscore_excludes(const json_t *spec) {
+    const char *path = tree_text(spec, "output.path", "");
+    return !json_object_get(batchscore_place(spec, path), "blobfuse");
+}
+
 const char *batchscore_unit(const json_t *spec) {
     static const char *const units[][2] = {
         {"video", "frames"}, {"table", "rows"}, {"npy", "slices"}};
@@ -163,8 +168,6 @@ int batchscore_spec_read(const json_t *object, const struct batchscore_options *
         .output_path = tree_text(json, "output.path", ""),
         .command = tree_get(json, "scorer.command"),
         .stores = json_object_get(json, "stores"),
-        .excludes =
-            !tree_get(batchscore_place(json, tree_text(json, "output.path", "")), "blobfuse"),
         .work = work_of(json),
         .workers_min = bounded(json, "workers.min", 1, SPEC_WORKERS_MAX),
         .workers_max = MAX(bounded(json, "workers.max", 1, SPEC_WORKERS_MAX), 1),

@@ -56,8 +56,6 @@ struct batchscore_spec {
     const char *image;     /* the agent's; the options' where not given */
     const json_t *command; /* scorer.command; NULL: the scorer is onnx */
     const json_t *stores;  /* array */
-    bool excludes;         /* the output lies where only one can create an object: what is taken for
-                              so until the coordinator has looked; false for blobfuse */
     int workers_min, workers_max, gpus;
     bool spot;
     struct batchscore_role workers, coordinator;
@@ -100,5 +98,8 @@ const json_t *batchscore_place(const json_t *spec, const char *path);
 char *batchscore_mount_path(const json_t *volume);
 /* As given, else what the input's kind makes of it. */
 enum output_mode batchscore_mode(const json_t *spec);
+/* The output lies where only one can create an object: what is taken for so until the coordinator
+ * has looked. False for blobfuse. */
+bool batchscore_excludes(const json_t *spec);
 /* What its items are called: "frames", "files", "rows", "slices". */
 const char *batchscore_unit(const json_t *spec);

@@ -205,6 +205,10 @@ static void copy_progress(json_t *status, const json_t *progress) {
     copy_text(status, progress, "itemsPerSecond", 32);
     copy_text(status, progress, "summary", PATH_MAX_BYTES);
     copy_outputs(status, progress);
+    const json_t *exclusive = json_object_get(progress, "exclusive");
+    if (json_is_boolean(exclusive)) {
+        json_object_set_new(status, "exclusive", json_boolean(json_is_true(exclusive)));
+    }
     int64_t total = tree_integer(status, "items.total", 0);
     if (total > 0) {
         char text[48];
@@ -264,7 +268,8 @@ json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
 const char *status_dropped(const json_t *asked, const json_t *stored) {
     static const char *const read_back[] = {
         "status.credentials", "status.credentials.secret", "status.credentials.created",
-        "status.specHash",    "status.agentImage",         "status.run"};
+        "status.specHash",    "status.agentImage",         "status.run",
+        "status.exclusive"};
     for (size_t i = 0; i < ARRAY_LEN(read_back); i++) {
         if (tree_get(asked, read_back[i]) && !tree_get(stored, read_back[i])) {
             return read_back[i];

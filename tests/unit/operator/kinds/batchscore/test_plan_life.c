@@ -3,7 +3,8 @@
  * evicted, leave slowly, the controller misses looks, acts twice, and is killed between any two of
  * its writes. Whatever happens, every look keeps the promises of plan.h, every job ends, and no
  * count of attempts begins anew, so no name is given twice, but in a place whose last pod was
- * deleted alive (suspended, not needed, by somebody). SOAK_SEED, SOAK_LIVES choose how many. */
+ * deleted alive (suspended, not needed, by somebody). Where two coordinators would both write, none
+ * is made beside one that may run. SOAK_SEED, SOAK_LIVES choose how many. */
 #include "operator/kinds/batchscore/plan.h"
 
 #include "lib/clock.h"
@@ -22,6 +23,7 @@ struct world {
     json_t *given;     /* {name of a pod that may not come again: its index} */
     int done, trouble; /* of 1000: how often a pod dies in a step */
     unsigned losses;   /* of 100: how many writes are lost */
+    bool shares;       /* the output lies where two coordinators would both write */
     int workers_max;
 };
 
@@ -50,6 +52,10 @@ static void make_world(struct world *world, uint64_t seed) {
     json_object_set_new(world->object, "status",
                         json_pack("{s:{s:s, s:s, s:b}}", "credentials", "secret", "s",
                                   "certificateSHA256", "ab", "created", true));
+    world->shares = draw(world, 3) == 0;
+    if (world->shares) {
+        json_object_set_new(tree_get(world->object, "status"), "exclusive", json_false());
+    }
     world->pods = json_array();
     world->given = json_object();
 }
@@ -76,15 +82,19 @@ static void end_pod(struct world *world, json_t *pod, int exit_code) {
                                   "last words"));
 }
 
+/* Of what is evicted or leaves nobody knows whether it still runs: here it does. */
 static void trouble_pod(struct world *world, json_t *pod) {
     switch (draw(world, 4)) {
     case 0:
         json_object_set_new(pod, "status",
                             json_pack("{s:s, s:s}", "phase", "Failed", "reason", "Evicted"));
+        json_object_set_new(pod, "runs", json_true());
         break;
     case 1:
         json_object_set_new(json_object_get(pod, "metadata"), "deletionTimestamp",
-                            json_string("2026-11-21T04:00:00Z"));
+                            json_string(world->shares ? "2025-11-21T04:00:00Z" /* long lost */
+                                                      : "2026-11-21T04:00:00Z"));
+        json_object_set_new(pod, "runs", json_true());
         break;
     default:
         end_pod(world, pod, draw(world, 3) ? 137 : 3);
@@ -115,7 +125,8 @@ static void pass_time(struct world *world) {
     for (size_t i = json_array_size(world->pods); i-- > 0;) {
         json_t *pod = json_array_get(world->pods, i);
         struct life life = life_read(pod);
-        if (life.stage == LIFE_LEAVING && draw(world, 3) == 0) {
+        bool confirmed = world->shares && json_object_get(pod, "runs") && draw(world, 20) == 0;
+        if (confirmed || (life.stage == LIFE_LEAVING && draw(world, 3) == 0)) {
             forget_place(world, life.index); /* nobody remembers what others delete */
             json_array_remove(world->pods, i);
         } else if (life_is_alive(&life) && (int)draw(world, 1000) < world->trouble) {
@@ -170,6 +181,10 @@ static void add_pod(struct world *world, const json_t *made) {
     size_t ignored;
     /* Applying a name that exists would change another pod's life. */
     CHECK(!find_pod(world, name, &ignored));
+    for (size_t i = 0; world->shares && i < json_array_size(world->pods); i++) {
+        const json_t *pod = json_array_get(world->pods, i);
+        CHECK(!is_coordinator(made) || !is_coordinator(pod) || !json_object_get(pod, "runs"));
+    }
     if (json_object_get(world->given, name)) {
         printf("# %s was given twice\n", name);
         test_failures++;
