@@ -111,4 +111,12 @@ manifest '{files: {path: data/photos, pattern: "*.png"}}' $net data/out '  miniB
 expect "a broken picture is named" 1 'p9\.png'
 check "what was finished before stays" [ "$(find "$work/data/out" -name 'p[0-9].png' | wc -l)" = 3 ]
 check "the summary names the broken picture" grep -q 'p9\.png' "$work/data/out/summary.json"
+manifest '{files: {path: data/photos, pattern: "*.png"}}' $net data/tolerant '  miniBatchSize: 1' '  retry: {maxTries: 2}' \
+    '  errorThreshold: 1' >"$work/job.yaml"
+expect "a job that stands one broken picture succeeds, and says so" 0 '1 files failed'
+check "with the others' results" [ "$(find "$work/data/tolerant" -name 'p[0-9].png' | wc -l)" = 3 ]
+cp "$work/data/photos-broken.txt" "$work/data/photos/p8.png"
+manifest '{files: {path: data/photos, pattern: "*.png"}}' $net data/strict '  miniBatchSize: 1' '  retry: {maxTries: 2}' \
+    '  errorThreshold: -1' '  miniBatchErrorThreshold: 25%' >"$work/job.yaml"
+expect "of two it does not, when that is more than its share" 1 '2 of 5 mini-batches failed'
 exit $((failures > 0))

@@ -17,8 +17,6 @@ static const struct {
     {"output.mode", "PerFile", "take PerFile"},
     {"logs", NULL, "take it out"},
     {"miniBatchSize", "items", "give a number of items"},
-    {"errorThreshold", "0", "take it out: a job in which an item fails has failed"},
-    {"miniBatchErrorThreshold", "-1", "take it out"},
     {"trigger", NULL, "take it out"},
     {"schedule", NULL, "take it out, and let a CronJob apply the manifest"},
     {"rerun", "Never", "take it out"},

@@ -16,6 +16,9 @@ enum { AGENT_USER = 65532 };
 /* The label of a spot node of AKS, and the key of its taint. */
 #define LABEL_SPOT "kubernetes.azure.com/scalesetpriority"
 
+/* Where Azure tells that a machine will be taken away; agent/score/notice.h asks there. */
+#define EVENTS_URL "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01"
+
 /* Who has it gets a token of its service account for Azure, by the webhook of workload identity. */
 #define LABEL_IDENTITY "azure.workload.identity/use"
 
@@ -272,6 +275,9 @@ json_t *pods_worker(const struct batchscore_spec *spec, const struct endpoint *e
     char gpus[16];
     snprintf(gpus, sizeof gpus, "%d", spec->gpus);
     add_value(environment, "WINDLASS_GPUS", gpus);
+    if (spec->spot) {
+        add_value(environment, "WINDLASS_EVENTS", EVENTS_URL);
+    }
     json_t *made = pod(spec, name, "worker", attempt,
                        container(spec, "score", environment, worker_resources(spec)));
     char text[16];
