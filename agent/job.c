@@ -172,6 +172,8 @@ static int read_variables(enum job_role role, struct job *job, struct error *err
             return -1;
         }
     }
+    const char *events = getenv("WINDLASS_EVENTS");
+    job->events = role == JOB_WORKER && events && *events ? events : NULL;
     if (!job->token) {
         return missing("WINDLASS_TOKEN", err);
     }

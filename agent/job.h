@@ -16,7 +16,8 @@ struct job {
     const char *uid, *bind, *certificate_pem; /* coordinator only; uid: the resource's */
     char *key_pem;                            /* coordinator only: WINDLASS_TLS_KEY */
     const char *coordinator, *sha256;         /* worker only */
-    json_t *spec;                             /* owned; WINDLASS_SPEC with defaults filled in */
+    const char *events; /* worker only, of spot machines: WINDLASS_EVENTS; NULL: nobody tells */
+    json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */
     const char *model, *output; /* VOLUME/path */
     int64_t batch_items;

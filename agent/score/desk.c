@@ -21,6 +21,7 @@ struct guest {
     int slots;
     int worker; /* index in the ledger, or -1 */
     int64_t since_ms;
+    bool is_leaving;                        /* its next results are its last */
     struct message_batch leases, committed; /* on their way out */
     struct telling *tellings;               /* oldest first */
     size_t telling_count, telling_room;
@@ -347,8 +348,15 @@ void desk_received(void *context, struct server_peer *peer, const char *text, si
         memcpy(guest->name, message.name, sizeof guest->name);
         guest->slots = message.slots;
         admit(desk, guest);
+    } else if (message.type == MESSAGE_LEAVING && guest->worker >= 0) {
+        guest->is_leaving = true;
+        return;
     } else if (is_batch && guest->worker >= 0) {
         on_batch(desk, guest, &message);
+        if (guest->is_leaving && message.type == MESSAGE_RESULTS) {
+            leave(desk, guest);
+            server_close(guest->peer);
+        }
     } else if (!is_batch || !guest->name[0]) {
         /* A result from before the coordinator was replaced may come before we are ready. */
         refuse(guest, "a worker says hello once, then results");

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const type_names[] = {"hello",     "results", "published", "leases",
+static const char *const type_names[] = {"hello",     "results", "published", "leaving", "leases",
                                          "committed", "cancel",  "done",      "refused"};
 static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPE_COUNT, "one name per type");
 static const char *const fault_names[] = {"scorer", "machine", "back"};
@@ -234,14 +234,15 @@ static int read_fields(const json_t *tree, struct message *message, struct error
         return read_batch(tree, message, err);
     case MESSAGE_CANCEL:
         return read_integer(tree, "lease", &message->lease, err);
+    case MESSAGE_LEAVING:
     case MESSAGE_DONE:
         return 0;
     case MESSAGE_REFUSED:
         return read_text(tree, "message", message, err);
     default:
         return error_set(err, ERROR_INVALID,
-                         "type is none of hello, results, published, leases, committed, cancel, "
-                         "done, refused");
+                         "type is none of hello, results, published, leaving, leases, committed, "
+                         "cancel, done, refused");
     }
 }
 
@@ -420,6 +421,7 @@ char *message_format(const struct message *message) {
     case MESSAGE_REFUSED:
         json_object_set_new(tree, "message", json_string(message->text));
         break;
+    case MESSAGE_LEAVING:
     case MESSAGE_DONE:
         break;
     default:

@@ -17,6 +17,7 @@ enum message_type {
     MESSAGE_HELLO,     /* worker: name, slots */
     MESSAGE_RESULTS,   /* worker: epoch, results */
     MESSAGE_PUBLISHED, /* worker: epoch, numbers: leases whose files have their names */
+    MESSAGE_LEAVING,   /* worker: the next results are its last, and tell of all its leases */
     MESSAGE_LEASES,    /* coordinator: epoch, leases */
     MESSAGE_COMMITTED, /* coordinator: epoch, numbers: leases that may be published */
     MESSAGE_CANCEL,    /* coordinator: lease; drop it, but still report it (as a fault) */

@@ -2,6 +2,7 @@
 #include "agent/score/worker.h"
 
 #include "agent/score/message.h"
+#include "agent/score/notice.h"
 #include "agent/score/publisher.h"
 #include "agent/score/scorer.h"
 #include "lib/clock.h"
@@ -49,6 +50,9 @@ struct worker {
     int exit_code; /* -1: go on */
     int64_t unreachable_since_ms;
     char complaint[512]; /* the last reason that was logged: attempts repeat, the log need not */
+    int64_t leaving_since_ms; /* told to stop; -1: not */
+    struct notice *notice;    /* NULL: nobody tells that this machine goes */
+    atomic_bool is_preempted; /* by the notice's thread */
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
@@ -58,7 +62,9 @@ struct worker {
     size_t told_count, told_room;
     int64_t running;       /* the lease that is scored, or -1 */
     int64_t dropped_at_ms; /* when the running lease was taken away, or -1 */
-    bool ends, is_output_dead;
+    int64_t started_ms;    /* of the running lease */
+    int64_t usual_ms;      /* that the last lease took; -1: none did yet */
+    bool ends, is_output_dead, is_leaving;
     atomic_bool dropped; /* the running lease is no longer wanted */
 };
 
@@ -161,7 +167,7 @@ static void *run_scorer(void *context) {
     struct worker *worker = context;
     pthread_mutex_lock(&worker->lock);
     for (;;) {
-        while (!worker->ends && !worker->queue_count) {
+        while (!worker->ends && (!worker->queue_count || worker->is_leaving)) {
             pthread_cond_wait(&worker->changed, &worker->lock);
         }
         if (worker->ends) {
@@ -170,6 +176,7 @@ static void *run_scorer(void *context) {
         struct task task = next_task(worker);
         worker->running = task.lease;
         worker->dropped_at_ms = -1;
+        worker->started_ms = clock_monotonic_ms();
         atomic_store(&worker->dropped, false);
         pthread_mutex_unlock(&worker->lock);
         struct told told = score(worker, &task);
@@ -178,6 +185,7 @@ static void *run_scorer(void *context) {
             told.result.is_fault && told.result.fault == MESSAGE_MACHINE && is_output_dead(worker);
         pthread_mutex_lock(&worker->lock);
         worker->running = -1;
+        worker->usual_ms = clock_monotonic_ms() - worker->started_ms;
         worker->is_output_dead = is_dead;
         tell(worker, told);
         socket_wake(worker->socket);
@@ -281,6 +289,16 @@ static void on_closed(void *context, const struct error *why) {
     }
 }
 
+static void hand_back(struct worker *worker, const struct task *task, const char *cause) {
+    struct told told = {.epoch = task->epoch, .text = x_strdup(cause)};
+    told.result = (struct message_result){.lease = task->lease,
+                                          .is_fault = true,
+                                          .fault = MESSAGE_BACK,
+                                          .text = told.text,
+                                          .text_size = strlen(cause)};
+    tell(worker, told);
+}
+
 /* The coordinator waits for a word about the lease: at once, or when the scorer has dropped it. */
 static void cancel(struct worker *worker, int64_t lease) {
     if (worker->running == lease) {
@@ -292,14 +310,7 @@ static void cancel(struct worker *worker, int64_t lease) {
     for (size_t i = 0; i < worker->queue_count; i++) {
         struct task *task = &worker->queue[i];
         if (task->lease == lease) {
-            static const char cause[] = "cancelled";
-            tell(worker, (struct told){.epoch = task->epoch,
-                                       .text = x_strdup(cause),
-                                       .result = {.lease = lease,
-                                                  .is_fault = true,
-                                                  .fault = MESSAGE_BACK,
-                                                  .text = cause,
-                                                  .text_size = strlen(cause)}});
+            hand_back(worker, task, "cancelled");
             json_decref(task->work);
             memmove(task, task + 1, (--worker->queue_count - i) * sizeof *task);
             return;
@@ -367,11 +378,60 @@ static const struct socket_events events = {on_opened, on_received, on_closed};
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
+/* No more is begun. What runs goes on if it is likely to end in time. */
+static void start_leaving(struct worker *worker) {
+    int64_t now_ms = clock_monotonic_ms();
+    log_event(LOG_WARNING, "%s: leases are given back",
+              job_is_interrupted() ? "interrupted" : "this machine will be taken away");
+    worker->leaving_since_ms = now_ms;
+    pthread_mutex_lock(&worker->lock);
+    worker->is_leaving = true;
+    if (worker->usual_ms < 0 || worker->started_ms + worker->usual_ms - now_ms > WORKER_LAST_MS) {
+        atomic_store(&worker->dropped, true);
+    }
+    pthread_mutex_unlock(&worker->lock);
+}
+
+/* Nothing runs any more, or its time is over, or nobody would hear of it. */
+static bool is_ready_to_leave(struct worker *worker) {
+    int64_t left_ms = worker->leaving_since_ms + WORKER_LAST_MS - clock_monotonic_ms();
+    pthread_mutex_lock(&worker->lock);
+    bool is_idle = worker->running < 0;
+    if (left_ms <= 0) {
+        atomic_store(&worker->dropped, true);
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return is_idle || left_ms + WORKER_FLUSH_MS <= 0 || !socket_is_open(worker->socket);
+}
+
+/* The last words: what was done, and all that was not. The coordinator closes then. */
+static void hand_over(struct worker *worker) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + WORKER_FLUSH_MS;
+    if (worker->leaving_since_ms < 0 || !socket_is_open(worker->socket)) {
+        return;
+    }
+    pthread_mutex_lock(&worker->lock);
+    for (size_t i = 0; i < worker->queue_count; i++) {
+        hand_back(worker, &worker->queue[i], "its worker is leaving");
+    }
+    bool is_silent = worker->told_count == 0;
+    send_message(worker, &(struct message){.type = MESSAGE_LEAVING});
+    if (is_silent) {
+        send_message(worker, &(struct message){.type = MESSAGE_RESULTS});
+    }
+    send_results(worker);
+    pthread_mutex_unlock(&worker->lock);
+    while (socket_is_open(worker->socket) && clock_monotonic_ms() < end_ms &&
+           socket_service(worker->socket, SERVICE_MS, &err) == 0) {
+    }
+}
+
 /* What the connection's thread does between events. */
 static void look_around(struct worker *worker) {
     int64_t now_ms = clock_monotonic_ms();
     pthread_mutex_lock(&worker->lock);
-    if (socket_is_open(worker->socket)) {
+    if (socket_is_open(worker->socket) && worker->leaving_since_ms < 0) {
         send_results(worker);
     }
     bool is_dead = worker->is_output_dead;
@@ -387,9 +447,12 @@ static void look_around(struct worker *worker) {
     } else if (is_dead) {
         log_event(LOG_ERROR, "the output cannot be reached from this machine: giving up");
         worker->exit_code = 3;
-    } else if (job_is_interrupted()) {
-        log_event(LOG_WARNING, "interrupted: leases are given back");
-        worker->exit_code = 130;
+    } else if (worker->leaving_since_ms >= 0) {
+        if (worker->exit_code < 0 && is_ready_to_leave(worker)) {
+            worker->exit_code = 130;
+        }
+    } else if (job_is_interrupted() || atomic_load(&worker->is_preempted)) {
+        start_leaving(worker);
     } else if (worker->unreachable_since_ms >= 0 &&
                now_ms - worker->unreachable_since_ms > WORKER_UNREACHABLE_MS) {
         log_event(LOG_ERROR, "the coordinator at %s was not reached for %d s",
@@ -429,6 +492,32 @@ static void wake(void *context) {
     socket_wake(worker->socket);
 }
 
+static void on_notice(void *context, const struct notice_event *event) {
+    struct worker *worker = context;
+    log_event(LOG_WARNING, "event %s: %s in %lld s", event->id, event->type,
+              (long long)event->left_ms / 1000);
+    atomic_store(&worker->is_preempted, true);
+    socket_wake(worker->socket);
+}
+
+static void on_notice_changed(void *context, const struct error *err) {
+    (void)context;
+    log_event(err->kind ? LOG_WARNING : LOG_INFO, "scheduled events: %s",
+              err->kind ? err->text : "answered");
+}
+
+/* Without notices SIGTERM comes all the same. */
+static void watch_events(struct worker *worker) {
+    struct error err = {0};
+    struct notice_options options = {.url = worker->job->events,
+                                     .told = on_notice,
+                                     .changed = on_notice_changed,
+                                     .context = worker};
+    if (worker->job->events && notice_start(&options, &worker->notice, &err) < 0) {
+        log_event(LOG_WARNING, "%s", err.text);
+    }
+}
+
 static int live(struct worker *worker, struct error *err) {
     struct socket_options options = {.address = worker->job->coordinator,
                                      .path = "/work",
@@ -447,11 +536,14 @@ static int live(struct worker *worker, struct error *err) {
         return error_set(err, ERROR_EXHAUSTED, "cannot start a thread");
     }
     worker->unreachable_since_ms = clock_monotonic_ms();
+    watch_events(worker);
     int result = 0;
     while (worker->exit_code < 0 && result == 0) {
         result = socket_service(worker->socket, SERVICE_MS, err);
         look_around(worker);
     }
+    hand_over(worker);
+    notice_stop(TAKE(worker->notice));
     if (!stop_threads(worker)) {
         log_event(LOG_ERROR, "the scorer does not stop: leaving it behind");
         _exit(worker->exit_code > 0 ? worker->exit_code : 3);
@@ -483,7 +575,9 @@ int worker_run(const struct job *job) {
                             .exit_code = -1,
                             .unreachable_since_ms = -1,
                             .running = -1,
-                            .dropped_at_ms = -1};
+                            .dropped_at_ms = -1,
+                            .leaving_since_ms = -1,
+                            .usual_ms = -1};
     pthread_mutex_init(&worker.lock, NULL);
     pthread_cond_init(&worker.changed, NULL);
     if (media_find(job->spec, &worker.media, &err) == 0 &&

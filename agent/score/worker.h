@@ -8,6 +8,8 @@
 enum {
     WORKER_UNREACHABLE_MS = 60000, /* without its coordinator a worker waits this long */
     WORKER_HANG_MS = 60000,        /* a dropped lease that does not end: the process must */
+    WORKER_LAST_MS = 8000,         /* what runs may take so long when the worker is told to stop */
+    WORKER_FLUSH_MS = 1000,        /* for its last words to get out */
     WORKER_FAREWELL_MS = 5000,     /* for the scorer to tidy up when the worker ends */
     WORKER_PROBE_MS = 10000,       /* a storage that does not answer so long is dead */
 };

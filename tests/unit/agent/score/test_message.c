@@ -19,6 +19,7 @@ static void test_messages_say_what_they_said(void) {
         "{\"type\":\"committed\",\"epoch\":16,\"leases\":[5]}",
         "{\"type\":\"cancel\",\"lease\":0}",
         "{\"type\":\"done\"}",
+        "{\"type\":\"leaving\"}",
         "{\"type\":\"refused\",\"message\":\"no\"}",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
