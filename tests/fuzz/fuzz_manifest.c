@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                       .certificate = "certificate",
                                       .certificate_sha256 = "sha256",
                                       .key = "key"};
-    AUTO(tree_freep) json_t *service = owned_service(object, &credentials);
+    AUTO(tree_freep) json_t *service = owned_service(object, &credentials, "{}");
     json_object_set_new(json_object_get(service, "spec"), "clusterIP", json_string("10.0.0.1"));
     json_object_set_new(
         object, "status",

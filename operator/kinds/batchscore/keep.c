@@ -37,9 +37,9 @@ static json_t *keep_metadata(const json_t *object) {
 static json_t *keep_owned_metadata(const json_t *object) {
     static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp", NULL};
     static const char *const labels[] = {LABEL_ROLE, LABEL_ATTEMPT, LABEL_INDEX, NULL};
-    static const char *const annotations[] = {ANNOTATION_SECRET, ANNOTATION_CERTIFICATE,
-                                              ANNOTATION_CERTIFICATE_SHA256, ANNOTATION_DEATHS,
-                                              NULL};
+    static const char *const annotations[] = {
+        ANNOTATION_SECRET, ANNOTATION_CERTIFICATE, ANNOTATION_CERTIFICATE_SHA256,
+        ANNOTATION_BEGUN,  ANNOTATION_DEATHS,      NULL};
     static const char *const owner[] = {"kind", "name", "uid", NULL};
     const json_t *metadata = json_object_get(object, "metadata");
     json_t *kept = pick(metadata, fields), *owners = json_array();

@@ -56,7 +56,8 @@ char *owned_service_name(const json_t *object) {
     return x_printf("%s-coordinator", tree_text(object, "metadata.name", ""));
 }
 
-json_t *owned_service(const json_t *object, const struct credentials *credentials) {
+json_t *owned_service(const json_t *object, const struct credentials *credentials,
+                      const char *begun) {
     AUTO(text_freep) char *name = owned_service_name(object);
     json_t *service = json_pack(
         "{s:s, s:s, s:o, s:{s:s, s:{s:s, s:s}, s:[{s:s, s:s, s:i, s:i}]}}", "apiVersion", "v1",
@@ -65,10 +66,10 @@ json_t *owned_service(const json_t *object, const struct credentials *credential
         "coordinator", "ports", "name", "work", "protocol", "TCP", "port", BATCHSCORE_PORT,
         "targetPort", BATCHSCORE_PORT);
     json_object_set_new(json_object_get(service, "metadata"), "annotations",
-                        json_pack("{s:s, s:s, s:s}", ANNOTATION_CERTIFICATE,
+                        json_pack("{s:s, s:s, s:s, s:s}", ANNOTATION_CERTIFICATE,
                                   credentials->certificate, ANNOTATION_CERTIFICATE_SHA256,
                                   credentials->certificate_sha256, ANNOTATION_SECRET,
-                                  credentials->secret));
+                                  credentials->secret, ANNOTATION_BEGUN, begun));
     return service;
 }
 

@@ -2,6 +2,7 @@
 #include "operator/kinds/batchscore/plan.h"
 
 #include "lib/clock.h"
+#include "operator/kinds/batchscore/begun.h"
 #include "operator/kinds/batchscore/not_yet.h"
 #include "operator/kinds/batchscore/plan_pods.h"
 
@@ -13,7 +14,9 @@ enum { AGAIN_MAX_MS = 60000 }; /* for an unfinished job: no lost wake-up stops i
 
 static void plan_init(struct plan *plan, const struct batchscore_observed *observed,
                       int64_t now_ms) {
-    *plan = (struct plan){.observed = observed,
+    *plan = (struct plan){.seen = *observed,
+                          .observed = &plan->seen,
+                          .stored = observed->object,
                           .now_ms = now_ms,
                           .wake_ms = INT64_MAX,
                           .create = json_array(),
@@ -25,6 +28,7 @@ static void plan_init(struct plan *plan, const struct batchscore_observed *obser
 static void plan_release(struct plan *plan) {
     batchscore_spec_release(&plan->spec);
     free(plan->lives);
+    json_decref(plan->object);
     json_decref(plan->progress);
     json_decref(plan->create);
     json_decref(plan->apply);
@@ -144,11 +148,13 @@ static bool plan_credentials(struct plan *plan, const char **ret_needs) {
         return false;
     }
     bool is_recorded = strcmp(recorded, fresh->secret) == 0;
+    bool says_nothing = !tree_get(object, "status.credentials"); /* nor does the Service */
+    AUTO(text_freep) char *begun = begun_write(&plan->spec);
     record(plan, fresh->secret, fresh->certificate_sha256, false);
     if (!service) {
-        json_array_append_new(plan->create, owned_service(object, fresh));
-    } else if (!named || strcmp(named, fresh->secret) != 0) {
-        json_array_append_new(plan->apply, owned_service(object, fresh));
+        json_array_append_new(plan->create, owned_service(object, fresh, begun));
+    } else if (!named || strcmp(named, fresh->secret) != 0 || says_nothing) {
+        json_array_append_new(plan->apply, owned_service(object, fresh, begun));
     } else if (is_recorded && placed) {
         json_array_append_new(plan->create, owned_secret(object, service, fresh));
     }
@@ -205,9 +211,9 @@ static void tell_troubles(struct plan *plan) {
 
 /* ---- a definition that is older than this program ---- */
 
-/* Of what would be recorded now. Once told, it holds until the field is seen. */
+/* Of what would be recorded now. Once told, it holds until the field is seen in the status. */
 static const char *find_dropped(const struct plan *plan) {
-    const json_t *object = plan->observed->object;
+    const json_t *object = plan->stored;
     const char *told = tree_text(status_condition(object, "Stalled"), "reason", "");
     if (plan->observed->dropped || strcmp(told, "CRDOutdated") != 0) {
         return plan->observed->dropped;
@@ -298,18 +304,17 @@ static void suspend(struct plan *plan) {
 }
 
 static void plan_under_way(struct plan *plan, bool readable, const char **ret_needs) {
-    bool changed = is_changed(plan, readable);
+    plan->is_changed = !readable || is_changed(plan, readable);
     bool suspended = tree_bool(plan->observed->object, "spec.suspend", false);
     plan_verdict(plan);
     if (plan->outcome.reason) {
         return;
     }
-    changed = changed || !readable;
     if (suspended) {
         suspend(plan);
     } else if (has_passed_deadline(plan)) {
         return;
-    } else if (changed) {
+    } else if (plan->is_changed) {
         keep_going(plan);
     } else {
         bool ready = plan_credentials(plan, ret_needs);
@@ -409,8 +414,10 @@ static int plan_unfinished(struct plan *plan, json_t **ret_result, struct error 
         plan_wake(plan, plan->now_ms + AGAIN_MAX_MS);
     }
     tell_transitions(plan);
-    json_t *status = status_next(object, readable ? &plan->spec : NULL, &plan->outcome,
-                                 plan->progress, plan->now_ms);
+    /* specHash in the status closes the spec: one that was changed before can still be put back. */
+    bool is_open = plan->is_changed && plan->outcome.state == OUTCOME_UNDER_WAY;
+    json_t *status = status_next(is_open ? plan->stored : object, readable ? &plan->spec : NULL,
+                                 &plan->outcome, plan->progress, plan->now_ms);
     *ret_result = finish(plan, status, needs);
     return 0;
 }
@@ -418,12 +425,18 @@ static int plan_unfinished(struct plan *plan, json_t **ret_result, struct error 
 int batchscore_plan(const struct batchscore_observed *observed, int64_t now_ms, json_t **ret_result,
                     struct error *err) {
     AUTO(plan_release) struct plan plan;
-    plan_init(&plan, observed, now_ms);
-    plan_read_pods(&plan);
     const json_t *object = observed->object;
-    if (tree_get(object, "metadata.deletionTimestamp")) {
+    bool is_leaving = tree_get(object, "metadata.deletionTimestamp") != NULL;
+    bool is_finished = batchscore_is_finished(object);
+    plan_init(&plan, observed, now_ms);
+    if (!is_leaving && !is_finished) {
+        plan.object = begun_recall(object, observed->service, json_array_size(observed->pods) > 0);
+        plan.seen.object = plan.object;
+    }
+    plan_read_pods(&plan);
+    if (is_leaving) {
         plan_clean_up(&plan, false, false);
-    } else if (batchscore_is_finished(object)) {
+    } else if (is_finished) {
         plan_finished(&plan);
     } else {
         return plan_unfinished(&plan, ret_result, err);

@@ -17,7 +17,7 @@ struct batchscore_options;
 
 /* What the controller has seen of one resource. All borrowed; NULL = not there (yet). */
 struct batchscore_observed {
-    const json_t *object;   /* the BatchScore, spec with defaults filled in */
+    const json_t *object;   /* the BatchScore, spec with defaults filled in; its last status */
     const json_t *service;  /* the coordinator's Service with its clusterIP and our annotations */
     const json_t *pods;     /* array of the job's Pods, any order */
     const json_t *progress; /* the coordinator's last /progress answer; NULL if none came */
@@ -39,7 +39,10 @@ struct batchscore_observed {
     const json_t *mounts;
 };
 
-/* Result, owned by the caller:
+/* What a job began with is settled by its Service, and the status repeats it (begun.h): a status
+ * that was not written does not keep the job from going on.
+ *
+ * Result, owned by the caller:
  *   "create"    objects to make, none of which exists
  *   "apply"     objects to change
  *   "delete"    [{"kind": "Pod", "name": ...}]

@@ -8,7 +8,11 @@
 #include "operator/kinds/batchscore/status.h"
 
 struct plan {
-    const struct batchscore_observed *observed;
+    struct batchscore_observed seen;
+    const struct batchscore_observed *observed; /* that, its object completed by begun_recall */
+    const json_t *stored;                       /* the object as it is */
+    json_t *object;                             /* the completed one; owned */
+    bool is_changed; /* the spec is not what the job began with, or cannot be read */
     struct batchscore_spec spec;
     struct endpoint endpoint;
     int64_t now_ms;

@@ -370,15 +370,17 @@ static bool is_transition(const json_t *before, const json_t *status) {
 }
 
 /* How long the new status can wait. Counters and words: a second after the last. In a rush all can
- * but the Secret's name and the end of the job, on which more depends. What an old definition drops
- * is only tried now and then. */
+ * but the end of the job and another Secret's name, on which more depends; the first one's name,
+ * and all that the job began with, stands in its Service. What an old definition drops is only
+ * tried now and then. */
 static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
                            const json_t *before, const json_t *status) {
     bool is_probe = tree_text(kept, "dropped", NULL) != NULL;
     bool has_ended = strcmp(tree_text(object_condition(before, "Succeeded"), "status", "Unknown"),
                             tree_text(object_condition(status, "Succeeded"), "status", "Unknown"));
-    if (has_ended || (!is_probe && !json_equal(tree_get(before, "credentials.secret"),
-                                               tree_get(status, "credentials.secret")))) {
+    const json_t *secret = tree_get(before, "credentials.secret");
+    if (has_ended ||
+        (!is_probe && secret && !json_equal(secret, tree_get(status, "credentials.secret")))) {
         return 0;
     }
     bool is_step = !is_probe && !json_equal(json_object_get(before, "credentials"),
@@ -387,19 +389,6 @@ static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
     int64_t due_ms = tree_integer(kept, "wroteMs", INT64_MIN / 2) + every_ms;
     int64_t left_ms = is_step || is_transition(before, status) ? 0 : due_ms - request->monotonic_ms;
     return MAX(left_ms, request->rush_ms);
-}
-
-/* Of a job's first status, in a rush, what the next steps depend on; the words come later. */
-static json_t *record_of(const json_t *before, const json_t *status) {
-    static const char *const fields[] = {"credentials", "run", "specHash", "agentImage"};
-    json_t *record = before ? json_copy((json_t *)before) : json_object();
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        json_t *value = json_object_get(status, fields[i]);
-        if (value) {
-            json_object_set(record, fields[i], value);
-        }
-    }
-    return record;
 }
 
 /* False when it was put off. */
@@ -413,13 +402,10 @@ static bool write_status(struct reconcile *request, const json_t *kept, json_t *
         look_again(request, left_ms);
         return false;
     }
-    bool is_record =
-        request->rush_ms > 0 && !tree_get(before, "credentials") && tree_get(status, "credentials");
     json_t *object = json_copy((json_t *)request->object);
-    json_object_set_new(object, "status",
-                        is_record ? record_of(before, status) : json_incref(status));
+    json_object_set(object, "status", status);
     reconcile_write(request, CLUSTER_STATUS, object);
-    return !is_record;
+    return true;
 }
 
 /* News of a status that was put off come with it, those of an object that is not made not at all.
@@ -456,9 +442,20 @@ static void note_ended(json_t *kept, const json_t *pods, int64_t wall_ms) {
     json_object_set_new(kept, "ended", ended);
 }
 
+/* Plan would only say that it needs them, as of every job that begins. */
+static bool needs_credentials(const json_t *kept, const struct batchscore_observed *observed) {
+    const json_t *object = observed->object;
+    return !observed->service && !json_object_get(kept, "credentials") &&
+           !tree_get(object, "status.credentials") && !batchscore_is_finished(object) &&
+           !tree_bool(object, "spec.suspend", false);
+}
+
 static int ask_plan(struct reconcile *request, json_t *kept, struct batchscore_observed *observed,
                     json_t **ret_plan, struct error *err) {
     struct credentials credentials;
+    if (needs_credentials(kept, observed) && make_credentials(kept, request->object, err) < 0) {
+        return -1;
+    }
     observed->credentials = read_credentials(kept, &credentials) ? &credentials : NULL;
     if (batchscore_plan(observed, request->wall_ms, ret_plan, err) < 0) {
         return -1;

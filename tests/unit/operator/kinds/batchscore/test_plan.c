@@ -244,7 +244,7 @@ static void test_owned(void) {
                                       .certificate = "CERTIFICATE",
                                       .certificate_sha256 = "ab12",
                                       .key = "KEY"};
-    AUTO(tree_freep) json_t *service = owned_service(object, &credentials);
+    AUTO(tree_freep) json_t *service = owned_service(object, &credentials, "{}");
     CHECK_STR(tree_text(service, "metadata.name", ""), "paint-coordinator");
     CHECK_STR(tree_text(service, "metadata.ownerReferences[0].uid", ""), "u-1");
     CHECK_INT(tree_integer(service, "spec.ports[0].port", 0), BATCHSCORE_PORT);

@@ -144,20 +144,38 @@ static const char *reconciling(void) {
     return tree_text(object_condition(json_object_get(job, "status"), "Reconciling"), "status", "");
 }
 
-/* The pods are made at once, the words about them come when there is time; so do the Events. */
+static json_t *service_annotations(void) {
+    return tree_get(find("Service", "job-coordinator"), "metadata.annotations");
+}
+
+/* The pods are made at once, the words about them come when there is time; so do the Events. Until
+ * then the Service says what the job began with, to another controller, too. */
 static void in_a_rush_words_wait(void) {
-    rush_ms = 700;
+    struct error err = {0};
+    static const struct kind *const kinds[] = {&hurried, NULL};
+    rush_ms = 1500;
     open_world("#!/bin/sh\nexec sleep 1000\n");
     run_until("never", 1, 400);
     CHECK(find("Pod", "job-worker-0"));
-    CHECK(tree_get(find("BatchScore", "job"), "status.credentials.secret"));
-    CHECK(tree_get(find("BatchScore", "job"), "status.specHash"));
-    CHECK(tree_get(find("BatchScore", "job"), "status.agentImage"));
-    CHECK(tree_get(find("BatchScore", "job"), "status.run"));
+    CHECK(!tree_get(find("BatchScore", "job"), "status.credentials"));
     CHECK_STR(reconciling(), ""); /* not even that the pods are not requested yet */
+    AUTO(tree_freep) json_t *begun = json_deep_copy(service_annotations());
+    CHECK(json_object_get(begun, ANNOTATION_BEGUN));
+    controller_free(world.controller);
+    CHECK_OK(controller_new(world.cluster, kinds, report, NULL, &world.controller, &err), &err);
+    run_until("never", 1, 400);
+    CHECK(!tree_get(find("BatchScore", "job"), "status.credentials"));
+    CHECK(json_equal(begun, service_annotations()));
+    CHECK(!find("Pod", "job-coordinator-2"));
     rush_ms = 0;
-    run_until("never", 1, 1000);
+    run_until("never", 1, 1800);
     CHECK_STR(reconciling(), "False");
+    const json_t *job = find("BatchScore", "job");
+    CHECK_STR(tree_text(job, "status.credentials.secret", ""),
+              json_string_value(json_object_get(begun, ANNOTATION_SECRET)));
+    CHECK(tree_bool(job, "status.credentials.created", false));
+    CHECK(tree_get(job, "status.specHash") && tree_get(job, "status.agentImage") &&
+          tree_get(job, "status.run"));
     close_world();
 }
 
