@@ -11,8 +11,6 @@ static const struct {
 } fields[] = {
     {"input.table", NULL, "take video or files"},
     {"input.npy", NULL, "take video or files"},
-    {"input.files.manifest", NULL, "take a folder and a pattern"},
-    {"input.files.order", "Name", "take order out"},
     {"scorer.command", NULL, "take onnx"},
     {"output.mode", "PerFile", "take PerFile"},
     {"logs", NULL, "take it out"},
