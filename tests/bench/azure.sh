@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # az:// beside curl on the same Azurite, over TLS: one object of BENCH_MIB (1024) written and read, and BENCH_FILES
-# (2000) small ones of 4 KB. By turns, BENCH_ROUNDS (3) times; the best of each counts. "cpu" is the processor time of
-# Azurite and client together: a second opinion on a busy machine. Prints a table, writes build/bench/azure.json. curl
-# writes the object in one request and reads it in one; small files it takes three ways:
-# a process each, one process with one connection after the other, one process with 16 at a time (-Z).
+# (2000) small ones of 4 KB (BENCH_PARTS="large small"). By turns, BENCH_ROUNDS (3) times; the best of each counts.
+# "cpu" is the processor time of Azurite and client together: a second opinion on a busy machine. Prints a table,
+# writes build/bench/azure.json. curl writes the object in one request and reads it in one; small files it takes three
+# ways: a process each (BENCH_EACH=200 of them), one process with one connection, one with 16 at a time (-Z).
 set -eu
 cd "$(dirname "$0")/../.."
 make -s CC="${CC:-gcc}" build/tests/azurite/store
@@ -55,11 +55,14 @@ note() { # NAME COMMAND...
     [ -n "${cpu[$1]:-}" ] && awk "BEGIN { exit !(${cpu[$1]} <= $all) }" || cpu[$1]=$all
     printf '# %-18s %8s s, cpu %8s s\n' "$1" "$wall" "$all"
 }
-for _ in $(seq "$rounds"); do
+parts=${BENCH_PARTS:-large small}
+large() {
     note curl_write "${curl[@]}" -K "$work/put-large"
     note ours_write $store upload $here ours $((mib << 20))
     note curl_read "${curl[@]}" -K "$work/get-large"
     note ours_read $store read $here large $((64 << 20))
+}
+small() {
     note curl_each_put one_each put
     note curl_one_put "${curl[@]}" -K "$work/put-many"
     note curl_z_put "${curl[@]}" -Z --no-progress-meter --parallel-max 16 -K "$work/put-many"
@@ -68,10 +71,14 @@ for _ in $(seq "$rounds"); do
     note curl_one_get "${curl[@]}" -K "$work/get-many"
     note curl_z_get "${curl[@]}" -Z --no-progress-meter --parallel-max 16 -K "$work/get-many"
     note ours_get $store drain $here "$files" 16
+}
+for _ in $(seq "$rounds"); do
+    for part in $parts; do $part; done
 done
 rate() { awk "BEGIN { printf \"%.1f\", $1 / $2 }"; }
 row() { printf '%-46s %10s %10s %8s %10s\n' "$@"; }
 compare() { # NAME CURL COUNT OURS COUNT
+    [ -n "${best[$2]:-}" ] || return 0
     local theirs ours theirs_cpu ours_cpu
     theirs=$(rate "$3" "${best[$2]}") ours=$(rate "$5" "${best[$4]}")
     theirs_cpu=$(rate "$3" "${cpu[$2]}") ours_cpu=$(rate "$5" "${cpu[$4]}")
