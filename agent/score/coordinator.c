@@ -301,6 +301,8 @@ static int give_up(struct coordinator *coordinator, const struct error *verdict,
 static int lease_phase(struct coordinator *coordinator, struct error *err) {
     coordinator->desk.gives = true;
     coordinator->desk.progress.state = PROGRESS_RUNNING;
+    coordinator->desk.progress.knows_storage = true;
+    coordinator->desk.progress.excludes = store_can(coordinator->prepared.output).creates;
     desk_settle(&coordinator->desk);
     while (!ledger_is_committed(ledger_of(coordinator))) {
         struct error verdict = {0};

@@ -101,6 +101,9 @@ json_t *progress_json(const struct progress *progress, const struct ledger_count
     }
     json_object_set_new(tree, "outputs",
                         progress->outputs ? json_deep_copy(progress->outputs) : json_array());
+    if (progress->knows_storage) { /* whether the operator may replace us while we may live */
+        json_object_set_new(tree, "exclusive", json_boolean(progress->excludes));
+    }
     if (progress->summary) {
         json_object_set_new(tree, "summary", json_string(progress->summary));
     }

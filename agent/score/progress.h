@@ -24,7 +24,8 @@ struct progress {
     enum progress_state state;
     char message[512]; /* one line, cause first */
     const json_t *outputs;
-    const char *summary;  /* spec path; NULL: not written (yet) */
+    const char *summary;          /* spec path; NULL: not written (yet) */
+    bool knows_storage, excludes; /* where the results go, one coordinator excludes another */
     int64_t items_before; /* done by earlier coordinators: nothing that we were quick with */
     int64_t started_ms, ended_ms;                     /* first lease, last result; -1: not yet */
     struct progress_sample samples[PROGRESS_SAMPLES]; /* oldest first */

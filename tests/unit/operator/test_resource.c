@@ -82,7 +82,7 @@ static void check_good(const char *path) {
 }
 
 static void test_good_manifests(void) {
-    CHECK_INT(each_file(GOOD, check_good), 6);
+    CHECK_INT(each_file(GOOD, check_good), 8);
     CHECK_INT(each_file("examples/style-transfer", check_good), 1);
 }
 

@@ -61,10 +61,12 @@ static void test_the_answer_has_the_contracts_fields(void) {
     CHECK_INT(tree_integer(listing, "items.total", -1), 0);
     CHECK(!tree_get(listing, "secondsLeft"));
     CHECK(!tree_get(listing, "summary"));
+    CHECK(!tree_get(listing, "exclusive"));
 
     struct ledger_counts counts = {
         .batches = {35, 3, 0, 1}, .items = {280, 24, 0, 8}, .leased = 4, .workers = 2};
     progress.state = PROGRESS_RUNNING;
+    progress.knows_storage = true;
     progress_start(&progress, 0);
     progress_add(&progress, 24, 2000);
     AUTO(tree_freep) json_t *running = progress_json(&progress, &counts, 2000);
@@ -73,6 +75,7 @@ static void test_the_answer_has_the_contracts_fields(void) {
     CHECK_INT(tree_integer(running, "miniBatches.retried", -1), 1);
     CHECK_INT(tree_integer(running, "workers", -1), 2);
     CHECK(json_is_array(tree_get(running, "outputs")));
+    CHECK(json_is_false(tree_get(running, "exclusive")));
 }
 
 int main(void) {
