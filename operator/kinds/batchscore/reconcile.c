@@ -369,6 +369,13 @@ static bool is_transition(const json_t *before, const json_t *status) {
     return false;
 }
 
+/* On this the safety of the next coordinator depends, and whoever makes it may be another
+ * controller: the output's storage turned out not to keep two coordinators apart. */
+static bool warns(const json_t *before, const json_t *status) {
+    return json_is_false(json_object_get(status, "exclusive")) &&
+           !json_is_false(json_object_get(before, "exclusive"));
+}
+
 /* How long the new status can wait. Counters and words: a second after the last. In a rush all can
  * but the end of the job and another Secret's name, on which more depends; the first one's name,
  * and all that the job began with, stands in its Service. What an old definition drops is only
@@ -379,8 +386,8 @@ static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
     bool has_ended = strcmp(tree_text(object_condition(before, "Succeeded"), "status", "Unknown"),
                             tree_text(object_condition(status, "Succeeded"), "status", "Unknown"));
     const json_t *secret = tree_get(before, "credentials.secret");
-    if (has_ended ||
-        (!is_probe && secret && !json_equal(secret, tree_get(status, "credentials.secret")))) {
+    bool is_renamed = secret && !json_equal(secret, tree_get(status, "credentials.secret"));
+    if (has_ended || (!is_probe && (is_renamed || warns(before, status)))) {
         return 0;
     }
     bool is_step = !is_probe && !json_equal(json_object_get(before, "credentials"),

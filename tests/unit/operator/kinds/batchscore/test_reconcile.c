@@ -28,7 +28,8 @@ static const char serving_agent[] =
     "ec_paramgen_curve:P-256 -nodes -keyout k.pem -out c.pem -subj /CN=other 2>/dev/null; fi\n"
     "b='{\"state\": \"Running\", \"message\": \"\", \"workers\": 1, \"itemsPerSecond\": \"4.0\","
     " \"secondsLeft\": 3, \"miniBatches\": {\"total\": 3, \"done\": 1, \"failed\": 0, \"retried\": "
-    "0}, \"items\": {\"total\": 24, \"done\": 8, \"failed\": 0, \"retried\": 0}}'\n"
+    "0}, \"items\": {\"total\": 24, \"done\": 8, \"failed\": 0, \"retried\": 0}'\n"
+    "[ -e \"$data/shared\" ] && b=\"$b, \\\"exclusive\\\": false\"; b=\"$b}\"\n"
     "printf 'HTTP/1.0 200 ok\\r\\nContent-Length: %d\\r\\n\\r\\n%s' ${#b} \"$b\" >progress\n"
     "exec openssl s_server -HTTP -quiet -tls1_3 -accept $WINDLASS_BIND -cert c.pem -key k.pem\n";
 
@@ -193,6 +194,26 @@ static void progress_reaches_the_status_within_2_s(void) {
     close_world();
 }
 
+/* The coordinator found that its storage keeps no two of it apart: that cannot wait. */
+static void a_warning_waits_for_no_rush(void) {
+    static const bool warned[] = {false, true};
+    rush_ms = 60000;
+    for (size_t i = 0; i < ARRAY_LEN(warned); i++) {
+        struct error err = {0};
+        open_world(serving_agent);
+        AUTO(text_freep) char *mark = x_printf("%s/beside/data/shared", world.folder);
+        if (warned[i]) {
+            CHECK_OK(file_write(mark, "", 0, &err), &err);
+        }
+        CHECK_INT(run_until("status.items.done", 8, 2500), warned[i]);
+        const json_t *job = find("BatchScore", "job");
+        CHECK_INT(json_is_false(tree_get(job, "status.exclusive")), warned[i]);
+        CHECK_INT(tree_get(job, "status.credentials.secret") != NULL, warned[i]);
+        close_world();
+    }
+    rush_ms = 0;
+}
+
 /* Who shows another certificate is not the coordinator, whatever it says. */
 static void another_certificate_is_not_believed(void) {
     open_world(serving_agent);
@@ -222,6 +243,7 @@ int main(void) {
     TEST(in_a_rush_words_wait);
     if (system("openssl version >/dev/null") == 0) {
         TEST(progress_reaches_the_status_within_2_s);
+        TEST(a_warning_waits_for_no_rush);
         TEST(another_certificate_is_not_believed);
     } else {
         printf("skip progress_reaches_the_status_within_2_s: no openssl program\n");
