@@ -478,7 +478,8 @@ static bool say_again(const struct job *job, bool any_uid, int *ret_exit_code) {
                   tree_text(words, "state", ""));
         if (any_uid) {
             json_object_set_new(words, "message",
-                                json_string("nothing to do: this run had ended before"));
+                                json_string("nothing to do: an earlier run has done it all"));
+            json_object_set_new(words, "itemsPerSecond", json_string("0.0"));
         }
         leave_words(words);
     }

@@ -34,6 +34,11 @@ void progress_start(struct progress *progress, int64_t now_ms) {
 
 void progress_add(struct progress *progress, int64_t items, int64_t now_ms) {
     progress_start(progress, now_ms);
+    if (items < progress->samples[progress->sample_count - 1].items) {
+        progress->items_before = items;
+        progress->started_ms = -1;
+        progress_start(progress, now_ms);
+    }
     struct progress_sample *last = &progress->samples[progress->sample_count - 1];
     progress->ended_ms = now_ms;
     /* Results that come close together share a sample; the very first marks the start. */

@@ -37,7 +37,8 @@ const char *progress_state_name(enum progress_state state); /* "Listing", ... */
 
 /* The first lease was given. */
 void progress_start(struct progress *progress, int64_t now_ms);
-/* A result came: `items` are done now in all. */
+/* A result came: `items` are done now in all. Fewer than before: results were gone, and the rate
+ * begins anew. */
 void progress_add(struct progress *progress, int64_t items, int64_t now_ms);
 
 /* Items a second over the window while running, over the whole run afterwards; 0 at first. */

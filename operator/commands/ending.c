@@ -36,8 +36,16 @@ static void print_path(const struct ending *ending, const char *what, const char
 static void print_success(const struct ending *ending) {
     int64_t done = tree_integer(ending->status, "items.done", 0);
     double seconds = (double)MAX(ending->elapsed_ms, 1) / 1000;
-    printf("%s succeeded: %lld %s in %.1f s, %.1f %s/s\n", ending->name, (long long)done,
-           ending->unit, seconds, (double)done / seconds, ending->unit);
+    if (strtod(tree_text(ending->status, "itemsPerSecond", "1"), NULL) > 0) {
+        printf("%s succeeded: %lld %s in %.1f s, %.1f %s/s\n", ending->name, (long long)done,
+               ending->unit, seconds, (double)done / seconds, ending->unit);
+    } else {
+        const json_t *condition = progress_condition(ending->status);
+        AUTO(text_freep) char *output =
+            ending_path(ending, tree_text(ending->spec, "output.path", ""));
+        printf("%s succeeded: %s\n  %-8s after `rm -r %s/.windlass`\n", ending->name,
+               tree_text(condition, "message", ""), "again", output);
+    }
     int64_t failed = tree_integer(ending->status, "items.failed", 0);
     if (failed > 0) {
         printf("  %lld %s failed; the summary says which\n", (long long)failed, ending->unit);

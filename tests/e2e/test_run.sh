@@ -180,6 +180,15 @@ check "no process is left" [ "$(children)" -eq 0 ]
 check "the last lines say where things are and how fast" bash -c "grep -q 'video .*out/in.mp4' '$work/out' &&
     grep -q 'summary .*out/summary.json' '$work/out' && grep -q 'logs .*state' '$work/out' &&
     grep -qE '120 frames in [0-9.]+ s, [0-9.]+ frames/s' '$work/out' && grep -q 'kubectl apply -f $job' '$work/out'"
+for again in finished emptied; do
+    [ $again = finished ] || rm "$work/job/data/out/in.mp4"
+    "$windlass" run -f "$job" --state "$work/$again" >"$work/out" 2>"$work/$again.err" </dev/null
+    check "once more, $again: it succeeds" [ $? -eq 0 -a "$(count_frames "$work/job/data/out/in.mp4")" = 120 ]
+    check "once more, $again: no rate is below zero" bash -c "! grep -q -- '-[0-9.]* frames/s' '$work/$again.err'"
+    [ $again = emptied ] || check "once more: nothing to do, and how to have it done again" \
+        bash -c "grep -q 'nothing to do' '$work/out' && grep -q 'again .*rm -r $work/job/data/out/.windlass' '$work/out'"
+done
+check "once more, emptied: all frames were scored" grep -qE '120 frames in [0-9.]+ s' "$work/out"
 ##### windlass logs --state ######################################################################
 victim=$(basename "$(ls "$work"/state/small-worker-?-2.log)" -2.log) # small-worker-N
 echo "the first attempt's last words" >>"$work/state/$victim.log"

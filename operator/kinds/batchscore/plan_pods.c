@@ -118,7 +118,11 @@ static int failures_max(const struct plan *plan) {
 static void coordinator_succeeded(struct plan *plan) {
     int64_t total = tree_integer(plan->progress, "items.total", 0);
     const char *output = tree_text(plan->observed->object, "spec.output.path", "");
-    if (total > 0) {
+    const char *message = tree_text(plan->progress, "message", "");
+    if (*message) {
+        outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed",
+                    "%.200s; the results are in %.200s", message, output);
+    } else if (total > 0) {
         outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed",
                     "%lld of %lld items are done; the results are in %.200s",
                     (long long)tree_integer(plan->progress, "items.done", 0), (long long)total,

@@ -53,6 +53,21 @@ static void test_rates_are_texts_of_about_three_digits(void) {
     }
 }
 
+static void test_results_that_are_gone(void) {
+    struct progress progress;
+    progress_init(&progress);
+    progress.state = PROGRESS_RUNNING;
+    progress.items_before = 280;
+    progress_start(&progress, 0);
+    for (int i = 1; i <= 10; i++) {
+        progress_add(&progress, 4 * i, 10000 + 2000 * i);
+        CHECK(progress_rate(&progress, 10000 + 2000 * i) >= 0);
+    }
+    CHECK(fabs(progress_rate(&progress, 30000) - 2) < 0.1);
+    progress.state = PROGRESS_SUCCEEDED;
+    CHECK(fabs(progress_rate(&progress, 30000) - 2) < 0.1);
+}
+
 static void test_the_answer_has_the_contracts_fields(void) {
     struct progress progress;
     progress_init(&progress);
@@ -82,6 +97,7 @@ int main(void) {
     TEST(test_a_steady_run_has_a_steady_rate);
     TEST(test_slow_batches_have_a_rate_too);
     TEST(test_rates_are_texts_of_about_three_digits);
+    TEST(test_results_that_are_gone);
     TEST(test_the_answer_has_the_contracts_fields);
     return TEST_END();
 }
