@@ -68,7 +68,7 @@ int books_open(const struct books_options *options, struct books *books, struct 
         return -1;
     }
     books->epoch = commit_epoch(books->log);
-    books->epoch_ms = clock_monotonic_ms();
+    books->epoch_ns = clock_monotonic_ns();
     return 0;
 }
 
@@ -122,9 +122,11 @@ static void place(struct commit_record *record, const struct message_result *res
 }
 
 int books_accept(struct books *books, enum ledger_verdict verdict, const struct ledger_lease *lease,
-                 const struct message_result *result, const char *cause, int64_t now_ms,
-                 struct error *err) {
-    int64_t took_ms = result && !result->is_fault ? result->took_us / 1000 : 0;
+                 const struct message_result *result, const char *cause, struct error *err) {
+    /* Start and end are cut to milliseconds, not what lies between: short ones add up, too. */
+    int64_t end_us = (clock_monotonic_ns() - books->epoch_ns) / 1000;
+    int64_t start_us = end_us - (result && !result->is_fault ? result->took_us : 0);
+    int64_t start_ms = MAX(start_us, 0) / 1000;
     struct commit_record record = {
         .verdict = verdict == LEDGER_PARTIAL  ? COMMIT_PARTIAL
                    : verdict == LEDGER_FAILED ? COMMIT_FAILED
@@ -135,8 +137,8 @@ int books_accept(struct books *books, enum ledger_verdict verdict, const struct 
         .lease = lease->lease,
         .try = lease->try,
         .worker = ledger_worker(books->ledger, lease->worker).name,
-        .start_ms = MAX(now_ms - took_ms - books->epoch_ms, 0),
-        .took_ms = took_ms,
+        .start_ms = start_ms,
+        .took_ms = end_us / 1000 - start_ms,
     };
     if (record.verdict == COMMIT_FAILED) {
         record.failed = lease->items;

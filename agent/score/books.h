@@ -15,7 +15,7 @@ struct books {
     struct store *output; /* borrowed */
     struct ledger *ledger;
     struct commit_log *log;
-    int64_t epoch, epoch_ms;     /* epoch_ms: when it was claimed, monotonic */
+    int64_t epoch, epoch_ns;     /* epoch_ns: when it was claimed, monotonic */
     bool is_ended;               /* the last record of all says that the run has ended ... */
     bool has_succeeded;          /* ... and how */
     struct books_entry *entries; /* added and not stored yet, oldest first */
@@ -52,7 +52,7 @@ void books_release(struct books *books);
 /* A lease has ended well (result: what its worker said), or for good (cause). */
 NODISCARD int books_accept(struct books *books, enum ledger_verdict verdict,
                            const struct ledger_lease *lease, const struct message_result *result,
-                           const char *cause, int64_t now_ms, struct error *err);
+                           const char *cause, struct error *err);
 /* Cells have their final files. */
 NODISCARD int books_published(struct books *books, int64_t first, int64_t cells, struct error *err);
 /* All is accounted for: the last record, unless it is the last already. */

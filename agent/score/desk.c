@@ -72,8 +72,7 @@ static enum ledger_verdict report(struct desk *desk, const struct ledger_report 
     enum ledger_verdict verdict = ledger_report(ledger_of(desk), said, now_ms, ret_lease);
     if (verdict != LEDGER_IGNORED && verdict != LEDGER_RETRY) {
         const char *cause = said->cause ? said->cause : "a wrong number of results";
-        keep(desk, books_accept(books_of(desk), verdict, ret_lease, result, cause, now_ms, &err),
-             &err);
+        keep(desk, books_accept(books_of(desk), verdict, ret_lease, result, cause, &err), &err);
         progress_add(&desk->progress, ledger_counts(ledger_of(desk)).items.done, now_ms);
     }
     return verdict;
@@ -129,8 +128,7 @@ static void take_away(struct desk *desk, const struct ledger_taken *taken) {
     }
     if (taken->verdict == LEDGER_FAILED) {
         keep(desk,
-             books_accept(books_of(desk), LEDGER_FAILED, &taken->lease, NULL, taken->cause,
-                          clock_monotonic_ms(), &err),
+             books_accept(books_of(desk), LEDGER_FAILED, &taken->lease, NULL, taken->cause, &err),
              &err);
     }
     if (guest) {

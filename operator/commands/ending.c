@@ -33,6 +33,16 @@ static void print_path(const struct ending *ending, const char *what, const char
     }
 }
 
+/* The page that people read, beside the summary. */
+static void print_report(const struct ending *ending) {
+    AUTO(text_freep)
+    char *spec_path = x_printf("%s/report.html", tree_text(ending->spec, "output.path", ""));
+    AUTO(text_freep) char *path = ending_path(ending, spec_path);
+    if (access(path, R_OK) == 0) {
+        printf("  %-8s %s\n", "report", path);
+    }
+}
+
 static void print_success(const struct ending *ending) {
     int64_t done = tree_integer(ending->status, "items.done", 0);
     double seconds = (double)MAX(ending->elapsed_ms, 1) / 1000;
@@ -41,8 +51,8 @@ static void print_success(const struct ending *ending) {
                ending->unit, seconds, (double)done / seconds, ending->unit);
     } else {
         const json_t *condition = progress_condition(ending->status);
-        AUTO(text_freep) char *output =
-            ending_path(ending, tree_text(ending->spec, "output.path", ""));
+        AUTO(text_freep)
+        char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
         printf("%s succeeded: %s\n  %-8s after `rm -r %s/.windlass`\n", ending->name,
                tree_text(condition, "message", ""), "again", output);
     }
@@ -56,6 +66,7 @@ static void print_success(const struct ending *ending) {
         print_path(ending, "outputs", tree_text(ending->spec, "output.path", NULL));
     }
     print_path(ending, "summary", tree_text(ending->status, "summary", NULL));
+    print_report(ending);
     printf("  %-8s %s\n", "logs", ending->state_folder);
     printf("The same on a cluster: kubectl apply -f %s\n", ending->file);
     fflush(stdout);

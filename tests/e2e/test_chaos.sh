@@ -81,7 +81,7 @@ P
 only() {
     local folder=$1
     shift
-    [ "$(ls -A "$folder" | sort)" = "$(printf '%s\n' .windlass summary.json "$@" | sort)" ] &&
+    [ "$(ls -A "$folder" | sort)" = "$(printf '%s\n' .windlass failed.jsonl mini_batches.csv report.html summary.json workers.csv "$@" | sort)" ] &&
         [ -z "$(find "$folder" -path '*/try/*' -o -path '*/join/*' -o -name '.windlass-tmp-*')" ]
 }
 

@@ -125,7 +125,7 @@ runs() { # job, why; more variables
 pod plain anew coordinate "$(spec)" WINDLASS_UID=another
 ended anew 5
 check "the same job applied anew has nothing to do, and says so" \
-    [ "$code $(jq -r .state,.message "$work/plain/anew.words" | xargs)" = "0 Succeeded nothing to do: this run had ended before" ]
+    [ "$code $(jq -r .state,.message "$work/plain/anew.words" | xargs)" = "0 Succeeded nothing to do: an earlier run has done it all" ]
 check "and makes nothing anew" [ "$(stat -c %Y.%i "$work/plain/painted/in.mp4")" = "$before" ]
 mv "$work/plain/painted/in.mp4" "$work/plain/in.mp4"
 runs plain "without its output there is no end"

@@ -177,8 +177,10 @@ check "with every frame" [ "$(count_frames "$work/job/data/out/in.mp4")" = 120 ]
 check "at the cost of a retry" [ "$(jq -r .miniBatches.retried "$work/job/data/out/summary.json")" -ge 1 ]
 check "a new worker took its place" [ "$(ls "$work"/state/small-worker-?-2.log 2>/dev/null | grep -c .)" -ge 1 ]
 check "no process is left" [ "$(children)" -eq 0 ]
+check "mini_batches.csv has every mini-batch" [ "$(grep -c ',done,' "$work/job/data/out/mini_batches.csv")" = 60 ]
 check "the last lines say where things are and how fast" bash -c "grep -q 'video .*out/in.mp4' '$work/out' &&
-    grep -q 'summary .*out/summary.json' '$work/out' && grep -q 'logs .*state' '$work/out' &&
+    grep -q 'summary .*out/summary.json' '$work/out' &&
+    grep -q 'report .*out/report.html' '$work/out' && grep -q 'logs .*state' '$work/out' &&
     grep -qE '120 frames in [0-9.]+ s, [0-9.]+ frames/s' '$work/out' && grep -q 'kubectl apply -f $job' '$work/out'"
 for again in finished emptied; do
     [ $again = finished ] || rm "$work/job/data/out/in.mp4"

@@ -80,8 +80,7 @@ static int64_t score(struct books *books, struct store *output, int worker, cons
     struct ledger_lease ended;
     enum ledger_verdict verdict = ledger_report(books->ledger, &said, clock_monotonic_ms(), &ended);
     CHECK_INT(verdict, fault ? LEDGER_FAILED : LEDGER_DONE);
-    CHECK_OK(books_accept(books, verdict, &ended, &result, fault, clock_monotonic_ms(), &err),
-             &err);
+    CHECK_OK(books_accept(books, verdict, &ended, &result, fault, &err), &err);
     return lease.first;
 }
 
