@@ -2,7 +2,6 @@
 #include "agent/score/coordinator.h"
 
 #include "agent/score/desk.h"
-#include "agent/score/report.h"
 #include "agent/score/summary.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -392,31 +391,6 @@ static void leave_words(json_t *progress) {
     job_last_words(words);
 }
 
-/* The tables and the page that people read. That they fail is no reason to fail a job. */
-static void write_report(struct coordinator *coordinator, int64_t completed_wall_ms) {
-    const struct progress *progress = &coordinator->desk.progress;
-    const struct job *job = coordinator->job;
-    struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
-    struct report_options options = {
-        .job = job->name,
-        .run = job->run,
-        .state = progress_state_name(progress->state),
-        .message = progress->message,
-        .is_failed = progress->state == PROGRESS_FAILED,
-        .unit = tree_get(job->spec, "input.video") ? "frames" : "files",
-        .cells = counts.batches.total,
-        .items = counts.items.total,
-        .slots = 1,
-        .started_wall_ms = coordinator->started_wall_ms,
-        .completed_wall_ms = completed_wall_ms,
-    };
-    struct error err = {0};
-    if (report_write(coordinator->prepared.output, books_of(coordinator)->log, &options, &err) <
-        0) {
-        log_event(LOG_ERROR, "report: %s", err.text);
-    }
-}
-
 /* The outcome is known: summary, report, last words. */
 static void conclude(struct coordinator *coordinator, const struct error *outcome) {
     struct progress *progress = &coordinator->desk.progress;
@@ -444,7 +418,10 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
         } else {
             progress->summary = coordinator->prepared.summary_spec;
         }
-        write_report(coordinator, summary.completed_wall_ms);
+        if (summary_report(&summary, coordinator->prepared.output, books_of(coordinator)->log,
+                           &err) < 0) {
+            log_event(LOG_ERROR, "report: %s", err.text);
+        }
     }
     log_event(outcome->kind ? LOG_ERROR : LOG_INFO, "%s%s%s", progress_state_name(progress->state),
               *progress->message ? ": " : "", progress->message);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/summary.h"
 
+#include "agent/score/report.h"
 #include "agent/store/path.h"
 #include "lib/clock.h"
 #include "lib/file.h"
@@ -127,6 +128,27 @@ static bool is_verdict(const json_t *tree) {
     int64_t code = tree_integer(tree, "exitCode", -1);
     return (code == 0 && strcmp(state, progress_state_name(PROGRESS_SUCCEEDED)) == 0) ||
            (code == 1 && strcmp(state, progress_state_name(PROGRESS_FAILED)) == 0);
+}
+
+int summary_report(const struct summary *summary, struct store *output, struct commit_log *log,
+                   struct error *err) {
+    const struct progress *progress = summary->progress;
+    const struct job *job = summary->job;
+    struct ledger_counts counts = ledger_counts(summary->ledger);
+    struct report_options options = {
+        .job = job->name,
+        .run = job->run,
+        .state = progress_state_name(progress->state),
+        .message = progress->message,
+        .is_failed = progress->state == PROGRESS_FAILED,
+        .unit = tree_get(job->spec, "input.video") ? "frames" : "files",
+        .cells = counts.batches.total,
+        .items = counts.items.total,
+        .slots = 1,
+        .started_wall_ms = summary->started_wall_ms,
+        .completed_wall_ms = summary->completed_wall_ms,
+    };
+    return report_write(output, log, &options, err);
 }
 
 json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,

@@ -53,8 +53,9 @@ pods() {
         if grep -qsF "$1" "$file"; then file=${file#/proc/}; echo "${file%/environ}"; fi
     done
 }
-# Every file of the output but the summary and the memory of the run, with its bytes.
-output() { (cd "$work/data/out" && find . -type f ! -path './.windlass/*' ! -name summary.json -exec sha256sum {} + | sort -k 2); }
+# Every file of the output, with its bytes, but the memory of the run and what tells when and by whom it was done.
+told=(! -name failed.jsonl ! -name summary.json ! -name report.html ! -name mini_batches.csv ! -name workers.csv)
+output() { (cd "$work/data/out" && find . -type f ! -path './.windlass/*' "${told[@]}" -exec sha256sum {} + | sort -k 2); }
 # Each cell counts once, and the records add up: what commits say, by another reader than ours.
 commits_add_up() {
     python3 - "$work/data/out/.windlass" "$1" "$2" <<'P'
