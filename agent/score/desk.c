@@ -221,7 +221,8 @@ static void leave(struct desk *desk, struct guest *guest) {
         desk->publishing -= (int64_t)guest->telling_count;
         guest->telling_count = 0;
         bool had_work = ledger_counts(ledger_of(desk)).batches.retried > retried;
-        desk->losses += had_work;
+        /* It may have been writing: a result, a file of its final name, a log. */
+        desk->losses += !guest->is_leaving && !desk->is_closed;
         log_event(had_work ? LOG_WARNING : LOG_INFO, "worker %s is gone%s", guest->name,
                   had_work ? ", its mini-batch goes to another" : "");
     }

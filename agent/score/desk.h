@@ -26,7 +26,7 @@ struct desk {
     bool gives;           /* leases */
     int64_t publishing;   /* committed leases whose files their workers publish now */
     int64_t published_ms; /* when one of them was last told or done */
-    int64_t losses;       /* workers that went with work in hand */
+    int64_t losses;       /* workers that went without a word */
     struct error failure; /* of the books: the job cannot go on */
 };
 
