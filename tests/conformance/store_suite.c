@@ -15,12 +15,6 @@ static int put(const char *name, const char *text, enum store_put how, struct er
     return store_put(store, name, text, strlen(text), how, err);
 }
 
-#define CHECK_OBJECT(name, wanted)                                                                 \
-    do {                                                                                           \
-        AUTO(text_freep) char *text_ = store_text(store, name);                                    \
-        CHECK_STR(text_, wanted);                                                                  \
-    } while (0)
-
 static void whole_objects(void) {
     struct error err = {0};
     CHECK_OBJECT("a", "[not-found]");

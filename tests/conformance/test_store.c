@@ -22,12 +22,6 @@ static int put(const char *name, const char *text, enum store_put how, struct er
     return store_put(store, name, text, strlen(text), how, err);
 }
 
-#define CHECK_OBJECT(name, wanted)                                                                 \
-    do {                                                                                           \
-        AUTO(text_freep) char *text_ = store_text(store, name);                                    \
-        CHECK_STR(text_, wanted);                                                                  \
-    } while (0)
-
 static void check_list(const char *prefix, const char *after, int stop_after, const char *wanted) {
     AUTO(text_freep) char *names = store_names(store, prefix, after, stop_after);
     CHECK_STR(names, wanted);

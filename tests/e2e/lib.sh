@@ -13,3 +13,10 @@ packets() { ffmpeg -v error -i "$2" -map "0:$1" -c copy -f hash - 2>/dev/null; }
 # Frames' times in seconds, one a line (side data brings empty lines).
 times() { ffprobe -v error -select_streams "$1" -show_entries frame=best_effort_timestamp_time -of csv=p=0 "$2" | tr -d , | grep .; }
 faststart() { [ "$(grep -abo moov "$1" | head -1 | cut -d: -f1)" -lt "$(grep -abo mdat "$1" | head -1 | cut -d: -f1)" ]; }
+# FOLDER/key.pem and FOLDER/certificate.pem, as the operator makes them for a job, and its digest in $sha256.
+make_certificate() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
+        -keyout "$1/key.pem" -out "$1/certificate.pem" 2>/dev/null || return 1
+    # shellcheck disable=SC2034 # the scripts use it
+    sha256=$(openssl x509 -in "$1/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
+}

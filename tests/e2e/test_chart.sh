@@ -117,14 +117,14 @@ older_chart() {
 }
 older_chart "$folder/older" 0.0.9
 k create namespace windlass >/dev/null
-k create namespace work >/dev/null
+k create namespace jobs >/dev/null
 check "install of an older chart" installed windlass "$folder/older" -n windlass --set "$registry"
 established() { quietly k wait --for=condition=Established --timeout=20s crd/batchscores.windlass.dev; }
 check "the CRD is established" established
 job() { cat <<JOB
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
-metadata: {name: painting, namespace: work}
+metadata: {name: painting, namespace: jobs}
 spec:
   input: {video: {path: data/in.mp4}}
   scorer: {onnx: {path: data/model.onnx}}
@@ -135,12 +135,12 @@ JOB
 job >"$folder/job.yaml"
 check "a job is taken" quietly k apply -f "$folder/job.yaml"
 unseen() { jq -e '.status == {observedGeneration: -1}' >/dev/null; }
-born_unseen() { k get bs -n work painting -o json | unseen; }
+born_unseen() { k get bs -n jobs painting -o json | unseen; }
 check "and is unseen for kstatus until the controller has seen it" born_unseen
-"$folder/old/curl" /apis/windlass.dev/v1alpha1/namespaces/work/batchscores/painting/status -X PATCH \
+"$folder/old/curl" /apis/windlass.dev/v1alpha1/namespaces/jobs/batchscores/painting/status -X PATCH \
     -H 'Content-Type: application/merge-patch+json' -d '{"status": {"progress": "3/9"}}' >/dev/null
 job_as_it_was() {
-    k get bs -n work painting -o json | jq -S '{uid: .metadata.uid, generation: .metadata.generation, spec, status}'
+    k get bs -n jobs painting -o json | jq -S '{uid: .metadata.uid, generation: .metadata.generation, spec, status}'
 }
 before=$(job_as_it_was)
 column() { k get crd batchscores.windlass.dev -o json | jq -e 'any(.spec.versions[0].additionalPrinterColumns[]; .name == "Age")' >/dev/null; }
@@ -187,25 +187,25 @@ all_of() { # yes|no ACCOUNT NAMESPACE TABLE
     done < <(tr '|' '\n' <<<"$4")
     return $bad
 }
-check "the controller may all that it does, in any namespace" all_of yes windlass:windlass work "$calls"
-check "and nothing else" all_of no windlass:windlass work "$never"
+check "the controller may all that it does, in any namespace" all_of yes windlass:windlass jobs "$calls"
+check "and nothing else" all_of no windlass:windlass jobs "$never"
 leases() { # ACCOUNT NAMESPACE
     may yes "$1" "$2" create leases.coordination.k8s.io || return
     local verb
     for verb in get update; do
         may yes "$1" "$2" $verb leases.coordination.k8s.io/windlass-controller || return
     done
-    may no "$1" "$2" update leases.coordination.k8s.io/other && may no "$1" work create leases.coordination.k8s.io
+    may no "$1" "$2" update leases.coordination.k8s.io/other && may no "$1" jobs create leases.coordination.k8s.io
 }
 owned_pod() { # ACCOUNT
     local uid
-    uid=$(k get bs -n work painting -o jsonpath='{.metadata.uid}')
+    uid=$(k get bs -n jobs painting -o jsonpath='{.metadata.uid}')
     quietly k create --as="system:serviceaccount:$1" --dry-run=server -f - <<POD
 apiVersion: v1
 kind: Pod
 metadata:
   name: painting-worker-0
-  namespace: work
+  namespace: jobs
   ownerReferences: [{apiVersion: windlass.dev/v1alpha1, kind: BatchScore, name: painting, uid: $uid, controller: true, blockOwnerDeletion: true}]
 spec: {containers: [{name: c, image: i}]}
 POD
@@ -214,14 +214,14 @@ check "it may make pods that hold up their job's deletion" owned_pod windlass:wi
 check "its Lease, and no other" leases windlass:windlass windlass
 
 # One release per namespace beside it.
-check "a second release, for its namespace alone" installed team $chart -n work --set "$registry" \
+check "a second release, for its namespace alone" installed team $chart -n jobs --set "$registry" \
     --set scope=Namespace --set crds.install=false
-check "it may all that it does in its namespace" all_of yes work:team-windlass work "$calls"
-check "and nothing in another" all_of no work:team-windlass default "$calls"
-check "nor more in its own" all_of no work:team-windlass work "$never"
-k create rolebinding people -n work --clusterrole=edit --user=anna >/dev/null
-k create rolebinding readers -n work --clusterrole=view --user=bert >/dev/null
-person() { [ "$(k auth can-i "$3" batchscores.windlass.dev -n work --as="$2" 2>/dev/null)" = "$1" ]; }
+check "it may all that it does in its namespace" all_of yes jobs:team-windlass jobs "$calls"
+check "and nothing in another" all_of no jobs:team-windlass default "$calls"
+check "nor more in its own" all_of no jobs:team-windlass jobs "$never"
+k create rolebinding people -n jobs --clusterrole=edit --user=anna >/dev/null
+k create rolebinding readers -n jobs --clusterrole=view --user=bert >/dev/null
+person() { [ "$(k auth can-i "$3" batchscores.windlass.dev -n jobs --as="$2" 2>/dev/null)" = "$1" ]; }
 # The API server's own roles are put together by the controller manager.
 tests/cluster/api-server.sh controller-manager "$folder/old" --controllers=clusterrole-aggregation >/dev/null 2>&1
 aggregated() {
@@ -280,16 +280,16 @@ applied() { # as helm does it
 }
 check "1.36: the rendered CRD is taken by server-side apply" applied
 cel() {
-    job | sed 's|data/out|elsewhere/out|' | ask /apis/windlass.dev/v1alpha1/namespaces/work/batchscores -X POST \
+    job | sed 's|data/out|elsewhere/out|' | ask /apis/windlass.dev/v1alpha1/namespaces/jobs/batchscores -X POST \
         -H 'Content-Type: application/yaml' --data-binary @- >"$folder/answer"
     jq -e '.code == 422 and (.message | contains("lies neither in a volume of spec.volumes nor in an account of spec.stores"))' \
         "$folder/answer" >/dev/null
 }
 check "1.36: its CEL rules hold" cel
 born_unseen() {
-    job | ask /apis/windlass.dev/v1alpha1/namespaces/work/batchscores -X POST \
+    job | ask /apis/windlass.dev/v1alpha1/namespaces/jobs/batchscores -X POST \
         -H 'Content-Type: application/yaml' --data-binary @- | unseen &&
-        ask /apis/windlass.dev/v1alpha1/namespaces/work/batchscores/painting | unseen
+        ask /apis/windlass.dev/v1alpha1/namespaces/jobs/batchscores/painting | unseen
 }
 check "1.36: a new job is unseen for kstatus" born_unseen
 exit $((failures > 0))

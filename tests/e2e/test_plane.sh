@@ -31,9 +31,7 @@ def model(name, *nodes):
 model("relu", (b"x", b"y", b"Relu"))
 model("root", (b"x", b"z", b"Neg"), (b"z", b"y", b"Sqrt"))
 PY
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
-    -keyout "$work/key.pem" -out "$work/certificate.pem" 2>/dev/null || exit 3
-sha256=$(openssl x509 -in "$work/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
+make_certificate "$work" || exit 3
 ffmpeg -v error -f lavfi -i testsrc=size=640x480:rate=25 -frames:v 150 -g 25 -pix_fmt yuv420p \
     -f mp4 "$work/in.mp4" || exit 3
 frames=150

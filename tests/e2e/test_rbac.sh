@@ -31,7 +31,7 @@ eventually() {
     done
     "$@" >/dev/null
 }
-k create namespace windlass >/dev/null && k create namespace work >/dev/null || exit 3
+k create namespace windlass >/dev/null && k create namespace jobs >/dev/null || exit 3
 
 # RELEASE NAMESPACE: FOLDER/RELEASE.conf, by the token of the release's account, as a pod would have it.
 kubeconfig_of() {
@@ -65,7 +65,7 @@ holder() { k get lease -n "$1" windlass-controller -o jsonpath='{.spec.holderIde
 job() { cat <<JOB
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
-metadata: {name: $1, namespace: work}
+metadata: {name: $1, namespace: jobs}
 spec:
   input: {video: {path: data/in.mp4}}
   scorer: {onnx: {path: data/model.onnx}}
@@ -74,10 +74,10 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 JOB
 }
-pods_of() { k get pods -n work -l "windlass.dev/job=$1,windlass.dev/role=$2" -o name; }
+pods_of() { k get pods -n jobs -l "windlass.dev/job=$1,windlass.dev/role=$2" -o name; }
 pod_count() { [ "$(pods_of "$1" "$2" | wc -l)" -eq "$3" ]; }
 pod_status() { # POD STATUS
-    "$folder/api/curl" "/api/v1/namespaces/work/pods/$1/status" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+    "$folder/api/curl" "/api/v1/namespaces/jobs/pods/$1/status" -X PATCH -H 'Content-Type: application/merge-patch+json' \
         -d "{\"status\": $2}" | jq -e .status.phase >/dev/null
 }
 running='{"phase": "Running", "podIP": "127.0.0.1", "containerStatuses": [{"name": "agent", "ready": true, "restartCount": 0,
@@ -91,7 +91,7 @@ ended() { # CODE [LAST WORDS]
         {exitCode: $code, reason: (if $code == 0 then "Completed" else "Error" end), message: $message,
          startedAt: "2026-11-21T04:00:05Z", finishedAt: "2026-11-21T04:00:09Z"}}}]}'
 }
-state() { k get bs -n work "$1" -o json | jq -e --arg reason "$2" 'any(.status.conditions[]; .type == "Succeeded" and .reason == $reason)'; }
+state() { k get bs -n jobs "$1" -o json | jq -e --arg reason "$2" 'any(.status.conditions[]; .type == "Succeeded" and .reason == $reason)'; }
 
 # NAME: from apply to the end, one worker dying on the way.
 job_through() {
@@ -103,7 +103,7 @@ job_through() {
     pod_status "${pod#pod/}" "$(ended 3)" && eventually pod_count "$1" worker 3 || return
     pod=$(pods_of "$1" coordinator)
     pod_status "${pod#pod/}" "$(ended 0 "$words")" && eventually state "$1" Completed || return
-    eventually pod_count "$1" worker 0 && ! k get service -n work "$1-coordinator" >/dev/null 2>&1
+    eventually pod_count "$1" worker 0 && ! k get service -n jobs "$1-coordinator" >/dev/null 2>&1
 }
 
 # What the audit log says of an account: every request as "GROUP RESOURCE[/PART] VERB".
@@ -154,7 +154,7 @@ as_chart_runs_it() {
     check "scope $4: it lives" quietly page "$1-1" /healthz
     check "scope $4: a job from apply to its end" job_through "$1-first"
     # shellcheck disable=SC2317 # called by eventually
-    events() { k get events.events.k8s.io -n work -o json | jq -e --arg name "$1" 'any(.items[]; .regarding.name == $name)' >/dev/null; }
+    events() { k get events.events.k8s.io -n jobs -o json | jq -e --arg name "$1" 'any(.items[]; .regarding.name == $name)' >/dev/null; }
     check "scope $4: with events" eventually events "$1-first"
     check "scope $4: every metric is in docs/metrics.md" documented_metrics "$1-1"
     local first
@@ -169,8 +169,8 @@ as_chart_runs_it() {
     check "scope $4: everything granted was asked for" nothing_idle "$account" "$2" "$1"
     [ $failures -eq 0 ] || tail -n 5 "$folder/$1"-*.log | sed 's/^/# /'
     quietly helm uninstall "$1" -n "$2"
-    quietly k delete bs -n work --all
+    quietly k delete bs -n jobs --all
 }
-as_chart_runs_it team work team-windlass Namespace
+as_chart_runs_it team jobs team-windlass Namespace
 as_chart_runs_it windlass windlass windlass Cluster
 exit $((failures > 0))

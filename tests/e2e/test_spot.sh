@@ -10,9 +10,7 @@ declare -A pid=()
 trap 'kill -9 "${pid[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
 mkdir -p "$work/model"
 python3 tests/data/models/make.py "$work/model"
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
-    -keyout "$work/key.pem" -out "$work/certificate.pem" 2>/dev/null || exit 3
-sha256=$(openssl x509 -in "$work/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
+make_certificate "$work" || exit 3
 ffmpeg -v error -f lavfi -i testsrc2=size=320x180:rate=25 -frames:v 100 -c:v libx264 -pix_fmt yuv420p "$work/in.mp4" </dev/null || exit 3
 port=$((20000 + $$ % 20000))
 spec=$(jq -cn '{input: {video: {path: "data/in.mp4"}}, miniBatchSize: 2, output: {path: "out/o"},

@@ -10,9 +10,7 @@ pids=()
 trap 'kill -9 "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
 mkdir -p "$work/model" "$work/photos"
 python3 tests/data/models/make.py "$work/model"
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
-    -keyout "$work/key.pem" -out "$work/certificate.pem" 2>/dev/null || exit 3
-sha256=$(openssl x509 -in "$work/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
+make_certificate "$work" || exit 3
 port=$((20000 + $$ % 20000))
 ffmpeg -v error -f lavfi -i testsrc2=size=32x32:rate=10 -frames:v 12 "$work/photos/p%02d.png" </dev/null || exit 3
 cp -r "$work/photos" "$work/good"

@@ -20,9 +20,7 @@ end_all() {
 trap 'end_all; rm -rf "$work"' EXIT
 mkdir -p "$work/model"
 python3 tests/data/models/make.py "$work/model"
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
-    -keyout "$work/key.pem" -out "$work/certificate.pem" 2>/dev/null || exit 3
-sha256=$(openssl x509 -in "$work/certificate.pem" -outform der | sha256sum | cut -d' ' -f1)
+make_certificate "$work" || exit 3
 ffmpeg -v error -f lavfi -i testsrc2=size=64x48:rate=50 -frames:v $batches -c:v libx264 -preset ultrafast -g 25 \
     -pix_fmt yuv420p "$work/in.mp4" </dev/null || exit 3
 base=$((20000 + $$ % 20000))
