@@ -85,13 +85,15 @@ static int list_input(struct coordinator *coordinator, struct error *err) {
 static int make_outputs(struct coordinator *coordinator, struct error *err) {
     struct prepared *prepared = &coordinator->prepared;
     const struct media *media = prepared->media;
-    if ((media->is_packed ? books_publish(&prepared->books, err)
-                          : books_parts(&prepared->books, &coordinator->parts, err)) < 0) {
-        return -1;
-    }
     if (media->is_packed) {
+        if (books_publish(&prepared->books, err) < 0) {
+            return -1;
+        }
         json_array_append_new(coordinator->outputs, json_string(coordinator->job->output));
         return 0;
+    }
+    if (books_parts(&prepared->books, &coordinator->parts, err) < 0) {
+        return -1;
     }
     return media->join(prepared->listing, coordinator->job->spec, &coordinator->parts,
                        coordinator->job->batch_items, coordinator->outputs, err);
@@ -406,7 +408,7 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
         snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
     }
     if (ledger && !coordinator->is_superseded) {
-        struct error err = {0};
+        struct error err = {0}, report_err = {0};
         struct summary summary = {.job = coordinator->job,
                                   .progress = progress,
                                   .ledger = ledger,
@@ -419,8 +421,8 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
             progress->summary = coordinator->prepared.summary_spec;
         }
         if (summary_report(&summary, coordinator->prepared.output, books_of(coordinator)->log,
-                           &err) < 0) {
-            log_event(LOG_ERROR, "report: %s", err.text);
+                           &report_err) < 0) {
+            log_event(LOG_ERROR, "report: %s", report_err.text);
         }
     }
     log_event(outcome->kind ? LOG_ERROR : LOG_INFO, "%s%s%s", progress_state_name(progress->state),
