@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SPEC_BYTES_MAX = 128 << 10 };
+enum { SPEC_BYTES_MAX = 128 << 10, GPUS_MAX = 1024 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -140,9 +140,6 @@ static int read_spec(struct job *job, struct error *err) {
     if (read_thresholds(job, err) < 0) {
         return -1;
     }
-    if (read_field(job->spec, "scorer.onnx.path", &job->model, err) < 0) {
-        return -1;
-    }
     return read_field(job->spec, "output.path", &job->output, err);
 }
 
@@ -172,7 +169,8 @@ static int read_variables(enum job_role role, struct job *job, struct error *err
             return -1;
         }
     }
-    const char *events = getenv("WINDLASS_EVENTS");
+    const char *events = getenv("WINDLASS_EVENTS"), *gpus = getenv("WINDLASS_GPUS");
+    job->gpus = role == JOB_WORKER && gpus ? (int)MAX(MIN(strtol(gpus, NULL, 10), GPUS_MAX), 0) : 0;
     job->events = role == JOB_WORKER && events && *events ? events : NULL;
     if (!job->token) {
         return missing("WINDLASS_TOKEN", err);

@@ -17,9 +17,10 @@ struct job {
     char *key_pem;                            /* coordinator only: WINDLASS_TLS_KEY */
     const char *coordinator, *sha256;         /* worker only */
     const char *events; /* worker only, of spot machines: WINDLASS_EVENTS; NULL: nobody tells */
+    int gpus;           /* worker only: WINDLASS_GPUS; 0: none */
     json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */
-    const char *model, *output; /* VOLUME/path */
+    const char *output; /* VOLUME/path */
     int64_t batch_items;
     int max_tries;
     int64_t timeout_ms;

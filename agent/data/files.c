@@ -59,6 +59,11 @@ static int files_writer_add(struct writer *writer, const struct result *result, 
         if (encode_picture(writer, result->name, result->picture, &bytes, &size, err) < 0) {
             return error_context(err, "%s", result->name);
         }
+    } else if (result->json) {
+        size = result->json_size + 1;
+        bytes = x_malloc(size);
+        memcpy(bytes, result->json, result->json_size);
+        bytes[result->json_size] = '\n';
     } else {
         AUTO(text_freep) char *text = json_dumps(result->record, JSON_INDENT(2));
         bytes = (uint8_t *)x_printf("%s\n", text ? text : "null");

@@ -1,8 +1,9 @@
 /* media.h: what is scored, and what becomes of it. An input kind (video, files) is one `struct
  * media` row: how a worker turns the results of a mini-batch into bytes (part.h), and what the
- * coordinator makes of the parts at the end; and either it has lines (input.h), or it says itself
- * how to list it once, how to describe a mini-batch to a worker and how to read its items. A new
- * input kind is one file and one row in media.c.
+ * coordinator makes of the parts at the end, where the output's mode is PerFile (sink.h has the
+ * others); and either it has lines (input.h), or it says itself how to list it once, how to
+ * describe a mini-batch to a worker and how to read its items. A new input kind is one file and one
+ * row in agent/registry.c.
  *
  * Coordinator:  media_find -> list -> work(first, count) for each mini-batch ... -> join
  * Worker:       media_find -> read(work) -> next, next, ...   and   write(work) -> add, add, ... ->
@@ -15,11 +16,13 @@
 #include "agent/data/picture.h"
 #include "lib/tree.h"
 
-/* One result of the scorer, handed to the writer: a picture or a record. */
+/* One result of the scorer, handed to the writer: a picture, a record or JSON text. */
 struct result {
     const char *name;              /* of its item */
     const struct picture *picture; /* postprocess type Image; NULL otherwise */
     const json_t *record; /* type Classes: {"file": ..., "classes": [...]}; NULL otherwise */
+    const char *json;     /* a program's: any value; NULL otherwise */
+    size_t json_size;
 };
 
 struct listing; /* what the coordinator knows of the input; each kind has its own */
@@ -75,6 +78,8 @@ struct media {
     int (*writer_finish)(struct writer *writer, struct error *err);
     void (*writer_free)(struct writer *writer);
 };
+
+extern const struct media *const media_kinds[]; /* agent/registry.c; ends with NULL */
 
 /* The row whose field stands in spec.input. */
 NODISCARD int media_find(const json_t *spec, const struct media **ret_media, struct error *err);

@@ -18,9 +18,8 @@ static enum ledger_verdict verdict_of(enum commit_verdict verdict) {
                                        : LEDGER_FAILED;
 }
 
-/* What another job (uid) gave up is tried again: somebody has run it anew. */
-static bool counts(const struct books *books, const struct commit_head *head,
-                   const struct commit_record *record) {
+bool books_counts(const struct books *books, const struct commit_head *head,
+                  const struct commit_record *record) {
     bool is_given_up = record->verdict == COMMIT_PARTIAL || record->verdict == COMMIT_FAILED;
     return !is_given_up || strcmp(head->uid, books->job->uid) == 0;
 }
@@ -46,7 +45,7 @@ static int restore(void *context, const struct commit_head *head,
                                memcmp(record->text, succeeded_text, record->text_size) == 0;
         return 0;
     default:
-        if (counts(books, head, record) && ledger_restore(books->ledger, &entry, err) < 0) {
+        if (books_counts(books, head, record) && ledger_restore(books->ledger, &entry, err) < 0) {
             return -1;
         }
         break;
@@ -206,7 +205,7 @@ bool books_are_full(const struct books *books) {
 
 /* ---- when all is committed ------------------------------------------------------------------ */
 
-static void is_broken(struct books *books, int64_t first, int64_t cells) {
+void books_broken(struct books *books, int64_t first, int64_t cells) {
     if (books->void_count == books->void_room) {
         books->void_room = MAX(books->void_room * 2, (size_t)16);
         books->voids = x_realloc_array(books->voids, books->void_room, sizeof *books->voids);
@@ -273,7 +272,7 @@ static int choose(void *context, const struct commit_head *head, const struct co
                   struct error *err) {
     struct publishing *publishing = context;
     publishing->at++;
-    if (record->verdict == COMMIT_END || !counts(publishing->books, head, record)) {
+    if (record->verdict == COMMIT_END || !books_counts(publishing->books, head, record)) {
         return 0;
     }
     if (record->first >= publishing->cells || record->cells > publishing->cells - record->first) {
@@ -315,7 +314,7 @@ static int publish_record(void *context, const struct commit_head *head,
         part.size_bytes = (int64_t)record->text_size;
     } else if (part_check(&part, &is_void, err) < 0) {
         if (is_void) {
-            is_broken(books, record->first, record->cells);
+            books_broken(books, record->first, record->cells);
             error_clear(err);
         }
         return is_void ? 0 : -1;
@@ -350,7 +349,7 @@ int books_void_broken(struct books *books, const struct parts *parts, int64_t *r
     static const char cause[] = "its try object is gone, or has other bytes";
     for (int64_t i = 0; parts && i < parts->count; i++) {
         if (parts->places[i].is_broken) {
-            is_broken(books, i, 1);
+            books_broken(books, i, 1);
         }
     }
     for (size_t i = 0; i < books->void_count; i++) {

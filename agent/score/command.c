@@ -30,7 +30,7 @@ struct asked {
 struct command {
     struct command_options options;
     struct command_process process;
-    bool is_alive, is_ready;
+    bool is_alive, is_ready, has_answered;
     struct buffer out; /* what the pipe did not take yet, from out_at */
     size_t out_at;
     struct command_lines lines;
@@ -80,6 +80,7 @@ static void on_object(struct command *command, const char *line, size_t size) {
             memcpy(asked->line, line, size);
             asked->size = size;
             command->asked_ms = clock_monotonic_ms();
+            command->has_answered = true;
             return;
         }
     }
@@ -174,7 +175,7 @@ static void bury(struct command *command, const char *why) {
     command_said_end(&command->said);
     command_process_kill(&command->process);
     int64_t now_ms = clock_monotonic_ms();
-    bool is_short = now_ms - command->started_ms < COMMAND_SHORT_LIFE_MS;
+    bool is_short = !command->has_answered && now_ms - command->started_ms < COMMAND_SHORT_LIFE_MS;
     command->short_lives = is_short ? command->short_lives + 1 : 0;
     int more = MIN(command->short_lives - COMMAND_SHORT_LIVES, 5);
     command->not_before_ms = more < 0 ? 0 : now_ms + MIN(1000 << more, COMMAND_BACK_OFF_MAX_MS);
@@ -261,8 +262,14 @@ static int look_until(struct command *command, is_done *done, int64_t id, int64_
         if (!command->is_alive) {
             return say_dead(command, err);
         }
+        if (command->options.ends && atomic_load(command->options.ends)) {
+            bury(command, "was killed");
+            return error_set(err, ERROR_CANCELLED, "cancelled");
+        }
         struct error problem = {0};
-        if (turn(command, until_ms - now_ms, &problem) < 0) {
+        int64_t left_ms = until_ms - now_ms;
+        left_ms = command->options.ends ? MIN(left_ms, COMMAND_ENDS_MS) : left_ms;
+        if (turn(command, left_ms, &problem) < 0) {
             if (done(command, id)) {
                 return 0; /* its last deed was the answer */
             }
@@ -344,7 +351,7 @@ int command_start(struct command *command, struct error *err) {
     command_lines_init(&command->lines, command->options.line_bytes_max);
     command_said_clear(&command->said);
     free(TAKE(command->refusal));
-    command->is_ready = false;
+    command->is_ready = command->has_answered = false;
     command->started_ms = command->asked_ms = clock_monotonic_ms();
     char **variables = command_environment_new(&command->options.environment);
     int result = command_process_start(command->options.words, variables, &command->process, err);

@@ -9,11 +9,14 @@
 #include "agent/score/command_said.h"
 #include "lib/tree.h"
 
+#include <stdatomic.h>
+
 enum {
     COMMAND_AHEAD = 2,             /* requests that may be under way */
-    COMMAND_SHORT_LIFE_MS = 10000, /* whoever dies younger is started again later and later */
-    COMMAND_SHORT_LIVES = 3,
+    COMMAND_SHORT_LIFE_MS = 10000, /* whoever dies younger, and has never answered, is started */
+    COMMAND_SHORT_LIVES = 3,       /* again later and later, from so many on */
     COMMAND_BACK_OFF_MAX_MS = 30000,
+    COMMAND_ENDS_MS = 100, /* so soon `ends` is seen */
 };
 
 /* All is borrowed and must outlive the command. */
@@ -23,7 +26,10 @@ struct command_options {
     struct command_environment environment;
     int64_t init_timeout_ms;
     size_t line_bytes_max; /* COMMAND_LINE_MAX, of both directions */
-    command_say *say;      /* NULL: nobody listens */
+    /* Set from another thread: whoever waits for the program gets CANCELLED, and it is killed.
+     * NULL: never. */
+    const atomic_bool *ends;
+    command_say *say; /* NULL: nobody listens */
     void *context;
 };
 
@@ -54,8 +60,8 @@ struct command_request {
 NODISCARD int command_send(struct command *command, const struct command_request *request,
                            struct error *err);
 /* The answer to a request, borrowed until the next call; an answer that breaks the rules is an
- * error in it. -1 TIMEOUT or FAILED: the program is dead now, with all that was asked. until_ms:
- * clock_monotonic_ms. */
+ * error in it. -1 TIMEOUT, FAILED or CANCELLED: the program is dead now, with all that was asked.
+ * until_ms: clock_monotonic_ms. */
 NODISCARD int command_wait(struct command *command, int64_t id, int64_t until_ms,
                            const struct command_answer **ret_answer, struct error *err);
 /* Only reads what it says, until then: a program that nobody asks must not stop at a full pipe. */

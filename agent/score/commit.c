@@ -469,3 +469,9 @@ int commit_replay(struct commit_log *log, commit_each *each, void *context, stru
     }
     return commit_reader_finish(&reader, err);
 }
+
+int commit_read_again(struct commit_log *log, int64_t number, commit_each *each, void *context,
+                      struct error *err) {
+    AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
+    return commit_reader_again(&reader, number, err);
+}

@@ -46,3 +46,6 @@ bool commit_is_full(struct commit_log *log);
  * at a time. Any thread. */
 NODISCARD int commit_replay(struct commit_log *log, commit_each *each, void *context,
                             struct error *err);
+/* The records of this one object again, which commit_replay has told. Any thread. */
+NODISCARD int commit_read_again(struct commit_log *log, int64_t number, commit_each *each,
+                                void *context, struct error *err);

@@ -158,3 +158,23 @@ int commit_reader_step(struct commit_reader *reader, bool must_exist, struct err
     reader->next++;
     return 1;
 }
+
+int commit_reader_again(const struct commit_reader *reader, int64_t number, struct error *err) {
+    AUTO(text_freep) char *name = commit_name(reader->run, number);
+    AUTO(object_release) struct commit_object object;
+    object_init(&object);
+    int found = fetch(reader, name, /* must_exist= */ true, &object.text, err);
+    if (found <= 0) {
+        return found < 0 ? -1 : refuse(reader, number, err, "is not there any more");
+    }
+    const char *text = object.text.data ? object.text.data : "";
+    if (!commit_is_whole(text, object.text.size)) {
+        return refuse(reader, number, err, "was stored and is torn now");
+    }
+    if (commit_read_head(text, object.text.size, &object.head, &object.tree, err) < 0 ||
+        commit_read_records(text, object.text.size, &object.head, object.tree, reader->each,
+                            reader->context, err) < 0) {
+        return error_context(err, "%s/%s", store_path(reader->store), name);
+    }
+    return 0;
+}

@@ -33,6 +33,10 @@ NODISCARD int commit_reader_step(struct commit_reader *reader, bool must_exist, 
 /* Tells the one that is held back. */
 NODISCARD int commit_reader_finish(struct commit_reader *reader, struct error *err);
 
+/* Tells the records of this one, which was told before; nothing else changes. */
+NODISCARD int commit_reader_again(const struct commit_reader *reader, int64_t number,
+                                  struct error *err);
+
 /* ".windlass/RUN/commit/000000000017"; the caller frees. */
 char *commit_name(const char *run, int64_t number);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator.h"
 
+#include "agent/score/assemble.h"
 #include "agent/score/desk.h"
 #include "agent/score/summary.h"
 #include "lib/clock.h"
@@ -81,22 +82,9 @@ static int list_input(struct coordinator *coordinator, struct error *err) {
     return prepare_job(coordinator->job, &coordinator->prepared, err);
 }
 
-/* All that is committed becomes the outputs. */
 static int make_outputs(struct coordinator *coordinator, struct error *err) {
-    struct prepared *prepared = &coordinator->prepared;
-    const struct media *media = prepared->media;
-    if (media->is_packed) {
-        if (books_publish(&prepared->books, err) < 0) {
-            return -1;
-        }
-        json_array_append_new(coordinator->outputs, json_string(coordinator->job->output));
-        return 0;
-    }
-    if (books_parts(&prepared->books, &coordinator->parts, err) < 0) {
-        return -1;
-    }
-    return media->join(prepared->listing, coordinator->job->spec, &coordinator->parts,
-                       coordinator->job->batch_items, coordinator->outputs, err);
+    return assemble(&coordinator->prepared, coordinator->job, /* is_whole= */ true,
+                    &coordinator->parts, coordinator->outputs, err);
 }
 
 static int compare_input(struct coordinator *coordinator, struct error *err) {
@@ -104,8 +92,9 @@ static int compare_input(struct coordinator *coordinator, struct error *err) {
 }
 
 /* Of a job that has failed: what can be used as it is. */
-static int publish_rest(struct coordinator *coordinator, struct error *err) {
-    return books_publish(books_of(coordinator), err);
+static int save_rest(struct coordinator *coordinator, struct error *err) {
+    return assemble(&coordinator->prepared, coordinator->job, /* is_whole= */ false,
+                    &coordinator->parts, /* outputs= */ NULL, err);
 }
 
 /* ---- pages ---------------------------------------------------------------------------------- */
@@ -250,7 +239,7 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
     struct ledger_counts counts = ledger_counts(ledger);
     bool is_over = ledger_verdict(ledger, &verdict) < 0;
     /* A video with a hole is none. */
-    bool has_hole = !coordinator->prepared.media->is_packed && counts.batches.failed > 0 &&
+    bool has_hole = coordinator->prepared.form == SINK_PARTS && counts.batches.failed > 0 &&
                     ledger_is_accounted(ledger);
     if (!is_over && !has_hole) {
         return 0;
@@ -288,8 +277,7 @@ static int give_up(struct coordinator *coordinator, const struct error *verdict,
     if (drain(coordinator, err) < 0) {
         return -1;
     }
-    if (coordinator->prepared.media->is_packed &&
-        run_to_end(coordinator, publish_rest, &rest) < 0) {
+    if (run_to_end(coordinator, save_rest, &rest) < 0) {
         if (rest.kind == ERROR_CANCELLED) {
             *err = rest;
             return -1;
@@ -393,6 +381,14 @@ static void leave_words(json_t *progress) {
     job_last_words(words);
 }
 
+/* Of the record that begins with cell `first`. */
+static int name_item(void *context, int64_t first, int64_t index, struct buffer *name,
+                     struct error *err) {
+    struct coordinator *coordinator = context;
+    return prepared_name(&coordinator->prepared, first * coordinator->job->batch_items + index,
+                         name, err);
+}
+
 /* The outcome is known: summary, report, last words. */
 static void conclude(struct coordinator *coordinator, const struct error *outcome) {
     struct progress *progress = &coordinator->desk.progress;
@@ -421,7 +417,7 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
             progress->summary = coordinator->prepared.summary_spec;
         }
         if (summary_report(&summary, coordinator->prepared.output, books_of(coordinator)->log,
-                           &report_err) < 0) {
+                           name_item, coordinator, &report_err) < 0) {
             log_event(LOG_ERROR, "report: %s", report_err.text);
         }
     }

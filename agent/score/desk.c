@@ -162,7 +162,7 @@ static void on_stored(void *context, const struct books_entry *entry) {
     struct guest *guest = entry->worker >= 0 && (size_t)entry->worker < desk->guest_of_count
                               ? desk->guest_of[entry->worker]
                               : NULL;
-    if (!guest || !desk->prepared->media->is_packed ||
+    if (!guest || desk->prepared->form != SINK_PACKS ||
         (entry->verdict != COMMIT_DONE && entry->verdict != COMMIT_PARTIAL)) {
         return;
     }

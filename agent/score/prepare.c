@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWNER_BYTES_MAX = 16 << 10, LEASES_AHEAD = 1024, LIST_STEP_MS = 5 };
+enum {
+    OWNER_BYTES_MAX = 16 << 10,
+    LEASES_AHEAD = 1024,
+    LIST_STEP_MS = 5,
+    LATER_MS = 15000, /* behind a scorer's own clock: what it has not ended, we do */
+};
 
 /* Results among the inputs would be read as inputs the next time, or replace them. */
 static int try_apart(const struct job *job, const char *output, struct error *err) {
@@ -74,6 +79,10 @@ static int try_output(const struct job *job, struct prepared *prepared, struct e
 
 /* Reads what is committed, and claims the run. */
 static int try_run(const struct job *job, struct prepared *prepared, struct error *err) {
+    const struct scorer_kind *kind = NULL;
+    if (scorer_find(job->spec, &kind, err) < 0) {
+        return -1;
+    }
     struct books_options options = {
         .job = job,
         .output = prepared->output,
@@ -83,9 +92,9 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
         .items = prepared->items,
         .ledger = {.cell_items = job->batch_items,
                    .max_tries = job->max_tries,
-                   .timeout_ms = job->timeout_ms,
+                   .timeout_ms = job->timeout_ms + (kind->has_clock ? LATER_MS : 0),
                    .ahead_max = LEASES_AHEAD,
-                   .has_stretches = !prepared->media->is_packed,
+                   .has_stretches = !prepared->media->lines,
                    .errors_max = job->errors_max,
                    .batch_errors_max = job->batch_errors_max,
                    .batch_errors_percent = job->batch_errors_percent},
@@ -101,9 +110,16 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
     return run_file_store(prepared->output, job->run, run, err);
 }
 
-static int try_scorer(const struct job *job, struct error *err) {
-    AUTO(scorer_freep) struct scorer *scorer = NULL;
-    return scorer_open(job->spec, &scorer, err) < 0 ? -1 : scorer_try(scorer, err);
+static int try_scorer(const struct job *job, const struct prepared *prepared, struct error *err) {
+    const struct scorer_kind *kind = NULL;
+    struct scorer_options options = {.spec = job->spec, .media = prepared->media};
+    struct scorer *scorer = NULL;
+    if (scorer_find(job->spec, &kind, err) < 0 || kind->open(&options, &scorer, err) < 0) {
+        return -1;
+    }
+    int result = kind->try_out(scorer, err);
+    kind->free(scorer);
+    return result;
 }
 
 /* ---- the input ------------------------------------------------------------------------------ */
@@ -131,6 +147,7 @@ static int try_input(const struct job *job, struct prepared *prepared, struct er
     if (media_find(job->spec, &prepared->media, err) < 0) {
         return -1;
     }
+    prepared->form = sink_form(job->spec, prepared->media);
     if (prepared->media->lines) {
         return try_lines(job, prepared, err);
     }
@@ -208,6 +225,22 @@ int prepared_work(struct prepared *prepared, int64_t first, int64_t count, char 
     return 0;
 }
 
+int prepared_name(struct prepared *prepared, int64_t item, struct buffer *name, struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *lines = NULL;
+    if (!prepared->list) {
+        return buffer_printf(name, err, "frame %lld", (long long)item);
+    }
+    buffer_init(&text, 2 * INPUT_LINE_MAX);
+    if (list_lines(prepared->list, item, 1, &text, err) < 0 ||
+        tree_parse(text.data ? text.data : "", text.size, 2 * INPUT_LINE_MAX, &lines, err) < 0) {
+        return -1;
+    }
+    const char *path = json_string_value(json_array_get(lines, 0));
+    return path ? buffer_append(name, path, strlen(path), err)
+                : error_set(err, ERROR_INVALID, "item %lld has no name", (long long)item);
+}
+
 int prepared_compare(struct prepared *prepared, struct error *err) {
     bool is_same = true;
     int64_t lines = 0;
@@ -223,7 +256,7 @@ int prepared_compare(struct prepared *prepared, struct error *err) {
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 static int prepare(const struct job *job, struct prepared *prepared, struct error *err) {
-    return try_input(job, prepared, err) < 0 || try_scorer(job, err) < 0 ||
+    return try_input(job, prepared, err) < 0 || try_scorer(job, prepared, err) < 0 ||
                    try_output(job, prepared, err) < 0 || try_run(job, prepared, err) < 0
                ? -1
                : open_list(job, prepared, err);

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "agent/data/list.h"
-#include "agent/data/media.h"
+#include "agent/data/sink.h"
 #include "agent/score/books.h"
 
 struct prepared {
     const struct media *media;
+    enum sink_form form;
     struct listing *listing; /* NULL where there are lines ... */
     struct list *list;       /* ... which go on being found */
     int64_t items;           /* that are known: all, where there is a listing */
@@ -29,5 +30,8 @@ NODISCARD int prepared_extend(struct prepared *prepared, const struct job *job, 
  * EXHAUSTED: larger than a message; INVALID: a page of the list is torn. */
 NODISCARD int prepared_work(struct prepared *prepared, int64_t first, int64_t count,
                             char **ret_work, struct error *err);
+/* Appends what people call an item: a file's path, "frame 17". */
+NODISCARD int prepared_name(struct prepared *prepared, int64_t item, struct buffer *name,
+                            struct error *err);
 /* A finished run that is run again: INVALID when its input has others than it was made of. */
 NODISCARD int prepared_compare(struct prepared *prepared, struct error *err);

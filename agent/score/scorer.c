@@ -1,299 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/scorer.h"
 
-#include "agent/run/session.h"
-#include "agent/score/postprocess.h"
-#include "agent/score/preprocess.h"
-#include "agent/store/path.h"
+#include "lib/jsontext.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum {
-    GROUP_MAX = 16,               /* items in one run of the network */
-    GROUP_PIXELS = 8 * 224 * 224, /* beyond it a run is efficient enough as it is */
-    TRY_SIDE = 64,                /* pixels, where the network leaves it free */
-    TRY_PIXELS = 256 * 256,       /* a larger picture is not tried */
-};
+enum { SLOTS_MAX = 64, CAUSE_MAX = 256 /* bytes; so much a commit keeps */ };
 
-struct scorer {
-    const json_t *spec;
-    struct session *session;
-    struct preprocess preprocess;
-    struct postprocess postprocess;
-    struct shape input;         /* as the model has it: [n, 3, h, w], -1 where it is free */
-    struct reader *reader;      /* kept from lease to lease: a decoder goes on where it stands */
-    const struct media *media;  /* whose reader it is, or ... */
-    struct input_reader *lines; /* ... one of lines */
-    /* the group that is collected for one run */
-    struct tensor group; /* [capacity, 3, padded_height, padded_width] */
-    struct preprocess_size sizes[GROUP_MAX];
-    char *names[GROUP_MAX];
-    int count;
-};
-
-static int check_input(struct scorer *scorer, struct error *err) {
-    static const char field[] = "spec.scorer.onnx.path";
-    size_t inputs = session_input_count(scorer->session);
-    if (inputs != 1 || session_output_count(scorer->session) < 1) {
-        return error_set(err, ERROR_INVALID,
-                         "%s: the network has %zu inputs and %zu outputs, expected one input and "
-                         "an output",
-                         field, inputs, session_output_count(scorer->session));
-    }
-    enum tensor_type type;
-    const char *name = session_input(scorer->session, 0, &type, &scorer->input);
-    const int64_t *dims = scorer->input.dims;
-    char text[128];
-    shape_format(&scorer->input, text);
-    if (type != TENSOR_FLOAT32 || scorer->input.rank != 4 || (dims[1] != 3 && dims[1] != -1) ||
-        dims[0] > GROUP_MAX) {
-        return error_set(err, ERROR_INVALID,
-                         "%s: the network's input %s is %s %s, expected pictures: float32 "
-                         "[n, 3, h, w]",
-                         field, name, tensor_type_name(type), text);
-    }
-    const struct preprocess *preprocess = &scorer->preprocess;
-    struct preprocess_size size = {0};
-    bool is_known = preprocess->width && preprocess->height;
-    if (is_known && preprocess_measure(preprocess, 1, 1, &size, err) < 0) {
-        return -1;
-    }
-    if ((dims[2] > 0 && size.padded_height != dims[2]) ||
-        (dims[3] > 0 && size.padded_width != dims[3])) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.scorer.onnx.preprocess: the network's input %s is %s, so width and "
-                         "height must be given and make that size",
-                         name, text);
-    }
-    return 0;
-}
-
-int scorer_open(const json_t *spec, struct scorer **ret_scorer, struct error *err) {
-    AUTO(scorer_freep) struct scorer *scorer = x_calloc(1, sizeof *scorer);
-    AUTO(text_freep) char *path = NULL;
-    struct session_options options = {.threads = 0, .device = NULL};
-    scorer->spec = spec;
-    if (preprocess_read(spec, &scorer->preprocess, err) < 0 ||
-        postprocess_read(spec, &scorer->postprocess, err) < 0) {
-        return -1;
-    }
-    if (path_resolve(tree_text(spec, "scorer.onnx.path", ""), &path, err) < 0 ||
-        session_open(path, &options, &scorer->session, err) < 0) {
-        return error_context(err, "spec.scorer.onnx.path");
-    }
-    if (check_input(scorer, err) < 0) {
-        return -1;
-    }
-    *ret_scorer = TAKE(scorer);
-    return 0;
-}
-
-static void clear_group(struct scorer *scorer) {
-    for (int i = 0; i < scorer->count; i++) {
-        free(TAKE(scorer->names[i]));
-    }
-    scorer->count = 0;
-}
-
-static void drop_reader(struct scorer *scorer) {
-    if (scorer->reader) {
-        scorer->media->reader_free(TAKE(scorer->reader));
-    }
-    if (scorer->lines) {
-        scorer->media->lines->reader_free(TAKE(scorer->lines));
-    }
-}
-
-void scorer_free(struct scorer *scorer) {
-    if (!scorer) {
-        return;
-    }
-    clear_group(scorer);
-    drop_reader(scorer);
-    tensor_release(&scorer->group);
-    postprocess_release(&scorer->postprocess);
-    session_free(scorer->session);
-    free(scorer);
-}
-
-void scorer_freep(struct scorer **scorer) {
-    scorer_free(*scorer);
-}
-
-static int write_item(struct scorer *scorer, const struct scorer_task *task, struct writer *writer,
-                      const struct tensor *output, int index, struct error *err) {
-    const struct postprocess *postprocess = &scorer->postprocess;
-    if (postprocess->type == POSTPROCESS_CLASSES) {
-        AUTO(tree_freep)
-        json_t *record = postprocess_classes(postprocess, output, index, scorer->names[index]);
-        struct result classes = {.name = scorer->names[index], .record = record};
-        return task->media->writer_add(writer, &classes, err);
-    }
-    struct picture picture = {0};
-    if (postprocess_picture(postprocess, output, index, &scorer->sizes[index], &picture, err) < 0) {
-        return -1;
-    }
-    struct result painted = {.name = scorer->names[index], .picture = &picture};
-    int result = task->media->writer_add(writer, &painted, err);
-    picture_release(&picture);
-    return result;
-}
-
-/* Runs the network on what was collected, and writes the results. */
-static int flush(struct scorer *scorer, const struct scorer_task *task, struct writer *writer,
-                 struct error *err) {
-    if (scorer->count == 0) {
-        return 0;
-    }
-    struct tensor input = scorer->group;
-    input.owned = false;
-    /* A network made for n items gets n; what is left over from before is computed and ignored. */
-    input.shape.dims[0] = scorer->input.dims[0] > 0 ? scorer->input.dims[0] : scorer->count;
-    size_t outputs = session_output_count(scorer->session);
-    struct tensor *output = x_calloc(outputs, sizeof *output);
-    int result = session_run(scorer->session, &input, output, err);
-    if (result == 0) {
-        result = postprocess_check(&scorer->postprocess, output, input.shape.dims[0], err);
-    }
-    for (int i = 0; i < scorer->count && result == 0; i++) {
-        result = write_item(scorer, task, writer, output, i, err);
-    }
-    free(output);
-    clear_group(scorer);
-    return result;
-}
-
-static int64_t try_side(const struct scorer *scorer, int64_t fixed) {
-    int64_t multiple = scorer->preprocess.multiple_of;
-    return fixed > 0 ? fixed : (TRY_SIDE + multiple - 1) / multiple * multiple;
-}
-
-int scorer_try(struct scorer *scorer, struct error *err) {
-    const int64_t *dims = scorer->input.dims;
-    struct shape shape = {
-        4, {MAX(dims[0], 1), 3, try_side(scorer, dims[2]), try_side(scorer, dims[3])}};
-    if (shape.dims[2] * shape.dims[3] > TRY_PIXELS) {
-        return 0;
-    }
-    struct tensor input = {0};
-    if (tensor_init(&input, TENSOR_FLOAT32, &shape, err) < 0) {
-        return -1;
-    }
-    struct error ignored = {0};
-    struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
-    int result = 0;
-    if (session_run(scorer->session, &input, output, &ignored) == 0) {
-        result = postprocess_check(&scorer->postprocess, output, shape.dims[0], err);
-    }
-    free(output);
-    tensor_release(&input);
-    return result;
-}
-
-static int group_capacity(const struct scorer *scorer, const struct preprocess_size *size) {
-    int64_t pixels = (int64_t)size->padded_width * size->padded_height;
-    return scorer->input.dims[0] > 0 ? (int)scorer->input.dims[0]
-                                     : (int)MAX(1, MIN(GROUP_MAX, GROUP_PIXELS / pixels));
-}
-
-/* Adds a picture; runs the network when the group is full or the next picture differs in size. */
-static int collect(struct scorer *scorer, const struct scorer_task *task, struct writer *writer,
-                   const struct picture *picture, const char *name, struct error *err) {
-    struct preprocess_size size = {0};
-    if (preprocess_measure(&scorer->preprocess, picture->width, picture->height, &size, err) < 0) {
-        return -1;
-    }
-    struct shape *shape = &scorer->group.shape;
-    int capacity = group_capacity(scorer, &size);
-    if (shape->rank != 4 || shape->dims[0] != capacity || shape->dims[2] != size.padded_height ||
-        shape->dims[3] != size.padded_width) {
-        if (flush(scorer, task, writer, err) < 0) {
-            return -1;
-        }
-        struct shape wanted = {4, {capacity, 3, size.padded_height, size.padded_width}};
-        tensor_release(&scorer->group);
-        scorer->group = (struct tensor){0};
-        if (tensor_init(&scorer->group, TENSOR_FLOAT32, &wanted, err) < 0) {
-            return -1;
+int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind, struct error *err) {
+    for (const struct scorer_kind *const *kind = scorer_kinds; *kind; kind++) {
+        if (json_object_get(tree_get(spec, "scorer"), (*kind)->name)) {
+            *ret_kind = *kind;
+            return 0;
         }
     }
-    size_t item = 3 * (size_t)size.padded_width * (size_t)size.padded_height;
-    preprocess_fill(&scorer->preprocess, picture, &size,
-                    (float *)scorer->group.data + (size_t)scorer->count * item);
-    scorer->sizes[scorer->count] = size;
-    scorer->names[scorer->count++] = x_strdup(name);
-    return scorer->count == capacity ? flush(scorer, task, writer, err) : 0;
+    return error_set(err, ERROR_INVALID, "spec.scorer: one of onnx, command is expected");
 }
 
-static int open_reader(struct scorer *scorer, const struct scorer_task *task, struct error *err) {
-    const struct media *media = task->media;
-    scorer->media = media;
-    return media->lines ? media->lines->reader_open(scorer->spec, task->work, &scorer->lines, err)
-                        : media->reader_open(scorer->spec, task->work, &scorer->reader, err);
+int scorer_slots(const json_t *spec) {
+    int64_t processes = tree_integer(spec, "scorer.command.processesPerWorker", 1);
+    return (int)MAX(MIN(processes, SLOTS_MAX), 1);
 }
 
-/* 1, 0 or -1; an item that has failed has a fault and no picture. */
-static int next_item(struct scorer *scorer, struct item *item, struct error *err) {
-    if (scorer->lines) {
-        return scorer->media->lines->reader_next(scorer->lines, item, err);
-    }
-    *item = (struct item){.type = ITEM_PICTURE};
-    return scorer->media->reader_next(scorer->reader, &item->picture, &item->name, err);
-}
-
-static void note_failure(struct scorer_count *count, const char *fault) {
+void scorer_count_failure(struct scorer_count *count, const char *cause) {
+    size_t size = strnlen(cause, CAUSE_MAX);
+    json_t *text = json_stringn(cause, jsontext_utf8_end(cause, size)); /* cut between characters */
     if (!count->failures) {
         count->failures = json_array();
     }
-    json_array_append_new(count->failures, json_pack("[I,s]", (json_int_t)count->items, fault));
+    json_array_append_new(count->failures, json_pack("[I,o]", (json_int_t)count->items, text));
     count->failed++;
-}
-
-static int score_items(struct scorer *scorer, const struct scorer_task *task, struct writer *writer,
-                       struct scorer_count *count, struct error *err) {
-    for (;; count->items++) {
-        struct item item = {0};
-        if (atomic_load(task->dropped)) {
-            return error_set(err, ERROR_CANCELLED, "cancelled");
-        }
-        int got = next_item(scorer, &item, err);
-        if (got <= 0) {
-            return got < 0 || flush(scorer, task, writer, err) < 0 ? -1 : 0;
-        }
-        if (item.fault) {
-            note_failure(count, item.fault);
-            continue;
-        }
-        AUTO(text_freep) char *name = x_strdup(item.name);
-        int result = collect(scorer, task, writer, &item.picture, name, err);
-        picture_release(&item.picture);
-        if (result < 0) {
-            return error_context(err, "%s", name);
-        }
-    }
-}
-
-int scorer_run(struct scorer *scorer, const struct scorer_task *task,
-               struct scorer_count *ret_count, struct error *err) {
-    const struct media *media = task->media;
-    struct writer *writer = NULL;
-    struct scorer_count count = {0};
-    int result = -1;
-    if (open_reader(scorer, task, err) == 0 &&
-        media->writer_open(scorer->spec, task->work, task->outcome, &writer, err) == 0) {
-        result = score_items(scorer, task, writer, &count, err);
-    }
-    if (result == 0) {
-        result = media->writer_finish(writer, err);
-    }
-    clear_group(scorer);
-    media->writer_free(writer);
-    if (result < 0) {
-        json_decref(count.failures);
-        drop_reader(scorer);
-        return -1;
-    }
-    *ret_count = count;
-    return 0;
+    count->items++;
 }

@@ -1,36 +1,77 @@
-/* scorer.h: one lease, from its items to its outputs: reader -> preprocess -> network ->
- * postprocess -> writer. Small pictures of one size go through the network together. One thread at
- * a time; the network stays loaded from lease to lease. */
+/* scorer.h: what gives items their results: one lease, from its lines to the bytes of its outcome.
+ * A kind (onnx, command) is one file and one row of agent/registry.c. A scorer belongs to one slot
+ * of a worker and stays from lease to lease. */
 #pragma once
 
-#include "agent/data/media.h"
+#include "agent/data/sink.h"
 
 #include <stdatomic.h>
 
-struct scorer;
+struct scorer; /* each kind has its own */
 
-struct scorer_task {
+/* A line that a program has said, without its newline; any bytes. */
+typedef void scorer_say(void *context, const char *line, size_t size);
+
+/* All is borrowed and must outlive the scorer. */
+struct scorer_options {
+    const json_t *spec;
     const struct media *media;
-    const json_t *work;      /* from the lease: an object, or lines */
-    struct outcome *outcome; /* gets the results' bytes; the caller closes it */
-    atomic_bool *dropped;    /* set from another thread: stop soon */
+    /* What follows is a worker's; the coordinator, which only tries, has none of it. */
+    const char *job, *worker;
+    int slot, gpus; /* gpus: of the whole worker */
+    int64_t timeout_ms;
+    const atomic_bool *ends; /* set from another thread: this worker leaves, now */
+    scorer_say *say;
+    void *context;
 };
 
-/* Reads pre- and postprocess, loads the network and checks that they fit together. Every message
- * names the field. The spec is borrowed and must live on. */
-NODISCARD int scorer_open(const json_t *spec, struct scorer **ret_scorer, struct error *err);
-void scorer_free(struct scorer *scorer);
-void scorer_freep(struct scorer **scorer);
+struct scorer_lease {
+    int64_t epoch, lease, first; /* first: cell */
+    int try;
+    json_t *work; /* an object, or lines */
+};
 
-/* Runs the network once on a small black picture and checks that its output fits postprocess. What
- * cannot be tried cheaply (a large fixed size, a network that wants larger pictures) passes. */
-NODISCARD int scorer_try(struct scorer *scorer, struct error *err);
+struct scorer_task {
+    struct scorer_lease lease; /* its work is borrowed */
+    struct outcome *outcome;   /* gets the results' bytes; the caller closes it */
+    atomic_bool *dropped;      /* set from another thread: nobody wants it any more */
+};
 
 struct scorer_count {
     int64_t items, failed; /* failed ones among the items */
     json_t *failures;      /* [[index in the lease, cause], ...] of these; owned; NULL: none */
 };
 
-/* CANCELLED when the task was dropped. */
-NODISCARD int scorer_run(struct scorer *scorer, const struct scorer_task *task,
-                         struct scorer_count *ret_count, struct error *err);
+struct scorer_kind {
+    const char *name; /* the field of spec.scorer */
+    /* It ends a lease itself after timeout_ms, also one that was dropped: the coordinator's clock
+     * comes later, and a worker need not watch it. */
+    bool has_clock;
+    /* It hands to `say` what programs say. */
+    bool says;
+    /* Reads the fields, loads what is to be loaded, and checks that it fits. Every message names
+     * the field. */
+    int (*open)(const struct scorer_options *options, struct scorer **ret_scorer,
+                struct error *err);
+    /* What can be tried cheaply before a job begins. */
+    int (*try_out)(struct scorer *scorer, struct error *err);
+    /* In the thread that will run it, which must live until it is freed: blocks until it is ready
+     * for a lease. CANCELLED when `ends` is set. */
+    int (*start)(struct scorer *scorer, struct error *err);
+    /* CANCELLED when the task was dropped, or the worker leaves. *ret_count stays untouched on
+     * failure. */
+    int (*run)(struct scorer *scorer, const struct scorer_task *task,
+               struct scorer_count *ret_count, struct error *err);
+    void (*free)(struct scorer *scorer); /* in its thread, if it was started; NULL is fine */
+};
+
+extern const struct scorer_kind scorer_onnx;    /* reader -> preprocess -> network -> postprocess */
+extern const struct scorer_kind scorer_command; /* a program of the user's (command.h) */
+extern const struct scorer_kind *const scorer_kinds[]; /* agent/registry.c; ends with NULL */
+
+/* The row whose field stands in spec.scorer. */
+NODISCARD int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind,
+                          struct error *err);
+int scorer_slots(const json_t *spec); /* side by side in a worker */
+/* The next item has failed: it is counted, with its cause. */
+void scorer_count_failure(struct scorer_count *count, const char *cause);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/summary.h"
 
-#include "agent/score/report.h"
+#include "agent/score/scorer.h"
 #include "agent/store/path.h"
 #include "lib/clock.h"
 #include "lib/file.h"
@@ -131,7 +131,7 @@ static bool is_verdict(const json_t *tree) {
 }
 
 int summary_report(const struct summary *summary, struct store *output, struct commit_log *log,
-                   struct error *err) {
+                   report_item *item, void *context, struct error *err) {
     const struct progress *progress = summary->progress;
     const struct job *job = summary->job;
     struct ledger_counts counts = ledger_counts(summary->ledger);
@@ -144,9 +144,11 @@ int summary_report(const struct summary *summary, struct store *output, struct c
         .unit = tree_get(job->spec, "input.video") ? "frames" : "files",
         .cells = counts.batches.total,
         .items = counts.items.total,
-        .slots = 1,
+        .slots = scorer_slots(job->spec),
         .started_wall_ms = summary->started_wall_ms,
         .completed_wall_ms = summary->completed_wall_ms,
+        .item = item,
+        .context = context,
     };
     return report_write(output, log, &options, err);
 }

@@ -4,6 +4,7 @@
 #include "agent/job.h"
 #include "agent/score/commit.h"
 #include "agent/score/progress.h"
+#include "agent/score/report.h"
 
 enum { SUMMARY_WORKERS_MAX = 10000 }; /* beyond that they are only counted */
 
@@ -25,9 +26,11 @@ json_t *summary_json(const struct summary *summary);
 /* Writes it into the folder (on this machine), readable. */
 NODISCARD int summary_write(const struct summary *summary, const char *folder, struct error *err);
 
-/* The tables and the page of report.h, of the same facts and the commits. */
+/* The tables and the page of report.h, of the same facts and the commits. item: what failed items
+ * are called, with its context. */
 NODISCARD int summary_report(const struct summary *summary, struct store *output,
-                             struct commit_log *log, struct error *err);
+                             struct commit_log *log, report_item *item, void *context,
+                             struct error *err);
 
 /* A summary's text -> the last words of its coordinator, if it tells how this very resource (uid),
  * or any_uid how whichever, ended this very run; else NULL, also for a run that was cancelled,

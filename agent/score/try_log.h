@@ -4,8 +4,8 @@
  * writes. A log is worth no job: a store that fails is tried again, one that is slower than the
  * programs loses lines, which are counted where they are missing.
  *
- * How the worker uses it: try_log_begin before each command_send, try_log_add from command_said's
- * callback, try_log_tail in its last words, try_log_free before it leaves. */
+ * How the worker uses it (runners.c): try_log_begin before each lease, try_log_add from what a
+ * program says, try_log_free before it leaves; to come: try_log_tail in its last words. */
 #pragma once
 
 #include "agent/store/store.h"

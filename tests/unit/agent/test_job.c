@@ -12,6 +12,7 @@ static void set_pod(void) {
     setenv("WINDLASS_RUN", "0123456789abcdef", 1);
     setenv("WINDLASS_WORKER", "j-worker-0", 1);
     setenv("WINDLASS_TOKEN", "t", 1);
+    setenv("WINDLASS_GPUS", "2", 1);
     setenv("WINDLASS_COORDINATOR", "127.0.0.1:1", 1);
     setenv("WINDLASS_COORDINATOR_SHA256", "00", 1);
     setenv("WINDLASS_SPEC",
@@ -28,7 +29,8 @@ static void test_a_pods_environment_is_read(void) {
     CHECK_INT(job.batch_items, 16);
     CHECK_INT(job.max_tries, 5);
     CHECK_INT(job.timeout_ms, 2000);
-    CHECK_STR(job.model, "m/a.onnx");
+    CHECK_STR(job.output, "o/x");
+    CHECK_INT(job.gpus, 2);
     job_release(&job);
     set_pod();
     CHECK_INT(job_read(JOB_COORDINATOR, &job, &err), -1);
@@ -50,7 +52,7 @@ static void test_a_bad_environment_is_named(void) {
          "spec.retry.maxTries is not"},
         {"WINDLASS_SPEC",
          "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": 3, \"timeoutSeconds\": 60}}",
-         "spec.scorer.onnx.path is missing"},
+         "spec.output.path is missing"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};

@@ -111,7 +111,7 @@ static void test_a_shell_script_answers_line_by_line(void) {
 static void test_python_with_the_helper(void) {
     json_t *arguments = json_pack("{s:i}", "threshold", 1);
     struct command_options options =
-        options_of((const char *const[]){"python3", "examples/command/score.py", NULL});
+        options_of((const char *const[]){"python3", "examples/command/code/score.py", NULL});
     options.arguments = arguments;
     AUTO(command_freep) struct command *command = start(&options);
     ask(command, 7, "[{\"name\":\"Ada\",\"age\":\"36\"},[]]", 2);

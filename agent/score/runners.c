@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/runners.h"
+
+#include "agent/score/scorer.h"
+#include "agent/score/try_log.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { QUEUE_MAX = 4096 /* leases of a runner; a coordinator gives a thousand */ };
+
+struct runner {
+    struct runners *all;
+    int index;
+    struct scorer *scorer; /* its thread's, once there is one */
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool dropped; /* the running lease is no longer wanted */
+    atomic_bool ends;    /* this worker leaves, and waits no longer */
+    /* guarded by the lock of all */
+    bool is_ready;
+    struct scorer_lease *queue; /* not begun; next first; their work is owned */
+    size_t queue_count, queue_room;
+    int64_t running;       /* the lease that is scored, or -1 */
+    int64_t dropped_at_ms; /* when the running lease was taken away, or -1 */
+    int64_t started_ms;    /* of the running lease */
+    int64_t usual_ms;      /* that the last lease took; -1: none did yet */
+};
+
+struct runners {
+    struct runners_options options;
+    const struct scorer_kind *kind;
+    const struct media *media;
+    enum sink_form form;
+    struct runner *of;
+    int count;
+    struct store *log_store; /* NULL: logs lie in the output */
+    struct try_log *log;     /* NULL before the first lease, and where no program says anything */
+    bool has_tried_log;
+
+    pthread_mutex_t lock; /* guards all below, and what runners have */
+    pthread_cond_t changed;
+    struct told *told; /* oldest first */
+    size_t told_count, told_room;
+    bool ends, is_leaving, is_output_dead;
+    struct error hopeless; /* a scorer that cannot be started; kind NONE: none */
+};
+
+/* ---- what is told --------------------------------------------------------------------------- */
+
+void told_release(struct told *told) {
+    free(told->text);
+    json_decref(told->failures);
+    *told = (struct told){0};
+}
+
+/* The cause is copied. */
+static struct told told_fault(int64_t epoch, int64_t lease, enum message_fault fault,
+                              const char *cause) {
+    struct told told = {.epoch = epoch, .text = x_strdup(cause)};
+    told.result = (struct message_result){.lease = lease,
+                                          .is_fault = true,
+                                          .fault = fault,
+                                          .text = told.text,
+                                          .text_size = strlen(cause)};
+    return told;
+}
+
+/* With the lock. */
+static void tell(struct runners *runners, struct told told) {
+    if (runners->told_count == runners->told_room) {
+        runners->told_room = MAX(runners->told_room * 2, (size_t)16);
+        runners->told = x_realloc_array(runners->told, runners->told_room, sizeof told);
+    }
+    runners->told[runners->told_count++] = told;
+}
+
+struct told *runners_take(struct runners *runners, size_t *ret_count) {
+    pthread_mutex_lock(&runners->lock);
+    struct told *told = runners->told_count ? TAKE(runners->told) : NULL;
+    *ret_count = runners->told_count;
+    if (told) {
+        runners->told_count = runners->told_room = 0;
+    }
+    pthread_mutex_unlock(&runners->lock);
+    return told;
+}
+
+/* ---- scoring -------------------------------------------------------------------------------- */
+
+/* Is it the mini-batch's fault, or the machine's? */
+static enum message_fault fault_of(const struct outcome *outcome, const struct error *err) {
+    if (err->kind == ERROR_CANCELLED) {
+        return MESSAGE_BACK;
+    }
+    bool is_mount = err->kind == ERROR_UNAVAILABLE || err->kind == ERROR_TIMEOUT;
+    return is_mount || (outcome_has_failed(outcome) && error_is_machine(err)) ? MESSAGE_MACHINE
+                                                                              : MESSAGE_SCORER;
+}
+
+static void tell_place(const struct runners *runners, struct told *told,
+                       const struct outcome *outcome) {
+    struct message_result *result = &told->result;
+    if (runners->form == SINK_NOTHING) {
+        result->place = MESSAGE_NOWHERE;
+        return;
+    }
+    struct part part = outcome_part(outcome);
+    result->place = outcome_place(outcome) == OUTCOME_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT;
+    result->size_bytes = part.size_bytes;
+    result->crc = part.crc;
+    if (result->place == MESSAGE_TEXT) {
+        told->text = x_strndup(part.bytes, (size_t)part.size_bytes);
+        result->text = told->text;
+        result->text_size = (size_t)part.size_bytes;
+    }
+}
+
+/* Outside the lock. */
+static struct told score(struct runner *runner, const struct scorer_lease *lease) {
+    struct runners *runners = runner->all;
+    struct error err = {0};
+    char name[PART_NAME_MAX];
+    part_name(runners->options.job->run, lease->epoch, lease->lease, name);
+    bool may_be_text = runners->form != SINK_PARTS;
+    AUTO(outcome_freep)
+    struct outcome *outcome = outcome_new(runners->options.output, name, may_be_text);
+    struct scorer_task task = {.lease = *lease, .outcome = outcome, .dropped = &runner->dropped};
+    struct scorer_count count = {0};
+    int64_t started_ns = clock_monotonic_ns();
+    int result = runners->kind->run(runner->scorer, &task, &count, &err);
+    if (result == 0 && runners->form != SINK_NOTHING && outcome_close(outcome, &err) < 0) {
+        result = error_context(&err, "spec.output.path");
+    }
+    if (result < 0) {
+        log_event(LOG_WARNING, "mini-batch %lld, try %d: %s", (long long)lease->first, lease->try,
+                  err.text);
+        json_decref(count.failures);
+        return told_fault(lease->epoch, lease->lease, fault_of(outcome, &err), err.text);
+    }
+    struct told told = {.epoch = lease->epoch,
+                        .result = {.lease = lease->lease,
+                                   .items = count.items,
+                                   .failed = count.failed,
+                                   .failures = count.failures,
+                                   .took_us = (clock_monotonic_ns() - started_ns) / 1000},
+                        .failures = count.failures};
+    log_event(LOG_DEBUG, "mini-batch %lld: %lld items in %lld us", (long long)lease->first,
+              (long long)count.items, (long long)told.result.took_us);
+    tell_place(runners, &told, outcome);
+    if (runners->options.publisher) {
+        publisher_keep(runners->options.publisher, lease->epoch, lease->lease, TAKE(outcome));
+    }
+    return told;
+}
+
+/* After trouble of the machine: without its output this worker is of no use. */
+static bool is_output_dead(struct runners *runners) {
+    struct error err = {0};
+    bool is_dead = store_probe(runners->options.output, RUNNERS_PROBE_MS, &err) < 0;
+    if (is_dead) {
+        log_event(LOG_ERROR, "spec.output.path: %s", err.text);
+    }
+    return is_dead;
+}
+
+/* With the lock, which is free while the lease is scored. */
+static void run_next(struct runner *runner) {
+    struct runners *runners = runner->all;
+    struct scorer_lease lease = runner->queue[0];
+    memmove(runner->queue, runner->queue + 1, --runner->queue_count * sizeof lease);
+    runner->running = lease.lease;
+    runner->dropped_at_ms = -1;
+    runner->started_ms = clock_monotonic_ms();
+    atomic_store(&runner->dropped, false);
+    pthread_mutex_unlock(&runners->lock);
+    if (runners->log) {
+        try_log_begin(runners->log, runner->index, lease.first, lease.try);
+    }
+    struct told told = score(runner, &lease);
+    json_decref(lease.work);
+    bool is_dead =
+        told.result.is_fault && told.result.fault == MESSAGE_MACHINE && is_output_dead(runners);
+    pthread_mutex_lock(&runners->lock);
+    runner->running = -1;
+    runner->usual_ms = clock_monotonic_ms() - runner->started_ms;
+    runners->is_output_dead |= is_dead;
+    tell(runners, told);
+    runners->options.wake(runners->options.context);
+}
+
+static void *run(void *context) {
+    struct runner *runner = context;
+    struct runners *runners = runner->all;
+    struct error err = {0};
+    int started = runners->kind->start(runner->scorer, &err);
+    pthread_mutex_lock(&runners->lock);
+    runner->is_ready = started == 0;
+    if (started < 0 && !runners->hopeless.kind) {
+        runners->hopeless = err;
+    }
+    while (!runners->ends) {
+        if (runner->is_ready && runner->queue_count && !runners->is_leaving) {
+            run_next(runner);
+        } else {
+            pthread_cond_wait(&runners->changed, &runners->lock);
+        }
+    }
+    pthread_mutex_unlock(&runners->lock);
+    runners->kind->free(TAKE(runner->scorer));
+    return NULL;
+}
+
+/* From a runner's thread. */
+static void on_said(void *context, const char *line, size_t size) {
+    struct runner *runner = context;
+    log_event(LOG_INFO, "slot %d: %.*s", runner->index, (int)size, line);
+    pthread_mutex_lock(&runner->all->lock);
+    struct try_log *log = runner->all->log;
+    pthread_mutex_unlock(&runner->all->lock);
+    if (log) {
+        try_log_add(log, runner->index, line, size);
+    }
+}
+
+/* ---- leases --------------------------------------------------------------------------------- */
+
+/* Now that there is an epoch, which no other worker of this name has. With the lock. */
+static void open_log(struct runners *runners, int64_t epoch) {
+    const struct job *job = runners->options.job;
+    struct error err = {0};
+    if (runners->has_tried_log || !runners->kind->says) {
+        return;
+    }
+    runners->has_tried_log = true;
+    AUTO(text_freep)
+    char *prefix = runners->log_store ? x_printf("%s/%s", job->run, job->worker)
+                                      : x_printf(".windlass/%s/log/%s", job->run, job->worker);
+    struct try_log_options options = {.store = runners->log_store ? runners->log_store
+                                                                  : runners->options.output,
+                                      .prefix = prefix,
+                                      .epoch = epoch,
+                                      .slots = runners->count};
+    if (try_log_new(&options, &runners->log, &err) < 0) {
+        log_event(LOG_WARNING, "the programs' logs are not kept: %s", err.text);
+    }
+}
+
+void runners_give(struct runners *runners, int64_t epoch, const struct message_lease *lease) {
+    pthread_mutex_lock(&runners->lock);
+    struct runner *runner =
+        lease->slot >= 0 && lease->slot < runners->count ? &runners->of[lease->slot] : NULL;
+    if (!runner || runner->queue_count == QUEUE_MAX) {
+        tell(runners, told_fault(epoch, lease->lease, MESSAGE_BACK, "there is no room for it"));
+    } else {
+        open_log(runners, epoch);
+        if (runner->queue_count == runner->queue_room) {
+            runner->queue_room = MAX(runner->queue_room * 2, (size_t)16);
+            runner->queue =
+                x_realloc_array(runner->queue, runner->queue_room, sizeof *runner->queue);
+        }
+        runner->queue[runner->queue_count++] =
+            (struct scorer_lease){.epoch = epoch,
+                                  .lease = lease->lease,
+                                  .first = lease->first,
+                                  .try = lease->try,
+                                  .work = json_incref((json_t *)(uintptr_t)lease->work)};
+    }
+    pthread_cond_broadcast(&runners->changed);
+    pthread_mutex_unlock(&runners->lock);
+}
+
+static void cancel(struct runner *runner, int64_t lease) {
+    if (runner->running == lease) {
+        log_event(LOG_WARNING, "lease %lld was taken away", (long long)lease);
+        runner->dropped_at_ms = clock_monotonic_ms();
+        atomic_store(&runner->dropped, true);
+        return;
+    }
+    for (size_t i = 0; i < runner->queue_count; i++) {
+        struct scorer_lease *queued = &runner->queue[i];
+        if (queued->lease == lease) {
+            tell(runner->all, told_fault(queued->epoch, lease, MESSAGE_BACK, "cancelled"));
+            json_decref(queued->work);
+            memmove(queued, queued + 1, (--runner->queue_count - i) * sizeof *queued);
+            return;
+        }
+    }
+}
+
+void runners_cancel(struct runners *runners, int64_t lease) {
+    pthread_mutex_lock(&runners->lock);
+    for (int i = 0; i < runners->count; i++) {
+        cancel(&runners->of[i], lease);
+    }
+    pthread_mutex_unlock(&runners->lock);
+}
+
+/* With the lock; tells of each, or not. */
+static void drop_queues(struct runners *runners, const char *cause) {
+    for (int i = 0; i < runners->count; i++) {
+        struct runner *runner = &runners->of[i];
+        for (size_t k = 0; k < runner->queue_count; k++) {
+            const struct scorer_lease *lease = &runner->queue[k];
+            if (cause) {
+                tell(runners, told_fault(lease->epoch, lease->lease, MESSAGE_BACK, cause));
+            }
+            json_decref(lease->work);
+        }
+        runner->queue_count = 0;
+    }
+}
+
+void runners_forget(struct runners *runners) {
+    pthread_mutex_lock(&runners->lock);
+    drop_queues(runners, NULL);
+    pthread_mutex_unlock(&runners->lock);
+}
+
+void runners_hand_back(struct runners *runners) {
+    pthread_mutex_lock(&runners->lock);
+    drop_queues(runners, "its worker is leaving");
+    pthread_mutex_unlock(&runners->lock);
+}
+
+/* ---- leaving -------------------------------------------------------------------------------- */
+
+/* Who is idle is left alone: its program may end as programs do. With the lock. */
+static void stop(struct runner *runner) {
+    if (runner->running >= 0 || !runner->is_ready) {
+        atomic_store(&runner->dropped, true);
+        atomic_store(&runner->ends, true);
+    }
+}
+
+void runners_leave(struct runners *runners) {
+    int64_t now_ms = clock_monotonic_ms();
+    pthread_mutex_lock(&runners->lock);
+    runners->is_leaving = true;
+    for (int i = 0; i < runners->count; i++) {
+        struct runner *runner = &runners->of[i];
+        if (runner->usual_ms < 0 ||
+            runner->started_ms + runner->usual_ms - now_ms > RUNNERS_LAST_MS) {
+            stop(runner);
+        }
+    }
+    pthread_mutex_unlock(&runners->lock);
+}
+
+void runners_stop(struct runners *runners) {
+    pthread_mutex_lock(&runners->lock);
+    for (int i = 0; i < runners->count; i++) {
+        stop(&runners->of[i]);
+    }
+    pthread_mutex_unlock(&runners->lock);
+}
+
+struct runners_view runners_look(struct runners *runners) {
+    int64_t now_ms = clock_monotonic_ms();
+    pthread_mutex_lock(&runners->lock);
+    struct runners_view view = {.is_idle = true, .is_output_dead = runners->is_output_dead};
+    for (int i = 0; i < runners->count; i++) {
+        const struct runner *runner = &runners->of[i];
+        bool is_dropped = runner->running >= 0 && runner->dropped_at_ms >= 0;
+        view.is_idle = view.is_idle && runner->running < 0;
+        view.hangs = view.hangs || (is_dropped && !runners->kind->has_clock &&
+                                    now_ms - runner->dropped_at_ms > RUNNERS_HANG_MS);
+    }
+    pthread_mutex_unlock(&runners->lock);
+    return view;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+int runners_count(const struct runners *runners) {
+    return runners->count;
+}
+
+int runners_ready(struct runners *runners, struct error *err) {
+    int ready = 0;
+    pthread_mutex_lock(&runners->lock);
+    for (int i = 0; i < runners->count; i++) {
+        ready += runners->of[i].is_ready;
+    }
+    struct error hopeless = runners->hopeless;
+    pthread_mutex_unlock(&runners->lock);
+    if (hopeless.kind) {
+        *err = hopeless;
+        return -1;
+    }
+    return ready == runners->count;
+}
+
+/* All that is not a thread's. */
+static void release(struct runners *runners) {
+    drop_queues(runners, NULL);
+    for (int i = 0; i < runners->count; i++) {
+        if (runners->kind) {
+            runners->kind->free(runners->of[i].scorer);
+        }
+        free(runners->of[i].queue);
+    }
+    for (size_t i = 0; i < runners->told_count; i++) {
+        told_release(&runners->told[i]);
+    }
+    free(runners->told);
+    free(runners->of);
+    if (try_log_free(runners->log, RUNNERS_LOG_END_MS) == 0) {
+        store_free(runners->log_store);
+    }
+    pthread_cond_destroy(&runners->changed);
+    pthread_mutex_destroy(&runners->lock);
+    free(runners);
+}
+
+static int open_all(struct runners *runners, struct error *err) {
+    const struct job *job = runners->options.job;
+    const char *logs = tree_text(job->spec, "logs.path", NULL);
+    if (media_find(job->spec, &runners->media, err) < 0 ||
+        scorer_find(job->spec, &runners->kind, err) < 0) {
+        return -1;
+    }
+    if (logs && runners->kind->says &&
+        store_open(logs, /* writes= */ true, &runners->log_store, err) < 0) {
+        return error_context(err, "spec.logs.path");
+    }
+    runners->form = sink_form(job->spec, runners->media);
+    runners->count = scorer_slots(job->spec);
+    runners->of = x_calloc((size_t)runners->count, sizeof *runners->of);
+    for (int i = 0; i < runners->count; i++) {
+        struct runner *runner = &runners->of[i];
+        *runner = (struct runner){
+            .all = runners, .index = i, .running = -1, .dropped_at_ms = -1, .usual_ms = -1};
+        struct scorer_options options = {.spec = job->spec,
+                                         .media = runners->media,
+                                         .job = job->name,
+                                         .worker = job->worker,
+                                         .slot = i,
+                                         .gpus = job->gpus,
+                                         .timeout_ms = job->timeout_ms,
+                                         .ends = &runner->ends,
+                                         .say = on_said,
+                                         .context = runner};
+        if (runners->kind->open(&options, &runner->scorer, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int runners_open(const struct runners_options *options, struct runners **ret_runners,
+                 struct error *err) {
+    struct runners *runners = x_calloc(1, sizeof *runners);
+    runners->options = *options;
+    pthread_mutex_init(&runners->lock, NULL);
+    pthread_cond_init(&runners->changed, NULL);
+    if (open_all(runners, err) < 0) {
+        release(runners);
+        return -1;
+    }
+    *ret_runners = runners;
+    return 0;
+}
+
+int runners_start(struct runners *runners, struct error *err) {
+    for (int i = 0; i < runners->count; i++) {
+        struct runner *runner = &runners->of[i];
+        if (pthread_create(&runner->thread, NULL, run, runner) != 0) {
+            return error_set(err, ERROR_EXHAUSTED, "cannot start a thread");
+        }
+        runner->has_thread = true;
+    }
+    return 0;
+}
+
+static struct timespec in_ms(int64_t ms) {
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    time.tv_sec += ms / 1000;
+    time.tv_nsec += ms % 1000 * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
+bool runners_free(struct runners *runners, int64_t timeout_ms) {
+    if (!runners) {
+        return true;
+    }
+    struct timespec end = in_ms(timeout_ms);
+    pthread_mutex_lock(&runners->lock);
+    runners->ends = true;
+    drop_queues(runners, NULL);
+    for (int i = 0; i < runners->count; i++) {
+        stop(&runners->of[i]);
+    }
+    pthread_cond_broadcast(&runners->changed);
+    pthread_mutex_unlock(&runners->lock);
+    for (int i = 0; i < runners->count; i++) {
+        struct runner *runner = &runners->of[i];
+        if (runner->has_thread && pthread_timedjoin_np(runner->thread, NULL, &end) != 0) {
+            return false;
+        }
+    }
+    release(runners);
+    return true;
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The engine of ours: small pictures of one size go through the network together, which stays
+ * loaded from lease to lease. */
+#include "agent/score/scorer.h"
+
+#include "agent/run/session.h"
+#include "agent/score/postprocess.h"
+#include "agent/score/preprocess.h"
+#include "agent/store/path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GROUP_MAX = 16,               /* items in one run of the network */
+    GROUP_PIXELS = 8 * 224 * 224, /* beyond it a run is efficient enough as it is */
+    TRY_SIDE = 64,                /* pixels, where the network leaves it free */
+    TRY_PIXELS = 256 * 256,       /* a larger picture is not tried */
+};
+
+struct scorer {
+    const json_t *spec;
+    struct session *session;
+    struct preprocess preprocess;
+    struct postprocess postprocess;
+    struct shape input; /* as the model has it: [n, 3, h, w], -1 where it is free */
+    const struct media *media;
+    struct reader *reader; /* kept from lease to lease: a decoder goes on where it stands ... */
+    struct input_reader *lines; /* ... or one of lines */
+    /* the group that is collected for one run */
+    struct tensor group; /* [capacity, 3, padded_height, padded_width] */
+    struct preprocess_size sizes[GROUP_MAX];
+    char *names[GROUP_MAX];
+    int count;
+};
+
+static int check_input(struct scorer *scorer, struct error *err) {
+    static const char field[] = "spec.scorer.onnx.path";
+    size_t inputs = session_input_count(scorer->session);
+    if (inputs != 1 || session_output_count(scorer->session) < 1) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: the network has %zu inputs and %zu outputs, expected one input and "
+                         "an output",
+                         field, inputs, session_output_count(scorer->session));
+    }
+    enum tensor_type type;
+    const char *name = session_input(scorer->session, 0, &type, &scorer->input);
+    const int64_t *dims = scorer->input.dims;
+    char text[128];
+    shape_format(&scorer->input, text);
+    if (type != TENSOR_FLOAT32 || scorer->input.rank != 4 || (dims[1] != 3 && dims[1] != -1) ||
+        dims[0] > GROUP_MAX) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: the network's input %s is %s %s, expected pictures: float32 "
+                         "[n, 3, h, w]",
+                         field, name, tensor_type_name(type), text);
+    }
+    const struct preprocess *preprocess = &scorer->preprocess;
+    struct preprocess_size size = {0};
+    bool is_known = preprocess->width && preprocess->height;
+    if (is_known && preprocess_measure(preprocess, 1, 1, &size, err) < 0) {
+        return -1;
+    }
+    if ((dims[2] > 0 && size.padded_height != dims[2]) ||
+        (dims[3] > 0 && size.padded_width != dims[3])) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.onnx.preprocess: the network's input %s is %s, so width and "
+                         "height must be given and make that size",
+                         name, text);
+    }
+    return 0;
+}
+
+static void clear_group(struct scorer *scorer) {
+    for (int i = 0; i < scorer->count; i++) {
+        free(TAKE(scorer->names[i]));
+    }
+    scorer->count = 0;
+}
+
+static void drop_reader(struct scorer *scorer) {
+    if (scorer->reader) {
+        scorer->media->reader_free(TAKE(scorer->reader));
+    }
+    if (scorer->lines) {
+        scorer->media->lines->reader_free(TAKE(scorer->lines));
+    }
+}
+
+static void onnx_free(struct scorer *scorer) {
+    if (!scorer) {
+        return;
+    }
+    clear_group(scorer);
+    drop_reader(scorer);
+    tensor_release(&scorer->group);
+    postprocess_release(&scorer->postprocess);
+    session_free(scorer->session);
+    free(scorer);
+}
+
+static void onnx_freep(struct scorer **scorer) {
+    onnx_free(*scorer);
+}
+
+static int onnx_open(const struct scorer_options *options, struct scorer **ret_scorer,
+                     struct error *err) {
+    AUTO(onnx_freep) struct scorer *scorer = x_calloc(1, sizeof *scorer);
+    AUTO(text_freep) char *path = NULL;
+    struct session_options engine = {.threads = 0, .device = NULL};
+    const json_t *spec = scorer->spec = options->spec;
+    scorer->media = options->media;
+    if (preprocess_read(spec, &scorer->preprocess, err) < 0 ||
+        postprocess_read(spec, &scorer->postprocess, err) < 0) {
+        return -1;
+    }
+    if (path_resolve(tree_text(spec, "scorer.onnx.path", ""), &path, err) < 0 ||
+        session_open(path, &engine, &scorer->session, err) < 0) {
+        return error_context(err, "spec.scorer.onnx.path");
+    }
+    if (check_input(scorer, err) < 0) {
+        return -1;
+    }
+    *ret_scorer = TAKE(scorer);
+    return 0;
+}
+
+/* Loaded when it was opened. */
+static int onnx_start(struct scorer *scorer UNUSED, struct error *err UNUSED) {
+    return 0;
+}
+
+static int write_item(struct scorer *scorer, struct sink *sink, const struct tensor *output,
+                      int index, struct error *err) {
+    const struct postprocess *postprocess = &scorer->postprocess;
+    if (postprocess->type == POSTPROCESS_CLASSES) {
+        AUTO(tree_freep)
+        json_t *record = postprocess_classes(postprocess, output, index, scorer->names[index]);
+        struct result classes = {.name = scorer->names[index], .record = record};
+        return sink_add(sink, &classes, err);
+    }
+    struct picture picture = {0};
+    if (postprocess_picture(postprocess, output, index, &scorer->sizes[index], &picture, err) < 0) {
+        return -1;
+    }
+    struct result painted = {.name = scorer->names[index], .picture = &picture};
+    int result = sink_add(sink, &painted, err);
+    picture_release(&picture);
+    return result;
+}
+
+/* Runs the network on what was collected, and writes the results. */
+static int flush(struct scorer *scorer, struct sink *sink, struct error *err) {
+    if (scorer->count == 0) {
+        return 0;
+    }
+    struct tensor input = scorer->group;
+    input.owned = false;
+    /* A network made for n items gets n; what is left over from before is computed and ignored. */
+    input.shape.dims[0] = scorer->input.dims[0] > 0 ? scorer->input.dims[0] : scorer->count;
+    size_t outputs = session_output_count(scorer->session);
+    struct tensor *output = x_calloc(outputs, sizeof *output);
+    int result = session_run(scorer->session, &input, output, err);
+    if (result == 0) {
+        result = postprocess_check(&scorer->postprocess, output, input.shape.dims[0], err);
+    }
+    for (int i = 0; i < scorer->count && result == 0; i++) {
+        result = write_item(scorer, sink, output, i, err);
+    }
+    free(output);
+    clear_group(scorer);
+    return result;
+}
+
+static int64_t try_side(const struct scorer *scorer, int64_t fixed) {
+    int64_t multiple = scorer->preprocess.multiple_of;
+    return fixed > 0 ? fixed : (TRY_SIDE + multiple - 1) / multiple * multiple;
+}
+
+/* Runs the network once on a small black picture and checks that its output fits postprocess. What
+ * cannot be tried cheaply (a large fixed size, a network that wants larger pictures) passes. */
+static int onnx_try(struct scorer *scorer, struct error *err) {
+    const int64_t *dims = scorer->input.dims;
+    struct shape shape = {
+        4, {MAX(dims[0], 1), 3, try_side(scorer, dims[2]), try_side(scorer, dims[3])}};
+    if (shape.dims[2] * shape.dims[3] > TRY_PIXELS) {
+        return 0;
+    }
+    struct tensor input = {0};
+    if (tensor_init(&input, TENSOR_FLOAT32, &shape, err) < 0) {
+        return -1;
+    }
+    struct error ignored = {0};
+    struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
+    int result = 0;
+    if (session_run(scorer->session, &input, output, &ignored) == 0) {
+        result = postprocess_check(&scorer->postprocess, output, shape.dims[0], err);
+    }
+    free(output);
+    tensor_release(&input);
+    return result;
+}
+
+static int group_capacity(const struct scorer *scorer, const struct preprocess_size *size) {
+    int64_t pixels = (int64_t)size->padded_width * size->padded_height;
+    return scorer->input.dims[0] > 0 ? (int)scorer->input.dims[0]
+                                     : (int)MAX(1, MIN(GROUP_MAX, GROUP_PIXELS / pixels));
+}
+
+/* Adds a picture; runs the network when the group is full or the next picture differs in size. */
+static int collect(struct scorer *scorer, struct sink *sink, const struct picture *picture,
+                   const char *name, struct error *err) {
+    struct preprocess_size size = {0};
+    if (preprocess_measure(&scorer->preprocess, picture->width, picture->height, &size, err) < 0) {
+        return -1;
+    }
+    struct shape *shape = &scorer->group.shape;
+    int capacity = group_capacity(scorer, &size);
+    if (shape->rank != 4 || shape->dims[0] != capacity || shape->dims[2] != size.padded_height ||
+        shape->dims[3] != size.padded_width) {
+        if (flush(scorer, sink, err) < 0) {
+            return -1;
+        }
+        struct shape wanted = {4, {capacity, 3, size.padded_height, size.padded_width}};
+        tensor_release(&scorer->group);
+        scorer->group = (struct tensor){0};
+        if (tensor_init(&scorer->group, TENSOR_FLOAT32, &wanted, err) < 0) {
+            return -1;
+        }
+    }
+    size_t item = 3 * (size_t)size.padded_width * (size_t)size.padded_height;
+    preprocess_fill(&scorer->preprocess, picture, &size,
+                    (float *)scorer->group.data + (size_t)scorer->count * item);
+    scorer->sizes[scorer->count] = size;
+    scorer->names[scorer->count++] = x_strdup(name);
+    return scorer->count == capacity ? flush(scorer, sink, err) : 0;
+}
+
+static int open_reader(struct scorer *scorer, const struct scorer_task *task, struct error *err) {
+    const struct media *media = scorer->media;
+    return media->lines
+               ? media->lines->reader_open(scorer->spec, task->lease.work, &scorer->lines, err)
+               : media->reader_open(scorer->spec, task->lease.work, &scorer->reader, err);
+}
+
+/* 1, 0 or -1; an item that has failed has a fault and no picture. */
+static int next_item(struct scorer *scorer, struct item *item, struct error *err) {
+    if (scorer->lines) {
+        return scorer->media->lines->reader_next(scorer->lines, item, err);
+    }
+    *item = (struct item){.type = ITEM_PICTURE};
+    return scorer->media->reader_next(scorer->reader, &item->picture, &item->name, err);
+}
+
+static int score_items(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,
+                       struct scorer_count *count, struct error *err) {
+    for (;;) {
+        struct item item = {0};
+        if (atomic_load(task->dropped)) {
+            return error_set(err, ERROR_CANCELLED, "cancelled");
+        }
+        int got = next_item(scorer, &item, err);
+        if (got <= 0) {
+            return got < 0 || flush(scorer, sink, err) < 0 ? -1 : 0;
+        }
+        if (item.fault) {
+            scorer_count_failure(count, item.fault);
+            continue;
+        }
+        AUTO(text_freep) char *name = x_strdup(item.name);
+        int result = collect(scorer, sink, &item.picture, name, err);
+        picture_release(&item.picture);
+        if (result < 0) {
+            return error_context(err, "%s", name);
+        }
+        count->items++;
+    }
+}
+
+static int onnx_run(struct scorer *scorer, const struct scorer_task *task,
+                    struct scorer_count *ret_count, struct error *err) {
+    struct sink *sink = NULL;
+    struct scorer_count count = {0};
+    int result = -1;
+    if (open_reader(scorer, task, err) == 0 &&
+        sink_open(scorer->spec, scorer->media, task->lease.work, task->outcome, &sink, err) == 0) {
+        result = score_items(scorer, task, sink, &count, err);
+    }
+    if (result == 0) {
+        result = sink_finish(sink, err);
+    }
+    clear_group(scorer);
+    sink_free(sink);
+    if (result < 0) {
+        json_decref(count.failures);
+        drop_reader(scorer);
+        return -1;
+    }
+    *ret_count = count;
+    return 0;
+}
+
+const struct scorer_kind scorer_onnx = {
+    .name = "onnx",
+    .open = onnx_open,
+    .try_out = onnx_try,
+    .start = onnx_start,
+    .run = onnx_run,
+    .free = onnx_free,
+};
