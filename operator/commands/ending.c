@@ -60,15 +60,16 @@ static void print_success(const struct ending *ending) {
     if (failed > 0) {
         printf("  %lld %s failed; the summary says which\n", (long long)failed, ending->unit);
     }
-    if (tree_get(ending->spec, "input.video")) {
-        print_path(ending, "video", tree_text(ending->status, "outputs[0]", NULL));
-    } else {
-        print_path(ending, "outputs", tree_text(ending->spec, "output.path", NULL));
-    }
+    const char *output = tree_text(ending->status, "outputs[0]", NULL);
+    bool is_film = tree_get(ending->spec, "input.video") &&
+                   strcmp(tree_text(ending->spec, "output.mode", "PerFile"), "PerFile") == 0;
+    print_path(ending, is_film ? "video" : "outputs", output);
     print_path(ending, "summary", tree_text(ending->status, "summary", NULL));
     print_report(ending);
     printf("  %-8s %s\n", "logs", ending->state_folder);
-    printf("The same on a cluster: kubectl apply -f %s\n", ending->file);
+    if (!tree_get(ending->spec, "scorer.command")) { /* not yet: not_yet_in_cluster */
+        printf("The same on a cluster: kubectl apply -f %s\n", ending->file);
+    }
     fflush(stdout);
 }
 

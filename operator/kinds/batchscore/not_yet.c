@@ -11,9 +11,6 @@ static const struct {
 } fields[] = {
     {"input.table", NULL, "take video or files"},
     {"input.npy", NULL, "take video or files"},
-    {"scorer.command", NULL, "take onnx"},
-    {"output.mode", "PerFile", "take PerFile"},
-    {"logs", NULL, "take it out"},
     {"miniBatchSize", "items", "give a number of items"},
     {"trigger", NULL, "take it out"},
     {"schedule", NULL, "take it out, and let a CronJob apply the manifest"},
@@ -52,4 +49,13 @@ int not_yet_check(const json_t *object, struct error *err) {
         }
     }
     return 0;
+}
+
+int not_yet_in_cluster(const json_t *object, struct error *err) {
+    return tree_get(object, "spec.scorer.command")
+               ? refuse(
+                     "scorer.command",
+                     "in a cluster, that is: its pods lack windlass-shim; `windlass run` does it",
+                     err)
+               : 0;
 }
