@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
 # Exactly once: a job of 2,000 mini-batches through `windlass run` while workers, its coordinator and windlass
-# itself are killed with -9. Whatever is killed when, the output is byte for byte that of a quiet run, every
-# mini-batch counts once in the commits, and nothing of a try is left.
-#   SOAK_SEED (1) decides who dies when; ONCE_ROUNDS (2, in a soak SOAK_ROUNDS / 10) says how many runs;
+# itself are killed with -9, and where a program of the user's scores, 5 % of its tries fail (or crash) and 2 % hang.
+# Whatever is killed when, the output is byte for byte that of a quiet run, every mini-batch counts once in the
+# commits, and nothing of a try is left.
+#   SOAK_SEED (1) decides who dies when; ONCE_ROUNDS (3, in a soak SOAK_ROUNDS / 10) says how many runs;
 #   ONCE_BATCHES (2000).
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
 windlass=$(realpath "${BUILD:-build}/windlass")
-rounds=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-20} + 9) / 10))}
+rounds=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-30} + 9) / 10))}
 batches=${ONCE_BATCHES:-2000}
 seed=${SOAK_SEED:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/data/photos" "$work/model"
+mkdir -p "$work/data/photos" "$work/model" "$work/code"
+cp tests/e2e/hostile.py "$work/code/"
 python3 tests/data/models/make.py "$work/model"
 
 # Pictures that all differ, one a mini-batch; and as many frames, two a mini-batch.
@@ -29,20 +31,31 @@ for i in range(count):
 P
 ffmpeg -v error -f lavfi -i "testsrc2=size=32x32:rate=50" -frames:v $((batches * 2)) -c:v libx264 -preset ultrafast -g 50 -pix_fmt yuv420p "$work/data/film.mp4" </dev/null || exit 3
 
-manifest() { # input, mini-batch size
+# Pictures and a film through a network, each result a file; pictures through a program, in one file of rows.
+inputs=('{files: {path: data/photos}}' '{video: {path: data/film.mp4}}' '{files: {path: data/photos}}')
+sizes=(1 2 1) # of a mini-batch
+onnx='{onnx: {path: model/invert.onnx}}'
+manifest() { # kind, how its program behaves
+    local scorer=$onnx mode=PerFile
+    if [ "$1" = 2 ]; then
+        mode=AppendRow
+        scorer="{command: {command: [python3, \$(code)/hostile.py, $2], processesPerWorker: 2}}"
+    fi
     cat >"$work/job.yaml" <<M
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
 metadata: {name: once}
 spec:
-  input: $1
-  scorer: {onnx: {path: model/invert.onnx}}
-  output: {path: data/out, mode: PerFile}
-  miniBatchSize: $2
+  input: ${inputs[$1]}
+  scorer: $scorer
+  output: {path: data/out, mode: $mode}
+  miniBatchSize: ${sizes[$1]}
+  retry: {maxTries: 6, timeoutSeconds: $([ "$1" = 2 ] && echo 2 || echo 60)}
   workers: {min: 2, max: 2}
   volumes:
     - {name: data, persistentVolumeClaim: {claimName: data}}
     - {name: model, persistentVolumeClaim: {claimName: model}}
+    - {name: code, persistentVolumeClaim: {claimName: code}}
 M
 }
 launch() { timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null & run=$!; }
@@ -85,19 +98,19 @@ P
 nothing_left() { [ -z "$(find "$work/data/out" -path '*/try/*' -o -path '*/join/*' -o -name '.windlass-tmp-*')" ]; }
 
 ##### what a quiet run makes #####################################################################
-kinds=('{files: {path: data/photos}} 1' '{video: {path: data/film.mp4}} 2')
-for kind in 0 1; do
+for kind in 0 1 2; do
     rm -rf "$work/data/out" "$work/state"
-    manifest "${kinds[kind]% *}" "${kinds[kind]##* }"
+    manifest $kind plain
     start=$(date +%s%N)
     launch
     wait $run
     check "a quiet run of $batches mini-batches ($((($(date +%s%N) - start) / 1000000)) ms)" [ $? -eq 0 ]
     output >"$work/quiet.$kind"
-    check "its commits count each once" commits_add_up "$batches" $((batches * (kind + 1)))
+    check "its commits count each once" commits_add_up "$batches" $((batches * sizes[kind]))
     check "nothing of a try is left" nothing_left
 done
-check "all pictures, and one film" [ "$(wc -l <"$work/quiet.0") $(wc -l <"$work/quiet.1")" = "$batches 1" ]
+check "all pictures, one film, one file of rows" [ "$(cat "$work"/quiet.? | wc -l)" = $((batches + 2)) ]
+check "with a row for each picture" [ "$(wc -l <"$work/data/out/rows.txt")" = "$batches" ]
 
 ##### and with deaths ############################################################################
 hurt() {
@@ -115,11 +128,11 @@ hurt() {
     [ ${#victims[@]} -eq 0 ] || kill -9 "${victims[RANDOM % ${#victims[@]}]}" 2>/dev/null
 }
 round() {
-    local kind=$((($1 + 1) % 2)) code=1 coordinators=0 controllers=0 workers=0 fine=yes start=$SECONDS seen=0
+    local kind=$((($1 + 1) % 3)) code=1 coordinators=0 controllers=0 workers=0 fine=yes start=$SECONDS seen=0
     # Each round by itself, however many draws the last took; hashed, as near seeds draw alike.
     RANDOM=$(($(cksum <<<"$seed $1" | cut -d" " -f1) % 32768))
     rm -rf "$work/data/out" "$work/state"
-    manifest "${kinds[kind]% *}" "${kinds[kind]##* }"
+    manifest $kind mixed
     exec 3>&2 2>/dev/null # who is killed is told by bash, too
     launch
     while :; do
@@ -137,9 +150,9 @@ round() {
     holds() { "$@" || { echo "# not so: $*"; fine=; }; }
     holds [ $code -eq 0 ]
     holds diff -q <(output) "$work/quiet.$kind"
-    holds commits_add_up "$batches" $((batches * (kind + 1)))
+    holds commits_add_up "$batches" $((batches * sizes[kind]))
     holds nothing_left
-    holds [ "$(jq -r .items.done "$work/data/out/summary.json")" = $((batches * (kind + 1))) ]
+    holds [ "$(jq -r .items.done "$work/data/out/summary.json")" = $((batches * sizes[kind])) ]
     holds [ -z "$(pods WINDLASS_JOB=)" ]
     if [ -z "$fine" ]; then
         echo "# seed $seed, round $1, exit code $code"
