@@ -121,7 +121,8 @@ static void tell_place(const struct runners *runners, struct told *told,
 }
 
 /* Outside the lock. */
-static struct told score(struct runner *runner, const struct scorer_lease *lease) {
+static struct told score(struct runner *runner, const struct scorer_lease *lease,
+                         const struct scorer_lease *ahead) {
     struct runners *runners = runner->all;
     struct error err = {0};
     char name[PART_NAME_MAX];
@@ -129,7 +130,8 @@ static struct told score(struct runner *runner, const struct scorer_lease *lease
     bool may_be_text = runners->form != SINK_PARTS;
     AUTO(outcome_freep)
     struct outcome *outcome = outcome_new(runners->options.output, name, may_be_text);
-    struct scorer_task task = {.lease = *lease, .outcome = outcome, .dropped = &runner->dropped};
+    struct scorer_task task = {
+        .lease = *lease, .ahead = ahead, .outcome = outcome, .dropped = &runner->dropped};
     struct scorer_count count = {0};
     int64_t started_ns = clock_monotonic_ns();
     int result = runners->kind->run(runner->scorer, &task, &count, &err);
@@ -171,8 +173,13 @@ static bool is_output_dead(struct runners *runners) {
 /* With the lock, which is free while the lease is scored. */
 static void run_next(struct runner *runner) {
     struct runners *runners = runner->all;
-    struct scorer_lease lease = runner->queue[0];
+    struct scorer_lease lease = runner->queue[0], ahead = {0};
     memmove(runner->queue, runner->queue + 1, --runner->queue_count * sizeof lease);
+    bool has_ahead = runner->queue_count > 0;
+    if (has_ahead) {
+        ahead = runner->queue[0];
+        json_incref(ahead.work);
+    }
     runner->running = lease.lease;
     runner->dropped_at_ms = -1;
     runner->started_ms = clock_monotonic_ms();
@@ -181,8 +188,9 @@ static void run_next(struct runner *runner) {
     if (runners->log) {
         try_log_begin(runners->log, runner->index, lease.first, lease.try);
     }
-    struct told told = score(runner, &lease);
+    struct told told = score(runner, &lease, has_ahead ? &ahead : NULL);
     json_decref(lease.work);
+    json_decref(ahead.work);
     bool is_dead =
         told.result.is_fault && told.result.fault == MESSAGE_MACHINE && is_output_dead(runners);
     pthread_mutex_lock(&runners->lock);

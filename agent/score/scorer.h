@@ -33,8 +33,10 @@ struct scorer_lease {
 
 struct scorer_task {
     struct scorer_lease lease; /* its work is borrowed */
-    struct outcome *outcome;   /* gets the results' bytes; the caller closes it */
-    atomic_bool *dropped;      /* set from another thread: nobody wants it any more */
+    /* What this slot is likely to get next, borrowed likewise: may be begun. NULL: not known. */
+    const struct scorer_lease *ahead;
+    struct outcome *outcome; /* gets the results' bytes; the caller closes it */
+    atomic_bool *dropped;    /* set from another thread: nobody wants it any more */
 };
 
 struct scorer_count {

@@ -23,14 +23,23 @@ struct question {
     char *fault; /* NULL: asked */
 };
 
+/* What is asked of a lease. */
+struct request {
+    int64_t epoch, lease; /* -1: of none */
+    int64_t id;           /* to the program */
+    bool is_sent;         /* and not answered */
+    struct question *questions;
+    size_t count, room, asked;
+    struct buffer items; /* what is asked: a JSON array */
+};
+
 struct scorer {
     struct scorer_options options;
     struct command *command; /* NULL: only tried */
     char *words[WORDS_MAX + 1];
     struct input_reader *reader;
-    struct question *questions; /* of this lease */
-    size_t count, room, asked;
-    struct buffer items; /* what is asked: a JSON array */
+    struct request now, next;
+    int64_t last_id;
 };
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -81,13 +90,21 @@ static int read_words(struct scorer *scorer, struct error *err) {
     return 0;
 }
 
-static void forget_questions(struct scorer *scorer) {
-    for (size_t i = 0; i < scorer->count; i++) {
-        free(scorer->questions[i].name);
-        free(scorer->questions[i].fault);
+static void forget(struct request *request) {
+    for (size_t i = 0; i < request->count; i++) {
+        free(request->questions[i].name);
+        free(request->questions[i].fault);
     }
-    scorer->count = scorer->asked = 0;
-    buffer_clear(&scorer->items);
+    request->count = request->asked = 0;
+    request->epoch = request->lease = -1;
+    request->is_sent = false;
+    buffer_clear(&request->items);
+}
+
+static void release(struct request *request) {
+    forget(request);
+    free(request->questions);
+    buffer_release(&request->items);
 }
 
 static void command_free_scorer(struct scorer *scorer) {
@@ -101,9 +118,8 @@ static void command_free_scorer(struct scorer *scorer) {
     if (scorer->reader) {
         scorer->options.media->lines->reader_free(scorer->reader);
     }
-    forget_questions(scorer);
-    free(scorer->questions);
-    buffer_release(&scorer->items);
+    release(&scorer->now);
+    release(&scorer->next);
     for (size_t i = 0; i < ARRAY_LEN(scorer->words); i++) {
         free(scorer->words[i]);
     }
@@ -125,7 +141,10 @@ static int command_open(const struct scorer_options *options, struct scorer **re
                         struct error *err) {
     AUTO(scorer_freep) struct scorer *scorer = x_calloc(1, sizeof *scorer);
     scorer->options = *options;
-    buffer_init(&scorer->items, COMMAND_LINE_MAX);
+    buffer_init(&scorer->now.items, COMMAND_LINE_MAX);
+    buffer_init(&scorer->next.items, COMMAND_LINE_MAX);
+    forget(&scorer->now);
+    forget(&scorer->next);
     if (!options->media->lines) {
         return error_set(err, ERROR_INVALID, "spec.scorer.command: scores files, not spec.input.%s",
                          options->media->name);
@@ -192,20 +211,20 @@ static int command_ready(struct scorer *scorer, struct error *err) {
 
 /* ---- a lease -------------------------------------------------------------------------------- */
 
-static int add_question(struct scorer *scorer, const struct item *item, struct error *err) {
-    struct buffer *items = &scorer->items;
-    if (scorer->count == scorer->room) {
-        scorer->room = MAX(scorer->room * 2, (size_t)64);
-        scorer->questions =
-            x_realloc_array(scorer->questions, scorer->room, sizeof *scorer->questions);
+static int add_question(struct request *request, const struct item *item, struct error *err) {
+    struct buffer *items = &request->items;
+    if (request->count == request->room) {
+        request->room = MAX(request->room * 2, (size_t)64);
+        request->questions =
+            x_realloc_array(request->questions, request->room, sizeof *request->questions);
     }
-    scorer->questions[scorer->count++] =
+    request->questions[request->count++] =
         (struct question){.name = x_strdup(item->name), .fault = x_strdup(item->fault)};
     if (item->fault) {
         return 0;
     }
     bool is_json = item->type == ITEM_JSON;
-    const char *before = scorer->asked++ ? "," : "", *quote = is_json ? "" : "\"";
+    const char *before = request->asked++ ? "," : "", *quote = is_json ? "" : "\"";
     if (buffer_printf(items, err, "%s%s", before, quote) < 0 ||
         (is_json ? buffer_append(items, item->text, item->text_size, err)
                  : jsontext_escape(items, item->text, item->text_size, err)) < 0) {
@@ -215,11 +234,12 @@ static int add_question(struct scorer *scorer, const struct item *item, struct e
 }
 
 /* What is asked, of all items of the lease. */
-static int read_items(struct scorer *scorer, const struct scorer_task *task, struct error *err) {
+static int read_items(struct scorer *scorer, const struct scorer_lease *lease,
+                      struct request *request, struct error *err) {
     const struct input_kind *lines = scorer->options.media->lines;
     struct error full = {0};
-    int result = buffer_append(&scorer->items, "[", 1, &full);
-    if (lines->reader_open(scorer->options.spec, task->lease.work, &scorer->reader, err) < 0) {
+    int result = buffer_append(&request->items, "[", 1, &full);
+    if (lines->reader_open(scorer->options.spec, lease->work, &scorer->reader, err) < 0) {
         return -1;
     }
     for (int got = 1; got > 0 && result == 0;) {
@@ -228,44 +248,113 @@ static int read_items(struct scorer *scorer, const struct scorer_task *task, str
         if (got < 0) {
             return -1;
         }
-        result = got > 0 ? add_question(scorer, &item, &full) : 0;
+        result = got > 0 ? add_question(request, &item, &full) : 0;
     }
-    if (result < 0 || buffer_append(&scorer->items, "]", 1, &full) < 0) {
+    if (result < 0 || buffer_append(&request->items, "]", 1, &full) < 0) {
         return error_set(err, ERROR_FAILED,
                          "its items are more than %d MiB of JSON: make spec.miniBatchSize smaller",
                          COMMAND_LINE_MAX >> 20);
     }
+    request->epoch = lease->epoch;
+    request->lease = lease->lease;
     return 0;
+}
+
+static int send_request(struct scorer *scorer, const struct scorer_lease *lease,
+                        struct request *request, struct error *err) {
+    if (request->is_sent) {
+        return 0;
+    }
+    struct command_request asked = {.id = ++scorer->last_id,
+                                    .items = request->items.data,
+                                    .size = request->items.size,
+                                    .count = request->asked,
+                                    .mini_batch = lease->first,
+                                    .try = lease->try};
+    if (command_send(scorer->command, &asked, err) < 0) {
+        return -1;
+    }
+    request->id = asked.id;
+    request->is_sent = true;
+    return 0;
+}
+
+/* -1: the program is dead, and has nothing of what it was sent. */
+static int await_answer(struct scorer *scorer, struct request *request,
+                        const struct command_answer **ret_answer, struct error *err) {
+    int64_t until_ms = clock_monotonic_ms() + scorer->options.timeout_ms;
+    int result = command_wait(scorer->command, request->id, until_ms, ret_answer, err);
+    request->is_sent = false;
+    if (result < 0) {
+        scorer->now.is_sent = scorer->next.is_sent = false;
+    }
+    return result;
+}
+
+/* What was read ahead is this lease, or another, whose answer nobody wants but which is to come. */
+static int take_request(struct scorer *scorer, const struct scorer_lease *lease,
+                        struct error *err) {
+    struct request *next = &scorer->next;
+    if (next->epoch != lease->epoch || next->lease != lease->lease) {
+        const struct command_answer *ignored = NULL;
+        struct error late = {0};
+        if (next->is_sent) {
+            (void)!await_answer(scorer, next, &ignored, &late);
+        }
+        forget(next);
+        if (read_items(scorer, lease, next, err) < 0) {
+            return -1;
+        }
+    }
+    struct request swapped = scorer->now;
+    scorer->now = scorer->next;
+    scorer->next = swapped;
+    forget(&scorer->next);
+    return 0;
+}
+
+/* Into its pipe while it works, so that it need not wait. What is wrong with it shows when it is
+ * its turn. */
+static void send_ahead(struct scorer *scorer, const struct scorer_lease *ahead) {
+    struct error ignored = {0};
+    if (!ahead) {
+        return;
+    }
+    if (read_items(scorer, ahead, &scorer->next, &ignored) < 0) {
+        forget(&scorer->next);
+    } else if (scorer->next.asked > 0) {
+        (void)!send_request(scorer, ahead, &scorer->next, &ignored);
+    }
 }
 
 static int ask(struct scorer *scorer, const struct scorer_task *task,
                const struct command_answer **ret_answer, struct error *err) {
-    struct command_request request = {.id = task->lease.lease,
-                                      .items = scorer->items.data,
-                                      .size = scorer->items.size,
-                                      .count = scorer->asked,
-                                      .mini_batch = task->lease.first,
-                                      .try = task->lease.try};
-    struct error ended = {0};
-    /* Who has ended since the last answer has done this lease no wrong. */
-    (void)!command_listen(scorer->command, clock_monotonic_ms(), &ended);
-    if (!command_is_alive(scorer->command) && revive(scorer, err) < 0) {
-        return -1;
+    if (!scorer->now.is_sent) { /* who has ended since the last answer has done it no wrong */
+        struct error ended = {0};
+        (void)!command_listen(scorer->command, clock_monotonic_ms(), &ended);
     }
-    int64_t until_ms = clock_monotonic_ms() + scorer->options.timeout_ms;
-    if (command_send(scorer->command, &request, err) < 0 ||
-        command_wait(scorer->command, task->lease.lease, until_ms, ret_answer, err) < 0) {
+    if (!command_is_alive(scorer->command)) {
+        scorer->now.is_sent = false;
+        if (revive(scorer, err) < 0) {
+            return -1;
+        }
+    }
+    if (send_request(scorer, &task->lease, &scorer->now, err) < 0) {
+        return blame(err);
+    }
+    send_ahead(scorer, task->ahead);
+    if (await_answer(scorer, &scorer->now, ret_answer, err) < 0) {
         return blame(err);
     }
     return (*ret_answer)->error ? error_set(err, ERROR_FAILED, "%s", (*ret_answer)->error) : 0;
 }
 
 /* Item by item, in their order: answers, and what has failed. */
-static int take_answer(struct scorer *scorer, const struct command_answer *answer,
+static int take_answer(const struct request *request, const struct command_answer *answer,
                        struct sink *sink, struct scorer_count *count, struct error *err) {
     size_t next = 0;
-    for (size_t i = 0; i < scorer->count; i++) {
-        const struct question *question = &scorer->questions[i];
+    for (size_t i = 0; i < request->count; i++) {
+        const struct question *question = &request->questions[i];
         const struct command_result *told = question->fault ? NULL : &answer->results[next++];
         const char *cause = told ? told->cause : question->fault;
         if (cause) {
@@ -288,12 +377,11 @@ static int command_score(struct scorer *scorer, const struct scorer_task *task,
     struct scorer_count count = {0};
     struct sink *sink = NULL;
     int result = -1;
-    forget_questions(scorer);
-    if (read_items(scorer, task, err) == 0 &&
-        (scorer->asked == 0 || ask(scorer, task, &answer, err) == 0) &&
+    if (take_request(scorer, &task->lease, err) == 0 &&
+        (scorer->now.asked == 0 || ask(scorer, task, &answer, err) == 0) &&
         sink_open(scorer->options.spec, scorer->options.media, task->lease.work, task->outcome,
                   &sink, err) == 0) {
-        result = take_answer(scorer, answer, sink, &count, err);
+        result = take_answer(&scorer->now, answer, sink, &count, err);
     }
     sink_free(sink);
     if (result < 0) {
