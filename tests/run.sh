@@ -34,7 +34,7 @@ count() { # program, log, exit code, seconds
 start_beside() {
     beside_start=$SECONDS
     set -m # a process group of its own, so that our end is its end
-    nice -n 19 timeout "${TEST_TIMEOUT:-900}" bash "$beside" >"$logs/beside" 2>&1 &
+    nice -n 19 timeout "${TEST_TIMEOUT:-2400}" bash "$beside" >"$logs/beside" 2>&1 &
     beside_pid=$!
     set +m
 }

@@ -1,18 +1,27 @@
 #!/usr/bin/env bash
 # The unit tests again under AddressSanitizer and UBSan (all of them), and under ThreadSanitizer those
-# that tests/tsan.txt lists: modules with threads of their own.
+# that tests/tsan.txt lists: modules with threads of their own. `sanitize.sh build` only builds them.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | sed 's/^tests.//; s/\.c$//')
+mapfile -t threaded < <(grep -v '^#' tests/tsan.txt)
+mkdir -p build
+exec {one_at_a_time}>build/sanitize.lock
+flock "$one_at_a_time"
+
+build() { # sanitizers, test programs without their folder
+    local sanitizers=$1 folder=build/sanitize-${1//,/-}/tests
+    shift
+    make -s -j"$(nproc)" CUDA=0 SANITIZE="$sanitizers" "${@/#/$folder/}" >"$log" 2>&1
+}
 
 suite() { # name, sanitizers, test programs without their folder
-    local name=$1 sanitizers=$2 folder=build/sanitize-${2//,/-}/tests
+    local name=$1 sanitizers=$2 folder=build/sanitize-${2//,/-}
     shift 2
-    local programs=("${@/#/$folder/}")
-    if make -s -j"$(nproc)" CUDA=0 SANITIZE="$sanitizers" "${programs[@]}" >"$log" 2>&1 &&
-        BUILD=${folder%/tests} tests/run.sh "${programs[@]}" >>"$log" 2>&1; then
+    if build "$sanitizers" "$@" && BUILD=$folder tests/run.sh "${@/#/$folder/tests/}" >>"$log" 2>&1; then
         sed 's/^/  /' "$log" | grep -v '  CC '
         echo "ok unit tests under $name"
     else
@@ -22,9 +31,11 @@ suite() { # name, sanitizers, test programs without their folder
     fi
 }
 
+if [ "${1:-}" = build ]; then
+    build address,undefined "${all[@]}" && build thread "${threaded[@]}"
+    exit
+fi
 bad=0
-mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | sed 's/^tests.//; s/\.c$//')
 suite 'ASan and UBSan' address,undefined "${all[@]}" || bad=1
-mapfile -t threaded < <(grep -v '^#' tests/tsan.txt 2>/dev/null)
-[ ${#threaded[@]} -eq 0 ] || suite TSan thread "${threaded[@]}" || bad=1
+suite TSan thread "${threaded[@]}" || bad=1
 exit $bad

@@ -5,9 +5,9 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh))
 ##### make test: a seeded sample of every proof ##################################################
 .PHONY: test servers unit lint format sanitize demo help
 test: deps-test servers
-	@$(MAKE) --no-print-directory all unit-programs fuzzers-build
-	@BUILD=$(BUILD) tests/run.sh --beside tests/fuzz/run.sh \
-		$(LINT) $(UNIT_PROGRAMS) tests/sanitize.sh $(E2E)
+	@$(MAKE) --no-print-directory all unit-programs
+	@BUILD=$(BUILD) tests/run.sh --beside tests/beside.sh \
+		$(LINT) $(UNIT_PROGRAMS) $(E2E) tests/sanitize.sh
 # The real API servers, built once per machine: about 15 minutes, with lines that say how far; Azurite.
 servers:
 	@tests/cluster/build-kubernetes.sh >/dev/null
