@@ -228,10 +228,10 @@ int prepared_work(struct prepared *prepared, int64_t first, int64_t count, char 
 int prepared_name(struct prepared *prepared, int64_t item, struct buffer *name, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *lines = NULL;
+    buffer_init(&text, 2 * INPUT_LINE_MAX);
     if (!prepared->list) {
         return buffer_printf(name, err, "frame %lld", (long long)item);
     }
-    buffer_init(&text, 2 * INPUT_LINE_MAX);
     if (list_lines(prepared->list, item, 1, &text, err) < 0 ||
         tree_parse(text.data ? text.data : "", text.size, 2 * INPUT_LINE_MAX, &lines, err) < 0) {
         return -1;

@@ -226,7 +226,9 @@ check "the first has found out and leaves without a verdict ($first)" [ $first -
 check "the summary is the newer one's" [ "$(summary two .state)" = Succeeded ]
 check "and every frame is there" all_frames two
 ended worker-1 5
-ended worker-2 5
+kill -9 "${pid[worker-2]}" # it knows the first one's address alone, where the next job will listen
+wait "${pid[worker-2]}" 2>/dev/null
+unset "pid[worker-2]"
 check "nothing is left of the parts of either" no_temporaries two
 show two
 
