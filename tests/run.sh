@@ -1,17 +1,29 @@
 #!/usr/bin/env bash
 # Runs test programs and scripts one after the other and counts their lines:
-#   run.sh [--beside SCRIPT] PROGRAM...
+#   run.sh [--beside SCRIPT] [--lanes N] PROGRAM...
 #   "ok x" passes, "not ok x" fails, "skip x: why" is shown.
 # --beside: that script runs while the end-to-end scripts do, with the processor time they leave (they wait
-# for servers most of the time), and is counted last.
+# for servers most of the time), and is counted last. --lanes: so many end-to-end scripts run at a time; each has
+# servers, folders and ports of its own. A log is shown when its script has ended.
 # A program that exits non-zero without a "not ok" line (a crash, a sanitizer's report) fails once.
 # Ends with the one line that says it all: "N passed, N failed".
 set -u
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d)
-beside= beside_pid=
-[ "${1:-}" != --beside ] || { beside=$2; shift 2; }
-trap '[ -z "$beside_pid" ] || kill -- "-$beside_pid" 2>/dev/null; rm -rf "$logs"' EXIT
+beside= beside_pid= lanes=1
+declare -A lane_program=() lane_start=() # by process: scripts that run
+while [[ ${1:-} == --* ]]; do
+    case $1 in
+    --beside) beside=$2 ;;
+    --lanes) lanes=$2 ;;
+    esac
+    shift 2
+done
+cleanup() {
+    for pid in $beside_pid "${!lane_program[@]}"; do kill -- "-$pid" 2>/dev/null; done
+    rm -rf "$logs"
+}
+trap cleanup EXIT
 
 start_one() { # program, log; its exit code
     case $1 in
@@ -39,12 +51,34 @@ start_beside() {
     set +m
 }
 
+end_one() { # waits for one script of the lanes
+    local pid code
+    wait -n -p pid "${!lane_program[@]}"
+    code=$?
+    count "${lane_program[$pid]}" "$logs/$pid" $code $((SECONDS - lane_start[$pid]))
+    unset "lane_program[$pid]"
+}
+start_lane() { # program
+    while [ ${#lane_program[@]} -ge "$lanes" ]; do end_one; done
+    set -m
+    (start_one "$1" "$logs/$BASHPID") &
+    set +m
+    lane_program[$!]=$1
+    lane_start[$!]=$SECONDS
+}
+
 for program in "$@"; do
     [[ -z $beside || -n $beside_pid || $program != tests/e2e/* ]] || start_beside
-    start=$SECONDS
-    start_one "$program" "$logs/one"
-    count "$program" "$logs/one" $? $((SECONDS - start))
+    if [[ $program == tests/e2e/* ]]; then
+        start_lane "$program"
+    else
+        while [ ${#lane_program[@]} -gt 0 ]; do end_one; done
+        start=$SECONDS
+        start_one "$program" "$logs/one"
+        count "$program" "$logs/one" $? $((SECONDS - start))
+    fi
 done
+while [ ${#lane_program[@]} -gt 0 ]; do end_one; done
 if [ -n "$beside" ]; then
     [ -n "$beside_pid" ] || start_beside
     wait "$beside_pid"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The unit tests again under AddressSanitizer and UBSan (all of them), and under ThreadSanitizer those
-# that tests/tsan.txt lists: modules with threads of their own. `sanitize.sh build` only builds them.
+# that tests/tsan.txt lists: modules with threads of their own.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1
@@ -31,10 +31,6 @@ suite() { # name, sanitizers, test programs without their folder
     fi
 }
 
-if [ "${1:-}" = build ]; then
-    build address,undefined "${all[@]}" && build thread "${threaded[@]}"
-    exit
-fi
 bad=0
 suite 'ASan and UBSan' address,undefined "${all[@]}" || bad=1
 suite TSan thread "${threaded[@]}" || bad=1

@@ -6,8 +6,8 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh))
 .PHONY: test servers unit lint format sanitize demo help
 test: deps-test servers
 	@$(MAKE) --no-print-directory all unit-programs
-	@BUILD=$(BUILD) tests/run.sh --beside tests/beside.sh \
-		$(LINT) $(UNIT_PROGRAMS) $(E2E) tests/sanitize.sh
+	@BUILD=$(BUILD) tests/run.sh --beside tests/beside.sh --lanes 2 \
+		$(LINT) $(UNIT_PROGRAMS) $(E2E)
 # The real API servers, built once per machine: about 15 minutes, with lines that say how far; Azurite.
 servers:
 	@tests/cluster/build-kubernetes.sh >/dev/null
