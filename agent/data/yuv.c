@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#ifdef __clang__ /* whose clones other files cannot call (its 14th version, which builds our fuzzers) */
+#ifdef __clang__ /* 14: other files cannot call its clones */
 #define FOR_EACH_PROCESSOR
 #else
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("default", "avx2")))

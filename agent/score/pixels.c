@@ -3,7 +3,7 @@
 
 enum { BLOCK = 64 /* pixels that are turned at once: small enough for the nearest cache */ };
 
-#ifdef __clang__ /* whose clones other files cannot call (its 14th version, which builds our fuzzers) */
+#ifdef __clang__ /* 14: other files cannot call its clones */
 #define FOR_EACH_PROCESSOR
 #else
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("default", "avx2")))
