@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kinds of inputs and scorers that this program has: what is linked is what there is. */
+/* The kinds of inputs, scorers and pictures that this program has: what is linked is what there is
+ * (agent/shim/registry.c: windlass-shim's). */
 #include "agent/data/files.h"
+#include "agent/data/image.h"
 #include "agent/data/video.h"
 #include "agent/score/scorer.h"
 
 const struct media *const media_kinds[] = {&video_media, &files_media, NULL};
 const struct scorer_kind *const scorer_kinds[] = {&scorer_onnx, &scorer_command, NULL};
+const struct image_codec *const image_codecs[] = {&image_jpeg, &image_png, NULL};

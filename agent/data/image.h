@@ -11,7 +11,22 @@ enum {
     IMAGE_JPEG_QUALITY = 92,
 };
 
-enum image_format { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG, IMAGE_FORMAT_COUNT };
+enum image_format { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG };
+
+/* A format: one file, and one row of agent/registry.c. */
+struct image_codec {
+    enum image_format format;
+    const char *magic; /* the first bytes of such a file */
+    size_t magic_size;
+    /* As image_decode and image_encode. */
+    int (*decode)(const void *bytes, size_t size, struct picture *ret_picture, struct error *err);
+    int (*encode)(const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
+                  struct error *err);
+};
+
+extern const struct image_codec image_jpeg;            /* libjpeg-turbo */
+extern const struct image_codec image_png;             /* libpng */
+extern const struct image_codec *const image_codecs[]; /* agent/registry.c; ends with NULL */
 
 enum image_format image_sniff(const void *bytes, size_t size);
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/image_jpeg.h"
-
 #include "agent/data/exif.h"
 #include "agent/data/image.h"
 
@@ -38,8 +36,7 @@ static int decode_cmyk(tjhandle handle, const void *bytes, size_t size, struct p
     return result;
 }
 
-int image_jpeg_decode(const void *bytes, size_t size, struct picture *ret_picture,
-                      struct error *err) {
+static int decode(const void *bytes, size_t size, struct picture *ret_picture, struct error *err) {
     AUTO(handle_destroyp) tjhandle handle = tjInitDecompress();
     int width = 0, height = 0, sampling = 0, color = 0;
     if (!handle) {
@@ -69,8 +66,8 @@ int image_jpeg_decode(const void *bytes, size_t size, struct picture *ret_pictur
     return 0;
 }
 
-int image_jpeg_encode(const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
-                      struct error *err) {
+static int encode(const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
+                  struct error *err) {
     AUTO(handle_destroyp) tjhandle handle = tjInitCompress();
     if (!handle) {
         return error_set(err, ERROR_EXHAUSTED, "libjpeg-turbo: %s", tjGetErrorStr2(NULL));
@@ -87,3 +84,11 @@ int image_jpeg_encode(const struct picture *picture, uint8_t **ret_bytes, size_t
     *ret_size = size;
     return 0;
 }
+
+const struct image_codec image_jpeg = {
+    .format = IMAGE_JPEG,
+    .magic = "\xFF\xD8\xFF",
+    .magic_size = 3,
+    .decode = decode,
+    .encode = encode,
+};

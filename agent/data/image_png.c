@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/image_png.h"
+#include "agent/data/image.h"
 
 #include <png.h>
 #include <stdlib.h>
 
-int image_png_decode(const void *bytes, size_t size, struct picture *ret_picture,
-                     struct error *err) {
+static int decode(const void *bytes, size_t size, struct picture *ret_picture, struct error *err) {
     png_image image = {.version = PNG_IMAGE_VERSION};
     if (!png_image_begin_read_from_memory(&image, bytes, size)) {
         return error_set(err, ERROR_INVALID, "is no sound PNG: %s", image.message);
@@ -28,8 +27,8 @@ int image_png_decode(const void *bytes, size_t size, struct picture *ret_picture
     return 0;
 }
 
-int image_png_encode(const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
-                     struct error *err) {
+static int encode(const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
+                  struct error *err) {
     png_image image = {.version = PNG_IMAGE_VERSION,
                        .width = (png_uint_32)picture->width,
                        .height = (png_uint_32)picture->height,
@@ -45,3 +44,11 @@ int image_png_encode(const struct picture *picture, uint8_t **ret_bytes, size_t 
     *ret_size = size;
     return 0;
 }
+
+const struct image_codec image_png = {
+    .format = IMAGE_PNG,
+    .magic = "\x89PNG\r\n\x1A\n",
+    .magic_size = 8,
+    .decode = decode,
+    .encode = encode,
+};

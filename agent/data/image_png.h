@@ -1,9 +1,0 @@
-/* image_png.h: PNG by libpng; see image.h. */
-#pragma once
-
-#include "agent/data/picture.h"
-
-NODISCARD int image_png_decode(const void *bytes, size_t size, struct picture *ret_picture,
-                               struct error *err);
-NODISCARD int image_png_encode(const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
-                               struct error *err);
