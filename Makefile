@@ -1,4 +1,4 @@
-# Windlass: `make` builds build/windlass and build/windlass-agent. `make help` lists the rest.
+# Windlass: `make` builds build/windlass, build/windlass-agent and build/windlass-shim. `make help` lists the rest.
 #
 # CUDA=auto|0|1       build agent/device/cuda with nvcc (auto: where a CUDA toolkit is found)
 # SANITIZE=address,undefined | thread   an instrumented build in a folder of its own
@@ -36,6 +36,8 @@ PACKAGES_AGENT := libavformat libavcodec libswscale libavutil libturbojpeg libpn
 LIBS_LIB = $(shell pkg-config --libs $(PACKAGES_LIB))
 LIBS_OPERATOR = $(shell pkg-config --libs $(PACKAGES_OPERATOR))
 LIBS_AGENT = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl -lgomp $(if $(WITH_CUDA),-L$(CUDA_ROOT)/lib64 -lcudart_static -lrt -ldl)
+# windlass-shim is fully static: archives, with all that these want (absent.c has what has no archive).
+SHIM_LIBRARIES := curl nghttp2 idn2 unistring zstd brotlidec brotlicommon z websockets cap cares jansson ssl crypto
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	-Wwrite-strings -Wvla -Wformat=2 -Wundef -Werror
@@ -59,8 +61,9 @@ NVCCFLAGS := -O3 -arch=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno
 find_c = $(sort $(shell find $(1) 2>/dev/null -name '*.c' -not -name main.c))
 LIB_SOURCES := $(call find_c,lib)
 OPERATOR_SOURCES := $(call find_c,operator)
-AGENT_SOURCES := $(filter-out agent/device/cuda/%,$(call find_c,agent)) \
+AGENT_SOURCES := $(filter-out agent/device/cuda/% agent/shim/%,$(call find_c,agent)) \
 	$(if $(WITH_CUDA),$(call find_c,agent/device/cuda))
+SHIM_SOURCES := $(call find_c,agent/shim) agent/shim/main.c
 CUDA_SOURCES := $(if $(WITH_CUDA),$(sort $(wildcard agent/device/cuda/*.cu)))
 CFLAGS_agent_device_cuda_device := -isystem $(CUDA_ROOT)/include
 objects = $(patsubst %,$(OBJ)/%.o,$(1))
@@ -89,16 +92,27 @@ $(OBJ)/operator/embedded.c.o: $(wildcard crds/*.yaml)
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 
 ##### programs ###################################################################################
-.PHONY: all windlass agent
-all: windlass agent
+.PHONY: all windlass agent shim shim-archives
+# (What instruments a program comes as a shared library.)
+all: windlass agent $(if $(SANITIZE),,shim)
 windlass: $(BUILD)/windlass
 agent: $(BUILD)/windlass-agent
+shim: $(BUILD)/windlass-shim
 $(BUILD)/windlass: $(OBJ)/operator/main.c.o $(OBJ)/operator.a $(OBJ)/lib.a
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_OPERATOR) $(LIBS_LIB)
 $(BUILD)/windlass-agent: $(OBJ)/agent/main.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
+# Of agent.a comes what score needs. The linker's warnings are about functions of glibc that would load
+# libraries: libcurl and libwebsockets have them, nobody calls them (tests/e2e/test_shim.sh).
+$(BUILD)/windlass-shim: $(call objects,$(SHIM_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
+	@echo "  LINK $@"
+	@$(CC) -static-pie -Wl,-z,relro,-z,now -Wl,--no-warnings -pthread $(LDFLAGS) -o $@ $^ \
+		-Wl,--start-group $(addprefix -l,$(SHIM_LIBRARIES)) -Wl,--end-group
+# Where they are, for those who have to name their licences.
+shim-archives:
+	@for name in $(SHIM_LIBRARIES); do $(CC) -print-file-name=lib$$name.a; done
 
 ##### make install #############################################################################
 PREFIX ?= /usr/local
@@ -106,6 +120,7 @@ PREFIX ?= /usr/local
 install: all
 	install -D -m 755 $(BUILD)/windlass $(DESTDIR)$(PREFIX)/bin/windlass
 	install -D -m 755 $(BUILD)/windlass-agent $(DESTDIR)$(PREFIX)/bin/windlass-agent
+	install -m 755 $(BUILD)/windlass-shim $(DESTDIR)$(PREFIX)/bin/windlass-shim
 	ln -sf windlass $(DESTDIR)$(PREFIX)/bin/kubectl-windlass
 
 ##### tests ######################################################################################

@@ -4,6 +4,7 @@
 #include "lib/digest.h"
 
 #include <openssl/bio.h>
+#include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -12,6 +13,11 @@
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Whoever starts OpenSSL first decides; a variable (OPENSSL_CONF) would be inherited by others. */
+void tls_ignore_configuration(void) {
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+}
 
 static void x509_freep(X509 **certificate) {
     X509_free(*certificate);

@@ -4,6 +4,10 @@
 
 #include "lib/error.h"
 
+/* OpenSSL reads no configuration file in this process. First thing in main: for a program that runs
+ * among files which are none of its own. */
+void tls_ignore_configuration(void);
+
 enum { TLS_PEM_MAX = 64 << 10 }; /* bytes of a certificate or key text */
 
 /* A new EC P-256 key and a certificate signed with it: valid from an hour ago (clocks differ) for

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/commands/pod.h"
+#include "agent/score/coordinator.h"
+
+int coordinate_command(int argc, char **argv) {
+    static const char about[] =
+        "Lists a job's input, leases mini-batches to workers, joins their results and\n"
+        "writes the summary. Started by windlass, which puts everything it needs into\n"
+        "environment variables (WINDLASS_*, and one for each volume).";
+    return pod_run(argc, argv, about, JOB_COORDINATOR, coordinator_run);
+}

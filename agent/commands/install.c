@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/commands/install.h"
+
+#include "lib/file.h"
+#include "lib/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 256 << 20 };
+
+/* Where Debian's ca-certificates puts them all. */
+#define AUTHORITIES "/etc/ssl/certs/ca-certificates.crt"
+
+/* Whole or not at all, and for whoever runs the other container to read. */
+static int copy(const char *from, const char *folder, const char *name, mode_t mode,
+                struct error *err) {
+    AUTO(text_freep) char *to = file_join(folder, name);
+    AUTO(text_freep) char *data = NULL;
+    size_t size = 0;
+    if (file_read(from, FILE_MAX, &data, &size, err) < 0 || file_write(to, data, size, err) < 0) {
+        return -1;
+    }
+    return chmod(to, mode) < 0 ? error_from_errno(err, errno, "%s", to) : 0;
+}
+
+/* The shim lies beside this program. */
+static int find_shim(char **ret_path, struct error *err) {
+    char self[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (size < 0) {
+        return error_from_errno(err, errno, "/proc/self/exe");
+    }
+    self[size] = 0;
+    *strrchr(self, '/') = 0;
+    *ret_path = file_join(self, "windlass-shim");
+    return 0;
+}
+
+static int install(const char *folder, struct error *err) {
+    AUTO(text_freep) char *shim = NULL;
+    if (find_shim(&shim, err) < 0 || copy(AUTHORITIES, folder, "ca.crt", 0644, err) < 0) {
+        return -1;
+    }
+    return copy(shim, folder, "windlass-shim", 0755, err);
+}
+
+int install_command(int argc, char **argv) {
+    static const struct option options[] = {{.name = NULL}};
+    static const struct command_help help = {
+        .usage = "windlass-agent install FOLDER",
+        .about = "Puts windlass-shim, which lies beside this program, and this machine's\n"
+                 "certificate authorities (ca.crt) into a folder that is there. An init container\n"
+                 "runs it, so that a worker can be a container of any image.",
+        .words_min = 1,
+        .words_max = 1,
+    };
+    struct option_list words = {0};
+    struct error err = {0};
+    int result = options_read(argc, argv, &help, options, &words, &err);
+    if (result > 0) {
+        return 0;
+    }
+    if (result < 0 || install(words.values[0], &err) < 0) {
+        fprintf(stderr, "windlass-agent install: %s\n", err.text);
+        return error_exit_code(&err);
+    }
+    return 0;
+}

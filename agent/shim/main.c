@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/* build/windlass-shim: what runs in a container of the user's image. Fully static, so that it needs
+ * nothing of that image and loads nothing from it. */
+#include "agent/commands/command.h"
+#include "agent/commands/pod.h"
+#include "lib/tls.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+
+static const struct command commands[] = {
+    {"score", score_command, "takes leases and has a program of yours score them: a worker"},
+    {NULL, NULL, NULL}, /* ends the table */
+};
+
+static const struct program program = {
+    .name = "windlass-shim",
+    .about = "the part of Windlass that runs in a container of any image.",
+    .notes = "It is started by windlass, its job in the environment.\n"
+             "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
+             "130 interrupted.\n",
+    .commands = commands,
+};
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN);
+    /* The user's program runs as the same user: token and keys in our memory are not its to read.
+     */
+    prctl(PR_SET_DUMPABLE, 0);
+    tls_ignore_configuration();
+    return program_run(&program, argc, argv);
+}
