@@ -127,8 +127,8 @@ static int read_spec(struct job *job, struct error *err) {
     if (tree_parse(text, strlen(text), SPEC_BYTES_MAX, &job->spec, err) < 0) {
         return error_context(err, "the environment variable WINDLASS_SPEC");
     }
-    int64_t values[ARRAY_LEN(rows)];
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+    int64_t values[ARRAY_LEN(rows)] = {1};
+    for (size_t i = tree_get(job->spec, "input.table") ? 1 : 0; i < ARRAY_LEN(rows); i++) {
         if (read_number(job->spec, rows[i].path, rows[i].maximum, &values[i]) < 0) {
             return error_set(err, ERROR_INVALID, "spec.%s is not an integer of 1 to %lld",
                              rows[i].path, (long long)rows[i].maximum);

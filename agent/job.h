@@ -20,8 +20,8 @@ struct job {
     int gpus;           /* worker only: WINDLASS_GPUS; 0: none */
     json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */
-    const char *output; /* VOLUME/path */
-    int64_t batch_items;
+    const char *output;  /* VOLUME/path */
+    int64_t batch_items; /* of a table 1: its lines are mini-batches as they are (input.h) */
     int max_tries;
     int64_t timeout_ms;
     /* failed items, and mini-batches with such, that end the job when there are more; -1: any */

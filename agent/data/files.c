@@ -81,6 +81,7 @@ static int files_writer_finish(struct writer *writer, struct error *err) {
 
 const struct media files_media = {
     .name = "files",
+    .unit = "files",
     .lines = &files_input,
     .is_packed = true,
     .writer_open = files_writer_open,

@@ -1,4 +1,4 @@
-/* input.h: what is scored. An input kind (files, later table and npy) turns its input into lines of
+/* input.h: what is scored. An input kind (files, table, later npy) turns its input into lines of
  * JSON, in an order that depends on the input alone; the coordinator stores them in pages (list.h)
  * and hands them to workers, which open a reader on the lines of a lease. A new kind is one file
  * and one row of a registry. A video has no lines: media.h. */
@@ -45,6 +45,9 @@ struct input_reader;
 
 struct input_kind {
     const char *name; /* the field of spec.input */
+    /* A line is a mini-batch, of as many items as its reader finds; else a line is an item, and a
+     * mini-batch spec.miniBatchSize of them. */
+    bool is_batch;
     /* What its reader gives to the scorer of this spec. */
     enum item_type (*item)(const json_t *spec);
     /* Calls line() for every line behind `after`. Blocks; on a thread of its own. Memory is bounded

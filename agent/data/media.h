@@ -31,6 +31,7 @@ struct writer;
 
 struct media {
     const char *name; /* the field of spec.input: "video", "files" */
+    const char *unit; /* what its items are called: "frames" */
     /* Not NULL: it is listed and read by lines; list, count, work, join, listing_free and reader_*
      * are NULL. */
     const struct input_kind *lines;
@@ -70,7 +71,8 @@ struct media {
     /* Results are added in the order of the lease's items, one each but for items that have failed
      * (which a video has none of), and become bytes of the outcome, which must live longer.
      * Pictures of a video may have any size, all the same; a side of an odd number of pixels grows
-     * by one (the edge repeated), which H.264 in 4:2:0 needs. */
+     * by one (the edge repeated), which H.264 in 4:2:0 needs. NULL: its results have no files of
+     * their own, PerFile is refused. */
     int (*writer_open)(const json_t *spec, const json_t *work, struct outcome *outcome,
                        struct writer **ret_writer, struct error *err);
     int (*writer_add)(struct writer *writer, const struct result *result, struct error *err);

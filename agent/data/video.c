@@ -146,6 +146,7 @@ static int video_writer_open(const json_t *spec UNUSED, const json_t *work, stru
 
 const struct media video_media = {
     .name = "video",
+    .unit = "frames",
     .list = video_list,
     .count = video_count,
     .work = video_work,

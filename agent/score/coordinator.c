@@ -192,7 +192,7 @@ static int work(struct coordinator *coordinator, bool at_once, struct error *err
         coordinator->is_superseded = err->kind == ERROR_GONE || err->kind == ERROR_BUSY;
         return -1;
     }
-    if (prepared_extend(&coordinator->prepared, coordinator->job, err) < 0) {
+    if (prepared_extend(&coordinator->prepared, err) < 0) {
         return -1;
     }
     desk_settle(desk);
@@ -221,9 +221,9 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     coordinator->is_listed = true;
     struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
     struct progress *progress = &coordinator->desk.progress;
-    log_event(LOG_INFO, "%lld items in %lld mini-batches, %lld of them are done",
-              (long long)counts.items.total, (long long)counts.batches.total,
-              (long long)counts.batches.done);
+    log_event(LOG_INFO, "%lld %s in %lld mini-batches, %lld of them are done",
+              (long long)counts.items.total, coordinator->prepared.media->unit,
+              (long long)counts.batches.total, (long long)counts.batches.done);
     progress->state = PROGRESS_RUNNING;
     progress->items_before = counts.items.done;
     coordinator->reported_ms = clock_monotonic_ms();
@@ -385,8 +385,7 @@ static void leave_words(json_t *progress) {
 static int name_item(void *context, int64_t first, int64_t index, struct buffer *name,
                      struct error *err) {
     struct coordinator *coordinator = context;
-    return prepared_name(&coordinator->prepared, first * coordinator->job->batch_items + index,
-                         name, err);
+    return prepared_name(&coordinator->prepared, coordinator->job, first, index, name, err);
 }
 
 /* The outcome is known: summary, report, last words. */

@@ -84,9 +84,7 @@ static void give(struct desk *desk, const struct ledger_lease *lease) {
     struct prepared *prepared = desk->prepared;
     struct error err = {0};
     AUTO(text_freep) char *text = NULL;
-    int64_t first = lease->first * desk->job->batch_items;
-    int64_t count = MIN(lease->cells * desk->job->batch_items, prepared->items - first);
-    int described = prepared_work(prepared, first, count, &text, &err);
+    int described = prepared_work(prepared, lease->first, lease->cells, &text, &err);
     if (described < 0 && err.kind != ERROR_EXHAUSTED) {
         keep(desk, -1, &err); /* the list is torn: nobody can go on */
         return;
@@ -107,7 +105,7 @@ static void give(struct desk *desk, const struct ledger_lease *lease) {
             .worker = lease->worker,
             .lease = lease->lease,
             .fault = LEDGER_SCORER,
-            .items = count,
+            .items = lease->items,
             .took_us = -1,
             .cause = "its description is larger than a message: make spec.miniBatchSize smaller"};
         (void)report(desk, &said, NULL, &ended);

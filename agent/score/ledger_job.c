@@ -179,6 +179,19 @@ int ledger_verdict(const struct ledger *ledger, struct error *err) {
                      over);
 }
 
+/* Where only results tell how many items there are: as many as the cells that have ended let
+ * expect, exactly when all have. */
+static int64_t total_items(const struct ledger *ledger) {
+    const struct cells *cells = &ledger->cells;
+    int64_t items = cells->items.done + cells->items.failed;
+    int64_t ended = cells->batches.done + cells->batches.failed;
+    if (ledger->options.cell_items || ledger->items || ended == 0 ||
+        ended == (int64_t)cells->count) {
+        return MAX(ledger->items, items);
+    }
+    return (int64_t)((double)items / (double)ended * (double)cells->count);
+}
+
 struct ledger_counts ledger_counts(const struct ledger *ledger) {
     const struct cells *cells = &ledger->cells;
     struct ledger_counts counts = {.batches = cells->batches,
@@ -191,7 +204,7 @@ struct ledger_counts ledger_counts(const struct ledger *ledger) {
                                    .slots = ledger->slots_present};
     counts.batches.total = (int64_t)cells->count;
     counts.batches.retried = ledger->batches_retried;
-    counts.items.total = MAX(ledger->items, cells->items.done + cells->items.failed);
+    counts.items.total = total_items(ledger);
     counts.items.retried = ledger->items_retried;
     return counts;
 }

@@ -45,7 +45,8 @@ struct ledger_count {
 };
 
 struct ledger_counts {
-    struct ledger_count batches, items; /* total: those that are known so far */
+    /* total: those that are known so far; of items an estimate where only results tell them */
+    struct ledger_count batches, items;
     int64_t leased, waiting, committed; /* cells */
     int workers, slots;                 /* present */
 };

@@ -116,7 +116,7 @@ static int read_string(const json_t *value, const char *field, struct message_re
     return 0;
 }
 
-/* "f", lease, fault, cause */
+/* "f", lease, fault, cause, items (may be missing) */
 static int read_fault(const json_t *row, struct message_result *result, struct error *err) {
     const char *name = json_string_value(json_array_get(row, 2));
     int fault = 0;
@@ -128,6 +128,10 @@ static int read_fault(const json_t *row, struct message_result *result, struct e
     }
     result->is_fault = true;
     result->fault = (enum message_fault)fault;
+    if (json_array_size(row) > 4 &&
+        read_number(json_array_get(row, 4), "items", 0, integer_max, &result->items, err) < 0) {
+        return -1;
+    }
     return read_string(json_array_get(row, 3), "cause", result, err);
 }
 
@@ -352,6 +356,9 @@ int message_batch_result(struct message_batch *batch, const struct message_resul
         (void)!buffer_printf(text, &full, "[\"f\",%lld,\"%s\",", (long long)result->lease,
                              fault_names[result->fault]);
         add_string(text, result->text, result->text_size, &full);
+        if (result->items > 0) {
+            (void)!buffer_printf(text, &full, ",%lld", (long long)result->items);
+        }
     } else {
         (void)!buffer_printf(text, &full, "[\"d\",%lld,%lld,%lld,%lld,", (long long)result->lease,
                              (long long)result->items, (long long)result->failed,

@@ -39,7 +39,8 @@ struct message_result {
     int64_t lease;
     bool is_fault;
     enum message_fault fault;
-    int64_t items, failed, took_us; /* not of a fault, as all below but text */
+    int64_t items;           /* of a fault: as many as the lease has, 0: not told */
+    int64_t failed, took_us; /* not of a fault, as all below but text */
     enum message_place place;
     int64_t size_bytes; /* MESSAGE_OBJECT: of try/EPOCH-LEASE, with its CRC-32C */
     uint32_t crc;

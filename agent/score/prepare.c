@@ -18,14 +18,16 @@ enum {
 };
 
 /* Results among the inputs would be read as inputs the next time, or replace them. */
-static int try_apart(const struct job *job, const char *output, struct error *err) {
-    const char *input = tree_text(job->spec, "input.files.path", NULL);
+static int try_apart(const struct job *job, const struct media *media, const char *output,
+                     struct error *err) {
+    const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
+    const char *input = tree_text(fields, "path", "");
     AUTO(text_freep) char *folder = NULL;
-    if (!input) {
+    if (!media->lines) {
         return 0; /* a video's own file is guarded by its listing */
     }
     if (path_resolve(input, &folder, err) < 0) {
-        return error_context(err, "spec.input.files.path");
+        return error_context(err, "spec.input.%s.path", media->name);
     }
     if (path_is_inside(output, folder)) {
         return error_set(err, ERROR_INVALID,
@@ -67,7 +69,7 @@ static int try_output(const struct job *job, struct prepared *prepared, struct e
     if (path_resolve(job->output, &path, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    if (try_apart(job, path, err) < 0) {
+    if (try_apart(job, prepared->media, path, err) < 0) {
         return -1;
     }
     if (store_open(job->output, /* writes= */ true, &prepared->output, err) < 0) {
@@ -83,6 +85,7 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
     if (scorer_find(job->spec, &kind, err) < 0) {
         return -1;
     }
+    bool is_batch = prepared->media->lines && prepared->media->lines->is_batch;
     struct books_options options = {
         .job = job,
         .output = prepared->output,
@@ -90,7 +93,7 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
                      ? -1
                      : (prepared->items + job->batch_items - 1) / job->batch_items,
         .items = prepared->items,
-        .ledger = {.cell_items = job->batch_items,
+        .ledger = {.cell_items = is_batch ? 0 : job->batch_items,
                    .max_tries = job->max_tries,
                    .timeout_ms = job->timeout_ms + (kind->has_clock ? LATER_MS : 0),
                    .ahead_max = LEASES_AHEAD,
@@ -148,6 +151,13 @@ static int try_input(const struct job *job, struct prepared *prepared, struct er
         return -1;
     }
     prepared->form = sink_form(job->spec, prepared->media);
+    prepared->cell_items =
+        prepared->media->lines && prepared->media->lines->is_batch ? 1 : job->batch_items;
+    if ((prepared->form == SINK_PARTS || prepared->form == SINK_PACKS) &&
+        !prepared->media->writer_open) {
+        return error_set(err, ERROR_INVALID, "spec.output.mode: PerFile is not for spec.input.%s",
+                         prepared->media->name);
+    }
     if (prepared->media->lines) {
         return try_lines(job, prepared, err);
     }
@@ -162,8 +172,8 @@ static int try_input(const struct job *job, struct prepared *prepared, struct er
 }
 
 /* Cells are dealt as soon as all their lines are known. */
-int prepared_extend(struct prepared *prepared, const struct job *job, struct error *err) {
-    int64_t lines = 0, size = job->batch_items;
+int prepared_extend(struct prepared *prepared, struct error *err) {
+    int64_t lines = 0, size = prepared->cell_items;
     if (!prepared->list) {
         return 0;
     }
@@ -175,8 +185,8 @@ int prepared_extend(struct prepared *prepared, const struct job *job, struct err
     int64_t before = (prepared->items + size - 1) / size;
     int64_t cells = is_last ? (lines + size - 1) / size : lines / size;
     int64_t items = MIN(cells * size, lines);
-    if (ledger_extend(prepared->books.ledger, cells - before, items - prepared->items, is_last,
-                      err) < 0) {
+    int64_t more = prepared->media->lines->is_batch ? -1 : items - prepared->items;
+    if (ledger_extend(prepared->books.ledger, cells - before, more, is_last, err) < 0) {
         return -1;
     }
     prepared->items = items;
@@ -198,7 +208,7 @@ static int open_list(const struct job *job, struct prepared *prepared, struct er
         return -1;
     }
     while (prepared->items == 0) {
-        if (prepared_extend(prepared, job, err) < 0) {
+        if (prepared_extend(prepared, err) < 0) {
             return -1;
         }
         if (prepared->items > 0 || list_is_complete(prepared->list)) {
@@ -209,8 +219,10 @@ static int open_list(const struct job *job, struct prepared *prepared, struct er
     return 0;
 }
 
-int prepared_work(struct prepared *prepared, int64_t first, int64_t count, char **ret_work,
+int prepared_work(struct prepared *prepared, int64_t first_cell, int64_t cells, char **ret_work,
                   struct error *err) {
+    int64_t first = first_cell * prepared->cell_items;
+    int64_t count = MIN(cells * prepared->cell_items, prepared->items - first);
     if (!prepared->list) {
         AUTO(tree_freep) json_t *work = prepared->media->work(prepared->listing, first, count);
         *ret_work = json_dumps(work, JSON_COMPACT);
@@ -225,12 +237,20 @@ int prepared_work(struct prepared *prepared, int64_t first, int64_t count, char 
     return 0;
 }
 
-int prepared_name(struct prepared *prepared, int64_t item, struct buffer *name, struct error *err) {
+int prepared_name(struct prepared *prepared, const struct job *job, int64_t first, int64_t index,
+                  struct buffer *name, struct error *err) {
+    int64_t item = first * prepared->cell_items + index;
     AUTO(buffer_release) struct buffer text;
     AUTO(tree_freep) json_t *lines = NULL;
     buffer_init(&text, 2 * INPUT_LINE_MAX);
     if (!prepared->list) {
         return buffer_printf(name, err, "frame %lld", (long long)item);
+    }
+    if (prepared->media->lines->is_batch) {
+        if (!prepared->names) {
+            prepared->names = item_names_new(job->spec, prepared->media->lines, prepared->list);
+        }
+        return item_names_add(prepared->names, first, index, name, err);
     }
     if (list_lines(prepared->list, item, 1, &text, err) < 0 ||
         tree_parse(text.data ? text.data : "", text.size, 2 * INPUT_LINE_MAX, &lines, err) < 0) {
@@ -248,9 +268,10 @@ int prepared_compare(struct prepared *prepared, struct error *err) {
         return err->kind ? -1 : 0;
     }
     return error_set(err, ERROR_INVALID,
-                     "spec.input.%s: %lld items when this run began, %lld now, or others: choose "
+                     "spec.input.%s: %lld %s when this run began, %lld now, or others: choose "
                      "another output",
-                     prepared->media->name, (long long)prepared->items, (long long)lines);
+                     prepared->media->name, (long long)prepared->items,
+                     prepared->media->lines->is_batch ? "mini-batches" : "items", (long long)lines);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -274,6 +295,7 @@ int prepare_job(const struct job *job, struct prepared *ret_prepared, struct err
 }
 
 void prepared_release(struct prepared *prepared) {
+    item_names_free(TAKE(prepared->names));
     list_free(TAKE(prepared->list));
     books_release(&prepared->books);
     if (prepared->listing) {

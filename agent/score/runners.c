@@ -142,7 +142,10 @@ static struct told score(struct runner *runner, const struct scorer_lease *lease
         log_event(LOG_WARNING, "mini-batch %lld, try %d: %s", (long long)lease->first, lease->try,
                   err.text);
         json_decref(count.failures);
-        return told_fault(lease->epoch, lease->lease, fault_of(outcome, &err), err.text);
+        struct told failed =
+            told_fault(lease->epoch, lease->lease, fault_of(outcome, &err), err.text);
+        failed.result.items = count.items;
+        return failed;
     }
     struct told told = {.epoch = lease->epoch,
                         .result = {.lease = lease->lease,

@@ -60,8 +60,8 @@ struct scorer_kind {
     /* In the thread that will run it, which must live until it is freed: blocks until it is ready
      * for a lease. CANCELLED when `ends` is set. */
     int (*start)(struct scorer *scorer, struct error *err);
-    /* CANCELLED when the task was dropped, or the worker leaves. *ret_count stays untouched on
-     * failure. */
+    /* CANCELLED when the task was dropped, or the worker leaves. On failure *ret_count is
+     * untouched, but for `items`: as many as the lease has, if that is known. */
     int (*run)(struct scorer *scorer, const struct scorer_task *task,
                struct scorer_count *ret_count, struct error *err);
     void (*free)(struct scorer *scorer); /* in its thread, if it was started; NULL is fine */

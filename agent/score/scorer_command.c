@@ -146,7 +146,8 @@ static int command_open(const struct scorer_options *options, struct scorer **re
     forget(&scorer->now);
     forget(&scorer->next);
     if (!options->media->lines) {
-        return error_set(err, ERROR_INVALID, "spec.scorer.command: scores files, not spec.input.%s",
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.command: scores files and tables, not spec.input.%s",
                          options->media->name);
     }
     if (read_words(scorer, err) < 0) {
@@ -385,6 +386,9 @@ static int command_score(struct scorer *scorer, const struct scorer_task *task,
     }
     sink_free(sink);
     if (result < 0) {
+        bool is_known =
+            scorer->now.epoch == task->lease.epoch && scorer->now.lease == task->lease.lease;
+        ret_count->items = is_known ? (int64_t)scorer->now.count : 0;
         json_decref(count.failures);
         return -1;
     }

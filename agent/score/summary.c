@@ -12,6 +12,18 @@
 
 enum { BYTES_MAX = 16 << 20 }; /* 10,000 workers and 1,000 failures are 3 MB */
 
+/* What is scored; NULL for a spec that says nothing we know. */
+static const struct media *media_of(const struct job *job) {
+    const struct media *media = NULL;
+    struct error ignored = {0};
+    return media_find(job->spec, &media, &ignored) == 0 ? media : NULL;
+}
+
+static bool has_batch_lines(const struct job *job) {
+    const struct media *media = media_of(job);
+    return media && media->lines && media->lines->is_batch;
+}
+
 static json_t *failures_json(const struct summary *summary) {
     json_t *list = json_array();
     size_t count = 0;
@@ -21,8 +33,10 @@ static json_t *failures_json(const struct summary *summary) {
         const struct ledger_failure *failure = &failures[i];
         json_t *row = json_object();
         json_object_set_new(row, "miniBatch", json_integer(failure->cell));
-        json_object_set_new(row, "firstItem",
-                            json_integer(failure->cell * summary->job->batch_items));
+        if (!has_batch_lines(summary->job)) { /* of those nobody knows it */
+            json_object_set_new(row, "firstItem",
+                                json_integer(failure->cell * summary->job->batch_items));
+        }
         json_object_set_new(row, "items", json_integer(failure->items));
         json_object_set_new(row, "tries", json_integer(failure->tries));
         json_object_set_new(row, "worker",
@@ -134,6 +148,7 @@ int summary_report(const struct summary *summary, struct store *output, struct c
                    report_item *item, void *context, struct error *err) {
     const struct progress *progress = summary->progress;
     const struct job *job = summary->job;
+    const struct media *media = media_of(job);
     struct ledger_counts counts = ledger_counts(summary->ledger);
     struct report_options options = {
         .job = job->name,
@@ -141,7 +156,7 @@ int summary_report(const struct summary *summary, struct store *output, struct c
         .state = progress_state_name(progress->state),
         .message = progress->message,
         .is_failed = progress->state == PROGRESS_FAILED,
-        .unit = tree_get(job->spec, "input.video") ? "frames" : "files",
+        .unit = media ? media->unit : "items",
         .cells = counts.batches.total,
         .items = counts.items.total,
         .slots = scorer_slots(job->spec),

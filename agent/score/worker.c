@@ -63,6 +63,7 @@ static void send_results(struct worker *worker) {
         struct message_result fault = {.lease = told[i].result.lease,
                                        .is_fault = true,
                                        .fault = MESSAGE_SCORER,
+                                       .items = told[i].result.items,
                                        .text = too_long,
                                        .text_size = strlen(too_long)};
         if (batch.epoch != told[i].epoch) {

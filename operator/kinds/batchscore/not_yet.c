@@ -9,9 +9,9 @@
 static const struct {
     const char *field, *works, *instead;
 } fields[] = {
-    {"input.table", NULL, "take video or files"},
-    {"input.npy", NULL, "take video or files"},
-    {"miniBatchSize", "items", "give a number of items"},
+    {"input.table.partitionKeys", NULL, "take it out"},
+    {"input.npy", NULL, "take video, files or table"},
+    {"miniBatchSize", "size", "give a number of items, or bytes of a table"},
     {"trigger", NULL, "take it out"},
     {"schedule", NULL, "take it out, and let a CronJob apply the manifest"},
     {"rerun", "Never", "take it out"},
@@ -19,8 +19,8 @@ static const struct {
 
 static bool is_as(const json_t *value, const char *works) {
     const char *text = json_string_value(value);
-    if (works && strcmp(works, "items") == 0) {
-        return !text || strspn(text, "0123456789") == strlen(text);
+    if (works && strcmp(works, "size") == 0) {
+        return !text || strcmp(text, "auto") != 0;
     }
     AUTO(text_freep)
     char *number =

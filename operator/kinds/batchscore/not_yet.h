@@ -6,7 +6,7 @@
 #include "lib/error.h"
 #include "lib/tree.h"
 
-/* ERROR_INVALID and "spec.input.table: is not carried out yet by this version; ...". */
+/* ERROR_INVALID and "spec.trigger: is not carried out yet by this version; ...". */
 NODISCARD int not_yet_check(const json_t *object, struct error *err);
 /* What `windlass run` carries out, and a cluster does not: its pods lack something. */
 NODISCARD int not_yet_in_cluster(const json_t *object, struct error *err);

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The input kind "table": blocks that tile each file, the rows that a worker gets of them (held
+ * against rows.h over the whole file), marks, headers, what is refused. tests/e2e/test_table.sh
+ * holds the rows against Python's csv. */
+#include "agent/data/rows.h"
+#include "agent/data/table.h"
+#include "tests/unit/agent/data/fixtures.h"
+#include "tests/unit/agent/data/tables.h"
+
+enum { ROUNDS = 60, TABLE_BYTES_MAX = 60000, TEXT_MAX = 4 << 20 };
+
+static const char *const format_names[] = {"CSV", "TSV", "JSONLines"};
+
+static json_t *spec_of(const char *path, const char *format, bool has_header) {
+    return json_pack("{s:{s:{s:s,s:s,s:b,s:s}},s:i}", "input", "table", "path", path, "format",
+                     format, "header", has_header, "pattern", "*.x", "miniBatchBytes", 1);
+}
+
+static void put_bytes(const char *name, const void *data, size_t size) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = x_printf("%s/%s", fixtures_out, name);
+    AUTO(text_freep) char *folder = x_strndup(path, (size_t)(file_basename(path) - path) - 1);
+    CHECK_OK(file_make_folders(folder, &err), &err);
+    CHECK_OK(file_write(path, data, size, &err), &err);
+}
+
+static void put(const char *name, const char *text) {
+    put_bytes(name, text, strlen(text));
+}
+
+/* ---- listing and reading -------------------------------------------------------------------- */
+
+struct told {
+    json_t *lines;
+    size_t stop;
+    char mark[4096];
+};
+
+static int on_line(void *context, const char *line, size_t size, const char *mark,
+                   struct error *err) {
+    struct told *told = context;
+    json_t *tree = NULL;
+    if (json_array_size(told->lines) == told->stop) {
+        return error_set(err, ERROR_CANCELLED, "stopped");
+    }
+    if (tree_parse(line, size, size, &tree, err) < 0) {
+        return -1;
+    }
+    json_array_append_new(told->lines, tree);
+    snprintf(told->mark, sizeof told->mark, "%s", mark);
+    return 0;
+}
+
+static int list(const json_t *spec, const char *after, struct told *told, struct error *err) {
+    struct input_listing listing = {.spec = spec, .after = after};
+    return table_media.lines->list(&listing, on_line, told, err);
+}
+
+static json_t *list_all(const json_t *spec) {
+    struct error err = {0};
+    struct told told = {.lines = json_array(), .stop = SIZE_MAX};
+    CHECK_OK(list(spec, NULL, &told, &err), &err);
+    return told.lines;
+}
+
+/* "NAME row\n" or "NAME: its fault\n" of all items; the folder is left out of names. */
+static char *read_all(const json_t *spec, const json_t *lines) {
+    const struct input_kind *kind = table_media.lines;
+    struct error err = {0};
+    struct input_reader *reader = NULL;
+    struct buffer text;
+    buffer_init(&text, TEXT_MAX);
+    size_t i;
+    json_t *line;
+    json_array_foreach(lines, i, line) { /* a lease each, as it is */
+        AUTO(tree_freep) json_t *lease = json_pack("[O]", line);
+        CHECK_OK(kind->reader_open(spec, lease, &reader, &err), &err);
+        struct item item;
+        int got;
+        while ((got = kind->reader_next(reader, &item, &err)) > 0) {
+            CHECK_INT(item.type, ITEM_JSON);
+            CHECK_OK(item.fault ? buffer_printf(&text, &err, "%s\n", item.fault)
+                                : buffer_printf(&text, &err, "%s %s\n", item.name, item.text),
+                     &err);
+        }
+        CHECK_INT(got, 0);
+    }
+    kind->reader_free(reader);
+    return buffer_take(&text, NULL);
+}
+
+/* The same of one file without header, in one piece. */
+static char *rows_of(enum split_format format, const char *name, const char *data, size_t size) {
+    struct error err = {0};
+    struct rows_options options = {.format = format, .row_bytes_max = ROWS_ROW_MAX};
+    AUTO(rows_freep) struct rows *rows = NULL;
+    AUTO(buffer_release) struct buffer json;
+    struct buffer text;
+    const char *fault = NULL;
+    size_t mark = split_mark(data, size);
+    buffer_init(&json, TEXT_MAX);
+    buffer_init(&text, TEXT_MAX);
+    CHECK_OK(rows_new(&options, &rows, &err), &err);
+    rows_start(rows, (int64_t)mark);
+    rows_add(rows, data + mark, size - mark);
+    rows_end(rows);
+    while (buffer_clear(&json), rows_next(rows, &json, &fault, &err) > 0) {
+        CHECK_OK(buffer_printf(&text, &err, "%s:%lld%s %s\n", name, (long long)rows_place(rows),
+                               fault ? ":" : "", fault ? fault : json.data),
+                 &err);
+    }
+    return buffer_take(&text, NULL);
+}
+
+/* Blocks of whole files, one behind the other. */
+static void check_tiles(const json_t *lines, const int64_t *firsts, const int64_t *sizes,
+                        size_t files) {
+    size_t i = 0, count = json_array_size(lines);
+    for (size_t file = 0; file < files; file++) {
+        int64_t at = firsts[file];
+        while (at < sizes[file] && i < count) {
+            const json_t *line = json_array_get(lines, i++);
+            CHECK_INT(json_integer_value(json_array_get(line, 1)), at);
+            int64_t end = json_integer_value(json_array_get(line, 2));
+            CHECK(end > at);
+            at = end;
+        }
+        CHECK_INT(at, sizes[file]);
+    }
+    CHECK_INT(i, count);
+}
+
+static size_t make_table(char *data) {
+    size_t size = 1 + table_random(TABLE_BYTES_MAX - 3);
+    if (table_random(3) == 0) {
+        memcpy(data, "\xEF\xBB\xBF", 3);
+        table_noise(data + 3, size);
+        return size + 3;
+    }
+    table_noise(data, size);
+    return size;
+}
+
+static void one_round(uint64_t round) {
+    table_random_start(table_seed(), round);
+    enum split_format format = (enum split_format)table_random(3);
+    char *data[2] = {x_malloc(TABLE_BYTES_MAX), x_malloc(TABLE_BYTES_MAX)};
+    int64_t sizes[2], firsts[2];
+    AUTO(text_freep) char *wanted = x_strdup("");
+    static const char *const names[] = {"a/\xc3\xa4.x", "b.x"};
+    for (size_t i = 0; i < 2; i++) {
+        sizes[i] = (int64_t)make_table(data[i]);
+        firsts[i] = (int64_t)split_mark(data[i], (size_t)sizes[i]);
+        AUTO(text_freep) char *path = x_printf("noise/%s", names[i]);
+        put_bytes(path, data[i], (size_t)sizes[i]);
+        AUTO(text_freep) char *rows = rows_of(format, names[i], data[i], (size_t)sizes[i]);
+        AUTO(text_freep) char *before = TAKE(wanted);
+        wanted = x_printf("%s%s", before, rows);
+    }
+    AUTO(tree_freep) json_t *spec = spec_of("out/noise", format_names[format], false);
+    AUTO(tree_freep) json_t *lines = list_all(spec);
+    check_tiles(lines, firsts, sizes, 2);
+    AUTO(text_freep) char *seen = read_all(spec, lines);
+    CHECK(strcmp(seen, wanted) == 0);
+    /* Broken anywhere, it goes on with the same lines. */
+    struct error err = {0};
+    struct told told = {.lines = json_array(), .stop = 1 + table_random(json_array_size(lines))};
+    (void)!list(spec, NULL, &told, &err);
+    error_clear(&err);
+    AUTO(text_freep) char *mark = x_strdup(told.mark);
+    told.stop = SIZE_MAX;
+    CHECK_OK(list(spec, mark, &told, &err), &err);
+    CHECK(json_equal(told.lines, lines));
+    json_decref(told.lines);
+    free(data[0]);
+    free(data[1]);
+}
+
+static void test_every_row_once_and_in_order(void) {
+    uint64_t rounds = table_rounds(ROUNDS);
+    for (uint64_t round = 0; round < rounds && !test_failures; round++) {
+        one_round(round);
+        if (test_failures) {
+            printf("# SOAK_SEED=%llu, round %llu\n", (unsigned long long)table_seed(),
+                   (unsigned long long)round);
+        }
+    }
+}
+
+static void test_rows_have_their_columns_and_places(void) {
+    put("shops/a.x", "\xEF\xBB\xBFname,\"a,ge\"\r\nAda,36\n\n\"O\"\"x\nford\",7,8\nB\xff,1\n");
+    put("shops/b.x", "name,\"a,ge\"\nBob,\"");
+    put("shops/c.x", "name,\"a,ge\"\n");
+    put("shops/other.txt", "no table");
+    AUTO(tree_freep) json_t *spec = spec_of("out/shops", "CSV", true);
+    AUTO(tree_freep) json_t *lines = list_all(spec);
+    CHECK_INT(json_array_size(lines), 2);
+    AUTO(text_freep) char *seen = read_all(spec, lines);
+    CHECK_STR(seen, "a.x:16 {\"name\":\"Ada\",\"a,ge\":\"36\"}\n"
+                    "a.x:24: 3 fields, the header has 2\n"
+                    "a.x:40: no UTF-8 at byte 1 of the row\n"
+                    "b.x:12: a quote is not closed in field 2\n");
+    AUTO(tree_freep) json_t *one = spec_of("out/shops/a.x", "CSV", true); /* a file, not a folder */
+    AUTO(tree_freep) json_t *its_lines = list_all(one);
+    CHECK_INT(json_array_size(its_lines), 1);
+    AUTO(text_freep) char *rows = read_all(one, its_lines);
+    CHECK_INT(strncmp(seen, rows, strlen(rows)), 0);
+    AUTO(tree_freep) json_t *named = spec_of("out/shops/other.txt", "TSV", false);
+    AUTO(tree_freep) json_t *others = list_all(named); /* named itself: no pattern counts */
+    CHECK_INT(json_array_size(others), 1);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------ */
+
+static void check_refused(const char *path, const char *after, const char *words) {
+    struct error err = {0};
+    struct told told = {.lines = json_array(), .stop = SIZE_MAX};
+    AUTO(tree_freep) json_t *spec = spec_of(path, "CSV", true);
+    CHECK_INT(list(spec, after, &told, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK_STR(err.text, words);
+    json_decref(told.lines);
+}
+
+static void test_tables_that_do_not_fit_are_refused(void) {
+    put("mixed/a.x", "name,age\nAda,36\n");
+    put("mixed/b.x", "age,name\n36,Ada\n");
+    check_refused("out/mixed", NULL,
+                  "spec.input.table.path: out/mixed/b.x: has other columns than a.x: "
+                  "[\"age\",\"name\"], there [\"name\",\"age\"]");
+    put("empty/a.x", "");
+    check_refused("out/empty", NULL,
+                  "spec.input.table.path: out/empty/a.x: is empty, a header is expected");
+    put("bare/a.x", "name\n");
+    check_refused("out/bare", NULL,
+                  "spec.input.table.path: out/bare: no file in it matches "
+                  "spec.input.table.pattern \"*.x\" and has rows");
+    put("twice/a.x", "a,a\n1,2\n");
+    check_refused("out/twice", NULL,
+                  "spec.input.table.path: out/twice/a.x: the header has the column \"a\" twice");
+    check_refused("out/mixed", "x", "spec.input.table.path: \"x\" is no place in the input");
+    put("bytes/a\xff.x", "a\n1\n");
+    struct error err = {0};
+    struct told told = {.lines = json_array(), .stop = SIZE_MAX};
+    AUTO(tree_freep) json_t *spec = spec_of("out/bytes", "CSV", true);
+    CHECK_INT(list(spec, NULL, &told, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(strstr(err.text, "no UTF-8; rename it") != NULL);
+    json_decref(told.lines);
+}
+
+static void test_a_file_that_changes_is_told(void) {
+    struct error err = {0};
+    put("change/a.x", "name\nAda\nBob\n");
+    AUTO(tree_freep) json_t *spec = spec_of("out/change", "CSV", true);
+    AUTO(tree_freep) json_t *lines = list_all(spec);
+    AUTO(text_freep) char *mark = json_dumps(json_array_get(lines, 0), JSON_COMPACT);
+    put("change/a.x", "name\nAda\nBob\nCarl\n");
+    check_refused("out/change", mark,
+                  "spec.input.table.path: out/change/a.x: has changed since it was listed");
+    struct input_reader *reader = NULL;
+    struct item item;
+    CHECK_OK(table_media.lines->reader_open(spec, lines, &reader, &err), &err);
+    CHECK_INT(table_media.lines->reader_next(reader, &item, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK_STR(err.text, "spec.input.table.path: out/change/a.x: has changed since it was listed");
+    error_clear(&err);
+    AUTO(tree_freep) json_t *again = list_all(spec); /* the reader is as good as before */
+    CHECK_OK(table_media.lines->reader_open(spec, again, &reader, &err), &err);
+    CHECK_INT(table_media.lines->reader_next(reader, &item, &err), 1);
+    CHECK_STR(item.text, "{\"name\":\"Ada\"}");
+    table_media.lines->reader_free(reader);
+}
+
+static void test_leases_that_make_no_sense_are_refused(void) {
+    static const char *const rows[] = {"{}",
+                                       "[1]",
+                                       "[[]]",
+                                       "[\"a\"]",
+                                       "[[\"a\",0,1]]",
+                                       "[[\"a\",1,1,\"t\"]]",
+                                       "[[\"a\",-1,1,\"t\"]]",
+                                       "[[\"\",0,1,\"t\"]]",
+                                       "[[\"a\\u0000b\",0,1,\"t\"]]",
+                                       "[[\"a\",0,1.5,\"t\"]]"};
+    AUTO(tree_freep) json_t *spec = spec_of("out/shops", "CSV", true);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *lines = json_loads(rows[i], JSON_ALLOW_NUL, NULL);
+        struct input_reader *reader = NULL;
+        CHECK(lines != NULL);
+        CHECK_INT(table_media.lines->reader_open(spec, lines, &reader, &err), -1);
+        CHECK_INT(err.kind, ERROR_INVALID);
+    }
+}
+
+int main(void) {
+    fixtures_start("table");
+    TEST(test_every_row_once_and_in_order);
+    TEST(test_rows_have_their_columns_and_places);
+    TEST(test_tables_that_do_not_fit_are_refused);
+    TEST(test_a_file_that_changes_is_told);
+    TEST(test_leases_that_make_no_sense_are_refused);
+    return TEST_END();
+}
