@@ -3,10 +3,12 @@
  * (agent/shim/registry.c: windlass-shim's). */
 #include "agent/data/files.h"
 #include "agent/data/image.h"
+#include "agent/data/npy_input.h"
 #include "agent/data/table.h"
 #include "agent/data/video.h"
 #include "agent/score/scorer.h"
 
-const struct media *const media_kinds[] = {&video_media, &files_media, &table_media, NULL};
+const struct media *const media_kinds[] = {&video_media, &files_media, &table_media, &npy_media,
+                                           NULL};
 const struct scorer_kind *const scorer_kinds[] = {&scorer_onnx, &scorer_command, NULL};
 const struct image_codec *const image_codecs[] = {&image_jpeg, &image_png, NULL};

@@ -1,4 +1,4 @@
-/* input.h: what is scored. An input kind (files, table, later npy) turns its input into lines of
+/* input.h: what is scored. An input kind (files, table, npy) turns its input into lines of
  * JSON, in an order that depends on the input alone; the coordinator stores them in pages (list.h)
  * and hands them to workers, which open a reader on the lines of a lease. A new kind is one file
  * and one row of a registry. A video has no lines: media.h. */
@@ -65,5 +65,7 @@ struct input_kind {
     /* 1: *item is the next one; 0: no more; -1: this machine is in trouble (error_is_machine), or
      * the lines are not what this kind makes (INVALID). */
     int (*reader_next)(struct input_reader *reader, struct item *item, struct error *err);
+    /* Of a line that is a mini-batch: its items; 0: only reading it tells. NULL: likewise. */
+    int64_t (*line_items)(const json_t *line);
     void (*reader_free)(struct input_reader *reader);
 };

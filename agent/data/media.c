@@ -8,5 +8,5 @@ int media_find(const json_t *spec, const struct media **ret_media, struct error 
             return 0;
         }
     }
-    return error_set(err, ERROR_INVALID, "spec.input: one of video, files, table is expected");
+    return error_set(err, ERROR_INVALID, "spec.input: one of video, files, table, npy is expected");
 }

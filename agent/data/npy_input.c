@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/npy_input.h"
 
-#include "agent/data/pattern.h"
+#include "agent/data/source.h"
 #include "lib/jsontext.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ enum { READ_BYTES = 32 << 20 /* of values that a reader holds, or one slice */ }
 /* ---- listing -------------------------------------------------------------------------------- */
 
 struct walk {
-    struct store *store;
+    struct source source;
     const char *pattern;
     int64_t batch; /* slices of a line */
     struct npy first;
@@ -32,7 +32,7 @@ static bool are_alike(const struct npy *a, const struct npy *b) {
 
 static int open_array(struct walk *walk, const char *name, struct npy *ret_npy,
                       struct store_info *ret_info, struct error *err) {
-    if (npy_open(walk->store, name, ret_npy, ret_info, err) < 0) {
+    if (npy_open(walk->source.store, name, ret_npy, ret_info, err) < 0) {
         return -1;
     }
     if (!walk->first_name[0]) {
@@ -43,7 +43,7 @@ static int open_array(struct walk *walk, const char *name, struct npy *ret_npy,
                ? 0
                : error_set(err, ERROR_INVALID,
                            "%s/%s: its slices have another type or shape than those of %s",
-                           store_path(walk->store), name, walk->first_name);
+                           store_path(walk->source.store), name, walk->first_name);
 }
 
 /* The array's lines from this slice on. */
@@ -75,18 +75,12 @@ static int add_array(struct walk *walk, const char *name, int64_t from, struct e
     return 0;
 }
 
-static int on_name(void *context, const char *name, const struct store_info *info UNUSED,
-                   struct error *err) {
-    struct walk *walk = context;
-    size_t length = strlen(name);
-    if (!pattern_matches(walk->pattern, name) || jsontext_utf8_end(name, length) != length) {
-        return 0;
-    }
-    return add_array(walk, name, 0, err);
+static int on_file(void *context, const char *name, struct error *err) {
+    return add_array(context, name, 0, err);
 }
 
 /* after: "64 x.npy"; the rest of that file, and the files behind it. */
-static int walk_folder(struct walk *walk, const char *after, struct error *err) {
+static int walk_files(struct walk *walk, const char *after, struct error *err) {
     char *name = NULL;
     if (after) {
         errno = 0;
@@ -98,7 +92,7 @@ static int walk_folder(struct walk *walk, const char *after, struct error *err) 
             return -1;
         }
     }
-    if (store_list(walk->store, "", name, on_name, walk, err) < 0) {
+    if (source_list(&walk->source, walk->pattern, name, on_file, walk, err) < 0) {
         return -1;
     }
     return walk->lines || after
@@ -106,7 +100,7 @@ static int walk_folder(struct walk *walk, const char *after, struct error *err) 
                : error_set(
                      err, ERROR_INVALID,
                      "%s: no array in it matches spec.input.npy.pattern \"%s\" and has slices",
-                     store_path(walk->store), walk->pattern);
+                     store_path(walk->source.store), walk->pattern);
 }
 
 static int npy_list(const struct input_listing *listing, input_line *line, void *context,
@@ -118,11 +112,10 @@ static int npy_list(const struct input_listing *listing, input_line *line, void 
     struct error cause = {0};
     int result = -1;
     buffer_init(&walk.text, INPUT_LINE_MAX);
-    if (store_open(tree_text(listing->spec, "input.npy.path", ""), /* writes= */ false, &walk.store,
-                   &cause) == 0) {
-        result = walk_folder(&walk, listing->after, &cause);
-        store_free(walk.store);
+    if (source_open(tree_text(listing->spec, "input.npy.path", ""), &walk.source, &cause) == 0) {
+        result = walk_files(&walk, listing->after, &cause);
     }
+    source_release(&walk.source);
     buffer_release(&walk.text);
     if (result < 0) {
         *err = cause;
@@ -134,7 +127,7 @@ static int npy_list(const struct input_listing *listing, input_line *line, void 
 /* ---- reading -------------------------------------------------------------------------------- */
 
 struct input_reader {
-    struct store *store;
+    struct source source;
     const json_t *lines; /* borrowed */
     size_t line;         /* the one that is read */
     int64_t next;        /* its next slice; -1: its first */
@@ -151,7 +144,7 @@ static enum item_type npy_item(const json_t *spec UNUSED) {
 
 static void npy_reader_free(struct input_reader *reader) {
     if (reader) {
-        store_free(reader->store);
+        source_release(&reader->source);
         free(reader->values);
         free(reader);
     }
@@ -179,6 +172,10 @@ static bool are_ranges(const json_t *lines) {
     return is_sound;
 }
 
+static int64_t npy_line_items(const json_t *line) {
+    return MAX(number_of(line, 2) - number_of(line, 1), (int64_t)0);
+}
+
 static int npy_reader_open(const json_t *spec, const json_t *lines, struct input_reader **reader,
                            struct error *err) {
     struct input_reader *it = TAKE(*reader);
@@ -188,8 +185,7 @@ static int npy_reader_open(const json_t *spec, const json_t *lines, struct input
     }
     if (!it) {
         it = x_calloc(1, sizeof *it);
-        if (store_open(tree_text(spec, "input.npy.path", ""), /* writes= */ false, &it->store,
-                       err) < 0) {
+        if (source_open(tree_text(spec, "input.npy.path", ""), &it->source, err) < 0) {
             npy_reader_free(it);
             return error_context(err, "spec.input.npy.path");
         }
@@ -204,7 +200,7 @@ static int npy_reader_open(const json_t *spec, const json_t *lines, struct input
 static int changed(const struct input_reader *reader, const char *name, struct error *err) {
     return error_set(err, ERROR_INVALID,
                      "spec.input.npy.path: %s/%s: has changed since it was listed",
-                     store_path(reader->store), name);
+                     store_path(reader->source.store), name);
 }
 
 /* What is the item's fault, or else *err. */
@@ -228,7 +224,7 @@ static int begin_line(struct input_reader *reader, const json_t *line, struct er
     reader->next = number_of(line, 1);
     reader->held.count = 0;
     reader->fault[0] = 0;
-    if (npy_open(reader->store, name, &reader->npy, &info, &cause) < 0) {
+    if (npy_open(reader->source.store, name, &reader->npy, &info, &cause) < 0) {
         return judge(reader, name, &cause, err);
     }
     bool is_same = strcmp(info.token, json_string_value(json_array_get(line, 3))) == 0;
@@ -242,7 +238,7 @@ static int hold(struct input_reader *reader, const json_t *line, struct error *e
     struct error cause = {0};
     reader->held = (struct npy_range){reader->next, MIN(most, left)};
     free(TAKE(reader->values));
-    if (npy_read(reader->store, name_of(line), &reader->npy,
+    if (npy_read(reader->source.store, name_of(line), &reader->npy,
                  json_string_value(json_array_get(line, 3)), reader->held, &reader->values,
                  &cause) < 0) {
         return judge(reader, name_of(line), &cause, err);
@@ -289,9 +285,13 @@ static int npy_reader_next(struct input_reader *reader, struct item *item, struc
 
 const struct input_kind npy_input = {
     .name = "npy",
+    .is_batch = true,
     .item = npy_item,
     .list = npy_list,
     .reader_open = npy_reader_open,
     .reader_next = npy_reader_next,
+    .line_items = npy_line_items,
     .reader_free = npy_reader_free,
 };
+
+const struct media npy_media = {.name = "npy", .unit = "slices", .lines = &npy_input};

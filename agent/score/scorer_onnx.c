@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The engine of ours: small pictures of one size go through the network together, which stays
- * loaded from lease to lease. */
+/* The engine of ours: small pictures of one size, or slices of arrays, go through the network
+ * together, which stays loaded from lease to lease. */
 #include "agent/score/scorer.h"
 
 #include "agent/run/session.h"
 #include "agent/score/postprocess.h"
 #include "agent/score/preprocess.h"
+#include "agent/score/slices.h"
 #include "agent/store/path.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    GROUP_MAX = 16,               /* items in one run of the network */
+    GROUP_MAX = 256,              /* items in one run of the network ... */
+    GROUP_PICTURES = 16,          /* ... of pictures */
     GROUP_PIXELS = 8 * 224 * 224, /* beyond it a run is efficient enough as it is */
     TRY_SIDE = 64,                /* pixels, where the network leaves it free */
     TRY_PIXELS = 256 * 256,       /* a larger picture is not tried */
@@ -27,12 +29,37 @@ struct scorer {
     const struct media *media;
     struct reader *reader; /* kept from lease to lease: a decoder goes on where it stands ... */
     struct input_reader *lines; /* ... or one of lines */
+    bool has_slices;            /* its items are slices, not pictures */
+    enum tensor_type type;      /* of the network's input */
     /* the group that is collected for one run */
-    struct tensor group; /* [capacity, 3, padded_height, padded_width] */
+    struct tensor group; /* [capacity, 3, padded_height, padded_width], or [capacity, slice] */
     struct preprocess_size sizes[GROUP_MAX];
     char *names[GROUP_MAX];
     int count;
 };
+
+/* Whether slices fit, the first one tells: onnx_try. */
+static int check_slices(const struct scorer *scorer, struct error *err) {
+    const struct preprocess *given = &scorer->preprocess;
+    if (given->width || given->height || given->multiple_of != 1 || given->is_bgr ||
+        given->range != RANGE_BYTE) {
+        return error_set(
+            err, ERROR_INVALID,
+            "spec.scorer.onnx.preprocess: is for pictures, slices of spec.input.npy go "
+            "to the network as they are; take it out");
+    }
+    if (scorer->postprocess.type != POSTPROCESS_CLASSES) {
+        return error_set(
+            err, ERROR_INVALID,
+            "spec.scorer.onnx.postprocess.type: Classes is expected for spec.input.npy");
+    }
+    return scorer->input.rank >= 1 && scorer->input.dims[0] <= GROUP_MAX
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec.scorer.onnx.path: the network's input has no side for the items, "
+                           "or one of more than %d",
+                           GROUP_MAX);
+}
 
 static int check_input(struct scorer *scorer, struct error *err) {
     static const char field[] = "spec.scorer.onnx.path";
@@ -43,17 +70,19 @@ static int check_input(struct scorer *scorer, struct error *err) {
                          "an output",
                          field, inputs, session_output_count(scorer->session));
     }
-    enum tensor_type type;
-    const char *name = session_input(scorer->session, 0, &type, &scorer->input);
+    const char *name = session_input(scorer->session, 0, &scorer->type, &scorer->input);
+    if (scorer->has_slices) {
+        return check_slices(scorer, err);
+    }
     const int64_t *dims = scorer->input.dims;
     char text[128];
     shape_format(&scorer->input, text);
-    if (type != TENSOR_FLOAT32 || scorer->input.rank != 4 || (dims[1] != 3 && dims[1] != -1) ||
-        dims[0] > GROUP_MAX) {
+    if (scorer->type != TENSOR_FLOAT32 || scorer->input.rank != 4 ||
+        (dims[1] != 3 && dims[1] != -1) || dims[0] > GROUP_PICTURES) {
         return error_set(err, ERROR_INVALID,
                          "%s: the network's input %s is %s %s, expected pictures: float32 "
                          "[n, 3, h, w]",
-                         field, name, tensor_type_name(type), text);
+                         field, name, tensor_type_name(scorer->type), text);
     }
     const struct preprocess *preprocess = &scorer->preprocess;
     struct preprocess_size size = {0};
@@ -110,6 +139,7 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     struct session_options engine = {.threads = 0, .device = NULL};
     const json_t *spec = scorer->spec = options->spec;
     scorer->media = options->media;
+    scorer->has_slices = scorer->media->lines && scorer->media->lines->item(spec) == ITEM_TENSOR;
     if (preprocess_read(spec, &scorer->preprocess, err) < 0 ||
         postprocess_read(spec, &scorer->postprocess, err) < 0) {
         return -1;
@@ -172,68 +202,157 @@ static int flush(struct scorer *scorer, struct sink *sink, struct error *err) {
     return result;
 }
 
+/* ---- trying --------------------------------------------------------------------------------- */
+
+/* Runs the network once and checks that its output fits postprocess. What it does not take here it
+ * may take otherwise: larger pictures, say. */
+static int try_run(struct scorer *scorer, const struct tensor *input, struct error *err) {
+    struct error ignored = {0};
+    struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
+    int result = 0;
+    if (session_run(scorer->session, input, output, &ignored) == 0) {
+        result = postprocess_check(&scorer->postprocess, output, input->shape.dims[0], err);
+    }
+    free(output);
+    return result;
+}
+
 static int64_t try_side(const struct scorer *scorer, int64_t fixed) {
     int64_t multiple = scorer->preprocess.multiple_of;
     return fixed > 0 ? fixed : (TRY_SIDE + multiple - 1) / multiple * multiple;
 }
 
-/* Runs the network once on a small black picture and checks that its output fits postprocess. What
- * cannot be tried cheaply (a large fixed size, a network that wants larger pictures) passes. */
-static int onnx_try(struct scorer *scorer, struct error *err) {
+/* A small black picture. What cannot be tried cheaply (a large fixed size) passes. */
+static int try_picture(struct scorer *scorer, struct error *err) {
     const int64_t *dims = scorer->input.dims;
     struct shape shape = {
         4, {MAX(dims[0], 1), 3, try_side(scorer, dims[2]), try_side(scorer, dims[3])}};
+    struct tensor input = {0};
     if (shape.dims[2] * shape.dims[3] > TRY_PIXELS) {
         return 0;
     }
-    struct tensor input = {0};
     if (tensor_init(&input, TENSOR_FLOAT32, &shape, err) < 0) {
         return -1;
     }
-    struct error ignored = {0};
-    struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
-    int result = 0;
-    if (session_run(scorer->session, &input, output, &ignored) == 0) {
-        result = postprocess_check(&scorer->postprocess, output, shape.dims[0], err);
-    }
-    free(output);
+    int result = try_run(scorer, &input, err);
     tensor_release(&input);
     return result;
 }
 
-static int group_capacity(const struct scorer *scorer, const struct preprocess_size *size) {
-    int64_t pixels = (int64_t)size->padded_width * size->padded_height;
-    return scorer->input.dims[0] > 0 ? (int)scorer->input.dims[0]
-                                     : (int)MAX(1, MIN(GROUP_MAX, GROUP_PIXELS / pixels));
+static int try_slice(struct scorer *scorer, const struct npy_slice *slice, struct error *err) {
+    struct shape shape;
+    struct tensor input = {0};
+    int64_t items = MAX(scorer->input.dims[0], 1);
+    if (slices_check(slice, scorer->type, &scorer->input, items, &shape, err) < 0) {
+        return -1;
+    }
+    if (items * slices_count(slice) > 3 * TRY_PIXELS) {
+        return 0;
+    }
+    if (tensor_init(&input, scorer->type, &shape, err) < 0) {
+        return -1;
+    }
+    slices_fill(slice, scorer->type, input.data);
+    int result = try_run(scorer, &input, err);
+    tensor_release(&input);
+    return result;
 }
 
-/* Adds a picture; runs the network when the group is full or the next picture differs in size. */
-static int collect(struct scorer *scorer, struct sink *sink, const struct picture *picture,
-                   const char *name, struct error *err) {
+static int take_line(void *context, const char *line, size_t size, const char *mark UNUSED,
+                     struct error *err) {
+    struct buffer *lines = context;
+    return buffer_append(lines, "[", 1, err) < 0 || buffer_append(lines, line, size, err) < 0 ||
+                   buffer_append(lines, "]", 1, err) < 0
+               ? -1
+               : error_set(err, ERROR_CANCELLED, "one is enough");
+}
+
+/* The first slice of the input. One that cannot be read is its mini-batch's business. */
+static int try_first_slice(struct scorer *scorer, struct error *err) {
+    const struct input_kind *kind = scorer->media->lines;
+    struct input_listing listing = {.spec = scorer->spec};
+    struct input_reader *reader = NULL;
+    struct item item = {0};
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *lines = NULL;
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, INPUT_LINE_MAX + 2);
+    (void)!kind->list(&listing, take_line, &text, &ignored);
+    error_clear(&ignored);
+    if (tree_parse(text.data ? text.data : "", text.size, text.size, &lines, &ignored) < 0 ||
+        kind->reader_open(scorer->spec, lines, &reader, &ignored) < 0) {
+        return 0;
+    }
+    bool is_there = kind->reader_next(reader, &item, &ignored) > 0 && !item.fault;
+    int result = is_there ? try_slice(scorer, &item.slice, err) : 0;
+    kind->reader_free(reader);
+    return result;
+}
+
+static int onnx_try(struct scorer *scorer, struct error *err) {
+    return scorer->has_slices ? try_first_slice(scorer, err) : try_picture(scorer, err);
+}
+
+/* ---- a lease -------------------------------------------------------------------------------- */
+
+/* Items of so many pixels that go through the network together. */
+static int64_t group_capacity(const struct scorer *scorer, int64_t pixels, int64_t most) {
+    return scorer->input.dims[0] > 0 ? scorer->input.dims[0]
+                                     : MAX(1, MIN(most, GROUP_PIXELS / MAX(pixels, 1)));
+}
+
+/* For an item of this shape ([capacity, ...]); runs what was collected of another. */
+static int make_room(struct scorer *scorer, struct sink *sink, const struct shape *wanted,
+                     struct error *err) {
+    if (scorer->group.data && shape_equal(&scorer->group.shape, wanted)) {
+        return 0;
+    }
+    if (flush(scorer, sink, err) < 0) {
+        return -1;
+    }
+    tensor_release(&scorer->group);
+    scorer->group = (struct tensor){0};
+    return tensor_init(&scorer->group, scorer->type, wanted, err);
+}
+
+/* Its values lie in the group, which is run when it is full. */
+static int add_item(struct scorer *scorer, struct sink *sink, const char *name, struct error *err) {
+    scorer->names[scorer->count++] = x_strdup(name);
+    return scorer->count == scorer->group.shape.dims[0] ? flush(scorer, sink, err) : 0;
+}
+
+static int collect_picture(struct scorer *scorer, struct sink *sink, const struct picture *picture,
+                           const char *name, struct error *err) {
     struct preprocess_size size = {0};
     if (preprocess_measure(&scorer->preprocess, picture->width, picture->height, &size, err) < 0) {
         return -1;
     }
-    struct shape *shape = &scorer->group.shape;
-    int capacity = group_capacity(scorer, &size);
-    if (shape->rank != 4 || shape->dims[0] != capacity || shape->dims[2] != size.padded_height ||
-        shape->dims[3] != size.padded_width) {
-        if (flush(scorer, sink, err) < 0) {
-            return -1;
-        }
-        struct shape wanted = {4, {capacity, 3, size.padded_height, size.padded_width}};
-        tensor_release(&scorer->group);
-        scorer->group = (struct tensor){0};
-        if (tensor_init(&scorer->group, TENSOR_FLOAT32, &wanted, err) < 0) {
-            return -1;
-        }
+    int64_t pixels = (int64_t)size.padded_width * size.padded_height;
+    struct shape wanted = {
+        4,
+        {group_capacity(scorer, pixels, GROUP_PICTURES), 3, size.padded_height, size.padded_width}};
+    if (make_room(scorer, sink, &wanted, err) < 0) {
+        return -1;
     }
-    size_t item = 3 * (size_t)size.padded_width * (size_t)size.padded_height;
     preprocess_fill(&scorer->preprocess, picture, &size,
-                    (float *)scorer->group.data + (size_t)scorer->count * item);
+                    (float *)scorer->group.data + scorer->count * 3 * pixels);
     scorer->sizes[scorer->count] = size;
-    scorer->names[scorer->count++] = x_strdup(name);
-    return scorer->count == capacity ? flush(scorer, sink, err) : 0;
+    return add_item(scorer, sink, name, err);
+}
+
+static int collect_slice(struct scorer *scorer, struct sink *sink, const struct npy_slice *slice,
+                         const char *name, struct error *err) {
+    struct shape wanted;
+    int64_t values = slices_count(slice);
+    int64_t capacity = group_capacity(scorer, values / 3, GROUP_MAX);
+    if (slices_check(slice, scorer->type, &scorer->input, capacity, &wanted, err) < 0 ||
+        make_room(scorer, sink, &wanted, err) < 0) {
+        return -1;
+    }
+    size_t slice_bytes = (size_t)values * tensor_type_size(scorer->type);
+    slices_fill(slice, scorer->type,
+                (char *)scorer->group.data + (size_t)scorer->count * slice_bytes);
+    return add_item(scorer, sink, name, err);
 }
 
 static int open_reader(struct scorer *scorer, const struct scorer_task *task, struct error *err) {
@@ -268,13 +387,25 @@ static int score_items(struct scorer *scorer, const struct scorer_task *task, st
             continue;
         }
         AUTO(text_freep) char *name = x_strdup(item.name);
-        int result = collect(scorer, sink, &item.picture, name, err);
+        int result = item.type == ITEM_TENSOR
+                         ? collect_slice(scorer, sink, &item.slice, name, err)
+                         : collect_picture(scorer, sink, &item.picture, name, err);
         picture_release(&item.picture);
         if (result < 0) {
             return error_context(err, "%s", name);
         }
         count->items++;
     }
+}
+
+/* Of a lease that has failed, where its lines say it. */
+static int64_t count_items(const struct scorer *scorer, const json_t *lines) {
+    const struct input_kind *kind = scorer->media->lines;
+    int64_t items = 0;
+    for (size_t i = 0; kind && kind->line_items && i < json_array_size(lines); i++) {
+        items += kind->line_items(json_array_get(lines, i));
+    }
+    return items;
 }
 
 static int onnx_run(struct scorer *scorer, const struct scorer_task *task,
@@ -292,6 +423,7 @@ static int onnx_run(struct scorer *scorer, const struct scorer_task *task,
     clear_group(scorer);
     sink_free(sink);
     if (result < 0) {
+        ret_count->items = count_items(scorer, task->lease.work);
         json_decref(count.failures);
         drop_reader(scorer);
         return -1;

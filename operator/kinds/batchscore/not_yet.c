@@ -10,7 +10,6 @@ static const struct {
     const char *field, *works, *instead;
 } fields[] = {
     {"input.table.partitionKeys", NULL, "take it out"},
-    {"input.npy", NULL, "take video, files or table"},
     {"miniBatchSize", "size", "give a number of items, or bytes of a table"},
     {"trigger", NULL, "take it out"},
     {"schedule", NULL, "take it out, and let a CronJob apply the manifest"},

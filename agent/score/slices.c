@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/slices.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* A slice's values as C has them (npy_read), and what holds each of them. */
+static const struct {
+    enum tensor_type as; /* the same, byte for byte */
+    unsigned also;       /* types that take them by conversion, as bits */
+} kinds[] = {
+#define BIT(type) (1u << (type))
+    [NPY_FLOAT16] = {TENSOR_FLOAT32, BIT(TENSOR_FLOAT64)},
+    [NPY_FLOAT32] = {TENSOR_FLOAT32, BIT(TENSOR_FLOAT64)},
+    [NPY_FLOAT64] = {TENSOR_FLOAT64, BIT(TENSOR_FLOAT32)}, /* rounded, as every network expects */
+    [NPY_INT8] = {TENSOR_INT8, BIT(TENSOR_INT32) | BIT(TENSOR_INT64) | BIT(TENSOR_FLOAT32) |
+                                   BIT(TENSOR_FLOAT64)},
+    [NPY_UINT8] = {TENSOR_UINT8, BIT(TENSOR_INT32) | BIT(TENSOR_INT64) | BIT(TENSOR_FLOAT32) |
+                                     BIT(TENSOR_FLOAT64)},
+    [NPY_INT16] = {TENSOR_INT32, BIT(TENSOR_INT64) | BIT(TENSOR_FLOAT32) | BIT(TENSOR_FLOAT64)},
+    [NPY_INT32] = {TENSOR_INT32, BIT(TENSOR_INT64) | BIT(TENSOR_FLOAT32) | BIT(TENSOR_FLOAT64)},
+    [NPY_INT64] = {TENSOR_INT64, BIT(TENSOR_FLOAT32) | BIT(TENSOR_FLOAT64)},
+    [NPY_BOOL] = {TENSOR_BOOL, BIT(TENSOR_UINT8) | BIT(TENSOR_INT32) | BIT(TENSOR_INT64) |
+                                   BIT(TENSOR_FLOAT32) | BIT(TENSOR_FLOAT64)},
+};
+static_assert(sizeof kinds / sizeof *kinds == NPY_TYPE_COUNT, "one row per type");
+
+int64_t slices_count(const struct npy_slice *slice) {
+    int64_t count = 1;
+    for (int i = 0; i < slice->rank; i++) {
+        count *= slice->dims[i];
+    }
+    return count;
+}
+
+int slices_check(const struct npy_slice *slice, enum tensor_type type, const struct shape *input,
+                 int64_t items, struct shape *ret_shape, struct error *err) {
+    struct shape shape = {.rank = slice->rank + 1, .dims = {items}};
+    bool fits = input->rank == shape.rank;
+    for (int i = 0; i < slice->rank; i++) {
+        shape.dims[i + 1] = slice->dims[i];
+        fits = fits && (input->dims[i + 1] < 0 || input->dims[i + 1] == slice->dims[i]);
+    }
+    if (!fits || (kinds[slice->type].as != type && !(kinds[slice->type].also >> type & 1))) {
+        char wanted[128], given[128];
+        struct shape sides = {.rank = slice->rank};
+        memcpy(sides.dims, slice->dims, (size_t)slice->rank * sizeof *sides.dims);
+        shape_format(input, wanted);
+        shape_format(&sides, given);
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.onnx.path: the network's input is %s %s, a slice of "
+                         "spec.input.npy is %s %s, without the first side",
+                         tensor_type_name(type), wanted, npy_type_name(slice->type), given);
+    }
+    *ret_shape = shape;
+    return 0;
+}
+
+#define CONVERT(from, to)                                                                          \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+        ((to *)ret_values)[i] = (to)((const from *)slice->values)[i];                              \
+    }                                                                                              \
+    break
+/* To the type from each that may become it. */
+#define CONVERT_TO(to)                                                                             \
+    switch (kinds[slice->type].as) {                                                               \
+    case TENSOR_FLOAT32:                                                                           \
+        CONVERT(float, to);                                                                        \
+    case TENSOR_FLOAT64:                                                                           \
+        CONVERT(double, to);                                                                       \
+    case TENSOR_INT64:                                                                             \
+        CONVERT(int64_t, to);                                                                      \
+    case TENSOR_INT32:                                                                             \
+        CONVERT(int32_t, to);                                                                      \
+    case TENSOR_INT8:                                                                              \
+        CONVERT(int8_t, to);                                                                       \
+    default: /* bytes, booleans among them */                                                      \
+        CONVERT(uint8_t, to);                                                                      \
+    }                                                                                              \
+    break
+
+void slices_fill(const struct npy_slice *slice, enum tensor_type type, void *ret_values) {
+    int64_t count = slices_count(slice);
+    if (kinds[slice->type].as == type) {
+        memcpy(ret_values, slice->values, (size_t)count * tensor_type_size(type));
+        return;
+    }
+    switch (type) {
+    case TENSOR_FLOAT32:
+        CONVERT_TO(float);
+    case TENSOR_FLOAT64:
+        CONVERT_TO(double);
+    case TENSOR_INT64:
+        CONVERT_TO(int64_t);
+    case TENSOR_INT32:
+        CONVERT_TO(int32_t);
+    default:
+        CONVERT_TO(uint8_t);
+    }
+}
