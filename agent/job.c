@@ -128,7 +128,8 @@ static int read_spec(struct job *job, struct error *err) {
         return error_context(err, "the environment variable WINDLASS_SPEC");
     }
     int64_t values[ARRAY_LEN(rows)] = {1};
-    for (size_t i = tree_get(job->spec, "input.table") ? 1 : 0; i < ARRAY_LEN(rows); i++) {
+    job->is_auto = strcmp(tree_text(job->spec, rows[0].path, ""), "auto") == 0;
+    for (size_t i = job->is_auto || tree_get(job->spec, "input.table"); i < ARRAY_LEN(rows); i++) {
         if (read_number(job->spec, rows[i].path, rows[i].maximum, &values[i]) < 0) {
             return error_set(err, ERROR_INVALID, "spec.%s is not an integer of 1 to %lld",
                              rows[i].path, (long long)rows[i].maximum);

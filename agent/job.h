@@ -21,7 +21,10 @@ struct job {
     json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */
     const char *output;  /* VOLUME/path */
-    int64_t batch_items; /* of a table 1: its lines are mini-batches as they are (input.h) */
+    /* of a cell (ledger.h): of a mini-batch; is_auto: 1; of a table 1, too: its lines are
+     * mini-batches as they are (input.h) */
+    int64_t batch_items;
+    bool is_auto; /* spec.miniBatchSize is auto: a lease has as many cells as fit */
     int max_tries;
     int64_t timeout_ms;
     /* failed items, and mini-batches with such, that end the job when there are more; -1: any */

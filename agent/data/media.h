@@ -50,8 +50,9 @@ struct media {
     bool is_packed;
     /* When every mini-batch is committed: makes the final outputs (video: joins the parts, copies
      * the sound), and appends their spec paths to the JSON array `outputs`. Part i holds the
-     * batch_items items from i * batch_items on, the last maybe fewer. A part that is gone or not
-     * what was committed is marked is_broken, and the join has failed. */
+     * items of `cells` cells, of batch_items each, from i * batch_items on; the last cell of all
+     * maybe has fewer. A part that is gone or not what was committed is marked is_broken, and the
+     * join has failed. */
     int (*join)(const struct listing *listing, const json_t *spec, struct parts *parts,
                 int64_t batch_items, json_t *outputs, struct error *err);
     void (*listing_free)(struct listing *listing);

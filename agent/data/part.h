@@ -15,9 +15,11 @@ struct part {
     uint32_t crc;
 };
 
-/* The parts of a video, by mini-batch: what its join reads. */
+/* The parts of a video, by cell: what its join reads. A part of several cells stands at its first;
+ * nothing is at the others. */
 struct part_place {
     int64_t epoch, lease, size_bytes;
+    int64_t cells; /* 0: nothing is there */
     uint32_t crc;
     bool is_there;
     bool is_broken; /* set by the join: gone, or not what was committed */
@@ -26,7 +28,7 @@ struct parts {
     struct store *store; /* the output */
     const char *run;
     int64_t count;
-    struct part_place *places; /* [count] */
+    struct part_place *places; /* [count], by cell */
 };
 
 /* ".windlass/RUN/try/EPOCH-LEASE" */

@@ -9,6 +9,7 @@
 
 enum {
     BLOCK_BYTES = 1 << 20,     /* where the spec says nothing */
+    SMALL_BYTES = 64 << 10,    /* where sizes are auto: a lease has many blocks */
     LOOK_BYTES = 64 << 10,     /* around a target, where no quote can hide a row's end */
     PIECE_BYTES = 1 << 20,     /* that a reader holds of a block */
     JSON_BYTES_MAX = 64 << 20, /* of a row as JSON: what a program takes of a whole mini-batch */
@@ -117,10 +118,12 @@ static int walk_files(struct walk *walk, const struct input_listing *listing, st
 
 static int table_list(const struct input_listing *listing, input_line *line, void *context,
                       struct error *err) {
+    bool is_auto = strcmp(tree_text(listing->spec, "miniBatchSize", ""), "auto") == 0;
+    int64_t block_bytes =
+        tree_integer(listing->spec, "miniBatchBytes", is_auto ? SMALL_BYTES : BLOCK_BYTES);
     struct walk walk = {
         .format = table_format(listing->spec),
-        .block_bytes = MAX(tree_integer(listing->spec, "miniBatchBytes", BLOCK_BYTES),
-                           (int64_t)SPLIT_BLOCK_MIN),
+        .block_bytes = MAX(block_bytes, (int64_t)SPLIT_BLOCK_MIN),
         .chunk = x_malloc(SPLIT_CHUNK_MAX),
         .line = line,
         .context = context,

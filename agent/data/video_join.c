@@ -14,7 +14,7 @@
 /* The pictures of all parts, packet by packet. */
 struct cursor {
     const struct video_join *join;
-    int64_t batch;
+    int64_t cell;  /* where its part begins */
     int64_t frame; /* the next one's number in the video */
     struct part source;
     int64_t position;     /* the next byte of the source */
@@ -69,27 +69,32 @@ static AVRational rational(struct fraction value) {
 
 /* ---- the parts ------------------------------------------------------------------------------ */
 
-static int64_t batch_count(const struct video_join *join) {
-    return (join->index->frame_count + join->batch_items - 1) / join->batch_items;
+/* Frame numbers of the part that begins with a cell; a part that is missing is one cell long. */
+static int64_t part_first(const struct video_join *join, int64_t cell) {
+    return cell * join->batch_items;
 }
 
-static int64_t batch_first(const struct video_join *join, int64_t batch) {
-    return batch * join->batch_items;
+static int64_t next_part(const struct video_join *join, int64_t cell) {
+    return cell + MAX(join->parts->places[cell].cells, 1);
 }
 
 /* The frame after its last. */
-static int64_t batch_end(const struct video_join *join, int64_t batch) {
-    return MIN(batch_first(join, batch + 1), join->index->frame_count);
+static int64_t part_end(const struct video_join *join, int64_t cell) {
+    return MIN(part_first(join, next_part(join, cell)), join->index->frame_count);
+}
+
+static int64_t cell_count(const struct video_join *join) {
+    return (join->index->frame_count + join->batch_items - 1) / join->batch_items;
 }
 
 /* Before anything is written: is every part there? What is not is marked. */
 static int check_parts(const struct video_join *join, struct error *err) {
-    for (int64_t i = 0; i < batch_count(join); i++) {
+    for (int64_t i = 0; i < cell_count(join); i = next_part(join, i)) {
         struct part_place *place = &join->parts->places[i];
         struct part part = parts_at(join->parts, i);
         struct store_info info;
         struct error cause = {0};
-        long long first = (long long)batch_first(join, i), last = (long long)batch_end(join, i) - 1;
+        long long first = (long long)part_first(join, i), last = (long long)part_end(join, i) - 1;
         bool is_there = place->is_there && store_stat(part.store, part.name, &info, &cause) == 0;
         if (cause.kind && cause.kind != ERROR_NOT_FOUND && cause.kind != ERROR_INVALID) {
             *err = cause;
@@ -105,9 +110,9 @@ static int check_parts(const struct video_join *join, struct error *err) {
 }
 
 /* Its bytes, too, before they are relied on. */
-static int check_bytes(const struct video_join *join, int64_t batch, const struct part *part,
+static int check_bytes(const struct video_join *join, int64_t cell, const struct part *part,
                        struct error *err) {
-    return part_check(part, &join->parts->places[batch].is_broken, err);
+    return part_check(part, &join->parts->places[cell].is_broken, err);
 }
 
 static int read_part(void *context, uint8_t *bytes, int size) {
@@ -139,11 +144,11 @@ static int64_t seek_part(void *context, int64_t offset, int whence) {
 }
 
 static int cursor_open_part(struct cursor *cursor, struct error *err) {
-    cursor->source = parts_at(cursor->join->parts, cursor->batch);
+    cursor->source = parts_at(cursor->join->parts, cursor->cell);
     cursor->position = 0;
     const char *path = cursor->source.name;
     struct video_io functions = {.context = cursor, .read = read_part, .seek = seek_part};
-    if (check_bytes(cursor->join, cursor->batch, &cursor->source, err) < 0 ||
+    if (check_bytes(cursor->join, cursor->cell, &cursor->source, err) < 0 ||
         video_io_new(&functions, &cursor->io, err) < 0) {
         return -1;
     }
@@ -181,11 +186,11 @@ static int wrong_part(const struct cursor *cursor, const char *what, struct erro
 /* The next picture into cursor->packet, its times in units of the listing's time base: 1, 0, -1. */
 static int cursor_next(struct cursor *cursor, struct error *err) {
     const struct video_join *join = cursor->join;
-    while (cursor->batch < batch_count(join)) {
+    while (cursor->cell < cell_count(join)) {
         if (!cursor->part && cursor_open_part(cursor, err) < 0) {
             return -1;
         }
-        int64_t end = batch_end(join, cursor->batch);
+        int64_t end = part_end(join, cursor->cell);
         int result = av_read_frame(cursor->part, cursor->packet);
         if (result < 0) {
             if (cursor->failure.kind) {
@@ -196,7 +201,7 @@ static int cursor_next(struct cursor *cursor, struct error *err) {
                 return wrong_part(cursor, "ends too early", err);
             }
             cursor_close_part(cursor);
-            cursor->batch++;
+            cursor->cell = next_part(join, cursor->cell);
             continue;
         }
         if (cursor->frame == end) {
@@ -531,10 +536,10 @@ static int write_lines(const struct video_join *join, const char *path, struct e
     if (fd < 0) {
         return error_from_errno(err, errno, "cannot create %s", path);
     }
-    for (int64_t i = 0; i < batch_count(join); i++) {
+    for (int64_t i = 0; i < cell_count(join); i = next_part(join, i)) {
         struct part part = parts_at(join->parts, i);
         if (check_bytes(join, i, &part, err) < 0 ||
-            copy_lines(fd, &part, batch_end(join, i) - batch_first(join, i), err) < 0) {
+            copy_lines(fd, &part, part_end(join, i) - part_first(join, i), err) < 0) {
             return -1;
         }
     }

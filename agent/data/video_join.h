@@ -12,11 +12,11 @@
 struct video_join {
     const struct video_index *index;
     const char *input_path; /* spec path of the video */
-    struct parts *parts;    /* one a mini-batch */
+    struct parts *parts;    /* by cell */
     const char *folder;     /* for what is in the making, absolute; beside the output */
     const char *output;     /* folder of the result, absolute */
     const char *stem;       /* the result's name without its ending */
-    int64_t batch_items;    /* frames of a mini-batch; the last may have fewer */
+    int64_t batch_items;    /* frames of a cell; the last may have fewer */
 };
 
 /* *ret_name: "STEM.mp4" or "STEM.mkv", the caller frees. Fails when a part does not hold the frames

@@ -234,6 +234,7 @@ static int find_part(void *context, const struct commit_head *head,
     } else if (!at->is_there) {
         *at = (struct part_place){.epoch = head->epoch,
                                   .lease = record->lease,
+                                  .cells = record->cells,
                                   .size_bytes = record->size_bytes,
                                   .crc = record->crc,
                                   .is_there = record->place == COMMIT_OBJECT};
@@ -349,7 +350,7 @@ int books_void_broken(struct books *books, const struct parts *parts, int64_t *r
     static const char cause[] = "its try object is gone, or has other bytes";
     for (int64_t i = 0; parts && i < parts->count; i++) {
         if (parts->places[i].is_broken) {
-            books_broken(books, i, 1);
+            books_broken(books, i, MAX(parts->places[i].cells, 1));
         }
     }
     for (size_t i = 0; i < books->void_count; i++) {

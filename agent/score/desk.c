@@ -78,7 +78,7 @@ static enum ledger_verdict report(struct desk *desk, const struct ledger_report 
     return verdict;
 }
 
-/* A lease whose description is too long for a message fails like any other try. */
+/* A mini-batch whose description is too long for a message fails like any other try. */
 static void give(struct desk *desk, const struct ledger_lease *lease) {
     struct guest *guest = desk->guest_of[lease->worker];
     struct prepared *prepared = desk->prepared;
@@ -108,6 +108,10 @@ static void give(struct desk *desk, const struct ledger_lease *lease) {
             .items = lease->items,
             .took_us = -1,
             .cause = "its description is larger than a message: make spec.miniBatchSize smaller"};
+        if (lease->cells > 1) { /* our own choice: it goes out again in smaller ones */
+            said.fault = LEDGER_BACK;
+            ledger_limit(ledger_of(desk), lease->cells / 2);
+        }
         (void)report(desk, &said, NULL, &ended);
         return;
     }

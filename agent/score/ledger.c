@@ -253,11 +253,13 @@ static int next_try(const struct ledger *ledger, int64_t first, int32_t cells) {
     return cells > 1 ? 1 : ledger->cells.of[first].tries + 1;
 }
 
-static int pick_slot(const struct ledger *ledger) {
+/* left: leases that there may still be; for_idle: nobody gets one ahead. */
+static int pick_slot(const struct ledger *ledger, int64_t left, bool for_idle) {
     const struct slots *slots = &ledger->slots;
-    int64_t left = waiting(ledger), present = ledger->slots_present;
+    int64_t present = ledger->slots_present;
     int more = slots->first[LIST_MORE];
     return slots->first[LIST_IDLE] >= 0                          ? slots->first[LIST_IDLE]
+           : for_idle                                            ? -1
            : left >= present && slots->first[LIST_HALF] >= 0     ? slots->first[LIST_HALF]
            : more >= 0 && left >= present * slots->of[more].held ? more
                                                                  : -1;
@@ -332,14 +334,18 @@ bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *re
     if (!waiting(ledger)) {
         return grant_second(ledger, now_ms, ret_lease);
     }
-    int slot = pick_slot(ledger);
+    int32_t most = 1;
+    bool grows = false;
+    if (ledger->options.is_auto) {
+        struct size_question question = {.waiting = waiting(ledger),
+                                         .slots = ledger->slots_present,
+                                         .timeout_us = ledger->options.timeout_ms * 1000,
+                                         .most = ledger->lease_cells};
+        most = sizes_next(&ledger->sizes, &question, &grows);
+    }
+    int slot = pick_slot(ledger, waiting(ledger) / most, grows);
     if (slot < 0) {
         return false;
-    }
-    int32_t most = 1;
-    if (ledger->options.is_auto) {
-        most = sizes_next(&ledger->sizes, waiting(ledger), ledger->slots_present,
-                          ledger->options.timeout_ms * 1000, LEDGER_LEASE_CELLS);
     }
     struct lease lease = {.number = ledger->next_lease++};
     lease.first = cells_next(&ledger->cells, slot, ledger->slots_present, most, &lease.cells);
@@ -348,6 +354,10 @@ bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *re
     cells_lease(&ledger->cells, lease.first, lease.first + lease.cells, index);
     *ret_lease = ledger_view(ledger, index);
     return true;
+}
+
+void ledger_limit(struct ledger *ledger, int32_t cells) {
+    ledger->lease_cells = MAX(MIN(ledger->lease_cells, cells), 1);
 }
 
 /* ---- taking --------------------------------------------------------------------------------- */

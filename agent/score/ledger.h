@@ -60,10 +60,12 @@ NODISCARD int ledger_join(struct ledger *ledger, const char *name, int slots, in
 void ledger_leave(struct ledger *ledger, int worker);
 
 /* The next lease to give out, if any; call until false after every event. Slots with nothing come
- * first; one ahead is given only while enough cells wait for everybody. None once ledger_verdict
- * fails. */
+ * first; one ahead is given only while enough waits for everybody and (is_auto) sizes no longer
+ * grow. None once ledger_verdict fails. */
 bool ledger_grant(struct ledger *ledger, int64_t now_ms, struct ledger_lease *ret_lease);
 int ledger_ahead(const struct ledger *ledger, int worker, int slot); /* leases behind the head */
+/* No lease has more cells than that from now on (is_auto): they cannot be told in one message. */
+void ledger_limit(struct ledger *ledger, int32_t cells);
 
 /* Call until false, before ledger_grant. */
 bool ledger_take(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret_taken);

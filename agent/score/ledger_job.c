@@ -12,6 +12,7 @@ struct ledger *ledger_new(const struct ledger_options *options) {
     struct ledger *ledger = x_calloc(1, sizeof *ledger);
     ledger->options = *options;
     ledger->next_lease = options->first_lease;
+    ledger->lease_cells = LEDGER_LEASE_CELLS;
     cells_init(&ledger->cells, options->has_stretches);
     slots_init(&ledger->slots, options->ahead_max);
     return ledger;

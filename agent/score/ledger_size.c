@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/ledger_size.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* What a lease costs here at least, messages and records, and the least that is measured. */
 static const double start_us_min = 100, cell_us_min = 1;
-static const double start_share = 0.02, timeout_share = 0.25;
+static const double start_share = 0.02, timeout_share = 0.25, tail_starts = 2;
+/* Squared deviation of the sizes by their squared mean: below it they are one size, and noise. */
+static const double deviation_min = 0.05;
 
 struct sums {
     double n, x, y, xx, xy;
@@ -24,15 +27,17 @@ static struct sums sum_up(const struct sizes *sizes) {
     return sums;
 }
 
-/* Least squares with both coefficients kept positive. Where all sizes are one, the start-up cost
- * cannot be seen: it is taken to be what it was. */
+/* Least squares with both coefficients kept positive. Where all sizes are about one, the start-up
+ * cost cannot be seen: it is taken to be what it was. */
 static void fit(struct sizes *sizes) {
     struct sums s = sum_up(sizes);
     double spread = s.n * s.xx - s.x * s.x;
+    sizes->all_us = MAX(s.y / s.x, cell_us_min);
+    if (sizes->has_fit && spread <= deviation_min * s.x * s.x) {
+        sizes->cell_us = MAX((s.y - s.n * sizes->start_us) / s.x, cell_us_min);
+        return;
+    }
     if (spread <= 0) {
-        if (sizes->has_fit) {
-            sizes->cell_us = MAX((s.y - s.n * sizes->start_us) / s.x, cell_us_min);
-        }
         return;
     }
     double slope = (s.n * s.xy - s.x * s.y) / spread;
@@ -59,19 +64,25 @@ void sizes_add(struct sizes *sizes, int32_t cells, int64_t us) {
 
 void sizes_failed(struct sizes *sizes, int32_t cells) {
     sizes->largest = MIN(sizes->largest, cells / 2);
+    sizes->has_failed = true;
 }
 
-int32_t sizes_next(const struct sizes *sizes, int64_t waiting, int slots, int64_t timeout_us,
-                   int32_t most) {
-    double cells = (double)MAX(2 * sizes->largest, 1);
+int32_t sizes_next(const struct sizes *sizes, const struct size_question *question,
+                   bool *ret_grows) {
+    double waiting = (double)question->waiting, slots = MAX(question->slots, 1);
+    double wanted = question->most, part = waiting / (2 * slots);
     if (sizes->has_fit) {
-        double start = MAX(sizes->start_us, start_us_min);
-        cells = MIN(cells, start / (start_share * sizes->cell_us));
-        cells = MIN(cells, timeout_share * (double)timeout_us / sizes->cell_us);
+        double start = MAX(sizes->start_us, start_us_min), cell = sizes->cell_us;
+        double least = MIN(tail_starts * start / cell, ceil(waiting / slots));
+        wanted = MIN(wanted, start / (start_share * cell));
+        wanted = MIN(wanted, timeout_share * (double)question->timeout_us / sizes->all_us);
+        part = MAX(part, least);
     }
-    cells = MIN(cells, (double)waiting / (2.0 * MAX(slots, 1)));
-    cells = MIN(cells, (double)most);
-    return MAX((int32_t)cells, 1);
+    wanted = MAX(MIN(wanted, part), 1);
+    int growth = sizes->has_failed ? SIZE_GROWTH_CAREFUL : SIZE_GROWTH;
+    double grown = MAX((double)(growth * sizes->largest), 1);
+    *ret_grows = wanted > grown;
+    return (int32_t)MIN(wanted, grown);
 }
 
 static double expected_us(const struct sizes *sizes, int32_t cells) {

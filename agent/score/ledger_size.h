@@ -1,10 +1,21 @@
 /* ledger_size.h: what leases cost: how large the next one should be, and which one is slow. PURE;
- * used by the ledger alone. */
+ * used by the ledger alone.
+ *
+ * From the last leases of all workers: a lease takes start + cell * cells, least squares. The next
+ * one is so large that its start-up costs 2 % of it, and that it takes at most a quarter of the
+ * time-out. Towards the end it has half of an even part of what waits, so that nobody ends long
+ * after the others, but works for two start-ups at least: smaller ones would cost more than they
+ * even out. Until the costs are known, sizes grow: 1, 8, 64, ...; once a lease has failed, they
+ * double. */
 #pragma once
 
 #include "lib/base.h"
 
-enum { SIZE_SAMPLES = 32 };
+enum {
+    SIZE_SAMPLES = 32,
+    SIZE_GROWTH = 8,         /* times the largest that came back */
+    SIZE_GROWTH_CAREFUL = 2, /* after a failure */
+};
 
 struct size_sample {
     int32_t cells;
@@ -15,7 +26,8 @@ struct sizes {
     struct size_sample samples[SIZE_SAMPLES]; /* the last leases that came back, of all workers */
     int count, next;
     double start_us, cell_us; /* a lease takes start_us + cell_us * cells */
-    bool has_fit;
+    double all_us; /* a cell with its share of start-ups: a time-out is no place to err */
+    bool has_fit, has_failed;
     int64_t largest; /* that came back, less after a failure; 0: none did */
 };
 
@@ -24,9 +36,15 @@ void sizes_add(struct sizes *sizes, int32_t cells, int64_t us);
 /* One failed: growing begins below it. */
 void sizes_failed(struct sizes *sizes, int32_t cells);
 
-/* Cells of the next lease: start-up costs 2 % at most, no lease takes a quarter of timeout_us, none
- * takes more than its part of what waits; at most twice the largest that came back, and most. */
-int32_t sizes_next(const struct sizes *sizes, int64_t waiting, int slots, int64_t timeout_us,
-                   int32_t most);
+struct size_question {
+    int64_t waiting; /* cells */
+    int slots;
+    int64_t timeout_us;
+    int32_t most; /* cells of a lease */
+};
+/* Cells of the next lease. *ret_grows: it would be larger if one so large had come back before; who
+ * has work should get no more now. */
+int32_t sizes_next(const struct sizes *sizes, const struct size_question *question,
+                   bool *ret_grows);
 /* What a lease of so many cells takes in the median; -1: nobody knows yet. */
 int64_t sizes_median_us(const struct sizes *sizes, int32_t cells);

@@ -25,6 +25,7 @@ struct ledger {
     bool is_all;   /* all cells are known */
     int64_t batches_retried, items_retried;
     int64_t next_lease;
+    int32_t lease_cells;        /* at most */
     struct ledger_taken *taken; /* to be told: [taken_next, taken_count) */
     size_t taken_next, taken_count, taken_room;
     struct ledger_failure *failures;

@@ -13,6 +13,7 @@
 enum {
     OWNER_BYTES_MAX = 16 << 10,
     LEASES_AHEAD = 1024,
+    BLOCKS_MAX = 256, /* of a lease */
     LIST_STEP_MS = 5,
     LATER_MS = 15000, /* behind a scorer's own clock: what it has not ended, we do */
 };
@@ -97,6 +98,7 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
                    .max_tries = job->max_tries,
                    .timeout_ms = job->timeout_ms + (kind->has_clock ? LATER_MS : 0),
                    .ahead_max = LEASES_AHEAD,
+                   .is_auto = job->is_auto,
                    .has_stretches = !prepared->media->lines,
                    .errors_max = job->errors_max,
                    .batch_errors_max = job->batch_errors_max,
@@ -109,6 +111,9 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
     }
     if (books_open(&options, &prepared->books, err) < 0) {
         return error_context(err, "spec.output.path");
+    }
+    if (is_batch) { /* blocks of a table become lines for programs, which are bounded */
+        ledger_limit(prepared->books.ledger, BLOCKS_MAX);
     }
     return run_file_store(prepared->output, job->run, run, err);
 }

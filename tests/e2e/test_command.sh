@@ -32,7 +32,7 @@ spec:
       initTimeoutSeconds: 20
       ${4:-processesPerWorker: 2}
   output: {path: data/out, $2}
-  miniBatchSize: 2
+  miniBatchSize: ${SIZE:-2}
   retry: {maxTries: 3, timeoutSeconds: 2}
   workers: {min: 1, max: ${WORKERS:-2}}
   ${3:-}
@@ -66,6 +66,14 @@ check "the outputs are named" [ "$(count '.outputs[0]')" = data/out/rows.txt ]
 show
 job plain 'mode: AppendRow, appendRowFileName: my.txt'
 check "appendRowFileName" diff "$work/data/out/my.txt" "$work/wanted"
+SIZE=auto job plain 'mode: AppendRow'
+check "miniBatchSize auto: the same rows" diff "$rows" "$work/wanted"
+check "and an item counts as a mini-batch" [ "$code $(count .miniBatches.done)" = "0 12" ]
+show
+SIZE=auto job failed 'mode: AppendRow' 'errorThreshold: 5'
+check "auto: a failed item costs itself alone, and is named" [ "$code $(jq -r '.item, .cause' "$work/data/out/failed.jsonl" | xargs)" = "0 f03 no such shop" ]
+check "auto: the others stay" diff "$rows" <(grep -v f03 "$work/wanted")
+show
 job rows 'mode: AppendRow'
 check "a text is a line as it is" [ "$(sed -n '2p;3p;4p' "$rows" | xargs)" = "f00 8 f02" ]
 show

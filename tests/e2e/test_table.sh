@@ -58,6 +58,9 @@ job '{path: data/csv}' plain
 check "CSV: each row once, in order, as Python's csv reads it" oracle csv "$work/data/csv" "$out"
 check "all rows are counted" [ "$code $(count '.items | "\(.total) \(.done)"')" = "0 $((rows * 3)) $((rows * 3))" ]
 check "in many mini-batches" [ "$(count .miniBatches.total)" -gt 20 ]
+job '{path: data/csv}' plain 'miniBatchSize: auto'
+check "miniBatchSize auto: the same rows" oracle csv "$work/data/csv" "$out"
+show
 show
 job '{path: data/bare, header: false}' plain
 check "without a header: lists" oracle bare "$work/data/bare" "$out"

@@ -10,7 +10,6 @@ static const struct {
     const char *field, *works, *instead;
 } fields[] = {
     {"input.table.partitionKeys", NULL, "take it out"},
-    {"miniBatchSize", "size", "give a number of items, or bytes of a table"},
     {"trigger", NULL, "take it out"},
     {"schedule", NULL, "take it out, and let a CronJob apply the manifest"},
     {"rerun", "Never", "take it out"},
@@ -18,13 +17,6 @@ static const struct {
 
 static bool is_as(const json_t *value, const char *works) {
     const char *text = json_string_value(value);
-    if (works && strcmp(works, "size") == 0) {
-        return !text || strcmp(text, "auto") != 0;
-    }
-    AUTO(text_freep)
-    char *number =
-        json_is_integer(value) ? x_printf("%lld", (long long)json_integer_value(value)) : NULL;
-    text = text ? text : number;
     return works && text && strcmp(text, works) == 0;
 }
 

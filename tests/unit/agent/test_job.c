@@ -27,6 +27,7 @@ static void test_a_pods_environment_is_read(void) {
     set_pod();
     CHECK_OK(job_read(JOB_WORKER, &job, &err), &err);
     CHECK_INT(job.batch_items, 16);
+    CHECK(!job.is_auto);
     CHECK_INT(job.max_tries, 5);
     CHECK_INT(job.timeout_ms, 2000);
     CHECK_STR(job.output, "o/x");
@@ -35,6 +36,22 @@ static void test_a_pods_environment_is_read(void) {
     set_pod();
     CHECK_INT(job_read(JOB_COORDINATOR, &job, &err), -1);
     CHECK(strstr(err.text, "WINDLASS_UID is missing"));
+}
+
+/* Then a cell is one item. */
+static void test_sizes_may_be_ours_to_find(void) {
+    struct error err = {0};
+    struct job job = {0};
+    set_pod();
+    setenv("WINDLASS_SPEC",
+           "{\"miniBatchSize\": \"auto\", \"retry\": {\"maxTries\": 5, \"timeoutSeconds\": 2},"
+           "\"output\": {\"path\": \"o/x\"}}",
+           1);
+    CHECK_OK(job_read(JOB_WORKER, &job, &err), &err);
+    CHECK(job.is_auto);
+    CHECK_INT(job.batch_items, 1);
+    CHECK_INT(job.max_tries, 5);
+    job_release(&job);
 }
 
 static void test_a_bad_environment_is_named(void) {
@@ -47,6 +64,7 @@ static void test_a_bad_environment_is_named(void) {
         {"WINDLASS_SPEC", "{\"miniBatchSize\": 0}", "spec.miniBatchSize is not"},
         {"WINDLASS_SPEC", "{\"miniBatchSize\": \"8x\"}", "spec.miniBatchSize is not"},
         {"WINDLASS_SPEC", "{\"miniBatchSize\": 1.5}", "spec.miniBatchSize is not"},
+        {"WINDLASS_SPEC", "{\"miniBatchSize\": \"automatic\"}", "spec.miniBatchSize is not"},
         {"WINDLASS_SPEC", "{}", "spec.miniBatchSize is not"}, /* windlass fills defaults in */
         {"WINDLASS_SPEC", "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": -3}}",
          "spec.retry.maxTries is not"},
@@ -116,6 +134,7 @@ int main(int argc, char **argv UNUSED) {
         return read_as_a_pod();
     }
     TEST(test_a_pods_environment_is_read);
+    TEST(test_sizes_may_be_ours_to_find);
     TEST(test_a_bad_environment_is_named);
     TEST(test_secrets_leave_the_environment);
     return TEST_END();

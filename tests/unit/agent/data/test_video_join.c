@@ -216,6 +216,35 @@ static void incomplete_parts_are_told(void) {
     video()->listing_free(listing);
 }
 
+/* As miniBatchSize auto makes them: a cell is a frame, a part is of as many as a lease had. */
+static void parts_may_have_any_size(void) {
+    static const int sizes[] = {1, 40, 9, 25};
+    struct error err = {0};
+    struct listing *listing = NULL;
+    AUTO(tree_freep) json_t *spec = spec_of("bframes.mp4");
+    AUTO(tree_freep) json_t *outputs = json_array();
+    AUTO(store_freep) struct store *output = open_output("out/result");
+    struct parts parts = new_parts(output, 75);
+    CHECK_OK(video()->list(spec, &listing, &err), &err);
+    for (int i = 0, first = 0; listing && i < (int)ARRAY_LEN(sizes); first += sizes[i++]) {
+        AUTO(tree_freep) json_t *work = video()->work(listing, first, sizes[i]);
+        CHECK_OK(write_part(&parts, first, spec, work, 32, &err), &err);
+        parts.places[first].cells = sizes[i];
+    }
+    CHECK_OK(video()->join(listing, spec, &parts, 1, outputs, &err), &err);
+    CHECK_STR(json_string_value(json_array_get(outputs, 0)), "out/result/bframes.mp4");
+    CHECK_INT(ask_number("ffprobe -v error -count_frames -show_entries stream=nb_read_frames "
+                         "-select_streams v -of csv=p=0 '%s/result/bframes.mp4'",
+                         fixtures_out),
+              75);
+    parts.places[41] = (struct part_place){0};
+    CHECK_INT(video()->join(listing, spec, &parts, 1, outputs, &err), -1);
+    CHECK(strstr(err.text, "the part with frames 41 to 41, ") && strstr(err.text, "is missing"));
+    CHECK(parts.places[41].is_broken && parts.places[49].is_broken && !parts.places[50].is_broken);
+    free(parts.places);
+    video()->listing_free(listing);
+}
+
 static void records_become_lines(void) {
     struct error err = {0};
     struct listing *listing = NULL;
@@ -282,6 +311,7 @@ int main(void) {
     TEST(ready_for_a_browser);
     TEST(colors_survive);
     TEST(incomplete_parts_are_told);
+    TEST(parts_may_have_any_size);
     TEST(records_become_lines);
     TEST(full_disks_are_told);
     return TEST_END();

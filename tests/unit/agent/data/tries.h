@@ -29,7 +29,7 @@ UNUSED static int place_part(struct parts *parts, int64_t index, struct outcome 
     }
     struct part part = outcome_part(outcome);
     parts->places[index] = (struct part_place){
-        .epoch = 1, .lease = index, .size_bytes = part.size_bytes, .crc = part.crc};
+        .epoch = 1, .lease = index, .cells = 1, .size_bytes = part.size_bytes, .crc = part.crc};
     parts->places[index].is_there = outcome_place(outcome) == OUTCOME_OBJECT;
     return 0;
 }
