@@ -258,14 +258,12 @@ static int read_picture(const struct input_reader *reader, const char *name,
 static int find_path(struct input_reader *reader, const char *name, struct item *item,
                      struct error *err) {
     AUTO(text_freep) char *spec_path = file_join(store_path(reader->store), name);
-    struct store_info info;
     free(TAKE(reader->path));
     if (!store_can(reader->store).is_local) {
         return error_set(err, ERROR_UNSUPPORTED, "%s: programs are given files of volumes alone",
                          spec_path);
     }
-    if (store_stat(reader->store, name, &info, err) < 0 ||
-        path_resolve(spec_path, &reader->path, err) < 0) {
+    if (path_file(spec_path, &reader->path, err) < 0) {
         return -1;
     }
     item->text = reader->path;

@@ -203,6 +203,28 @@ int path_resolve(const char *spec_path, char **ret_path, struct error *err) {
     return 0;
 }
 
+int path_file(const char *spec_path, char **ret_path, struct error *err) {
+    AUTO(location_release) struct location location;
+    struct stat status;
+    if (location_init(&location, spec_path, err) < 0) {
+        return -1;
+    }
+    AUTO(fd_closep)
+    int fd = location_open(&location, location.rest, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &status) < 0) {
+        return location_error(&location, errno, err);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return error_set(err, ERROR_INVALID, "%s: is not a regular file", spec_path);
+    }
+    char *path = path_of_fd(fd);
+    if (!path) {
+        return location_error(&location, errno, err);
+    }
+    *ret_path = path;
+    return 0;
+}
+
 int path_make_folder(const char *spec_path, char **ret_path, struct error *err) {
     AUTO(text_freep) char *path = NULL;
     if (path_resolve(spec_path, &path, err) < 0) {

@@ -16,6 +16,9 @@ NODISCARD int path_open(const char *spec_path, int *ret_fd, struct error *err);
  * exists (the last parts may be missing, for outputs). The caller frees. */
 NODISCARD int path_resolve(const char *spec_path, char **ret_path, struct error *err);
 
+/* path_resolve of a regular file that is there and can be read. INVALID: it is no such file. */
+NODISCARD int path_file(const char *spec_path, char **ret_path, struct error *err);
+
 /* path_resolve, and the folder is made if it is missing. Fails with DENIED when it cannot be
  * written to. */
 NODISCARD int path_make_folder(const char *spec_path, char **ret_path, struct error *err);

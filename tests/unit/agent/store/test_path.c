@@ -118,6 +118,26 @@ static void resolves(void) {
     check_resolved("vol/new/../../x", NULL, "\"..\"");
 }
 
+static void finds_files(void) {
+    static const struct {
+        const char *path, *error;
+    } wrong[] = {
+        {"vol/a/b", "vol/a/b: is not a regular file"},
+        {"vol/a/none", "vol/a/none: no such file (the volume's folder is /"},
+        {"vol/up/secret", "vol/up/secret: a symbolic link on the way leaves the volume"},
+    };
+    struct error err = {0};
+    AUTO(text_freep) char *wanted = x_printf("%s/a/b/file", volume);
+    AUTO(text_freep) char *path = NULL;
+    CHECK_OK(path_file("vol/inside/file", &path, &err), &err);
+    CHECK_STR(path, wanted);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        CHECK_INT(path_file(wrong[i].path, &path, &err), -1);
+        CHECK(strstr(err.text, wrong[i].error) != NULL);
+        error_clear(&err);
+    }
+}
+
 static void makes_folders(void) {
     struct error err = {0};
     char *folder = NULL;
@@ -170,6 +190,7 @@ static void without_openat2(void) {
         test_failures = syscall(SYS_openat2, -1, "", NULL, 0) == -1 && errno == ENOSYS ? 0 : 1;
         opens();
         resolves();
+        finds_files();
         fflush(stdout);
         _exit(test_failures ? 1 : 0);
     }
@@ -185,6 +206,7 @@ int main(void) {
     make_volume();
     TEST(opens);
     TEST(resolves);
+    TEST(finds_files);
     TEST(makes_folders);
     TEST(inside);
     TEST(without_openat2);
