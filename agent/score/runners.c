@@ -11,7 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { QUEUE_MAX = 4096 /* leases of a runner; a coordinator gives a thousand */ };
+enum {
+    QUEUE_MAX = 4096, /* leases of a runner; a coordinator gives a thousand */
+    TELL_MS = 2,      /* a result waits so long for others, while its runner has work */
+};
 
 struct runner {
     struct runners *all;
@@ -19,12 +22,13 @@ struct runner {
     struct scorer *scorer; /* its thread's, once there is one */
     pthread_t thread;
     bool has_thread;
-    atomic_bool dropped; /* the running lease is no longer wanted */
-    atomic_bool ends;    /* this worker leaves, and waits no longer */
+    atomic_bool dropped;    /* the running lease is no longer wanted */
+    atomic_bool ends;       /* this worker leaves, and waits no longer */
+    pthread_cond_t changed; /* there is a lease, or the end */
     /* guarded by the lock of all */
     bool is_ready;
-    struct scorer_lease *queue; /* not begun; next first; their work is owned */
-    size_t queue_count, queue_room;
+    struct scorer_lease *queue; /* not begun, from queue_first on; their work is owned */
+    size_t queue_first, queue_count, queue_room;
     int64_t running;       /* the lease that is scored, or -1 */
     int64_t dropped_at_ms; /* when the running lease was taken away, or -1 */
     int64_t started_ms;    /* of the running lease */
@@ -43,9 +47,9 @@ struct runners {
     bool has_tried_log;
 
     pthread_mutex_t lock; /* guards all below, and what runners have */
-    pthread_cond_t changed;
-    struct told *told; /* oldest first */
+    struct told *told;    /* oldest first */
     size_t told_count, told_room;
+    int64_t told_since_ms; /* when the oldest of them came */
     bool ends, is_leaving, is_output_dead;
     struct error hopeless; /* a scorer that cannot be started; kind NONE: none */
 };
@@ -72,6 +76,9 @@ static struct told told_fault(int64_t epoch, int64_t lease, enum message_fault f
 
 /* With the lock. */
 static void tell(struct runners *runners, struct told told) {
+    if (runners->told_count == 0) {
+        runners->told_since_ms = clock_monotonic_ms();
+    }
     if (runners->told_count == runners->told_room) {
         runners->told_room = MAX(runners->told_room * 2, (size_t)16);
         runners->told = x_realloc_array(runners->told, runners->told_room, sizeof told);
@@ -176,11 +183,10 @@ static bool is_output_dead(struct runners *runners) {
 /* With the lock, which is free while the lease is scored. */
 static void run_next(struct runner *runner) {
     struct runners *runners = runner->all;
-    struct scorer_lease lease = runner->queue[0], ahead = {0};
-    memmove(runner->queue, runner->queue + 1, --runner->queue_count * sizeof lease);
-    bool has_ahead = runner->queue_count > 0;
+    struct scorer_lease lease = runner->queue[runner->queue_first++], ahead = {0};
+    bool has_ahead = --runner->queue_count > 0;
     if (has_ahead) {
-        ahead = runner->queue[0];
+        ahead = runner->queue[runner->queue_first];
         json_incref(ahead.work);
     }
     runner->running = lease.lease;
@@ -197,11 +203,17 @@ static void run_next(struct runner *runner) {
     bool is_dead =
         told.result.is_fault && told.result.fault == MESSAGE_MACHINE && is_output_dead(runners);
     pthread_mutex_lock(&runners->lock);
+    int64_t now_ms = clock_monotonic_ms();
     runner->running = -1;
-    runner->usual_ms = clock_monotonic_ms() - runner->started_ms;
+    runner->usual_ms = now_ms - runner->started_ms;
     runners->is_output_dead |= is_dead;
     tell(runners, told);
-    runners->options.wake(runners->options.context);
+    /* Who has more to do and is quick tells of many at once. Should the next one be slow, the
+     * connection's thread looks by itself after a while. */
+    if (runner->queue_count == 0 || runner->usual_ms >= TELL_MS ||
+        now_ms - runners->told_since_ms >= TELL_MS) {
+        runners->options.wake(runners->options.context);
+    }
 }
 
 static void *run(void *context) {
@@ -218,7 +230,7 @@ static void *run(void *context) {
         if (runner->is_ready && runner->queue_count && !runners->is_leaving) {
             run_next(runner);
         } else {
-            pthread_cond_wait(&runners->changed, &runners->lock);
+            pthread_cond_wait(&runner->changed, &runners->lock);
         }
     }
     pthread_mutex_unlock(&runners->lock);
@@ -261,27 +273,42 @@ static void open_log(struct runners *runners, int64_t epoch) {
     }
 }
 
-void runners_give(struct runners *runners, int64_t epoch, const struct message_lease *lease) {
-    pthread_mutex_lock(&runners->lock);
-    struct runner *runner =
-        lease->slot >= 0 && lease->slot < runners->count ? &runners->of[lease->slot] : NULL;
-    if (!runner || runner->queue_count == QUEUE_MAX) {
-        tell(runners, told_fault(epoch, lease->lease, MESSAGE_BACK, "there is no room for it"));
-    } else {
-        open_log(runners, epoch);
-        if (runner->queue_count == runner->queue_room) {
-            runner->queue_room = MAX(runner->queue_room * 2, (size_t)16);
-            runner->queue =
-                x_realloc_array(runner->queue, runner->queue_room, sizeof *runner->queue);
-        }
-        runner->queue[runner->queue_count++] =
-            (struct scorer_lease){.epoch = epoch,
-                                  .lease = lease->lease,
-                                  .first = lease->first,
-                                  .try = lease->try,
-                                  .work = json_incref((json_t *)(uintptr_t)lease->work)};
+/* With the lock. */
+static void enqueue(struct runner *runner, const struct scorer_lease *lease) {
+    if (runner->queue_first > runner->queue_count) { /* most of the room lies in front */
+        memmove(runner->queue, runner->queue + runner->queue_first,
+                runner->queue_count * sizeof *runner->queue);
+        runner->queue_first = 0;
     }
-    pthread_cond_broadcast(&runners->changed);
+    if (runner->queue_first + runner->queue_count == runner->queue_room) {
+        runner->queue_room = MAX(runner->queue_room * 2, (size_t)16);
+        runner->queue = x_realloc_array(runner->queue, runner->queue_room, sizeof *runner->queue);
+    }
+    runner->queue[runner->queue_first + runner->queue_count++] = *lease;
+    if (runner->queue_count == 1) {
+        pthread_cond_signal(&runner->changed);
+    }
+}
+
+void runners_give(struct runners *runners, int64_t epoch, const struct message_lease *leases,
+                  size_t count) {
+    pthread_mutex_lock(&runners->lock);
+    open_log(runners, epoch);
+    for (size_t i = 0; i < count; i++) {
+        const struct message_lease *lease = &leases[i];
+        bool is_ours = lease->slot >= 0 && lease->slot < runners->count;
+        struct runner *runner = is_ours ? &runners->of[lease->slot] : NULL;
+        if (!runner || runner->queue_count == QUEUE_MAX) {
+            tell(runners, told_fault(epoch, lease->lease, MESSAGE_BACK, "there is no room for it"));
+            continue;
+        }
+        struct scorer_lease given = {.epoch = epoch,
+                                     .lease = lease->lease,
+                                     .first = lease->first,
+                                     .try = lease->try,
+                                     .work = json_incref((json_t *)(uintptr_t)lease->work)};
+        enqueue(runner, &given);
+    }
     pthread_mutex_unlock(&runners->lock);
 }
 
@@ -293,7 +320,7 @@ static void cancel(struct runner *runner, int64_t lease) {
         return;
     }
     for (size_t i = 0; i < runner->queue_count; i++) {
-        struct scorer_lease *queued = &runner->queue[i];
+        struct scorer_lease *queued = &runner->queue[runner->queue_first + i];
         if (queued->lease == lease) {
             tell(runner->all, told_fault(queued->epoch, lease, MESSAGE_BACK, "cancelled"));
             json_decref(queued->work);
@@ -316,13 +343,13 @@ static void drop_queues(struct runners *runners, const char *cause) {
     for (int i = 0; i < runners->count; i++) {
         struct runner *runner = &runners->of[i];
         for (size_t k = 0; k < runner->queue_count; k++) {
-            const struct scorer_lease *lease = &runner->queue[k];
+            const struct scorer_lease *lease = &runner->queue[runner->queue_first + k];
             if (cause) {
                 tell(runners, told_fault(lease->epoch, lease->lease, MESSAGE_BACK, cause));
             }
             json_decref(lease->work);
         }
-        runner->queue_count = 0;
+        runner->queue_first = runner->queue_count = 0;
     }
 }
 
@@ -414,6 +441,7 @@ static void release(struct runners *runners) {
             runners->kind->free(runners->of[i].scorer);
         }
         free(runners->of[i].queue);
+        pthread_cond_destroy(&runners->of[i].changed);
     }
     for (size_t i = 0; i < runners->told_count; i++) {
         told_release(&runners->told[i]);
@@ -423,7 +451,6 @@ static void release(struct runners *runners) {
     if (try_log_free(runners->log, RUNNERS_LOG_END_MS) == 0) {
         store_free(runners->log_store);
     }
-    pthread_cond_destroy(&runners->changed);
     pthread_mutex_destroy(&runners->lock);
     free(runners);
 }
@@ -446,6 +473,7 @@ static int open_all(struct runners *runners, struct error *err) {
         struct runner *runner = &runners->of[i];
         *runner = (struct runner){
             .all = runners, .index = i, .running = -1, .dropped_at_ms = -1, .usual_ms = -1};
+        pthread_cond_init(&runner->changed, NULL);
         struct scorer_options options = {.spec = job->spec,
                                          .media = runners->media,
                                          .job = job->name,
@@ -468,7 +496,6 @@ int runners_open(const struct runners_options *options, struct runners **ret_run
     struct runners *runners = x_calloc(1, sizeof *runners);
     runners->options = *options;
     pthread_mutex_init(&runners->lock, NULL);
-    pthread_cond_init(&runners->changed, NULL);
     if (open_all(runners, err) < 0) {
         release(runners);
         return -1;
@@ -510,8 +537,8 @@ bool runners_free(struct runners *runners, int64_t timeout_ms) {
     drop_queues(runners, NULL);
     for (int i = 0; i < runners->count; i++) {
         stop(&runners->of[i]);
+        pthread_cond_signal(&runners->of[i].changed);
     }
-    pthread_cond_broadcast(&runners->changed);
     pthread_mutex_unlock(&runners->lock);
     for (int i = 0; i < runners->count; i++) {
         struct runner *runner = &runners->of[i];

@@ -1,6 +1,7 @@
 /* runners.h: what a worker does side by side. Each runner has its leases one behind the other, a
  * thread that scores them and a scorer of its own; what there is to tell waits until the
- * connection's thread takes it. All functions are for that one thread. */
+ * connection's thread takes it: it is woken, but not for each of many quick ones. All functions are
+ * for that one thread. */
 #pragma once
 
 #include "agent/job.h"
@@ -47,7 +48,8 @@ int runners_count(const struct runners *runners);
 /* 1: all are ready for leases; 0: not yet; -1: one will never be, and why. */
 NODISCARD int runners_ready(struct runners *runners, struct error *err);
 
-void runners_give(struct runners *runners, int64_t epoch, const struct message_lease *lease);
+void runners_give(struct runners *runners, int64_t epoch, const struct message_lease *leases,
+                  size_t count);
 /* One lease is no longer wanted; it is still told of, at once or when its scorer has dropped it. */
 void runners_cancel(struct runners *runners, int64_t lease);
 /* The connection is lost: leases that are not begun belong to others. What runs goes on: its result

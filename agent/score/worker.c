@@ -135,9 +135,7 @@ static void on_closed(void *context, const struct error *why) {
 static void on_message(struct worker *worker, const struct message *message) {
     switch (message->type) {
     case MESSAGE_LEASES:
-        for (size_t i = 0; i < message->count; i++) {
-            runners_give(worker->runners, message->epoch, &message->leases[i]);
-        }
+        runners_give(worker->runners, message->epoch, message->leases, message->count);
         break;
     case MESSAGE_COMMITTED:
         for (size_t i = 0; worker->publisher && i < message->count; i++) {
