@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
 # The unit tests again under AddressSanitizer and UBSan (all of them), and under ThreadSanitizer those
-# that tests/tsan.txt lists: modules with threads of their own.
+# that tests/tsan.txt lists, modules with threads of their own, and whole jobs (tests/threads.sh).
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | sed 's/^tests.//; s/\.c$//')
-mapfile -t threaded < <(grep -v '^#' tests/tsan.txt)
+mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | sed 's/\.c$//')
+mapfile -t threaded < <(sed '/^#/d; s/^/tests\//' tests/tsan.txt)
 mkdir -p build
 exec {one_at_a_time}>build/sanitize.lock
 flock "$one_at_a_time"
 
-build() { # sanitizers, test programs without their folder
-    local sanitizers=$1 folder=build/sanitize-${1//,/-}/tests
+build() { # sanitizers, programs without their folder
+    local sanitizers=$1 folder=build/sanitize-${1//,/-}
     shift
     make -s -j"$(nproc)" CUDA=0 SANITIZE="$sanitizers" "${@/#/$folder/}" >"$log" 2>&1
 }
 
-suite() { # name, sanitizers, test programs without their folder
+suite() { # name, sanitizers, programs without their folder
     local name=$1 sanitizers=$2 folder=build/sanitize-${2//,/-}
     shift 2
-    if build "$sanitizers" "$@" && BUILD=$folder tests/run.sh "${@/#/$folder/tests/}" >>"$log" 2>&1; then
+    if build "$sanitizers" "$@" && BUILD=$folder tests/run.sh "${@/#/$folder/}" >>"$log" 2>&1; then
         sed 's/^/  /' "$log" | grep -v '  CC '
         echo "ok unit tests under $name"
     else
@@ -34,4 +34,11 @@ suite() { # name, sanitizers, test programs without their folder
 bad=0
 suite 'ASan and UBSan' address,undefined "${all[@]}" || bad=1
 suite TSan thread "${threaded[@]}" || bad=1
+if build thread windlass-agent; then
+    BUILD=build/sanitize-thread tests/threads.sh || bad=1
+else
+    tail -80 "$log"
+    echo "not ok windlass-agent is built with TSan"
+    bad=1
+fi
 exit $bad

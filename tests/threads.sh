@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Coordinator and workers in the whole under ThreadSanitizer (tests/sanitize.sh): small jobs of a program, with two
+# workers of two slots, so that connection, runners, publisher, log and commits are at work side by side.
+# BUILD: where the instrumented windlass-agent is. windlass itself has one thread, and is the plain one.
+set -u
+cd "$(dirname "$0")/.." || exit 3
+. tests/e2e/lib.sh
+make -s windlass || exit 1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/bin" "$work/code" "$work/data/in"
+cp build/windlass "${BUILD:?}/windlass-agent" "$work/bin/" # it starts the agent beside it
+cp tests/e2e/hostile.py "$work/code/"
+for i in $(seq 100 399); do head -c "$i" /dev/zero >"$work/data/in/f$i"; done
+
+# job NAME MODE OUTPUT SIZE: to its end, its code in $code.
+job() {
+    mkdir -p "$work/data/marks-$1"
+    cat >"$work/$1.yaml" <<M
+apiVersion: windlass.dev/v1alpha1
+kind: BatchScore
+metadata: {name: $1}
+spec:
+  input: {files: {path: data/in}}
+  scorer:
+    command:
+      command: [python3, \$(code)/hostile.py, $2]
+      arguments: {marks: "$work/data/marks-$1"}
+      processesPerWorker: 2
+  output: {path: data/$1, mode: $3}
+  miniBatchSize: $4
+  retry: {maxTries: 3, timeoutSeconds: 30}
+  workers: {min: 2, max: 2}
+  volumes:
+    - {name: code, persistentVolumeClaim: {claimName: code}}
+    - {name: data, persistentVolumeClaim: {claimName: data}}
+M
+    timeout 120 "$work/bin/windlass" run -f "$work/$1.yaml" --state "$work/state-$1" >"$work/$1.log" 2>&1 </dev/null
+    code=$?
+    check "$1: succeeds under TSan" [ $code -eq 0 ]
+    check "$1: nothing races" silent "$1"
+}
+silent() {
+    ! grep -h -A 30 'ThreadSanitizer' "$work/state-$1"/*.log "$work/$1.log" | head -60 | sed 's/^/# /' | grep .
+}
+job rows noise AppendRow auto
+check "rows: all" [ "$(wc -l <"$work/data/rows/rows.txt")" -eq 300 ]
+job files crash-once PerFile 30
+check "files: all" [ "$(find "$work/data/files" -name 'f*.json' | wc -l)" -eq 300 ]
+check "logs are kept" grep -qr 'what goes wrong in' "$work/data/rows/.windlass"
+exit $((failures > 0))
