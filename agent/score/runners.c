@@ -59,6 +59,7 @@ struct runners {
 void told_release(struct told *told) {
     free(told->text);
     json_decref(told->failures);
+    json_decref(told->work);
     *told = (struct told){0};
 }
 
@@ -198,12 +199,12 @@ static void run_next(struct runner *runner) {
         try_log_begin(runners->log, runner->index, lease.first, lease.try);
     }
     struct told told = score(runner, &lease, has_ahead ? &ahead : NULL);
-    json_decref(lease.work);
-    json_decref(ahead.work);
+    told.work = lease.work;
     bool is_dead =
         told.result.is_fault && told.result.fault == MESSAGE_MACHINE && is_output_dead(runners);
     pthread_mutex_lock(&runners->lock);
     int64_t now_ms = clock_monotonic_ms();
+    json_decref(ahead.work);
     runner->running = -1;
     runner->usual_ms = now_ms - runner->started_ms;
     runners->is_output_dead |= is_dead;

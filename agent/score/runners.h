@@ -21,6 +21,8 @@ struct told {
     struct message_result result;
     char *text;       /* owned; what result.text points to */
     json_t *failures; /* owned; result.failures */
+    json_t *work;     /* owned; of its lease, or NULL. One thread alone lets go of what came with a
+                       * message: jansson's last decref does not wait for other threads' reads */
 };
 void told_release(struct told *told);
 
