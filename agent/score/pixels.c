@@ -3,8 +3,8 @@
 
 enum { BLOCK = 64 /* pixels that are turned at once: small enough for the nearest cache */ };
 
-/* Clang's clones (14, which builds our fuzzers) cannot be called by other files; and the choice among
- * clones is made before TSan lives, and crashes in it. */
+/* Clang's clones (14, which builds our fuzzers) cannot be called by other files; and the choice
+ * among clones is made before TSan lives, and crashes in it. */
 #if defined __clang__ || defined __SANITIZE_THREAD__
 #define FOR_EACH_PROCESSOR
 #else
