@@ -20,7 +20,7 @@ struct job {
     int gpus;           /* worker only: WINDLASS_GPUS; 0: none */
     json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */
-    const char *output;  /* VOLUME/path */
+    const char *output; /* VOLUME/path */
     /* of a cell (ledger.h): of a mini-batch; is_auto: 1; of a table 1, too: its lines are
      * mini-batches as they are (input.h) */
     int64_t batch_items;
