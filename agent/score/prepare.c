@@ -112,7 +112,8 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
     if (books_open(&options, &prepared->books, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    if (is_batch) { /* blocks of a table become lines for programs, which are bounded */
+    if (is_batch && prepared->media->lines->item(job->spec) == ITEM_JSON) {
+        /* Blocks of a table become lines for programs, which are bounded. */
         ledger_limit(prepared->books.ledger, BLOCKS_MAX);
     }
     return run_file_store(prepared->output, job->run, run, err);

@@ -38,7 +38,7 @@ spec:
   input: {npy: {path: data/$1}}
   scorer: {onnx: {path: model/${2:-classes}.onnx, $fields}}
   output: {path: data/out}
-  miniBatchSize: 7
+  miniBatchSize: ${SIZE:-7}
   retry: {maxTries: 2, timeoutSeconds: 30}
   workers: {min: 2, max: 2}
   volumes:
@@ -80,6 +80,8 @@ arrays floats '<f4' f '(3, 4, 5)' 20 1 14
 job floats
 check "float32: each slice once, in order, with its scores" oracle floats f
 check "a range of slices is a mini-batch" [ "$code $(jq -r '"\(.miniBatches.total) \(.items.total)"' "$work/data/out/summary.json")" = "0 6 35" ]
+SIZE=auto job floats
+check "miniBatchSize auto: the same rows" oracle floats f
 [ $failures -eq 0 ] || tail -n 5 "$work/log" | sed 's/^/# /'
 for row in '<f8 d' '|u1 B' '<i2 h' '<i8 q'; do
     read -r kind letter <<<"$row"
