@@ -155,7 +155,7 @@ kill -STOP "${pid[worker-0]}"
 pod hung worker-1 score "$(spec 1)"
 ended coordinator 30
 check "a worker that hangs loses its lease in time" [ $code -eq 0 ]
-check "which counts as a time-out" [ "$(summary hung '[.workers[].timeouts] | add')" = 1 ]
+check "which counts as a time-out" [ "$(summary hung '[.workers[].timeouts] | add >= 1')" = true ]
 check "and costs no frame" all_frames hung
 kill -CONT "${pid[worker-0]}"
 kill "${pid[worker-0]}"
@@ -226,7 +226,7 @@ check "the first has found out and leaves without a verdict ($first)" [ $first -
 check "the summary is the newer one's" [ "$(summary two .state)" = Succeeded ]
 check "and every frame is there" all_frames two
 ended worker-1 5
-kill -9 "${pid[worker-2]}" # it knows the first one's address alone, where the next job will listen
+kill -9 "${pid[worker-2]}" 2>/dev/null # it knows the first one's address alone, where the next job will listen
 wait "${pid[worker-2]}" 2>/dev/null
 unset "pid[worker-2]"
 check "nothing is left of the parts of either" no_temporaries two

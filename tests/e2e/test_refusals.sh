@@ -105,15 +105,15 @@ controller through --no-leader-election --kubeconfig "$through"
 for i in $(seq 120); do job "hang-$i"; done | sed 's/^metadata: {/&namespace: hangs, /' | "$kubectl" apply -f - >/dev/null
 has_pods() { [ "$(count pods "$1")" -eq 3 ]; }
 done_so_far() { jq -r ".\"$1\" // 0" "$api/proxy/counts" 2>/dev/null; }
-apply beside-fails
-check "failing webhook: a job of another namespace gets its pods within 2 s" within 2 has_pods beside-fails
-failed=$(done_so_far 503)
-check "failing webhook: while its own are tried ($failed times)" [ "$failed" -ge 100 ]
+many_fail() { [ "$(done_so_far 503)" -ge 100 ]; }
+check "failing webhook: its own jobs are tried 100 times" within 20 many_fail
+apply beside-fails # far sooner than what fails is given up: also on a machine that does other things
+check "failing webhook: a job of another namespace gets its pods meanwhile" within 10 has_pods beside-fails
 fault '"stallSeconds": 20'
 many_hang() { [ "$(done_so_far stall)" -ge 64 ]; }
 check "hanging webhook: 64 requests hang" within 20 many_hang
 apply beside-hangs
-check "hanging webhook: a job of another namespace gets its pods within 2 s" within 2 has_pods beside-hangs
+check "hanging webhook: a job of another namespace gets its pods meanwhile" within 10 has_pods beside-hangs
 check "hanging webhook: and no more than 64 hang ($(done_so_far stall))" [ "$(done_so_far stall)" -eq 64 ]
 
 ##### a template that is wrong ####################################################################
