@@ -39,6 +39,7 @@ struct input_listing {
     const char *after;        /* the mark of the last line that is known; NULL: from the start */
     struct store *scratch;    /* for what does not fit into memory while it is sorted */
     const char *scratch_name; /* names of such objects begin so; removed afterwards */
+    const char *kept_name;    /* those of objects that lines name begin so; they stay */
 };
 
 struct input_reader;

@@ -267,11 +267,13 @@ static void save_lines(struct list *list) {
 static int list_rest(struct list *list, struct error *err) {
     AUTO(text_freep)
     char *scratch = x_printf(".windlass/%s/list/run-%s-", list->run, list->scratch);
+    AUTO(text_freep) char *kept = x_printf(".windlass/%s/list/key-", list->run);
     AUTO(text_freep) char *after = x_strdup(list->mark);
     struct input_listing listing = {.spec = list->options.spec,
                                     .after = after,
                                     .scratch = list->options.output,
-                                    .scratch_name = scratch};
+                                    .scratch_name = scratch,
+                                    .kept_name = kept};
     list->skips = after ? 0 : list->told.lines;
     list->is_overtaken = list->cannot_store = false;
     list_writer_release(&list->writer);
@@ -472,8 +474,11 @@ int list_compare(struct list *list, bool *ret_is_same, int64_t *ret_lines, struc
     assert(list->is_complete);
     AUTO(text_freep)
     char *scratch = x_printf(".windlass/%s/list/run-%s-", list->run, list->scratch);
-    struct input_listing listing = {
-        .spec = list->options.spec, .scratch = list->options.output, .scratch_name = scratch};
+    AUTO(text_freep) char *kept = x_printf(".windlass/%s/list/key-", list->run);
+    struct input_listing listing = {.spec = list->options.spec,
+                                    .scratch = list->options.output,
+                                    .scratch_name = scratch,
+                                    .kept_name = kept};
     struct comparison comparison = {.list = list, .is_same = true};
     buffer_init(&comparison.line, INPUT_LINE_MAX + 2);
     int result = list->options.kind->list(&listing, compare_line, &comparison, err);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/table.h"
 
+#include "agent/data/keys.h"
 #include "agent/data/table_file.h"
+
+#include "lib/jsontext.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +119,11 @@ static int walk_files(struct walk *walk, const struct input_listing *listing, st
                            tree_text(listing->spec, "input.table.path", ""), pattern);
 }
 
+/* By partitionKeys where there are any. */
+static bool has_keys(const json_t *spec) {
+    return json_array_size(tree_get(spec, "input.table.partitionKeys")) > 0;
+}
+
 static int table_list(const struct input_listing *listing, input_line *line, void *context,
                       struct error *err) {
     bool is_auto = strcmp(tree_text(listing->spec, "miniBatchSize", ""), "auto") == 0;
@@ -132,7 +140,8 @@ static int table_list(const struct input_listing *listing, input_line *line, voi
     int result = -1;
     buffer_init(&walk.text, INPUT_LINE_MAX);
     if (source_open(tree_text(listing->spec, "input.table.path", ""), &walk.source, &cause) == 0) {
-        result = walk_files(&walk, listing, &cause);
+        result = has_keys(listing->spec) ? keys_list(listing, &walk.source, line, context, &cause)
+                                         : walk_files(&walk, listing, &cause);
     }
     source_release(&walk.source);
     table_file_release(&walk.file);
@@ -151,11 +160,14 @@ static int table_list(const struct input_listing *listing, input_line *line, voi
 struct input_reader {
     struct source source;
     struct table_format format;
-    struct table_file file;  /* of the last block; stays open for the next one */
-    const json_t *lines;     /* borrowed */
-    size_t line;             /* the one that is read */
-    bool is_begun, is_ended; /* it, and its last byte was handed to the rows */
-    int64_t at, end;         /* what is not read yet of it */
+    struct table_file file; /* of the last block; stays open for the next one */
+    bool has_keys;
+    char *output;              /* where long lists of ranges are */
+    const json_t *lines;       /* borrowed */
+    size_t line;               /* the next one */
+    struct keys_ranges ranges; /* of the last one, where there are keys */
+    bool is_begun, is_ended;   /* a block, and its last byte was handed to the rows */
+    int64_t at, end;           /* what is not read yet of it */
     char *piece;
     struct buffer json;
     char name[STORE_NAME_MAX + 32]; /* of the item */
@@ -170,19 +182,21 @@ static void table_reader_free(struct input_reader *reader) {
     if (reader) {
         source_release(&reader->source);
         table_file_release(&reader->file);
+        keys_ranges_release(&reader->ranges);
+        free(reader->output);
         buffer_release(&reader->json);
         free(reader->piece);
         free(reader);
     }
 }
 
-static bool are_blocks(const json_t *lines) {
+static bool are_blocks(const json_t *lines, bool has_keys) {
     size_t i;
     json_t *line;
     struct table_block block;
     bool is_sound = json_is_array(lines);
     json_array_foreach(lines, i, line) {
-        is_sound = is_sound && table_block_read(line, &block);
+        is_sound = is_sound && (has_keys ? keys_is_line(line) : table_block_read(line, &block));
     }
     return is_sound;
 }
@@ -190,13 +204,15 @@ static bool are_blocks(const json_t *lines) {
 static int table_reader_open(const json_t *spec, const json_t *lines, struct input_reader **reader,
                              struct error *err) {
     struct input_reader *it = TAKE(*reader);
-    if (!are_blocks(lines)) {
+    if (!are_blocks(lines, has_keys(spec))) {
         table_reader_free(it);
         return error_set(err, ERROR_INVALID, "the lease does not name blocks of a table");
     }
     if (!it) {
         it = x_calloc(1, sizeof *it);
         it->format = table_format(spec);
+        it->has_keys = has_keys(spec);
+        it->output = x_strdup(tree_text(spec, "output.path", ""));
         it->piece = x_malloc(PIECE_BYTES);
         buffer_init(&it->json, JSON_BYTES_MAX);
         if (source_open(tree_text(spec, "input.table.path", ""), &it->source, err) < 0) {
@@ -204,6 +220,7 @@ static int table_reader_open(const json_t *spec, const json_t *lines, struct inp
             return error_context(err, "spec.input.table.path");
         }
     }
+    keys_ranges_release(&it->ranges);
     it->lines = lines;
     it->line = 0;
     it->is_begun = false;
@@ -211,19 +228,39 @@ static int table_reader_open(const json_t *spec, const json_t *lines, struct inp
     return 0;
 }
 
-static int begin_block(struct input_reader *reader, const json_t *line, struct error *err) {
-    struct table_block block = {0};
+/* 1, 0: there are no more, -1. */
+static int next_block(struct input_reader *reader, struct table_block *ret_block,
+                      struct error *err) {
+    while (!keys_ranges_next(&reader->ranges, ret_block)) {
+        const json_t *line = json_array_get(reader->lines, reader->line);
+        if (!line) {
+            return 0;
+        }
+        reader->line++;
+        if (!reader->has_keys) {
+            (void)table_block_read(line, ret_block); /* looked at when it was opened */
+            return 1;
+        }
+        keys_ranges_release(&reader->ranges);
+        if (keys_ranges_open(line, reader->output, &reader->ranges, err) < 0) {
+            return -1;
+        }
+    }
+    return 1;
+}
+
+static int begin_block(struct input_reader *reader, const struct table_block *block,
+                       struct error *err) {
     struct table_file *file = &reader->file;
-    (void)table_block_read(line, &block); /* looked at when it was opened */
-    bool is_open = file->name && strcmp(file->name, block.name) == 0 &&
-                   strcmp(file->info.token, block.token) == 0;
-    if (!is_open && table_file_open(reader->source.store, block.name, reader->format, block.token,
+    bool is_open = file->name && strcmp(file->name, block->name) == 0 &&
+                   strcmp(file->info.token, block->token) == 0;
+    if (!is_open && table_file_open(reader->source.store, block->name, reader->format, block->token,
                                     file, err) < 0) {
         return error_context(err, "spec.input.table.path");
     }
-    rows_start(file->rows, block.first);
-    reader->at = block.first;
-    reader->end = block.end;
+    rows_start(file->rows, block->first);
+    reader->at = block->first;
+    reader->end = block->end;
     reader->is_begun = true;
     reader->is_ended = false;
     return 0;
@@ -263,25 +300,34 @@ static void show(struct input_reader *reader, const char *fault, struct item *it
     }
 }
 
+/* By keys a row is an object, as that of CSV always is. */
+static bool is_object(const struct buffer *json) {
+    const char *end = json->data + json->size, *at = jsontext_space(json->data, end);
+    return at < end && *at == '{';
+}
+
 static int table_reader_next(struct input_reader *reader, struct item *item, struct error *err) {
     for (;;) {
-        const json_t *line = json_array_get(reader->lines, reader->line);
+        struct table_block block;
         const char *fault = NULL;
         struct error full = {0};
-        if (!line) {
-            return 0;
+        int more = reader->is_begun ? 1 : next_block(reader, &block, err);
+        if (more <= 0) {
+            return more;
         }
-        if (!reader->is_begun && begin_block(reader, line, err) < 0) {
+        if (!reader->is_begun && begin_block(reader, &block, err) < 0) {
             return -1;
         }
         buffer_clear(&reader->json);
         int got = rows_next(reader->file.rows, &reader->json, &fault, &full);
         if (got != 0) {
+            if (got > 0 && !fault && reader->has_keys && !is_object(&reader->json)) {
+                fault = "is no object, of which spec.input.table.partitionKeys names members";
+            }
             show(reader, got < 0 ? "as JSON it is larger than 64 MiB" : fault, item);
             return 1;
         }
         if (reader->is_ended) {
-            reader->line++;
             reader->is_begun = false;
         } else if (feed(reader, err) < 0) {
             return -1;

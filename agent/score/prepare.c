@@ -142,6 +142,7 @@ static int enough(void *context UNUSED, const char *line UNUSED, size_t size UNU
 static int try_lines(const struct job *job, const struct prepared *prepared, struct error *err) {
     AUTO(tree_freep) json_t *spec = json_deep_copy(job->spec);
     json_object_del(tree_get(spec, "input.files"), "order");
+    json_object_del(tree_get(spec, "input.table"), "partitionKeys");
     struct input_listing listing = {.spec = spec};
     struct error found = {0};
     if (prepared->media->lines->list(&listing, enough, NULL, &found) == 0 ||

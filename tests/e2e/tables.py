@@ -3,6 +3,7 @@
     tables.py make FOLDER SEED ROWS      FOLDER/{csv,bare,tsv,jsonl}/...: three files each
     tables.py check FORMAT FOLDER FILE   FILE has a line of JSON for each row of the folder's files, in their order
     tables.py bad FOLDER                 FOLDER/*.csv with rows that are none; prints those, "file:byte" a line
+    tables.py keyed FOLDER SEED ROWS     two files by shop and day; one shop has every other row
     tables.py keys FOLDER FILE COLUMN... FILE's lines {"miniBatch", "row"}: each key in one mini-batch, all rows once
 """
 import csv, json, os, random, sys
@@ -93,6 +94,19 @@ def bad(folder):
         print("\n".join(f"{name}:{i}" for i in at))
 
 
+def keyed(folder, seed, count):
+    draw = random.Random(seed)
+    os.makedirs(folder, exist_ok=True)
+    shops = ["", "b1", "b 1", "b", "B2", "Zoë", "a,b", 'a"b', "line\nbreak", "\x01", "b1!"]
+    for name in ("a.csv", "b.csv"):
+        with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
+            out = csv.writer(file)
+            out.writerow(["n", "shop", "day"])
+            for i in range(count):
+                big = name == "a.csv" and i % 2
+                out.writerow([f"{name}{i}", "big" if big else draw.choice(shops), "x" if big else draw.choice("123")])
+
+
 def keys(folder, path, *columns):
     wanted = [row for file in files(folder) for row in rows("csv", file)]
     batches, seen = {}, []
@@ -112,7 +126,7 @@ def keys(folder, path, *columns):
 
 if __name__ == "__main__":
     command, *rest = sys.argv[1:]
-    if command == "make":
-        make(rest[0], int(rest[1]), int(rest[2]))
+    if command in ("make", "keyed"):
+        {"make": make, "keyed": keyed}[command](rest[0], int(rest[1]), int(rest[2]))
     else:
         {"check": check, "bad": bad, "keys": keys}[command](*rest)

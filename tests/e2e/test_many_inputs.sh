@@ -49,7 +49,7 @@ M
     wait $run
     code=$?
     took=$((($(date +%s%N) - start) / 1000000))
-    value=$(find "$work/data/out/.windlass" -path '*/commit/*' | sort | xargs -r grep -ls '^\["d"' | head -n 1)
+    value=$(find "$work/data/out/.windlass" -path '*/commit/*' | sort | xargs -r grep -ls '^\["d"' 2>/dev/null | head -n 1)
     [ -z "$value" ] || first=$((($(date -r "$value" +%s%N) - start) / 1000000)) # when it was written
     [ $code -eq 0 ] || { tail -n 5 "$work/log"; tail -qn 5 "$work"/state/*.log; } | sed 's/^/# /'
 }

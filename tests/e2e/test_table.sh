@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # input.table in the whole, by `windlass run`: CSV with and without header, TSV, JSON Lines, in many small blocks on
-# two workers of two processes, held against Python's csv; rows that are none; a program that dies of a block; a
-# worker that is killed; the same again. SOAK_SEED (1), TABLE_ROWS (400; in a soak 20000).
+# two workers, held against Python's csv; rows that are none; a program that dies of a block; a
+# worker that is killed; the same again. SOAK_SEED (1), TABLE_ROWS (300; in a soak 20000).
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
 windlass=$(realpath "${BUILD:-build}/windlass")
 seed=${SOAK_SEED:-1}
-rows=${TABLE_ROWS:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 400 || echo 20000)}
+rows=${TABLE_ROWS:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 300 || echo 20000)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/code"
@@ -23,7 +23,7 @@ kind: BatchScore
 metadata: {name: rows}
 spec:
   input: {table: $1}
-  scorer: {command: {command: [python3, \$(code)/rows.py, $2], processesPerWorker: 2}}
+  scorer: {command: {command: [python3, \$(code)/rows.py, $2]}}
   output: {path: data/out}
   retry: {maxTries: 2, timeoutSeconds: 30}
   workers: {min: 2, max: 2}
@@ -131,6 +131,20 @@ for path in tables.files(sys.argv[1]):
         place = lines.rest.tell()
 P
     )
+show
+
+##### by key #####################################################################################
+python3 tests/e2e/tables.py keyed "$work/data/keyed" "$seed" 12000 || exit 3
+by_key() { python3 tests/e2e/tables.py keys "$work/data/keyed" "$out" "$@"; }
+job '{path: data/keyed, partitionKeys: [shop, day]}' batch ' '
+check "partitionKeys: each key is one mini-batch, each row once, by key and place" by_key shop day
+check "of which one has more ranges than a line holds" [ "$code $(find "$work/data/out/.windlass" -name 'key-*' | wc -l)" = "0 1" ]
+show
+job '{path: data/keyed, partitionKeys: [shop, week]}' batch ' '
+check "a column that is not there is refused, by name" \
+    [ "$code $(grep -c 'a.csv: has no column "week" (spec.input.table.partitionKeys), but \["n","shop","day"\]' "$work/log")" = "2 1" ]
+job '{path: data/bad, partitionKeys: [x]}' plain "errorThreshold: $bad"
+check "rows without a key are told by their places" diff <(jq -r .item "$work/data/out/failed.jsonl" | sort -V) "$work/places"
 show
 
 ##### again, and while somebody dies #############################################################

@@ -9,7 +9,6 @@
 static const struct {
     const char *field, *works, *instead;
 } fields[] = {
-    {"input.table.partitionKeys", NULL, "take it out"},
     {"trigger", NULL, "take it out"},
     {"schedule", NULL, "take it out, and let a CronJob apply the manifest"},
     {"rerun", "Never", "take it out"},
