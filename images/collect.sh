@@ -1,7 +1,8 @@
 #!/bin/sh
-# collect.sh ROOT PROGRAM...: fills ROOT with what these programs need at run time and nothing else: themselves in
+# collect.sh ROOT FILE...: fills ROOT with what these programs need at run time and nothing else: themselves in
 # /usr/local/bin, the libraries that the loader names, certificate authorities, a user, and for every Debian package
-# that a file came from its copyright and its record (scanners read /var/lib/dpkg/status.d).
+# that a file came from its copyright and its record (scanners read /var/lib/dpkg/status.d). Files are programs, and
+# archives (.a) that static ones were linked with: of these only whom they came from.
 set -eu
 root=$1
 shift
@@ -15,15 +16,21 @@ done
 
 files=/etc/ssl/certs/ca-certificates.crt
 for program in "$@"; do
+    case $program in *.a) files="$files $program"; continue ;; esac
     install -m 755 "$program" "$root/usr/local/bin/"
-    missing=$(ldd "$program" | grep 'not found' || true)
+    missing=$(ldd "$program" 2>/dev/null | grep 'not found' || true)
     [ -z "$missing" ] || { echo "collect.sh: $program: $missing" >&2; exit 1; }
-    files="$files $(ldd "$program" | grep -oE '/[^ ]+')"
+    files="$files $(ldd "$program" 2>/dev/null | grep -oE '/[^ ]+' || true)" # a static one has none
 done
 packages=ca-certificates
 for file in $(printf '%s\n' $files | sort -u); do
-    mkdir -p "$root$(dirname "$file")"
-    cp -L --preserve=mode,timestamps "$file" "$root$file"
+    case $file in
+    *.a) ;;
+    *)
+        mkdir -p "$root$(dirname "$file")"
+        cp -L --preserve=mode,timestamps "$file" "$root$file"
+        ;;
+    esac
     # dpkg knows a file by the name that its package gave it: with or without /usr.
     for name in "$file" "$(realpath "$file")" "${file#/usr}" "$(realpath "$file" | sed 's|^/usr||')"; do
         package=$(dpkg-query -S "$name" 2>/dev/null | head -1 | cut -d: -f1) || true

@@ -67,9 +67,7 @@ static void print_success(const struct ending *ending) {
     print_path(ending, "summary", tree_text(ending->status, "summary", NULL));
     print_report(ending);
     printf("  %-8s %s\n", "logs", ending->state_folder);
-    if (!tree_get(ending->spec, "scorer.command")) { /* not yet: not_yet_in_cluster */
-        printf("The same on a cluster: kubectl apply -f %s\n", ending->file);
-    }
+    printf("The same on a cluster: kubectl apply -f %s\n", ending->file);
     fflush(stdout);
 }
 

@@ -1,14 +1,14 @@
-"""A scorer that looks for what it should not know: its worker's environment and memory, by /proc."""
+"""A scorer that looks for what it should not know or do: its worker's environment and memory by /proc, writing
+beside its folders; and whether a store's key is where it is mounted."""
 import json
 import os
 import sys
 
 
-def attempt(path):
+def attempt(path, mode="rb"):
     try:
-        with open(path, "rb") as file:
-            file.read(1)
-        return "read"
+        with open(path, mode) as file:
+            return "read" if mode == "rb" and file.read(1) else "opened"
     except OSError as error:
         return error.strerror
 
@@ -20,6 +20,9 @@ for line in sys.stdin:
     else:
         parent = f"/proc/{os.getppid()}"
         seen = {name: attempt(f"{parent}/{name}") for name in ("environ", "maps", "cmdline")}
+        seen["root"] = attempt("/spy", "wb") if os.getuid() else "not tried"
+        seen["key"] = attempt("/windlass/stores/films/azurestorageaccountkey")
+        seen["user"] = os.getuid()
         seen["variables"] = dict(os.environ)
         with open(f"{parent}/cmdline") as file:
             seen["arguments"] = file.read()

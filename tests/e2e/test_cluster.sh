@@ -18,6 +18,7 @@ trap 'tests/cluster/down.sh; rm -rf "$work"' EXIT
 tests/cluster/up.sh >"$work/up" 2>&1 || { sed 's/^/# /' "$work/up"; echo "not ok the cluster starts"; exit 1; }
 echo "ok the cluster starts"
 export KUBECONFIG=$folder/kubeconfig PATH=$bin:$PATH
+windlass=$(realpath "${BUILD:-build}/windlass")
 export HELM_CACHE_HOME=$work/helm HELM_CONFIG_HOME=$work/helm HELM_DATA_HOME=$work/helm
 say_why() { sed 's/^/# /' "$1"; return 1; }
 # until_true SECONDS COMMAND...
@@ -104,6 +105,42 @@ check "kubectl get bs --watch showed it running" progress_seen
 no_worker_left() { [ -z "$(kubectl get pods -l windlass.dev/job=style-transfer,windlass.dev/role=worker -o name)" ]; }
 check "the workers are gone" until_true 30 no_worker_left
 check "the coordinator's log is there" grep -q . <(kubectl logs -l windlass.dev/job=style-transfer,windlass.dev/role=coordinator)
+
+##### a program of the user's, in an image that has nothing of ours ##############################
+stock=$(tests/cluster/python-image.sh) && "${ctr[@]}" images import --all-platforms=false "$stock" >/dev/null || exit 3
+cp -r examples/command "$work/command"
+rm -rf "$work/command/data/sizes"
+"$windlass" run -f "$work/command/batchscore.yaml" --state "$work/state" >"$work/run" 2>&1 </dev/null
+check "examples/command runs on this machine" [ -s "$work/command/data/sizes/sizes.jsonl" ]
+code=$(tests/cluster/volume.sh code examples/command/code) || exit 3
+sizes=$(tests/cluster/volume.sh data examples/command/data) || exit 3
+rm -rf "$sizes/sizes"
+kubectl get pods -l windlass.dev/job=sizes,windlass.dev/role=worker --watch -o json >"$work/workers.json" &
+watching=$!
+kubectl apply -f examples/command/batchscore.yaml >/dev/null
+check "and, the same manifest, on the cluster" told sizes Completed
+kill $watching
+wait $watching 2>/dev/null
+check "with the same rows" diff "$work/command/data/sizes/sizes.jsonl" "$sizes/sizes/sizes.jsonl"
+in_stock_image() {
+    jq -se 'all(.[].spec; .containers[0].image == "docker.io/library/python:3.11-slim-bookworm" and
+        .containers[0].command == ["/windlass/windlass-shim"] and .containers[0].securityContext.readOnlyRootFilesystem) and
+        any(.[].status.initContainerStatuses[0].state.terminated; .exitCode == 0)' "$work/workers.json" >/dev/null &&
+        jq -e '.workers | length > 0 and all(.[]; .name | startswith("sizes-worker-"))' "$sizes/sizes/summary.json" >/dev/null
+}
+check "its workers ran in a stock image, with the shim" in_stock_image
+check "under Pod Security restricted" tests/pod_security.py <"$work/workers.json"
+# Another program there, which tells what it can see and do; and a store's key, mounted below the shim's folder.
+cp tests/e2e/spy.py "$code/"
+kubectl create secret generic films-key --from-literal=azurestorageaccountkey=a2V5 >/dev/null
+kubectl create --dry-run=client -f examples/command/batchscore.yaml -o json | jq '.metadata = {name: "spy"} |
+    .spec.output.path = "data/spy" | .spec.scorer.command.command[1] = "$(code)/spy.py" |
+    .spec.stores = [{account: "films", secretName: "films-key"}]' | kubectl apply -f - >/dev/null
+check "a program that spies ends, too" told spy Completed
+spied() { [ "$(jq -c '[.user, .environ, .maps, .root, .key]' "$sizes/spy/sizes.jsonl" | sort -u)" = "$1" ] || say_why "$sizes/spy/sizes.jsonl"; }
+check "it is nobody, cannot read the shim's environment or memory, nor write beside its folders; the key is there" \
+    spied '[65532,"Permission denied","Permission denied","Read-only file system","read"]'
+kubectl delete bs sizes spy --wait=false >/dev/null
 
 ##### a job deleted in the middle #################################################################
 # variant NAME JQ: the demo's manifest under another name, changed.

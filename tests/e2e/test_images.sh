@@ -50,7 +50,8 @@ for image in operator agent; do
         b pull "$REGISTRY/windlass-$image:$version" >"$work/pull" 2>&1 || { sed 's/^/# /' "$work/pull"; return 1; }
         [ "$(b images --quiet --no-trunc "$REGISTRY/windlass-$image:$version")" = "$(cat "$cache/images/windlass-$image.id")" ] || return
         container=$(b from --pull=never "$REGISTRY/windlass-$image:$version") &&
-            [ "$(b run --isolation chroot "$container" -- /usr/local/bin/$program --version)" = "$program $version" ]
+            [ "$(b run --isolation chroot "$container" -- /usr/local/bin/$program --version)" = "$program $version" ] || return
+        [ $image = operator ] || b run --isolation chroot "$container" -- /usr/local/bin/windlass-agent install /tmp
     }
     check "windlass-$image comes back as it was built, and runs" comes_back
 done

@@ -40,12 +40,3 @@ int not_yet_check(const json_t *object, struct error *err) {
     }
     return 0;
 }
-
-int not_yet_in_cluster(const json_t *object, struct error *err) {
-    return tree_get(object, "spec.scorer.command")
-               ? refuse(
-                     "scorer.command",
-                     "in a cluster, that is: its pods lack windlass-shim; `windlass run` does it",
-                     err)
-               : 0;
-}

@@ -8,5 +8,3 @@
 
 /* ERROR_INVALID and "spec.trigger: is not carried out yet by this version; ...". */
 NODISCARD int not_yet_check(const json_t *object, struct error *err);
-/* What `windlass run` carries out, and a cluster does not: its pods lack something. */
-NODISCARD int not_yet_in_cluster(const json_t *object, struct error *err);

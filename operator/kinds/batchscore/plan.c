@@ -391,10 +391,8 @@ static int plan_unfinished(struct plan *plan, json_t **ret_result, struct error 
     const struct batchscore_options *options = plan->observed->options;
     struct error problem = {0};
     const char *needs = NULL;
-    bool is_here = options && options->folders;
     bool readable = batchscore_spec_read(object, options, &plan->spec, &problem) == 0 &&
-                    not_yet_check(object, &problem) == 0 &&
-                    (is_here || not_yet_in_cluster(object, &problem) == 0);
+                    not_yet_check(object, &problem) == 0;
     if (!readable && problem.kind != ERROR_INVALID) {
         *err = problem;
         return -1;
