@@ -223,12 +223,15 @@ static bool wait_for_old(struct plan *plan) {
     if (!old) {
         return false;
     }
+    bool has_words = *old->reason && *old->message;
     outcome_set(
         &plan->outcome, OUTCOME_UNDER_WAY, "WaitingForOldPod",
-        "nobody says that pod %.80s has ended, and the output's storage does not keep two "
-        "coordinators apart; another is made when its node says so, or, when you know that "
-        "it is off, after `kubectl delete node` of it or `kubectl delete pod %.80s --force`",
-        old->name, old->name);
+        "pod %.80s%s%.40s%s%.120s%s may still run, and the output's storage does not keep two "
+        "coordinators apart; another is made when its node says that it has ended, or, when you "
+        "know that it has, after `kubectl delete pod %.80s --force`, or, when its node is off, "
+        "after `kubectl delete node` of it",
+        old->name, *old->reason ? " (" : "", old->reason, has_words ? ": " : "",
+        has_words ? old->message : "", *old->reason ? ")" : "", old->name);
     return true;
 }
 
