@@ -2,6 +2,7 @@
 #include "agent/score/books.h"
 
 #include "agent/data/pack.h"
+#include "agent/score/standing.h"
 #include "lib/clock.h"
 
 #include <stdio.h>
@@ -256,54 +257,42 @@ int books_parts(struct books *books, struct parts *ret_parts, struct error *err)
     return 0;
 }
 
-/* Which record of each cell counts: known by its number in the order of all. */
-struct choice {
-    uint32_t record; /* 0: none */
-    bool is_done, is_published;
-};
-
 struct publishing {
     struct books *books;
-    struct choice *choices;
+    struct standing *standing;
+    bool *published; /* by cell */
     int64_t cells;
-    uint32_t at; /* the record that is told */
 };
 
-static int choose(void *context, const struct commit_head *head, const struct commit_record *record,
-                  struct error *err) {
+/* END has all cells, and what another job gave up counts for nobody. */
+static bool is_heard(const struct publishing *publishing, const struct commit_head *head,
+                     const struct commit_record *record) {
+    return record->verdict != COMMIT_END && books_counts(publishing->books, head, record);
+}
+
+static int see_first(void *context, const struct commit_head *head,
+                     const struct commit_record *record, struct error *err) {
     struct publishing *publishing = context;
-    publishing->at++;
-    if (record->verdict == COMMIT_END || !books_counts(publishing->books, head, record)) {
+    if (!is_heard(publishing, head, record)) {
         return 0;
     }
     if (record->first >= publishing->cells || record->cells > publishing->cells - record->first) {
         return error_set(err, ERROR_INVALID, "a commit of cells that the input does not have");
     }
-    for (int64_t cell = record->first; cell < record->first + record->cells; cell++) {
-        struct choice *choice = &publishing->choices[cell];
-        if (record->verdict == COMMIT_PUBLISHED) {
-            choice->is_published = true;
-        } else if (record->verdict == COMMIT_VOID) {
-            *choice = (struct choice){0};
-        } else if (record->verdict != COMMIT_FAILED && !choice->is_done) {
-            *choice = (struct choice){.record = publishing->at,
-                                      .is_done = record->verdict == COMMIT_DONE};
-        }
-    }
-    return 0;
+    /* What comes behind is to be published again: a DONE of what was given up, say. */
+    memset(publishing->published + record->first, record->verdict == COMMIT_PUBLISHED,
+           (size_t)record->cells);
+    return standing_add(publishing->standing, record, err);
 }
 
+/* Of the second reading. */
 static int publish_record(void *context, const struct commit_head *head,
                           const struct commit_record *record, struct error *err) {
     struct publishing *publishing = context;
     struct books *books = publishing->books;
-    publishing->at++;
-    if ((record->verdict != COMMIT_DONE && record->verdict != COMMIT_PARTIAL) ||
-        record->place == COMMIT_NOWHERE) {
-        return 0;
-    }
-    const struct choice *choice = &publishing->choices[record->first];
-    if (choice->record != publishing->at || choice->is_published) {
+    if (!is_heard(publishing, head, record) || standing_next(publishing->standing, record) == 0 ||
+        record->verdict == COMMIT_FAILED || record->place == COMMIT_NOWHERE ||
+        publishing->published[record->first]) {
         return 0;
     }
     struct part part = {
@@ -329,13 +318,13 @@ int books_publish(struct books *books, struct error *err) {
     if (ledger_unpublished(books->ledger, 0) < 0) {
         return 0;
     }
-    publishing.choices = x_calloc((size_t)publishing.cells, sizeof *publishing.choices);
-    int result = commit_replay(books->log, choose, &publishing, err);
-    publishing.at = 0;
-    if (result == 0) {
-        result = commit_replay(books->log, publish_record, &publishing, err);
-    }
-    free(publishing.choices);
+    publishing.standing = standing_new(publishing.cells);
+    publishing.published = x_calloc((size_t)publishing.cells, sizeof *publishing.published);
+    int result = commit_replay(books->log, see_first, &publishing, err) < 0
+                     ? -1
+                     : commit_replay(books->log, publish_record, &publishing, err);
+    standing_free(publishing.standing);
+    free(publishing.published);
     if (result < 0) {
         return error_context(err, "spec.output.path");
     }

@@ -17,10 +17,11 @@ struct commit_identity {
 
 struct commit_log;
 
-/* Reads what there is (each record that counts goes to `each`, in order), and claims the next
- * number. output must outlive the log. CONFLICT: another RUN owns the output; INVALID: a commit is
- * torn with others behind it, missing, or not of this run, and nothing is guessed; UNSUPPORTED: of
- * a later release; else the store has failed for patience_ms. Blocks. */
+/* Reads what there is (each record that counts goes to `each`, in order; NULL: to nobody, and
+ * unread), and claims the next number. output must outlive the log. CONFLICT: another RUN owns the
+ * output; INVALID: a commit is torn with others behind it, missing, or not of this run, and nothing
+ * is guessed; UNSUPPORTED: of a later release; else the store has failed for patience_ms. Blocks.
+ */
 NODISCARD int commit_open(struct store *output, const struct commit_identity *identity,
                           commit_each *each, void *context, struct commit_log **ret_log,
                           struct error *err);

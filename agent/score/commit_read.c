@@ -81,8 +81,8 @@ int commit_reader_finish(struct commit_reader *reader, struct error *err) {
     }
     struct commit_object *held = &reader->held;
     reader->is_held = false;
-    if (commit_read_records(held->text.data, held->text.size, &held->head, held->tree, reader->each,
-                            reader->context, err) < 0) {
+    if (reader->each && commit_read_records(held->text.data, held->text.size, &held->head,
+                                            held->tree, reader->each, reader->context, err) < 0) {
         AUTO(text_freep) char *name = commit_name(reader->run, held->head.number);
         return error_context(err, "%s/%s", store_path(reader->store), name);
     }

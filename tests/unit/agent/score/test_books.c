@@ -13,6 +13,7 @@ enum { CELLS = 6, ITEMS = 11 /* two a cell, one in the last */ };
 
 static struct job job = {.name = "j", .uid = "uid-1", .run = RUN};
 static int told;
+static int64_t failed_items; /* of what is scored next */
 
 static void open_books(struct store *output, struct books *books) {
     struct error err = {0};
@@ -66,6 +67,7 @@ static int64_t score(struct books *books, struct store *output, int worker, cons
     struct message_result result = {
         .lease = lease.lease,
         .items = lease.first == CELLS - 1 ? 1 : 2,
+        .failed = failed_items,
         .place = outcome_place(outcome) == OUTCOME_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT,
         .size_bytes = part.size_bytes,
         .crc = part.crc,
@@ -75,11 +77,12 @@ static int64_t score(struct books *books, struct store *output, int worker, cons
                                  .lease = lease.lease,
                                  .fault = fault ? LEDGER_SCORER : LEDGER_NO_FAULT,
                                  .items = result.items,
+                                 .failed = failed_items,
                                  .took_us = 1000,
                                  .cause = fault};
     struct ledger_lease ended;
     enum ledger_verdict verdict = ledger_report(books->ledger, &said, clock_monotonic_ms(), &ended);
-    CHECK_INT(verdict, fault ? LEDGER_FAILED : LEDGER_DONE);
+    CHECK_INT(verdict, fault ? LEDGER_FAILED : failed_items ? LEDGER_PARTIAL : LEDGER_DONE);
     CHECK_OK(books_accept(books, verdict, &ended, &result, fault, &err), &err);
     return lease.first;
 }
@@ -218,10 +221,40 @@ static void test_failures_are_the_jobs_own(void) {
     books_release(&books);
 }
 
+/* Half of a mini-batch was published by a job that gave the rest up; the next job does it whole,
+ * and its worker dies before it has published that. */
+static void test_done_again_is_published_again(void) {
+    struct error err = {0};
+    struct books books;
+    AUTO(store_freep) struct store *output = open_output("out/again");
+    job.uid = "uid-1";
+    open_books(output, &books);
+    failed_items = 1;
+    int64_t first = score(&books, output, join(&books), NULL);
+    failed_items = 0;
+    store_all(&books);
+    CHECK_OK(books_published(&books, first, 1, &err), &err);
+    store_all(&books);
+    books_release(&books);
+
+    job.uid = "uid-2";
+    open_books(output, &books);
+    int worker = join(&books);
+    while (!ledger_is_accounted(books.ledger)) {
+        score(&books, output, worker, NULL);
+    }
+    store_all(&books);
+    CHECK_OK(books_publish(&books, &err), &err);
+    CHECK_INT(files_in("again"), CELLS);
+    books_release(&books);
+    job.uid = "uid-1";
+}
+
 int main(void) {
     fixtures_start("books");
     TEST(test_what_is_stored_is_found_and_nothing_else);
     TEST(test_what_is_broken_is_made_again);
     TEST(test_failures_are_the_jobs_own);
+    TEST(test_done_again_is_published_again);
     return TEST_END();
 }
