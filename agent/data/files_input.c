@@ -42,26 +42,16 @@ static int tell(struct walk *walk, const char *name, const char *mark, struct er
 }
 
 /* Time in eight bytes that sort as it does, and the path. */
-static int collect(struct walk *walk, const char *name, const struct store_info *listed,
+static int collect(struct walk *walk, const char *name, const struct store_info *info,
                    struct error *err) {
-    struct store_info info = {0};
     char key[TIME_BYTES + STORE_NAME_MAX + 1];
-    if (listed) {
-        info = *listed;
-    } else if (store_stat(walk->store, name, &info, err) < 0) {
-        if (err->kind != ERROR_NOT_FOUND && err->kind != ERROR_INVALID) {
-            return -1;
-        }
-        error_clear(err); /* gone in the meantime */
-        return 0;
-    }
-    if (!info.modified_ns) {
+    if (!info->modified_ns) {
         return error_set(err, ERROR_UNSUPPORTED,
                          "%s: this storage does not tell when a file was modified: "
                          "spec.input.files.order Name is possible",
                          walk->folder);
     }
-    uint64_t time = (uint64_t)info.modified_ns ^ ((uint64_t)1 << 63);
+    uint64_t time = (uint64_t)info->modified_ns ^ ((uint64_t)1 << 63);
     for (int i = 0; i < TIME_BYTES; i++) {
         key[i] = (char)(time >> (8 * (TIME_BYTES - 1 - i)));
     }
@@ -139,9 +129,9 @@ static int walk_folder(struct walk *walk, struct error *err) {
         walk->sorter = sorter =
             sorter_new(walk->listing->scratch, walk->listing->scratch_name, /* run_bytes= */ 0);
     }
-    if (store_list(walk->store, "", by_time ? NULL : walk->listing->after, on_name, walk, err) <
-            0 ||
-        (by_time && sorter_run(sorter, on_sorted, walk, err) < 0)) {
+    int listed = by_time ? store_list_infos(walk->store, "", NULL, on_name, walk, err)
+                         : store_list(walk->store, "", walk->listing->after, on_name, walk, err);
+    if (listed < 0 || (by_time && sorter_run(sorter, on_sorted, walk, err) < 0)) {
         return -1;
     }
     if (walk->found || walk->listing->after) {

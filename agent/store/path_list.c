@@ -20,6 +20,7 @@ enum { BUDGET_BYTES = 16 << 20, BUDGET_BYTES_MIN = 64 << 10 };
 
 struct listing {
     const struct store *store;
+    bool wants_infos;
     store_each *each;
     void *context;
 };
@@ -143,19 +144,40 @@ static int read_pass(struct keys *keys, DIR *entries, const char *from, const ch
 }
 
 /* A link counts as what it points at, if that is a file of the volume. 1, 0, -1. */
-static int is_linked_file(const struct listing *listing, const char *name, struct error *err) {
+static int is_linked_file(const struct listing *listing, const char *name,
+                          struct store_info *ret_info, struct error *err) {
     AUTO(text_freep) char *spec_path = file_join(listing->store->path, name);
     AUTO(fd_closep) int fd = -1;
     struct error why = {0};
     struct stat status;
     if (path_open(spec_path, &fd, &why) == 0) {
-        return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+        bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+        if (is_file) {
+            folder_info(listing->store, &status, ret_info);
+        }
+        return is_file;
     }
     if (why.kind == ERROR_NOT_FOUND || why.kind == ERROR_DENIED || why.kind == ERROR_INVALID) {
         return 0;
     }
     *err = why;
     return -1;
+}
+
+/* Likewise of a file itself: only its own folder is asked, which is open. */
+static int look(const struct listing *listing, int folder_fd, const char *folder, const char *key,
+                struct store_info *ret_info, struct error *err) {
+    struct stat status;
+    if (!listing->wants_infos) {
+        return 1;
+    }
+    if (fstatat(folder_fd, key, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+        return errno == ENOENT
+                   ? 0
+                   : error_from_errno(err, errno, "%s/%s%s", listing->store->path, folder, key);
+    }
+    folder_info(listing->store, &status, ret_info);
+    return S_ISREG(status.st_mode);
 }
 
 static int list_folder(const struct listing *listing, int fd_owned, const char *folder,
@@ -171,9 +193,13 @@ static int tell(const struct listing *listing, int folder_fd, const char *folder
                          listing->store->path, name, STORE_NAME_MAX);
     }
     if (key[length - 1] != '/') {
+        struct store_info info;
         bool is_link = key[length + 1];
-        int is_told = is_link ? is_linked_file(listing, name, err) : 1;
-        return is_told > 0 ? listing->each(listing->context, name, /* info= */ NULL, err) : is_told;
+        int is_told = is_link ? is_linked_file(listing, name, &info, err)
+                              : look(listing, folder_fd, folder, key, &info, err);
+        return is_told > 0
+                   ? listing->each(listing->context, name, listing->wants_infos ? &info : NULL, err)
+                   : is_told;
     }
     if (depth == STORE_DEPTH_MAX) {
         return error_set(err, ERROR_INVALID, "%s has folders more than %d deep",
@@ -221,12 +247,12 @@ static int list_folder(const struct listing *listing, int fd_owned, const char *
     return result;
 }
 
-int folder_list(struct store *store, const char *prefix, const char *after, store_each *each,
-                void *context, struct error *err) {
+static int list_below(struct listing *listing, const char *prefix, const char *after,
+                      struct error *err) {
+    const struct store *store = listing->store;
     AUTO(text_freep) char *folder = x_strndup(prefix, strlen(prefix) - (*prefix != 0));
     AUTO(text_freep)
     char *spec_path = *folder ? file_join(store->path, folder) : x_strdup(store->path);
-    struct listing listing = {.store = store, .each = each, .context = context};
     int fd = -1;
     struct stat status;
     struct error missing = {0};
@@ -245,5 +271,18 @@ int folder_list(struct store *store, const char *prefix, const char *after, stor
         return 0; /* a file: nothing is below it */
     }
     const char *from = after && text_starts(after, prefix) ? after + strlen(prefix) : "";
-    return list_folder(&listing, fd, prefix, from, BUDGET_BYTES, 1, err) < 0 ? -1 : 0;
+    return list_folder(listing, fd, prefix, from, BUDGET_BYTES, 1, err) < 0 ? -1 : 0;
+}
+
+int folder_list(struct store *store, const char *prefix, const char *after, store_each *each,
+                void *context, struct error *err) {
+    struct listing listing = {.store = store, .each = each, .context = context};
+    return list_below(&listing, prefix, after, err);
+}
+
+int folder_list_infos(struct store *store, const char *prefix, const char *after, store_each *each,
+                      void *context, struct error *err) {
+    struct listing listing = {
+        .store = store, .wants_infos = true, .each = each, .context = context};
+    return list_below(&listing, prefix, after, err);
 }

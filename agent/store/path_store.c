@@ -97,6 +97,21 @@ static int folder_open(const char *spec_path, bool writes, struct store **ret_st
     return 0;
 }
 
+/* The volume's own folder is there before any output is, and costs a server little to be asked for.
+ */
+static int folder_try(const char *spec_path, int timeout_ms, struct error *err) {
+    AUTO(text_freep) char *volume = x_strndup(spec_path, strcspn(spec_path, "/"));
+    struct path_probe *probe = path_probe_new(volume);
+    struct error answer = {0};
+    (void)!path_probe_wait(probe, timeout_ms, &answer);
+    path_probe_free(probe);
+    if (answer.kind != ERROR_UNAVAILABLE && answer.kind != ERROR_TIMEOUT) {
+        return 0;
+    }
+    *err = answer;
+    return -1;
+}
+
 static void folder_free(struct store *base) {
     struct folder_store *store = folder_of(base);
     path_probe_free(store->probe);
@@ -115,8 +130,7 @@ static int folder_probe(struct store *base, int timeout_ms, struct error *err) {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static void fill_info(const struct store *base, const struct stat *status,
-                      struct store_info *ret_info) {
+void folder_info(const struct store *base, const struct stat *status, struct store_info *ret_info) {
     bool has_inodes = ((const struct folder_store *)base)->has_inodes;
     ret_info->size_bytes = status->st_size;
     ret_info->modified_ns =
@@ -141,7 +155,7 @@ static int open_object(struct store *base, const char *name, char **ret_spec_pat
     if (!S_ISREG(status.st_mode)) {
         return error_set(err, ERROR_INVALID, "%s: is not a regular file", spec_path);
     }
-    fill_info(base, &status, ret_info);
+    folder_info(base, &status, ret_info);
     *ret_spec_path = TAKE(spec_path);
     *ret_fd = fd;
     fd = -1;
@@ -212,7 +226,7 @@ static int folder_read(struct store *base, const char *name, int64_t offset, voi
     }
     /* Looked at behind the read as well: what is written in place changes under us. */
     bool is_same = !token || strcmp(info.token, token) == 0;
-    fill_info(base, &after, &info);
+    folder_info(base, &after, &info);
     if (!is_same || (token && strcmp(info.token, token) != 0)) {
         return error_set(err, ERROR_CONFLICT, "%s: has changed since it was listed", spec_path);
     }
@@ -235,6 +249,7 @@ static int folder_stat(struct store *base, const char *name, struct store_info *
 const struct store_ops path_store = {
     .prefix = "",
     .open = folder_open,
+    .try_path = folder_try,
     .free = folder_free,
     .can = folder_can,
     .probe = folder_probe,
@@ -244,6 +259,7 @@ const struct store_ops path_store = {
     .put = folder_put,
     .remove = folder_remove,
     .list = folder_list,
+    .list_infos = folder_list_infos,
     .clear = folder_clear,
     .sweep = folder_sweep,
     .upload_open = folder_upload_open,

@@ -5,6 +5,7 @@
 #include "agent/store/store_ops.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 /* Objects in the making: hidden files beside them. */
 #define PATH_STORE_TEMPORARY ".windlass-tmp-"
@@ -36,6 +37,9 @@ int folder_put(struct store *base, const char *name, const void *data, size_t si
 int folder_remove(struct store *base, const char *name, struct error *err);
 int folder_list(struct store *base, const char *prefix, const char *after, store_each *each,
                 void *context, struct error *err);
+int folder_list_infos(struct store *base, const char *prefix, const char *after, store_each *each,
+                      void *context, struct error *err);
+void folder_info(const struct store *base, const struct stat *status, struct store_info *ret_info);
 
 int folder_clear(struct store *base, const char *prefix, struct error *err);
 int folder_sweep(struct store *base, struct error *err);

@@ -20,23 +20,36 @@ void store_init(struct store *store, const struct store_ops *ops, const char *pa
     store->writes = writes;
 }
 
-int store_open(const char *spec_path, bool writes, struct store **ret_store, struct error *err) {
+/* NULL: no such kind of path. */
+static const struct store_ops *find_kind(const char *spec_path) {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        if (!text_starts(spec_path, kinds[i]->prefix) ||
-            (!*kinds[i]->prefix && strstr(spec_path, "://"))) {
-            continue;
+        const char *prefix = kinds[i]->prefix;
+        if (text_starts(spec_path, prefix) && (*prefix || !strstr(spec_path, "://"))) {
+            return kinds[i];
         }
-        struct store *store = NULL;
-        if (kinds[i]->open(spec_path, writes, &store, err) < 0) {
-            return -1;
-        }
-        store_init(store, kinds[i], spec_path, writes);
-        *ret_store = store;
-        return 0;
     }
-    return error_set(err, ERROR_INVALID,
-                     "\"%.80s\": VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path is expected",
-                     spec_path);
+    return NULL;
+}
+
+int store_open(const char *spec_path, bool writes, struct store **ret_store, struct error *err) {
+    const struct store_ops *kind = find_kind(spec_path);
+    struct store *store = NULL;
+    if (!kind) {
+        return error_set(err, ERROR_INVALID,
+                         "\"%.80s\": VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path is expected",
+                         spec_path);
+    }
+    if (kind->open(spec_path, writes, &store, err) < 0) {
+        return -1;
+    }
+    store_init(store, kind, spec_path, writes);
+    *ret_store = store;
+    return 0;
+}
+
+int store_try(const char *spec_path, int timeout_ms, struct error *err) {
+    const struct store_ops *kind = find_kind(spec_path);
+    return kind && kind->try_path ? kind->try_path(spec_path, timeout_ms, err) : 0;
 }
 
 void store_free(struct store *store) {
@@ -128,17 +141,29 @@ int store_remove(struct store *store, const char *name, struct error *err) {
     return check_write(store, name, err) < 0 ? -1 : store->ops->remove(store, name, err);
 }
 
+static int check_prefix(const struct store *store, const char *prefix, struct error *err) {
+    size_t length = strlen(prefix);
+    if (!length) {
+        return 0;
+    }
+    assert(prefix[length - 1] == '/');
+    AUTO(text_freep) char *folder = x_strndup(prefix, length - 1);
+    return check_name(store, folder, err);
+}
+
 int store_list(struct store *store, const char *prefix, const char *after, store_each *each,
                void *context, struct error *err) {
-    size_t length = strlen(prefix);
-    if (length) {
-        assert(prefix[length - 1] == '/');
-        AUTO(text_freep) char *folder = x_strndup(prefix, length - 1);
-        if (check_name(store, folder, err) < 0) {
-            return -1;
-        }
-    }
-    return store->ops->list(store, prefix, after, each, context, err);
+    return check_prefix(store, prefix, err) < 0
+               ? -1
+               : store->ops->list(store, prefix, after, each, context, err);
+}
+
+int store_list_infos(struct store *store, const char *prefix, const char *after, store_each *each,
+                     void *context, struct error *err) {
+    const struct store_ops *ops = store->ops;
+    return check_prefix(store, prefix, err) < 0 ? -1
+                                                : (ops->list_infos ? ops->list_infos : ops->list)(
+                                                      store, prefix, after, each, context, err);
 }
 
 static int remove_listed(void *context, const char *name, const struct store_info *info UNUSED,

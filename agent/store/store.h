@@ -37,6 +37,10 @@ void store_freep(struct store **store);            /* for AUTO */
 const char *store_path(const struct store *store); /* as it was opened; holds no secret */
 struct store_can store_can(const struct store *store);
 
+/* Before it is opened, which never returns on a dead hard mount: does the storage of this path
+ * answer within so many milliseconds? UNAVAILABLE or TIMEOUT: it is dead; all else is an answer. Of
+ * a volume its folder is asked; az:// is not, its requests end. */
+NODISCARD int store_try(const char *spec_path, int timeout_ms, struct error *err);
 /* Does the storage answer within so many milliseconds? UNAVAILABLE or TIMEOUT: it is dead. */
 NODISCARD int store_probe(struct store *store, int timeout_ms, struct error *err);
 
@@ -71,6 +75,10 @@ typedef int store_each(void *context, const char *name, const struct store_info 
                        struct error *err);
 NODISCARD int store_list(struct store *store, const char *prefix, const char *after,
                          store_each *each, void *context, struct error *err);
+/* The same, and info is told of all: volumes look at each file, a microsecond or, where nothing is
+ * cached, a question to the server. */
+NODISCARD int store_list_infos(struct store *store, const char *prefix, const char *after,
+                               store_each *each, void *context, struct error *err);
 
 /* Removes all below prefix, a folder's name with a slash at the end. */
 NODISCARD int store_clear(struct store *store, const char *prefix, struct error *err);

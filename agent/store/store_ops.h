@@ -7,6 +7,8 @@
 struct store_ops {
     const char *prefix; /* of the paths that are this kind's: "az://"; "": every other */
     int (*open)(const char *spec_path, bool writes, struct store **ret_store, struct error *err);
+    /* store_try; NULL: opening ends by itself. */
+    int (*try_path)(const char *spec_path, int timeout_ms, struct error *err);
     void (*free)(struct store *store);
     struct store_can (*can)(const struct store *store);
     int (*probe)(struct store *store, int timeout_ms, struct error *err);
@@ -22,6 +24,9 @@ struct store_ops {
     /* 0 also when each stopped it. */
     int (*list)(struct store *store, const char *prefix, const char *after, store_each *each,
                 void *context, struct error *err);
+    /* NULL: list tells of infos already. */
+    int (*list_infos)(struct store *store, const char *prefix, const char *after, store_each *each,
+                      void *context, struct error *err);
     /* NULL: what list and remove do will do; for sweep: nothing is ever left. */
     int (*clear)(struct store *store, const char *prefix, struct error *err);
     int (*sweep)(struct store *store, struct error *err);

@@ -32,7 +32,6 @@ static void whole_objects(void) {
 
 static void create_excludes(void) {
     struct error err = {0};
-    CHECK(store_can(store).creates);
     CHECK_OK(put("x/1", "first", STORE_CREATE, &err), &err);
     CHECK(put("x/1", "second", STORE_CREATE, &err) < 0 && err.kind == ERROR_CONFLICT);
     CHECK(strstr(err.text, "/x/1") != NULL);
@@ -63,6 +62,9 @@ static void *race(void *argument) {
 static void one_creator_of_eight(void) {
     struct racer racers[8];
     int won = 0;
+    if (!store_can(store).creates) {
+        return;
+    }
     for (int i = 0; i < 8; i++) {
         racers[i] = (struct racer){.number = i};
         pthread_create(&racers[i].thread, NULL, race, &racers[i]);
@@ -160,9 +162,10 @@ static void lists_in_order(void) {
     check_list("nowhere/", NULL, 0, "");
 }
 
-static int compare(void *context UNUSED, const char *name, const struct store_info *info,
+static int compare(void *context, const char *name, const struct store_info *info,
                    struct error *err) {
     struct store_info wanted = {0};
+    *(int *)context += info != NULL;
     if (store_stat(store, name, &wanted, err) < 0) {
         return -1;
     }
@@ -175,7 +178,11 @@ static int compare(void *context UNUSED, const char *name, const struct store_in
 
 static void list_tells_what_stat_tells(void) {
     struct error err = {0};
-    CHECK_OK(store_list(store, "l/", NULL, compare, NULL, &err), &err);
+    int told = 0;
+    CHECK_OK(store_list(store, "l/", NULL, compare, &told, &err), &err);
+    told = 0;
+    CHECK_OK(store_list_infos(store, "l/", NULL, compare, &told, &err), &err);
+    CHECK_INT(told, 6);
 }
 
 static int refuse(void *context UNUSED, const char *name, const struct store_info *info UNUSED,

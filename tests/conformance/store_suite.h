@@ -3,8 +3,8 @@
 
 #include "agent/store/store.h"
 
-/* Runs the tests on an empty, writable store that excludes; names of so many letters and slashes
- * are its longest. Returns how many checks failed. */
+/* Runs the tests on an empty, writable store; names of so many letters and slashes are its longest.
+ * Where STORE_CREATE only looks first, nobody races. Returns how many checks failed. */
 int store_suite(struct store *store, size_t name_max);
 
 /* The object's text, or the kind of the error in brackets. The caller frees. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The suite of stores on a folder on the disk and one in memory (tmpfs), each behind broken_store
- * without faults, too; then what only folders have (links, hidden files). */
+ * without faults, too; then what only folders have (links, hidden files). In a folder that is told,
+ * the same. */
 #include "agent/store/store.h"
 #include "lib/file.h"
 #include "tests/broken_store.h"
@@ -194,7 +195,6 @@ static void killed_writers(void) {
     CHECK(objects > 20); /* one a round, and the one that is replaced */
 }
 
-/* Eight processes open a store whose folders nobody has made yet. */
 /* Of writers that are gone, in this output and in no other one; links lead nowhere. */
 static void sweeps_what_is_left(void) {
     struct error err = {0};
@@ -223,6 +223,7 @@ static void sweeps_what_is_left(void) {
     CHECK_OBJECT("other/deep/kept", "x");
 }
 
+/* Eight processes open a store whose folders nobody has made yet. */
 static void opened_by_many_at_once(void) {
     for (int round = 0; round < 30; round++) {
         AUTO(text_freep) char *path = x_printf("storetest/in/new/%d/a/b", round);
@@ -266,6 +267,12 @@ static void broken_stores_break(void) {
 
 /* ---- where ---------------------------------------------------------------------------------- */
 
+static bool knows_itself;
+
+static void is_known_to_exclude_or_not(void) {
+    CHECK(knows_itself);
+}
+
 static bool open_in(const char *where, bool is_wrapped) {
     struct error err = {0};
     AUTO(text_freep) char *volume = x_printf("%s/windlass-store-XXXXXX", where);
@@ -286,31 +293,45 @@ static bool open_in(const char *where, bool is_wrapped) {
 
 static void close_and_remove(void) {
     struct error err = {0};
+    if (!store) {
+        return;
+    }
     store_freep(&store);
     CHECK_OK(file_remove_tree(getenv("storetest"), &err), &err);
     text_freep(&folder);
 }
 
-int main(void) {
+static void run_in(const char *where, bool is_wrapped, bool excludes) {
+    if (!open_in(where, is_wrapped)) {
+        printf("skip %s: no folder can be made there\n", where);
+        return;
+    }
+    knows_itself = store_can(store).creates == excludes;
+    TEST(is_known_to_exclude_or_not);
+    test_failures_total += store_suite(store, STORE_NAME_MAX);
+    if (!is_wrapped) {
+        TEST(links_stay_in_the_volume);
+        TEST(other_things_are_no_objects);
+        TEST(reads_only);
+        TEST(killed_writers);
+        TEST(sweeps_what_is_left);
+        TEST(opened_by_many_at_once);
+        TEST(broken_stores_break);
+    }
+}
+
+/* test_store FOLDER: there alone, on what excludes nobody (test_fuse.sh). */
+int main(int argc, char **argv) {
     const char *disk = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
     const char *const places[] = {disk, "/dev/shm"};
+    if (argc > 1) {
+        run_in(argv[1], /* is_wrapped= */ false, /* excludes= */ false);
+        close_and_remove();
+        return TEST_END();
+    }
     for (size_t i = 0; i < 2 * ARRAY_LEN(places); i++) {
-        bool is_wrapped = i % 2;
-        if (!open_in(places[i / 2], is_wrapped)) {
-            printf("skip %s: no folder can be made there\n", places[i / 2]);
-            continue;
-        }
-        test_failures_total += store_suite(store, STORE_NAME_MAX);
-        if (!is_wrapped) {
-            TEST(links_stay_in_the_volume);
-            TEST(other_things_are_no_objects);
-            TEST(reads_only);
-            TEST(killed_writers);
-            TEST(sweeps_what_is_left);
-            TEST(opened_by_many_at_once);
-            TEST(broken_stores_break);
-        }
-        if (i == 2) {
+        run_in(places[i / 2], /* is_wrapped= */ i % 2, /* excludes= */ true);
+        if (i == 2 && store) {
             TEST(many_names);
         }
         close_and_remove();
