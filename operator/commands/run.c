@@ -5,6 +5,7 @@
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/options.h"
+#include "operator/commands/anew.h"
 #include "operator/commands/ending.h"
 #include "operator/commands/progress.h"
 #include "operator/control/controller.h"
@@ -40,7 +41,7 @@ struct run {
     const char *file, *state_option, *stores;
     struct option_list volumes;
     int64_t workers;
-    bool keep;
+    bool keep, anew;
     bool is_usage; /* what failed is the user's to correct: exit code 2 */
 
     json_t *object;  /* the manifest; after the start, as last seen in the cluster */
@@ -91,6 +92,8 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
         {"state", 0, OPTION_TEXT, "DIR",
          "Where logs and emptyDir volumes go (~/.local/state/windlass/NAME-TIME).",
          &run->state_option},
+        {"anew", 0, OPTION_FLAG, NULL,
+         "Do all again: what earlier runs of this job have done is thrown away first.", &run->anew},
         {"keep", 0, OPTION_FLAG, NULL, "Keep the working folders of the processes, too.",
          &run->keep},
         {0},
@@ -459,7 +462,9 @@ int run_command(int argc, char **argv) {
     }
     int exit_code = 0;
     if (result < 0 || load(&run, &err) < 0 || make_state(&run, &err) < 0 ||
-        find_volumes(&run, &err) < 0 || start(&run, &err) < 0 || watch(&run, &err) < 0) {
+        find_volumes(&run, &err) < 0 ||
+        (run.anew && anew_forget(run.object, run.folders, &err) < 0) || start(&run, &err) < 0 ||
+        watch(&run, &err) < 0) {
         progress_clear(&run.progress);
         fprintf(stderr, "windlass: %s\n", err.text);
         exit_code = run.is_usage ? 2 : error_exit_code(&err);
