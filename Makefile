@@ -145,6 +145,10 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 # What these share: a real store whose calls go wrong by a seed.
 $(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/test_commit unit/agent/score/test_try_log unit/agent/data/test_list): $(OBJ)/tests/broken_store.c.o
 $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tests/conformance/store_suite.c.o
+# A mount that falls ill on command (tests/e2e/test_fuse.sh).
+$(BUILD)/tests/fuse/sick: tests/fuse/sick.c
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $$(pkg-config --cflags fuse3) -o $@ $< $$(pkg-config --libs fuse3)
 .PHONY: unit-programs
 unit-programs: $(UNIT_PROGRAMS)
 

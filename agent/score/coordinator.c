@@ -3,6 +3,7 @@
 
 #include "agent/score/assemble.h"
 #include "agent/score/desk.h"
+#include "agent/score/mounts.h"
 #include "agent/score/summary.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -21,6 +22,8 @@ enum {
     DRAIN_MS = 10000,  /* for what runs when a threshold is passed */
     PUBLISH_MS = 5000, /* without news of what workers publish, at the end */
     FLUSH_MS = 2000,   /* for the last commit of who is told to stop */
+    WATCH_MS = 5000,   /* between two looks at the volumes */
+    HANGS_MS = 300000, /* one that hangs is waited for as commits wait for one that fails */
     VOIDS_MAX = 5,     /* rounds of results that were broken in the store */
 };
 
@@ -47,7 +50,7 @@ struct coordinator {
     struct errand errand;
     int64_t started_wall_ms, reported_ms;
     bool is_superseded; /* the outcome is another coordinator's to tell */
-    bool was_finished;  /* by an earlier job: nothing to do */
+    json_t *finished;   /* how an earlier job ended this run: nothing to do; NULL: there is */
 };
 
 static struct books *books_of(struct coordinator *coordinator) {
@@ -463,42 +466,33 @@ static void release(struct coordinator *coordinator) {
     server_free(coordinator->desk.server);
     desk_release(&coordinator->desk);
     json_decref(coordinator->outputs);
+    json_decref(coordinator->finished);
     free(coordinator->parts.places);
     prepared_release(&coordinator->prepared);
 }
 
-/* Says again how this job ended, or (any_uid) that any job has finished this run. False: it goes
- * on. */
-static bool say_again(const struct job *job, bool any_uid, int *ret_exit_code) {
-    AUTO(tree_freep) json_t *words = summary_recall(job, any_uid, ret_exit_code);
-    bool says = words && (!any_uid || *ret_exit_code == 0);
-    if (says) {
-        log_event(LOG_INFO, "job %s: %s: %s", job->name,
-                  any_uid ? "nothing to do, this run has ended before"
-                          : "an earlier coordinator has ended it",
-                  tree_text(words, "state", ""));
-        if (any_uid) {
-            json_object_set_new(words, "message",
-                                json_string("nothing to do: an earlier run has done it all"));
-            json_object_set_new(words, "itemsPerSecond", json_string("0.0"));
-        }
-        leave_words(words);
-    }
-    return says;
+/* What an earlier coordinator said at its end. */
+static void say_again(const struct job *job, json_t *words, const char *why) {
+    log_event(LOG_INFO, "job %s: %s: %s", job->name, why, tree_text(words, "state", ""));
+    leave_words(words);
 }
 
-/* Another job has finished this very run, and what it made is there. */
-static bool is_finished(struct coordinator *coordinator) {
-    const struct books *books = books_of(coordinator);
+/* How another job has finished this very run, if what it made is there; else NULL. Owned. */
+static json_t *recall_finished(const struct coordinator *coordinator) {
+    const struct books *books = &coordinator->prepared.books;
     int code = 1;
     AUTO(tree_freep) json_t *words = summary_recall(coordinator->job, /* any_uid= */ true, &code);
-    return words && code == 0 && books->is_ended && books->has_succeeded &&
-           ledger_is_committed(books->ledger);
+    bool is_finished = words && code == 0 && books->is_ended && books->has_succeeded &&
+                       ledger_is_committed(books->ledger);
+    return is_finished ? TAKE(words) : NULL;
 }
 
-static int say_finished(struct coordinator *coordinator) {
-    int code = 0;
-    (void)say_again(coordinator->job, /* any_uid= */ true, &code);
+static int say_finished(const struct coordinator *coordinator) {
+    json_t *words = coordinator->finished;
+    json_object_set_new(words, "message",
+                        json_string("nothing to do: an earlier run has done it all"));
+    json_object_set_new(words, "itemsPerSecond", json_string("0.0"));
+    say_again(coordinator->job, words, "nothing to do, this run has ended before");
     return 0;
 }
 
@@ -506,8 +500,8 @@ static int run(struct coordinator *coordinator, struct error *err) {
     if (list_phase(coordinator, err) < 0) {
         return -1;
     }
-    coordinator->was_finished = is_finished(coordinator);
-    if (coordinator->was_finished) {
+    coordinator->finished = recall_finished(coordinator);
+    if (coordinator->finished) {
         coordinator->is_listed = false; /* another input is the manifest's to correct */
         return run_to_end(coordinator, compare_input, err) < 0 ? -1 : say_finished(coordinator);
     }
@@ -531,10 +525,20 @@ static void save_accepted(struct coordinator *coordinator) {
     }
 }
 
+/* Any thread may be waiting for it, and whoever ends them in good order would wait, too. */
+static void on_hang(void *context UNUSED, const struct error *why) {
+    log_event(LOG_ERROR, "%s", why->text);
+    job_last_words(why->text);
+    _exit(3);
+}
+
 int coordinator_run(const struct job *job) {
     struct error err = {0};
     int code = 0;
-    if (say_again(job, /* any_uid= */ false, &code)) {
+    AUTO(tree_freep) json_t *words = NULL;
+    if (mounts_try(job, MOUNTS_TRY_MS, &err) == 0 &&
+        (words = summary_recall(job, /* any_uid= */ false, &code))) {
+        say_again(job, words, "an earlier coordinator has ended it");
         return code;
     }
     struct coordinator coordinator = {.job = job,
@@ -549,9 +553,14 @@ int coordinator_run(const struct job *job) {
                                      .token = job->token,
                                      .events = &events,
                                      .context = &coordinator};
+    struct mounts_options watched = {
+        .job = job, .every_ms = WATCH_MS, .timeout_ms = HANGS_MS, .hangs = on_hang};
+    struct mounts *mounts = NULL;
     progress_init(&coordinator.desk.progress);
-    if (server_open(&options, &coordinator.desk.server, &err) < 0) {
+    if (err.kind || mounts_watch(&watched, &mounts, &err) < 0 ||
+        server_open(&options, &coordinator.desk.server, &err) < 0) {
         conclude(&coordinator, &err);
+        mounts_free(mounts);
         release(&coordinator);
         return error_exit_code(&err);
     }
@@ -561,7 +570,7 @@ int coordinator_run(const struct job *job) {
     if (err.kind == ERROR_CANCELLED && !is_busy) {
         save_accepted(&coordinator);
     }
-    if (!coordinator.was_finished || result < 0) {
+    if (!coordinator.finished || result < 0) {
         conclude(&coordinator, &err);
     }
     if (err.kind != ERROR_CANCELLED) {
@@ -572,6 +581,7 @@ int coordinator_run(const struct job *job) {
     if (result == 0) {
         tidy_up(&coordinator);
     }
+    mounts_free(mounts);
     release(&coordinator);
     return exit_code(&coordinator, &err);
 }

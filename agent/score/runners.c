@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/runners.h"
 
-#include "agent/score/scorer.h"
 #include "agent/score/try_log.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -50,30 +49,11 @@ struct runners {
     struct told *told;    /* oldest first */
     size_t told_count, told_room;
     int64_t told_since_ms; /* when the oldest of them came */
-    bool ends, is_leaving, is_output_dead;
+    bool ends, is_leaving, is_storage_dead;
     struct error hopeless; /* a scorer that cannot be started; kind NONE: none */
 };
 
 /* ---- what is told --------------------------------------------------------------------------- */
-
-void told_release(struct told *told) {
-    free(told->text);
-    json_decref(told->failures);
-    json_decref(told->work);
-    *told = (struct told){0};
-}
-
-/* The cause is copied. */
-static struct told told_fault(int64_t epoch, int64_t lease, enum message_fault fault,
-                              const char *cause) {
-    struct told told = {.epoch = epoch, .text = x_strdup(cause)};
-    told.result = (struct message_result){.lease = lease,
-                                          .is_fault = true,
-                                          .fault = fault,
-                                          .text = told.text,
-                                          .text_size = strlen(cause)};
-    return told;
-}
 
 /* With the lock. */
 static void tell(struct runners *runners, struct told told) {
@@ -100,87 +80,6 @@ struct told *runners_take(struct runners *runners, size_t *ret_count) {
 
 /* ---- scoring -------------------------------------------------------------------------------- */
 
-/* Is it the mini-batch's fault, or the machine's? */
-static enum message_fault fault_of(const struct outcome *outcome, const struct error *err) {
-    if (err->kind == ERROR_CANCELLED) {
-        return MESSAGE_BACK;
-    }
-    bool is_mount = err->kind == ERROR_UNAVAILABLE || err->kind == ERROR_TIMEOUT;
-    return is_mount || (outcome_has_failed(outcome) && error_is_machine(err)) ? MESSAGE_MACHINE
-                                                                              : MESSAGE_SCORER;
-}
-
-static void tell_place(const struct runners *runners, struct told *told,
-                       const struct outcome *outcome) {
-    struct message_result *result = &told->result;
-    if (runners->form == SINK_NOTHING) {
-        result->place = MESSAGE_NOWHERE;
-        return;
-    }
-    struct part part = outcome_part(outcome);
-    result->place = outcome_place(outcome) == OUTCOME_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT;
-    result->size_bytes = part.size_bytes;
-    result->crc = part.crc;
-    if (result->place == MESSAGE_TEXT) {
-        told->text = x_strndup(part.bytes, (size_t)part.size_bytes);
-        result->text = told->text;
-        result->text_size = (size_t)part.size_bytes;
-    }
-}
-
-/* Outside the lock. */
-static struct told score(struct runner *runner, const struct scorer_lease *lease,
-                         const struct scorer_lease *ahead) {
-    struct runners *runners = runner->all;
-    struct error err = {0};
-    char name[PART_NAME_MAX];
-    part_name(runners->options.job->run, lease->epoch, lease->lease, name);
-    bool may_be_text = runners->form != SINK_PARTS;
-    AUTO(outcome_freep)
-    struct outcome *outcome = outcome_new(runners->options.output, name, may_be_text);
-    struct scorer_task task = {
-        .lease = *lease, .ahead = ahead, .outcome = outcome, .dropped = &runner->dropped};
-    struct scorer_count count = {0};
-    int64_t started_ns = clock_monotonic_ns();
-    int result = runners->kind->run(runner->scorer, &task, &count, &err);
-    if (result == 0 && runners->form != SINK_NOTHING && outcome_close(outcome, &err) < 0) {
-        result = error_context(&err, "spec.output.path");
-    }
-    if (result < 0) {
-        log_event(LOG_WARNING, "mini-batch %lld, try %d: %s", (long long)lease->first, lease->try,
-                  err.text);
-        json_decref(count.failures);
-        struct told failed =
-            told_fault(lease->epoch, lease->lease, fault_of(outcome, &err), err.text);
-        failed.result.items = count.items;
-        return failed;
-    }
-    struct told told = {.epoch = lease->epoch,
-                        .result = {.lease = lease->lease,
-                                   .items = count.items,
-                                   .failed = count.failed,
-                                   .failures = count.failures,
-                                   .took_us = (clock_monotonic_ns() - started_ns) / 1000},
-                        .failures = count.failures};
-    log_event(LOG_DEBUG, "mini-batch %lld: %lld items in %lld us", (long long)lease->first,
-              (long long)count.items, (long long)told.result.took_us);
-    tell_place(runners, &told, outcome);
-    if (runners->options.publisher) {
-        publisher_keep(runners->options.publisher, lease->epoch, lease->lease, TAKE(outcome));
-    }
-    return told;
-}
-
-/* After trouble of the machine: without its output this worker is of no use. */
-static bool is_output_dead(struct runners *runners) {
-    struct error err = {0};
-    bool is_dead = store_probe(runners->options.output, RUNNERS_PROBE_MS, &err) < 0;
-    if (is_dead) {
-        log_event(LOG_ERROR, "spec.output.path: %s", err.text);
-    }
-    return is_dead;
-}
-
 /* With the lock, which is free while the lease is scored. */
 static void run_next(struct runner *runner) {
     struct runners *runners = runner->all;
@@ -198,16 +97,23 @@ static void run_next(struct runner *runner) {
     if (runners->log) {
         try_log_begin(runners->log, runner->index, lease.first, lease.try);
     }
-    struct told told = score(runner, &lease, has_ahead ? &ahead : NULL);
+    bool is_dead = false;
+    struct attempt attempt = {.job = runners->options.job,
+                              .output = runners->options.output,
+                              .publisher = runners->options.publisher,
+                              .form = runners->form,
+                              .kind = runners->kind,
+                              .scorer = runner->scorer,
+                              .dropped = &runner->dropped,
+                              .ends = &runner->ends};
+    struct told told = attempt_run(&attempt, &lease, has_ahead ? &ahead : NULL, &is_dead);
     told.work = lease.work;
-    bool is_dead =
-        told.result.is_fault && told.result.fault == MESSAGE_MACHINE && is_output_dead(runners);
     pthread_mutex_lock(&runners->lock);
     int64_t now_ms = clock_monotonic_ms();
     json_decref(ahead.work);
     runner->running = -1;
     runner->usual_ms = now_ms - runner->started_ms;
-    runners->is_output_dead |= is_dead;
+    runners->is_storage_dead |= is_dead;
     tell(runners, told);
     /* Who has more to do and is quick tells of many at once. Should the next one be slow, the
      * connection's thread looks by itself after a while. */
@@ -401,7 +307,7 @@ void runners_stop(struct runners *runners) {
 struct runners_view runners_look(struct runners *runners) {
     int64_t now_ms = clock_monotonic_ms();
     pthread_mutex_lock(&runners->lock);
-    struct runners_view view = {.is_idle = true, .is_output_dead = runners->is_output_dead};
+    struct runners_view view = {.is_idle = true, .is_storage_dead = runners->is_storage_dead};
     for (int i = 0; i < runners->count; i++) {
         const struct runner *runner = &runners->of[i];
         bool is_dropped = runner->running >= 0 && runner->dropped_at_ms >= 0;

@@ -4,27 +4,13 @@
  * for that one thread. */
 #pragma once
 
-#include "agent/job.h"
-#include "agent/score/message.h"
-#include "agent/score/publisher.h"
+#include "agent/score/attempt.h"
 
 enum {
     RUNNERS_LAST_MS = 8000,    /* what runs may take so long when the worker is told to stop */
     RUNNERS_HANG_MS = 60000,   /* a dropped lease that does not end: the process must */
-    RUNNERS_PROBE_MS = 10000,  /* a storage that does not answer so long is dead */
     RUNNERS_LOG_END_MS = 2000, /* for the last lines of programs to be stored */
 };
-
-/* A result that is not sent. */
-struct told {
-    int64_t epoch;
-    struct message_result result;
-    char *text;       /* owned; what result.text points to */
-    json_t *failures; /* owned; result.failures */
-    json_t *work;     /* owned; of its lease, or NULL. One thread alone lets go of what came with a
-                       * message: jansson's last decref does not wait for other threads' reads */
-};
-void told_release(struct told *told);
 
 /* All is borrowed and must outlive the runners. */
 struct runners_options {
@@ -71,8 +57,8 @@ void runners_stop(struct runners *runners); /* and now it has to end */
 void runners_hand_back(struct runners *runners);
 
 struct runners_view {
-    bool is_idle;        /* nothing runs */
-    bool hangs;          /* a lease that was taken away does not end */
-    bool is_output_dead; /* seen after trouble of the machine: this worker is of no use */
+    bool is_idle;         /* nothing runs */
+    bool hangs;           /* a lease that was taken away does not end */
+    bool is_storage_dead; /* seen after a try that failed: this worker is of no use */
 };
 struct runners_view runners_look(struct runners *runners);

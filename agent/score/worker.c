@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker.h"
 
+#include "agent/score/mounts.h"
 #include "agent/score/notice.h"
 #include "agent/score/runners.h"
 #include "agent/score/scorer.h"
@@ -10,6 +11,7 @@
 
 #include <malloc.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,10 @@ enum {
     READY_STEP_MS = 20,
     KEPT_BLOCK_MAX = 32 << 20, /* bytes; the largest threshold that glibc takes */
     KEPT_FREE_MAX = 128 << 20,
+    WATCH_MS_MIN = 500, /* between two looks at the volumes: a quarter of a try's time, ... */
+    WATCH_MS_MAX = 5000,
+    HANGS_MS_MIN =
+        2000, /* ... and an answer has half of it: a mount that hangs is noticed before */
 };
 
 struct worker {
@@ -28,12 +34,15 @@ struct worker {
     struct publisher *publisher; /* NULL where workers publish nothing */
     struct runners *runners;
     struct socket_client *socket;
-    int exit_code; /* -1: go on */
+    pthread_mutex_t wake_lock; /* of the socket's end, for those who wake it */
+    int exit_code;             /* -1: go on */
     int64_t unreachable_since_ms;
     char complaint[512]; /* the last reason that was logged: attempts repeat, the log need not */
     int64_t leaving_since_ms; /* told to stop; -1: not */
     struct notice *notice;    /* NULL: nobody tells that this machine goes */
     atomic_bool is_preempted; /* by the notice's thread */
+    struct mounts *mounts;
+    atomic_bool hangs; /* a volume: by the mounts' thread */
 };
 
 /* ---- the connection ------------------------------------------------------------------------- */
@@ -218,8 +227,8 @@ static void look_around(struct worker *worker) {
     if (view.hangs) {
         log_event(LOG_ERROR, "a mini-batch that was taken away does not end: giving up");
         worker->exit_code = 3;
-    } else if (view.is_output_dead) {
-        log_event(LOG_ERROR, "the output cannot be reached from this machine: giving up");
+    } else if (view.is_storage_dead || atomic_load(&worker->hangs)) {
+        log_event(LOG_ERROR, "a storage cannot be reached from this machine: giving up");
         worker->exit_code = 3;
     } else if (worker->leaving_since_ms >= 0) {
         if (worker->exit_code < 0 && is_ready_to_leave(worker, view.is_idle)) {
@@ -243,7 +252,20 @@ static bool stop_threads(struct worker *worker) {
 
 static void wake(void *context) {
     struct worker *worker = context;
-    socket_wake(worker->socket);
+    pthread_mutex_lock(&worker->wake_lock);
+    if (worker->socket) {
+        socket_wake(worker->socket);
+    }
+    pthread_mutex_unlock(&worker->wake_lock);
+}
+
+/* For who cannot end in good order: a thread that waits for a storage may keep even a killed
+ * process for as long as that takes, and the coordinator would wait for it. */
+__attribute__((noreturn)) static void break_off(struct worker *worker, int exit_code) {
+    pthread_mutex_lock(&worker->wake_lock);
+    socket_free(TAKE(worker->socket));
+    pthread_mutex_unlock(&worker->wake_lock);
+    _exit(exit_code);
 }
 
 static void on_notice(void *context, const struct notice_event *event) {
@@ -251,7 +273,7 @@ static void on_notice(void *context, const struct notice_event *event) {
     log_event(LOG_WARNING, "event %s: %s in %lld s", event->id, event->type,
               (long long)event->left_ms / 1000);
     atomic_store(&worker->is_preempted, true);
-    socket_wake(worker->socket);
+    wake(worker);
 }
 
 static void on_notice_changed(void *context, const struct error *err) {
@@ -272,10 +294,33 @@ static void watch_events(struct worker *worker) {
     }
 }
 
-/* A worker comes to the coordinator when it is ready: whatever it is given then runs at once. */
+static void on_hang(void *context, const struct error *why) {
+    struct worker *worker = context;
+    log_event(LOG_ERROR, "%s", why->text);
+    atomic_store(&worker->hangs, true);
+}
+
+/* Before a lease's time is over: else a mount that hangs would cost the mini-batch a try. */
+static int watch_mounts(struct worker *worker, struct error *err) {
+    const struct job *job = worker->job;
+    int64_t every_ms = MAX(MIN(job->timeout_ms / 4, (int64_t)WATCH_MS_MAX), (int64_t)WATCH_MS_MIN);
+    int64_t hangs_ms = MAX(MIN(job->timeout_ms / 2, (int64_t)MOUNTS_TRY_MS), (int64_t)HANGS_MS_MIN);
+    struct mounts_options options = {.job = job,
+                                     .every_ms = (int)every_ms,
+                                     .timeout_ms = (int)hangs_ms,
+                                     .hangs = on_hang,
+                                     .context = worker};
+    return mounts_watch(&options, &worker->mounts, err);
+}
+
+/* A worker comes to the coordinator when it is ready: whatever it is given then runs at once, on
+ * storages that answer. */
 static int await_runners(struct worker *worker, struct error *err) {
     int ready = 0;
     while (ready == 0 && worker->exit_code < 0) {
+        if (atomic_load(&worker->hangs)) {
+            return error_set(err, ERROR_UNAVAILABLE, "a storage cannot be reached");
+        }
         ready = runners_ready(worker->runners, err);
         if (ready < 0) {
             return error_context(err, "spec.scorer");
@@ -287,7 +332,7 @@ static int await_runners(struct worker *worker, struct error *err) {
             poll(NULL, 0, READY_STEP_MS);
         }
     }
-    return 0;
+    return worker->exit_code < 0 ? mounts_try(worker->job, MOUNTS_TRY_MS, err) : 0;
 }
 
 static int stay_connected(struct worker *worker, struct error *err) {
@@ -310,7 +355,7 @@ static int live(struct worker *worker, struct error *err) {
                                      .sha256 = worker->job->sha256,
                                      .events = &events,
                                      .context = worker};
-    int result = runners_start(worker->runners, err);
+    int result = watch_mounts(worker, err) < 0 ? -1 : runners_start(worker->runners, err);
     if (result == 0) {
         result = await_runners(worker, err);
     }
@@ -318,9 +363,13 @@ static int live(struct worker *worker, struct error *err) {
         result = socket_open(&options, &worker->socket, err) < 0 ? error_context(err, "coordinator")
                                                                  : stay_connected(worker, err);
     }
+    if (atomic_load(&worker->hangs)) {
+        break_off(worker, 3);
+    }
+    mounts_free(TAKE(worker->mounts));
     if (!stop_threads(worker)) {
         log_event(LOG_ERROR, "the scorer does not stop: leaving it behind");
-        _exit(worker->exit_code > 0 ? worker->exit_code : 3);
+        break_off(worker, worker->exit_code > 0 ? worker->exit_code : 3);
     }
     return result;
 }
@@ -329,6 +378,9 @@ static int live(struct worker *worker, struct error *err) {
 static int open_worker(struct worker *worker, struct error *err) {
     const struct job *job = worker->job;
     const struct media *media = NULL;
+    if (mounts_try(job, MOUNTS_TRY_MS, err) < 0) {
+        return -1;
+    }
     if (store_open(job->output, /* writes= */ true, &worker->output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
@@ -353,6 +405,7 @@ int worker_run(const struct job *job) {
     struct error err = {0};
     struct worker worker = {
         .job = job, .exit_code = -1, .unreachable_since_ms = -1, .leaving_since_ms = -1};
+    pthread_mutex_init(&worker.wake_lock, NULL);
     if (open_worker(&worker, &err) == 0 && live(&worker, &err) == 0) {
         err.kind = ERROR_NONE;
     }
@@ -364,5 +417,6 @@ int worker_run(const struct job *job) {
     }
     socket_free(worker.socket);
     store_free(worker.output);
+    pthread_mutex_destroy(&worker.wake_lock);
     return err.kind ? error_exit_code(&err) : worker.exit_code;
 }
