@@ -285,6 +285,10 @@ static int see_first(void *context, const struct commit_head *head,
     return standing_add(publishing->standing, record, err);
 }
 
+static bool are_published(const struct publishing *publishing, const struct commit_record *record) {
+    return !memchr(publishing->published + record->first, false, (size_t)record->cells);
+}
+
 /* Of the second reading. */
 static int publish_record(void *context, const struct commit_head *head,
                           const struct commit_record *record, struct error *err) {
@@ -292,7 +296,7 @@ static int publish_record(void *context, const struct commit_head *head,
     struct books *books = publishing->books;
     if (!is_heard(publishing, head, record) || standing_next(publishing->standing, record) == 0 ||
         record->verdict == COMMIT_FAILED || record->place == COMMIT_NOWHERE ||
-        publishing->published[record->first]) {
+        are_published(publishing, record)) {
         return 0;
     }
     struct part part = {
