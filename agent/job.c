@@ -113,6 +113,16 @@ static int read_thresholds(struct job *job, struct error *err) {
     return 0;
 }
 
+int job_read_spec(json_t **ret_spec, struct error *err) {
+    const char *text = NULL;
+    if (read_variable("WINDLASS_SPEC", &text, err) < 0) {
+        return -1;
+    }
+    return tree_parse(text, strlen(text), SPEC_BYTES_MAX, ret_spec, err) < 0
+               ? error_context(err, "the environment variable WINDLASS_SPEC")
+               : 0;
+}
+
 static int read_spec(struct job *job, struct error *err) {
     static const struct {
         const char *path;
@@ -120,12 +130,8 @@ static int read_spec(struct job *job, struct error *err) {
     } rows[] = {{"miniBatchSize", INT32_MAX},
                 {"retry.maxTries", UINT16_MAX},
                 {"retry.timeoutSeconds", 259200}};
-    const char *text = NULL;
-    if (read_variable("WINDLASS_SPEC", &text, err) < 0) {
+    if (job_read_spec(&job->spec, err) < 0) {
         return -1;
-    }
-    if (tree_parse(text, strlen(text), SPEC_BYTES_MAX, &job->spec, err) < 0) {
-        return error_context(err, "the environment variable WINDLASS_SPEC");
     }
     int64_t values[ARRAY_LEN(rows)] = {1};
     job->is_auto = strcmp(tree_text(job->spec, rows[0].path, ""), "auto") == 0;

@@ -35,6 +35,8 @@ struct job {
 /* Fails with INVALID and a line that names the variable or the field. */
 NODISCARD int job_read(enum job_role role, struct job *ret_job, struct error *err);
 void job_release(struct job *job);
+/* WINDLASS_SPEC alone. Owned. */
+NODISCARD int job_read_spec(json_t **ret_spec, struct error *err);
 
 /* From here on SIGTERM and SIGINT only set a flag. */
 void job_catch_signals(void);

@@ -11,6 +11,7 @@ static const struct command commands[] = {
     {"coordinate", coordinate_command,
      "lists the input, leases mini-batches to workers, joins the results"},
     {"score", score_command, "takes leases and scores them: a worker"},
+    {"watch", watch_command, "waits until a trigger appears or the input changes"},
     {"install", install_command, "puts windlass-shim into a folder, for an image of another's"},
     {"model", model_command, "check, run, test and time ONNX models"},
     {NULL, NULL, NULL}, /* ends the table */
@@ -19,12 +20,12 @@ static const struct command commands[] = {
 static const struct program program = {
     .name = "windlass-agent",
     .about = "the part of Windlass that does the work inside a pod.",
-    .notes =
-        "coordinate, score and install are started by windlass, their job in the environment.\n"
-        "model is for people: does this network run here, and how fast?\n\n"
-        "  windlass-agent model check examples/style-transfer/data/model/starry.onnx\n\n"
-        "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
-        "130 interrupted.\n",
+    .notes = "coordinate, score, watch and install are started by windlass, their job in the "
+             "environment.\n"
+             "model is for people: does this network run here, and how fast?\n\n"
+             "  windlass-agent model check examples/style-transfer/data/model/starry.onnx\n\n"
+             "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
+             "130 interrupted.\n",
     .commands = commands,
 };
 

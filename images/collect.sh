@@ -1,8 +1,9 @@
 #!/bin/sh
 # collect.sh ROOT FILE...: fills ROOT with what these programs need at run time and nothing else: themselves in
 # /usr/local/bin, the libraries that the loader names, certificate authorities, a user, and for every Debian package
-# that a file came from its copyright and its record (scanners read /var/lib/dpkg/status.d). Files are programs, and
-# archives (.a) that static ones were linked with: of these only whom they came from.
+# that a file came from its copyright and its record (scanners read /var/lib/dpkg/status.d). Files are programs;
+# archives (.a) that static ones were linked with: of these only whom they came from; and folders of a package that
+# the programs read (/usr/share/zoneinfo), which are copied as they are.
 set -eu
 root=$1
 shift
@@ -15,14 +16,25 @@ for folder in bin lib lib64 sbin; do
 done
 
 files=/etc/ssl/certs/ca-certificates.crt
+packages=ca-certificates
 for program in "$@"; do
-    case $program in *.a) files="$files $program"; continue ;; esac
+    case $program in
+    *.a)
+        files="$files $program"
+        continue
+        ;;
+    /*)
+        mkdir -p "$root$(dirname "$program")"
+        cp -a "$program" "$root$program"
+        packages="$packages $(dpkg-query -S "$program" | tail -1 | cut -d: -f1)"
+        continue
+        ;;
+    esac
     install -m 755 "$program" "$root/usr/local/bin/"
     missing=$(ldd "$program" 2>/dev/null | grep 'not found' || true)
     [ -z "$missing" ] || { echo "collect.sh: $program: $missing" >&2; exit 1; }
     files="$files $(ldd "$program" 2>/dev/null | grep -oE '/[^ ]+' || true)" # a static one has none
 done
-packages=ca-certificates
 for file in $(printf '%s\n' $files | sort -u); do
     case $file in
     *.a) ;;

@@ -3,10 +3,16 @@
 
 #include "operator/embedded.h"
 #include "operator/kinds/batchscore/not_yet.h"
+#include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/manifest.h"
 
 #include <string.h>
+
+/* What a cluster takes, and this version or this machine does not carry out. */
+static int check_today(const json_t *object, struct error *err) {
+    return not_yet_check(object, err) < 0 ? -1 : schedule_check(object, err);
+}
 
 /* One row per kind: its definition and the rules between its fields. */
 static const struct {
@@ -14,7 +20,7 @@ static const struct {
     int (*check)(const json_t *object, struct error *err);
     int (*check_today)(const json_t *object, struct error *err);
 } kinds[] = {
-    {"crds/batchscore.yaml", batchscore_check, not_yet_check},
+    {"crds/batchscore.yaml", batchscore_check, check_today},
 };
 
 static const char *crd_text(const char *name) {

@@ -6,6 +6,7 @@
 
 int coordinate_command(int argc, char **argv);
 int score_command(int argc, char **argv);
+int watch_command(int argc, char **argv);
 
 /* What both do: reads the job, catches signals, runs; returns the exit code. about: for --help. */
 int pod_run(int argc, char **argv, const char *about, enum job_role role,

@@ -17,5 +17,8 @@ if says("Stalled", "True") then return because("Stalled", "Degraded") end
 if says("Succeeded", "False") then return because("Succeeded", "Degraded") end
 if says("Succeeded", "True") then return because("Succeeded", "Healthy") end
 if says("Suspended", "True") then return because("Suspended", "Suspended") end
+if says("Reconciling", "True") then return because("Succeeded", "Progressing") end
+-- A job that makes runs (trigger, schedule, rerun) never ends; its runs are checked by themselves.
+if obj.status.runs ~= nil and seen.Succeeded ~= nil then return because("Succeeded", "Healthy") end
 if seen.Succeeded ~= nil then return because("Succeeded", "Progressing") end
 return health

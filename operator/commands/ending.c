@@ -67,7 +67,9 @@ static void print_success(const struct ending *ending) {
     print_path(ending, "summary", tree_text(ending->status, "summary", NULL));
     print_report(ending);
     printf("  %-8s %s\n", "logs", ending->state_folder);
-    printf("The same on a cluster: kubectl apply -f %s\n", ending->file);
+    if (ending->file) {
+        printf("The same on a cluster: kubectl apply -f %s\n", ending->file);
+    }
     fflush(stdout);
 }
 

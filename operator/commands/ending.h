@@ -5,7 +5,7 @@
 #include "lib/tree.h"
 
 struct ending {
-    const char *file, *name, *unit; /* the manifest; the job; "frames", "files" */
+    const char *file, *name, *unit; /* the manifest (NULL: not told); the job; "frames", "files" */
     const json_t *spec, *status;
     const json_t *folders;                          /* volume name -> its folder on this machine */
     const char *state_folder;                       /* where the logs are */

@@ -8,8 +8,10 @@
 #include "operator/commands/anew.h"
 #include "operator/commands/ending.h"
 #include "operator/commands/progress.h"
+#include "operator/commands/run_series.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/batchscore/reconcile.h"
+#include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/local/local.h"
 #include "operator/resource.h"
@@ -41,7 +43,7 @@ struct run {
     const char *file, *state_option, *stores;
     struct option_list volumes;
     int64_t workers;
-    bool keep, anew;
+    bool keep, anew, once;
     bool is_usage; /* what failed is the user's to correct: exit code 2 */
 
     json_t *object;  /* the manifest; after the start, as last seen in the cluster */
@@ -54,6 +56,8 @@ struct run {
     struct cluster *cluster;
     struct controller *controller;
     struct progress progress;
+    bool is_series;                    /* it makes runs, until Ctrl-C */
+    struct run_series series;          /* what is shown of them */
     struct error failure;              /* of the controller, for good */
     char *failed_pod[2];               /* the last coordinator and the last worker that failed */
     int64_t start_ms, end_ms, stop_ms; /* stop_ms: when SIGTERM was sent; 0: not yet */
@@ -70,6 +74,8 @@ static const struct command_help help = {
         "--volume says, else its hostPath, else the folder VOLUME/ beside the manifest; an "
         "emptyDir\n"
         "is a folder of the run. readOnly holds on a cluster only.\n\n"
+        "A job with trigger, schedule or rerun makes runs until Ctrl-C; --once makes one and "
+        "ends.\n"
         "Ctrl-C ends all processes and says what was kept; a second Ctrl-C kills them at once.\n"
         "Exit codes: 0 succeeded, 1 the job failed, 2 manifest or usage, 3 this machine,\n"
         "130 interrupted.",
@@ -94,6 +100,9 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
          &run->state_option},
         {"anew", 0, OPTION_FLAG, NULL,
          "Do all again: what earlier runs of this job have done is thrown away first.", &run->anew},
+        {"once", 0, OPTION_FLAG, NULL,
+         "One run, now, whatever trigger, schedule or rerun say; into OUTPUT/runs/TIME-RUN.",
+         &run->once},
         {"keep", 0, OPTION_FLAG, NULL, "Keep the working folders of the processes, too.",
          &run->keep},
         {0},
@@ -281,21 +290,38 @@ static int open_signals(struct run *run, struct error *err) {
     return run->signal_fd < 0 ? error_from_errno(err, errno, "cannot watch signals") : 0;
 }
 
+/* The spec becomes that of one run. */
+static int take_once(struct run *run, struct error *err) {
+    struct series_start now = {.number = 1, .time_ms = clock_wall_ms()};
+    AUTO(tree_freep) json_t *made = NULL;
+    if (series_make_run(run->object, &run->kind_options, &now, &made, err) < 0) {
+        return -1;
+    }
+    json_object_set(run->object, "spec", json_object_get(made, "spec"));
+    return 0;
+}
+
 static int start(struct run *run, struct error *err) {
     int processors = count_processors();
+    run->kind_options.folders = run->folders;
+    run->is_series = series_is(run->object) && !run->once;
+    if (run->once && series_is(run->object) && take_once(run, err) < 0) {
+        return -1;
+    }
     set_workers(run, processors);
     struct local_options options = {.places = places_of(run),
                                     .threads = (int)MAX(1, processors / run->workers)};
     const struct kind *const kinds[] = {&run->kind, NULL};
     run->kind = batchscore_kind;
     run->kind.options = &run->kind_options;
-    run->kind_options.folders = run->folders;
     if (open_signals(run, err) < 0 || local_open(&options, &run->cluster, err) < 0 ||
         controller_new(run->cluster, kinds, hear_failure, run, &run->controller, err) < 0) {
         return -1;
     }
     run->start_ms = clock_monotonic_ms();
     progress_init(&run->progress, run->name, run->unit, run->start_ms);
+    run->series.ending = (struct ending){
+        .unit = run->unit, .folders = run->folders, .state_folder = run->state_folder};
     run->cluster->ops->write(run->cluster, CLUSTER_APPLY, run->object, on_applied, run);
     return 0;
 }
@@ -347,6 +373,7 @@ static void take_signals(struct run *run) {
         }
         size_t pods = local_pod_count(run->cluster);
         progress_clear(&run->progress);
+        run_series_clear(&run->series);
         fprintf(stderr, "windlass: stopping %zu process%s (Ctrl-C again kills them at once)\n",
                 pods, pods == 1 ? "" : "es");
         stop(run);
@@ -382,6 +409,9 @@ static void look_at_status(struct run *run) {
     note_failed_pods(run);
     if (ending_is_final(status)) {
         run->end_ms = clock_monotonic_ms();
+    } else if (run->is_series && !run->signals) {
+        run_series_show(&run->series, run->cluster, controller_cache(run->controller),
+                        find_job(run), clock_monotonic_ms());
     } else if (!run->signals) {
         progress_show(&run->progress, status, clock_monotonic_ms());
     }
@@ -408,6 +438,7 @@ static int watch(struct run *run, struct error *err) {
 
 static int finish(struct run *run) {
     progress_clear(&run->progress);
+    run_series_clear(&run->series);
     struct ending ending = {.file = run->file,
                             .name = run->name,
                             .unit = run->unit,
@@ -444,6 +475,7 @@ static void release(struct run *run) {
             rmdir(run->state_folder); /* only an empty one goes: nothing was started */
         }
     }
+    run_series_release(&run->series);
     fd_closep(&run->signal_fd);
     json_decref(run->object);
     json_decref(run->folders);

@@ -219,30 +219,30 @@ size_t controller_pending(const struct controller *controller) {
     return controller ? controller->pending : 0;
 }
 
-/* Queues the resource itself, or the one that owns the object. */
-static void queue_owner(void *context, enum cluster_event event, const json_t *object) {
-    struct controller *controller = context;
-    (void)event;
-    int64_t now_ms = clock_monotonic_ms();
-    const char *namespace = tree_text(object, "metadata.namespace", "default");
+/* but: that key is looked at anyway; NULL: none is. */
+static void queue_one(struct controller *controller, const json_t *named, const char *name,
+                      const char *namespace, const char *but) {
     size_t index;
-    if (find_kind(controller, tree_text(object, "kind", ""), &index)) {
-        AUTO(text_freep)
-        char *key = key_of(controller->kinds[index]->name, namespace,
-                           tree_text(object, "metadata.name", ""));
-        queue_add(controller->queue, key, now_ms);
-        return;
+    const char *kind = tree_text(named, "kind", "");
+    AUTO(text_freep) char *key = key_of(kind, namespace, name);
+    if (find_kind(controller, kind, &index) && !(but && strcmp(key, but) == 0)) {
+        queue_add(controller->queue, key, clock_monotonic_ms());
     }
+}
+
+/* The object, if it is a resource, and the resources that own it. */
+static void queue_all(struct controller *controller, const json_t *object, const char *but) {
+    const char *namespace = tree_text(object, "metadata.namespace", "default");
     size_t i;
     json_t *owner;
+    queue_one(controller, object, tree_text(object, "metadata.name", ""), namespace, but);
     json_array_foreach(tree_get(object, "metadata.ownerReferences"), i, owner) {
-        if (find_kind(controller, tree_text(owner, "kind", ""), &index)) {
-            AUTO(text_freep)
-            char *key =
-                key_of(controller->kinds[index]->name, namespace, tree_text(owner, "name", ""));
-            queue_add(controller->queue, key, now_ms);
-        }
+        queue_one(controller, owner, tree_text(owner, "name", ""), namespace, but);
     }
+}
+
+static void queue_owner(void *context, enum cluster_event event UNUSED, const json_t *object) {
+    queue_all(context, object, /* but= */ NULL);
 }
 
 static char *identity(const json_t *object) {
@@ -371,6 +371,7 @@ static void on_end(void *context, const struct flight_write *write, const json_t
     lanes_end(controller->lanes, flight->namespace);
     controller->pending--;
     take_in(controller, write->object, stored);
+    queue_all(controller, stored, flight->key); /* its event will be no news */
     if (kind->wrote) {
         const char *name = strchr(flight->key, '/') + 1;
         struct written written = {flight->namespace, name, write->verb, write->object, stored, err};

@@ -5,6 +5,7 @@ Nothing runs: pods are bound, Running, and after RUN_SECONDS (0.5) the coordinat
 The name of a job says how: fail-*: the coordinator gives up; ooms-*: every worker runs out of memory;
 oom-*: only each worker's first attempt; evict-*: worker 0 is evicted once; crash-*: the coordinator is
 killed once; stuck-*: the image cannot be pulled; wait-*: the coordinator runs on. All others succeed.
+A pod that waits for a run of a series (role watch) sees what FOLDER/sight-JOB says, once it is another mark.
 Each pod's log has ten numbered lines a second while it runs; whoever follows it is cut off once, after 5 lines.
 FOLDER/violations gets a line whenever two pods have one role, or one name was given twice in a job."""
 import datetime, http.client, http.server, json, signal, ssl, sys, threading, time, urllib.parse
@@ -84,6 +85,16 @@ def end_worker(pod, job, attempt, index):
         end(pod, 137, "OOMKilled")
     elif job.startswith("evict-") and attempt == 1 and index == "0":
         status(pod, "Failed", None, reason="Evicted", message="The node was low on resource: memory.")
+
+
+def watch(pod, job):
+    try:
+        sight = open("%s/sight-%s" % (folder, job)).read()
+    except FileNotFoundError:
+        return
+    mark = [v.get("value", "") for v in pod["spec"]["containers"][0]["env"] if v["name"] == "WINDLASS_MARK"]
+    if mark != [json.loads(sight)["mark"]]:
+        end(pod, 0, "Completed", sight)
 
 
 ##### logs, as the API server asks a kubelet for them #####
@@ -177,6 +188,8 @@ def step(pod, jobs_with_workers, ended_jobs):
         since = seen_running.setdefault(meta["uid"], time.monotonic())
         if time.monotonic() - since >= run_s and job in jobs_with_workers:
             end_coordinator(pod, job, attempt)
+    elif phase == "Running" and labels["windlass.dev/role"] == "watch":
+        watch(pod, job)
     elif phase == "Running":
         end_worker(pod, job, attempt, labels.get("windlass.dev/index"))
         if job in ended_jobs:

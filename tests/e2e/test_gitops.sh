@@ -69,7 +69,8 @@ planned() {
         wanted=$(jq -r '([.status.conditions[]? | {key: .type, value: .status}] | from_entries) as $is |
             if $is.Succeeded == "False" or $is.Stalled == "True" then "Degraded Failed"
             elif $is.Succeeded == "True" then "Healthy Current" elif $is.Suspended == "True" then "Suspended Current"
-            elif $is.Reconciling == "True" then "Progressing InProgress" else "Progressing Current" end' "$folder/object.json")
+            elif $is.Reconciling == "True" then "Progressing InProgress" elif .status.runs then "Healthy Current"
+            else "Progressing Current" end' "$folder/object.json")
         said="$(argo_says <"$folder/object.json" | head -1) $(python3 tests/kstatus.py <"$folder/object.json")"
         [ "$said" = "$wanted" ] || { echo "# $file: $said, wanted $wanted"; bad=1; }
     done
@@ -139,6 +140,7 @@ def thing(**fields): return {"type": "object", "properties": fields}
 condition = thing(**{name: text for name in ("type", "status", "reason", "message", "lastTransitionTime")})
 condition["required"] = ["type", "status"]
 schema = thing(object=dict(thing(metadata=thing(generation=number), status=thing(observedGeneration=number,
+    runs={"type": "array", "items": {"type": "object"}, "maxItems": 10},
     conditions={"type": "array", "items": condition, "maxItems": 16})), **{"x-kubernetes-validations": rules}))
 json.dump({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     "metadata": {"name": "fluxes.test.windlass.dev"}, "spec": {"group": "test.windlass.dev", "scope": "Cluster",

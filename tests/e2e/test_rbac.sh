@@ -106,6 +106,16 @@ job_through() {
     eventually pod_count "$1" worker 0 && ! k get service -n jobs "$1-coordinator" >/dev/null 2>&1
 }
 
+# NAME: a trigger is seen, its run begins, and is suspended with it.
+series_through() {
+    local patch='{"spec": {"suspend": true}}'
+    job "$1" | sed 's|^  workers|  trigger: {path: data/READY}\n&|' | k apply -f - >/dev/null || return
+    eventually pod_count "$1" watch 1 || return
+    pod_status "$1-watch-1" "$running" && pod_status "$1-watch-1" "$(ended 0 '{"mark": "0011223344556677"}')" || return
+    eventually pod_count "$1-1" coordinator 1 || return
+    k patch bs -n jobs "$1" --type merge -p "$patch" >/dev/null && eventually pod_count "$1-1" coordinator 0
+}
+
 # What the audit log says of an account: every request as "GROUP RESOURCE[/PART] VERB".
 asked() {
     jq -r --arg user "system:serviceaccount:$1" 'select(.user.username == $user and .objectRef.resource) |
@@ -126,6 +136,7 @@ nothing_forbidden() {
 # What a run without mishaps does not ask for.
 seldom='core events list
 core services patch
+windlass.dev batchscores delete
 windlass.dev batchscores/finalizers update'
 nothing_idle() { # ACCOUNT NAMESPACE RELEASE
     LC_ALL=C comm -13 <(asked "$1") <(granted "$2" "$3") | grep -vxF "$seldom" | sed 's/^/# granted and never asked for: /' | tee "$folder/idle"
@@ -155,6 +166,7 @@ as_chart_runs_it() {
     check "scope $4: a job from apply to its end" job_through "$1-first"
     # shellcheck disable=SC2317 # called by eventually
     events() { k get events.events.k8s.io -n jobs -o json | jq -e --arg name "$1" 'any(.items[]; .regarding.name == $name)' >/dev/null; }
+    check "scope $4: a trigger and its run" series_through "$1-bell"
     check "scope $4: with events" eventually events "$1-first"
     check "scope $4: every metric is in docs/metrics.md" documented_metrics "$1-1"
     local first

@@ -2,6 +2,7 @@
 /* What a cluster and a coordinator may say -> plan: any JSON as {object, service, pods, progress}.
  */
 #include "operator/kinds/batchscore/plan.h"
+#include "operator/kinds/batchscore/schedule.h"
 
 #include <stdlib.h>
 
@@ -13,8 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (tree_parse((const char *)data, size, 1 << 20, &tree, &err) < 0) {
         return 0;
     }
+    AUTO(schedule_freep)
+    struct schedule *schedule = schedule_read(json_object_get(tree, "object"));
     struct batchscore_observed observed = {
         .object = json_object_get(tree, "object"),
+        .runs = json_object_get(tree, "runs"),
+        .schedule = schedule,
         .service = json_object_get(tree, "service"),
         .pods = json_object_get(tree, "pods"),
         .progress = json_object_get(tree, "progress"),

@@ -4,6 +4,7 @@
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/life.h"
 #include "operator/kinds/batchscore/plan.h"
+#include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/batchscore/status.h"
 #include "operator/object.h"
 
@@ -29,28 +30,42 @@ static void put(json_t *to, const char *name, json_t *value_new) {
     json_decref(value_new);
 }
 
+static json_t *keep_owners(const json_t *metadata) {
+    static const char *const owner[] = {"kind", "name", "uid", NULL};
+    json_t *owners = json_array(), *reference;
+    size_t i;
+    json_array_foreach(json_object_get(metadata, "ownerReferences"), i, reference) {
+        json_array_append_new(owners, pick(reference, owner));
+    }
+    return owners;
+}
+
+/* Of a job. A run of a series is owned, too. */
 static json_t *keep_metadata(const json_t *object) {
     static const char *const fields[] = {"uid", "generation", "deletionTimestamp", NULL};
-    return pick(json_object_get(object, "metadata"), fields);
+    static const char *const annotations[] = {ANNOTATION_RUN, NULL};
+    const json_t *metadata = json_object_get(object, "metadata");
+    json_t *kept = pick(metadata, fields);
+    put(kept, "annotations", pick(json_object_get(metadata, "annotations"), annotations));
+    put(kept, "ownerReferences", keep_owners(metadata));
+    return kept;
 }
 
 static json_t *keep_owned_metadata(const json_t *object) {
     static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp", NULL};
     static const char *const labels[] = {LABEL_ROLE, LABEL_ATTEMPT, LABEL_INDEX, NULL};
-    static const char *const annotations[] = {
-        ANNOTATION_SECRET, ANNOTATION_CERTIFICATE, ANNOTATION_CERTIFICATE_SHA256,
-        ANNOTATION_BEGUN,  ANNOTATION_DEATHS,      NULL};
-    static const char *const owner[] = {"kind", "name", "uid", NULL};
+    static const char *const annotations[] = {ANNOTATION_SECRET,
+                                              ANNOTATION_CERTIFICATE,
+                                              ANNOTATION_CERTIFICATE_SHA256,
+                                              ANNOTATION_BEGUN,
+                                              ANNOTATION_DEATHS,
+                                              ANNOTATION_WATCH,
+                                              NULL};
     const json_t *metadata = json_object_get(object, "metadata");
-    json_t *kept = pick(metadata, fields), *owners = json_array();
+    json_t *kept = pick(metadata, fields);
     put(kept, "labels", pick(json_object_get(metadata, "labels"), labels));
     put(kept, "annotations", pick(json_object_get(metadata, "annotations"), annotations));
-    size_t i;
-    json_t *reference;
-    json_array_foreach(json_object_get(metadata, "ownerReferences"), i, reference) {
-        json_array_append_new(owners, pick(reference, owner));
-    }
-    put(kept, "ownerReferences", owners);
+    put(kept, "ownerReferences", keep_owners(metadata));
     return kept;
 }
 
@@ -125,6 +140,17 @@ static bool is_settled(const json_t *job) {
                                               tree_integer(job, "status.observedGeneration", -1);
 }
 
+/* Of a run that is over: what its series says of it. */
+static void keep_run(json_t *kept, const json_t *run) {
+    static const char *const spec[] = {"output", NULL};
+    static const char *const status[] = {"items", "startTime", NULL};
+    copy(json_object_get(kept, "spec"), json_object_get(run, "spec"), spec);
+    copy(json_object_get(kept, "status"), json_object_get(run, "status"), status);
+    json_t *condition = tree_get(kept, "status.conditions[0]");
+    json_object_set(condition, "message",
+                    json_object_get(status_condition(run, "Succeeded"), "message"));
+}
+
 static json_t *keep_job(const json_t *job) {
     json_t *kept = json_pack("{s:o}", "metadata", keep_metadata(job));
     if (!is_settled(job)) {
@@ -138,8 +164,15 @@ static json_t *keep_job(const json_t *job) {
     json_t *outcome = pick(json_object_get(job, "status"), status);
     json_object_set_new(outcome, "conditions",
                         json_pack("[o]", pick(status_condition(job, "Succeeded"), summary)));
-    put(kept, "spec", pick(json_object_get(job, "spec"), spec));
+    json_t *rest = pick(json_object_get(job, "spec"), spec);
+    json_object_set(kept, "spec", rest);
     json_object_set_new(kept, "status", outcome);
+    if (series_is_run(job)) {
+        keep_run(kept, job);
+    } else if (json_object_size(rest) == 0) {
+        json_object_del(kept, "spec");
+    }
+    json_decref(rest);
     return kept;
 }
 

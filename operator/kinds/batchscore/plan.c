@@ -5,6 +5,7 @@
 #include "operator/kinds/batchscore/begun.h"
 #include "operator/kinds/batchscore/not_yet.h"
 #include "operator/kinds/batchscore/plan_pods.h"
+#include "operator/kinds/batchscore/series.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ static void plan_release(struct plan *plan) {
     json_decref(plan->delete);
     json_decref(plan->events);
     json_decref(plan->outcome.credentials);
+    json_decref(plan->outcome.runs);
 }
 
 void plan_wake(struct plan *plan, int64_t at_ms) {
@@ -55,9 +57,7 @@ static json_t *add_event(struct plan *plan, const char *type, const char *reason
     return event;
 }
 
-static void tell(struct plan *plan, const char *type, const char *reason, const char *format, ...)
-    PRINTF_LIKE(4, 5);
-static void tell(struct plan *plan, const char *type, const char *reason, const char *format, ...) {
+void plan_tell(struct plan *plan, const char *type, const char *reason, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     add_event(plan, type, reason, format, arguments);
@@ -220,9 +220,9 @@ static const char *find_dropped(const struct plan *plan) {
     }
     const struct outcome *outcome = &plan->outcome;
     AUTO(tree_freep)
-    json_t *asked =
-        json_pack("{s:{s:O*, s:s*, s:s*}}", "status", "credentials", outcome->credentials,
-                  "specHash", outcome->spec_hash, "agentImage", outcome->agent_image);
+    json_t *asked = json_pack("{s:{s:O*, s:s*, s:s*, s:O*}}", "status", "credentials",
+                              outcome->credentials, "specHash", outcome->spec_hash, "agentImage",
+                              outcome->agent_image, "runs", outcome->runs);
     return status_dropped(asked, object);
 }
 
@@ -331,11 +331,28 @@ static void plan_under_way(struct plan *plan, bool readable, const char **ret_ne
     }
 }
 
+/* A series never ends; what the cluster will not take stalls it. */
+static void plan_runs(struct plan *plan) {
+    struct outcome *outcome = &plan->outcome;
+    plan_series(plan);
+    const char *dropped = find_dropped(plan);
+    if (dropped) {
+        stall_outdated(plan, dropped);
+        return;
+    }
+    tell_troubles(plan);
+    if (outcome->state == OUTCOME_FAILED) {
+        outcome->state = OUTCOME_UNDER_WAY;
+        outcome_stall(outcome, outcome->reason, outcome->message);
+    }
+}
+
 /* One event per transition. */
 static void tell_transitions(struct plan *plan) {
-    static const char *const warnings[] = {
-        "ImagePullFailed", "VolumeFailed", "ConfigFailed", "OutOfMemory", "Denied",
-        "QuotaExceeded",   "NameTaken",    "Unreachable",  "CRDOutdated", "WaitingForOldPod"};
+    static const char *const warnings[] = {"ImagePullFailed",  "VolumeFailed",  "ConfigFailed",
+                                           "OutOfMemory",      "Denied",        "QuotaExceeded",
+                                           "NameTaken",        "Unreachable",   "CRDOutdated",
+                                           "WaitingForOldPod", "ObjectRefused", "ScheduleInvalid"};
     const json_t *object = plan->observed->object;
     const struct outcome *outcome = &plan->outcome;
     const char *before = tree_text(status_condition(object, "Succeeded"), "reason", "");
@@ -344,15 +361,15 @@ static void tell_transitions(struct plan *plan) {
         warning |= strcmp(outcome->reason, warnings[i]) == 0;
     }
     if (strcmp(before, "Suspended") == 0 && !outcome->suspended) {
-        tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
+        plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
     }
     if (strcmp(before, outcome->reason) != 0 && strcmp(outcome->reason, "Pending") != 0) {
-        tell(plan, warning ? "Warning" : "Normal", outcome->reason, "%s", outcome->message);
+        plan_tell(plan, warning ? "Warning" : "Normal", outcome->reason, "%s", outcome->message);
     }
     const char *stalled = tree_text(status_condition(object, "Stalled"), "reason", "");
     if (outcome->stalled && strcmp(outcome->stalled, stalled) != 0 &&
         strcmp(outcome->stalled, outcome->reason) != 0) {
-        tell(plan, "Warning", outcome->stalled, "%s", outcome->stalled_message);
+        plan_tell(plan, "Warning", outcome->stalled, "%s", outcome->stalled_message);
     }
 }
 
@@ -400,7 +417,9 @@ static int plan_unfinished(struct plan *plan, json_t **ret_result, struct error 
     if (readable) {
         pin(plan);
     }
-    if (readable || tree_get(object, "status.credentials")) {
+    if (readable && plan->is_series) {
+        plan_runs(plan);
+    } else if (readable || tree_get(object, "status.credentials")) {
         plan_under_way(plan, readable, &needs);
     } else {
         outcome_set(&plan->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", problem.text);
@@ -433,6 +452,9 @@ int batchscore_plan(const struct batchscore_observed *observed, int64_t now_ms, 
         plan.object = begun_recall(object, observed->service, json_array_size(observed->pods) > 0);
         plan.seen.object = plan.object;
     }
+    /* One that has begun goes on as what it was, and says that its spec was changed. */
+    plan.is_series =
+        series_is(plan.observed->object) && !tree_get(plan.observed->object, "status.credentials");
     plan_read_pods(&plan);
     if (is_leaving) {
         plan_clean_up(&plan, false, false);

@@ -14,12 +14,15 @@
 #define ANNOTATION_DEATHS "windlass.dev/deaths"
 
 struct batchscore_options;
+struct schedule;
 
 /* What the controller has seen of one resource. All borrowed; NULL = not there (yet). */
 struct batchscore_observed {
-    const json_t *object;   /* the BatchScore, spec with defaults filled in; its last status */
-    const json_t *service;  /* the coordinator's Service with its clusterIP and our annotations */
-    const json_t *pods;     /* array of the job's Pods, any order */
+    const json_t *object;  /* the BatchScore, spec with defaults filled in; its last status */
+    const json_t *service; /* the coordinator's Service with its clusterIP and our annotations */
+    const json_t *pods;    /* array of the job's Pods, any order */
+    const json_t *runs;    /* array of a series' runs (series.h), any order; NULL: none */
+    const struct schedule *schedule; /* spec.schedule, read (schedule.h); NULL: none */
     const json_t *progress; /* the coordinator's last /progress answer; NULL if none came */
     const struct batchscore_options *options; /* what the controller was started with */
     const struct credentials *credentials;    /* made lately, not yet in use; NULL: none */

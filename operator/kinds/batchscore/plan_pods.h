@@ -12,6 +12,7 @@ struct plan {
     const struct batchscore_observed *observed; /* that, its object completed by begun_recall */
     const json_t *stored;                       /* the object as it is */
     json_t *object;                             /* the completed one; owned */
+    bool is_series;                             /* it makes runs (series.h) */
     bool is_changed; /* the spec is not what the job began with, or cannot be read */
     struct batchscore_spec spec;
     struct endpoint endpoint;
@@ -41,6 +42,9 @@ void plan_wake(struct plan *plan, int64_t at_ms);
 /* An event that is told when the object of that name is made. */
 void plan_event(struct plan *plan, const char *type, const char *reason, const char *of,
                 const char *format, ...) PRINTF_LIKE(5, 6);
+/* An event that is told when the status is written. */
+void plan_tell(struct plan *plan, const char *type, const char *reason, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 bool plan_has_running_worker(const struct plan *plan);
 
 /* The verdict of a coordinator that ended, if it is one. */

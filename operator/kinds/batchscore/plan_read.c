@@ -2,6 +2,7 @@
 /* What plan knows of a job's pods before it decides anything. */
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/plan_pods.h"
+#include "operator/kinds/batchscore/series.h"
 
 #include <string.h>
 
@@ -67,14 +68,27 @@ static void count_failures(struct plan *plan) {
     }
 }
 
+/* Pods of a job that has become a series, or is none any more. */
+static bool is_of_other_kind(const struct plan *plan, const json_t *pod) {
+    const char *role = owned_label(pod, LABEL_ROLE);
+    return (role && strcmp(role, ROLE_WATCH) == 0) != plan->is_series;
+}
+
 void plan_read_pods(struct plan *plan) {
     size_t count = json_array_size(plan->observed->pods);
     plan->excludes = read_excludes(plan);
     plan->lives = x_calloc(count + 1, sizeof *plan->lives);
     for (size_t i = 0; i < count; i++) {
         const json_t *pod = json_array_get(plan->observed->pods, i);
-        struct life *life = &plan->lives[plan->life_count++];
+        struct life *life = &plan->lives[plan->life_count];
         *life = life_read(pod);
+        if (is_of_other_kind(plan, pod)) {
+            if (life->stage != LIFE_LEAVING) {
+                plan_remove_pod(plan, life);
+            }
+            continue;
+        }
+        plan->life_count++;
         life->over_ms = when_seen_ended(plan, life);
         if (is_stray(plan, pod)) {
             if (life_is_alive(life)) {

@@ -4,6 +4,7 @@
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/pod_volumes.h"
+#include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/batchscore/template.h"
 #include "operator/kinds/batchscore/work.h"
 
@@ -54,8 +55,7 @@ static char *escape_dollars(const char *text) {
     return escaped;
 }
 
-static json_t *environment_of_both(const struct batchscore_spec *spec,
-                                   const struct endpoint *endpoint, const char *pod_name) {
+static json_t *environment_of_all(const struct batchscore_spec *spec, const char *pod_name) {
     json_t *environment = json_array();
     for (size_t i = 0; i < spec->volume_count; i++) {
         add_value(environment, spec->volumes[i].name, spec->volumes[i].mount_path);
@@ -70,6 +70,12 @@ static json_t *environment_of_both(const struct batchscore_spec *spec,
         AUTO(text_freep) char *stores = work_stores(spec->json);
         add_value(environment, "WINDLASS_STORES", stores);
     }
+    return environment;
+}
+
+static json_t *environment_of_both(const struct batchscore_spec *spec,
+                                   const struct endpoint *endpoint, const char *pod_name) {
+    json_t *environment = environment_of_all(spec, pod_name);
     add_secret(environment, "WINDLASS_TOKEN", endpoint->secret, SECRET_TOKEN);
     return environment;
 }
@@ -223,6 +229,26 @@ json_t *pods_coordinator(const struct batchscore_spec *spec, const struct endpoi
                        container(spec, "coordinate", environment,
                                  resources ? json_deep_copy(resources) : json_object()));
     place_coordinator(spec, made);
+    return finish(spec, &spec->coordinator, made);
+}
+
+json_t *pods_watch(const struct batchscore_spec *spec, int64_t number, int attempt,
+                   const char *mark) {
+    AUTO(text_freep)
+    char *name = attempt > 1 ? x_printf("%s-watch-%lld-%d", spec->name, (long long)number, attempt)
+                             : x_printf("%s-watch-%lld", spec->name, (long long)number);
+    json_t *environment = environment_of_all(spec, name);
+    add_value(environment, "WINDLASS_MARK", mark);
+    const json_t *resources = spec->coordinator.resources;
+    json_t *made = pod(spec, name, ROLE_WATCH, attempt,
+                       container(spec, "watch", environment,
+                                 resources ? json_deep_copy(resources) : json_object()));
+    json_t *metadata = json_object_get(made, "metadata");
+    json_object_set_new(json_object_get(metadata, "labels"), LABEL_INDEX,
+                        json_sprintf("%lld", (long long)number));
+    json_object_set_new(metadata, "annotations", json_pack("{s:s}", ANNOTATION_WATCH, spec->hash));
+    set_if(json_object_get(made, "spec"), "tolerations",
+           json_deep_copy(spec->coordinator.tolerations));
     return finish(spec, &spec->coordinator, made);
 }
 

@@ -11,3 +11,6 @@ json_t *pods_coordinator(const struct batchscore_spec *spec, const struct endpoi
                          int attempt);
 json_t *pods_worker(const struct batchscore_spec *spec, const struct endpoint *endpoint, int index,
                     int attempt);
+/* Waits until run `number` of a series is due (series.h): NAME-watch-8. mark: of the run before. */
+json_t *pods_watch(const struct batchscore_spec *spec, int64_t number, int attempt,
+                   const char *mark);

@@ -6,6 +6,8 @@
 #include "lib/tls.h"
 #include "operator/kinds/batchscore/keep.h"
 #include "operator/kinds/batchscore/plan.h"
+#include "operator/kinds/batchscore/schedule.h"
+#include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/batchscore/status.h"
 #include "operator/kinds/batchscore/waiting.h"
 #include "operator/object.h"
@@ -452,7 +454,7 @@ static void note_ended(json_t *kept, const json_t *pods, int64_t wall_ms) {
 /* Plan would only say that it needs them, as of every job that begins. */
 static bool needs_credentials(const json_t *kept, const struct batchscore_observed *observed) {
     const json_t *object = observed->object;
-    return !observed->service && !json_object_get(kept, "credentials") &&
+    return !observed->service && !json_object_get(kept, "credentials") && !series_is(object) &&
            !tree_get(object, "status.credentials") && !batchscore_is_finished(object) &&
            !tree_bool(object, "spec.suspend", false);
 }
@@ -505,7 +507,12 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     note_ended(kept, pods, request->wall_ms);
     AUTO(tree_freep) json_t *progress = ask_progress(request, service, pods);
     AUTO(tree_freep) json_t *troubles = tell_troubles(request, kept);
+    AUTO(tree_freep)
+    json_t *runs = series_is(object) ? cache_owned(request->cache, request->kind, object) : NULL;
+    AUTO(schedule_freep) struct schedule *schedule = schedule_read(object);
     struct batchscore_observed observed = {.object = object,
+                                           .runs = runs,
+                                           .schedule = schedule,
                                            .service = service,
                                            .pods = pods,
                                            .progress = progress,

@@ -232,6 +232,14 @@ static void set_times(json_t *status, const struct outcome *outcome, int64_t now
     }
 }
 
+static void set_runs(json_t *status, const struct outcome *outcome) {
+    json_object_set(status, "runs", outcome->runs);
+    json_object_del(status, "nextTime");
+    if (outcome->next_ms > 0) {
+        set_time(status, "nextTime", outcome->next_ms);
+    }
+}
+
 json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
                     const struct outcome *outcome, const json_t *progress, int64_t now_ms) {
     const json_t *old = json_object_get(object, "status");
@@ -239,7 +247,9 @@ json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
     int64_t generation = tree_integer(object, "metadata.generation", 0);
     set_conditions(status, outcome, generation, now_ms);
     json_object_set_new(status, "observedGeneration", json_integer(generation));
-    if (spec) {
+    if (outcome->runs) {
+        set_runs(status, outcome);
+    } else if (spec) {
         json_object_set_new(status, "run", json_string(spec->run));
     }
     if (outcome->spec_hash) {
@@ -267,9 +277,10 @@ json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
 
 const char *status_dropped(const json_t *asked, const json_t *stored) {
     static const char *const read_back[] = {
-        "status.credentials", "status.credentials.secret", "status.credentials.created",
-        "status.specHash",    "status.agentImage",         "status.run",
-        "status.exclusive"};
+        "status.credentials",         "status.credentials.secret",
+        "status.credentials.created", "status.specHash",
+        "status.agentImage",          "status.run",
+        "status.exclusive",           "status.runs"};
     for (size_t i = 0; i < ARRAY_LEN(read_back); i++) {
         if (tree_get(asked, read_back[i]) && !tree_get(stored, read_back[i])) {
             return read_back[i];

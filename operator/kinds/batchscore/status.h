@@ -19,6 +19,8 @@ struct outcome {
     const char *stalled; /* why, although it is under way; NULL: it is not */
     char stalled_message[640];
     json_t *credentials;     /* status.credentials; owned; NULL: as before */
+    json_t *runs;            /* status.runs; owned; NULL: no series */
+    int64_t next_ms;         /* status.nextTime; 0: none is known */
     const char *spec_hash;   /* status.specHash; NULL: as before */
     const char *agent_image; /* status.agentImage; NULL: as before */
 };

@@ -84,7 +84,7 @@ static void check_good(const char *path) {
 }
 
 static void test_good_manifests(void) {
-    CHECK(each_file(GOOD, check_good) >= 15);
+    CHECK(each_file(GOOD, check_good) >= 18);
     CHECK_INT(each_file("examples/style-transfer", check_good), 1);
 }
 

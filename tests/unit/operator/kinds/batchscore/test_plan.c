@@ -2,7 +2,7 @@
 /* Every decision of the plan is a file tests/data/plan/NAME.json:
  *   what      one sentence
  *   object    merged into base.json's object (null deletes); service: the same, null is none
- *   pods, progress, credentials, troubles, mounts, dropped, ended, now   what is observed
+ *   pods, runs, progress, credentials, troubles, mounts, dropped, ended, now   what is observed
  *   want      create, apply: names, or whole objects where the whole object matters; delete: names;
  *             needs, again_ms, events; status: the whole status
  *   settles   false: asked again, it has more to do
@@ -12,6 +12,8 @@
 
 #include "lib/clock.h"
 #include "lib/file.h"
+#include "operator/kinds/batchscore/keep.h"
+#include "operator/kinds/batchscore/schedule.h"
 #include "tests/test.h"
 
 #include <dirent.h>
@@ -57,20 +59,23 @@ static bool has_name(const json_t *list, const char *name) {
     return false;
 }
 
-/* What a cluster would show after the plan was carried out. */
-static json_t *carry_out(const json_t *pods, const json_t *result) {
+/* What a cluster would show of Pods, or runs, after the plan was carried out. */
+static json_t *carry_out(const char *kind, const json_t *before, const json_t *result) {
     json_t *after = json_array();
-    for (size_t i = 0; i < json_array_size(pods); i++) {
-        json_t *pod = json_array_get(pods, i);
-        if (!has_name(json_object_get(result, "delete"), tree_text(pod, "metadata.name", ""))) {
-            json_array_append(after, pod);
+    for (size_t i = 0; i < json_array_size(before); i++) {
+        json_t *one = json_array_get(before, i);
+        if (!has_name(json_object_get(result, "delete"), tree_text(one, "metadata.name", ""))) {
+            json_array_append(after, one);
         }
     }
     const json_t *create = json_object_get(result, "create");
     for (size_t i = 0; i < json_array_size(create); i++) {
-        json_t *pod = json_deep_copy(json_array_get(create, i));
-        json_object_set_new(pod, "status", json_pack("{s:s}", "phase", "Pending"));
-        json_array_append_new(after, pod);
+        json_t *made = json_deep_copy(json_array_get(create, i));
+        json_object_set_new(made, "status", json_pack("{s:s}", "phase", "Pending"));
+        if (strcmp(tree_text(made, "kind", ""), kind) == 0) {
+            json_array_append(after, made);
+        }
+        json_decref(made);
     }
     return after;
 }
@@ -105,13 +110,15 @@ static void check_same(const char *file, const char *what, const json_t *seen,
 static void check_settled(const char *file, const struct batchscore_observed *before,
                           const json_t *first, int64_t now_ms) {
     struct error err = {0};
-    AUTO(tree_freep) json_t *pods = carry_out(before->pods, first);
+    AUTO(tree_freep) json_t *pods = carry_out("Pod", before->pods, first);
+    AUTO(tree_freep) json_t *runs = carry_out("BatchScore", before->runs, first);
     AUTO(tree_freep) json_t *object = json_deep_copy(before->object);
     struct batchscore_observed observed = *before;
     AUTO(tree_freep) json_t *none = json_array();
     AUTO(tree_freep) json_t *last = NULL;
     static const char *const lists[] = {"create", "apply", "events"};
     observed.pods = pods;
+    observed.runs = runs;
     observed.object = object;
     json_object_set(object, "status", json_object_get(first, "status"));
     for (int round = 0; round < 2; round++) {
@@ -180,6 +187,23 @@ static void check_result(const char *file, const json_t *result, const json_t *w
     }
 }
 
+/* As the controller remembers them. NULL: there are none. */
+static json_t *keep_runs(const json_t *runs) {
+    json_t *kept = runs ? json_array() : NULL;
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        static const char *const always[] = {"name", "namespace"};
+        const json_t *run = json_array_get(runs, i);
+        json_t *one = batchscore_keep(run);
+        json_object_set(one, "kind", json_object_get(run, "kind"));
+        for (size_t k = 0; k < ARRAY_LEN(always); k++) {
+            json_object_set(json_object_get(one, "metadata"), always[k],
+                            json_object_get(json_object_get(run, "metadata"), always[k]));
+        }
+        json_array_append_new(kept, one);
+    }
+    return kept;
+}
+
 static void check_case(const char *file) {
     struct error err = {0};
     AUTO(tree_freep) json_t *base = load("base.json");
@@ -193,8 +217,13 @@ static void check_case(const char *file) {
                                       .certificate_sha256 = "cd34",
                                       .key = "KEY",
                                       .is_confirmed = tree_bool(fresh, "confirmed", false)};
+    AUTO(schedule_freep)
+    struct schedule *schedule = schedule_read(json_object_get(base, "object"));
+    AUTO(tree_freep) json_t *runs = keep_runs(json_object_get(base, "runs"));
     struct batchscore_observed observed = {
         .object = json_object_get(base, "object"),
+        .runs = runs,
+        .schedule = schedule,
         .service = json_object_get(base, "service"),
         .pods = json_object_get(base, "pods"),
         .progress = json_object_get(base, "progress"),

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/commands/pod.h"
+#include "agent/score/armed.h"
+#include "lib/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Less than a job: no token, no address. */
+int watch_command(int argc, char **argv) {
+    static const struct option none[] = {{.name = NULL}};
+    static const struct command_help help = {
+        .usage = "windlass-agent watch",
+        .about =
+            "Waits until a job's trigger appears or its input changes, and ends then; its last\n"
+            "words say what it has seen. Started by windlass, which puts what it needs into\n"
+            "environment variables (WINDLASS_SPEC, WINDLASS_MARK, and one for each volume).",
+    };
+    struct option_list words = {0};
+    struct error err = {0};
+    AUTO(tree_freep) json_t *spec = NULL;
+    int result = options_read(argc, argv, &help, none, &words, &err);
+    if (result > 0) {
+        return 0;
+    }
+    if (result < 0 || job_read_spec(&spec, &err) < 0) {
+        fprintf(stderr, "windlass-agent %s: %s\n", argv[0], err.text);
+        return error_exit_code(&err);
+    }
+    const char *mark = getenv("WINDLASS_MARK");
+    struct armed_options options = {.spec = spec, .mark = mark ? mark : ""};
+    job_catch_signals();
+    return armed_run(&options);
+}

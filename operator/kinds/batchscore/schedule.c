@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/schedule.h"
+
+#include <stdlib.h>
+
+static void read_parts(const json_t *spec, struct schedule *schedule) {
+    struct error *err = &schedule->problem;
+    if (cron_parse(tree_text(spec, "cron", ""), &schedule->cron, err) < 0) {
+        error_context(err, "spec.schedule.cron");
+    } else if (zone_open(tree_text(spec, "timeZone", "UTC"), &schedule->zone, err) < 0) {
+        error_context(err, "spec.schedule.timeZone");
+    }
+}
+
+struct schedule *schedule_read(const json_t *object) {
+    const json_t *spec = tree_get(object, "spec.schedule");
+    if (!spec) {
+        return NULL;
+    }
+    struct schedule *schedule = x_calloc(1, sizeof *schedule);
+    read_parts(spec, schedule);
+    return schedule;
+}
+
+void schedule_freep(struct schedule **schedule) {
+    if (*schedule) {
+        zone_free((*schedule)->zone);
+        free(TAKE(*schedule));
+    }
+}
+
+int schedule_check(const json_t *object, struct error *err) {
+    AUTO(schedule_freep) struct schedule *schedule = schedule_read(object);
+    if (schedule && !schedule->zone) {
+        *err = schedule->problem;
+        return -1;
+    }
+    return 0;
+}

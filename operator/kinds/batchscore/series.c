@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/series.h"
+
+#include "lib/clock.h"
+#include "operator/cluster.h"
+#include "operator/kinds/batchscore/schedule.h"
+#include "operator/kinds/batchscore/waiting.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MARK_BYTES = 16,
+    FUTURE_MS = 24 * 3600 * 1000, /* a run that was due then was due by a clock that was wrong */
+};
+
+struct series {
+    struct plan *plan;
+    json_t *lines;         /* status.runs, owned by the outcome */
+    const json_t *current; /* a run that is not over; NULL: none */
+    int64_t last_ms;       /* when the newest was due; 0: there was none */
+    const char *mark;      /* what it was about; "" */
+};
+
+static bool is_leaving(const json_t *run) {
+    return tree_get(run, "metadata.deletionTimestamp") != NULL;
+}
+
+static void read_runs(struct series *series) {
+    const json_t *runs = series->plan->observed->runs;
+    const json_t *newest = json_array_get(series->lines, 0);
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        const json_t *run = json_array_get(runs, i);
+        if (!batchscore_is_finished(run)) {
+            series->current = run;
+        }
+    }
+    series->last_ms = MAX(clock_parse(tree_text(newest, "time", "")), 0);
+    series->mark = tree_text(newest, "mark", "");
+}
+
+/* Of runs that are over the last ten stay, with their pods' logs; their results always do. */
+static void drop_old(const struct series *series) {
+    const json_t *runs = series->plan->observed->runs;
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        const json_t *run = json_array_get(runs, i);
+        const char *name = tree_text(run, "metadata.name", "");
+        if (batchscore_is_finished(run) && !is_leaving(run) &&
+            !tree_find(series->lines, "name", name)) {
+            json_array_append_new(
+                series->plan->delete,
+                json_pack("{s:s, s:s}", "kind", tree_text(run, "kind", ""), "name", name));
+        }
+    }
+}
+
+static void drop_watchers(struct plan *plan) {
+    for (size_t i = 0; i < plan->life_count; i++) {
+        if (plan->lives[i].stage != LIFE_LEAVING) {
+            plan_remove_pod(plan, &plan->lives[i]);
+        }
+    }
+}
+
+static void say(struct plan *plan, const char *reason, const char *text) {
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, reason, "%s", text);
+    plan->outcome.pods_requested = true;
+}
+
+static void refuse(struct series *series, const struct series_start *start, const char *problem) {
+    struct plan *plan = series->plan;
+    json_array_insert_new(series->lines, 0, series_refused(start, problem));
+    if (json_array_size(series->lines) > SERIES_RUNS_KEPT) {
+        json_array_remove(series->lines, SERIES_RUNS_KEPT);
+    }
+    plan_tell(plan, "Warning", "RunRefused", "%s", problem);
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Armed", "no run was started: %s", problem);
+    plan->outcome.pods_requested = true;
+}
+
+static void start_run(struct series *series, const struct series_start *start) {
+    struct plan *plan = series->plan;
+    struct error problem = {0};
+    json_t *run = NULL;
+    if (series_make_run(plan->observed->object, plan->observed->options, start, &run, &problem) <
+        0) {
+        refuse(series, start, problem.text);
+        return;
+    }
+    const char *name = tree_text(run, "metadata.name", "");
+    char time[21];
+    clock_format(start->time_ms, time);
+    json_array_append_new(plan->create, run);
+    plan_event(plan, "Normal", "RunStarted", name, "run %s of %s, into %s", name, time,
+               tree_text(run, "spec.output.path", ""));
+    AUTO(text_freep) char *text = x_printf("run %s starts", name);
+    say(plan, "Running", text);
+    plan->outcome.pods_requested = false;
+}
+
+/* ---- schedule ------------------------------------------------------------------------------- */
+
+/* Fire times before the job was there, or was suspended, are nobody's; a clock that was far ahead
+ * is not believed. */
+static int64_t base_of(const struct series *series) {
+    const struct plan *plan = series->plan;
+    int64_t begun_ms = clock_parse(tree_text(plan->observed->object, "status.startTime", ""));
+    bool was_suspended = !tree_get(plan->observed->object, "status.startTime");
+    begun_ms = was_suspended || begun_ms > plan->now_ms ? plan->now_ms : begun_ms;
+    int64_t last_ms = series->last_ms > plan->now_ms + FUTURE_MS ? 0 : series->last_ms;
+    return MAX(begun_ms, last_ms) / 1000;
+}
+
+static void plan_schedule(struct series *series) {
+    struct plan *plan = series->plan;
+    const struct schedule *schedule = plan->observed->schedule;
+    if (!schedule || !schedule->zone) {
+        const char *problem = schedule ? schedule->problem.text : "spec.schedule: is not read";
+        say(plan, "ScheduleInvalid", problem);
+        outcome_stall(&plan->outcome, "ScheduleInvalid", problem);
+        return;
+    }
+    int64_t now_s = plan->now_ms / 1000;
+    int64_t next_s = cron_next(&schedule->cron, schedule->zone, now_s);
+    plan->outcome.next_ms = MAX(next_s, 0) * 1000;
+    if (series->current) {
+        return;
+    }
+    int64_t due_s = cron_last(&schedule->cron, schedule->zone, base_of(series), now_s);
+    if (due_s >= 0) {
+        struct series_start start = {.number = series_number(series->lines) + 1,
+                                     .time_ms = 1000 * due_s};
+        start_run(series, &start);
+        return;
+    }
+    char next[21] = "never";
+    if (next_s >= 0) {
+        clock_format(1000 * next_s, next);
+        plan_wake(plan, 1000 * next_s);
+    }
+    AUTO(text_freep) char *text = x_printf("the next run is due at %s", next);
+    say(plan, "Scheduled", text);
+}
+
+/* ---- trigger and rerun ---------------------------------------------------------------------- */
+
+static void make_watcher(struct series *series, int64_t number, int attempt, int deaths) {
+    struct plan *plan = series->plan;
+    json_t *pod = pods_watch(&plan->spec, number, attempt, series->mark);
+    json_t *annotations = tree_get(pod, "metadata.annotations");
+    if (deaths > 0) {
+        json_object_set_new(annotations, ANNOTATION_DEATHS, json_sprintf("%d", deaths));
+    }
+    json_array_append_new(plan->create, pod);
+}
+
+static void tell_armed(struct series *series) {
+    const char *trigger = tree_text(series->plan->spec.json, "trigger.path", NULL);
+    const json_t *newest = json_array_get(series->lines, 0);
+    AUTO(text_freep)
+    char *text = !trigger  ? x_strdup(newest ? "waits until the input changes"
+                                             : "waits until there is something in the input")
+                 : !newest ? x_printf("waits until %s is there", trigger)
+                           : x_printf("waits until %s is written again", trigger);
+    if (newest) {
+        bool is_refused = strcmp(tree_text(newest, "state", ""), "Refused") == 0;
+        AUTO(text_freep) char *before = TAKE(text);
+        text = is_refused ? x_printf("%s; no run was started: %.300s", before,
+                                     tree_text(newest, "message", ""))
+                          : x_printf("%s; the last run, %s: %s", before,
+                                     tree_text(newest, "name", ""), tree_text(newest, "state", ""));
+    }
+    say(series->plan, "Armed", text);
+}
+
+/* Words of a pod that has seen something. False: they are none. */
+static bool take_words(struct series *series, const struct life *watcher) {
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *words = NULL;
+    struct plan *plan = series->plan;
+    if (tree_parse(watcher->message, strlen(watcher->message), PLAN_LAST_WORDS_MAX, &words,
+                   &ignored) < 0) {
+        return false;
+    }
+    const char *mark = tree_text(words, "mark", "");
+    const char *problem = tree_text(words, "problem", NULL);
+    if (strlen(mark) != MARK_BYTES || strspn(mark, "0123456789abcdef") != MARK_BYTES) {
+        return false;
+    }
+    struct series_start start = {.number = series_number(series->lines) + 1,
+                                 .time_ms = MAX(plan->now_ms, series->last_ms + 1000),
+                                 .mark = mark,
+                                 .input = tree_text(words, "input", NULL)};
+    if (series->last_ms > plan->now_ms + FUTURE_MS) {
+        start.time_ms = plan->now_ms;
+    }
+    if (problem) {
+        refuse(series, &start, problem);
+    } else {
+        start_run(series, &start);
+    }
+    return true;
+}
+
+static void watcher_ended(struct series *series, const struct life *watcher, int64_t number) {
+    struct plan *plan = series->plan;
+    int deaths = life_deaths(watcher);
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *words = NULL;
+    int parsed = tree_parse(watcher->message, strlen(watcher->message), PLAN_LAST_WORDS_MAX, &words,
+                            &ignored);
+    const char *why = parsed == 0 ? tree_text(words, "message", "") : watcher->message;
+    AUTO(text_freep)
+    char *text = x_printf("pod %s, which waits, ended with exit code %d%s%.40s%s%.300s",
+                          watcher->name, watcher->exit_code, *watcher->reason ? ", " : "",
+                          watcher->reason, *why ? ": " : "", why);
+    say(plan, "Armed", text);
+    if (watcher->exit_code == 2) {
+        outcome_stall(&plan->outcome, "WatchFailed", text);
+    }
+    int64_t due_ms = life_replace_ms(watcher, deaths);
+    plan_wake(plan, due_ms);
+    if (plan->now_ms >= due_ms) {
+        make_watcher(series, number, watcher->attempt + 1, deaths);
+    }
+}
+
+static void tell_waiting(struct series *series, const struct life *watcher) {
+    struct plan *plan = series->plan;
+    bool for_mounts = waiting_is_for_mounts(watcher, plan->now_ms);
+    struct waiting waiting = {
+        .life = watcher,
+        .mount_problem = for_mounts ? tree_text(plan->observed->mounts, watcher->name, NULL) : NULL,
+        .before = status_condition(plan->observed->object, "Succeeded"),
+    };
+    tell_armed(series);
+    if (*watcher->reason || for_mounts || watcher->is_unscheduled) {
+        waiting_tell(&waiting, &plan->outcome);
+    }
+    if (watcher->placed_ms > 0 && !for_mounts) {
+        plan_wake(plan, watcher->placed_ms + WAITING_MOUNT_MS);
+    }
+}
+
+/* One pod waits for run `number`. Those of other numbers, and of another spec, go. */
+static const struct life *find_watcher(struct plan *plan, int64_t number, int *ret_attempts) {
+    const struct life *newest = NULL;
+    for (size_t i = 0; i < plan->life_count; i++) {
+        const struct life *life = &plan->lives[i];
+        const char *made_of = owned_annotation(life->pod, ANNOTATION_WATCH);
+        bool is_ours = life->index == number;
+        *ret_attempts = is_ours ? MAX(*ret_attempts, life->attempt) : *ret_attempts;
+        if (is_ours && made_of && strcmp(made_of, plan->spec.hash) == 0 &&
+            (!newest || life->attempt > newest->attempt)) {
+            newest = life;
+        }
+    }
+    for (size_t i = 0; i < plan->life_count; i++) {
+        if (&plan->lives[i] != newest && plan->lives[i].stage != LIFE_LEAVING) {
+            plan_remove_pod(plan, &plan->lives[i]);
+        }
+    }
+    return newest;
+}
+
+static void plan_watch(struct series *series) {
+    struct plan *plan = series->plan;
+    int64_t number = series_number(series->lines) + 1;
+    int attempts = 0;
+    const struct life *watcher = find_watcher(plan, number, &attempts);
+    tell_armed(series);
+    if (!watcher) {
+        make_watcher(series, number, attempts + 1, 0);
+        plan->outcome.pods_requested = false;
+        return;
+    }
+    switch (watcher->stage) {
+    case LIFE_WAITING:
+        tell_waiting(series, watcher);
+        return;
+    case LIFE_RUNNING:
+        return;
+    case LIFE_LEAVING:
+        if (watcher->gone_ms > 0) {
+            plan_wake(plan, watcher->gone_ms + PLAN_LOST_MS);
+        }
+        return;
+    case LIFE_SUCCEEDED:
+        if (take_words(series, watcher)) {
+            return;
+        }
+        break;
+    case LIFE_DEAD:
+    default:
+        break;
+    }
+    watcher_ended(series, watcher, number);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+/* What the series says may change goes to the run that is under way. */
+static void follow(const struct series *series) {
+    json_t *changes = is_leaving(series->current)
+                          ? NULL
+                          : series_changes(series->plan->observed->object, series->current);
+    if (changes) {
+        json_array_append_new(series->plan->apply, changes);
+    }
+}
+
+/* One event for each run that has come to its end. */
+static void tell_ends(const struct series *series) {
+    const json_t *before = tree_get(series->plan->observed->object, "status.runs");
+    for (size_t i = 0; i < json_array_size(series->lines); i++) {
+        const json_t *line = json_array_get(series->lines, i);
+        const json_t *old = tree_find(before, "name", tree_text(line, "name", "?"));
+        if (!old || json_object_get(old, "seconds") || !json_object_get(line, "seconds")) {
+            continue;
+        }
+        bool is_well = strcmp(tree_text(line, "state", ""), "Completed") == 0;
+        plan_tell(series->plan, is_well ? "Normal" : "Warning",
+                  is_well ? "RunCompleted" : "RunFailed", "run %s: %s%s%.300s",
+                  tree_text(line, "name", ""), tree_text(line, "state", ""),
+                  json_object_get(line, "message") ? ": " : "", tree_text(line, "message", ""));
+    }
+}
+
+void plan_series(struct plan *plan) {
+    const json_t *object = plan->observed->object;
+    struct series series = {.plan = plan, .lines = series_lines(object, plan->observed->runs)};
+    plan->outcome.runs = series.lines;
+    read_runs(&series);
+    tell_ends(&series);
+    drop_old(&series);
+    if (series.current) {
+        AUTO(text_freep)
+        char *text =
+            x_printf("run %s is under way", tree_text(series.current, "metadata.name", ""));
+        say(plan, "Running", text);
+        follow(&series);
+    }
+    if (tree_bool(object, "spec.suspend", false)) {
+        drop_watchers(plan);
+        plan->outcome.suspended = true;
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Suspended", "%s",
+                    series.current ? "its run is suspended, too; both go on when spec.suspend is "
+                                     "false"
+                                   : "no run starts until spec.suspend is false");
+    } else if (json_object_get(json_object_get(object, "spec"), "schedule")) {
+        drop_watchers(plan);
+        plan_schedule(&series);
+    } else if (series.current) {
+        drop_watchers(plan);
+    } else {
+        plan_watch(&series);
+    }
+}

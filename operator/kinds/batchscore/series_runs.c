@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The runs of a series as objects, and as lines of its status. */
+#include "lib/clock.h"
+#include "lib/digest.h"
+#include "operator/kinds/batchscore/series.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUN_TEXT_MAX = 8 << 10, MESSAGE_MAX = 512 };
+
+bool series_is(const json_t *object) {
+    const json_t *spec = json_object_get(object, "spec");
+    return json_object_get(spec, "trigger") || json_object_get(spec, "schedule") ||
+           strcmp(tree_text(spec, "rerun", "Never"), "OnChange") == 0;
+}
+
+bool series_is_run(const json_t *object) {
+    return owned_annotation(object, ANNOTATION_RUN) != NULL;
+}
+
+/* ---- lines ---------------------------------------------------------------------------------- */
+
+/* NULL: somebody took it away. Owned. */
+static json_t *read_start(const json_t *run) {
+    const char *text = owned_annotation(run, ANNOTATION_RUN);
+    struct error ignored = {0};
+    json_t *start = NULL;
+    if (!text || tree_parse(text, strlen(text), RUN_TEXT_MAX, &start, &ignored) < 0) {
+        return NULL;
+    }
+    if (tree_integer(start, "number", 0) < 1 || clock_parse(tree_text(start, "time", "")) < 0) {
+        tree_freep(&start);
+    }
+    return start;
+}
+
+static void copy(json_t *to, const char *name, const json_t *from, const char *path) {
+    json_t *value = tree_get(from, path);
+    if (value) {
+        json_object_set(to, name, value);
+    }
+}
+
+static json_t *line_of(const json_t *run) {
+    json_t *line = read_start(run);
+    if (!line) {
+        return NULL;
+    }
+    const json_t *condition = status_condition(run, "Succeeded");
+    json_object_set_new(line, "name", json_string(tree_text(run, "metadata.name", "")));
+    json_object_set_new(line, "state", json_string(tree_text(condition, "reason", "Pending")));
+    copy(line, "output", run, "spec.output.path");
+    if (batchscore_is_finished(run)) { /* not before: a series says when something happens */
+        int64_t start_ms = clock_parse(tree_text(run, "status.startTime", ""));
+        int64_t end_ms = clock_parse(tree_text(run, "status.completionTime", ""));
+        bool is_known = start_ms > 0 && end_ms >= start_ms;
+        json_object_set_new(line, "seconds",
+                            json_integer(is_known ? (end_ms - start_ms) / 1000 : 0));
+        copy(line, "items", run, "status.items");
+        copy(line, "message", condition, "message");
+    }
+    return line;
+}
+
+static bool is_over(const json_t *line) {
+    return json_object_get(line, "seconds") != NULL;
+}
+
+static const json_t *find_line(const json_t *lines, int64_t number) {
+    for (size_t i = 0; i < json_array_size(lines); i++) {
+        if (tree_integer(json_array_get(lines, i), "number", 0) == number) {
+            return json_array_get(lines, i);
+        }
+    }
+    return NULL;
+}
+
+/* Newest first; a number that is there is left as it is. */
+static void put_line(json_t *lines, json_t *line_new) {
+    int64_t number = tree_integer(line_new, "number", 0);
+    size_t at = 0;
+    while (at < json_array_size(lines) &&
+           tree_integer(json_array_get(lines, at), "number", 0) > number) {
+        at++;
+    }
+    if (number < 1 || find_line(lines, number)) {
+        json_decref(line_new);
+    } else {
+        json_array_insert_new(lines, at, line_new);
+    }
+}
+
+json_t *series_lines(const json_t *object, const json_t *runs) {
+    json_t *lines = json_array();
+    const json_t *before = tree_get(object, "status.runs");
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        json_t *line = line_of(json_array_get(runs, i));
+        if (line) {
+            put_line(lines, line);
+        }
+    }
+    for (size_t i = 0; i < json_array_size(before); i++) {
+        const json_t *old = json_array_get(before, i);
+        bool is_here = find_line(lines, tree_integer(old, "number", 0)) != NULL;
+        json_t *line = json_copy((json_t *)old);
+        if (!is_here && !is_over(old)) { /* somebody deleted it while it ran */
+            json_object_set_new(line, "state", json_string("Deleted"));
+            json_object_set_new(line, "seconds", json_integer(0));
+        }
+        put_line(lines, line);
+    }
+    while (json_array_size(lines) > SERIES_RUNS_KEPT) {
+        json_array_remove(lines, json_array_size(lines) - 1);
+    }
+    return lines;
+}
+
+int64_t series_number(const json_t *lines) {
+    return tree_integer(json_array_get(lines, 0), "number", 0);
+}
+
+static json_t *start_json(const struct series_start *start) {
+    char time[21];
+    clock_format(start->time_ms, time);
+    return json_pack("{s:I, s:s, s:s*, s:s*}", "number", (json_int_t)start->number, "time", time,
+                     "mark", start->mark, "input", start->input);
+}
+
+json_t *series_refused(const struct series_start *start, const char *problem) {
+    json_t *line = start_json(start);
+    AUTO(text_freep) char *message = x_strndup(problem, MESSAGE_MAX);
+    json_object_del(line, "input");
+    json_object_set_new(line, "name", json_string(""));
+    json_object_set_new(line, "state", json_string("Refused"));
+    json_object_set_new(line, "seconds", json_integer(0));
+    json_object_set_new(line, "message", json_string(message));
+    return line;
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+/* As long a name as there may be (45), and never the one of another series' run. */
+static char *name_of(const json_t *object, int64_t number) {
+    const char *name = tree_text(object, "metadata.name", "");
+    char hex[65];
+    if (strlen(name) <= SERIES_NAME_MAX) {
+        return x_printf("%s-%lld", name, (long long)number);
+    }
+    digest_sha256(name, strlen(name), hex);
+    return x_printf("%.*s%.6s-%lld", SERIES_NAME_MAX - 6, name, hex, (long long)number);
+}
+
+/* "20261121T030000Z" */
+static void format_time(int64_t time_ms, char text[static 21]) {
+    char *to = text;
+    clock_format(time_ms, text);
+    for (const char *from = text; *from; from++) {
+        if (*from != '-' && *from != ':') {
+            *to++ = *from;
+        }
+    }
+    *to = 0;
+}
+
+static void set_input(json_t *spec, const char *input) {
+    const char *kind;
+    json_t *value;
+    json_object_foreach(json_object_get(spec, "input"), kind, value) {
+        json_object_set_new(value, "path", json_string(input));
+    }
+}
+
+/* RUN8 tells runs of one spec from those of another; TIME one run from the next. */
+static int set_output(const struct batchscore_options *options, json_t *run, int64_t time_ms,
+                      struct error *err) {
+    struct batchscore_spec spec;
+    char time[21];
+    int result = batchscore_spec_read(run, options, &spec, err);
+    if (result == 0) {
+        json_t *output = tree_get(run, "spec.output");
+        format_time(time_ms, time);
+        AUTO(text_freep)
+        char *path = x_printf("%s/runs/%s-%.8s", spec.output_path, time, spec.run);
+        json_object_set_new(output, "path", json_string(path));
+    }
+    batchscore_spec_release(&spec);
+    return result;
+}
+
+int series_make_run(const json_t *object, const struct batchscore_options *options,
+                    const struct series_start *start, json_t **ret_run, struct error *err) {
+    AUTO(text_freep) char *name = name_of(object, start->number);
+    AUTO(tree_freep) json_t *begun = start_json(start);
+    AUTO(text_freep) char *text = tree_canonical(begun);
+    json_t *metadata = owned_metadata(object, name, ROLE_RUN);
+    json_object_set_new(metadata, "annotations", json_pack("{s:s}", ANNOTATION_RUN, text));
+    json_t *spec = json_deep_copy(json_object_get(object, "spec"));
+    json_object_del(spec, "trigger");
+    json_object_del(spec, "schedule");
+    json_object_del(spec, "rerun");
+    if (start->input) {
+        set_input(spec, start->input);
+    }
+    AUTO(tree_freep)
+    json_t *run =
+        json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", tree_text(object, "apiVersion", ""), "kind",
+                  tree_text(object, "kind", ""), "metadata", metadata, "spec", spec);
+    if (set_output(options, run, start->time_ms, err) < 0) {
+        return -1;
+    }
+    *ret_run = TAKE(run);
+    return 0;
+}
+
+/* Puts `path` of one into `changes` where the other has something else. */
+static void compare(const json_t *ours, const json_t *theirs, const char *name, json_t *changes) {
+    json_t *wanted = json_object_get(ours, name);
+    if (wanted && !json_equal(wanted, json_object_get(theirs, name))) {
+        json_object_set(changes, name, wanted);
+    }
+}
+
+json_t *series_changes(const json_t *object, const json_t *run) {
+    static const char *const fields[] = {"suspend", "activeDeadlineSeconds",
+                                         "ttlSecondsAfterFinished"};
+    const json_t *ours = json_object_get(object, "spec"), *theirs = json_object_get(run, "spec");
+    AUTO(tree_freep) json_t *spec = json_object();
+    AUTO(tree_freep) json_t *workers = json_object();
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        compare(ours, theirs, fields[i], spec);
+    }
+    compare(json_object_get(ours, "workers"), json_object_get(theirs, "workers"), "min", workers);
+    compare(json_object_get(ours, "workers"), json_object_get(theirs, "workers"), "max", workers);
+    if (json_object_size(workers) > 0) {
+        json_object_set(spec, "workers", workers);
+    }
+    return json_object_size(spec) > 0
+               ? json_pack("{s:s, s:s, s:{s:s, s:s, s:s*}, s:O}", "apiVersion",
+                           tree_text(object, "apiVersion", ""), "kind",
+                           tree_text(object, "kind", ""), "metadata", "name",
+                           tree_text(run, "metadata.name", ""), "namespace",
+                           tree_text(run, "metadata.namespace", "default"), "uid",
+                           tree_text(run, "metadata.uid", NULL), "spec", spec)
+               : NULL;
+}

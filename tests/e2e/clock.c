@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* LD_PRELOAD: CLOCK_REALTIME is so many seconds ahead as stand in the file $CLOCK_FILE, which may
+ * be written anew at any time: a clock that is stepped. All other clocks are the machine's. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t id, struct timespec *now) {
+    int result = (int)syscall(SYS_clock_gettime, id, now);
+    const char *path = getenv("CLOCK_FILE");
+    int fd = id == CLOCK_REALTIME && path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        char text[32] = "";
+        ssize_t size = read(fd, text, sizeof text - 1);
+        now->tv_sec += size > 0 ? strtol(text, NULL, 10) : 0;
+        close(fd);
+    }
+    return result;
+}
