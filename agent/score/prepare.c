@@ -5,6 +5,7 @@
 #include "agent/score/scorer.h"
 #include "agent/store/path.h"
 #include "agent/store/path_lock.h"
+#include "lib/file.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -17,6 +18,26 @@ enum {
     LIST_STEP_MS = 5,
     LATER_MS = 15000, /* behind a scorer's own clock: what it has not ended, we do */
 };
+
+/* An input that is one file, and lies where one of ours is to be written. */
+static int try_replaced(const struct job *job, const struct media *media, const char *output,
+                        const char *input, struct error *err) {
+    const char *rows = sink_form(job->spec, media) == SINK_ROWS
+                           ? tree_text(job->spec, "output.appendRowFileName", "rows.txt")
+                           : "summary.json";
+    const char *const ours[] = {rows,          "summary.json",     "report.html",
+                                "workers.csv", "mini_batches.csv", "failed.jsonl"};
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        AUTO(text_freep) char *path = file_join(output, ours[i]);
+        if (path_is_inside(path, input)) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.output.path: %s/%s is the input itself, which the results would "
+                             "replace: choose another folder",
+                             job->output, ours[i]);
+        }
+    }
+    return 0;
+}
 
 /* Results among the inputs would be read as inputs the next time, or replace them. */
 static int try_apart(const struct job *job, const struct media *media, const char *output,
@@ -36,7 +57,7 @@ static int try_apart(const struct job *job, const struct media *media, const cha
                          "taken for inputs: choose a folder beside it",
                          job->output, input);
     }
-    return 0;
+    return try_replaced(job, media, output, folder, err);
 }
 
 /* Locks the run's folder, unless the output is another run's, which the log of commits will say. */

@@ -77,6 +77,16 @@ job '{path: data/csv/deep/ü.csv}' plain ' '
 check "one file, in mini-batches of 1 MB" oracle csv "$work/one" "$out"
 check "which are few" [ "$code $(($(count .miniBatches.total) <= 64))" = "0 1" ]
 show
+for name in rows.txt summary.json; do # an input that the results would replace
+    rm -rf "$work/data/out"
+    mkdir "$work/data/out"
+    cp "$work/one/ü.csv" "$work/data/out/$name"
+    manifest "{path: data/out/$name}" plain "miniBatchSize: 4KB"
+    run
+    check "output/$name as the input is refused" grep -q "spec.output.path: data/out/$name is the input itself" "$work/log"
+    check "and stays as it was" [ "$code $(cmp "$work/one/ü.csv" "$work/data/out/$name" && echo same)" = "2 same" ]
+done
+show
 
 ##### rows that are none #########################################################################
 python3 tests/e2e/tables.py bad "$work/data/bad" >"$work/places" || exit 3
