@@ -42,6 +42,8 @@ struct command {
     int64_t started_ms, asked_ms; /* asked_ms: since when the program owes an answer */
     int64_t not_before_ms;
     int short_lives, failed_inits;
+    int64_t lives;
+    bool ended_well; /* the last of them */
     char death[COMMAND_WORDS_MAX + 200];
 };
 
@@ -179,6 +181,7 @@ static void bury(struct command *command, const char *why) {
     command->short_lives = is_short ? command->short_lives + 1 : 0;
     int more = MIN(command->short_lives - COMMAND_SHORT_LIVES, 5);
     command->not_before_ms = more < 0 ? 0 : now_ms + MIN(1000 << more, COMMAND_BACK_OFF_MAX_MS);
+    command->ended_well = !why && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     char how[120];
     if (why) {
         snprintf(how, sizeof how, "%s", why);
@@ -352,6 +355,7 @@ int command_start(struct command *command, struct error *err) {
     command_said_clear(&command->said);
     free(TAKE(command->refusal));
     command->is_ready = command->has_answered = false;
+    command->lives++;
     command->started_ms = command->asked_ms = clock_monotonic_ms();
     char **variables = command_environment_new(&command->options.environment);
     int result = command_process_start(command->options.words, variables, &command->process, err);
@@ -374,6 +378,14 @@ int command_failed_inits(const struct command *command) {
 
 bool command_is_alive(const struct command *command) {
     return command->is_alive;
+}
+
+int64_t command_lives(const struct command *command) {
+    return command->lives;
+}
+
+bool command_ended_well(const struct command *command) {
+    return !command->is_alive && command->ended_well;
 }
 
 int command_send(struct command *command, const struct command_request *request,

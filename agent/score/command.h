@@ -47,6 +47,9 @@ NODISCARD int command_start(struct command *command, struct error *err);
 int64_t command_back_off_ms(const struct command *command, int64_t now_ms);
 int command_failed_inits(const struct command *command); /* in a row */
 bool command_is_alive(const struct command *command);
+int64_t command_lives(const struct command *command); /* how often it was started */
+/* Dead, of itself, with exit code 0. */
+bool command_ended_well(const struct command *command);
 
 struct command_request {
     int64_t id;        /* >= 0, not under way */

@@ -328,9 +328,11 @@ static void send_ahead(struct scorer *scorer, const struct scorer_lease *ahead) 
     }
 }
 
-static int ask(struct scorer *scorer, const struct scorer_task *task,
-               const struct command_answer **ret_answer, struct error *err) {
-    if (!scorer->now.is_sent) { /* who has ended since the last answer has done it no wrong */
+/* Sends it, unless it was sent ahead, and waits. */
+static int ask_once(struct scorer *scorer, const struct scorer_task *task,
+                    const struct scorer_lease *ahead, const struct command_answer **ret_answer,
+                    struct error *err) {
+    if (!scorer->now.is_sent) { /* who has ended since the last answer need not be asked */
         struct error ended = {0};
         (void)!command_listen(scorer->command, clock_monotonic_ms(), &ended);
     }
@@ -341,10 +343,24 @@ static int ask(struct scorer *scorer, const struct scorer_task *task,
         }
     }
     if (send_request(scorer, &task->lease, &scorer->now, err) < 0) {
-        return blame(err);
+        return -1;
     }
-    send_ahead(scorer, task->ahead);
-    if (await_answer(scorer, &scorer->now, ret_answer, err) < 0) {
+    send_ahead(scorer, ahead);
+    return await_answer(scorer, &scorer->now, ret_answer, err);
+}
+
+/* Who has ended in good order, behind the last answer, may never have read this: another is asked.
+ * One that was started for it and ends, has refused it. */
+static int ask(struct scorer *scorer, const struct scorer_task *task,
+               const struct command_answer **ret_answer, struct error *err) {
+    int64_t life = command_lives(scorer->command);
+    int result = ask_once(scorer, task, task->ahead, ret_answer, err);
+    if (result < 0 && life == command_lives(scorer->command) &&
+        command_ended_well(scorer->command)) {
+        error_clear(err);
+        result = ask_once(scorer, task, /* ahead= */ NULL, ret_answer, err);
+    }
+    if (result < 0) {
         return blame(err);
     }
     return (*ret_answer)->error ? error_set(err, ERROR_FAILED, "%s", (*ret_answer)->error) : 0;

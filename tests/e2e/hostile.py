@@ -64,6 +64,8 @@ for text in sys.stdin:
         continue
     if mode == "forks":
         subprocess.Popen(["sleep", "3600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+    if mode == "refuses" and "f03" in str(items):
+        sys.exit(0)
     if mode == "few":
         results.pop()
     if mode == "error":
@@ -73,3 +75,6 @@ for text in sys.stdin:
     say({"id": number, "results": results, **({"failed": bad} if bad else {})})
     if mode == "noise":
         say({"id": number, "results": ["second"] * len(items)})
+    if mode == "once-each":  # a moment later, as programs end
+        time.sleep(0.02)
+        sys.exit(0)

@@ -104,6 +104,14 @@ job crash-once 'mode: AppendRow'
 check "a crash ends a try" diff "$rows" "$work/wanted"
 check "and says how" pods_say 'ended by signal 11'
 show
+WORKERS=1 SIZE=1 job once-each 'mode: AppendRow' '' 'processesPerWorker: 1'
+check "who ends behind each answer is started again, and no try is counted" [ "$code $(count .miniBatches.retried)" = "0 0" ]
+check "the same rows" diff "$rows" "$work/wanted"
+show
+job refuses 'mode: AppendRow'
+check "who ends of a mini-batch, however quietly, fails the job" [ $code -eq 1 ]
+check "with its exit code, after all tries" says 'ended with exit code 0 (mini-batch [0-9]* on .*, 3 tries'
+show
 job init-once 'mode: AppendRow'
 check "who dies in init once is started again" diff "$rows" "$work/wanted"
 show
