@@ -301,6 +301,39 @@ static void print_pods(const json_t *pods, const char *job) {
     print_advice(pods, job);
 }
 
+/* Of a job that makes runs: the last ones. */
+static void print_runs(const json_t *status) {
+    static const char *const head[] = {"RUN", "STATE", "DUE", "DONE", "TOOK", "OUTPUT"};
+    const json_t *runs = json_object_get(status, "runs");
+    if (json_array_size(runs) == 0) {
+        return;
+    }
+    struct table *table = table_new();
+    table_add(table, head, ARRAY_LEN(head));
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        const json_t *run = json_array_get(runs, i);
+        char took[32] = "";
+        if (json_object_get(run, "seconds")) {
+            table_age(1000 * tree_integer(run, "seconds", 0), took);
+        }
+        AUTO(text_freep)
+        char *done = tree_get(run, "items")
+                         ? x_printf("%lld/%lld", (long long)tree_integer(run, "items.done", 0),
+                                    (long long)tree_integer(run, "items.total", 0))
+                         : x_strdup("");
+        const char *const cells[] = {tree_text(run, "name", ""),
+                                     tree_text(run, "state", ""),
+                                     tree_text(run, "time", ""),
+                                     done,
+                                     took,
+                                     tree_text(run, "output", tree_text(run, "message", ""))};
+        table_add(table, cells, ARRAY_LEN(cells));
+    }
+    AUTO(text_freep) char *text = table_text(table, "  ", table_width());
+    printf("\n%s", text);
+    table_free(table);
+}
+
 static void print_outputs(const json_t *status) {
     size_t i;
     json_t *output;
@@ -329,6 +362,7 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
     printf("%s\n  %s\n  created %s ago\n", line,
            tree_text(progress_condition(status), "message", "no controller has seen it yet"), age);
     print_outputs(status);
+    print_runs(status);
     print_pods(pods, name);
     fflush(stdout);
     return 0;

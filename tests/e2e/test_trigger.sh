@@ -128,6 +128,7 @@ check "cluster: the schedule's run comes and ends" within 20 is_over tick 1
 check "cluster: the trigger's, too" within 20 is_over bell 1
 check "cluster: with the trigger's input" [ "$(field bell-1 .spec.input.video.path)" = data/today.mp4 ]
 check "cluster: the line says all of it" [ "$(line tick 1 state) $(line tick 1 time) $(line tick 1 items.done)" = "Completed 2026-11-21T03:00:00Z 8" ]
+check "cluster: windlass status has the run" grep -qE '^ *tick-1 +Completed +2026-11-21T03:00:00Z +8/8 ' <("$windlass" status tick)
 check "cluster: in a folder of its own" says data/out/runs/20261121T030000Z- "$(line tick 1 output)"
 ##### a controller that is killed: each fire time once, each sight once
 rounds=$((${SOAK_ROUNDS:-200} / 100))
