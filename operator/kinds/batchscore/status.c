@@ -151,10 +151,12 @@ static void set_conditions(json_t *status, const struct outcome *outcome, int64_
     }
 }
 
+/* A coordinator that replaces another knows of nothing while it lists: what was done stays. */
 static void copy_counters(json_t *status, const json_t *progress, const char *name) {
     static const char *const counters[] = {"total", "done", "failed", "retried"};
     const json_t *from = json_object_get(progress, name);
-    if (!json_is_object(from)) {
+    bool is_known = tree_integer(json_object_get(status, name), "total", 0) > 0;
+    if (!json_is_object(from) || (is_known && tree_integer(from, "total", 0) <= 0)) {
         return;
     }
     json_t *to = json_object();
