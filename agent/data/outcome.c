@@ -81,6 +81,20 @@ static bool is_text(const struct outcome *outcome) {
                              jsontext_utf8_end(bytes->data, bytes->size) == bytes->size));
 }
 
+/* No other try has this name: if the same bytes lie there they are ours, whose answer was lost. */
+static int look_again(const struct outcome *outcome, struct error *err) {
+    struct part part = outcome_part(outcome);
+    struct error cause = {0};
+    bool is_broken = false;
+    part.bytes = NULL; /* as it is in the store */
+    if (part_check(&part, &is_broken, &cause) == 0) {
+        error_clear(err);
+        return 0;
+    }
+    *err = is_broken ? *err : cause;
+    return -1;
+}
+
 int outcome_close(struct outcome *outcome, struct error *err) {
     assert(!outcome->is_closed);
     outcome->is_closed = true;
@@ -89,11 +103,19 @@ int outcome_close(struct outcome *outcome, struct error *err) {
         return 0;
     }
     outcome->place = OUTCOME_OBJECT;
-    int result = outcome->upload ? store_upload_commit(outcome->upload, STORE_CREATE, err)
-                                 : store_put(outcome->store, outcome->name,
-                                             outcome->bytes.data ? outcome->bytes.data : "",
-                                             outcome->bytes.size, STORE_CREATE, err);
-    return result < 0 ? store_failed(outcome) : 0;
+    struct error cause = {0};
+    const char *bytes = outcome->bytes.data ? outcome->bytes.data : "";
+    int result = outcome->upload ? store_upload_commit(outcome->upload, STORE_CREATE, &cause)
+                                 : store_put(outcome->store, outcome->name, bytes,
+                                             outcome->bytes.size, STORE_CREATE, &cause);
+    if (result < 0 && cause.kind == ERROR_CONFLICT) {
+        result = look_again(outcome, &cause);
+    }
+    if (result < 0) {
+        *err = cause;
+        return store_failed(outcome);
+    }
+    return 0;
 }
 
 bool outcome_has_failed(const struct outcome *outcome) {
