@@ -2,17 +2,11 @@
 #include "operator/resource.h"
 
 #include "operator/embedded.h"
-#include "operator/kinds/batchscore/not_yet.h"
 #include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/manifest.h"
 
 #include <string.h>
-
-/* What a cluster takes, and this version or this machine does not carry out. */
-static int check_today(const json_t *object, struct error *err) {
-    return not_yet_check(object, err) < 0 ? -1 : schedule_check(object, err);
-}
 
 /* One row per kind: its definition and the rules between its fields. */
 static const struct {
@@ -20,7 +14,7 @@ static const struct {
     int (*check)(const json_t *object, struct error *err);
     int (*check_today)(const json_t *object, struct error *err);
 } kinds[] = {
-    {"crds/batchscore.yaml", batchscore_check, check_today},
+    {"crds/batchscore.yaml", batchscore_check, schedule_check},
 };
 
 static const char *crd_text(const char *name) {

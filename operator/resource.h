@@ -8,7 +8,7 @@
  * where none was given. ERROR_INVALID reads "job.yaml:12: spec.workers.min: ..."; several resources
  * in one file are refused. */
 NODISCARD int resource_load(const char *path, json_t **ret_object, struct error *err);
-/* The same, and refuses what is described but not carried out yet (not_yet.h of the kind). */
+/* The same, and refuses what a cluster takes, and this machine does not carry out. */
 NODISCARD int resource_load_today(const char *path, json_t **ret_object, struct error *err);
 /* As resource_load, of text in memory; name stands for the file in messages. */
 NODISCARD int resource_parse(const char *name, const char *text, size_t size, json_t **ret_object,

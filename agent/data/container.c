@@ -2,7 +2,6 @@
 #include "agent/data/container.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { ISO_BOXES_MAX = 1 << 20 }; /* a fragmented mp4 has two boxes a second or so */
 
@@ -33,11 +32,12 @@ static bool is_box(const uint8_t *type, const char *names) {
 
 /* Walks from box to box. Only boxes that hold the film count: what stands behind the last of them
  * (padding, another program's notes) may be broken. */
-static enum container_state check_iso(int fd, int64_t size, int64_t *ret_missing) {
+static enum container_state check_iso(struct video_source *source, int64_t size,
+                                      int64_t *ret_missing) {
     uint64_t at = 0;
     for (int boxes = 0; boxes < ISO_BOXES_MAX && at + 8 <= (uint64_t)size; boxes++) {
         uint8_t header[16];
-        ssize_t got = pread(fd, header, sizeof header, (off_t)at);
+        int64_t got = video_source_read(source, (int64_t)at, header, sizeof header);
         if (got < 8) {
             break;
         }
@@ -74,15 +74,17 @@ static int64_t ebml_size(const uint8_t *bytes, int room, int *ret_length) {
     return value == mask ? -1 : (int64_t)value;
 }
 
-static enum container_state check_matroska(int fd, int64_t size, int64_t *ret_missing) {
+static enum container_state check_matroska(struct video_source *source, int64_t size,
+                                           int64_t *ret_missing) {
     uint8_t bytes[16] = {0};
     int length = 0;
-    if (pread(fd, bytes, sizeof bytes, 0) < 16) {
+    if (video_source_read(source, 0, bytes, sizeof bytes) < 16) {
         return CONTAINER_UNKNOWN;
     }
     int64_t header = ebml_size(bytes + 4, 12, &length);
     int64_t segment = 4 + length + header;
-    if (header < 0 || segment > size || pread(fd, bytes, sizeof bytes, segment) < 12 ||
+    if (header < 0 || segment > size ||
+        video_source_read(source, segment, bytes, sizeof bytes) < 12 ||
         memcmp(bytes, "\x18\x53\x80\x67", 4) != 0) {
         return CONTAINER_UNKNOWN;
     }
@@ -93,16 +95,17 @@ static enum container_state check_matroska(int fd, int64_t size, int64_t *ret_mi
     return verdict((uint64_t)(segment + 4 + length) + (uint64_t)body, size, ret_missing);
 }
 
-enum container_state container_check(int fd, int64_t size_bytes, int64_t *ret_missing) {
+enum container_state container_check(struct video_source *source, int64_t *ret_missing) {
     uint8_t head[16] = {0};
-    if (pread(fd, head, sizeof head, 0) < 12) {
+    int64_t size_bytes = video_source_size(source);
+    if (video_source_read(source, 0, head, sizeof head) < 12) {
         return CONTAINER_UNKNOWN;
     }
     if (is_box(head + 4, "ftypmoovmdatfreeskipwide")) {
-        return check_iso(fd, size_bytes, ret_missing);
+        return check_iso(source, size_bytes, ret_missing);
     }
     if (memcmp(head, "\x1A\x45\xDF\xA3", 4) == 0) {
-        return check_matroska(fd, size_bytes, ret_missing);
+        return check_matroska(source, size_bytes, ret_missing);
     }
     if (memcmp(head, "RIFF", 4) == 0) {
         uint64_t body = (uint64_t)head[4] | (uint64_t)head[5] << 8 | (uint64_t)head[6] << 16 |

@@ -3,7 +3,7 @@
  * streams (MPEG-TS and -PS, Ogg, raw) declare nothing and end where they end. */
 #pragma once
 
-#include "lib/error.h"
+#include "agent/data/video_source.h"
 
 enum container_state {
     CONTAINER_COMPLETE, /* everything declared is there */
@@ -12,4 +12,4 @@ enum container_state {
 };
 
 /* Never fails: what cannot be read is not declared. ret_missing: bytes missing when cut. */
-enum container_state container_check(int fd, int64_t size_bytes, int64_t *ret_missing);
+enum container_state container_check(struct video_source *source, int64_t *ret_missing);

@@ -13,7 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIME_BYTES = 8 /* of a key: time, then path */ };
+enum {
+    TIME_BYTES = 8,        /* of a key: time, then path */
+    AHEAD_MAX = 16,        /* files that are asked for at once, where the store does that ... */
+    AHEAD_BYTES = 1 << 20, /* ... and are no larger */
+};
 
 struct walk {
     const struct input_listing *listing;
@@ -183,8 +187,12 @@ struct input_reader {
     enum item_type type;
     const json_t *names; /* borrowed */
     size_t next;
-    char *path;  /* of the item */
-    char *fault; /* likewise */
+    char *fault; /* of the item */
+    /* what was read ahead: names[ahead_first], ... */
+    struct store_peeked ahead[AHEAD_MAX];
+    size_t ahead_first, ahead_count;
+    char *ahead_data; /* NULL before the first */
+    bool are_large;   /* these files: reading ahead would only read them twice */
 };
 
 static enum item_type files_item(const json_t *spec) {
@@ -194,8 +202,8 @@ static enum item_type files_item(const json_t *spec) {
 static void files_reader_free(struct input_reader *reader) {
     if (reader) {
         store_free(reader->store);
-        free(reader->path);
         free(reader->fault);
+        free(reader->ahead_data);
         free(reader);
     }
 }
@@ -228,36 +236,70 @@ static int files_reader_open(const json_t *spec, const json_t *lines, struct inp
         }
     }
     it->names = lines;
-    it->next = 0;
+    it->next = it->ahead_first = it->ahead_count = 0;
     *reader = it;
     return 0;
 }
 
-static int read_picture(const struct input_reader *reader, const char *name,
-                        struct picture *ret_picture, struct error *err) {
+/* Over a network each file would wait for the answer to the one before. */
+static void look_ahead(struct input_reader *reader, size_t first) {
+    size_t left = json_array_size(reader->names) - first, large = 0;
+    reader->ahead_first = first;
+    reader->ahead_count = MIN(left, (size_t)AHEAD_MAX);
+    if (!reader->ahead_data) {
+        reader->ahead_data = x_malloc((size_t)AHEAD_MAX * AHEAD_BYTES);
+    }
+    for (size_t i = 0; i < reader->ahead_count; i++) {
+        const char *name = json_string_value(json_array_get(reader->names, first + i));
+        reader->ahead[i] =
+            (struct store_peeked){.name = name,
+                                  .data = reader->ahead_data + i * (size_t)AHEAD_BYTES,
+                                  .room = AHEAD_BYTES};
+    }
+    store_peek(reader->store, reader->ahead, reader->ahead_count);
+    for (size_t i = 0; i < reader->ahead_count; i++) {
+        large += !reader->ahead[i].is_whole && reader->ahead[i].size == AHEAD_BYTES;
+    }
+    reader->are_large = 2 * large > reader->ahead_count;
+}
+
+/* The bytes of that file, if they are here; NULL: it has to be read by itself. */
+static const struct store_peeked *find_ahead(struct input_reader *reader, size_t index) {
+    if (store_can(reader->store).is_local) {
+        return NULL;
+    }
+    if (index >= reader->ahead_first + reader->ahead_count) {
+        if (reader->are_large) {
+            return NULL;
+        }
+        look_ahead(reader, index);
+    }
+    const struct store_peeked *found = &reader->ahead[index - reader->ahead_first];
+    return found->is_whole ? found : NULL;
+}
+
+static int read_picture(struct input_reader *reader, const char *name,
+                        const struct store_peeked *ahead, struct picture *ret_picture,
+                        struct error *err) {
     AUTO(buffer_release) struct buffer bytes;
     buffer_init(&bytes, IMAGE_BYTES_MAX);
-    if (store_get(reader->store, name, &bytes, NULL, err) < 0) {
+    if (!ahead && store_get(reader->store, name, &bytes, NULL, err) < 0) {
         return -1;
     }
-    return image_decode(bytes.data, bytes.size, ret_picture, err) < 0
+    return image_decode(ahead ? ahead->data : bytes.data, ahead ? ahead->size : bytes.size,
+                        ret_picture, err) < 0
                ? error_context(err, "%s/%s", store_path(reader->store), name)
                : 0;
 }
 
-static int find_path(struct input_reader *reader, const char *name, struct item *item,
-                     struct error *err) {
-    AUTO(text_freep) char *spec_path = file_join(store_path(reader->store), name);
-    free(TAKE(reader->path));
-    if (!store_can(reader->store).is_local) {
-        return error_set(err, ERROR_UNSUPPORTED, "%s: programs are given files of volumes alone",
-                         spec_path);
-    }
-    if (path_file(spec_path, &reader->path, err) < 0) {
+static int find_path(struct input_reader *reader, const char *name,
+                     const struct store_peeked *ahead, struct item *item, struct error *err) {
+    if ((ahead ? local_file_write(name, ahead->data, ahead->size, &item->file, err)
+               : local_file_make(reader->store, name, &item->file, err)) < 0) {
         return -1;
     }
-    item->text = reader->path;
-    item->text_size = strlen(reader->path);
+    item->text = item->file.path;
+    item->text_size = strlen(item->file.path);
     return 0;
 }
 
@@ -267,11 +309,12 @@ static int files_reader_next(struct input_reader *reader, struct item *item, str
     if (!name) {
         return 0;
     }
-    reader->next++;
+    const struct store_peeked *ahead = find_ahead(reader, reader->next++);
     *item = (struct item){.type = reader->type, .name = name};
-    int found = reader->type == ITEM_PATH ? find_path(reader, name, item, &cause)
-                                          : read_picture(reader, name, &item->picture, &cause);
-    if (found < 0 && (error_is_machine(&cause) || cause.kind == ERROR_UNSUPPORTED)) {
+    int found = reader->type == ITEM_PATH
+                    ? find_path(reader, name, ahead, item, &cause)
+                    : read_picture(reader, name, ahead, &item->picture, &cause);
+    if (found < 0 && error_is_machine(&cause)) {
         *err = cause;
         return error_context(err, "spec.input.files.path");
     }

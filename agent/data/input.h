@@ -6,7 +6,7 @@
 
 #include "agent/data/npy.h"
 #include "agent/data/picture.h"
-#include "agent/store/store.h"
+#include "agent/store/stored_file.h"
 #include "lib/tree.h"
 
 enum { INPUT_LINE_MAX = 64 << 10 /* bytes of a line, without newline */ };
@@ -26,6 +26,7 @@ struct item {
     struct picture picture; /* PICTURE: the caller releases it */
     const char *text;       /* PATH, JSON: borrowed likewise, with a NUL behind it */
     size_t text_size;
+    struct local_file file; /* PATH: what text names; the caller releases it when nobody needs it */
     struct npy_slice slice; /* TENSOR: its values are borrowed likewise */
 };
 

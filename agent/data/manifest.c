@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/manifest.h"
 
+#include "agent/store/stored_file.h"
 #include "lib/jsontext.h"
 
 #include <errno.h>
@@ -14,8 +15,8 @@ enum {
 };
 
 struct manifest {
-    const char *spec_path, *name; /* name: the last part */
-    struct store *store;          /* the folder it is in */
+    const char *spec_path;
+    struct stored_file file;
     struct store_info info;
     int64_t offset; /* of the line that is next */
     int64_t count;  /* of names */
@@ -26,24 +27,16 @@ struct manifest {
 
 static void manifest_freep(struct manifest **manifest) {
     if (*manifest) {
-        store_free((*manifest)->store);
+        stored_file_release(&(*manifest)->file);
         free(*manifest);
     }
 }
 
 static int open_manifest(struct manifest *manifest, struct error *err) {
-    const char *slash = strrchr(manifest->spec_path, '/');
-    if (!slash || !slash[1]) {
-        return error_set(err, ERROR_INVALID, "%s: is no file, a path is VOLUME/path/in/it",
-                         manifest->spec_path);
-    }
-    AUTO(text_freep)
-    char *folder = x_strndup(manifest->spec_path, (size_t)(slash - manifest->spec_path));
-    manifest->name = slash + 1;
-    if (store_open(folder, /* writes= */ false, &manifest->store, err) < 0) {
-        return -1;
-    }
-    return store_stat(manifest->store, manifest->name, &manifest->info, err);
+    struct stored_file *file = &manifest->file;
+    return stored_file_open(manifest->spec_path, file, err) < 0
+               ? -1
+               : store_stat(file->store, file->name, &manifest->info, err);
 }
 
 static int changed(const struct manifest *manifest, struct error *err) {
@@ -126,7 +119,7 @@ static int read_lines(struct manifest *manifest, struct error *err) {
     while (manifest->offset < manifest->info.size_bytes) {
         size_t size = 0, used = 0;
         struct error cause = {0};
-        if (store_read(manifest->store, manifest->name, manifest->offset, manifest->slice,
+        if (store_read(manifest->file.store, manifest->file.name, manifest->offset, manifest->slice,
                        sizeof manifest->slice, manifest->info.token, &size, &cause) < 0) {
             *err = cause;
             return cause.kind == ERROR_CONFLICT ? (error_clear(err), changed(manifest, err)) : -1;

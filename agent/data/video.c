@@ -7,6 +7,7 @@
 #include "agent/data/video_read.h"
 #include "agent/data/video_write.h"
 #include "agent/store/path.h"
+#include "agent/store/stored_file.h"
 #include "lib/file.h"
 
 #include <stdlib.h>
@@ -34,12 +35,28 @@ static char *stem_of(const char *path) {
     return dot && dot != name ? x_strndup(name, (size_t)(dot - name)) : x_strdup(name);
 }
 
+static int refuse_output(const json_t *spec, struct error *err) {
+    return error_set(err, ERROR_INVALID,
+                     "spec.output.path: %s: the result would replace the input %s",
+                     output_path(spec), input_path(spec));
+}
+
 /* A result named as its input in the same folder would replace it. */
 static int check_output(const json_t *spec, struct error *err) {
     AUTO(text_freep) char *input = NULL;
     AUTO(text_freep) char *folder = NULL;
     AUTO(text_freep) char *stem = stem_of(input_path(spec));
     struct stat before, after;
+    for (size_t i = 0; i < ARRAY_LEN(video_endings); i++) {
+        AUTO(text_freep)
+        char *output = x_printf("%s/%s.%s", output_path(spec), stem, video_endings[i]);
+        if (strcmp(output, input_path(spec)) == 0) {
+            return refuse_output(spec, err);
+        }
+    }
+    if (!store_is_local(input_path(spec)) || !store_is_local(output_path(spec))) {
+        return 0;
+    }
     if (path_resolve(input_path(spec), &input, err) < 0) {
         return error_context(err, "spec.input.video.path");
     }
@@ -50,9 +67,7 @@ static int check_output(const json_t *spec, struct error *err) {
         AUTO(text_freep) char *output = x_printf("%s/%s.%s", folder, stem, video_endings[i]);
         if (stat(input, &before) == 0 && stat(output, &after) == 0 &&
             before.st_dev == after.st_dev && before.st_ino == after.st_ino) {
-            return error_set(err, ERROR_INVALID,
-                             "spec.output.path: %s: the result would replace the input %s",
-                             output_path(spec), input_path(spec));
+            return refuse_output(spec, err);
         }
     }
     return 0;
@@ -99,20 +114,29 @@ static int has_records(const struct parts *parts, bool *ret_records, struct erro
     return err->kind ? -1 : 0;
 }
 
+/* An MP4 wants seeking: beside the output it is only renamed, elsewhere it is made in $TMPDIR. */
+static int make_folders(const json_t *spec, const struct parts *parts, char **ret_output,
+                        char **ret_making, struct error *err) {
+    if (!store_is_local(output_path(spec))) {
+        return temporary_folder(ret_making, err);
+    }
+    AUTO(text_freep)
+    char *making = x_printf("%s/.windlass/%s/join", output_path(spec), parts->run);
+    return path_make_folder(output_path(spec), ret_output, err) < 0 ||
+                   path_make_folder(making, ret_making, err) < 0
+               ? error_context(err, "spec.output.path")
+               : 0;
+}
+
 static int video_join(const struct listing *listing, const json_t *spec, struct parts *parts,
                       int64_t batch_items, json_t *outputs, struct error *err) {
     AUTO(text_freep) char *output = NULL;
     AUTO(text_freep) char *folder = NULL;
     AUTO(text_freep) char *name = NULL;
     AUTO(text_freep) char *stem = stem_of(input_path(spec));
-    AUTO(text_freep)
-    char *making = x_printf("%s/.windlass/%s/join", output_path(spec), parts->run);
     bool is_records = false;
-    if (path_make_folder(output_path(spec), &output, err) < 0 ||
-        path_make_folder(making, &folder, err) < 0) {
-        return error_context(err, "spec.output.path");
-    }
-    if (has_records(parts, &is_records, err) < 0) {
+    if (has_records(parts, &is_records, err) < 0 ||
+        make_folders(spec, parts, &output, &folder, err) < 0) {
         return -1;
     }
     struct video_join join = {.index = &listing->index,
@@ -122,8 +146,13 @@ static int video_join(const struct listing *listing, const json_t *spec, struct 
                               .output = output,
                               .stem = stem,
                               .batch_items = batch_items};
-    if ((is_records ? video_join_records(&join, &name, err)
-                    : video_join_pictures(&join, &name, err)) < 0) {
+    int result =
+        is_records ? video_join_records(&join, &name, err) : video_join_pictures(&join, &name, err);
+    if (!output) {
+        struct error ignored = {0};
+        (void)!file_remove_tree(folder, &ignored);
+    }
+    if (result < 0) {
         return -1;
     }
     AUTO(text_freep) char *spec_path = file_join(output_path(spec), name);

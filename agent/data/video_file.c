@@ -3,7 +3,6 @@
 
 #include "agent/data/container.h"
 #include "agent/data/media.h"
-#include "agent/store/path.h"
 
 #include <errno.h>
 #include <libavutil/display.h>
@@ -65,18 +64,6 @@ int video_threads(void) {
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
-static int io_read(void *opaque, uint8_t *bytes, int size) {
-    for (;;) {
-        ssize_t got = read((int)(intptr_t)opaque, bytes, (size_t)size);
-        if (got >= 0) {
-            return got ? (int)got : AVERROR_EOF;
-        }
-        if (errno != EINTR) {
-            return AVERROR(errno);
-        }
-    }
-}
-
 static int io_write(void *opaque, uint8_t *bytes, int size) {
     for (int done = 0; done < size;) {
         ssize_t put = write((int)(intptr_t)opaque, bytes + done, (size_t)(size - done));
@@ -112,11 +99,9 @@ int video_io_new(const struct video_io *functions, AVIOContext **ret_io, struct 
     return 0;
 }
 
-int video_io_open(int fd, bool is_writing, AVIOContext **ret_io, struct error *err) {
-    struct video_io functions = {.context = (void *)(intptr_t)fd,
-                                 .read = io_read,
-                                 .write = is_writing ? io_write : NULL,
-                                 .seek = io_seek};
+int video_io_open(int fd, AVIOContext **ret_io, struct error *err) {
+    struct video_io functions = {
+        .context = (void *)(intptr_t)fd, .write = io_write, .seek = io_seek};
     return video_io_new(&functions, ret_io, err);
 }
 
@@ -128,6 +113,27 @@ void video_io_close(AVIOContext **io) {
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
+
+static int read_source(void *context, uint8_t *bytes, int size) {
+    struct video_file *file = context;
+    int64_t got = video_source_read(file->source, file->position, bytes, (size_t)size);
+    file->position += MAX(got, (int64_t)0);
+    return got > 0 ? (int)got : got == 0 ? AVERROR_EOF : AVERROR(EIO);
+}
+
+static int64_t seek_source(void *context, int64_t offset, int whence) {
+    struct video_file *file = context;
+    int64_t size = file->size_bytes;
+    if (whence & AVSEEK_SIZE) {
+        return size;
+    }
+    whence &= ~AVSEEK_FORCE;
+    int64_t from = whence == SEEK_CUR ? file->position : whence == SEEK_END ? size : 0;
+    if (offset < -from || offset > INT64_MAX - from) {
+        return AVERROR(EINVAL);
+    }
+    return file->position = from + offset;
+}
 
 static int refuse_other_files(AVFormatContext *format UNUSED, AVIOContext **io UNUSED,
                               const char *url UNUSED, int flags UNUSED,
@@ -146,24 +152,12 @@ static int quarter_turns(const AVStream *stream) {
 }
 
 static int open_bytes(struct video_file *file, const char *spec_path, struct error *err) {
-    struct stat status;
-    if (path_open(spec_path, &file->fd, err) < 0) {
+    if (video_source_open(spec_path, &file->source, err) < 0) {
         return -1;
     }
-    if (fstat(file->fd, &status) < 0) {
-        return error_from_errno(err, errno, "%s", spec_path);
-    }
-    if (S_ISDIR(status.st_mode)) {
-        return error_set(err, ERROR_INVALID, "%s: is a folder, a video file is expected",
-                         spec_path);
-    }
-    if (!S_ISREG(status.st_mode) || status.st_size == 0) {
-        return error_set(err, ERROR_INVALID, "%s: %s, a video file is expected", spec_path,
-                         status.st_size == 0 ? "is empty (0 bytes)" : "is no regular file");
-    }
     int64_t missing = 0;
-    file->size_bytes = status.st_size;
-    enum container_state state = container_check(file->fd, file->size_bytes, &missing);
+    file->size_bytes = video_source_size(file->source);
+    enum container_state state = container_check(file->source, &missing);
     file->is_cut = state == CONTAINER_CUT;
     file->is_complete = state == CONTAINER_COMPLETE;
     return 0;
@@ -194,7 +188,8 @@ static int find_stream(struct video_file *file, struct error *err) {
 static int open_format(struct video_file *file, struct error *err) {
     video_log_quiet();
     last_words[0] = 0;
-    if (video_io_open(file->fd, false, &file->io, err) < 0) {
+    struct video_io functions = {.context = file, .read = read_source, .seek = seek_source};
+    if (video_io_new(&functions, &file->io, err) < 0) {
         return -1;
     }
     AVFormatContext *format = avformat_alloc_context();
@@ -205,6 +200,10 @@ static int open_format(struct video_file *file, struct error *err) {
     av_dict_set(&options, "format_whitelist", formats, 0);
     int result = avformat_open_input(&format, "", NULL, &options); /* frees format on failure */
     av_dict_free(&options);
+    if (video_file_check(file, err) < 0) {
+        avformat_close_input(&format);
+        return -1;
+    }
     if (result < 0) {
         return video_error(err, result,
                            file->is_cut ? "is truncated and cannot be read"
@@ -212,6 +211,9 @@ static int open_format(struct video_file *file, struct error *err) {
     }
     file->format = format;
     result = avformat_find_stream_info(format, NULL);
+    if (video_file_check(file, err) < 0) {
+        return -1;
+    }
     if (result < 0) {
         return video_error(err, result, "is not a video that can be read");
     }
@@ -219,14 +221,14 @@ static int open_format(struct video_file *file, struct error *err) {
 }
 
 int video_file_open(struct video_file *file, const char *spec_path, struct error *err) {
-    *file = (struct video_file){.fd = -1};
+    *file = (struct video_file){0};
     if (open_bytes(file, spec_path, err) < 0) {
         video_file_close(file);
         return -1;
     }
     if (open_format(file, err) < 0) {
         video_file_close(file);
-        return error_context(err, "%s", spec_path);
+        return text_starts(err->text, spec_path) ? -1 : error_context(err, "%s", spec_path);
     }
     return 0;
 }
@@ -234,15 +236,25 @@ int video_file_open(struct video_file *file, const char *spec_path, struct error
 void video_file_close(struct video_file *file) {
     avformat_close_input(&file->format);
     video_io_close(&file->io);
-    fd_closep(&file->fd);
-    file->fd = -1;
+    video_source_free(TAKE(file->source));
     file->stream = NULL;
+}
+
+int video_file_check(const struct video_file *file, struct error *err) {
+    const struct error *failure = video_source_failure(file->source);
+    if (failure->kind) {
+        *err = *failure;
+    }
+    return failure->kind ? -1 : 0;
 }
 
 int video_file_next(struct video_file *file, AVPacket *packet, struct error *err) {
     for (;;) {
         av_packet_unref(packet);
         int result = av_read_frame(file->format, packet);
+        if (video_file_check(file, err) < 0) {
+            return -1;
+        }
         if (result == AVERROR_EOF) {
             return 0;
         }
@@ -250,10 +262,7 @@ int video_file_next(struct video_file *file, AVPacket *packet, struct error *err
             continue;
         }
         if (result < 0) {
-            /* Demuxers call a cut end all sorts of names; a disk that fails says EIO. */
-            return result == AVERROR(EIO) && file->io->error == AVERROR(EIO)
-                       ? video_error(err, result, "cannot be read")
-                       : 0;
+            return 0; /* demuxers call a cut end all sorts of names */
         }
         if (packet->stream_index == file->stream->index && packet->size > 0) {
             return 1;

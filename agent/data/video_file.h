@@ -1,15 +1,17 @@
-/* video_file.h: opens a video of a volume for demuxing and decoding, with libav kept on a short
- * lead: bytes come from our descriptor only, no network, no playlists, no other files, its log
- * lines are kept back (the last error's text goes into ours). Used by index, read and join. */
+/* video_file.h: opens a video for demuxing and decoding, with libav kept on a short
+ * lead: bytes come from our source (video_source.h) only, no network, no playlists, no other files,
+ * its log lines are kept back (the last error's text goes into ours). Used by index, read and join.
+ */
 #pragma once
 
-#include "lib/error.h"
+#include "agent/data/video_source.h"
 
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 
 struct video_file {
-    int fd;
+    struct video_source *source; /* NULL: closed */
+    int64_t position;            /* in it, libav's */
     int64_t size_bytes;
     AVIOContext *io;
     AVFormatContext *format;
@@ -19,9 +21,12 @@ struct video_file {
     bool is_complete; /* the container declares its length and it is all there */
 };
 
-/* Errors begin with the spec's path and say what was expected. A cut file opens if it can. */
+/* Errors begin with the spec's path and say what was expected. A cut file opens if it can. The
+ * struct stays where it is until it is closed. */
 NODISCARD int video_file_open(struct video_file *file, const char *spec_path, struct error *err);
-void video_file_close(struct video_file *file); /* for AUTO, too */
+void video_file_close(struct video_file *file); /* for AUTO, too; a zeroed one is fine */
+/* A read of the source that failed, which demuxers may call anything: -1 with *err, else 0. */
+NODISCARD int video_file_check(const struct video_file *file, struct error *err);
 
 /* Reads on to the next packet of the video: 1, 0 at the end, -1 failed. */
 NODISCARD int video_file_next(struct video_file *file, AVPacket *packet, struct error *err);
@@ -45,8 +50,8 @@ struct video_io {
 };
 NODISCARD int video_io_new(const struct video_io *functions, AVIOContext **ret_io,
                            struct error *err);
-/* On a descriptor that stays the caller's. */
-NODISCARD int video_io_open(int fd, bool is_writing, AVIOContext **ret_io, struct error *err);
+/* That writes to a descriptor, which stays the caller's. */
+NODISCARD int video_io_open(int fd, AVIOContext **ret_io, struct error *err);
 void video_io_close(AVIOContext **io);
 
 /* WINDLASS_THREADS, at least 1 and at most 2: more gain little and cost a frame's memory each. */

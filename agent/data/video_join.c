@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video_join.h"
 
+#include "agent/data/video_cursor.h"
 #include "agent/data/video_file.h"
 #include "lib/digest.h"
 #include "lib/file.h"
@@ -11,19 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The pictures of all parts, packet by packet. */
-struct cursor {
-    const struct video_join *join;
-    int64_t cell;  /* where its part begins */
-    int64_t frame; /* the next one's number in the video */
-    struct part source;
-    int64_t position;     /* the next byte of the source */
-    struct error failure; /* of the store, while libav was reading */
-    AVIOContext *io;
-    AVFormatContext *part;    /* NULL: between two parts */
-    AVCodecParameters *codec; /* of the first part; the others must have the same */
-    AVPacket *packet;
-};
+enum { PIECE_BYTES = 1 << 20 };
 
 struct output {
     char *temporary;
@@ -38,17 +27,6 @@ struct output {
     int64_t origin;    /* time of the video that becomes 0, in units of index->time_base */
 };
 
-static void cursor_close_part(struct cursor *cursor) {
-    avformat_close_input(&cursor->part);
-    video_io_close(&cursor->io);
-}
-
-static void cursor_release(struct cursor *cursor) {
-    cursor_close_part(cursor);
-    avcodec_parameters_free(&cursor->codec);
-    av_packet_free(&cursor->packet);
-}
-
 static void output_release(struct output *output) {
     avformat_free_context(output->format);
     video_io_close(&output->io);
@@ -61,167 +39,6 @@ static void output_release(struct output *output) {
     free(output->last_dts);
     av_packet_free(&output->sound);
     video_file_close(&output->input);
-}
-
-static AVRational rational(struct fraction value) {
-    return (AVRational){value.num, value.den};
-}
-
-/* ---- the parts ------------------------------------------------------------------------------ */
-
-/* Frame numbers of the part that begins with a cell; a part that is missing is one cell long. */
-static int64_t part_first(const struct video_join *join, int64_t cell) {
-    return cell * join->batch_items;
-}
-
-static int64_t next_part(const struct video_join *join, int64_t cell) {
-    return cell + MAX(join->parts->places[cell].cells, 1);
-}
-
-/* The frame after its last. */
-static int64_t part_end(const struct video_join *join, int64_t cell) {
-    return MIN(part_first(join, next_part(join, cell)), join->index->frame_count);
-}
-
-static int64_t cell_count(const struct video_join *join) {
-    return (join->index->frame_count + join->batch_items - 1) / join->batch_items;
-}
-
-/* Before anything is written: is every part there? What is not is marked. */
-static int check_parts(const struct video_join *join, struct error *err) {
-    for (int64_t i = 0; i < cell_count(join); i = next_part(join, i)) {
-        struct part_place *place = &join->parts->places[i];
-        struct part part = parts_at(join->parts, i);
-        struct store_info info;
-        struct error cause = {0};
-        long long first = (long long)part_first(join, i), last = (long long)part_end(join, i) - 1;
-        bool is_there = place->is_there && store_stat(part.store, part.name, &info, &cause) == 0;
-        if (cause.kind && cause.kind != ERROR_NOT_FOUND && cause.kind != ERROR_INVALID) {
-            *err = cause;
-            return -1;
-        }
-        place->is_broken = !is_there || info.size_bytes != part.size_bytes;
-        if (place->is_broken) {
-            error_set(err, ERROR_INVALID, "the part with frames %lld to %lld, %s, is missing",
-                      first, last, part.name);
-        }
-    }
-    return err->kind ? -1 : 0;
-}
-
-/* Its bytes, too, before they are relied on. */
-static int check_bytes(const struct video_join *join, int64_t cell, const struct part *part,
-                       struct error *err) {
-    return part_check(part, &join->parts->places[cell].is_broken, err);
-}
-
-static int read_part(void *context, uint8_t *bytes, int size) {
-    struct cursor *cursor = context;
-    int64_t left = cursor->source.size_bytes - cursor->position;
-    int wanted = (int)MIN((int64_t)size, left);
-    if (wanted <= 0) {
-        return AVERROR_EOF;
-    }
-    if (part_read(&cursor->source, cursor->position, bytes, (size_t)wanted, &cursor->failure) < 0) {
-        return AVERROR(EIO);
-    }
-    cursor->position += wanted;
-    return wanted;
-}
-
-static int64_t seek_part(void *context, int64_t offset, int whence) {
-    struct cursor *cursor = context;
-    int64_t size = cursor->source.size_bytes;
-    if (whence & AVSEEK_SIZE) {
-        return size;
-    }
-    whence &= ~AVSEEK_FORCE;
-    int64_t from = whence == SEEK_CUR ? cursor->position : whence == SEEK_END ? size : 0;
-    if (offset < -from || offset > size - from) {
-        return AVERROR(EINVAL);
-    }
-    return cursor->position = from + offset;
-}
-
-static int cursor_open_part(struct cursor *cursor, struct error *err) {
-    cursor->source = parts_at(cursor->join->parts, cursor->cell);
-    cursor->position = 0;
-    const char *path = cursor->source.name;
-    struct video_io functions = {.context = cursor, .read = read_part, .seek = seek_part};
-    if (check_bytes(cursor->join, cursor->cell, &cursor->source, err) < 0 ||
-        video_io_new(&functions, &cursor->io, err) < 0) {
-        return -1;
-    }
-    AVFormatContext *part = avformat_alloc_context();
-    part->pb = cursor->io;
-    part->flags |= AVFMT_FLAG_CUSTOM_IO | AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN;
-    int result = avformat_open_input(&part, "", av_find_input_format("nut"), NULL);
-    if (result < 0 || part->nb_streams != 1) {
-        avformat_close_input(&part);
-        return video_error(err, result < 0 ? result : AVERROR_INVALIDDATA, path);
-    }
-    cursor->part = part;
-    const AVCodecParameters *codec = part->streams[0]->codecpar;
-    if (!cursor->codec) {
-        cursor->codec = avcodec_parameters_alloc();
-        return avcodec_parameters_copy(cursor->codec, codec) < 0
-                   ? error_set(err, ERROR_EXHAUSTED, "no memory")
-                   : 0;
-    }
-    if (codec->width != cursor->codec->width || codec->height != cursor->codec->height ||
-        codec->extradata_size != cursor->codec->extradata_size ||
-        memcmp(codec->extradata, cursor->codec->extradata, (size_t)codec->extradata_size) != 0) {
-        return error_set(err, ERROR_INVALID,
-                         "the part %s (%dx%d) is coded otherwise than the first (%dx%d)", path,
-                         codec->width, codec->height, cursor->codec->width, cursor->codec->height);
-    }
-    return 0;
-}
-
-static int wrong_part(const struct cursor *cursor, const char *what, struct error *err) {
-    return error_set(err, ERROR_INVALID, "the part %s %s: frame %lld", cursor->source.name, what,
-                     (long long)cursor->frame);
-}
-
-/* The next picture into cursor->packet, its times in units of the listing's time base: 1, 0, -1. */
-static int cursor_next(struct cursor *cursor, struct error *err) {
-    const struct video_join *join = cursor->join;
-    while (cursor->cell < cell_count(join)) {
-        if (!cursor->part && cursor_open_part(cursor, err) < 0) {
-            return -1;
-        }
-        int64_t end = part_end(join, cursor->cell);
-        int result = av_read_frame(cursor->part, cursor->packet);
-        if (result < 0) {
-            if (cursor->failure.kind) {
-                *err = cursor->failure;
-                return -1;
-            }
-            if (cursor->frame != end) {
-                return wrong_part(cursor, "ends too early", err);
-            }
-            cursor_close_part(cursor);
-            cursor->cell = next_part(join, cursor->cell);
-            continue;
-        }
-        if (cursor->frame == end) {
-            return wrong_part(cursor, "goes on too long", err);
-        }
-        AVPacket *packet = cursor->packet;
-        const struct video_frame *frame = &join->index->frames[cursor->frame];
-        if (av_compare_ts(packet->pts, cursor->part->streams[0]->time_base, frame->pts,
-                          rational(join->index->time_base)) != 0) {
-            return wrong_part(cursor, "has a frame of another time", err);
-        }
-        packet->pts = packet->dts = frame->pts;
-        packet->duration = cursor->frame + 1 < join->index->frame_count
-                               ? frame[1].pts - frame->pts
-                               : join->index->last_duration;
-        packet->pos = -1;
-        cursor->frame++;
-        return 1;
-    }
-    return 0;
 }
 
 /* ---- the output ----------------------------------------------------------------------------- */
@@ -296,7 +113,7 @@ static int open_output(struct output *output, const struct video_join *join,
     if (output->fd < 0) {
         return error_from_errno(err, errno, "cannot create %s", output->temporary);
     }
-    if (video_io_open(output->fd, true, &output->io, err) < 0) {
+    if (video_io_open(output->fd, &output->io, err) < 0) {
         return -1;
     }
     const char *name = choose_format(output);
@@ -316,11 +133,11 @@ static int open_output(struct output *output, const struct video_join *join,
     for (unsigned i = 0; i <= streams; i++) {
         output->last_dts[i] = AV_NOPTS_VALUE;
     }
-    if (add_stream(output, codec, rational(join->index->time_base), err) < 0 ||
+    if (add_stream(output, codec, video_rational(join->index->time_base), err) < 0 ||
         add_sound(output, err) < 0) {
         return -1;
     }
-    format->streams[0]->avg_frame_rate = rational(join->index->frame_rate);
+    format->streams[0]->avg_frame_rate = video_rational(join->index->frame_rate);
     format->streams[0]->sample_aspect_ratio = codec->sample_aspect_ratio;
     av_dict_copy(&format->metadata, output->input.format->metadata, 0);
     AVDictionary *options = NULL;
@@ -340,8 +157,8 @@ static int64_t find_origin(const struct output *output, const struct video_index
     for (unsigned i = 0; i < input->nb_streams; i++) {
         const AVStream *stream = input->streams[i];
         if (is_sound(stream) && stream->start_time != AV_NOPTS_VALUE) {
-            int64_t start =
-                av_rescale_q(stream->start_time, stream->time_base, rational(index->time_base));
+            int64_t start = av_rescale_q(stream->start_time, stream->time_base,
+                                         video_rational(index->time_base));
             origin = MIN(origin, start);
         }
     }
@@ -353,8 +170,8 @@ static int next_sound(struct output *output, struct error *err) {
     do {
         av_packet_unref(output->sound);
         result = av_read_frame(output->input.format, output->sound);
-        if (result == AVERROR(EIO) && output->input.io->error == AVERROR(EIO)) {
-            return video_error(err, result, "cannot read the sound");
+        if (video_file_check(&output->input, err) < 0) {
+            return error_context(err, "spec.input.video.path");
         }
         /* Streams that show up late, as in transport streams, were not announced. */
     } while (result >= 0 && (output->sound->stream_index >= (int)output->input.format->nb_streams ||
@@ -392,13 +209,13 @@ static int write_sound(struct output *output, AVRational video_base, struct erro
 }
 
 /* Merges pictures and sound by time, so that the muxer holds little back. */
-static int copy_all(struct output *output, struct cursor *cursor, struct error *err) {
-    AVRational base = rational(cursor->join->index->time_base);
+static int copy_all(struct output *output, struct video_cursor *cursor, struct error *err) {
+    AVRational base = video_rational(cursor->join->index->time_base);
     if (next_sound(output, err) < 0) {
         return -1;
     }
     /* The first picture was read when the output was opened. */
-    for (int result = 1; result > 0; result = cursor_next(cursor, err)) {
+    for (int result = 1; result > 0; result = video_cursor_next(cursor, err)) {
         while (output->has_sound) {
             AVRational sound_base =
                 output->input.format->streams[output->sound->stream_index]->time_base;
@@ -435,9 +252,9 @@ static int open_input(struct output *output, const struct video_join *join, stru
                            join->input_path);
 }
 
-static int write_video(struct output *output, struct cursor *cursor, struct error *err) {
+static int write_video(struct output *output, struct video_cursor *cursor, struct error *err) {
     const struct video_join *join = cursor->join;
-    if (cursor_next(cursor, err) <= 0 || open_output(output, join, cursor->codec, err) < 0) {
+    if (video_cursor_next(cursor, err) <= 0 || open_output(output, join, cursor->codec, err) < 0) {
         return -1;
     }
     output->origin = find_origin(output, join->index);
@@ -459,8 +276,32 @@ static char *temporary_name(const struct video_join *join) {
     return x_printf("%s/%s.tmp", join->folder, random);
 }
 
+static int upload(const struct video_join *join, const char *temporary, const char *name,
+                  struct error *err) {
+    AUTO(fd_closep) int fd = open(temporary, O_RDONLY | O_CLOEXEC);
+    AUTO(store_upload_freep) struct store_upload *upload = NULL;
+    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
+    ssize_t got = -1;
+    if (fd < 0) {
+        return error_from_errno(err, errno, "%s", temporary);
+    }
+    if (store_upload_open(join->parts->store, name, &upload, err) < 0) {
+        return -1;
+    }
+    while ((got = read(fd, piece, PIECE_BYTES)) > 0) {
+        if (store_upload_add(upload, piece, (size_t)got, err) < 0) {
+            return -1;
+        }
+    }
+    return got < 0 ? error_from_errno(err, errno, "%s", temporary)
+                   : store_upload_commit(upload, STORE_REPLACE, err);
+}
+
 static int put_in_place(const struct video_join *join, const char *temporary, const char *name,
                         struct error *err) {
+    if (!join->output) {
+        return upload(join, temporary, name, err) < 0 ? error_context(err, "spec.output.path") : 0;
+    }
     AUTO(text_freep) char *path = file_join(join->output, name);
     if (rename(temporary, path) < 0) {
         return error_from_errno(err, errno, "spec.output.path: cannot write %s", path);
@@ -474,51 +315,43 @@ static int put_in_place(const struct video_join *join, const char *temporary, co
 
 int video_join_pictures(const struct video_join *join, char **ret_name, struct error *err) {
     video_log_quiet();
-    if (check_parts(join, err) < 0) {
+    if (video_parts_check(join, err) < 0) {
         return -1;
     }
-    AUTO(output_release) struct output output = {.fd = -1, .input = {.fd = -1}};
-    AUTO(cursor_release) struct cursor cursor = {.join = join};
+    AUTO(output_release) struct output output = {.fd = -1};
+    AUTO(video_cursor_release) struct video_cursor cursor;
+    video_cursor_init(&cursor, join);
     if (open_input(&output, join, err) < 0) {
         return -1;
     }
     output.sound = av_packet_alloc();
-    cursor.packet = av_packet_alloc();
     output.temporary = temporary_name(join);
     if (write_video(&output, &cursor, err) < 0) {
-        return error_context(err, "spec.output.path: %s", join->output);
+        return error_context(err, "spec.output.path: %s", store_path(join->parts->store));
     }
     bool is_mp4 = strcmp(output.format->oformat->name, "mp4") == 0;
     AUTO(text_freep) char *name = x_printf("%s.%s", join->stem, is_mp4 ? "mp4" : "mkv");
     if (put_in_place(join, output.temporary, name, err) < 0) {
         return -1;
     }
-    free(TAKE(output.temporary));
+    if (join->output) { /* it has another name by now */
+        free(TAKE(output.temporary));
+    }
     *ret_name = TAKE(name);
     return 0;
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-static int write_all(int fd, const char *bytes, size_t size, struct error *err) {
-    while (size) {
-        ssize_t put = write(fd, bytes, size);
-        if (put < 0 && errno != EINTR) {
-            return error_from_errno(err, errno, "cannot write the records");
-        }
-        bytes += put > 0 ? put : 0;
-        size -= put > 0 ? (size_t)put : 0;
-    }
-    return 0;
-}
-
 /* Appends a part's bytes and checks that it has a line for every frame. */
-static int copy_lines(int to, const struct part *part, int64_t wanted, struct error *err) {
-    char bytes[16384];
+static int copy_lines(struct store_upload *to, const struct part *part, int64_t wanted,
+                      struct error *err) {
+    AUTO(text_freep) char *bytes = x_malloc(PIECE_BYTES);
     int64_t lines = 0;
     for (int64_t at = 0; at < part->size_bytes;) {
-        size_t size = (size_t)MIN(part->size_bytes - at, (int64_t)sizeof bytes);
-        if (part_read(part, at, bytes, size, err) < 0 || write_all(to, bytes, size, err) < 0) {
+        size_t size = (size_t)MIN(part->size_bytes - at, (int64_t)PIECE_BYTES);
+        if (part_read(part, at, bytes, size, err) < 0 ||
+            store_upload_add(to, bytes, size, err) < 0) {
             return -1;
         }
         for (size_t i = 0; i < size; i++) {
@@ -531,34 +364,28 @@ static int copy_lines(int to, const struct part *part, int64_t wanted, struct er
                                        part->name, (long long)lines, (long long)wanted);
 }
 
-static int write_lines(const struct video_join *join, const char *path, struct error *err) {
-    AUTO(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        return error_from_errno(err, errno, "cannot create %s", path);
+static int write_lines(const struct video_join *join, const char *name, struct error *err) {
+    AUTO(store_upload_freep) struct store_upload *upload = NULL;
+    if (store_upload_open(join->parts->store, name, &upload, err) < 0) {
+        return -1;
     }
-    for (int64_t i = 0; i < cell_count(join); i = next_part(join, i)) {
+    for (int64_t i = 0; i < video_cell_count(join); i = video_part_next(join, i)) {
         struct part part = parts_at(join->parts, i);
-        if (check_bytes(join, i, &part, err) < 0 ||
-            copy_lines(fd, &part, part_end(join, i) - part_first(join, i), err) < 0) {
+        if (part_check(&part, &join->parts->places[i].is_broken, err) < 0 ||
+            copy_lines(upload, &part, video_part_end(join, i) - i * join->batch_items, err) < 0) {
             return -1;
         }
     }
-    return fsync(fd) < 0 ? error_from_errno(err, errno, "cannot write the records") : 0;
+    return store_upload_commit(upload, STORE_REPLACE, err);
 }
 
 int video_join_records(const struct video_join *join, char **ret_name, struct error *err) {
-    if (check_parts(join, err) < 0) {
-        return -1;
-    }
-    AUTO(text_freep) char *temporary = temporary_name(join);
     AUTO(text_freep) char *name = x_printf("%s.jsonl", join->stem);
-    int result = write_lines(join, temporary, err);
-    if (result < 0) {
-        error_context(err, "spec.output.path: %s", join->output);
-    }
-    if (result < 0 || put_in_place(join, temporary, name, err) < 0) {
-        unlink(temporary);
+    if (video_parts_check(join, err) < 0) {
         return -1;
+    }
+    if (write_lines(join, name, err) < 0) {
+        return error_context(err, "spec.output.path: %s", store_path(join->parts->store));
     }
     *ret_name = TAKE(name);
     return 0;

@@ -13,8 +13,9 @@ struct video_join {
     const struct video_index *index;
     const char *input_path; /* spec path of the video */
     struct parts *parts;    /* by cell */
-    const char *folder;     /* for what is in the making, absolute; beside the output */
-    const char *output;     /* folder of the result, absolute */
+    const char *folder;     /* for what is in the making, absolute; on the disk of `output` */
+    const char *output;     /* folder of the result, absolute; NULL: it is uploaded to the parts'
+                               store when it is whole */
     const char *stem;       /* the result's name without its ending */
     int64_t batch_items;    /* frames of a cell; the last may have fewer */
 };

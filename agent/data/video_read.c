@@ -146,7 +146,6 @@ static bool can_go_on(const struct reader *reader) {
 static struct reader *reader_new(const char *spec_path) {
     struct reader *reader = x_calloc(1, sizeof *reader);
     reader->spec_path = x_strdup(spec_path);
-    reader->file.fd = -1;
     reader->packet = av_packet_alloc();
     reader->first = av_packet_alloc();
     reader->frame = av_frame_alloc();

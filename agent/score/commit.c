@@ -458,6 +458,7 @@ int commit_replay(struct commit_log *log, commit_each *each, void *context, stru
     pthread_mutex_lock(&log->lock);
     int64_t end = log->next;
     pthread_mutex_unlock(&log->lock);
+    reader.end = end;
     while (reader.next < end) {
         if (commit_reader_step(&reader, /* must_exist= */ true, err) < 0) {
             return -1;

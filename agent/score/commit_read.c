@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAIT_MS_MIN = 10, WAIT_MS_MAX = 2000, TORN_READS = 3 };
+enum { WAIT_MS_MIN = 10, WAIT_MS_MAX = 2000, TORN_READS = 3, AHEAD_BYTES = 512 << 10 };
 
 char *commit_name(const char *run, int64_t number) {
     return x_printf(".windlass/%s/commit/%012lld", run, (long long)number);
@@ -36,8 +36,17 @@ void commit_reader_init(struct commit_reader *reader) {
     object_init(&reader->held);
 }
 
+static void forget_ahead(struct commit_ahead *ahead) {
+    for (int i = 0; i < ahead->count; i++) {
+        free(ahead->names[i]);
+    }
+    ahead->count = 0;
+}
+
 void commit_reader_release(struct commit_reader *reader) {
     object_release(&reader->held);
+    forget_ahead(&reader->ahead);
+    free(TAKE(reader->ahead.data));
     reader->is_held = false;
 }
 
@@ -64,6 +73,49 @@ static int fetch(const struct commit_reader *reader, const char *name, bool must
             return -1;
         }
     }
+}
+
+/* Twice as many as the last time, if these were all there: there is nothing behind the end. */
+static void look_ahead(struct commit_reader *reader) {
+    struct commit_ahead *ahead = &reader->ahead;
+    int64_t left = reader->end ? reader->end - reader->next : STORE_PEEK_MAX;
+    int count = MAX(ahead->count, 1);
+    for (int i = 0; i < ahead->count; i++) {
+        count = ahead->objects[i].is_whole ? count : 0;
+    }
+    count = (int)MIN((int64_t)MIN(count * 2, STORE_PEEK_MAX), left);
+    forget_ahead(ahead);
+    ahead->first = reader->next;
+    if (count <= 0) {
+        return;
+    }
+    if (!ahead->data) {
+        ahead->data = x_malloc((size_t)STORE_PEEK_MAX * AHEAD_BYTES);
+    }
+    for (; ahead->count < count; ahead->count++) {
+        int i = ahead->count;
+        ahead->names[i] = commit_name(reader->run, ahead->first + i);
+        ahead->objects[i] = (struct store_peeked){.name = ahead->names[i],
+                                                  .data = ahead->data + (size_t)i * AHEAD_BYTES,
+                                                  .room = AHEAD_BYTES};
+    }
+    store_peek(reader->store, ahead->objects, (size_t)count);
+}
+
+/* The next commit, if it was read ahead and is whole. */
+static bool take_ahead(struct commit_reader *reader, struct buffer *text) {
+    struct commit_ahead *ahead = &reader->ahead;
+    struct error ignored = {0};
+    if (store_can(reader->store).is_local) {
+        return false;
+    }
+    if (reader->next >= ahead->first + ahead->count) {
+        look_ahead(reader);
+    }
+    int64_t at = reader->next - ahead->first;
+    const struct store_peeked *object = &ahead->objects[at];
+    return at < ahead->count && object->is_whole && commit_is_whole(object->data, object->size) &&
+           buffer_append(text, object->data, object->size, &ignored) == 0;
 }
 
 static int refuse(const struct commit_reader *reader, int64_t number, struct error *err,
@@ -128,7 +180,7 @@ int commit_reader_step(struct commit_reader *reader, bool must_exist, struct err
     AUTO(text_freep) char *name = commit_name(reader->run, reader->next);
     AUTO(object_release) struct commit_object object;
     object_init(&object);
-    bool is_whole = false;
+    bool is_whole = take_ahead(reader, &object.text);
     int64_t wait_ms = 0;
     /* Read again before it counts as torn: a cache may be behind. */
     for (int i = 0; i < TORN_READS && !is_whole; i++) {

@@ -10,6 +10,17 @@ struct commit_object {
     json_t *tree;
 };
 
+/* Commits that were read before it is their turn, as far as the store does that: a start over az://
+ * would wait for one answer after the other. Such an object never changes, so that a whole one is
+ * as good as one read later; all else is read when it is its turn. */
+struct commit_ahead {
+    int64_t first; /* number of objects[0] */
+    int count;
+    struct store_peeked objects[STORE_PEEK_MAX];
+    char *names[STORE_PEEK_MAX];
+    char *data; /* NULL before the first */
+};
+
 /* A commit is told only when the next one is known not to void it, or the caller says so: one is
  * held back. Borrows all texts. */
 struct commit_reader {
@@ -21,6 +32,8 @@ struct commit_reader {
     int64_t next;      /* number */
     int64_t torn_from; /* all from here to next are torn; -1: none */
     int64_t epoch;     /* of the newest claim that counts; -1: none yet */
+    int64_t end;       /* nothing is read ahead from here on; 0: unknown */
+    struct commit_ahead ahead;
     struct commit_object held;
     bool is_held;
 };

@@ -413,7 +413,7 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
                                   .started_wall_ms = coordinator->started_wall_ms,
                                   .completed_wall_ms = clock_wall_ms(),
                                   .exit_code = exit_code(coordinator, outcome)};
-        if (summary_write(&summary, coordinator->prepared.output_path, &err) < 0) {
+        if (summary_write(&summary, coordinator->prepared.output, &err) < 0) {
             log_event(LOG_ERROR, "summary: %s", err.text);
         } else {
             progress->summary = coordinator->prepared.summary_spec;

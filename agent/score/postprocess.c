@@ -2,7 +2,7 @@
 #include "agent/score/postprocess.h"
 
 #include "agent/score/pixels.h"
-#include "agent/store/path.h"
+#include "agent/store/stored_file.h"
 #include "lib/file.h"
 
 #include <math.h>
@@ -12,10 +12,11 @@
 #define FIELD "scorer.onnx.postprocess."
 
 static int read_labels(const char *spec_path, struct postprocess *postprocess, struct error *err) {
-    AUTO(text_freep) char *path = NULL;
+    AUTO(local_file_release) struct local_file file = {0};
     size_t size = 0;
-    if (path_resolve(spec_path, &path, err) < 0 ||
-        file_read(path, POSTPROCESS_LABEL_BYTES_MAX, &postprocess->label_text, &size, err) < 0) {
+    if (local_file_open(spec_path, &file, err) < 0 ||
+        file_read(file.path, POSTPROCESS_LABEL_BYTES_MAX, &postprocess->label_text, &size, err) <
+            0) {
         return error_context(err, "spec." FIELD "labels");
     }
     size_t lines = 0;

@@ -40,13 +40,17 @@ static int try_replaced(const struct job *job, const struct media *media, const 
 }
 
 /* Results among the inputs would be read as inputs the next time, or replace them. */
-static int try_apart(const struct job *job, const struct media *media, const char *output,
-                     struct error *err) {
+static int try_apart(const struct job *job, const struct media *media, struct error *err) {
     const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
     const char *input = tree_text(fields, "path", "");
     AUTO(text_freep) char *folder = NULL;
-    if (!media->lines) {
-        return 0; /* a video's own file is guarded by its listing */
+    AUTO(text_freep) char *output = NULL;
+    /* A video's own file is guarded by its listing, and names of az:// by the rules of the spec. */
+    if (!media->lines || !store_is_local(input) || !store_is_local(job->output)) {
+        return 0;
+    }
+    if (path_resolve(job->output, &output, err) < 0) {
+        return error_context(err, "spec.output.path");
     }
     if (path_resolve(input, &folder, err) < 0) {
         return error_context(err, "spec.input.%s.path", media->name);
@@ -87,17 +91,12 @@ static int try_lock(const struct job *job, struct prepared *prepared, struct err
 }
 
 static int try_output(const struct job *job, struct prepared *prepared, struct error *err) {
-    AUTO(text_freep) char *path = NULL;
-    if (path_resolve(job->output, &path, err) < 0) {
-        return error_context(err, "spec.output.path");
-    }
-    if (try_apart(job, prepared->media, path, err) < 0) {
+    if (try_apart(job, prepared->media, err) < 0) {
         return -1;
     }
     if (store_open(job->output, /* writes= */ true, &prepared->output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    prepared->output_path = TAKE(path);
     return try_lock(job, prepared, err);
 }
 
@@ -330,7 +329,6 @@ void prepared_release(struct prepared *prepared) {
         prepared->media->listing_free(TAKE(prepared->listing));
     }
     store_free(TAKE(prepared->output));
-    free(TAKE(prepared->output_path));
     free(TAKE(prepared->summary_spec));
     fd_closep(&prepared->lock_fd);
     prepared->lock_fd = -1;

@@ -17,7 +17,6 @@ struct prepared {
     int64_t cell_items;       /* frames or lines of a mini-batch, but for the last */
     struct store *output;
     int lock_fd;        /* a courtesy (path_lock.h); -1: none */
-    char *output_path;  /* on this machine */
     char *summary_spec; /* OUTPUT/summary.json as a spec path */
     struct books books;
 };

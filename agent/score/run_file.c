@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/run_file.h"
 
-#include "agent/store/path.h"
+#include "agent/store/stored_file.h"
 #include "lib/digest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,12 +21,13 @@ static char *name_of(const char *run_name) {
 /* ---- what there is now ---------------------------------------------------------------------- */
 
 static int digest_file(const char *spec_path, char hex[static 65], struct error *err) {
-    AUTO(fd_closep) int fd = -1;
+    AUTO(local_file_release) struct local_file file = {0};
     struct stat status;
-    if (path_open(spec_path, &fd, err) < 0) {
+    if (local_file_open(spec_path, &file, err) < 0) {
         return -1;
     }
-    if (fstat(fd, &status) < 0) {
+    AUTO(fd_closep) int fd = open(file.path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) < 0) {
         return error_from_errno(err, errno, "%s", spec_path);
     }
     size_t size = (size_t)status.st_size;

@@ -21,6 +21,7 @@ enum {
 struct question {
     char *name;
     char *fault; /* NULL: asked */
+    struct local_file file;
 };
 
 /* What is asked of a lease. */
@@ -90,7 +91,15 @@ static int read_words(struct scorer *scorer, struct error *err) {
     return 0;
 }
 
+/* Copies of what the program has read by now. */
+static void release_files(struct request *request) {
+    for (size_t i = 0; i < request->count; i++) {
+        local_file_release(&request->questions[i].file);
+    }
+}
+
 static void forget(struct request *request) {
+    release_files(request);
     for (size_t i = 0; i < request->count; i++) {
         free(request->questions[i].name);
         free(request->questions[i].fault);
@@ -219,8 +228,8 @@ static int add_question(struct request *request, const struct item *item, struct
         request->questions =
             x_realloc_array(request->questions, request->room, sizeof *request->questions);
     }
-    request->questions[request->count++] =
-        (struct question){.name = x_strdup(item->name), .fault = x_strdup(item->fault)};
+    request->questions[request->count++] = (struct question){
+        .name = x_strdup(item->name), .fault = x_strdup(item->fault), .file = item->file};
     if (item->fault) {
         return 0;
     }
@@ -400,6 +409,7 @@ static int command_score(struct scorer *scorer, const struct scorer_task *task,
                   &sink, err) == 0) {
         result = take_answer(&scorer->now, answer, sink, &count, err);
     }
+    release_files(&scorer->now);
     sink_free(sink);
     if (result < 0) {
         bool is_known =

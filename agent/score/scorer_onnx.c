@@ -7,7 +7,7 @@
 #include "agent/score/postprocess.h"
 #include "agent/score/preprocess.h"
 #include "agent/score/slices.h"
-#include "agent/store/path.h"
+#include "agent/store/stored_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static void onnx_freep(struct scorer **scorer) {
 static int onnx_open(const struct scorer_options *options, struct scorer **ret_scorer,
                      struct error *err) {
     AUTO(onnx_freep) struct scorer *scorer = x_calloc(1, sizeof *scorer);
-    AUTO(text_freep) char *path = NULL;
+    AUTO(local_file_release) struct local_file model = {0}; /* a copy goes once it is loaded */
     struct session_options engine = {.threads = 0, .device = NULL};
     const json_t *spec = scorer->spec = options->spec;
     scorer->media = options->media;
@@ -144,8 +144,8 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
         postprocess_read(spec, &scorer->postprocess, err) < 0) {
         return -1;
     }
-    if (path_resolve(tree_text(spec, "scorer.onnx.path", ""), &path, err) < 0 ||
-        session_open(path, &engine, &scorer->session, err) < 0) {
+    if (local_file_open(tree_text(spec, "scorer.onnx.path", ""), &model, err) < 0 ||
+        session_open(model.path, &engine, &scorer->session, err) < 0) {
         return error_context(err, "spec.scorer.onnx.path");
     }
     if (check_input(scorer, err) < 0) {

@@ -2,13 +2,12 @@
 #include "agent/score/summary.h"
 
 #include "agent/score/scorer.h"
-#include "agent/store/path.h"
 #include "lib/clock.h"
-#include "lib/file.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#define NAME "summary.json"
 
 enum { BYTES_MAX = 16 << 20 }; /* 10,000 workers and 1,000 failures are 3 MB */
 
@@ -92,12 +91,11 @@ json_t *summary_json(const struct summary *summary) {
     return tree;
 }
 
-int summary_write(const struct summary *summary, const char *folder, struct error *err) {
+int summary_write(const struct summary *summary, struct store *output, struct error *err) {
     AUTO(tree_freep) json_t *tree = summary_json(summary);
     AUTO(text_freep) char *text = json_dumps(tree, JSON_INDENT(2));
     AUTO(text_freep) char *lines = x_printf("%s\n", text);
-    AUTO(text_freep) char *path = file_join(folder, "summary.json");
-    return file_write(path, lines, strlen(lines), err);
+    return store_put(output, NAME, lines, strlen(lines), STORE_REPLACE, err);
 }
 
 /* ---- recalling ------------------------------------------------------------------------------ */
@@ -187,27 +185,32 @@ json_t *summary_words(const struct job *job, bool any_uid, const char *text, siz
     return TAKE(words);
 }
 
-static bool is_there(const char *spec_path) {
+/* An output is the output's folder, which is there, or an object in it. */
+static bool is_there(const struct job *job, struct store *output, const char *spec_path) {
+    size_t length = strlen(job->output);
+    struct store_info info;
     struct error ignored = {0};
-    AUTO(text_freep) char *path = NULL;
-    return path_resolve(spec_path, &path, &ignored) == 0 && access(path, F_OK) == 0;
+    return strcmp(spec_path, job->output) == 0 ||
+           (text_starts(spec_path, job->output) && spec_path[length] == '/' &&
+            store_stat(output, spec_path + length + 1, &info, &ignored) == 0);
 }
 
 json_t *summary_recall(const struct job *job, bool any_uid, int *ret_exit_code) {
     struct error ignored = {0};
-    AUTO(text_freep) char *spec_path = x_printf("%s/summary.json", job->output);
-    AUTO(text_freep) char *path = NULL;
-    AUTO(text_freep) char *text = NULL;
-    size_t size = 0;
-    if (path_resolve(spec_path, &path, &ignored) < 0 ||
-        file_read(path, BYTES_MAX, &text, &size, &ignored) < 0) {
+    AUTO(store_freep) struct store *output = NULL;
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, BYTES_MAX);
+    if (store_open(job->output, /* writes= */ false, &output, &ignored) < 0 ||
+        store_get(output, NAME, &text, NULL, &ignored) < 0) {
         return NULL;
     }
-    AUTO(tree_freep) json_t *words = summary_words(job, any_uid, text, size, ret_exit_code);
+    AUTO(tree_freep)
+    json_t *words =
+        summary_words(job, any_uid, text.data ? text.data : "", text.size, ret_exit_code);
     size_t i;
-    json_t *output;
-    json_array_foreach(json_object_get(words, "outputs"), i, output) {
-        if (!is_there(json_string_value(output))) {
+    json_t *path;
+    json_array_foreach(json_object_get(words, "outputs"), i, path) {
+        if (!is_there(job, output, json_string_value(path))) {
             return NULL;
         }
     }

@@ -23,8 +23,8 @@ struct summary {
  */
 json_t *summary_json(const struct summary *summary);
 
-/* Writes it into the folder (on this machine), readable. */
-NODISCARD int summary_write(const struct summary *summary, const char *folder, struct error *err);
+/* Writes it into the output. */
+NODISCARD int summary_write(const struct summary *summary, struct store *output, struct error *err);
 
 /* The tables and the page of report.h, of the same facts and the commits. item: what failed items
  * are called, with its context. */

@@ -95,45 +95,53 @@ static const char *variable(const char *name) {
     return value && *value ? value : NULL;
 }
 
-static int read_endpoint(struct azure_place *place, struct error *err) {
-    const char *pattern = variable("WINDLASS_BLOB_ENDPOINT");
-    pattern = pattern ? pattern : "https://ACCOUNT.blob.core.windows.net";
-    const char *word = strstr(pattern, "ACCOUNT");
-    size_t length = strlen(pattern);
-    while (length && pattern[length - 1] == '/') {
-        length--;
+static char *without_slashes(const char *text) {
+    size_t size = strlen(text);
+    while (size && text[size - 1] == '/') {
+        size--;
     }
-    if (word) {
-        const char *rest = word + strlen("ACCOUNT");
-        place->endpoint = x_printf("%.*s%s%.*s", (int)(word - pattern), pattern, place->account,
-                                   (int)(pattern + length - rest), rest);
-    }
-    return word && azure_url_host(place->endpoint, &place->host, &place->port)
-               ? 0
-               : error_set(err, ERROR_INVALID,
-                           "WINDLASS_BLOB_ENDPOINT is \"%.100s\", an address such as "
-                           "https://ACCOUNT.blob.core.windows.net is expected",
-                           pattern);
+    return x_strndup(text, size);
 }
 
-static int read_stores(struct azure_place *place, struct error *err) {
+/* What its store says, else the environment, else Azure. */
+static int read_endpoint(struct azure_place *place, const char *given, struct error *err) {
+    const char *pattern = variable("WINDLASS_BLOB_ENDPOINT");
+    pattern = given ? given : pattern ? pattern : "https://ACCOUNT.blob.core.windows.net";
+    const char *word = given ? NULL : strstr(pattern, "ACCOUNT");
+    AUTO(text_freep)
+    char *address = word ? x_printf("%.*s%s%s", (int)(word - pattern), pattern, place->account,
+                                    word + strlen("ACCOUNT"))
+                         : x_strdup(pattern);
+    place->endpoint = without_slashes(address);
+    return (word || given) && azure_url_host(place->endpoint, &place->host, &place->port)
+               ? 0
+               : error_set(
+                     err, ERROR_INVALID, "%s is \"%.100s\", an address such as %s is expected",
+                     given ? "its endpoint in spec.stores" : "WINDLASS_BLOB_ENDPOINT", pattern,
+                     given ? "https://films.blob.core.usgovcloudapi.net"
+                           : "https://ACCOUNT.blob.core.windows.net");
+}
+
+/* The store of spec.stores[] that the account is; NULL: it is not among them. */
+static int read_stores(const struct azure_place *place, json_t **ret_stores,
+                       const json_t **ret_store, struct error *err) {
     const char *text = variable("WINDLASS_STORES");
-    AUTO(tree_freep) json_t *stores = NULL;
-    if (!text) {
-        return 0;
-    }
-    if (tree_parse(text, strlen(text), 1 << 20, &stores, err) < 0 || !json_is_array(stores)) {
+    if (text && (tree_parse(text, strlen(text), 1 << 20, ret_stores, err) < 0 ||
+                 !json_is_array(*ret_stores))) {
         error_set(err, ERROR_INVALID, "a list is expected");
         return error_context(err, "WINDLASS_STORES");
     }
-    const json_t *store = tree_find(stores, "account", place->account);
+    *ret_store = tree_find(*ret_stores, "account", place->account);
+    return 0;
+}
+
+static void read_store(struct azure_place *place, const json_t *store) {
     const char *client_id = tree_text(store, "clientID", NULL);
     place->is_read_only = tree_bool(store, "readOnly", false);
     if (client_id) {
         place->client_id = x_strdup(client_id);
         place->has_client_id = true;
     }
-    return 0;
 }
 
 static void read_identity(struct azure_place *place) {
@@ -148,10 +156,13 @@ static void read_identity(struct azure_place *place) {
 
 int azure_place_read(const char *spec_path, struct azure_place *ret_place, struct error *err) {
     AUTO(azure_place_release) struct azure_place place = {0};
-    if (read_path(spec_path, &place, err) < 0 || read_endpoint(&place, err) < 0 ||
-        read_stores(&place, err) < 0) {
+    AUTO(tree_freep) json_t *stores = NULL;
+    const json_t *store = NULL;
+    if (read_path(spec_path, &place, err) < 0 || read_stores(&place, &stores, &store, err) < 0 ||
+        read_endpoint(&place, tree_text(store, "endpoint", NULL), err) < 0) {
         return -1;
     }
+    read_store(&place, store);
     read_identity(&place);
     const char *folder = variable("WINDLASS_STORES_FOLDER");
     const char *authorities = variable("WINDLASS_AUTHORITIES");

@@ -2,15 +2,15 @@
  * service is, and what may be used there. It goes by the environment, in which nothing is secret:
  *
  * WINDLASS_STORES  spec.stores[] as JSON: [{"account":"films","readOnly":true},
- *     {"account":"results","clientID":"6c3..."}]. An account that is not in it has neither field.
- * WINDLASS_STORES_FOLDER  where Secrets are mounted ("/windlass/stores"): ACCOUNT/
- *     azurestorageaccountkey or ACCOUNT/azurestorageaccountsastoken, read when needed, and again
- *     when the service refuses what they say.
- * AZURE_FEDERATED_TOKEN_FILE, AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_AUTHORITY_HOST  workload
- *     identity, as AKS sets them: for accounts with a clientID, which then counts, and for those
- *     without a file.
- * WINDLASS_BLOB_ENDPOINT  "https://ACCOUNT.blob.core.windows.net", in which the word ACCOUNT is
- *     replaced: other clouds, or Azurite ("https://127.0.0.1:10000/ACCOUNT").
+ *     {"account":"results","clientID":"6c3...","endpoint":"https://..."}]. An account that is not
+ * in it has none of these fields. WINDLASS_STORES_FOLDER  where Secrets are mounted
+ * ("/windlass/stores"): ACCOUNT/ azurestorageaccountkey or ACCOUNT/azurestorageaccountsastoken,
+ * read when needed, and again when the service refuses what they say. AZURE_FEDERATED_TOKEN_FILE,
+ * AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_AUTHORITY_HOST  workload identity, as AKS sets them: for
+ * accounts with a clientID, which then counts, and for those without a file. WINDLASS_BLOB_ENDPOINT
+ * "https://ACCOUNT.blob.core.windows.net", in which the word ACCOUNT is replaced: where a store
+ * says no endpoint of its own; of a user's own environment, for Azurite
+ *     ("https://127.0.0.1:10000/ACCOUNT").
  * WINDLASS_AUTHORITIES  a PEM file: who may vouch for the service ("/windlass/ca.crt" if that is
  *     there, else this machine's).
  * WINDLASS_NAME_SERVERS  instead of those of /etc/resolv.conf: "127.0.0.1:5353". */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGES_AT_ONCE = 64, READ_AGAIN_MAX = 3 };
+enum { RANGES_AT_ONCE = 64, READ_AGAIN_MAX = 3, PEEKS_AT_ONCE = 16 };
 
 static void place_free(struct azure_store *store) {
     azure_account_free(store->account);
@@ -229,6 +229,34 @@ static int azure_read(struct store *base, const char *name, int64_t offset, void
     return 0;
 }
 
+static void azure_peek(struct store *base, struct store_peeked *objects, size_t count) {
+    struct azure_call calls[STORE_PEEK_MAX];
+    AUTO(azure_client_givep) struct azure_client *client = NULL;
+    struct error ignored = {0};
+    if (azure_client_take(azure_of(base), &client, &ignored) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        calls[i] = (struct azure_call){.method = "GET",
+                                       .name = objects[i].name,
+                                       .range_size = (int64_t)objects[i].room,
+                                       .into = objects[i].data,
+                                       .room = objects[i].room};
+        if (azure_wait(client, PEEKS_AT_ONCE - 1, &ignored) < 0) {
+            return;
+        }
+        azure_start(client, &calls[i]);
+    }
+    if (azure_wait(client, 0, &ignored) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        objects[i].size = calls[i].received;
+        objects[i].is_whole =
+            calls[i].status == 206 && calls[i].size_bytes == (int64_t)calls[i].received;
+    }
+}
+
 const struct store_ops azure_store = {
     .prefix = "az://",
     .open = azure_open,
@@ -238,9 +266,11 @@ const struct store_ops azure_store = {
     .get = azure_get,
     .read = azure_read,
     .stat = azure_stat,
+    .peek = azure_peek,
     .put = azure_put,
     .remove = azure_remove,
     .list = azure_list,
+    .clear = azure_clear,
     .upload_open = azure_upload_open,
     .upload_add = azure_upload_add,
     .upload_commit = azure_upload_commit,

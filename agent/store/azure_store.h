@@ -26,6 +26,7 @@ enum { AZURE_BLOCKS_MAX = 50000 };
 int azure_put(struct store *base, const char *name, const void *data, size_t size,
               enum store_put how, struct error *err);
 int azure_remove(struct store *base, const char *name, struct error *err);
+int azure_clear(struct store *base, const char *prefix, struct error *err);
 int azure_upload_open(struct store *base, const char *name, struct store_upload **ret_upload,
                       struct error *err);
 int azure_upload_add(struct store_upload *base, const void *data, size_t size, struct error *err);

@@ -13,7 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONCE_CHARACTERS = 16, BLOCK_ID_BYTES = 40, UPLOAD_SLOTS = 4, LIST_BYTES_MAX = 8 << 20 };
+enum {
+    NONCE_CHARACTERS = 16,
+    BLOCK_ID_BYTES = 40,
+    UPLOAD_SLOTS = 4,
+    LIST_BYTES_MAX = 8 << 20,
+    CLEAR_AT_ONCE = 64
+};
 
 int64_t azure_block_bytes(int64_t index) {
     int64_t pieces = index < 10000 ? 1 : index < 30000 ? 8 : 20;
@@ -95,6 +101,45 @@ int azure_put(struct store *base, const char *name, const void *data, size_t siz
 int azure_remove(struct store *base, const char *name, struct error *err) {
     struct azure_call call = {.method = "DELETE", .name = name, .accepts = 404};
     return azure_run(azure_of(base), &call, 1, err);
+}
+
+/* Names to remove: each one's request takes its time, several go at once. */
+struct clearing {
+    struct store *base;
+    char *names[CLEAR_AT_ONCE];
+    size_t count;
+};
+
+static int remove_all(struct clearing *clearing, struct error *err) {
+    struct azure_call calls[CLEAR_AT_ONCE];
+    for (size_t i = 0; i < clearing->count; i++) {
+        calls[i] =
+            (struct azure_call){.method = "DELETE", .name = clearing->names[i], .accepts = 404};
+    }
+    int result = azure_run(azure_of(clearing->base), calls, clearing->count, err);
+    for (size_t i = 0; i < clearing->count; i++) {
+        free(clearing->names[i]);
+    }
+    clearing->count = 0;
+    return result;
+}
+
+static int clear_name(void *context, const char *name, const struct store_info *info UNUSED,
+                      struct error *err) {
+    struct clearing *clearing = context;
+    clearing->names[clearing->count++] = x_strdup(name);
+    return clearing->count < CLEAR_AT_ONCE ? 0 : remove_all(clearing, err);
+}
+
+int azure_clear(struct store *base, const char *prefix, struct error *err) {
+    struct clearing clearing = {.base = base};
+    struct error cause = {0};
+    int result = azure_list(base, prefix, NULL, clear_name, &clearing, err);
+    int removed = remove_all(&clearing, &cause); /* what was found is removed in any case */
+    if (result == 0 && removed < 0) {
+        *err = cause;
+    }
+    return result < 0 ? -1 : removed;
 }
 
 /* ---- uploads -------------------------------------------------------------------------------- */

@@ -71,6 +71,10 @@ struct store_can store_can(const struct store *store) {
     return store->ops->can(store);
 }
 
+bool store_is_local(const char *spec_path) {
+    return !strstr(spec_path, "://");
+}
+
 /* ---- what every kind relies on -------------------------------------------------------------- */
 
 static int check_name(const struct store *store, const char *name, struct error *err) {
@@ -123,6 +127,19 @@ int store_read(struct store *store, const char *name, int64_t offset, void *data
 int store_stat(struct store *store, const char *name, struct store_info *ret_info,
                struct error *err) {
     return check_name(store, name, err) < 0 ? -1 : store->ops->stat(store, name, ret_info, err);
+}
+
+void store_peek(struct store *store, struct store_peeked *objects, size_t count) {
+    struct error ignored = {0};
+    bool are_names = true;
+    assert(count <= STORE_PEEK_MAX);
+    for (size_t i = 0; i < count; i++) {
+        objects[i].is_whole = false;
+        are_names = are_names && check_name(store, objects[i].name, &ignored) == 0;
+    }
+    if (store->ops->peek && are_names) {
+        store->ops->peek(store, objects, count);
+    }
 }
 
 int store_put(struct store *store, const char *name, const void *data, size_t size,

@@ -36,6 +36,8 @@ void store_free(struct store *store);              /* NULL is fine. All uploads 
 void store_freep(struct store **store);            /* for AUTO */
 const char *store_path(const struct store *store); /* as it was opened; holds no secret */
 struct store_can store_can(const struct store *store);
+/* Objects of this spec path are files of this machine; pure, nothing is opened. */
+bool store_is_local(const char *spec_path);
 
 /* Before it is opened, which never returns on a dead hard mount: does the storage of this path
  * answer within so many milliseconds? UNAVAILABLE or TIMEOUT: it is dead; all else is an answer. Of
@@ -54,6 +56,17 @@ NODISCARD int store_read(struct store *store, const char *name, int64_t offset, 
                          size_t size, const char *token, size_t *ret_size, struct error *err);
 NODISCARD int store_stat(struct store *store, const char *name, struct store_info *ret_info,
                          struct error *err);
+/* Small objects, several at once where the store gains by that (az://): what is_whole afterwards is
+ * an object as it was at some moment of the call. Of all others nothing is known: absent, larger
+ * than their room, not answered, or not tried, as on volumes. */
+struct store_peeked {
+    const char *name;
+    char *data; /* of the caller */
+    size_t room, size;
+    bool is_whole;
+};
+enum { STORE_PEEK_MAX = 32 };
+void store_peek(struct store *store, struct store_peeked *objects, size_t count);
 /* Returns when it is stored for good: data and name outlast a power cut. Folders are made.
  * CONFLICT: STORE_CREATE found one. After a failure of any other kind than CONFLICT, DENIED and
  * INVALID it may have been stored all the same; and after CONFLICT, too, where the store repeats a

@@ -18,6 +18,7 @@ struct store_ops {
                 const char *token, size_t *ret_size, struct error *err);
     int (*stat)(struct store *store, const char *name, struct store_info *ret_info,
                 struct error *err);
+    void (*peek)(struct store *store, struct store_peeked *objects, size_t count); /* or NULL */
     int (*put)(struct store *store, const char *name, const void *data, size_t size,
                enum store_put how, struct error *err);
     int (*remove)(struct store *store, const char *name, struct error *err);

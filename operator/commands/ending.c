@@ -19,6 +19,11 @@ bool ending_is_final(const json_t *status) {
     return condition_is(status, "True") || condition_is(status, "False");
 }
 
+/* In no volume, so that it has no file here. */
+static bool is_stored(const char *spec_path) {
+    return text_starts(spec_path, "az://");
+}
+
 char *ending_path(const struct ending *ending, const char *spec_path) {
     size_t length = strcspn(spec_path, "/");
     AUTO(text_freep) char *volume = x_strndup(spec_path, length);
@@ -38,7 +43,7 @@ static void print_report(const struct ending *ending) {
     AUTO(text_freep)
     char *spec_path = x_printf("%s/report.html", tree_text(ending->spec, "output.path", ""));
     AUTO(text_freep) char *path = ending_path(ending, spec_path);
-    if (access(path, R_OK) == 0) {
+    if (is_stored(spec_path) || access(path, R_OK) == 0) {
         printf("  %-8s %s\n", "report", path);
     }
 }
@@ -53,8 +58,9 @@ static void print_success(const struct ending *ending) {
         const json_t *condition = progress_condition(ending->status);
         AUTO(text_freep)
         char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
-        printf("%s succeeded: %s\n  %-8s after `rm -r %s/.windlass`\n", ending->name,
-               tree_text(condition, "message", ""), "again", output);
+        printf("%s succeeded: %s\n  %-8s after `%s %s/.windlass`\n", ending->name,
+               tree_text(condition, "message", ""), "again",
+               is_stored(output) ? "deleting" : "rm -r", output);
     }
     int64_t failed = tree_integer(ending->status, "items.failed", 0);
     if (failed > 0) {

@@ -73,7 +73,9 @@ static const struct command_help help = {
         "A path in a manifest is VOLUME/path/in/it. A volume's folder on this machine is what\n"
         "--volume says, else its hostPath, else the folder VOLUME/ beside the manifest; an "
         "emptyDir\n"
-        "is a folder of the run. readOnly holds on a cluster only.\n\n"
+        "is a folder of the run. readOnly holds on a cluster only. Paths az://ACCOUNT/CONTAINER/"
+        "path\n"
+        "are read and written as on a cluster, with the keys in --stores.\n\n"
         "A job with trigger, schedule or rerun makes runs until Ctrl-C; --once makes one and "
         "ends.\n"
         "Ctrl-C ends all processes and says what was kept; a second Ctrl-C kills them at once.\n"
@@ -91,12 +93,13 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
         {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be given many times.",
          &run->volumes},
         {"stores", 0, OPTION_TEXT, "DIR",
-         "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken.",
+         "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken "
+         "(WINDLASS_STORES_FOLDER).",
          &run->stores},
         {"workers", 'w', OPTION_INTEGER, "N",
          "Worker processes (spec.workers.max, at most one per processor).", &run->workers},
         {"state", 0, OPTION_TEXT, "DIR",
-         "Where logs and emptyDir volumes go (~/.local/state/windlass/NAME-TIME).",
+         "Where logs, emptyDir and temporary files go (~/.local/state/windlass/NAME-TIME).",
          &run->state_option},
         {"anew", 0, OPTION_FLAG, NULL,
          "Do all again: what earlier runs of this job have done is thrown away first.", &run->anew},

@@ -152,6 +152,8 @@ static int prepare(const json_t *object, const struct pod_settings *settings, st
     environment_set(&launch->environment, "WINDLASS_THREADS", threads);
     environment_set(&launch->environment, "WINDLASS_TERMINATION_LOG", launch->message_path);
     environment_set(&launch->environment, "HOSTNAME", name);
+    /* As /tmp of a pod: whatever kills it, what it leaves there goes with it. */
+    environment_set(&launch->environment, "TMPDIR", launch->folder);
     /* Here the agent does what the shim does in a container of the user's. */
     const char *program = launch->environment.words[0];
     bool is_ours = strcmp(program, "windlass-agent") == 0 || text_ends(program, "/windlass-shim");

@@ -303,6 +303,48 @@ static void clears_a_folder(void) {
     CHECK_OBJECT("run/try/1", "y");
 }
 
+static void clears_many(void) {
+    struct error err = {0};
+    enum { MANY = 150 };
+    char name[32];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "many/%d/%d", i % 7, i);
+        CHECK_OK(put(name, "x", STORE_CREATE, &err), &err);
+    }
+    CHECK_OK(store_clear(store, "many/", &err), &err);
+    CHECK_OK(store_list(store, "many/", NULL, refuse, NULL, &err), &err);
+}
+
+/* Whatever a store peeks at, what it calls whole is so; and az:// does. */
+static void peeks(void) {
+    struct error err = {0};
+    char data[STORE_PEEK_MAX][32], names[STORE_PEEK_MAX][32];
+    struct store_peeked objects[STORE_PEEK_MAX];
+    for (int i = 0; i < STORE_PEEK_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "peek/%d", i);
+        snprintf(data[i], sizeof data[i], "bytes of %d", i);
+        if (i < STORE_PEEK_MAX - 2) {
+            CHECK_OK(
+                put(names[i], i == 3 ? "more than there is room" : data[i], STORE_CREATE, &err),
+                &err);
+        }
+        objects[i] = (struct store_peeked){.name = names[i], .data = data[i], .room = 15};
+        memset(data[i], 0, sizeof data[i]);
+    }
+    store_peek(store, objects, STORE_PEEK_MAX);
+    bool peeks = objects[0].is_whole;
+    CHECK(!peeks || !store_can(store).is_local);
+    for (int i = 0; i < STORE_PEEK_MAX; i++) {
+        char wanted[32];
+        snprintf(wanted, sizeof wanted, "bytes of %d", i);
+        CHECK(objects[i].is_whole == (peeks && i != 3 && i < STORE_PEEK_MAX - 2));
+        if (objects[i].is_whole) {
+            CHECK_INT(objects[i].size, strlen(wanted));
+            CHECK_STR(data[i], wanted);
+        }
+    }
+}
+
 static void probes(void) {
     struct error err = {0};
     CHECK_OK(store_probe(store, 10000, &err), &err);
@@ -323,6 +365,8 @@ int store_suite(struct store *tested, size_t longest_name) {
     TEST(uploads);
     TEST(large_objects);
     TEST(clears_a_folder);
+    TEST(clears_many);
+    TEST(peeks);
     TEST(probes);
     return test_failures_total;
 }

@@ -3,7 +3,6 @@
 
 #include "lib/clock.h"
 #include "operator/kinds/batchscore/begun.h"
-#include "operator/kinds/batchscore/not_yet.h"
 #include "operator/kinds/batchscore/plan_pods.h"
 #include "operator/kinds/batchscore/series.h"
 
@@ -408,8 +407,7 @@ static int plan_unfinished(struct plan *plan, json_t **ret_result, struct error 
     const struct batchscore_options *options = plan->observed->options;
     struct error problem = {0};
     const char *needs = NULL;
-    bool readable = batchscore_spec_read(object, options, &plan->spec, &problem) == 0 &&
-                    not_yet_check(object, &problem) == 0;
+    bool readable = batchscore_spec_read(object, options, &plan->spec, &problem) == 0;
     if (!readable && problem.kind != ERROR_INVALID) {
         *err = problem;
         return -1;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/container.h"
 
+#include "lib/file.h"
 #include "tests/test.h"
 
-#include <sys/mman.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define FTYP                                                                                       \
@@ -66,19 +68,28 @@ static const struct {
 };
 
 static void states(void) {
+    struct error err = {0};
+    char folder[] = "/tmp/windlass-test-XXXXXX";
+    CHECK(mkdtemp(folder));
+    setenv("media", folder, 1);
+    AUTO(text_freep) char *path = file_join(folder, "container");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        int fd = memfd_create("container", MFD_CLOEXEC);
+        struct video_source *source = NULL;
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         CHECK_INT(write(fd, rows[i].head, rows[i].head_size), rows[i].head_size);
         CHECK_INT(ftruncate(fd, rows[i].size), 0);
         int64_t missing = 0;
-        enum container_state state = container_check(fd, rows[i].size, &missing);
+        CHECK_OK(video_source_open("media/container", &source, &err), &err);
+        enum container_state state = container_check(source, &missing);
         if (state != rows[i].state || missing != rows[i].missing) {
             printf("# %s: state %d, %lld bytes missing\n", rows[i].about, state,
                    (long long)missing);
             test_failures++;
         }
+        video_source_free(source);
         close(fd);
     }
+    CHECK_OK(file_remove_tree(folder, &err), &err);
 }
 
 int main(void) {

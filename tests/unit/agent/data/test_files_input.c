@@ -300,6 +300,8 @@ static void test_programs_get_paths(void) {
     AUTO(text_freep) char *path = x_printf("%s/photos/a/two.png", fixtures_out);
     CHECK_STR(item.text, path);
     CHECK_INT(item.text_size, strlen(path));
+    local_file_release(&item.file);
+    CHECK_INT(access(path, F_OK), 0); /* no copy: it stays */
     CHECK_INT(files_input.reader_next(reader, &item, &err), 1);
     CHECK(item.fault);
     CHECK_INT(files_input.reader_next(reader, &item, &err), 0);
