@@ -4,16 +4,23 @@
     az.py FOLDER container ACCOUNT NAME               makes a container; one that is there is fine
     az.py FOLDER sas ACCOUNT CONTAINER RIGHTS SECONDS prints a SAS of that container
     az.py FOLDER put ACCOUNT PATH TEXT                makes a blob of any name
+    az.py FOLDER upload ACCOUNT PATH LOCAL            all files below the folder LOCAL, or the one file
+    az.py FOLDER download ACCOUNT PATH LOCAL          all blobs below PATH/ into the folder LOCAL
+    az.py FOLDER clear ACCOUNT PATH                   removes all blobs below PATH/
+    az.py FOLDER list ACCOUNT PATH                    prints their names behind PATH/
 """
 import base64
 import datetime
 import hashlib
 import hmac
+import http.client
+import os
 import ssl
 import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+import xml.etree.ElementTree
 
 VERSION = "2021-12-02"
 folder = sys.argv[1]
@@ -58,6 +65,59 @@ def send(account, path, query, body=b"", headers=None):
     urllib.request.urlopen(request, context=context).read()
 
 
+class Connection:
+    """Many requests to one account, over one connection."""
+
+    def __init__(self, account):
+        with open(f"{folder}/port") as file:
+            port = int(file.read())
+        context = ssl.create_default_context(cafile=f"{folder}/ca.crt")
+        self.http = http.client.HTTPSConnection("127.0.0.1", port, context=context)
+        self.account, self.sas = account, account_sas(account)
+
+    def ask(self, method, path, query="", body=None, headers=None):
+        url = f"/{self.account}/{urllib.parse.quote(path)}?{query}{self.sas}"
+        self.http.request(method, url, body=body, headers=headers or {})
+        answer = self.http.getresponse()
+        data = answer.read()
+        if answer.status >= 300:
+            sys.exit(f"az.py: {method} {path}: {answer.status}")
+        return data
+
+    def names(self, path):
+        container, prefix = (path.rstrip("/") + "/").split("/", 1)
+        marker = ""
+        while True:
+            query = {"restype": "container", "comp": "list", "prefix": prefix, "marker": marker}
+            page = self.ask("GET", container, urllib.parse.urlencode(query) + "&")
+            tree = xml.etree.ElementTree.fromstring(page.decode("utf-8-sig"))
+            for name in tree.iter("Name"):
+                yield f"{container}/{name.text}"
+            marker = tree.findtext("NextMarker") or ""
+            if not marker:
+                return
+
+
+def upload(account, path, local):
+    connection = Connection(account)
+    files = {path: local}
+    if os.path.isdir(local):
+        files = {f"{path}/{os.path.relpath(os.path.join(at, name), local)}": os.path.join(at, name)
+                 for at, _, names in os.walk(local) for name in names}
+    for blob, name in sorted(files.items()):
+        with open(name, "rb") as file:
+            connection.ask("PUT", blob, body=file.read(), headers={"x-ms-blob-type": "BlockBlob"})
+
+
+def download(account, path, local):
+    connection = Connection(account)
+    for blob in list(connection.names(path)):
+        name = os.path.join(local, blob[len(path.rstrip("/")) + 1:])
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        with open(name, "wb") as file:
+            file.write(connection.ask("GET", blob))
+
+
 what, account = sys.argv[2:4]
 if what == "container":
     try:
@@ -70,3 +130,14 @@ elif what == "sas":
 elif what == "put":
     send(account, urllib.parse.quote(sys.argv[4]), "", sys.argv[5].encode(),
          {"x-ms-blob-type": "BlockBlob"})
+elif what == "upload":
+    upload(account, sys.argv[4], sys.argv[5])
+elif what == "download":
+    download(account, sys.argv[4], sys.argv[5])
+elif what == "clear":
+    connection = Connection(account)
+    for blob in list(connection.names(sys.argv[4])):
+        connection.ask("DELETE", blob)
+elif what == "list":
+    for blob in Connection(account).names(sys.argv[4]):
+        print(blob[len(sys.argv[4].rstrip("/")) + 1:])

@@ -148,6 +148,7 @@ async def one_request(reader, writer, upstream):
     first, headers = await read_head(reader)
     method, target, _ = first.split(" ", 2)
     body = await reader.readexactly(int(value_of(headers, "content-length") or 0))
+    counts["requests"] = counts.get("requests", 0) + 1
     row = faults.find(method, target)
     if "stallSeconds" in row:
         count("stall")

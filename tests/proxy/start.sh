@@ -11,7 +11,7 @@
 #   cutBefore: true                                           the server does it, the answer is lost
 #   cutInside: true                                           it is cut in the middle of its body
 #   cutAfterLines: N                                          a watch ends in the middle of its N-th piece
-# CLUSTER-FOLDER/NAME/counts says how often each was done. SEED=N makes the chances the same again.
+# CLUSTER-FOLDER/NAME/counts says how often each was done, of how many requests. SEED=N makes the chances the same again.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:?start or stop} cluster=$(cd "${2:?the folder of the cluster}" && pwd) folder=$cluster/${3:-proxy}
