@@ -23,7 +23,7 @@ for name in ${SOAK_SKIP:-}; do
     done
 done
 rm -f build/fuzz/results.txt
-TEST_TIMEOUT=$((FUZZ_SECONDS * 8 + 1800)) tests/run.sh "${proofs[@]}" | tee "$log"
+TEST_TIMEOUT=$((FUZZ_SECONDS * 8 + 21600)) tests/run.sh "${proofs[@]}" | tee "$log"
 code=${PIPESTATUS[0]}
 {
     echo
