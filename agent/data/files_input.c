@@ -121,12 +121,22 @@ static int leave_out(struct walk *walk, struct error *err) {
     return 0;
 }
 
+static bool is_wanted(void *context, const char *name) {
+    const struct walk *walk = context;
+    size_t length = strlen(name);
+    return pattern_matches(walk->pattern, name) && jsontext_utf8_end(name, length) == length;
+}
+
 static int walk_folder(struct walk *walk, struct error *err) {
     const json_t *spec = walk->listing->spec;
     bool by_time = strcmp(tree_text(spec, "input.files.order", "Name"), "Modified") == 0;
     AUTO(sorter_freep) struct sorter *sorter = NULL;
     if (leave_out(walk, err) < 0) {
         return -1;
+    }
+    /* All names of a folder are read before the first one is told in order. */
+    if (walk->listing->is_look && path_has_file(walk->folder, is_wanted, walk)) {
+        return walk->line(walk->context, "null", strlen("null"), NULL, err);
     }
     if (by_time) {
         walk->after = walk->listing->after;

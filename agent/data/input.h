@@ -37,6 +37,7 @@ typedef int input_line(void *context, const char *line, size_t size, const char 
 
 struct input_listing {
     const json_t *spec;
+    bool is_look;             /* is there anything? One line is enough, whatever it says */
     const char *after;        /* the mark of the last line that is known; NULL: from the start */
     struct store *scratch;    /* for what does not fit into memory while it is sorted */
     const char *scratch_name; /* names of such objects begin so; removed afterwards */

@@ -19,6 +19,11 @@ NODISCARD int path_resolve(const char *spec_path, char **ret_path, struct error 
 /* path_resolve of a regular file that is there and can be read. INVALID: it is no such file. */
 NODISCARD int path_file(const char *spec_path, char **ret_path, struct error *err);
 
+/* A regular file whose name passes lies right in the folder. False: none does, or nobody can tell
+ * at once: for who only wants to know whether there is anything. Stops at the first. */
+bool path_has_file(const char *spec_path, bool (*passes)(void *context, const char *name),
+                   void *context);
+
 /* path_resolve, and the folder is made if it is missing. Fails with DENIED when it cannot be
  * written to. */
 NODISCARD int path_make_folder(const char *spec_path, char **ret_path, struct error *err);

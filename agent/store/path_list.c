@@ -286,3 +286,21 @@ int folder_list_infos(struct store *store, const char *prefix, const char *after
         .store = store, .wants_infos = true, .each = each, .context = context};
     return list_below(&listing, prefix, after, err);
 }
+
+bool path_has_file(const char *spec_path, bool (*passes)(void *context, const char *name),
+                   void *context) {
+    struct error ignored = {0};
+    int fd = -1;
+    DIR *folder = path_open(spec_path, &fd, &ignored) == 0 ? fdopendir(fd) : NULL;
+    bool is_found = false;
+    if (!folder) {
+        fd_closep(&fd);
+        return false;
+    }
+    for (const struct dirent *entry; !is_found && (entry = readdir(folder));) {
+        is_found =
+            entry->d_type == DT_REG && entry->d_name[0] != '.' && passes(context, entry->d_name);
+    }
+    closedir(folder);
+    return is_found;
+}

@@ -311,6 +311,34 @@ static void test_programs_get_paths(void) {
     CHECK(!reader);
 }
 
+static int on_look(void *context, const char *line UNUSED, size_t size UNUSED,
+                   const char *mark UNUSED, struct error *err) {
+    ++*(int *)context;
+    return error_set(err, ERROR_CANCELLED, "there is something");
+}
+
+/* Whether there is anything is known at once where a folder's own files tell. */
+static void test_a_look_finds_whatever_there_is(void) {
+    static const struct {
+        const char *pattern;
+        enum error_kind kind;
+    } rows[] = {{"*.seen", ERROR_CANCELLED}, {"*.deep", ERROR_CANCELLED}, {"*.no", ERROR_INVALID}};
+    put("photos/a.seen", "x", 1);
+    put("photos/look/a.deep", "x", 1);
+    put("photos/.hidden.no", "x", 1);
+    put("photos/\xff.no", "x", 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        int count = 0;
+        AUTO(text_freep) char *more = x_printf(", \"pattern\": \"%s\"", rows[i].pattern);
+        AUTO(tree_freep) json_t *spec = spec_of(more);
+        struct input_listing listing = {.spec = spec, .is_look = true};
+        CHECK_INT(files_input.list(&listing, on_look, &count, &err), -1);
+        CHECK_INT(err.kind, rows[i].kind);
+        CHECK_INT(count, rows[i].kind == ERROR_CANCELLED);
+    }
+}
+
 int main(void) {
     fixtures_start("files-input");
     make_photos();
@@ -322,5 +350,6 @@ int main(void) {
     TEST(test_manifests_that_name_no_files_are_refused);
     TEST(test_a_file_that_cannot_be_read_is_an_item_that_has_failed);
     TEST(test_programs_get_paths);
+    TEST(test_a_look_finds_whatever_there_is);
     return TEST_END();
 }
