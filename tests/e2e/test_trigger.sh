@@ -104,6 +104,35 @@ YAML
 }
 on_this_machine >"$work/here.out" 2>&1 & laptop=$!
 
+##### what is waited for in Blob Storage, beside it, too #########################################
+on_azurite() {
+    local azurite=$work/azurite variables mark
+    variables=$(tests/azurite/start.sh start "$azurite" $$) || { echo "not ok azurite starts"; return 1; }
+    # shellcheck disable=SC2086,SC2163 # NAME=VALUE lines
+    export $variables WINDLASS_STORES='[{"account":"films","readOnly":true}]' WINDLASS_TERMINATION_LOG=$azurite/words
+    put() { python3 tests/azurite/az.py "$azurite" put films "tests/$1" "$2" >/dev/null; }
+    watch() { # SECONDS MARK SPEC: what was seen
+        rm -f "$azurite/words"
+        WINDLASS_MARK=$2 WINDLASS_SPEC=$3 timeout "$1" "${windlass}-agent" watch 2>>"$azurite/watch.log"
+        cat "$azurite/words" 2>/dev/null
+    }
+    local trigger='{"trigger":{"path":"az://films/tests/go/READY"}}'
+    local input='{"input":{"files":{"path":"az://films/tests/in","pattern":"*.jpg"}},"output":{"path":"az://films/tests/out"}}'
+    check "az://: a trigger that is not there" [ -z "$(watch 2 "" "$trigger")" ]
+    put go/READY az://films/tests/in/monday
+    check "az://: a trigger names the input" says '"input":"az://films/tests/in/monday"' "$(watch 20 "" "$trigger")"
+    put in/a.jpg 1
+    mark=$(watch 30 "" "$input" | jq -r .mark)
+    check "az://: an input that is there" [ "${#mark}" -eq 16 ]
+    put in/b.txt 2
+    check "az://: what does not match is no change" [ -z "$(watch 7 "$mark" "$input")" ]
+    put in/sub/c.jpg 3
+    check "az://: what does is one" says '"mark":' "$(watch 30 "$mark" "$input")"
+    [ $failures -eq 0 ] || tail -n 5 "$azurite/watch.log" | sed 's/^/# /'
+    return $failures
+}
+on_azurite >"$work/azurite.out" 2>&1 & blobs=$!
+
 ##### on a cluster ###############################################################################
 python3 tests/cluster/kubelet.py "$api" 0.2 &
 series() { # NAME "SPEC LINE"
@@ -163,4 +192,6 @@ check "cluster: with the series go its runs" within 60 is_empty
 [ $failures -eq 0 ] || tail -n 5 "$work"/*.log | sed 's/^/# /'
 wait $laptop || failures=$((failures + 1))
 cat "$work/here.out"
+wait $blobs || failures=$((failures + 1))
+cat "$work/azurite.out"
 exit $((failures > 0))
