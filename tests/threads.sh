@@ -10,8 +10,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/bin" "$work/code" "$work/data/in"
 cp build/windlass "${BUILD:?}/windlass-agent" "$work/bin/" # it starts the agent beside it
-cp tests/e2e/hostile.py "$work/code/"
+cp tests/e2e/hostile.py tests/e2e/rows.py "$work/code/"
 for i in $(seq 100 399); do head -c "$i" /dev/zero >"$work/data/in/f$i"; done
+{ echo number,key && for i in $(seq 3000); do echo "$i,k$((i % 100))"; done; } >"$work/data/table.csv"
 
 # job NAME MODE OUTPUT SIZE: to its end, its code in $code.
 job() {
@@ -21,14 +22,14 @@ apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
 metadata: {name: $1}
 spec:
-  input: {files: {path: data/in}}
+  input: {${INPUT:-files: {path: data/in\}}}
   scorer:
     command:
-      command: [python3, \$(code)/hostile.py, $2]
+      command: [python3, \$(code)/${PROGRAM:-hostile.py}, $2]
       arguments: {marks: "$work/data/marks-$1"}
       processesPerWorker: 2
   output: {path: data/$1, mode: $3}
-  miniBatchSize: $4
+  ${4:+miniBatchSize: $4}
   retry: {maxTries: 3, timeoutSeconds: 30}
   workers: {min: 2, max: 2}
   volumes:
@@ -45,6 +46,8 @@ silent() {
 }
 job rows noise AppendRow auto
 check "rows: all" [ "$(wc -l <"$work/data/rows/rows.txt")" -eq 300 ]
+INPUT='table: {path: data/table.csv, partitionKeys: [key]}' PROGRAM=rows.py job keys plain AppendRow ''
+check "keys: all" [ "$(wc -l <"$work/data/keys/rows.txt")" -eq 3000 ]
 job files crash-once PerFile 30
 check "files: all" [ "$(find "$work/data/files" -name 'f*.json' | wc -l)" -eq 300 ]
 check "logs are kept" grep -qr 'what goes wrong in' "$work/data/rows/.windlass"

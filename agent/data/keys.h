@@ -30,9 +30,11 @@ NODISCARD int keys_list(const struct input_listing *listing, const struct source
 
 bool keys_is_line(const json_t *line);
 
-/* The ranges of a line, one after the other. */
+/* The ranges of a line, one after the other. The line is borrowed, and never counted: it came with
+ * a message, and another thread lets go of it (attempt.h). */
 struct keys_ranges {
-    json_t *at; /* owned */
+    const json_t *at; /* in the line, or `loaded` */
+    json_t *loaded;   /* owned; NULL: the line has them */
     size_t file, next;
 };
 /* output: spec.output.path. INVALID: the object is not what the listing stored. */

@@ -69,11 +69,11 @@ static int load(const json_t *line, const char *output, json_t **ret_at, struct 
 
 int keys_ranges_open(const json_t *line, const char *output, struct keys_ranges *ret_ranges,
                      struct error *err) {
-    json_t *at = json_incref(json_object_get(line, "at"));
-    if (!at && load(line, output, &at, err) < 0) {
+    *ret_ranges = (struct keys_ranges){.at = json_object_get(line, "at"), .next = 2};
+    if (!ret_ranges->at && load(line, output, &ret_ranges->loaded, err) < 0) {
         return -1;
     }
-    *ret_ranges = (struct keys_ranges){.at = at, .next = 2};
+    ret_ranges->at = ret_ranges->at ? ret_ranges->at : ret_ranges->loaded;
     return 0;
 }
 
@@ -92,6 +92,6 @@ bool keys_ranges_next(struct keys_ranges *ranges, struct table_block *ret_block)
 }
 
 void keys_ranges_release(struct keys_ranges *ranges) {
-    json_decref(ranges->at);
+    json_decref(ranges->loaded);
     *ranges = (struct keys_ranges){0};
 }
