@@ -202,8 +202,7 @@ static int copy_rows(struct assembly *assembly, struct error *err) {
 }
 
 int assemble_rows(struct books *books, const char *name, struct error *err) {
-    struct assembly assembly = {.books = books,
-                                .cells = ledger_counts(books->ledger).batches.total};
+    struct assembly assembly = {.books = books, .cells = ledger_cells(books->ledger)};
     for (size_t i = 0; i < LOADED_MAX; i++) {
         assembly.loaded[i].number = -1;
     }

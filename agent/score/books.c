@@ -244,9 +244,8 @@ static int find_part(void *context, const struct commit_head *head,
 }
 
 int books_parts(struct books *books, struct parts *ret_parts, struct error *err) {
-    struct parts parts = {.store = books->output,
-                          .run = books->job->run,
-                          .count = ledger_counts(books->ledger).batches.total};
+    struct parts parts = {
+        .store = books->output, .run = books->job->run, .count = ledger_cells(books->ledger)};
     parts.places = x_calloc((size_t)parts.count, sizeof *parts.places);
     struct finding finding = {books, &parts};
     if (commit_replay(books->log, find_part, &finding, err) < 0) {
@@ -317,8 +316,7 @@ static int publish_record(void *context, const struct commit_head *head,
 }
 
 int books_publish(struct books *books, struct error *err) {
-    struct publishing publishing = {.books = books,
-                                    .cells = ledger_counts(books->ledger).batches.total};
+    struct publishing publishing = {.books = books, .cells = ledger_cells(books->ledger)};
     if (ledger_unpublished(books->ledger, 0) < 0) {
         return 0;
     }

@@ -88,6 +88,8 @@ bool ledger_is_committed(const struct ledger *ledger); /* and all of it is store
 NODISCARD int ledger_verdict(const struct ledger *ledger, struct error *err);
 
 struct ledger_counts ledger_counts(const struct ledger *ledger);
+/* Those that are known. All are once the input is listed: from then on any thread may ask. */
+int64_t ledger_cells(const struct ledger *ledger);
 size_t ledger_worker_count(const struct ledger *ledger); /* ever seen */
 struct ledger_worker ledger_worker(const struct ledger *ledger, int worker);
 /* The first LEDGER_FAILURES_MAX, in the order they failed; those of commits are not among them. */

@@ -193,6 +193,10 @@ static int64_t total_items(const struct ledger *ledger) {
     return (int64_t)((double)items / (double)ended * (double)cells->count);
 }
 
+int64_t ledger_cells(const struct ledger *ledger) {
+    return (int64_t)ledger->cells.count;
+}
+
 struct ledger_counts ledger_counts(const struct ledger *ledger) {
     const struct cells *cells = &ledger->cells;
     struct ledger_counts counts = {.batches = cells->batches,
