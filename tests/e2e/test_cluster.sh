@@ -108,27 +108,37 @@ check "the coordinator's log is there" grep -q . <(kubectl logs -l windlass.dev/
 
 ##### a program of the user's, in an image that has nothing of ours ##############################
 stock=$(tests/cluster/python-image.sh) && "${ctr[@]}" images import --all-platforms=false "$stock" >/dev/null || exit 3
-cp -r examples/command "$work/command"
-rm -rf "$work/command/data/sizes"
-"$windlass" run -f "$work/command/batchscore.yaml" --state "$work/state" >"$work/run" 2>&1 </dev/null
-check "examples/command runs on this machine" [ -s "$work/command/data/sizes/sizes.jsonl" ]
-code=$(tests/cluster/volume.sh code examples/command/code) || exit 3
-sizes=$(tests/cluster/volume.sh data examples/command/data) || exit 3
-rm -rf "$sizes/sizes"
-kubectl get pods -l windlass.dev/job=sizes,windlass.dev/role=worker --watch -o json >"$work/workers.json" &
-watching=$!
-kubectl apply -f examples/command/batchscore.yaml >/dev/null
-check "and, the same manifest, on the cluster" told sizes Completed
-kill $watching
-wait $watching 2>/dev/null
-check "with the same rows" diff "$work/command/data/sizes/sizes.jsonl" "$sizes/sizes/sizes.jsonl"
-in_stock_image() {
+# both_ways EXAMPLE JOB OUTPUT-FILE: the example's manifest on this machine, then in a namespace of its own there, which
+# stays the current one.
+both_ways() {
+    local watching
+    cp -r "examples/$1" "$work/$1"
+    rm -rf "$work/$1/data/${3%/*}"
+    kubectl create namespace "$1" >/dev/null
+    kubectl config set-context --current --namespace="$1" >/dev/null
+    code=$(tests/cluster/volume.sh code "$work/$1/code" "$1") && data=$(tests/cluster/volume.sh data "$work/$1/data" "$1") || exit 3
+    "$windlass" run -f "$work/$1/batchscore.yaml" --state "$work/state-$1" >"$work/run" 2>&1 </dev/null
+    check "examples/$1 runs on this machine" [ -s "$work/$1/data/$3" ]
+    kubectl get pods -l "windlass.dev/job=$2,windlass.dev/role=worker" --watch -o json >"$work/workers.json" &
+    watching=$!
+    kubectl apply -f "examples/$1/batchscore.yaml" >/dev/null
+    check "and, the same manifest, on the cluster" told "$2" Completed
+    kill $watching
+    wait $watching 2>/dev/null
+    check "with the same rows" diff "$work/$1/data/$3" "$data/$3"
+}
+in_stock_image() { # JOB OUTPUT
     jq -se 'all(.[].spec; .containers[0].image == "docker.io/library/python:3.11-slim-bookworm" and
         .containers[0].command == ["/windlass/windlass-shim"] and .containers[0].securityContext.readOnlyRootFilesystem) and
         any(.[].status.initContainerStatuses[0].state.terminated; .exitCode == 0)' "$work/workers.json" >/dev/null &&
-        jq -e '.workers | length > 0 and all(.[]; .name | startswith("sizes-worker-"))' "$sizes/sizes/summary.json" >/dev/null
+        jq -e '.workers | length > 0 and all(.[]; .name | startswith("'"$1"'-worker-"))' "$data/$2/summary.json" >/dev/null
 }
-check "its workers ran in a stock image, with the shim" in_stock_image
+both_ways table orders scores/scores.txt
+check "its workers ran in a stock image, with the shim" in_stock_image orders scores
+check "a row that has failed is named, as here" [ "$(jq -c '[.item, .cause]' "$work/table/data/scores/failed.jsonl")" = "$(jq -c '[.item, .cause]' "$data/scores/failed.jsonl")" ]
+kubectl delete bs orders --wait=false >/dev/null
+both_ways command sizes sizes/sizes.jsonl
+check "its workers ran in a stock image, with the shim" in_stock_image sizes sizes
 check "under Pod Security restricted" tests/pod_security.py <"$work/workers.json"
 # Another program there, which tells what it can see and do; and a store's key, mounted below the shim's folder.
 cp tests/e2e/spy.py "$code/"
@@ -137,10 +147,11 @@ kubectl create --dry-run=client -f examples/command/batchscore.yaml -o json | jq
     .spec.output.path = "data/spy" | .spec.scorer.command.command[1] = "$(code)/spy.py" |
     .spec.stores = [{account: "films", secretName: "films-key"}]' | kubectl apply -f - >/dev/null
 check "a program that spies ends, too" told spy Completed
-spied() { [ "$(jq -c '[.user, .environ, .maps, .root, .key]' "$sizes/spy/sizes.jsonl" | sort -u)" = "$1" ] || say_why "$sizes/spy/sizes.jsonl"; }
+spied() { [ "$(jq -c '[.user, .environ, .maps, .root, .key]' "$data/spy/sizes.jsonl" | sort -u)" = "$1" ] || say_why "$data/spy/sizes.jsonl"; }
 check "it is nobody, cannot read the shim's environment or memory, nor write beside its folders; the key is there" \
     spied '[65532,"Permission denied","Permission denied","Read-only file system","read"]'
 kubectl delete bs sizes spy --wait=false >/dev/null
+kubectl config set-context --current --namespace=default >/dev/null
 
 ##### a job deleted in the middle #################################################################
 # variant NAME JQ: the demo's manifest under another name, changed.
