@@ -149,6 +149,9 @@ $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tes
 $(BUILD)/tests/fuse/sick: tests/fuse/sick.c
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $$(pkg-config --cflags fuse3) -o $@ $< $$(pkg-config --libs fuse3)
+$(BUILD)/tests/bench/scorer: $(OBJ)/tests/bench/scorer.c.o # a user's program: nothing of ours in it
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^
 .PHONY: unit-programs
 unit-programs: $(UNIT_PROGRAMS)
 
