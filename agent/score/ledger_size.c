@@ -7,37 +7,34 @@
 /* What a lease costs here at least, messages and records, and the least that is measured. */
 static const double start_us_min = 100, cell_us_min = 1;
 static const double start_share = 0.02, timeout_share = 0.25, tail_starts = 2;
-/* Squared deviation of the sizes by their squared mean: below it they are one size, and noise. */
-static const double deviation_min = 0.05;
 
 struct sums {
     double n, x, y, xx, xy;
 };
 
+/* A class weighs by its leases and, so that a large one that was slow does not hide what starting
+ * costs, by the share that it is wrong. */
 static struct sums sum_up(const struct sizes *sizes) {
     struct sums sums = {0};
-    for (int i = 0; i < sizes->count; i++) {
-        double x = sizes->samples[i].cells, y = (double)sizes->samples[i].us;
-        sums.n++;
-        sums.x += x;
-        sums.y += y;
-        sums.xx += x * x;
-        sums.xy += x * y;
+    for (int i = 0; i < SIZE_CLASSES; i++) {
+        const struct size_class *class = &sizes->classes[i];
+        if (class->count > 0) {
+            double weight = class->count / (class->us * class->us);
+            sums.n += weight;
+            sums.x += weight * class->cells;
+            sums.y += weight * class->us;
+            sums.xx += weight * class->cells * class->cells;
+            sums.xy += weight * class->cells * class->us;
+        }
     }
     return sums;
 }
 
-/* Least squares with both coefficients kept positive. Where all sizes are about one, the start-up
- * cost cannot be seen: it is taken to be what it was. */
+/* Least squares with both coefficients kept positive. */
 static void fit(struct sizes *sizes) {
     struct sums s = sum_up(sizes);
     double spread = s.n * s.xx - s.x * s.x;
-    sizes->all_us = MAX(s.y / s.x, cell_us_min);
-    if (sizes->has_fit && spread <= deviation_min * s.x * s.x) {
-        sizes->cell_us = MAX((s.y - s.n * sizes->start_us) / s.x, cell_us_min);
-        return;
-    }
-    if (spread <= 0) {
+    if (spread <= 1e-9 * s.n * s.xx) { /* all of one size: what starting costs cannot be seen */
         return;
     }
     double slope = (s.n * s.xy - s.x * s.y) / spread;
@@ -54,11 +51,29 @@ static void fit(struct sizes *sizes) {
     sizes->has_fit = true;
 }
 
+static int class_of(int32_t cells) {
+    int class = 0;
+    while (cells >>= 1) {
+        class ++;
+    }
+    return MIN(class, SIZE_CLASSES - 1);
+}
+
 void sizes_add(struct sizes *sizes, int32_t cells, int64_t us) {
+    struct size_class *class = &sizes->classes[class_of(cells)];
+    double cost_us = MAX((double)us, 1), all_us = 0, all_cells = 0;
+    class->count = MIN(class->count + 1, SIZE_CLASS_LEASES);
+    class->cells += (cells - class->cells) / class->count;
+    class->us += (cost_us - class->us) / class->count;
     sizes->samples[sizes->next] = (struct size_sample){cells, us};
     sizes->next = (sizes->next + 1) % SIZE_SAMPLES;
     sizes->count = MIN(sizes->count + 1, SIZE_SAMPLES);
     sizes->largest = MAX(sizes->largest, cells);
+    for (int i = 0; i < sizes->count; i++) {
+        all_us += (double)sizes->samples[i].us;
+        all_cells += sizes->samples[i].cells;
+    }
+    sizes->all_us = MAX(all_us / all_cells, cell_us_min);
     fit(sizes);
 }
 

@@ -1,11 +1,13 @@
 /* ledger_size.h: what leases cost: how large the next one should be, and which one is slow. PURE;
  * used by the ledger alone.
  *
- * From the last leases of all workers: a lease takes start + cell * cells, least squares. The next
+ * From the leases of all workers, by classes of sizes (1, 2 and 3, 4 to 7, ...), of which each
+ * keeps what its last ones took in the mean: a lease takes start + cell * cells, least squares of
+ * relative errors. So what small ones have shown of the start is not forgotten. The next
  * one is so large that its start-up costs 2 % of it, and that it takes at most a quarter of the
  * time-out. Towards the end it has half of an even part of what waits, so that nobody ends long
  * after the others, but works for two start-ups at least: smaller ones would cost more than they
- * even out. Until the costs are known, sizes grow: 1, 8, 64, ...; once a lease has failed, they
+ * even out. Until the costs are known, sizes grow: 1, 16, 256, ...; once a lease has failed, they
  * double. */
 #pragma once
 
@@ -13,7 +15,9 @@
 
 enum {
     SIZE_SAMPLES = 32,
-    SIZE_GROWTH = 8,         /* times the largest that came back */
+    SIZE_CLASSES = 15,
+    SIZE_CLASS_LEASES = 8,   /* of a class that count */
+    SIZE_GROWTH = 16,        /* times the largest that came back */
     SIZE_GROWTH_CAREFUL = 2, /* after a failure */
 };
 
@@ -22,7 +26,12 @@ struct size_sample {
     int64_t us;
 };
 
+struct size_class {
+    double count, cells, us; /* cells, us: means */
+};
+
 struct sizes {
+    struct size_class classes[SIZE_CLASSES];  /* by the logarithm of the size */
     struct size_sample samples[SIZE_SAMPLES]; /* the last leases that came back, of all workers */
     int count, next;
     double start_us, cell_us; /* a lease takes start_us + cell_us * cells */

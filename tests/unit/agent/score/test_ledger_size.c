@@ -10,7 +10,8 @@ enum { SLOTS = 8, QUEUE = 2048, ANSWER_US = 300 /* from a result to the next lea
 
 struct course {
     int64_t start_us, item_us, items;
-    int spread_percent; /* an item costs up to so much more or less */
+    int spread_percent; /* an item costs up to so much more or less, a lease up to half of it more
+                         */
 };
 
 struct queue {
@@ -34,6 +35,8 @@ static int64_t cost_us(struct play *play, const struct ledger_lease *lease) {
         int64_t percent = (int64_t)(play->random >> 33) % (2 * play->course->spread_percent + 1);
         us += play->course->item_us * (100 + percent - play->course->spread_percent) / 100;
     }
+    play->random = play->random * 6364136223846793005u + 1442695040888963407u;
+    us += us * ((int64_t)(play->random >> 33) % (play->course->spread_percent + 1)) / 200;
     return MAX(us, 1);
 }
 
