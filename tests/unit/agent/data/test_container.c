@@ -23,7 +23,7 @@ static const struct {
     enum container_state state;
     int64_t missing;
 } rows[] = {
-    {"nothing", "", 0, 0, CONTAINER_UNKNOWN, 0},
+    {"a hole", "", 0, 1, CONTAINER_UNKNOWN, 0},
     {"text", "Once upon a time.", 17, 17, CONTAINER_UNKNOWN, 0},
     {"mp4",
      FTYP "\0\0\0\x20"
