@@ -3,6 +3,7 @@
  * marks, and the slices that a worker gets. */
 #include "agent/data/npy_input.h"
 #include "tests/unit/agent/data/fixtures.h"
+#include "tests/unit/agent/data/told_lines.h"
 
 static json_t *spec_of(const char *folder, int batch) {
     return json_pack("{s:{s:{s:s}},s:i}", "input", "npy", "path", folder, "miniBatchSize", batch);
@@ -30,30 +31,8 @@ static void put_array(const char *name, int count, const char *shape) {
     CHECK_OK(file_write(path, bytes.data, bytes.size, &err), &err);
 }
 
-struct told {
-    json_t *lines;
-    size_t stop;
-    char mark[4096];
-};
-
-static int on_line(void *context, const char *line, size_t size, const char *mark,
-                   struct error *err) {
-    struct told *told = context;
-    json_t *tree = NULL;
-    if (json_array_size(told->lines) == told->stop) {
-        return error_set(err, ERROR_CANCELLED, "stopped");
-    }
-    if (tree_parse(line, size, size, &tree, err) < 0) {
-        return -1;
-    }
-    json_array_append_new(told->lines, tree);
-    snprintf(told->mark, sizeof told->mark, "%s", mark);
-    return 0;
-}
-
 static int list(const json_t *spec, const char *after, struct told *told, struct error *err) {
-    struct input_listing listing = {.spec = spec, .after = after};
-    return npy_input.list(&listing, on_line, told, err);
+    return told_list(&npy_input, spec, after, told, err);
 }
 
 /* "a.npy:0-4 b/c.npy:0-2", without the tokens. */

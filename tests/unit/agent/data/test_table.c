@@ -6,6 +6,7 @@
 #include "agent/data/table.h"
 #include "tests/unit/agent/data/fixtures.h"
 #include "tests/unit/agent/data/tables.h"
+#include "tests/unit/agent/data/told_lines.h"
 
 enum { ROUNDS = 60, TABLE_BYTES_MAX = 60000, TEXT_MAX = 4 << 20 };
 
@@ -30,30 +31,8 @@ static void put(const char *name, const char *text) {
 
 /* ---- listing and reading -------------------------------------------------------------------- */
 
-struct told {
-    json_t *lines;
-    size_t stop;
-    char mark[4096];
-};
-
-static int on_line(void *context, const char *line, size_t size, const char *mark,
-                   struct error *err) {
-    struct told *told = context;
-    json_t *tree = NULL;
-    if (json_array_size(told->lines) == told->stop) {
-        return error_set(err, ERROR_CANCELLED, "stopped");
-    }
-    if (tree_parse(line, size, size, &tree, err) < 0) {
-        return -1;
-    }
-    json_array_append_new(told->lines, tree);
-    snprintf(told->mark, sizeof told->mark, "%s", mark);
-    return 0;
-}
-
 static int list(const json_t *spec, const char *after, struct told *told, struct error *err) {
-    struct input_listing listing = {.spec = spec, .after = after};
-    return table_media.lines->list(&listing, on_line, told, err);
+    return told_list(table_media.lines, spec, after, told, err);
 }
 
 static json_t *list_all(const json_t *spec) {
