@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/image.h"
 #include "agent/data/media.h"
 #include "agent/data/pack.h"
-#include "tests/unit/agent/data/fixtures.h"
+#include "tests/unit/agent/data/pictures.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -20,49 +19,28 @@ static const struct media *files(void) {
     return media;
 }
 
-static void put(const char *name, const void *bytes, size_t size) {
-    struct error err = {0};
-    AUTO(text_freep) char *path = x_printf("%s/photos/%s", fixtures_out, name);
-    AUTO(text_freep) char *folder = x_strndup(path, (size_t)(file_basename(path) - path) - 1);
-    CHECK_OK(file_make_folders(folder, &err), &err);
-    CHECK_OK(file_write(path, bytes, size, &err), &err);
-}
-
-static void put_picture(const char *name, enum image_format format, int width) {
-    struct error err = {0};
-    struct picture picture;
-    picture_init(&picture, width, 20);
-    memset(picture.pixels, 0x60, (size_t)width * 20 * 3);
-    uint8_t *bytes = NULL;
-    size_t size = 0;
-    CHECK_OK(image_encode(&picture, format, &bytes, &size, &err), &err);
-    put(name, bytes, size);
-    free(bytes);
-    picture_release(&picture);
-}
-
 static void link_to(const char *target, const char *name) {
     AUTO(text_freep) char *path = x_printf("%s/photos/%s", fixtures_out, name);
     CHECK_INT(symlink(target, path), 0);
 }
 
 static void make_photos(void) {
-    put_picture("b.jpg", IMAGE_JPEG, 31);
-    put_picture("a.jpg", IMAGE_JPEG, 30);
-    put_picture("deep/er/c.jpg", IMAGE_JPEG, 32);
-    put_picture("deep/liar.jpg", IMAGE_PNG, 33); /* a PNG by its bytes */
-    put_picture("e.png", IMAGE_PNG, 34);
-    put_picture("B.jpg", IMAGE_JPEG, 35);
-    put_picture(".hidden.jpg", IMAGE_JPEG, 36);
-    put_picture(".windlass/r/x.jpg", IMAGE_JPEG, 36);
-    put("notes.txt", "no picture\n", 11);
-    put("bad\xff.jpg", "x", 1);
+    put_picture("photos/b.jpg", IMAGE_JPEG, 31);
+    put_picture("photos/a.jpg", IMAGE_JPEG, 30);
+    put_picture("photos/deep/er/c.jpg", IMAGE_JPEG, 32);
+    put_picture("photos/deep/liar.jpg", IMAGE_PNG, 33); /* a PNG by its bytes */
+    put_picture("photos/e.png", IMAGE_PNG, 34);
+    put_picture("photos/B.jpg", IMAGE_JPEG, 35);
+    put_picture("photos/.hidden.jpg", IMAGE_JPEG, 36);
+    put_picture("photos/.windlass/r/x.jpg", IMAGE_JPEG, 36);
+    put("photos/notes.txt", "no picture\n", 11);
+    put("photos/bad\xff.jpg", "x", 1);
     AUTO(text_freep) char *outside = x_printf("%s/secret.jpg", fixtures_folder);
     link_to("a.jpg", "link.jpg");
     link_to(outside, "leaves.jpg");
     link_to("../../../media/secret.jpg", "climbs.jpg");
     link_to("deep", "again");
-    put("../result/earlier.jpg", "x", 1);
+    put("result/earlier.jpg", "x", 1);
 }
 
 static int add_all(const json_t *spec, const json_t *lines, bool is_record, struct writer *writer,
@@ -172,7 +150,8 @@ static void broken_pictures_are_named(void) {
     CHECK_OK(image_encode(&noise, IMAGE_JPEG, &bytes, &size, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         bool is_text = rows[i].size < 0;
-        put(rows[i].name, is_text ? (const void *)"hello, I am text" : bytes,
+        AUTO(text_freep) char *broken = x_printf("photos/%s", rows[i].name);
+        put(broken, is_text ? (const void *)"hello, I am text" : bytes,
             is_text ? 16 : (size_t)rows[i].size);
         AUTO(tree_freep) json_t *spec = spec_of("out/photos", rows[i].name, "out/result");
         AUTO(tree_freep) json_t *work = json_pack("[s]", rows[i].name);

@@ -2,8 +2,7 @@
 /* The input kind "files" on real folders: which files are lines, in which order, behind which mark;
  * manifests; and what a worker reads. */
 #include "agent/data/files_input.h"
-#include "agent/data/image.h"
-#include "tests/unit/agent/data/fixtures.h"
+#include "tests/unit/agent/data/pictures.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,14 +16,6 @@ static json_t *spec_of(const char *more) {
                           more);
     CHECK_OK(tree_parse(text, strlen(text), strlen(text), &spec, &err), &err);
     return spec;
-}
-
-static void put(const char *name, const void *bytes, size_t size) {
-    struct error err = {0};
-    AUTO(text_freep) char *path = x_printf("%s/%s", fixtures_out, name);
-    AUTO(text_freep) char *folder = x_strndup(path, (size_t)(file_basename(path) - path) - 1);
-    CHECK_OK(file_make_folders(folder, &err), &err);
-    CHECK_OK(file_write(path, bytes, size, &err), &err);
 }
 
 static void put_at(const char *name, int64_t seconds) {
@@ -244,23 +235,10 @@ static void test_manifests_that_name_no_files_are_refused(void) {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static void put_picture(const char *name, int width) {
-    struct error err = {0};
-    struct picture picture;
-    picture_init(&picture, width, 20);
-    memset(picture.pixels, 0x60, (size_t)width * 20 * 3);
-    uint8_t *bytes = NULL;
-    size_t size = 0;
-    CHECK_OK(image_encode(&picture, IMAGE_PNG, &bytes, &size, &err), &err);
-    put(name, bytes, size);
-    free(bytes);
-    picture_release(&picture);
-}
-
 static void test_a_file_that_cannot_be_read_is_an_item_that_has_failed(void) {
     struct error err = {0};
-    put_picture("photos/one.png", 31);
-    put_picture("photos/a/two.png", 32);
+    put_picture("photos/one.png", IMAGE_PNG, 31);
+    put_picture("photos/a/two.png", IMAGE_PNG, 32);
     put("photos/bad.png", "no picture", 10);
     AUTO(tree_freep) json_t *spec = spec_of("");
     AUTO(tree_freep)
