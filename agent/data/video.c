@@ -41,8 +41,12 @@ static int refuse_output(const json_t *spec, struct error *err) {
                      output_path(spec), input_path(spec));
 }
 
-/* A result named as its input in the same folder would replace it. */
+/* A result named as its input in the same folder would replace it. Files of other modes are looked
+ * at by who writes them. */
 static int check_output(const json_t *spec, struct error *err) {
+    if (strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") != 0) {
+        return 0;
+    }
     AUTO(text_freep) char *input = NULL;
     AUTO(text_freep) char *folder = NULL;
     AUTO(text_freep) char *stem = stem_of(input_path(spec));

@@ -19,35 +19,39 @@ enum {
     LATER_MS = 15000, /* behind a scorer's own clock: what it has not ended, we do */
 };
 
-/* An input that is one file, and lies where one of ours is to be written. */
+/* An input that is one file, and lies where one of ours is to be written. output, input: on this
+ * machine; NULL where one of them is elsewhere, and names alone tell. */
 static int try_replaced(const struct job *job, const struct media *media, const char *output,
                         const char *input, struct error *err) {
+    const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
     const char *rows = sink_form(job->spec, media) == SINK_ROWS
                            ? tree_text(job->spec, "output.appendRowFileName", "rows.txt")
                            : "summary.json";
     const char *const ours[] = {rows,          "summary.json",     "report.html",
                                 "workers.csv", "mini_batches.csv", "failed.jsonl"};
     for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
-        AUTO(text_freep) char *path = file_join(output, ours[i]);
-        if (path_is_inside(path, input)) {
+        AUTO(text_freep) char *spec_path = x_printf("%s/%s", job->output, ours[i]);
+        AUTO(text_freep) char *path = output ? file_join(output, ours[i]) : NULL;
+        if (strcmp(spec_path, tree_text(fields, "path", "")) == 0 ||
+            (path && path_is_inside(path, input))) {
             return error_set(err, ERROR_INVALID,
-                             "spec.output.path: %s/%s is the input itself, which the results would "
+                             "spec.output.path: %s is the input itself, which the results would "
                              "replace: choose another folder",
-                             job->output, ours[i]);
+                             spec_path);
         }
     }
     return 0;
 }
 
-/* Results among the inputs would be read as inputs the next time, or replace them. */
+/* Results among the inputs would be read as inputs the next time, or replace them. That a video's
+ * result does not replace it, its listing has seen. */
 static int try_apart(const struct job *job, const struct media *media, struct error *err) {
     const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
     const char *input = tree_text(fields, "path", "");
     AUTO(text_freep) char *folder = NULL;
     AUTO(text_freep) char *output = NULL;
-    /* A video's own file is guarded by its listing, and names of az:// by the rules of the spec. */
-    if (!media->lines || !store_is_local(input) || !store_is_local(job->output)) {
-        return 0;
+    if (!store_is_local(input) || !store_is_local(job->output)) {
+        return try_replaced(job, media, NULL, NULL, err);
     }
     if (path_resolve(job->output, &output, err) < 0) {
         return error_context(err, "spec.output.path");
@@ -55,7 +59,7 @@ static int try_apart(const struct job *job, const struct media *media, struct er
     if (path_resolve(input, &folder, err) < 0) {
         return error_context(err, "spec.input.%s.path", media->name);
     }
-    if (path_is_inside(output, folder)) {
+    if (media->lines && path_is_inside(output, folder)) {
         return error_set(err, ERROR_INVALID,
                          "spec.output.path: %s lies in the input folder %s, where results would be "
                          "taken for inputs: choose a folder beside it",

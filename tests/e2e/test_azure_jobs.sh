@@ -184,6 +184,8 @@ check "no such film" refuses 2 "spec.input.video.path: az://results/tests/data/n
 check "no such network" refuses 2 "spec.scorer.onnx.path: az://results/tests/data/none.onnx: the storage says 404" x $from $from $from "$film" '{onnx: {path: {scripts}/none.onnx}}'
 check "no such container" refuses 2 "spec.output.path: az://results/nowhere/x: there is no such container" x $from $from/scripts az://results/nowhere "$film" "$network"
 check "a film that the result would replace" refuses 2 "the result would replace the input" data $from $from/scripts az://results/tests "$film" "$network"
+check "a film that the rows would replace" refuses 2 "$from/film.mp4 is the input itself" data $from $from/scripts az://results/tests "$film" "$classes" "AppendRow, appendRowFileName: film.mp4"
+check "a table that the rows would replace" refuses 2 "$from/tables/a.csv is the input itself" tables $from - $from '{table: {path: {in}/tables/a.csv}}' "$program" "AppendRow, appendRowFileName: a.csv" "" 16KB
 mv "$azurite/stores/films" "$azurite/films"
 check "no key" refuses 2 "holds neither azurestorageaccountkey nor azurestorageaccountsastoken" x az://films/tests/data $from/scripts $from "$film" "$network"
 mv "$azurite/films" "$azurite/stores/films"

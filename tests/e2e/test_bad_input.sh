@@ -104,6 +104,14 @@ manifest '{files: {path: data/photos, pattern: "*.png"}}' $net data/alias/painte
 expect "results among the inputs by another name" 2 'spec\.output\.path' 'beside'
 manifest "$clip" $net data/media >"$work/job.yaml"
 expect "a painting in the place of its video" 2 'spec\.output\.path'
+cp "$work/data/media/clip.mp4" "$work/data/media/summary.json"
+for name in clip.mp4 summary.json; do
+    manifest "{video: {path: data/media/$name}}" 'data/model/classes.onnx, postprocess: {type: Classes}' data/media |
+        sed 's/mode: PerFile/mode: AppendRow, appendRowFileName: clip.mp4/' >"$work/job.yaml"
+    expect "rows, or a summary, in the place of the video $name" 2 "spec\.output\.path: data/media/$name is the input itself"
+    check "which stays" [ "$(cmp "$work/data/media/clip.mp4" "$work/data/media/$name" && ls -A "$work/data/media" | grep -c windlass)" = 0 ]
+done
+rm "$work/data/media/summary.json"
 
 # A broken picture fails the job after its tries; the others are done and usable.
 cp "$work/data/photos-broken.txt" "$work/data/photos/p9.png"
