@@ -152,9 +152,27 @@ static int check_command(const json_t *spec, struct error *err) {
     return 0;
 }
 
+/* What is for pictures. A spec with its defaults has preprocess, which then asks for nothing. */
+static int check_npy(const json_t *onnx, struct error *err) {
+    const json_t *given = json_object_get(onnx, "preprocess");
+    if (json_object_get(given, "width") || json_object_get(given, "height") ||
+        tree_integer(given, "multipleOf", 1) != 1 ||
+        strcmp(tree_text(given, "color", "RGB"), "RGB") != 0 ||
+        strcmp(tree_text(given, "range", "Byte"), "Byte") != 0) {
+        return refuse(err, "scorer.onnx.preprocess",
+                      "is for pictures, and slices of npy go to the network as they are; take it "
+                      "out");
+    }
+    return strcmp(tree_text(onnx, "postprocess.type", "Image"), "Classes") == 0
+               ? 0
+               : refuse(err, "scorer.onnx.postprocess.type",
+                        "Image makes pictures, and slices of npy are none; take type: Classes");
+}
+
 static int check_scorer(const json_t *spec, struct error *err) {
     static const char *const kinds[] = {"onnx", "command"};
-    const char *kind = only_one(json_object_get(spec, "scorer"), kinds, ARRAY_LEN(kinds));
+    const json_t *scorer = json_object_get(spec, "scorer");
+    const char *kind = only_one(scorer, kinds, ARRAY_LEN(kinds));
     if (!kind) {
         return refuse(err, "scorer", "exactly one of onnx and command must be given");
     }
@@ -162,6 +180,9 @@ static int check_scorer(const json_t *spec, struct error *err) {
         return check_command(spec, err);
     }
     const json_t *postprocess = tree_get(spec, "scorer.onnx.postprocess");
+    if (has(spec, "input.npy") && check_npy(json_object_get(scorer, "onnx"), err) < 0) {
+        return -1;
+    }
     if (json_object_get(postprocess, "labels") &&
         strcmp(tree_text(postprocess, "type", ""), "Classes") != 0) {
         return refuse(err, "scorer.onnx.postprocess.labels", "labels belong to type: Classes");
@@ -182,8 +203,8 @@ static int check_mode(const json_t *spec, struct error *err) {
     if (mode == OUTPUT_APPEND_ROW && has(spec, "scorer.onnx") &&
         strcmp(tree_text(spec, "scorer.onnx.postprocess.type", "Image"), "Classes") != 0) {
         return refuse(err, "output.mode",
-                      "AppendRow (npy's default) joins rows of text, and type: Image makes "
-                      "pictures; take type: Classes");
+                      "AppendRow joins rows of text, and type: Image makes pictures; take type: "
+                      "Classes");
     }
     static const char *const taken[] = {"summary.json", "failed.jsonl", "mini_batches.csv",
                                         "workers.csv", "report.html"};
