@@ -102,4 +102,18 @@ arrays other '<f4' f '(3, 2, 3)' 3
 cp "$work/data/other/a0.npy" "$work/data/mixed/b.npy"
 job mixed
 check "arrays that differ are refused, by name" says 'mixed/b.npy: its slices have another type or shape than those of a0.npy'
+
+##### the example ################################################################################
+cp -r examples/npy "$work/example"
+timeout 60 "$windlass" run -f "$work/example/batchscore.yaml" --state "$work/state2" >"$work/log" 2>&1 </dev/null
+check "examples/npy runs as written" [ $? -eq 0 ]
+days="two zero two six one one two one" # monday.npy; tuesday.npy has each digit once
+read_all="$days zero one two three four five six seven eight nine"
+check "and reads every digit, in the order of the input" [ "$(jq -r '.classes[0].label' "$work/example/data/read/digits.jsonl" | xargs)" = "$read_all" ]
+timeout 60 "$windlass" run --once -f "$work/example/nightly.yaml" --state "$work/state3" >"$work/log" 2>&1 </dev/null
+check "its schedule, once and now: code 0" [ $? -eq 0 ]
+check "with the same digits, in a folder of its own" [ "$(jq -r '.classes[0].label' "$work/example/data/nightly/runs/"*/digits.jsonl | xargs)" = "$read_all" ]
+[ -s "$work/example/data/read/digits.jsonl" ] || sed 's/^/# /' "$work/log"
+python3 "$work/example/make.py"
+check "make.py makes what is there" diff -r -x read -x nightly examples/npy/data "$work/example/data"
 exit $((failures > 0))
