@@ -45,6 +45,9 @@ static int restore(void *context, const struct commit_head *head,
         books->has_succeeded = record->text && record->text_size == strlen(succeeded_text) &&
                                memcmp(record->text, succeeded_text, record->text_size) == 0;
         return 0;
+    case COMMIT_RETRY:
+        ledger_retried(books->ledger, record->cells, record->items);
+        return 0;
     default:
         if (books_counts(books, head, record) && ledger_restore(books->ledger, &entry, err) < 0) {
             return -1;
@@ -121,16 +124,14 @@ static void place(struct commit_record *record, const struct message_result *res
     }
 }
 
-int books_accept(struct books *books, enum ledger_verdict verdict, const struct ledger_lease *lease,
-                 const struct message_result *result, const char *cause, struct error *err) {
+/* Of a lease that has ended now, after so long. */
+static struct commit_record record_of(const struct books *books, enum commit_verdict verdict,
+                                      const struct ledger_lease *lease, int64_t took_us) {
     /* Start and end are cut to milliseconds, not what lies between: short ones add up, too. */
     int64_t end_us = (clock_monotonic_ns() - books->epoch_ns) / 1000;
-    int64_t start_us = end_us - (result && !result->is_fault ? result->took_us : 0);
-    int64_t start_ms = MAX(start_us, 0) / 1000;
-    struct commit_record record = {
-        .verdict = verdict == LEDGER_PARTIAL  ? COMMIT_PARTIAL
-                   : verdict == LEDGER_FAILED ? COMMIT_FAILED
-                                              : COMMIT_DONE,
+    int64_t start_ms = MAX(end_us - took_us, 0) / 1000;
+    return (struct commit_record){
+        .verdict = verdict,
         .first = lease->first,
         .cells = lease->cells,
         .items = lease->items,
@@ -140,15 +141,37 @@ int books_accept(struct books *books, enum ledger_verdict verdict, const struct 
         .start_ms = start_ms,
         .took_ms = end_us / 1000 - start_ms,
     };
-    if (record.verdict == COMMIT_FAILED) {
+}
+
+static void blame(struct commit_record *record, const struct books_failure *failure) {
+    record->fault = failure->fault;
+    record->text = failure->cause;
+    record->text_size = strlen(failure->cause);
+}
+
+int books_accept(struct books *books, enum ledger_verdict verdict, const struct ledger_lease *lease,
+                 const struct message_result *result, const struct books_failure *failure,
+                 struct error *err) {
+    enum commit_verdict told = verdict == LEDGER_PARTIAL  ? COMMIT_PARTIAL
+                               : verdict == LEDGER_FAILED ? COMMIT_FAILED
+                                                          : COMMIT_DONE;
+    int64_t took_us = result && !result->is_fault ? result->took_us : 0;
+    struct commit_record record = record_of(books, told, lease, took_us);
+    if (told == COMMIT_FAILED) {
         record.failed = lease->items;
-        record.text = cause;
-        record.text_size = strlen(cause);
+        blame(&record, failure);
     } else {
         record.failed = result->failed;
         place(&record, result);
     }
     return add(books, &record, lease->worker, err);
+}
+
+int books_retried(struct books *books, const struct ledger_lease *lease,
+                  const struct books_failure *failure, struct error *err) {
+    struct commit_record record = record_of(books, COMMIT_RETRY, lease, 0);
+    blame(&record, failure);
+    return add(books, &record, -1, err);
 }
 
 int books_published(struct books *books, int64_t first, int64_t cells, struct error *err) {
@@ -263,10 +286,10 @@ struct publishing {
     int64_t cells;
 };
 
-/* END has all cells, and what another job gave up counts for nobody. */
+/* END has all cells, RETRY leaves nothing, and what another job gave up counts for nobody. */
 static bool is_heard(const struct publishing *publishing, const struct commit_head *head,
                      const struct commit_record *record) {
-    return record->verdict != COMMIT_END && books_counts(publishing->books, head, record);
+    return record->verdict < COMMIT_END && books_counts(publishing->books, head, record);
 }
 
 static int see_first(void *context, const struct commit_head *head,

@@ -49,10 +49,19 @@ NODISCARD int books_open(const struct books_options *options, struct books *book
                          struct error *err);
 void books_release(struct books *books);
 
-/* A lease has ended well (result: what its worker said), or for good (cause). */
+/* Of a lease that did not end well. */
+struct books_failure {
+    enum commit_fault fault;
+    const char *cause;
+};
+
+/* A lease has ended well (result: what its worker said), or for good (failure). */
 NODISCARD int books_accept(struct books *books, enum ledger_verdict verdict,
                            const struct ledger_lease *lease, const struct message_result *result,
-                           const char *cause, struct error *err);
+                           const struct books_failure *failure, struct error *err);
+/* It has ended otherwise, and is given again: so that whoever comes next can tell, too. */
+NODISCARD int books_retried(struct books *books, const struct ledger_lease *lease,
+                            const struct books_failure *failure, struct error *err);
 /* Cells have their final files. */
 NODISCARD int books_published(struct books *books, int64_t first, int64_t cells, struct error *err);
 /* All is accounted for: the last record, unless it is the last already. */

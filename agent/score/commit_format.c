@@ -10,7 +10,12 @@
 
 enum { VERSION = 1, TRAILER_MAX = 64, NAME_MAX_BYTES = 512, TRY_MAX = 1 << 16 };
 
-static const char letters[] = "dpfvbe"; /* by verdict */
+static const char letters[] = "dpfvber";                               /* by verdict */
+static const char *const fault_names[] = {"error", "timeout", "lost"}; /* an error is not written */
+
+bool commit_is_try(enum commit_verdict verdict) {
+    return verdict <= COMMIT_FAILED || verdict == COMMIT_RETRY;
+}
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
@@ -175,11 +180,11 @@ static void put_record(struct line *line, const struct commit_record *record, in
         put_number(line, record->first);
     }
     put_number(line, record->cells);
-    if (verdict <= COMMIT_FAILED || verdict == COMMIT_END) {
+    if (commit_is_try(verdict) || verdict == COMMIT_END) {
         put_number(line, record->items);
         put_number(line, record->failed);
     }
-    if (verdict <= COMMIT_FAILED) {
+    if (commit_is_try(verdict)) {
         put_number(line, record->lease);
         put_number(line, record->try);
         put_number(line, worker);
@@ -195,6 +200,10 @@ static void put_record(struct line *line, const struct commit_record *record, in
     if (verdict == COMMIT_PARTIAL) {
         put_failures(line, record->failures);
     }
+    if (record->fault && (verdict == COMMIT_FAILED || verdict == COMMIT_RETRY)) {
+        const char *fault = fault_names[record->fault];
+        put_text(line, fault, strlen(fault), COMMIT_CAUSE_MAX, /* is_exact= */ true);
+    }
     put(line, "]\n", 2);
 }
 
@@ -202,7 +211,7 @@ int commit_writer_add(struct commit_writer *writer, const struct commit_record *
                       struct error *err) {
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, COMMIT_RECORD_MAX);
-    int worker = record->verdict <= COMMIT_FAILED
+    int worker = commit_is_try(record->verdict)
                      ? worker_index(writer, record->worker ? record->worker : "")
                      : 0;
     if (worker < 0) {
@@ -392,6 +401,22 @@ static void take_scored(struct cells *cells, const json_t *workers, struct commi
     record->took_ms = take_number(cells, INT64_MAX);
 }
 
+/* Not there: an error. */
+static enum commit_fault take_fault(struct cells *cells) {
+    size_t size = 0;
+    if (cells->is_bad || cells->at == json_array_size(cells->line)) {
+        return COMMIT_ERROR;
+    }
+    const char *name = take_text(cells, COMMIT_CAUSE_MAX, &size);
+    for (size_t i = COMMIT_TIMEOUT; i < ARRAY_LEN(fault_names); i++) {
+        if (strcmp(name, fault_names[i]) == 0) {
+            return (enum commit_fault)i;
+        }
+    }
+    cells->is_bad = true;
+    return COMMIT_ERROR;
+}
+
 static int read_record(const json_t *line, const json_t *workers, struct commit_record *record) {
     struct cells cells = {.line = line};
     size_t size = 0;
@@ -404,11 +429,11 @@ static int read_record(const json_t *line, const json_t *workers, struct commit_
     record->verdict = verdict;
     record->first = verdict == COMMIT_END ? 0 : take_number(&cells, INT64_MAX / 2);
     record->cells = take_number(&cells, INT64_MAX / 2);
-    if (verdict <= COMMIT_FAILED || verdict == COMMIT_END) {
+    if (commit_is_try(verdict) || verdict == COMMIT_END) {
         record->items = take_number(&cells, INT64_MAX);
         record->failed = take_number(&cells, record->items);
     }
-    if (verdict <= COMMIT_FAILED) {
+    if (commit_is_try(verdict)) {
         take_scored(&cells, workers, record);
     }
     if (verdict == COMMIT_DONE || verdict == COMMIT_PARTIAL) {
@@ -417,6 +442,9 @@ static int read_record(const json_t *line, const json_t *workers, struct commit_
         record->text = take_text(&cells, COMMIT_CAUSE_MAX, &record->text_size);
     }
     record->failures = verdict == COMMIT_PARTIAL ? take_failures(&cells) : NULL;
+    if (verdict == COMMIT_FAILED || verdict == COMMIT_RETRY) {
+        record->fault = take_fault(&cells);
+    }
     return cells.is_bad || cells.at != json_array_size(line) ? -1 : 0;
 }
 

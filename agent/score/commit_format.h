@@ -22,7 +22,9 @@ enum commit_verdict {
     COMMIT_VOID,
     COMMIT_PUBLISHED,
     COMMIT_END,
+    COMMIT_RETRY, /* a try that came to nothing, and is made again: told, no more */
 };
+enum commit_fault { COMMIT_ERROR, COMMIT_TIMEOUT, COMMIT_LOST };
 enum commit_place { COMMIT_NOWHERE, COMMIT_OBJECT, COMMIT_TEXT };
 
 /* What is not of a verdict is 0: VOID has cells and a text, PUBLISHED cells, END cells (of the
@@ -39,7 +41,8 @@ struct commit_record {
     uint32_t crc;              /* CRC-32C of the object */
     const char *text;          /* COMMIT_TEXT: rows; else the cause; borrowed */
     size_t text_size;
-    const json_t *failures; /* of PARTIAL: [[index in the lease, cause], ...]; borrowed, or NULL */
+    enum commit_fault fault; /* of FAILED and RETRY */
+    const json_t *failures;  /* of PARTIAL: [[index in the lease, cause], ...]; borrowed, or NULL */
 };
 
 struct commit_head {
@@ -47,6 +50,9 @@ struct commit_head {
     int64_t number, epoch;
     int64_t void_from; /* all from this number up to this one's do not count; -1: all do */
 };
+
+/* Was a lease behind it? Then it has one, a try, a worker and a time. */
+bool commit_is_try(enum commit_verdict verdict);
 
 /* ---- writing -------------------------------------------------------------------------------- */
 

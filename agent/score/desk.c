@@ -70,9 +70,13 @@ static enum ledger_verdict report(struct desk *desk, const struct ledger_report 
     int64_t now_ms = clock_monotonic_ms();
     struct error err = {0};
     enum ledger_verdict verdict = ledger_report(ledger_of(desk), said, now_ms, ret_lease);
-    if (verdict != LEDGER_IGNORED && verdict != LEDGER_RETRY) {
-        const char *cause = said->cause ? said->cause : "a wrong number of results";
-        keep(desk, books_accept(books_of(desk), verdict, ret_lease, result, cause, &err), &err);
+    const struct books_failure failure = {
+        .fault = said->fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
+        .cause = said->cause ? said->cause : "a wrong number of results"};
+    if (verdict == LEDGER_RETRY && said->fault != LEDGER_BACK) {
+        keep(desk, books_retried(books_of(desk), ret_lease, &failure, &err), &err);
+    } else if (verdict != LEDGER_IGNORED && verdict != LEDGER_RETRY) {
+        keep(desk, books_accept(books_of(desk), verdict, ret_lease, result, &failure, &err), &err);
         progress_add(&desk->progress, ledger_counts(ledger_of(desk)).items.done, now_ms);
     }
     return verdict;
@@ -121,7 +125,15 @@ static void give(struct desk *desk, const struct ledger_lease *lease) {
 
 static void take_away(struct desk *desk, const struct ledger_taken *taken) {
     struct guest *guest = desk->guest_of[taken->lease.worker];
+    const struct books_failure failure = {.fault = taken->is_lost ? COMMIT_LOST : COMMIT_TIMEOUT,
+                                          .cause = taken->cause};
     struct error err = {0};
+    if (taken->verdict == LEDGER_RETRY) {
+        keep(desk, books_retried(books_of(desk), &taken->lease, &failure, &err), &err);
+    }
+    if (taken->is_lost && taken->verdict == LEDGER_RETRY) {
+        return; /* its worker may be here again with the result, which is welcome */
+    }
     if (taken->verdict != LEDGER_IGNORED) {
         log_event(taken->verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING,
                   "mini-batch %lld, try %d on %s: %s", (long long)taken->lease.first,
@@ -129,8 +141,7 @@ static void take_away(struct desk *desk, const struct ledger_taken *taken) {
                   taken->cause);
     }
     if (taken->verdict == LEDGER_FAILED) {
-        keep(desk,
-             books_accept(books_of(desk), LEDGER_FAILED, &taken->lease, NULL, taken->cause, &err),
+        keep(desk, books_accept(books_of(desk), LEDGER_FAILED, &taken->lease, NULL, &failure, &err),
              &err);
     }
     if (guest) {

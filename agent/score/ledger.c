@@ -46,7 +46,8 @@ static void tell_taken(struct ledger *ledger, const struct ledger_lease *lease,
     ledger->taken =
         cells_grow(ledger->taken, ledger->taken_count, &ledger->taken_room, sizeof *ledger->taken);
     struct ledger_taken *taken = &ledger->taken[ledger->taken_count++];
-    *taken = (struct ledger_taken){.lease = *lease, .verdict = verdict};
+    *taken = (struct ledger_taken){
+        .lease = *lease, .verdict = verdict, .is_lost = verdict != LEDGER_IGNORED};
     snprintf(taken->cause, sizeof taken->cause, "%s", cause);
 }
 
@@ -85,12 +86,7 @@ static void supersede(struct ledger *ledger, int64_t first, int64_t end, int64_t
 static void accept(struct ledger *ledger, const struct ledger_lease *lease,
                    enum ledger_verdict verdict, int64_t failed) {
     struct ledger_record record = {verdict, lease->first, lease->cells, lease->items, failed};
-    struct ledger_worker *worker = &ledger->workers[lease->worker].public;
     cells_end(&ledger->cells, &record, CELL_ACCEPTED);
-    if (verdict != LEDGER_FAILED) {
-        worker->batches += lease->cells;
-        worker->items += lease->items - failed;
-    }
 }
 
 static void remember_failure(struct ledger *ledger, const struct ledger_lease *lease,
@@ -213,18 +209,17 @@ int ledger_join(struct ledger *ledger, const char *name, int slots, int *ret_wor
 
 static void lose_slot(struct ledger *ledger, int index) {
     struct slot *slot = &ledger->slots.of[index];
-    const struct bad_end lost = {.fault = LEDGER_MACHINE,
-                                 .cause = "its worker was lost again and again"};
+    static const struct bad_end lost = {.fault = LEDGER_MACHINE,
+                                        .cause = "its worker was lost again and again"};
     slot->is_present = false;
     slot->stuck_lease = -1;
     for (bool is_head = true; slot->held; is_head = false) {
         struct ledger_lease lease = ledger_view(ledger, slot->head);
         bool goes_on = drop_lease(ledger, slot->head, /* is_late= */ true, slot->started_ms);
         if (is_head) {
-            ledger->workers[lease.worker].public.losses++;
-            if (end_badly(ledger, &lease, goes_on, &lost) == LEDGER_FAILED) {
-                tell_taken(ledger, &lease, LEDGER_FAILED, lost.cause);
-            }
+            enum ledger_verdict verdict = end_badly(ledger, &lease, goes_on, &lost);
+            bool is_last = verdict == LEDGER_FAILED;
+            tell_taken(ledger, &lease, verdict, is_last ? lost.cause : "its worker was lost");
         } else if (!goes_on) {
             cells_put_back(&ledger->cells, lease.first, lease.first + lease.cells);
         }
@@ -395,7 +390,6 @@ static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_ta
     while (slot->held) {
         take_back(ledger, slot->tail, now_ms);
     }
-    ledger->workers[slot->worker].public.timeouts++;
     const struct bad_end expired = {.fault = LEDGER_SCORER, .cause = ret_taken->cause};
     ret_taken->verdict = end_badly(ledger, &ret_taken->lease, goes_on, &expired);
     return true;
@@ -535,8 +529,6 @@ enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_rep
         lease.items = report->items;
         accept(ledger, &lease, LEDGER_DONE, 0);
     } else {
-        ledger->workers[lease.worker].public.errors += bad.fault == LEDGER_SCORER;
-        ledger->workers[lease.worker].public.losses += bad.fault == LEDGER_MACHINE;
         verdict = end_badly(ledger, &lease, goes_on, &bad);
     }
     *ret_lease = lease;

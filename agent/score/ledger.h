@@ -39,6 +39,9 @@ NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items,
 NODISCARD int ledger_restore(struct ledger *ledger, const struct ledger_record *record,
                              struct error *err);
 
+/* Likewise: cells that an earlier coordinator gave out again, which are counted. */
+void ledger_retried(struct ledger *ledger, int64_t cells, int64_t items);
+
 /* Of what was accepted, a record was stored. */
 void ledger_committed(struct ledger *ledger, int64_t first, int64_t cells);
 void ledger_published(struct ledger *ledger, int64_t first, int64_t cells);
@@ -56,7 +59,7 @@ void ledger_void(struct ledger *ledger, int64_t first, int64_t cells);
 NODISCARD int ledger_join(struct ledger *ledger, const char *name, int slots, int *ret_worker,
                           struct error *err);
 /* Its leases go back: heads are lost (not a try; LEDGER_LOSSES_MAX of them are the end), those
- * ahead were not begun. ledger_take tells what has failed by that. */
+ * ahead were not begun. ledger_take tells of each head. */
 void ledger_leave(struct ledger *ledger, int worker);
 
 /* The next lease to give out, if any; call until false after every event. Slots with nothing come

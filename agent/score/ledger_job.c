@@ -84,6 +84,12 @@ int ledger_restore(struct ledger *ledger, const struct ledger_record *record, st
     return 0;
 }
 
+void ledger_retried(struct ledger *ledger, int64_t cells, int64_t items) {
+    static const int64_t believed = (int64_t)1 << 40; /* of a record; a store may hold any */
+    ledger->batches_retried += MAX(MIN(cells, believed), 0);
+    ledger->items_retried += MAX(MIN(items, believed), 0);
+}
+
 /* Commits name cells, and those of a store may name any. */
 static bool is_range(int64_t first, int64_t cells) {
     return first >= 0 && cells > 0 && first < LEDGER_CELLS_MAX && cells <= LEDGER_CELLS_MAX;

@@ -54,8 +54,6 @@ struct ledger_counts {
 struct ledger_worker {
     const char *name;
     bool present;
-    int64_t batches, items;           /* accepted cells, fine items */
-    int64_t errors, timeouts, losses; /* tries that failed, leases that expired or were lost */
 };
 
 struct ledger_failure { /* a cell with failed items that will not be tried again */
@@ -80,12 +78,14 @@ struct ledger_record {
     int64_t first, cells, items, failed;
 };
 
-/* What befell a lease without a word of its worker's. RETRY: its time was over; FAILED: likewise,
- * or its worker was lost once too often, and it was the last try: a record has to be written;
- * IGNORED: it is no longer wanted. Who holds it, if present, is to be told. */
+/* What befell a lease without a word of its worker's. RETRY: its time was over, or its worker is
+ * lost (is_lost); FAILED: likewise, and it was the last try, or the last loss that is borne: a
+ * record has to be written; IGNORED: it is no longer wanted. Who holds it, if present, is to be
+ * told, unless it was lost. */
 struct ledger_taken {
     struct ledger_lease lease;
     enum ledger_verdict verdict;
+    bool is_lost;
     char cause[LEDGER_CAUSE_MAX]; /* of RETRY and FAILED */
 };
 

@@ -18,6 +18,7 @@ struct writing {
     const struct report_options *options;
     struct standing *standing;
     struct facts *facts;
+    bool is_read; /* the facts are whole */
     struct table batches, failed;
 };
 
@@ -115,6 +116,7 @@ static int write_all(struct writing *writing, struct store *output, struct commi
         return -1;
     }
     facts_finish(writing->facts);
+    writing->is_read = true;
     if (table_close(&writing->batches, err) < 0 || table_close(&writing->failed, err) < 0 ||
         write_workers(output, writing, err) < 0) {
         return -1;
@@ -123,13 +125,16 @@ static int write_all(struct writing *writing, struct store *output, struct commi
 }
 
 int report_write(struct store *output, struct commit_log *log, const struct report_options *options,
-                 struct error *err) {
+                 struct facts **ret_facts, struct error *err) {
     struct writing writing = {
         .options = options, .standing = standing_new(options->cells), .facts = facts_new()};
     int result = write_all(&writing, output, log, err);
     table_release(&writing.batches);
     table_release(&writing.failed);
     standing_free(writing.standing);
+    if (ret_facts) {
+        *ret_facts = writing.is_read ? TAKE(writing.facts) : NULL;
+    }
     facts_free(writing.facts);
     return result < 0 ? error_context(err, "the report") : 0;
 }

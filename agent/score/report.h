@@ -4,7 +4,7 @@
  * a cell (standing.h). The same commits and options give the same bytes.
  *
  *     struct report_options options = {.job = job->name, ..., .cells = ..., .slots = 1};
- *     if (report_write(output, log, &options, &err) < 0) log it: no reason for a job to fail
+ *     if (report_write(output, log, &options, NULL, &err) < 0) log it: no reason for a job to fail
  *
  * For the busy shares a record's start_ms and took_ms have to be differences of one clock, each
  * cut to whole milliseconds: then the mini-batches of 0.05 ms add up to what they took. */
@@ -34,9 +34,11 @@ struct report_options {
 };
 
 /* INVALID: the log is of another job than the options say (commit_replay, standing.h); what the
- * store says. Objects that were written until then stay. */
+ * store says. Objects that were written until then stay. *ret_facts (may be NULL): what the log
+ * says, the caller's; NULL when it could not be read to its end. */
 NODISCARD int report_write(struct store *output, struct commit_log *log,
-                           const struct report_options *options, struct error *err);
+                           const struct report_options *options, struct facts **ret_facts,
+                           struct error *err);
 
 /* ---- its parts, for report.c and the tests ---- */
 

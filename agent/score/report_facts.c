@@ -324,6 +324,17 @@ static void note_result(struct facts *facts, const struct commit_record *record,
     }
 }
 
+/* A try that did not end well, whether it was the last or not. */
+static void note_fault(struct facts *facts, const struct commit_record *record) {
+    int index = worker_index(facts, record->worker ? record->worker : "");
+    if (index >= 0 && record->verdict != COMMIT_DONE) {
+        struct facts_worker *worker = &facts->workers[index];
+        worker->errors += record->fault == COMMIT_ERROR;
+        worker->timeouts += record->fault == COMMIT_TIMEOUT;
+        worker->losses += record->fault == COMMIT_LOST;
+    }
+}
+
 static void add_scored(struct facts *facts, const struct commit_record *record, int64_t own_cells) {
     if (record->epoch != facts->epoch) {
         begin_epoch(facts, record->epoch);
@@ -333,6 +344,9 @@ static void add_scored(struct facts *facts, const struct commit_record *record, 
     int64_t items = own_cells ? own_share(record->items, own_cells, record->cells) : 0;
     int64_t failed = own_cells ? own_share(record->failed, own_cells, record->cells) : 0;
     note_time(facts, record, worker, (double)items, (double)failed);
+    if (worker >= 0 && record->verdict != COMMIT_FAILED) {
+        sum(&facts->workers[worker].scored_cells, own_cells);
+    }
     if (own_cells) {
         note_result(facts, record, worker, items, failed);
     }
@@ -344,6 +358,9 @@ void facts_add(struct facts *facts, const struct commit_record *record, int64_t 
     if (record->verdict == COMMIT_END) {
         facts->has_end = true;
         snprintf(facts->verdict, sizeof facts->verdict, "%s", record->text ? record->text : "");
+    }
+    if (commit_is_try(record->verdict)) {
+        note_fault(facts, record);
     }
     if (record->verdict <= COMMIT_FAILED) {
         struct commit_record bounded = *record;
@@ -367,6 +384,10 @@ static int by_items(const void *a, const void *b) {
 
 void facts_finish(struct facts *facts) {
     close_epoch(facts);
+    for (int i = 0; i < facts->worker_count; i++) { /* who never got anything done has no start */
+        struct facts_worker *worker = &facts->workers[i];
+        worker->first_ms = MIN(worker->first_ms, worker->last_ms);
+    }
     qsort(facts->causes, (size_t)facts->cause_count, sizeof *facts->causes, by_items);
 }
 
@@ -380,5 +401,5 @@ int64_t facts_idle_ms(const struct facts_worker *worker, int slots) {
 
 double facts_busy_share(const struct facts_worker *worker, int slots) {
     int64_t there = worker->busy_ms + facts_idle_ms(worker, slots);
-    return there > 0 ? (double)worker->busy_ms / (double)there : 1;
+    return there > 0 ? (double)worker->busy_ms / (double)there : worker->batches > 0;
 }

@@ -1,6 +1,7 @@
-/* report_facts.h: what report.html and workers.csv tell of a run, collected record by record from
- * its commits in bounded memory (some 4 MB with 10,000 workers), however many mini-batches it has:
- * sums, histograms, the first failures, the slowest. PURE. For report.c and its pages.
+/* report_facts.h: what report.html, workers.csv and summary.json tell of a run, collected record by
+ * record from its commits in bounded memory (some 4 MB with 10,000 workers), however many
+ * mini-batches it has: sums, histograms, the first failures, the slowest. PURE. For report.c and
+ * its pages.
  *
  * Time is the coordinators' own: a record's start counts from its epoch's claim. The time of an
  * epoch is put behind the last end of the one before, since no commit tells how long nobody led. */
@@ -14,7 +15,7 @@ enum {
     FACTS_FIRST_MS = 5,  /* the buckets' width at the start; it doubles */
     FACTS_WORKERS_MAX = 10000,
     FACTS_SLOWEST = 20,
-    FACTS_FAILURES = 50,
+    FACTS_FAILURES = 1000,
     FACTS_CAUSES = 200,
     FACTS_CAUSE_BYTES = 300,
     FACTS_TRIES = 6,           /* 1, 2, ..., 6 or more */
@@ -27,6 +28,8 @@ struct facts_worker {
     char *name;
     int64_t batches, items;               /* that count; with the failed ones */
     int64_t failed_batches, failed_items; /* batches with a failed item */
+    int64_t scored_cells;                 /* that count, with a result */
+    int64_t errors, timeouts, losses;     /* tries that came to nothing, or not to all */
     int64_t busy_ms, slowest_ms;          /* of all its records, whether they count or not */
     int64_t span_ms, after_ms; /* first start to last end; from there to the epoch's end */
     int64_t first_ms, last_ms; /* of the run */
@@ -101,5 +104,6 @@ int64_t facts_duration_ms(int bucket);
  * and from there to the epoch's end. At least 0. */
 int64_t facts_idle_ms(const struct facts_worker *worker, int slots);
 int64_t facts_after_ms(const struct facts_worker *worker, int slots);
-/* Busy of busy and idle, 0..1; 1 when it was never there long enough to tell. */
+/* Busy of busy and idle, 0..1; 1 when it was never there long enough to tell, 0 when it has done
+ * nothing. */
 double facts_busy_share(const struct facts_worker *worker, int slots);

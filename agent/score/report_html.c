@@ -14,6 +14,7 @@ enum {
     MESSAGE_BYTES = 1000,
     CAUSES_SHOWN = 20,
     SLOWEST_SHOWN = 10,
+    FAILURES_SHOWN = 50,
     WORKERS_SHOWN = 40, /* of more than that: those that were busy least */
 };
 
@@ -237,13 +238,13 @@ static void add_failures(const struct report *report) {
     }
     page_add(page, "<section><h2>Why %s failed</h2>", report->options->unit);
     add_causes(report);
+    int shown = MIN(facts->failure_count, FAILURES_SHOWN);
     page_add(page, "<details%s><summary>The %s%d mini-batches with failures</summary>",
-             all <= 10 ? " open=\"open\"" : "", all > facts->failure_count ? "first " : "",
-             facts->failure_count);
+             all <= 10 ? " open=\"open\"" : "", all > shown ? "first " : "", shown);
     page_add(page, "<div class=\"scroll\"><table><thead><tr><th class=\"n\">mini-batch</th><th "
                    "class=\"n\">failed</th><th class=\"n\">of</th><th "
                    "class=\"n\">tries</th><th>worker</th><th>cause</th></tr></thead><tbody>");
-    for (int i = 0; i < facts->failure_count; i++) {
+    for (int i = 0; i < shown; i++) {
         const struct facts_failure *failure = &facts->failures[i];
         page_add(page, "<tr>");
         add_number(report, failure->first);

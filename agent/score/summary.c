@@ -3,6 +3,7 @@
 
 #include "agent/score/scorer.h"
 #include "lib/clock.h"
+#include "lib/jsontext.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,51 +24,49 @@ static bool has_batch_lines(const struct job *job) {
     return media && media->lines && media->lines->is_batch;
 }
 
+static const char *worker_name(const struct facts *facts, int worker) {
+    return worker < 0 ? "" : facts->workers[worker].name;
+}
+
 static json_t *failures_json(const struct summary *summary) {
+    const struct facts *facts = summary->facts;
     json_t *list = json_array();
-    size_t count = 0;
-    const struct ledger_failure *failures =
-        summary->ledger ? ledger_failures(summary->ledger, &count) : NULL;
-    for (size_t i = 0; i < count; i++) {
-        const struct ledger_failure *failure = &failures[i];
+    for (int i = 0; facts && i < facts->failure_count; i++) {
+        const struct facts_failure *failure = &facts->failures[i];
         json_t *row = json_object();
-        json_object_set_new(row, "miniBatch", json_integer(failure->cell));
+        json_object_set_new(row, "miniBatch", json_integer(failure->first));
         if (!has_batch_lines(summary->job)) { /* of those nobody knows it */
             json_object_set_new(row, "firstItem",
-                                json_integer(failure->cell * summary->job->batch_items));
+                                json_integer(failure->first * summary->job->batch_items));
         }
         json_object_set_new(row, "items", json_integer(failure->items));
-        json_object_set_new(row, "tries", json_integer(failure->tries));
-        json_object_set_new(row, "worker",
-                            json_string(ledger_worker(summary->ledger, failure->worker).name));
-        json_object_set_new(row, "cause", json_string(failure->cause));
+        json_object_set_new(row, "tries", json_integer(failure->try));
+        json_object_set_new(row, "worker", json_string(worker_name(facts, failure->worker)));
+        size_t whole = jsontext_utf8_end(failure->cause, strlen(failure->cause)); /* it was cut */
+        json_object_set_new(row, "cause", json_stringn(failure->cause, whole));
         json_array_append_new(list, row);
     }
     return list;
 }
 
-static json_t *workers_json(const struct summary *summary) {
+static json_t *workers_json(const struct facts *facts) {
     json_t *list = json_array();
-    size_t count = summary->ledger ? ledger_worker_count(summary->ledger) : 0;
-    for (size_t i = 0; i < MIN(count, (size_t)SUMMARY_WORKERS_MAX); i++) {
-        struct ledger_worker worker = ledger_worker(summary->ledger, (int)i);
+    for (int i = 0; facts && i < facts->worker_count; i++) {
+        const struct facts_worker *worker = &facts->workers[i];
         json_t *row = json_object();
-        json_object_set_new(row, "name", json_string(worker.name));
-        json_object_set_new(row, "miniBatches", json_integer(worker.batches));
-        json_object_set_new(row, "items", json_integer(worker.items));
-        json_object_set_new(row, "errors", json_integer(worker.errors));
-        json_object_set_new(row, "timeouts", json_integer(worker.timeouts));
-        json_object_set_new(row, "lost", json_integer(worker.losses));
+        json_object_set_new(row, "name", json_string(worker->name));
+        json_object_set_new(row, "miniBatches", json_integer(worker->scored_cells));
+        json_object_set_new(row, "items", json_integer(worker->items - worker->failed_items));
+        json_object_set_new(row, "errors", json_integer(worker->errors));
+        json_object_set_new(row, "timeouts", json_integer(worker->timeouts));
+        json_object_set_new(row, "lost", json_integer(worker->losses));
         json_array_append_new(list, row);
     }
     return list;
 }
 
 json_t *summary_json(const struct summary *summary) {
-    struct ledger_counts counts = {0};
-    if (summary->ledger) {
-        counts = ledger_counts(summary->ledger);
-    }
+    struct ledger_counts counts = ledger_counts(summary->ledger);
     AUTO(tree_freep)
     json_t *progress = progress_json(summary->progress, &counts, 0);
     char started[21], completed[21];
@@ -87,7 +86,7 @@ json_t *summary_json(const struct summary *summary) {
     json_object_set(tree, "itemsPerSecond", json_object_get(progress, "itemsPerSecond"));
     json_object_set(tree, "outputs", json_object_get(progress, "outputs"));
     json_object_set_new(tree, "failed", failures_json(summary));
-    json_object_set_new(tree, "workers", workers_json(summary));
+    json_object_set_new(tree, "workers", workers_json(summary->facts));
     return tree;
 }
 
@@ -143,7 +142,7 @@ static bool is_verdict(const json_t *tree) {
 }
 
 int summary_report(const struct summary *summary, struct store *output, struct commit_log *log,
-                   report_item *item, void *context, struct error *err) {
+                   report_item *item, void *context, struct facts **ret_facts, struct error *err) {
     const struct progress *progress = summary->progress;
     const struct job *job = summary->job;
     const struct media *media = media_of(job);
@@ -163,7 +162,7 @@ int summary_report(const struct summary *summary, struct store *output, struct c
         .item = item,
         .context = context,
     };
-    return report_write(output, log, &options, err);
+    return report_write(output, log, &options, ret_facts, err);
 }
 
 json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,

@@ -6,12 +6,11 @@
 #include "agent/score/progress.h"
 #include "agent/score/report.h"
 
-enum { SUMMARY_WORKERS_MAX = 10000 }; /* beyond that they are only counted */
-
 struct summary {
     const struct job *job;
     const struct progress *progress; /* in its final state */
-    const struct ledger *ledger;     /* NULL when there was none */
+    const struct ledger *ledger;
+    const struct facts *facts; /* of all commits; NULL: they cannot be read */
     int64_t started_wall_ms, completed_wall_ms;
     int exit_code; /* of the coordinator */
 };
@@ -19,18 +18,19 @@ struct summary {
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
  * "items", "itemsPerSecond", "outputs", "failed": [{"miniBatch", "firstItem", "items", "tries",
  * "worker", "cause"}], "workers": [{"name", "miniBatches", "items", "errors", "timeouts",
- * "lost"}]}. Owned.
- */
+ * "lost"}]}. Owned. What is counted is of the run's commits, whoever led when they were made: of
+ * the workers of all coordinators; itemsPerSecond is the last one's. */
 json_t *summary_json(const struct summary *summary);
 
 /* Writes it into the output. */
 NODISCARD int summary_write(const struct summary *summary, struct store *output, struct error *err);
 
-/* The tables and the page of report.h, of the same facts and the commits. item: what failed items
- * are called, with its context. */
+/* The tables and the page of report.h, of the commits, and what they say: facts, the caller's, for
+ * the summary; NULL when they cannot be read. item: what failed items are called, with its context.
+ */
 NODISCARD int summary_report(const struct summary *summary, struct store *output,
                              struct commit_log *log, report_item *item, void *context,
-                             struct error *err);
+                             struct facts **ret_facts, struct error *err);
 
 /* A summary's text -> the last words of its coordinator, if it tells how this very resource (uid),
  * or any_uid how whichever, ended this very run; else NULL, also for a run that was cancelled,

@@ -197,6 +197,7 @@ wait "${pid[coordinator]}" 2>/dev/null
 pod replaced coordinator coordinate "$(spec)"
 ended coordinator 60
 check "workers find a coordinator that was replaced" [ $code -eq 0 ]
+check "which knows what was done before it, and by whom" [ "$(summary replaced '[.items.done, ([.workers[].items] | add)] | @csv')" = "$frames,$frames" ]
 check "and lose no frame" all_frames replaced
 ended worker-0 5
 ended worker-1 5

@@ -86,6 +86,8 @@ round() {
     holds [ "$(sha256sum <"$work/o/in.mp4")" = "$wanted" ]
     holds commits_add_up
     holds [ "$(jq -r .state "$work/o/summary.json")" = Succeeded ]
+    # Whoever has written it knows of everybody's workers.
+    holds [ "$(jq -c '[([.workers[].miniBatches] | add), ([.workers[].items] | add)]' "$work/o/summary.json")" = "[$batches,$batches]" ]
     if [ -z "$fine" ]; then
         echo "# seed $seed, round $1, exit codes$codes"
         tail -n 8 "$work"/*.log | sed 's/^/# /'

@@ -61,7 +61,7 @@ static void add(struct facts *facts, struct report_options *options, const uint8
     if (cause) {
         json_array_append_new(failures, json_pack("[io]", 1, cause));
     }
-    struct commit_record record = {.verdict = head[0] % (COMMIT_END + 1),
+    struct commit_record record = {.verdict = head[0] % (COMMIT_RETRY + 1),
                                    .first = number(head[1]),
                                    .cells = number(head[2]) + 1,
                                    .items = number(head[3]),

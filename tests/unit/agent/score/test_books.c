@@ -83,7 +83,8 @@ static int64_t score(struct books *books, struct store *output, int worker, cons
     struct ledger_lease ended;
     enum ledger_verdict verdict = ledger_report(books->ledger, &said, clock_monotonic_ms(), &ended);
     CHECK_INT(verdict, fault ? LEDGER_FAILED : failed_items ? LEDGER_PARTIAL : LEDGER_DONE);
-    CHECK_OK(books_accept(books, verdict, &ended, &result, fault, &err), &err);
+    struct books_failure failure = {COMMIT_ERROR, fault};
+    CHECK_OK(books_accept(books, verdict, &ended, &result, &failure, &err), &err);
     return lease.first;
 }
 
@@ -250,11 +251,66 @@ static void test_done_again_is_published_again(void) {
     job.uid = "uid-1";
 }
 
+struct seen {
+    int retries;
+    bool is_as_told;
+};
+
+static int see(void *context, const struct commit_head *head, const struct commit_record *record,
+               struct error *err) {
+    struct seen *seen = context;
+    (void)head;
+    (void)err;
+    if (record->verdict == COMMIT_RETRY) {
+        seen->retries++;
+        seen->is_as_told = record->fault == COMMIT_LOST && record->try == 1 &&
+                           strcmp(record->worker, "w-0") == 0 &&
+                           strcmp(record->text, "its worker was lost") == 0;
+    }
+    return 0;
+}
+
+static void test_tries_that_came_to_nothing_are_known_to_who_comes_next(void) {
+    struct error err = {0};
+    struct books books;
+    struct ledger_lease lease;
+    struct ledger_taken taken = {0};
+    AUTO(store_freep) struct store *output = open_output("out/retried");
+    open_books(output, &books);
+    int worker = join(&books);
+    CHECK(ledger_grant(books.ledger, clock_monotonic_ms(), &lease));
+    ledger_leave(books.ledger, worker);
+    CHECK(ledger_take(books.ledger, clock_monotonic_ms(), &taken));
+    CHECK_INT(taken.verdict, LEDGER_RETRY);
+    struct books_failure lost = {COMMIT_LOST, taken.cause};
+    CHECK_OK(books_retried(&books, &taken.lease, &lost, &err), &err);
+    store_all(&books);
+    books_release(&books);
+
+    open_books(output, &books);
+    CHECK_INT(ledger_counts(books.ledger).batches.retried, 1);
+    CHECK_INT(ledger_counts(books.ledger).items.retried, 2);
+    CHECK_INT(done(&books), 0);
+    worker = join(&books);
+    while (done(&books) < CELLS) {
+        score(&books, output, worker, NULL);
+    }
+    store_all(&books);
+    CHECK_OK(books_publish(&books, &err), &err);
+    CHECK_INT(files_in("retried"), CELLS);
+    struct seen seen = {0};
+    CHECK_OK(commit_replay(books.log, see, &seen, &err), &err);
+    CHECK_INT(seen.retries, 1);
+    CHECK(seen.is_as_told);
+    books_release(&books);
+}
+
 int main(void) {
     fixtures_start("books");
     TEST(test_what_is_stored_is_found_and_nothing_else);
     TEST(test_what_is_broken_is_made_again);
     TEST(test_failures_are_the_jobs_own);
     TEST(test_done_again_is_published_again);
+    TEST(test_tries_that_came_to_nothing_are_known_to_who_comes_next);
     return TEST_END();
 }

@@ -100,6 +100,9 @@ static void test_a_lost_worker_costs_one_retry(void) {
     int a = join(ledger, "a");
     struct ledger_lease head = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
     ledger_leave(ledger, a);
+    check_taken(ledger, 0, &head, LEDGER_RETRY); /* a record has to tell of it */
+    struct ledger_taken none;
+    CHECK(!ledger_take(ledger, 0, &none)); /* what lay ahead had not begun */
     CHECK_INT(ledger_counts(ledger).batches.retried, 1);
     CHECK_INT(ledger_counts(ledger).batches.failed, 0); /* although maxTries is 1 */
     CHECK_INT(ledger_counts(ledger).leased, 0);
@@ -221,6 +224,9 @@ static void test_a_cell_that_kills_its_workers_fails(void) {
             CHECK_INT(fail(ledger, &lease, LEDGER_MACHINE, "ESTALE", 0), LEDGER_RETRY);
         }
         ledger_leave(ledger, a);
+        if (i != 4 && i + 1 < LEDGER_LOSSES_MAX) {
+            check_taken(ledger, 0, &lease, LEDGER_RETRY);
+        }
     }
     CHECK(ledger_is_accounted(ledger));
     CHECK_INT(ledger_counts(ledger).batches.failed, 1);

@@ -17,6 +17,7 @@ struct model_lease {
     struct ledger_lease lease;
     enum status status;
     int64_t stamp; /* LATE: when */
+    enum ledger_verdict of_loss;
 };
 
 struct model_slot {
@@ -48,7 +49,7 @@ struct world {
     struct model_lease leases[LEASES];
     int64_t lease_count; /* leases ever: their number is the index */
     int64_t late, voids_left;
-    int expected_failures; /* told by ledger_take: of workers that were lost */
+    int expected_losses; /* told by ledger_take: heads of workers that were lost */
     int unwanted;
 };
 
@@ -229,9 +230,10 @@ static void check_taken_one(struct world *world, const struct ledger_taken *take
         release(world, taken->lease.lease, LATE);
         return;
     }
-    if (lease->status != HELD) { /* its worker was lost, for the last time */
-        CHECK_INT(taken->verdict, LEDGER_FAILED);
-        world->expected_failures--;
+    CHECK_INT(taken->is_lost, lease->status != HELD);
+    if (taken->is_lost) {
+        CHECK_INT(taken->verdict, lease->of_loss);
+        world->expected_losses--;
         return;
     }
     struct model_slot *slot = &world->slot[taken->lease.worker][taken->lease.slot];
@@ -263,7 +265,7 @@ static void settle(struct world *world) {
         }
     }
     CHECK_INT(world->unwanted, 0);
-    CHECK_INT(world->expected_failures, 0);
+    CHECK_INT(world->expected_losses, 0);
     bool has_waiting = ledger_counts(world->ledger).waiting > 0 && !is_over;
     for (int worker = 0; worker < WORKERS; worker++) {
         for (int i = 0; i < (world->is_present[worker] ? world->slots[worker] : 0); i++) {
@@ -342,8 +344,9 @@ static void join_or_leave(struct world *world, int worker) {
         for (bool head = true; slot->held; head = false) {
             struct ledger_lease lease = world->leases[slot->queue[0]].lease;
             release(world, lease.lease, LATE);
-            if (head && end_badly(world, &lease, LEDGER_MACHINE, 0, 0) == LEDGER_FAILED) {
-                world->expected_failures++;
+            if (head) {
+                world->leases[lease.lease].of_loss = end_badly(world, &lease, LEDGER_MACHINE, 0, 0);
+                world->expected_losses++;
             }
         }
     }

@@ -416,7 +416,7 @@ static void the_whole_over_a_real_log(void) {
     options.cells = 100;
     options.item = name_item;
     options.context = (void *)"in";
-    CHECK_OK(report_write(store, log, &options, &err), &err);
+    CHECK_OK(report_write(store, log, &options, NULL, &err), &err);
 
     AUTO(text_freep) char *batches = read_output("mini_batches.csv");
     CHECK_INT(count_lines(batches), 101);
@@ -443,12 +443,12 @@ static void the_whole_over_a_real_log(void) {
     CHECK(strstr(page, ">391</dd><dd>of 400 files") != NULL);
 
     /* The same commits and options: the same bytes. */
-    CHECK_OK(report_write(store, log, &options, &err), &err);
+    CHECK_OK(report_write(store, log, &options, NULL, &err), &err);
     AUTO(text_freep) char *again = read_output("report.html");
     CHECK_STR(again, page);
     /* A log of a larger job is refused. */
     options.cells = 99;
-    CHECK(report_write(store, log, &options, &err) < 0);
+    CHECK(report_write(store, log, &options, NULL, &err) < 0);
     CHECK_INT(err.kind, ERROR_INVALID);
     commit_free(log);
 }
@@ -519,7 +519,7 @@ static void a_large_run_needs_little_memory(void) {
     struct report_options options = options_of("churn");
     options.cells = count;
     options.items = 10 * count;
-    CHECK_OK(report_write(store, log, &options, &err), &err);
+    CHECK_OK(report_write(store, log, &options, NULL, &err), &err);
     int64_t grown_kib = peak_kib() - before_kib;
     printf("# %lld mini-batches: %lld KiB, %lld ms\n", (long long)count, (long long)grown_kib,
            (long long)(clock_monotonic_ms() - start_ms));

@@ -19,34 +19,56 @@ static struct ledger *new_ledger(int64_t items) {
     return ledger;
 }
 
+/* A record of the run; of its items so many have failed. */
+static void add(struct facts *facts, enum commit_verdict verdict, int64_t epoch, int64_t first,
+                const char *worker, int64_t failed, enum commit_fault fault) {
+    static const char cause[] = "frame 9: bad";
+    AUTO(tree_freep) json_t *failures = json_pack("[[i,s]]", 1, cause);
+    struct commit_record record = {.verdict = verdict,
+                                   .first = first,
+                                   .cells = 1,
+                                   .items = 8,
+                                   .failed = failed,
+                                   .epoch = epoch,
+                                   .try = 2,
+                                   .worker = worker,
+                                   .text = cause,
+                                   .text_size = strlen(cause),
+                                   .fault = fault,
+                                   .failures = verdict == COMMIT_PARTIAL ? failures : NULL};
+    facts_add(facts, &record, verdict == COMMIT_RETRY ? 0 : 1);
+}
+
 static void test_the_summary_tells_what_failed_and_who_did_what(void) {
-    struct error err = {0};
-    struct ledger *ledger = new_ledger(17);
-    int worker = -1;
-    CHECK_OK(ledger_join(ledger, "w-0", 1, &worker, &err), &err);
-    struct ledger_lease lease;
-    CHECK(ledger_grant(ledger, 0, &lease));
-    struct ledger_report fine = {.worker = worker, .lease = lease.lease, .items = 8};
-    CHECK_INT(ledger_report(ledger, &fine, 0, NULL), LEDGER_DONE);
-    CHECK(ledger_grant(ledger, 0, &lease));
-    struct ledger_report bad = {
-        .worker = worker, .lease = lease.lease, .fault = LEDGER_SCORER, .cause = "frame 9: bad"};
-    CHECK_INT(ledger_report(ledger, &bad, 0, NULL), LEDGER_FAILED);
+    struct ledger *ledger = new_ledger(33);
+    AUTO(facts_freep) struct facts *facts = facts_new();
+    /* An earlier coordinator, and the one that ends it, which never saw w-1. */
+    add(facts, COMMIT_RETRY, 0, 1, "w-1", 0, COMMIT_LOST);
+    add(facts, COMMIT_RETRY, 0, 2, "w-1", 0, COMMIT_TIMEOUT);
+    add(facts, COMMIT_DONE, 0, 0, "w-1", 0, COMMIT_ERROR);
+    add(facts, COMMIT_FAILED, 0, 1, "w-1", 8, COMMIT_LOST);
+    add(facts, COMMIT_PARTIAL, 5, 2, "w-0", 3, COMMIT_ERROR);
+    add(facts, COMMIT_FAILED, 5, 3, "w-0", 8, COMMIT_ERROR);
+    facts_finish(facts);
     struct progress progress;
     progress_init(&progress);
     progress.state = PROGRESS_FAILED;
     struct job job = {.name = "j", .uid = "u-1", .run = "0123456789abcdef", .batch_items = 8};
-    struct summary summary = {&job, &progress, ledger, 0, 61000, 1};
+    struct summary summary = {&job, &progress, ledger, facts, 0, 61000, 1};
     AUTO(tree_freep) json_t *tree = summary_json(&summary);
     CHECK_STR(tree_text(tree, "state", ""), "Failed");
     CHECK_STR(tree_text(tree, "started", ""), "1970-01-01T00:00:00Z");
     CHECK_STR(tree_text(tree, "completed", ""), "1970-01-01T00:01:01Z");
-    CHECK_INT(tree_integer(tree, "items.failed", -1), 8);
+    CHECK_INT(json_array_size(json_object_get(tree, "failed")), 3);
     CHECK_INT(tree_integer(tree, "failed[0].firstItem", -1), 8);
-    CHECK_STR(tree_text(tree, "failed[0].cause", ""), "frame 9: bad");
-    CHECK_STR(tree_text(tree, "failed[0].worker", ""), "w-0");
-    CHECK_INT(tree_integer(tree, "workers[0].items", -1), 8);
-    CHECK_INT(tree_integer(tree, "workers[0].errors", -1), 1);
+    CHECK_INT(tree_integer(tree, "failed[0].tries", -1), 2);
+    CHECK_STR(tree_text(tree, "failed[1].cause", ""), "frame 9: bad");
+    CHECK_STR(tree_text(tree, "failed[2].worker", ""), "w-0");
+    CHECK_INT(json_array_size(json_object_get(tree, "workers")), 2);
+    AUTO(text_freep) char *workers = tree_canonical(json_object_get(tree, "workers"));
+    CHECK_STR(workers, "[{\"errors\":0,\"items\":8,\"lost\":2,\"miniBatches\":1,\"name\":\"w-1\","
+                       "\"timeouts\":1},{\"errors\":2,\"items\":5,\"lost\":0,\"miniBatches\":1,"
+                       "\"name\":\"w-0\",\"timeouts\":0}]");
     ledger_free(ledger);
 }
 
@@ -59,7 +81,7 @@ static char *ended(const struct job *job, enum progress_state state, int exit_co
     snprintf(progress.message, sizeof progress.message, "why");
     AUTO(tree_freep) json_t *outputs = json_pack("[s]", "out/x/film.mp4");
     progress.outputs = outputs;
-    struct summary summary = {job, &progress, ledger, 0, 61000, exit_code};
+    struct summary summary = {job, &progress, ledger, NULL, 0, 61000, exit_code};
     AUTO(tree_freep) json_t *tree = summary_json(&summary);
     ledger_free(ledger);
     return json_dumps(tree, 0);
