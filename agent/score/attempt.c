@@ -20,6 +20,7 @@ enum {
 
 void told_release(struct told *told) {
     free(told->text);
+    free(told->said);
     json_decref(told->failures);
     json_decref(told->work);
     *told = (struct told){0};

@@ -15,6 +15,7 @@ struct told {
     int64_t epoch;
     struct message_result result;
     char *text;       /* owned; what result.text points to */
+    char *said;       /* owned; result.said */
     json_t *failures; /* owned; result.failures */
     json_t *work;     /* owned; of its lease, or NULL. One thread alone lets go of what came with a
                        * message: jansson's last decref does not wait for other threads' reads */

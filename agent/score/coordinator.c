@@ -373,11 +373,12 @@ static int exit_code(const struct coordinator *coordinator, const struct error *
     }
 }
 
-/* Only a long list of outputs can be too long for them. */
+/* Only a long list of outputs can be too long for them, or what a program said beside it. */
 static void leave_words(json_t *progress) {
+    static const char *const long_ones[] = {"outputs", "failedLog"};
     AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
-    if (strlen(words) > JOB_LAST_WORDS_MAX) {
-        json_object_set_new(progress, "outputs", json_array());
+    for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > JOB_LAST_WORDS_MAX; i++) {
+        json_object_del(progress, long_ones[i]);
         free(words);
         words = json_dumps(progress, JSON_COMPACT);
     }
@@ -435,6 +436,7 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
     log_event(outcome->kind ? LOG_ERROR : LOG_INFO, "%s%s%s", progress_state_name(progress->state),
               *progress->message ? ": " : "", progress->message);
     AUTO(tree_freep) json_t *words = progress_tree(coordinator);
+    progress_add_log(progress, words);
     leave_words(words);
 }
 

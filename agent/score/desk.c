@@ -325,6 +325,10 @@ static void on_result(struct desk *desk, const struct guest *guest,
         said.cause = line.text;
     }
     enum ledger_verdict verdict = report(desk, &said, result, &lease);
+    bool has_failed = verdict == LEDGER_FAILED || verdict == LEDGER_PARTIAL;
+    if (has_failed && result->said_size > 0 && !*desk->progress.failed_log) {
+        tail_format(result->said, result->said_size, desk->progress.failed_log);
+    }
     if (verdict == LEDGER_RETRY || verdict == LEDGER_FAILED) {
         log_event(verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING, "mini-batch %lld %s: %s: %s",
                   (long long)lease.first, verdict == LEDGER_FAILED ? "failed" : "is tried again",

@@ -106,17 +106,25 @@ static int read_lease(const json_t *row, struct message_lease *lease, struct err
     return 0;
 }
 
-static int read_string(const json_t *value, const char *field, struct message_result *result,
-                       struct error *err) {
+static int read_string(const json_t *value, const char *field, const char **ret_text,
+                       size_t *ret_size, struct error *err) {
     if (!json_is_string(value)) {
         return error_set(err, ERROR_INVALID, "%s is not a text", field);
     }
-    result->text = json_string_value(value);
-    result->text_size = json_string_length(value);
+    *ret_text = json_string_value(value);
+    *ret_size = json_string_length(value);
     return 0;
 }
 
-/* "f", lease, fault, cause, items (may be missing) */
+/* May be missing. */
+static int read_said(const json_t *row, size_t at, struct message_result *result,
+                     struct error *err) {
+    return json_array_size(row) <= at ? 0
+                                      : read_string(json_array_get(row, at), "said", &result->said,
+                                                    &result->said_size, err);
+}
+
+/* "f", lease, fault, cause, items, said (both may be missing) */
 static int read_fault(const json_t *row, struct message_result *result, struct error *err) {
     const char *name = json_string_value(json_array_get(row, 2));
     int fault = 0;
@@ -132,7 +140,9 @@ static int read_fault(const json_t *row, struct message_result *result, struct e
         read_number(json_array_get(row, 4), "items", 0, integer_max, &result->items, err) < 0) {
         return -1;
     }
-    return read_string(json_array_get(row, 3), "cause", result, err);
+    return read_said(row, 5, result, err) < 0 ? -1
+                                              : read_string(json_array_get(row, 3), "cause",
+                                                            &result->text, &result->text_size, err);
 }
 
 /* Where the results are: "o", size, crc; "t", text; "n". *ret_next: the column behind. */
@@ -154,7 +164,7 @@ static int read_place(const json_t *row, struct message_result *result, size_t *
     if (place && strcmp(place, "t") == 0) {
         result->place = MESSAGE_TEXT;
         *ret_next = 7;
-        return read_string(json_array_get(row, 6), "text", result, err);
+        return read_string(json_array_get(row, 6), "text", &result->text, &result->text_size, err);
     }
     result->place = MESSAGE_NOWHERE;
     *ret_next = 6;
@@ -163,7 +173,7 @@ static int read_place(const json_t *row, struct message_result *result, size_t *
                : error_set(err, ERROR_INVALID, "a place is none of o, t, n");
 }
 
-/* "d", lease, items, failed, us, place, ... , failures */
+/* "d", lease, items, failed, us, place, ... , failures, said (both may be missing) */
 static int read_result(const json_t *row, struct message_result *result, struct error *err) {
     const char *verdict = json_string_value(json_array_get(row, 0));
     bool is_done = verdict && strcmp(verdict, "d") == 0;
@@ -185,9 +195,10 @@ static int read_result(const json_t *row, struct message_result *result, struct 
         return -1;
     }
     result->failures = json_array_get(row, next);
-    return !result->failures || json_is_array(result->failures)
-               ? 0
-               : error_set(err, ERROR_INVALID, "failures is not a list");
+    if (result->failures && !json_is_array(result->failures)) {
+        return error_set(err, ERROR_INVALID, "failures is not a list");
+    }
+    return read_said(row, next + 1, result, err);
 }
 
 static int read_batch(const json_t *tree, struct message *message, struct error *err) {
@@ -329,6 +340,13 @@ static void add_string(struct buffer *text, const char *string, size_t size, str
     (void)!buffer_append(text, "\"", 1, full);
 }
 
+static void add_said(struct buffer *text, const struct message_result *result, struct error *full) {
+    if (result->said_size > 0) {
+        (void)!buffer_append(text, ",", 1, full);
+        add_string(text, result->said, result->said_size, full);
+    }
+}
+
 static void add_place(struct buffer *text, const struct message_result *result,
                       struct error *full) {
     if (result->place == MESSAGE_OBJECT) {
@@ -343,6 +361,7 @@ static void add_place(struct buffer *text, const struct message_result *result,
     if (result->failures) {
         AUTO(text_freep) char *failures = json_dumps(result->failures, JSON_COMPACT);
         (void)!buffer_printf(text, full, ",%s", failures ? failures : "[]");
+        add_said(text, result, full);
     }
 }
 
@@ -356,8 +375,9 @@ int message_batch_result(struct message_batch *batch, const struct message_resul
         (void)!buffer_printf(text, &full, "[\"f\",%lld,\"%s\",", (long long)result->lease,
                              fault_names[result->fault]);
         add_string(text, result->text, result->text_size, &full);
-        if (result->items > 0) {
+        if (result->items > 0 || result->said_size > 0) {
             (void)!buffer_printf(text, &full, ",%lld", (long long)result->items);
+            add_said(text, result, &full);
         }
     } else {
         (void)!buffer_printf(text, &full, "[\"d\",%lld,%lld,%lld,%lld,", (long long)result->lease,

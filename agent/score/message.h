@@ -47,6 +47,8 @@ struct message_result {
     const char *text; /* MESSAGE_TEXT: the rows; of a fault: its cause, which may be any text */
     size_t text_size;
     const json_t *failures; /* of items: [[index in the lease, cause], ...], or NULL */
+    const char *said;       /* of a fault, or with failures: the program's last lines in this try */
+    size_t said_size;       /* any text; 0: none */
 };
 
 struct message {

@@ -114,3 +114,9 @@ json_t *progress_json(const struct progress *progress, const struct ledger_count
     }
     return tree;
 }
+
+void progress_add_log(const struct progress *progress, json_t *tree) {
+    if (*progress->failed_log) {
+        json_object_set_new(tree, "failedLog", json_string(progress->failed_log));
+    }
+}

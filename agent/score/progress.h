@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/score/ledger.h"
+#include "agent/score/tail.h"
 #include "lib/tree.h"
 
 enum progress_state {
@@ -23,6 +24,8 @@ struct progress_sample {
 struct progress {
     enum progress_state state;
     char message[512]; /* one line, cause first */
+    /* What the program said in the first mini-batch that has failed and said something; or "". */
+    char failed_log[TAIL_BYTES + 1];
     const json_t *outputs;
     const char *summary;          /* spec path; NULL: not written (yet) */
     bool knows_storage, excludes; /* where the results go, one coordinator excludes another */
@@ -50,3 +53,6 @@ void progress_format_rate(double rate, char text[static 32]);
  * while nobody can know. */
 json_t *progress_json(const struct progress *progress, const struct ledger_counts *counts,
                       int64_t now_ms);
+/* "failedLog", where there is one: for last words and summary.json. /progress is for whoever asks,
+ * and has no words of programs. */
+void progress_add_log(const struct progress *progress, json_t *tree);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/runners.h"
 
+#include "agent/score/tail.h"
 #include "agent/score/try_log.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -80,6 +81,22 @@ struct told *runners_take(struct runners *runners, size_t *ret_count) {
 
 /* ---- scoring -------------------------------------------------------------------------------- */
 
+/* What the program said goes with what it did not do. */
+static void add_tail(struct try_log *log, int slot, struct told *told) {
+    char said[TRY_LOG_TAIL + 1], tail[TAIL_BYTES + 1];
+    const struct message_result *result = &told->result;
+    if (result->is_fault ? result->fault != MESSAGE_SCORER : result->failed == 0) {
+        return;
+    }
+    try_log_tail(log, slot, said);
+    tail_format(said, strlen(said), tail);
+    if (*tail) {
+        told->said = x_strdup(tail);
+        told->result.said = told->said;
+        told->result.said_size = strlen(tail);
+    }
+}
+
 /* With the lock, which is free while the lease is scored. */
 static void run_next(struct runner *runner) {
     struct runners *runners = runner->all;
@@ -108,6 +125,9 @@ static void run_next(struct runner *runner) {
                               .ends = &runner->ends};
     struct told told = attempt_run(&attempt, &lease, has_ahead ? &ahead : NULL, &is_dead);
     told.work = lease.work;
+    if (runners->log) {
+        add_tail(runners->log, runner->index, &told);
+    }
     pthread_mutex_lock(&runners->lock);
     int64_t now_ms = clock_monotonic_ms();
     json_decref(ahead.work);

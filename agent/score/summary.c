@@ -85,6 +85,7 @@ json_t *summary_json(const struct summary *summary) {
     json_object_set(tree, "items", json_object_get(progress, "items"));
     json_object_set(tree, "itemsPerSecond", json_object_get(progress, "itemsPerSecond"));
     json_object_set(tree, "outputs", json_object_get(progress, "outputs"));
+    progress_add_log(summary->progress, tree);
     json_object_set_new(tree, "failed", failures_json(summary));
     json_object_set_new(tree, "workers", workers_json(summary->facts));
     return tree;
@@ -180,6 +181,9 @@ json_t *summary_words(const struct job *job, bool any_uid, const char *text, siz
     json_object_set_new(words, "workers", json_integer(0));
     json_object_set_new(words, "secondsLeft", json_integer(0));
     json_object_set_new(words, "summary", json_string(summary));
+    if (json_is_string(json_object_get(tree, "failedLog"))) {
+        json_object_set(words, "failedLog", json_object_get(tree, "failedLog"));
+    }
     *ret_exit_code = (int)tree_integer(tree, "exitCode", 1);
     return TAKE(words);
 }

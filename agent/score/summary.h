@@ -16,10 +16,10 @@ struct summary {
 };
 
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
- * "items", "itemsPerSecond", "outputs", "failed": [{"miniBatch", "firstItem", "items", "tries",
- * "worker", "cause"}], "workers": [{"name", "miniBatches", "items", "errors", "timeouts",
+ * "items", "itemsPerSecond", "outputs", "failedLog", "failed": [{"miniBatch", "firstItem", "items",
+ * "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items", "errors", "timeouts",
  * "lost"}]}. Owned. What is counted is of the run's commits, whoever led when they were made: of
- * the workers of all coordinators; itemsPerSecond is the last one's. */
+ * the workers of all coordinators; failedLog and itemsPerSecond are the last one's. */
 json_t *summary_json(const struct summary *summary);
 
 /* Writes it into the output. */

@@ -102,6 +102,8 @@ void try_log_begin(struct try_log *log, int slot, int64_t mini_batch, int try) {
     pthread_mutex_lock(&log->lock);
     log->slots[slot].mini_batch = mini_batch;
     log->slots[slot].try = try;
+    log->slots[slot].tail_size = 0;
+    log->slots[slot].tail[0] = 0;
     pthread_mutex_unlock(&log->lock);
 }
 

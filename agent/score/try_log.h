@@ -5,7 +5,7 @@
  * programs loses lines, which are counted where they are missing.
  *
  * How the worker uses it (runners.c): try_log_begin before each lease, try_log_add from what a
- * program says, try_log_free before it leaves; to come: try_log_tail in its last words. */
+ * program says, try_log_tail when the try has failed, try_log_free before it leaves. */
 #pragma once
 
 #include "agent/store/store.h"
@@ -41,7 +41,8 @@ void try_log_begin(struct try_log *log, int slot, int64_t mini_batch, int try);
 /* A line, without newline; any bytes. */
 void try_log_add(struct try_log *log, int slot, const char *line, size_t size);
 
-/* The last lines of a slot, whole ones where they fit; NUL-terminated, bytes as they came. */
+/* The last lines that a slot has said since try_log_begin, whole ones where they fit;
+ * NUL-terminated, bytes as they came. */
 void try_log_tail(struct try_log *log, int slot, char text[static TRY_LOG_TAIL + 1]);
 /* Lines that were lost so far, of all slots. */
 int64_t try_log_lost(struct try_log *log);

@@ -48,6 +48,28 @@ static void print_report(const struct ending *ending) {
     }
 }
 
+/* Indented, and with nothing that a terminal would obey. */
+static void print_lines(FILE *to, const char *text) {
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        fputs("    | ", to);
+        for (size_t i = 0; i < length; i++) {
+            unsigned char byte = (unsigned char)line[i];
+            fputc(byte < ' ' || byte == 127 ? ' ' : byte, to);
+        }
+        fputc('\n', to);
+        line += length + (line[length] == '\n');
+    }
+}
+
+void ending_print_said(FILE *to, const json_t *status) {
+    const char *text = tree_text(status, "failedLog", "");
+    if (*text) {
+        fprintf(to, "  the program's last lines in the first mini-batch that failed:\n");
+        print_lines(to, text);
+    }
+}
+
 static void print_success(const struct ending *ending) {
     int64_t done = tree_integer(ending->status, "items.done", 0);
     double seconds = (double)MAX(ending->elapsed_ms, 1) / 1000;
@@ -65,6 +87,7 @@ static void print_success(const struct ending *ending) {
     int64_t failed = tree_integer(ending->status, "items.failed", 0);
     if (failed > 0) {
         printf("  %lld %s failed; the summary says which\n", (long long)failed, ending->unit);
+        ending_print_said(stdout, ending->status);
     }
     const char *output = tree_text(ending->status, "outputs[0]", NULL);
     bool is_film = tree_get(ending->spec, "input.video") &&
@@ -101,13 +124,7 @@ static void print_tail(const char *path) {
             break;
         }
     }
-    for (char *at = text + start; *at; at++) {
-        *at = ((unsigned char)*at < ' ' && *at != '\n') || *at == 127 ? ' ' : *at;
-    }
-    for (char *line = text + start; got && line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        fprintf(stderr, "    | %.*s\n", (int)strcspn(line, "\n"), line);
-    }
+    print_lines(stderr, text + start);
 }
 
 /* What people do about it, by the reason of the condition. */
@@ -140,6 +157,7 @@ static int print_failure(const struct ending *ending) {
                 (long long)tree_integer(ending->status, "items.done", 0), (long long)total,
                 ending->unit);
     }
+    ending_print_said(stderr, ending->status);
     fprintf(stderr, "  next: %s\n", advice->text);
     const char *pod = advice->is_workers ? ending->failed_worker : ending->failed_coordinator;
     if (!pod) {

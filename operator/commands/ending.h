@@ -4,6 +4,8 @@
 
 #include "lib/tree.h"
 
+#include <stdio.h>
+
 struct ending {
     const char *file, *name, *unit; /* the manifest (NULL: not told); the job; "frames", "files" */
     const json_t *spec, *status;
@@ -17,6 +19,8 @@ struct ending {
 int ending_print(const struct ending *ending);
 /* Prints what was kept of a job that was interrupted. */
 void ending_print_interrupted(const struct ending *ending);
+/* What the program said in the first mini-batch that failed, where the status has that. */
+void ending_print_said(FILE *to, const json_t *status);
 /* True when the condition Succeeded is True or False. */
 bool ending_is_final(const json_t *status);
 

@@ -362,6 +362,7 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
     printf("%s\n  %s\n  created %s ago\n", line,
            tree_text(progress_condition(status), "message", "no controller has seen it yet"), age);
     print_outputs(status);
+    ending_print_said(stdout, status);
     print_runs(status);
     print_pods(pods, name);
     fflush(stdout);

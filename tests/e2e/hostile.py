@@ -68,7 +68,9 @@ for text in sys.stdin:
         sys.exit(0)
     if mode == "few":
         results.pop()
-    if mode == "error":
+    if mode in ("error", "says"):
+        for i in range(20 if mode == "says" else 0):
+            print(f"line {i} of {number} \033[31m\u00fc\x9d", file=sys.stderr if i % 2 else sys.stdout, flush=True)
         say({"id": number, "error": "out of memory"})
         continue
     bad = {str(i): "no such shop" for i, item in enumerate(items) if "3" in os.path.basename(item)} if mode == "failed" else {}

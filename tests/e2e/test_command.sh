@@ -127,6 +127,12 @@ job error 'mode: AppendRow'
 check "an error answer fails the job" [ $code -eq 1 ]
 check "with its words" says 'out of memory'
 show
+check "of a program that says nothing nothing is told" [ "$(count .failedLog)" = null ]
+job says 'mode: AppendRow'
+said=$(count .failedLog)
+check "what it said in the mini-batch that failed is told, bounded and clean" \
+    [ "$(grep -cE '^line [0-9]+ of [0-9]+  \[31mü' <<<"$said") $(wc -l <<<"$said") $(LC_ALL=C grep -c '[^ -~ü]' <<<"$said")" = "10 10 0" ]
+check "to whoever runs it, too" eval 'says "  the program.s last lines in the first mini-batch that failed" && [ "$(grep -c "^    | line " "$work/log")" = 10 ]'
 job few 'mode: AppendRow'
 check "fewer results than items" says '1 results for 2 items'
 show

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OUTPUTS_MAX = 16, PATH_MAX_BYTES = 4096 };
+enum { OUTPUTS_MAX = 16, PATH_MAX_BYTES = 4096, FAILED_LOG_MAX = 1024 };
 
 static const char *const state_names[] = {"Unknown", "True", "False"};
 static_assert(ARRAY_LEN(state_names) == OUTCOME_FAILED + 1, "one name per state");
@@ -206,6 +206,7 @@ static void copy_progress(json_t *status, const json_t *progress) {
     copy_number(status, progress, "secondsLeft");
     copy_text(status, progress, "itemsPerSecond", 32);
     copy_text(status, progress, "summary", PATH_MAX_BYTES);
+    copy_text(status, progress, "failedLog", FAILED_LOG_MAX);
     copy_outputs(status, progress);
     const json_t *exclusive = json_object_get(progress, "exclusive");
     if (json_is_boolean(exclusive)) {

@@ -12,6 +12,9 @@ static void test_messages_say_what_they_said(void) {
         ","
         "[\"d\",8,2,1,3,\"t\",\"a\\n\\\"b\\\"\\n\",[[1,\"no\"]]],[\"d\",9,2,0,0,\"n\"],"
         "[\"f\",10,\"machine\",\"frame 17: bad\"]]}",
+        "{\"type\":\"results\",\"epoch\":16,\"results\":[[\"d\",8,2,1,3,\"n\",[[1,\"no\"]],"
+        "\"a\\nb\"],"
+        "[\"f\",10,\"scorer\",\"frame 17: bad\",0,\"said\"],[\"f\",11,\"back\",\"x\",4]]}",
         "{\"type\":\"results\",\"epoch\":0,\"results\":[]}",
         "{\"type\":\"published\",\"epoch\":16,\"leases\":[3,4]}",
         "{\"type\":\"leases\",\"epoch\":5,\"leases\":[[9007199254740992,0,3,1,2,{\"a\":[1]}],"
@@ -70,6 +73,10 @@ static void test_bad_messages_name_the_field(void) {
          "a fault is none of"},
         {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"f\",1,\"scorer\"]]}",
          "cause is not a text"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"f\",1,\"scorer\",\"x\",0,7]]}",
+         "said is not a text"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,1,1,\"n\",[],7]]}",
+         "said is not a text"},
         {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"x\",1]]}", "neither d nor f"},
         {"{\"type\":\"results\",\"epoch\":1,\"results\":[7]}", "neither d nor f"},
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,1,0,{}]]}", "try is not"},

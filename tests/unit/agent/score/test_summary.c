@@ -53,12 +53,14 @@ static void test_the_summary_tells_what_failed_and_who_did_what(void) {
     struct progress progress;
     progress_init(&progress);
     progress.state = PROGRESS_FAILED;
+    snprintf(progress.failed_log, sizeof progress.failed_log, "two\nlines");
     struct job job = {.name = "j", .uid = "u-1", .run = "0123456789abcdef", .batch_items = 8};
     struct summary summary = {&job, &progress, ledger, facts, 0, 61000, 1};
     AUTO(tree_freep) json_t *tree = summary_json(&summary);
     CHECK_STR(tree_text(tree, "state", ""), "Failed");
     CHECK_STR(tree_text(tree, "started", ""), "1970-01-01T00:00:00Z");
     CHECK_STR(tree_text(tree, "completed", ""), "1970-01-01T00:01:01Z");
+    CHECK_STR(tree_text(tree, "failedLog", ""), "two\nlines");
     CHECK_INT(json_array_size(json_object_get(tree, "failed")), 3);
     CHECK_INT(tree_integer(tree, "failed[0].firstItem", -1), 8);
     CHECK_INT(tree_integer(tree, "failed[0].tries", -1), 2);

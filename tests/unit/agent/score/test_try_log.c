@@ -209,6 +209,9 @@ static void without_a_store_there_are_tails(void) {
     try_log_add(log, 1, "short", 5);
     try_log_tail(log, 1, tail);
     CHECK_STR(tail, "short\n");
+    try_log_begin(log, 1, 7, 1); /* what comes now is of another try */
+    try_log_tail(log, 1, tail);
+    CHECK_STR(tail, "");
     CHECK_INT(try_log_free(log, 0), 0);
     CHECK_INT(try_log_free(NULL, 0), 0);
 }
