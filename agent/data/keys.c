@@ -195,7 +195,7 @@ static int on_file(void *context, const char *name, struct error *err) {
 static int store_ranges(struct pass *pass, struct error *err) {
     AUTO(text_freep)
     char *name = x_printf("%s%08lld", pass->listing->kept_name, (long long)pass->lines);
-    struct store *store = pass->listing->scratch;
+    struct store *store = pass->listing->scratch; /* the output's */
     struct error cause = {0};
     if (store_put(store, name, pass->at.data, pass->at.size, STORE_CREATE, &cause) < 0) {
         AUTO(buffer_release) struct buffer known;
@@ -205,7 +205,11 @@ static int store_ranges(struct pass *pass, struct error *err) {
             return -1;
         }
         if (known.size != pass->at.size || memcmp(known.data, pass->at.data, known.size) != 0) {
-            return error_set(err, ERROR_INVALID, "%s: the input has changed since it was listed",
+            return error_set(err, ERROR_INVALID,
+                             "%s: has changed since this run began to list it: choose another "
+                             "output or, when no pod of it lives, delete %s/.windlass (windlass "
+                             "run --anew does)",
+                             tree_text(pass->listing->spec, "input.table.path", ""),
                              store_path(store));
         }
     }

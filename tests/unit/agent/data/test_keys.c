@@ -240,7 +240,9 @@ static void test_many_ranges_are_an_object(void) {
     error_clear(&err);
     AUTO(tree_freep) json_t *other = list(spec, &err);
     CHECK(!other);
-    CHECK_STR(err.text, "spec.input.table.path: out/o: the input has changed since it was listed");
+    CHECK_STR(err.text, "spec.input.table.path: out/many: has changed since this run began to list "
+                        "it: choose another output or, when no pod of it lives, delete "
+                        "out/o/.windlass (windlass run --anew does)");
 }
 
 static void test_what_has_no_key_is_refused(void) {
