@@ -13,6 +13,8 @@ struct item_names {
     int64_t line;  /* its number ... */
     int64_t first; /* ... which was come to from this one */
     int64_t next;  /* item of `first` that the reader gives next */
+    /* It does not: `lines` has line `first`. Not tried again: thousands of items may have failed. */
+    bool is_lost;
 };
 
 struct item_names *item_names_new(const json_t *spec, const struct input_kind *kind,
@@ -25,6 +27,7 @@ struct item_names *item_names_new(const json_t *spec, const struct input_kind *k
 static void forget(struct item_names *names) {
     names->kind->reader_free(TAKE(names->reader));
     json_decref(TAKE(names->lines));
+    names->is_lost = false;
 }
 
 void item_names_free(struct item_names *names) {
@@ -62,6 +65,7 @@ static int find(struct item_names *names, int64_t first, int64_t index, struct i
     if (!names->lines || names->first != first || index < names->next) {
         names->first = first;
         names->next = 0;
+        names->is_lost = false;
         if (open_line(names, first, err) < 0) {
             return -1;
         }
@@ -77,20 +81,36 @@ static int find(struct item_names *names, int64_t first, int64_t index, struct i
     }
 }
 
+/* By where its line begins: [file, byte, ...]; by key (keys.h): {"key", "at": [[file, token, byte,
+ * ...], ...]} or {"key", "list"}. */
+static int add_place(const json_t *line, int64_t index, struct buffer *name, struct error *err) {
+    const json_t *key = json_object_get(line, "key");
+    const json_t *at = key ? json_array_get(json_object_get(line, "at"), 0) : line;
+    const char *file = json_string_value(json_array_get(at, 0));
+    if (key && !file) {
+        AUTO(text_freep) char *text = json_dumps(key, JSON_COMPACT | JSON_ENCODE_ANY);
+        return buffer_printf(name, err, "%.1000s+%lld", text ? text : "", (long long)index);
+    }
+    return buffer_printf(name, err, "%s:%lld+%lld", file ? file : "",
+                         (long long)json_integer_value(json_array_get(at, key ? 2 : 1)),
+                         (long long)index);
+}
+
 int item_names_add(struct item_names *names, int64_t first, int64_t index, struct buffer *name,
                    struct error *err) {
     struct item item = {0};
     struct error ignored = {0};
-    if (find(names, first, index, &item, &ignored) == 0) {
+    bool is_lost = names->is_lost && names->first == first;
+    if (!is_lost && find(names, first, index, &item, &ignored) == 0) {
         return buffer_append(name, item.name, strlen(item.name), err);
     }
-    forget(names);
-    AUTO(tree_freep) json_t *lines = NULL;
-    if (fetch_line(names, first, &lines, err) < 0) {
-        return -1;
+    if (!is_lost) {
+        forget(names);
+        if (fetch_line(names, first, &names->lines, err) < 0) {
+            return -1;
+        }
+        names->first = first;
+        names->is_lost = true;
     }
-    const json_t *line = json_array_get(lines, 0);
-    const char *file = json_string_value(json_array_get(line, 0));
-    return buffer_printf(name, err, "%s:%lld+%lld", file ? file : "",
-                         (long long)json_integer_value(json_array_get(line, 1)), (long long)index);
+    return add_place(json_array_get(names->lines, 0), index, name, err);
 }
