@@ -392,7 +392,8 @@ static int name_item(void *context, int64_t first, int64_t index, struct buffer 
     return prepared_name(&coordinator->prepared, coordinator->job, first, index, name, err);
 }
 
-/* Report and summary, of what all commits say. */
+/* Report and summary, of what all commits say. In this order: who finds a summary takes the rest for
+ * written. */
 static void tell_in_full(struct coordinator *coordinator, const struct error *outcome) {
     struct store *output = coordinator->prepared.output;
     struct progress *progress = &coordinator->desk.progress;
@@ -416,7 +417,7 @@ static void tell_in_full(struct coordinator *coordinator, const struct error *ou
     }
 }
 
-/* The outcome is known: summary, report, last words. */
+/* The outcome is known: report, summary, last words. */
 static void conclude(struct coordinator *coordinator, const struct error *outcome) {
     struct progress *progress = &coordinator->desk.progress;
     const struct ledger *ledger = ledger_of(coordinator);
