@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/desk.h"
 
+#include "agent/score/scorer.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
@@ -105,13 +106,16 @@ static void give(struct desk *desk, const struct ledger_lease *lease) {
     }
     if (added < 0) {
         struct ledger_lease ended;
+        char cause[LEDGER_CAUSE_MAX];
+        snprintf(cause, sizeof cause, "its description is larger than a message: %s",
+                 scorer_size_hint(desk->job->spec));
         struct ledger_report said = {
             .worker = lease->worker,
             .lease = lease->lease,
             .fault = LEDGER_SCORER,
             .items = lease->items,
             .took_us = -1,
-            .cause = "its description is larger than a message: make spec.miniBatchSize smaller"};
+            .cause = cause};
         if (lease->cells > 1) { /* our own choice: it goes out again in smaller ones */
             said.fault = LEDGER_BACK;
             ledger_limit(ledger_of(desk), lease->cells / 2);

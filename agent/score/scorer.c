@@ -32,3 +32,10 @@ void scorer_count_failure(struct scorer_count *count, const char *cause) {
     count->failed++;
     count->items++;
 }
+
+const char *scorer_size_hint(const json_t *spec) {
+    return tree_get(spec, "input.table.partitionKeys")
+               ? "name more columns in spec.input.table.partitionKeys, so that fewer rows are of "
+                 "one key"
+               : "make spec.miniBatchSize smaller";
+}

@@ -77,3 +77,6 @@ NODISCARD int scorer_find(const json_t *spec, const struct scorer_kind **ret_kin
 int scorer_slots(const json_t *spec); /* side by side in a worker */
 /* The next item has failed: it is counted, with its cause. */
 void scorer_count_failure(struct scorer_count *count, const char *cause);
+/* What to do about a mini-batch that is too large, for an error: "make spec.miniBatchSize smaller",
+ * or what there is instead of it for this input. */
+const char *scorer_size_hint(const json_t *spec);

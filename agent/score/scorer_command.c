@@ -243,6 +243,12 @@ static int add_question(struct request *request, const struct item *item, struct
     return buffer_append(items, quote, strlen(quote), err);
 }
 
+static int too_large(const struct scorer *scorer, struct error *err) {
+    error_clear(err);
+    return error_set(err, ERROR_FAILED, "its items are more than %d MiB of JSON: %s",
+                     COMMAND_LINE_MAX >> 20, scorer_size_hint(scorer->options.spec));
+}
+
 /* What is asked, of all items of the lease. */
 static int read_items(struct scorer *scorer, const struct scorer_lease *lease,
                       struct request *request, struct error *err) {
@@ -261,9 +267,7 @@ static int read_items(struct scorer *scorer, const struct scorer_lease *lease,
         result = got > 0 ? add_question(request, &item, &full) : 0;
     }
     if (result < 0 || buffer_append(&request->items, "]", 1, &full) < 0) {
-        return error_set(err, ERROR_FAILED,
-                         "its items are more than %d MiB of JSON: make spec.miniBatchSize smaller",
-                         COMMAND_LINE_MAX >> 20);
+        return too_large(scorer, err);
     }
     request->epoch = lease->epoch;
     request->lease = lease->lease;
@@ -282,7 +286,7 @@ static int send_request(struct scorer *scorer, const struct scorer_lease *lease,
                                     .mini_batch = lease->first,
                                     .try = lease->try};
     if (command_send(scorer->command, &asked, err) < 0) {
-        return -1;
+        return err->kind == ERROR_INVALID ? too_large(scorer, err) : -1;
     }
     request->id = asked.id;
     request->is_sent = true;

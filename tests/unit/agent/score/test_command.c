@@ -381,7 +381,7 @@ static void test_lines_of_many_megabytes_go_both_ways(void) {
     large.items = items = x_calloc(1, COMMAND_LINE_MAX);
     CHECK_INT(command_send(command, &large, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
-    CHECK(strstr(err.text, "make miniBatchSize smaller"));
+    CHECK(strstr(err.text, "bytes for the program, at most"));
     ask(command, 11, "[1]", 1); /* the program is well, and was not told */
     check_answer(command, 11, "[1]");
     free(items);
