@@ -240,6 +240,10 @@ int assemble(struct prepared *prepared, const struct job *job, bool is_whole,
     const char *rows = tree_text(job->spec, "output.appendRowFileName", "rows.txt");
     AUTO(text_freep) char *rows_path = file_join(job->output, rows);
     struct books *books = &prepared->books;
+    /* While what is gone can still be made again. */
+    if (is_whole && books_check_failures(books, err) < 0) {
+        return -1;
+    }
     switch (prepared->form) {
     case SINK_PACKS:
         if (books_publish(books, err) < 0) {

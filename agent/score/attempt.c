@@ -37,13 +37,13 @@ struct told told_fault(int64_t epoch, int64_t lease, enum message_fault fault, c
 }
 
 /* Is it the mini-batch's fault, or the machine's? */
-static enum message_fault fault_of(const struct outcome *outcome, const struct error *err) {
+static enum message_fault fault_of(const struct scorer_task *task, const struct error *err) {
     if (err->kind == ERROR_CANCELLED) {
         return MESSAGE_BACK;
     }
     bool is_mount = err->kind == ERROR_UNAVAILABLE || err->kind == ERROR_TIMEOUT;
-    return is_mount || (outcome_has_failed(outcome) && error_is_machine(err)) ? MESSAGE_MACHINE
-                                                                              : MESSAGE_SCORER;
+    bool is_output = outcome_has_failed(task->outcome) || failures_has_failed(task->failures);
+    return is_mount || (is_output && error_is_machine(err)) ? MESSAGE_MACHINE : MESSAGE_SCORER;
 }
 
 static void tell_place(enum sink_form form, struct told *told, const struct outcome *outcome) {
@@ -63,18 +63,22 @@ static void tell_place(enum sink_form form, struct told *told, const struct outc
     }
 }
 
-/* Takes the outcome and what is counted over. */
-static struct told tell_done(const struct attempt *attempt, const struct scorer_lease *lease,
-                             struct outcome *outcome_new, const struct scorer_count *count,
-                             int64_t took_us) {
-    AUTO(outcome_freep) struct outcome *outcome = outcome_new;
+/* Takes the task's outcome over, and of its failures what goes with the result. */
+static struct told tell_done(const struct attempt *attempt, const struct scorer_task *task,
+                             const struct scorer_count *count, int64_t took_us) {
+    AUTO(outcome_freep) struct outcome *outcome = task->outcome;
+    struct part failures = failures_part(task->failures);
+    json_t *list = TAKE(task->failures->list);
+    const struct scorer_lease *lease = &task->lease;
     struct told told = {.epoch = lease->epoch,
                         .result = {.lease = lease->lease,
                                    .items = count->items,
                                    .failed = count->failed,
-                                   .failures = count->failures,
+                                   .failures = list,
+                                   .failures_bytes = failures.size_bytes,
+                                   .failures_crc = failures.crc,
                                    .took_us = took_us},
-                        .failures = count->failures};
+                        .failures = list};
     log_event(LOG_DEBUG, "mini-batch %lld: %lld items in %lld us", (long long)lease->first,
               (long long)count->items, (long long)took_us);
     tell_place(attempt->form, &told, outcome);
@@ -96,13 +100,13 @@ static struct told tell_fault(const struct scorer_lease *lease, enum message_fau
 static int score(const struct attempt *attempt, const struct scorer_task *task,
                  struct scorer_count *ret_count, struct error *err) {
     int result = attempt->kind->run(attempt->scorer, task, ret_count, err);
-    if (result == 0 && attempt->form != SINK_NOTHING && outcome_close(task->outcome, err) < 0) {
+    if (result == 0 && ((attempt->form != SINK_NOTHING && outcome_close(task->outcome, err) < 0) ||
+                        failures_close(task->failures, err) < 0)) {
         result = error_context(err, "spec.output.path");
     }
     if (result < 0) {
         log_event(LOG_WARNING, "mini-batch %lld, try %d: %s", (long long)task->lease.first,
                   task->lease.try, err->text);
-        json_decref(TAKE(ret_count->failures));
     }
     return result;
 }
@@ -140,15 +144,21 @@ struct told attempt_run(const struct attempt *attempt, const struct scorer_lease
         struct error err = {0}, ignored = {0};
         AUTO(outcome_freep)
         struct outcome *outcome = outcome_new(attempt->output, name, attempt->form != SINK_PARTS);
-        struct scorer_task task = {
-            .lease = *lease, .ahead = ahead, .outcome = outcome, .dropped = attempt->dropped};
+        AUTO(failures_release) struct failures failures;
+        failures_init(&failures, attempt->output, job->run, lease->epoch, lease->lease);
+        struct scorer_task task = {.lease = *lease,
+                                   .ahead = ahead,
+                                   .outcome = outcome,
+                                   .failures = &failures,
+                                   .dropped = attempt->dropped};
         struct scorer_count count = {0};
         int64_t started_ns = clock_monotonic_ns();
         if (score(attempt, &task, &count, &err) == 0) {
             int64_t took_us = (clock_monotonic_ns() - started_ns) / 1000;
-            return tell_done(attempt, lease, TAKE(outcome), &count, took_us);
+            outcome = NULL; /* the task's, taken over */
+            return tell_done(attempt, &task, &count, took_us);
         }
-        enum message_fault fault = fault_of(outcome, &err);
+        enum message_fault fault = fault_of(&task, &err);
         bool is_trouble = err.kind == ERROR_UNAVAILABLE || err.kind == ERROR_TIMEOUT;
         *ret_is_dead = fault != MESSAGE_BACK && is_storage_dead(attempt, fault);
         if (*ret_is_dead || !is_trouble || clock_monotonic_ms() + wait_ms > until_ms) {
@@ -160,6 +170,7 @@ struct told attempt_run(const struct attempt *attempt, const struct scorer_lease
         }
         /* What has failed may be there all the same, and its name is ours alone. */
         (void)!store_remove(attempt->output, name, &ignored);
+        failures_remove(&failures);
         ahead = NULL;
     }
 }

@@ -2,6 +2,7 @@
 #include "agent/score/books.h"
 
 #include "agent/data/pack.h"
+#include "agent/score/failures.h"
 #include "agent/score/standing.h"
 #include "lib/clock.h"
 
@@ -114,7 +115,6 @@ static int add(struct books *books, const struct commit_record *record, int work
 static void place(struct commit_record *record, const struct message_result *result) {
     static const enum commit_place places[] = {COMMIT_OBJECT, COMMIT_TEXT, COMMIT_NOWHERE};
     record->place = places[result->place];
-    record->failures = result->failures;
     if (result->place == MESSAGE_OBJECT) {
         record->size_bytes = result->size_bytes;
         record->crc = result->crc;
@@ -122,6 +122,12 @@ static void place(struct commit_record *record, const struct message_result *res
         record->text = result->text;
         record->text_size = result->text_size;
     }
+}
+
+static void tell_failures(struct commit_record *record, const struct message_result *result) {
+    record->failures = result->failures;
+    record->failures_bytes = result->failures_bytes;
+    record->failures_crc = result->failures_crc;
 }
 
 /* Of a lease that has ended now, after so long. */
@@ -160,9 +166,13 @@ int books_accept(struct books *books, enum ledger_verdict verdict, const struct 
     if (told == COMMIT_FAILED) {
         record.failed = lease->items;
         blame(&record, failure);
+        if (result && !result->is_fault && result->failed == lease->items) { /* each by itself */
+            tell_failures(&record, result);
+        }
     } else {
         record.failed = result->failed;
         place(&record, result);
+        tell_failures(&record, result);
     }
     return add(books, &record, lease->worker, err);
 }
@@ -357,6 +367,54 @@ int books_publish(struct books *books, struct error *err) {
                ? 0
                : error_set(err, ERROR_INVALID, "spec.output.path: %zu results are gone",
                            books->void_count);
+}
+
+struct checking {
+    struct books *books;
+    struct standing *standing;
+};
+
+static int note_standing(void *context, const struct commit_head *head,
+                         const struct commit_record *record, struct error *err) {
+    struct checking *checking = context;
+    return books_counts(checking->books, head, record)
+               ? standing_add(checking->standing, record, err)
+               : 0;
+}
+
+/* Of the second reading. */
+static int check_record(void *context, const struct commit_head *head,
+                        const struct commit_record *record, struct error *err) {
+    struct checking *checking = context;
+    struct books *books = checking->books;
+    bool is_broken = false;
+    if (!books_counts(books, head, record) || standing_next(checking->standing, record) == 0 ||
+        failures_check(books->output, books->job->run, record, &is_broken, err) == 0) {
+        return 0;
+    }
+    if (!is_broken) {
+        return -1;
+    }
+    books_broken(books, record->first, record->cells);
+    error_clear(err);
+    return 0;
+}
+
+int books_check_failures(struct books *books, struct error *err) {
+    struct checking checking = {.books = books};
+    if (ledger_counts(books->ledger).items.failed == 0) {
+        return 0;
+    }
+    checking.standing = standing_new(ledger_cells(books->ledger));
+    int result = commit_replay(books->log, note_standing, &checking, err) < 0
+                     ? -1
+                     : commit_replay(books->log, check_record, &checking, err);
+    standing_free(checking.standing);
+    if (result == 0 && books->void_count > 0) {
+        result =
+            error_set(err, ERROR_INVALID, "%zu lists of failed items are gone", books->void_count);
+    }
+    return result < 0 ? error_context(err, "spec.output.path") : 0;
 }
 
 int books_void_broken(struct books *books, const struct parts *parts, int64_t *ret_count,

@@ -81,13 +81,16 @@ bool books_are_full(const struct books *books);   /* no more leases for now */
 NODISCARD int books_parts(struct books *books, struct parts *ret_parts, struct error *err);
 /* Publishes the packs of all committed cells whose files nobody has published. */
 NODISCARD int books_publish(struct books *books, struct error *err);
+/* Are the lists of failed items there that lie in objects (failures.h)? INVALID: some are gone, or
+ * are not what was committed; books_void_broken knows which. */
+NODISCARD int books_check_failures(struct books *books, struct error *err);
 /* Does the record count for this job? What another one (uid) gave up does not: somebody has run it
  * anew. */
 bool books_counts(const struct books *books, const struct commit_head *head,
                   const struct commit_record *record);
 /* The result of these cells is gone, or is not what was committed. */
 void books_broken(struct books *books, int64_t first, int64_t cells);
-/* What was found broken, by books_broken or the join of `parts` (may be NULL), is void: its cells
- * wait again. *ret_count: of these. */
+/* What was found broken, by books_broken, a check or the join of `parts` (may be NULL), is void:
+ * its cells wait again. *ret_count: of these. */
 NODISCARD int books_void_broken(struct books *books, const struct parts *parts, int64_t *ret_count,
                                 struct error *err);

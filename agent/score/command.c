@@ -302,8 +302,8 @@ static void time_out(struct command *command, const char *what, int64_t since_ms
 static int queue_line(struct command *command, const char *text, size_t size, struct error *err) {
     if (size + 1 > command->options.line_bytes_max) {
         return error_set(err, ERROR_INVALID,
-                         "a line of %zu bytes for the program, at most %zu are sent",
-                         size + 1, command->options.line_bytes_max);
+                         "a line of %zu bytes for the program, at most %zu are sent", size + 1,
+                         command->options.line_bytes_max);
     }
     if (buffer_append(&command->out, text, size, err) < 0 ||
         buffer_append(&command->out, "\n", 1, err) < 0) {

@@ -135,11 +135,16 @@ static int worker_index(struct commit_writer *writer, const char *name) {
     return writer->worker_count++;
 }
 
-static void put_failures(struct line *line, const json_t *failures) {
+static void put_crc(struct line *line, uint32_t crc) {
+    char text[16];
+    put(line, text, (size_t)snprintf(text, sizeof text, ",\"%08x\"", crc));
+}
+
+static void put_failures(struct line *line, const struct commit_record *record) {
     size_t i;
     json_t *pair;
     put(line, ",[", 2);
-    json_array_foreach(failures, i, pair) {
+    json_array_foreach(record->failures, i, pair) {
         const json_t *cause = json_array_get(pair, 1);
         struct line *to = line;
         put(to, i ? ",[" : "[", i ? 2 : 1);
@@ -152,10 +157,13 @@ static void put_failures(struct line *line, const json_t *failures) {
         put(to, "]", 1);
     }
     put(line, "]", 1);
+    if (record->failures_bytes > 0) {
+        put_number(line, record->failures_bytes);
+        put_crc(line, record->failures_crc);
+    }
 }
 
 static void put_place(struct line *line, const struct commit_record *record) {
-    char crc[16];
     switch (record->place) {
     case COMMIT_NOWHERE:
         put(line, ",\"n\"", 4);
@@ -167,7 +175,7 @@ static void put_place(struct line *line, const struct commit_record *record) {
     case COMMIT_OBJECT:
         put(line, ",\"o\"", 4);
         put_number(line, record->size_bytes);
-        put(line, crc, (size_t)snprintf(crc, sizeof crc, ",\"%08x\"", record->crc));
+        put_crc(line, record->crc);
         return;
     }
 }
@@ -197,8 +205,8 @@ static void put_record(struct line *line, const struct commit_record *record, in
         put_text(line, record->text ? record->text : "", record->text ? record->text_size : 0,
                  COMMIT_CAUSE_MAX, /* is_exact= */ false);
     }
-    if (verdict == COMMIT_PARTIAL) {
-        put_failures(line, record->failures);
+    if (verdict == COMMIT_PARTIAL || (verdict == COMMIT_FAILED && record->failures)) {
+        put_failures(line, record);
     }
     if (record->fault && (verdict == COMMIT_FAILED || verdict == COMMIT_RETRY)) {
         const char *fault = fault_names[record->fault];
@@ -363,15 +371,20 @@ static const char *take_text(struct cells *cells, size_t max, size_t *ret_size) 
     return cells->is_bad ? "" : json_string_value(value);
 }
 
+static uint32_t take_crc(struct cells *cells) {
+    size_t size = 0;
+    const char *crc = take_text(cells, 8, &size);
+    cells->is_bad = cells->is_bad || size != 8 || strspn(crc, "0123456789abcdef") != 8;
+    return cells->is_bad ? 0 : (uint32_t)strtoul(crc, NULL, 16);
+}
+
 static void take_place(struct cells *cells, struct commit_record *record) {
     size_t size = 0;
     const char *place = take_text(cells, 1, &size);
     if (*place == 'o') {
         record->place = COMMIT_OBJECT;
         record->size_bytes = take_number(cells, INT64_MAX);
-        const char *crc = take_text(cells, 8, &size);
-        cells->is_bad = cells->is_bad || size != 8 || strspn(crc, "0123456789abcdef") != 8;
-        record->crc = cells->is_bad ? 0 : (uint32_t)strtoul(crc, NULL, 16);
+        record->crc = take_crc(cells);
     } else if (*place == 't') {
         record->place = COMMIT_TEXT;
         record->text = take_text(cells, COMMIT_RECORD_MAX, &record->text_size);
@@ -380,7 +393,7 @@ static void take_place(struct cells *cells, struct commit_record *record) {
     }
 }
 
-static const json_t *take_failures(struct cells *cells) {
+static void take_failures(struct cells *cells, struct commit_record *record) {
     const json_t *failures = json_array_get(cells->line, cells->at++);
     cells->is_bad = cells->is_bad || !json_is_array(failures);
     for (size_t i = 0; !cells->is_bad && i < json_array_size(failures); i++) {
@@ -389,7 +402,12 @@ static const json_t *take_failures(struct cells *cells) {
                         !is_number(json_array_get(pair, 0), INT64_MAX) ||
                         !is_text(json_array_get(pair, 1), COMMIT_ITEM_CAUSE_MAX);
     }
-    return failures;
+    record->failures = failures;
+    if (json_is_integer(json_array_get(cells->line, cells->at))) {
+        record->failures_bytes = take_number(cells, INT64_MAX);
+        record->failures_crc = take_crc(cells);
+        cells->is_bad = cells->is_bad || record->failures_bytes == 0;
+    }
 }
 
 static void take_scored(struct cells *cells, const json_t *workers, struct commit_record *record) {
@@ -441,7 +459,10 @@ static int read_record(const json_t *line, const json_t *workers, struct commit_
     } else if (verdict != COMMIT_PUBLISHED) {
         record->text = take_text(&cells, COMMIT_CAUSE_MAX, &record->text_size);
     }
-    record->failures = verdict == COMMIT_PARTIAL ? take_failures(&cells) : NULL;
+    if (verdict == COMMIT_PARTIAL ||
+        (verdict == COMMIT_FAILED && json_is_array(json_array_get(line, cells.at)))) {
+        take_failures(&cells, record);
+    }
     if (verdict == COMMIT_FAILED || verdict == COMMIT_RETRY) {
         record->fault = take_fault(&cells);
     }

@@ -42,7 +42,12 @@ struct commit_record {
     const char *text;          /* COMMIT_TEXT: rows; else the cause; borrowed */
     size_t text_size;
     enum commit_fault fault; /* of FAILED and RETRY */
-    const json_t *failures;  /* of PARTIAL: [[index in the lease, cause], ...]; borrowed, or NULL */
+    /* Of PARTIAL, and of FAILED if its items have causes of their own:
+     * [[index in the lease, cause], ...]; borrowed, or NULL. failures_bytes > 0: the first alone;
+     * all are in an object of so many bytes (failures.h). */
+    const json_t *failures;
+    int64_t failures_bytes;
+    uint32_t failures_crc; /* CRC-32C of that object */
 };
 
 struct commit_head {

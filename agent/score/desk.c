@@ -109,13 +109,12 @@ static void give(struct desk *desk, const struct ledger_lease *lease) {
         char cause[LEDGER_CAUSE_MAX];
         snprintf(cause, sizeof cause, "its description is larger than a message: %s",
                  scorer_size_hint(desk->job->spec));
-        struct ledger_report said = {
-            .worker = lease->worker,
-            .lease = lease->lease,
-            .fault = LEDGER_SCORER,
-            .items = lease->items,
-            .took_us = -1,
-            .cause = cause};
+        struct ledger_report said = {.worker = lease->worker,
+                                     .lease = lease->lease,
+                                     .fault = LEDGER_SCORER,
+                                     .items = lease->items,
+                                     .took_us = -1,
+                                     .cause = cause};
         if (lease->cells > 1) { /* our own choice: it goes out again in smaller ones */
             said.fault = LEDGER_BACK;
             ledger_limit(ledger_of(desk), lease->cells / 2);

@@ -13,7 +13,8 @@ struct item_names {
     int64_t line;  /* its number ... */
     int64_t first; /* ... which was come to from this one */
     int64_t next;  /* item of `first` that the reader gives next */
-    /* It does not: `lines` has line `first`. Not tried again: thousands of items may have failed. */
+    /* It does not: `lines` has line `first`. Not tried again: thousands of items may have failed.
+     */
     bool is_lost;
 };
 

@@ -145,21 +145,26 @@ static int read_fault(const json_t *row, struct message_result *result, struct e
                                                             &result->text, &result->text_size, err);
 }
 
+static int read_crc(const json_t *value, uint32_t *ret_crc, struct error *err) {
+    const char *crc = json_string_value(value);
+    if (!crc || strlen(crc) != 8 || strspn(crc, "0123456789abcdef") != 8) {
+        return error_set(err, ERROR_INVALID, "crc is not 8 hexadecimal digits");
+    }
+    *ret_crc = (uint32_t)strtoul(crc, NULL, 16);
+    return 0;
+}
+
 /* Where the results are: "o", size, crc; "t", text; "n". *ret_next: the column behind. */
 static int read_place(const json_t *row, struct message_result *result, size_t *ret_next,
                       struct error *err) {
     const char *place = json_string_value(json_array_get(row, 5));
     if (place && strcmp(place, "o") == 0) {
-        const char *crc = json_string_value(json_array_get(row, 7));
-        char *end = NULL;
         result->place = MESSAGE_OBJECT;
-        result->crc = crc ? (uint32_t)strtoul(crc, &end, 16) : 0;
         *ret_next = 8;
-        if (!crc || strlen(crc) != 8 || strspn(crc, "0123456789abcdef") != 8) {
-            return error_set(err, ERROR_INVALID, "crc is not 8 hexadecimal digits");
-        }
         return read_number(json_array_get(row, 6), "size", 0, integer_max, &result->size_bytes,
-                           err);
+                           err) < 0
+                   ? -1
+                   : read_crc(json_array_get(row, 7), &result->crc, err);
     }
     if (place && strcmp(place, "t") == 0) {
         result->place = MESSAGE_TEXT;
@@ -173,7 +178,26 @@ static int read_place(const json_t *row, struct message_result *result, size_t *
                : error_set(err, ERROR_INVALID, "a place is none of o, t, n");
 }
 
-/* "d", lease, items, failed, us, place, ... , failures, said (both may be missing) */
+/* Behind the place: nothing; failures; failures, size, crc; said may follow both. */
+static int read_failures(const json_t *row, size_t next, struct message_result *result,
+                         struct error *err) {
+    result->failures = json_array_get(row, next);
+    if (result->failures && !json_is_array(result->failures)) {
+        return error_set(err, ERROR_INVALID, "failures is not a list");
+    }
+    next++;
+    if (json_is_integer(json_array_get(row, next))) {
+        if (read_number(json_array_get(row, next), "size of failures", 1, integer_max,
+                        &result->failures_bytes, err) < 0 ||
+            read_crc(json_array_get(row, next + 1), &result->failures_crc, err) < 0) {
+            return -1;
+        }
+        next += 2;
+    }
+    return read_said(row, next, result, err);
+}
+
+/* "d", lease, items, failed, us, place, ... , failures, ..., said (both may be missing) */
 static int read_result(const json_t *row, struct message_result *result, struct error *err) {
     const char *verdict = json_string_value(json_array_get(row, 0));
     bool is_done = verdict && strcmp(verdict, "d") == 0;
@@ -194,11 +218,7 @@ static int read_result(const json_t *row, struct message_result *result, struct 
         read_place(row, result, &next, err) < 0) {
         return -1;
     }
-    result->failures = json_array_get(row, next);
-    if (result->failures && !json_is_array(result->failures)) {
-        return error_set(err, ERROR_INVALID, "failures is not a list");
-    }
-    return read_said(row, next + 1, result, err);
+    return read_failures(row, next, result, err);
 }
 
 static int read_batch(const json_t *tree, struct message *message, struct error *err) {
@@ -361,6 +381,10 @@ static void add_place(struct buffer *text, const struct message_result *result,
     if (result->failures) {
         AUTO(text_freep) char *failures = json_dumps(result->failures, JSON_COMPACT);
         (void)!buffer_printf(text, full, ",%s", failures ? failures : "[]");
+        if (result->failures_bytes > 0) {
+            (void)!buffer_printf(text, full, ",%lld,\"%08x\"", (long long)result->failures_bytes,
+                                 result->failures_crc);
+        }
         add_said(text, result, full);
     }
 }

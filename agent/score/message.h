@@ -46,7 +46,11 @@ struct message_result {
     uint32_t crc;
     const char *text; /* MESSAGE_TEXT: the rows; of a fault: its cause, which may be any text */
     size_t text_size;
-    const json_t *failures; /* of items: [[index in the lease, cause], ...], or NULL */
+    /* Of items: [[index in the lease, cause], ...], or NULL. failures_bytes > 0: the first alone;
+     * all are in an object of so many bytes (failures.h). */
+    const json_t *failures;
+    int64_t failures_bytes;
+    uint32_t failures_crc; /* CRC-32C of that object */
     const char *said;       /* of a fault, or with failures: the program's last lines in this try */
     size_t said_size;       /* any text; 0: none */
 };

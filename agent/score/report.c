@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/report.h"
 
+#include "agent/score/failures.h"
 #include "agent/score/standing.h"
 
 #include <stdlib.h>
@@ -16,10 +17,12 @@ struct table {
 
 struct writing {
     const struct report_options *options;
+    struct store *output;
     struct standing *standing;
     struct facts *facts;
     bool is_read; /* the facts are whole */
     struct table batches, failed;
+    struct error broken; /* the first object of failed items that is */
 };
 
 static int table_open(struct table *table, struct store *output, const char *name, const char *head,
@@ -52,25 +55,74 @@ static void table_release(struct table *table) {
 
 /* ---- the two readings ----------------------------------------------------------------------- */
 
+/* As books_counts. */
+static bool counts(const struct writing *writing, const struct commit_head *head,
+                   const struct commit_record *record) {
+    const char *uid = writing->options->uid;
+    bool is_given_up = record->verdict == COMMIT_PARTIAL || record->verdict == COMMIT_FAILED;
+    return !is_given_up || !uid || strcmp(head->uid, uid) == 0;
+}
+
 static int see_first(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {
     struct writing *writing = context;
-    if (standing_add(writing->standing, record, err) < 0) {
+    if (counts(writing, head, record) && standing_add(writing->standing, record, err) < 0) {
         return error_context(err, "commit %lld", (long long)head->number);
     }
     return 0;
 }
 
-static int add_failed(void *context, const char *data, size_t size, struct error *err) {
-    struct table *table = context;
-    return table_flush(table, UPLOAD_AT, err) < 0 ? -1
-                                                  : buffer_append(&table->lines, data, size, err);
+/* Of a record. */
+struct failing {
+    struct writing *writing;
+    const struct commit_record *record;
+};
+
+static int see_failed(void *context, int64_t index, const char *cause, size_t size,
+                      struct error *err) {
+    const struct failing *failing = context;
+    struct writing *writing = failing->writing;
+    struct table *table = &writing->failed;
+    struct report_failure failure = {.index = index, .cause = cause, .cause_size = size};
+    if (failing->record->failures_bytes > 0) {
+        facts_add_failed(writing->facts, failing->record, cause, size);
+    }
+    return report_failed_line(&table->lines, failing->record, &failure, writing->options, err) < 0
+               ? -1
+               : table_flush(table, UPLOAD_AT, err);
 }
 
-static int see_again(void *context, const struct commit_head *head UNUSED,
+static int add_failures(struct writing *writing, const struct commit_record *record,
+                        struct error *err) {
+    struct commit_record told = *record;
+    struct failing failing = {writing, &told};
+    struct error cause = {0};
+    bool is_broken = false;
+    if (record->verdict != COMMIT_PARTIAL && record->verdict != COMMIT_FAILED) {
+        return 0;
+    }
+    if (writing->options->items >= 0 && record->failed > writing->options->items) {
+        return error_set(err, ERROR_INVALID,
+                         "mini-batch %lld has %lld failed items, the job %lld items",
+                         (long long)record->first, (long long)record->failed,
+                         (long long)writing->options->items);
+    }
+    if (failures_check(writing->output, writing->options->run, record, &is_broken, &cause) < 0) {
+        if (!is_broken) {
+            *err = cause;
+            return -1;
+        }
+        error_set(&writing->broken, ERROR_INVALID, "%s", cause.text);
+        told.failures_bytes = 0; /* what is in the record itself */
+    }
+    return failures_read(writing->output, writing->options->run, &told, see_failed, &failing, err);
+}
+
+static int see_again(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {
     struct writing *writing = context;
-    int64_t own_cells = standing_next(writing->standing, record);
+    int64_t own_cells =
+        counts(writing, head, record) ? standing_next(writing->standing, record) : 0;
     facts_add(writing->facts, record, own_cells);
     if (own_cells == 0) {
         return 0;
@@ -80,7 +132,7 @@ static int see_again(void *context, const struct commit_head *head UNUSED,
         table_flush(&writing->batches, UPLOAD_AT, err) < 0) {
         return -1;
     }
-    return report_failed_lines(record, writing->options, add_failed, &writing->failed, err);
+    return add_failures(writing, record, err);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -121,13 +173,19 @@ static int write_all(struct writing *writing, struct store *output, struct commi
         write_workers(output, writing, err) < 0) {
         return -1;
     }
-    return write_page(output, writing, err);
+    if (write_page(output, writing, err) < 0) {
+        return -1;
+    }
+    *err = writing->broken;
+    return err->kind ? -1 : 0;
 }
 
 int report_write(struct store *output, struct commit_log *log, const struct report_options *options,
                  struct facts **ret_facts, struct error *err) {
-    struct writing writing = {
-        .options = options, .standing = standing_new(options->cells), .facts = facts_new()};
+    struct writing writing = {.options = options,
+                              .output = output,
+                              .standing = standing_new(options->cells),
+                              .facts = facts_new()};
     int result = write_all(&writing, output, log, err);
     table_release(&writing.batches);
     table_release(&writing.failed);

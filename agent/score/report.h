@@ -22,6 +22,7 @@ typedef int report_item(void *context, int64_t first, int64_t index, struct buff
 
 struct report_options {
     const char *job, *name_space, *run;
+    const char *uid; /* what a job of another one gave up does not count; NULL: all counts */
     const char *state, *message; /* "Succeeded", "Failed"; one line, or "" */
     bool is_failed;
     const char *unit;                           /* "frames", "files", "rows" */
@@ -34,8 +35,10 @@ struct report_options {
 };
 
 /* INVALID: the log is of another job than the options say (commit_replay, standing.h); what the
- * store says. Objects that were written until then stay. *ret_facts (may be NULL): what the log
- * says, the caller's; NULL when it could not be read to its end. */
+ * store says. Objects that were written until then stay. INVALID, too, but all is written as far as
+ * it is known: an object of failed items (failures.h) is gone or broken; of its record the first
+ * one is told. *ret_facts (may be NULL): what the log says, the caller's; NULL when it could not be
+ * read to its end. */
 NODISCARD int report_write(struct store *output, struct commit_log *log,
                            const struct report_options *options, struct facts **ret_facts,
                            struct error *err);
@@ -49,12 +52,16 @@ NODISCARD int report_batch_line(struct buffer *line, const struct commit_record 
                                 int64_t at_ms, struct error *err);
 NODISCARD int report_worker_line(struct buffer *line, const struct facts_worker *worker, int slots,
                                  struct error *err);
-/* The failed items of a record that counts, each a line of failed.jsonl, to `add` in pieces:
- * {"item":"a.csv:1041","cause":"...","tries":3,"worker":"w-0","miniBatch":99} */
-typedef int report_add(void *context, const char *data, size_t size, struct error *err);
-NODISCARD int report_failed_lines(const struct commit_record *record,
-                                  const struct report_options *options, report_add *add,
-                                  void *context, struct error *err);
+/* A failed item of a record that counts as a line of failed.jsonl, with its '\n':
+ * {"item":"a.csv:1041","cause":"...","tries":3,"worker":"w-0","miniBatch":99,"index":3} */
+struct report_failure {
+    int64_t index; /* in the record */
+    const char *cause;
+    size_t cause_size;
+};
+NODISCARD int report_failed_line(struct buffer *lines, const struct commit_record *record,
+                                 const struct report_failure *failure,
+                                 const struct report_options *options, struct error *err);
 /* The page; facts are finished. EXHAUSTED cannot happen with facts.h's limits. */
 NODISCARD int report_page(struct buffer *page, const struct facts *facts,
                           const struct report_options *options, struct error *err);

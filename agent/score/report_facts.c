@@ -221,6 +221,15 @@ static const char *first_cause(const struct commit_record *record, size_t *ret_s
 }
 
 /* A cause counts a mini-batch once if its items come one after the other, as a bad shop's do. */
+void facts_add_failed(struct facts *facts, const struct commit_record *record, const char *cause,
+                      size_t size) {
+    uint64_t key = cause_key(cause, size);
+    bool is_first = !facts->has_last_key || key != facts->last_key;
+    note_cause(facts, record, cause, size, 1, is_first);
+    facts->last_key = key;
+    facts->has_last_key = true;
+}
+
 static void note_failure(struct facts *facts, const struct commit_record *record, int worker) {
     size_t size = 0;
     const char *cause = first_cause(record, &size);
@@ -235,20 +244,18 @@ static void note_failure(struct facts *facts, const struct commit_record *record
         snprintf(failure->cause, sizeof failure->cause, "%.*s", (int)MIN(size, (size_t)INT32_MAX),
                  cause);
     }
-    if (record->verdict == COMMIT_FAILED) {
+    facts->has_last_key = false;
+    if (record->verdict == COMMIT_FAILED && !record->failures) {
         note_cause(facts, record, cause, size, record->failed,
                    /* is_first= */ true);
         return;
     }
     size_t i;
     json_t *pair;
-    uint64_t before = 0;
-    json_array_foreach(record->failures, i, pair) {
+    json_array_foreach(record->failures_bytes ? NULL : record->failures, i, pair) {
         const json_t *text = json_array_get(pair, 1);
         const char *bytes = json_is_string(text) ? json_string_value(text) : "";
-        uint64_t key = cause_key(bytes, json_string_length(text));
-        note_cause(facts, record, bytes, json_string_length(text), 1, i == 0 || key != before);
-        before = key;
+        facts_add_failed(facts, record, bytes, json_string_length(text));
     }
 }
 

@@ -77,6 +77,8 @@ struct facts {
     struct facts_cause *causes; /* by items, most first, after facts_finish */
     int cause_count;
     int64_t other_cause_items; /* of causes for which was no room */
+    uint64_t last_key;         /* of the item that failed last, if it is of the same record */
+    bool has_last_key;
 
     struct facts_worker *workers;
     int worker_count, *worker_slots; /* slots: a hash table of indices + 1 */
@@ -89,6 +91,10 @@ void facts_freep(struct facts **facts); /* for AUTO */
 
 /* The next record of the log; own_cells: standing_next. */
 void facts_add(struct facts *facts, const struct commit_record *record, int64_t own_cells);
+/* Of the record that was just added, that counts, and whose failed items are in an object
+ * (failures.h): the next of these. */
+void facts_add_failed(struct facts *facts, const struct commit_record *record, const char *cause,
+                      size_t size);
 /* When all are in: closes the last epoch, sorts the causes. */
 void facts_finish(struct facts *facts);
 

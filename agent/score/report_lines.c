@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { LINE_MAX_BYTES = 64 << 10, ITEM_NAME_MAX = 8 << 10, ADD_AT_BYTES = 32 << 10 };
+enum { ITEM_NAME_MAX = 8 << 10 };
 
 const char report_batches_head[] = "miniBatch,cells,items,failedItems,result,tries,worker,"
                                    "startSeconds,seconds,epoch,lease,cause\n";
@@ -60,12 +60,6 @@ int report_worker_line(struct buffer *line, const struct facts_worker *worker, i
 
 /* ---- failed.jsonl --------------------------------------------------------------------------- */
 
-struct failed {
-    const struct commit_record *record;
-    const struct report_options *options;
-    struct buffer lines, name;
-};
-
 /* A JSON string of bytes from outside. */
 static int add_string(struct buffer *lines, const char *key, const char *text, size_t size,
                       struct error *err) {
@@ -88,66 +82,25 @@ static int add_string(struct buffer *lines, const char *key, const char *text, s
     return buffer_append(lines, "\"", 1, err);
 }
 
-static int add_line(struct failed *failed, int64_t index, const char *cause, size_t cause_size,
-                    struct error *err) {
-    const struct commit_record *record = failed->record;
-    const struct report_options *options = failed->options;
+int report_failed_line(struct buffer *lines, const struct commit_record *record,
+                       const struct report_failure *failure, const struct report_options *options,
+                       struct error *err) {
+    AUTO(buffer_release) struct buffer name;
+    buffer_init(&name, ITEM_NAME_MAX);
     const char *worker = record->worker ? record->worker : "";
-    buffer_clear(&failed->name);
     bool has_name = options->item != NULL;
-    if (has_name && options->item(options->context, record->first, index, &failed->name, err) < 0) {
+    if (has_name &&
+        options->item(options->context, record->first, failure->index, &name, err) < 0) {
         return -1;
     }
-    struct buffer *lines = &failed->lines;
     if (buffer_append(lines, "{", 1, err) < 0 ||
-        (has_name && (add_string(lines, "item", failed->name.data ? failed->name.data : "",
-                                 failed->name.size, err) < 0 ||
+        (has_name && (add_string(lines, "item", name.data ? name.data : "", name.size, err) < 0 ||
                       buffer_append(lines, ",", 1, err) < 0)) ||
-        add_string(lines, "cause", cause, cause_size, err) < 0 ||
+        add_string(lines, "cause", failure->cause, failure->cause_size, err) < 0 ||
         buffer_printf(lines, err, ",\"tries\":%d,", record->try) < 0 ||
         add_string(lines, "worker", worker, strlen(worker), err) < 0) {
         return -1;
     }
     return buffer_printf(lines, err, ",\"miniBatch\":%lld,\"index\":%lld}\n",
-                         (long long)record->first, (long long)index);
-}
-
-int report_failed_lines(const struct commit_record *record, const struct report_options *options,
-                        report_add *add, void *context, struct error *err) {
-    struct failed failed = {.record = record, .options = options};
-    size_t size = 0;
-    const char *cause = cause_of(record, &size);
-    bool is_partial = record->verdict == COMMIT_PARTIAL;
-    int64_t count = is_partial                         ? (int64_t)json_array_size(record->failures)
-                    : record->verdict == COMMIT_FAILED ? record->items
-                                                       : 0;
-    if (options->items >= 0 && count > options->items) {
-        return error_set(err, ERROR_INVALID,
-                         "mini-batch %lld has %lld failed items, the job %lld items",
-                         (long long)record->first, (long long)count, (long long)options->items);
-    }
-    int result = 0;
-    buffer_init(&failed.lines, LINE_MAX_BYTES + ADD_AT_BYTES);
-    buffer_init(&failed.name, ITEM_NAME_MAX);
-    for (int64_t i = 0; i < count && result == 0; i++) {
-        int64_t index = i;
-        if (is_partial) {
-            const json_t *pair = json_array_get(record->failures, (size_t)i);
-            const json_t *text = json_array_get(pair, 1);
-            index = json_integer_value(json_array_get(pair, 0));
-            cause = json_is_string(text) ? json_string_value(text) : "";
-            size = json_string_length(text);
-        }
-        result = add_line(&failed, index, cause, size, err);
-        if (result == 0 && failed.lines.size >= ADD_AT_BYTES) {
-            result = add(context, failed.lines.data, failed.lines.size, err);
-            buffer_clear(&failed.lines);
-        }
-    }
-    if (result == 0 && failed.lines.size > 0) {
-        result = add(context, failed.lines.data, failed.lines.size, err);
-    }
-    buffer_release(&failed.lines);
-    buffer_release(&failed.name);
-    return result;
+                         (long long)record->first, (long long)failure->index);
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/scorer.h"
 
-#include "lib/jsontext.h"
-
-#include <string.h>
-
-enum { SLOTS_MAX = 64, CAUSE_MAX = 256 /* bytes; so much a commit keeps */ };
+enum { SLOTS_MAX = 64 };
 
 int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind, struct error *err) {
     for (const struct scorer_kind *const *kind = scorer_kinds; *kind; kind++) {
@@ -22,15 +18,14 @@ int scorer_slots(const json_t *spec) {
     return (int)MAX(MIN(processes, SLOTS_MAX), 1);
 }
 
-void scorer_count_failure(struct scorer_count *count, const char *cause) {
-    size_t size = strnlen(cause, CAUSE_MAX);
-    json_t *text = json_stringn(cause, jsontext_utf8_end(cause, size)); /* cut between characters */
-    if (!count->failures) {
-        count->failures = json_array();
+int scorer_count_failure(const struct scorer_task *task, struct scorer_count *count,
+                         const char *cause, struct error *err) {
+    if (failures_add(task->failures, count->items, cause, err) < 0) {
+        return -1;
     }
-    json_array_append_new(count->failures, json_pack("[I,o]", (json_int_t)count->items, text));
     count->failed++;
     count->items++;
+    return 0;
 }
 
 const char *scorer_size_hint(const json_t *spec) {

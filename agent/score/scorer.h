@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/data/sink.h"
+#include "agent/score/failures.h"
 
 #include <stdatomic.h>
 
@@ -35,13 +36,13 @@ struct scorer_task {
     struct scorer_lease lease; /* its work is borrowed */
     /* What this slot is likely to get next, borrowed likewise: may be begun. NULL: not known. */
     const struct scorer_lease *ahead;
-    struct outcome *outcome; /* gets the results' bytes; the caller closes it */
-    atomic_bool *dropped;    /* set from another thread: nobody wants it any more */
+    struct outcome *outcome;   /* gets the results' bytes; the caller closes it */
+    struct failures *failures; /* gets the items that have failed; likewise */
+    atomic_bool *dropped;      /* set from another thread: nobody wants it any more */
 };
 
 struct scorer_count {
     int64_t items, failed; /* failed ones among the items */
-    json_t *failures;      /* [[index in the lease, cause], ...] of these; owned; NULL: none */
 };
 
 struct scorer_kind {
@@ -75,8 +76,9 @@ extern const struct scorer_kind *const scorer_kinds[]; /* agent/registry.c; ends
 NODISCARD int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind,
                           struct error *err);
 int scorer_slots(const json_t *spec); /* side by side in a worker */
-/* The next item has failed: it is counted, with its cause. */
-void scorer_count_failure(struct scorer_count *count, const char *cause);
+/* The next item has failed: it is counted, and its cause told to the task's failures. */
+NODISCARD int scorer_count_failure(const struct scorer_task *task, struct scorer_count *count,
+                                   const char *cause, struct error *err);
 /* What to do about a mini-batch that is too large, for an error: "make spec.miniBatchSize smaller",
  * or what there is instead of it for this input. */
 const char *scorer_size_hint(const json_t *spec);

@@ -19,7 +19,7 @@ enum {
 
 /* An item of the lease: asked about, or failed before. */
 struct question {
-    char *name;
+    char *name;  /* NULL: not asked */
     char *fault; /* NULL: asked */
     struct local_file file;
 };
@@ -229,7 +229,9 @@ static int add_question(struct request *request, const struct item *item, struct
             x_realloc_array(request->questions, request->room, sizeof *request->questions);
     }
     request->questions[request->count++] = (struct question){
-        .name = x_strdup(item->name), .fault = x_strdup(item->fault), .file = item->file};
+        .name = item->fault ? NULL : x_strdup(item->name), /* half a million may be bad */
+        .fault = x_strdup(item->fault),
+        .file = item->file};
     if (item->fault) {
         return 0;
     }
@@ -381,14 +383,17 @@ static int ask(struct scorer *scorer, const struct scorer_task *task,
 
 /* Item by item, in their order: answers, and what has failed. */
 static int take_answer(const struct request *request, const struct command_answer *answer,
-                       struct sink *sink, struct scorer_count *count, struct error *err) {
+                       const struct scorer_task *task, struct sink *sink,
+                       struct scorer_count *count, struct error *err) {
     size_t next = 0;
     for (size_t i = 0; i < request->count; i++) {
         const struct question *question = &request->questions[i];
         const struct command_result *told = question->fault ? NULL : &answer->results[next++];
         const char *cause = told ? told->cause : question->fault;
         if (cause) {
-            scorer_count_failure(count, cause);
+            if (scorer_count_failure(task, count, cause, err) < 0) {
+                return -1;
+            }
             continue;
         }
         struct result result = {
@@ -411,7 +416,7 @@ static int command_score(struct scorer *scorer, const struct scorer_task *task,
         (scorer->now.asked == 0 || ask(scorer, task, &answer, err) == 0) &&
         sink_open(scorer->options.spec, scorer->options.media, task->lease.work, task->outcome,
                   &sink, err) == 0) {
-        result = take_answer(&scorer->now, answer, sink, &count, err);
+        result = take_answer(&scorer->now, answer, task, sink, &count, err);
     }
     release_files(&scorer->now);
     sink_free(sink);
@@ -419,7 +424,6 @@ static int command_score(struct scorer *scorer, const struct scorer_task *task,
         bool is_known =
             scorer->now.epoch == task->lease.epoch && scorer->now.lease == task->lease.lease;
         ret_count->items = is_known ? (int64_t)scorer->now.count : 0;
-        json_decref(count.failures);
         return -1;
     }
     *ret_count = count;

@@ -383,7 +383,9 @@ static int score_items(struct scorer *scorer, const struct scorer_task *task, st
             return got < 0 || flush(scorer, sink, err) < 0 ? -1 : 0;
         }
         if (item.fault) {
-            scorer_count_failure(count, item.fault);
+            if (scorer_count_failure(task, count, item.fault, err) < 0) {
+                return -1;
+            }
             continue;
         }
         AUTO(text_freep) char *name = x_strdup(item.name);
@@ -424,7 +426,6 @@ static int onnx_run(struct scorer *scorer, const struct scorer_task *task,
     sink_free(sink);
     if (result < 0) {
         ret_count->items = count_items(scorer, task->lease.work);
-        json_decref(count.failures);
         drop_reader(scorer);
         return -1;
     }

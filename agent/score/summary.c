@@ -151,6 +151,7 @@ int summary_report(const struct summary *summary, struct store *output, struct c
     struct report_options options = {
         .job = job->name,
         .run = job->run,
+        .uid = job->uid,
         .state = progress_state_name(progress->state),
         .message = progress->message,
         .is_failed = progress->state == PROGRESS_FAILED,

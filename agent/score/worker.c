@@ -9,6 +9,7 @@
 #include "lib/log.h"
 #include "lib/socket.h"
 
+#include <assert.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
@@ -59,22 +60,14 @@ static void send_batch(struct worker *worker, struct message_batch *batch) {
     }
 }
 
-/* Results go in as few messages as hold them; a message is of one epoch. One that fits into none is
- * a fault of its mini-batch. */
+/* Results go in as few messages as hold them; a message is of one epoch. Each fits into one: what
+ * grows with its items is bounded (outcome.h, failures.h). */
 static void send_results(struct worker *worker) {
-    static const char too_long[] = "what it tells of its failed items is larger than a message: "
-                                   "make spec.miniBatchSize smaller";
     struct message_batch batch;
     size_t count = 0;
     struct told *told = runners_take(worker->runners, &count);
     message_batch_init(&batch, MESSAGE_RESULTS, 0);
     for (size_t i = 0; i < count; i++) {
-        struct message_result fault = {.lease = told[i].result.lease,
-                                       .is_fault = true,
-                                       .fault = MESSAGE_SCORER,
-                                       .items = told[i].result.items,
-                                       .text = too_long,
-                                       .text_size = strlen(too_long)};
         if (batch.epoch != told[i].epoch) {
             send_batch(worker, &batch);
             batch.epoch = told[i].epoch;
@@ -84,10 +77,7 @@ static void send_results(struct worker *worker) {
             send_batch(worker, &batch);
             added = message_batch_result(&batch, &told[i].result);
         }
-        if (added < 0 && message_batch_result(&batch, &fault) == 0) {
-            send_batch(worker, &batch);
-            (void)message_batch_result(&batch, &fault);
-        }
+        assert(added > 0);
         told_release(&told[i]);
     }
     free(told);

@@ -1,5 +1,5 @@
 """Scores rows of a table for test_table.sh and test_many_inputs.sh, as argv[1] says; lines of JSON in and out."""
-import json, os, signal, sys
+import json, os, signal, sys, time
 
 mode = sys.argv[1]
 init = json.loads(sys.stdin.readline())["init"]
@@ -12,6 +12,8 @@ for line in sys.stdin:
     request = json.loads(line)
     if mode == "crash" and request["miniBatch"] == 1:
         os.kill(os.getpid(), signal.SIGKILL)
+    if mode == "half" and request["miniBatch"] == 1:
+        time.sleep(3)
     results = request["items"]
     if mode == "batch":  # and of which mini-batch
         results = [{"miniBatch": request["miniBatch"], "row": row} for row in results]
@@ -22,4 +24,6 @@ for line in sys.stdin:
     answer = {"id": request["id"], "results": results}
     if mode == "failed":
         answer["failed"] = {str(i): "no such shop" for i, row in enumerate(results) if row["n"].endswith("7")}
+    if mode == "half":
+        answer["failed"] = {str(i): f"odd: {row['n']}" for i, row in enumerate(results) if int(row["n"]) % 2}
     print(json.dumps(answer), flush=True)

@@ -143,6 +143,33 @@ P
     )
 show
 
+##### many of one mini-batch ######################################################################
+mkdir "$work/data/many"
+seq 0 99999 | awk 'BEGIN { print "n,x" } { print $1 ",a" }' >"$work/data/many/a.csv"
+printf 'n,x\n100000,b\n' >"$work/data/many/b.csv"
+manifest '{path: data/many, partitionKeys: [x]}' half 'errorThreshold: -1'
+rm -rf "$work/data/out" "$work/state"
+timeout 120 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null &
+run=$!
+committed() { cat "$work"/data/out/.windlass/*/commit/* 2>/dev/null | grep '^\["p",0,'; }
+for _ in $(seq 300); do
+    [ -z "$(committed)" ] || break
+    sleep 0.05
+done
+check "half of the rows of one key fail: what failed is an object beside the try" \
+    grep -qE '^\["p",0,1,100000,50000,.*\[\[1,"odd: 1"\]\],[0-9]+,"[0-9a-f]{8}"\]$' <(committed)
+file=$(grep -lsF "WINDLASS_TERMINATION_LOG=$work" /proc/[0-9]*/environ 2>/dev/null | xargs grep -ls WINDLASS_BIND= | head -n 1)
+file=${file#/proc/}
+check "its coordinator is killed" kill -9 "${file%/environ}"
+wait $run
+code=$?
+check "the good rows are there, once, in order" diff -q <(jq -r .n "$out") <(seq 0 2 100000)
+check "the others are listed, once, by place and cause" diff -q <(jq -r '"\(.item) \(.cause)"' "$work/data/out/failed.jsonl") \
+    <(awk 'NR > 1 && $1 % 2 { print "a.csv:" place " odd: " $1 + 0 } { place += length($0) + 1 }' FS=, "$work/data/many/a.csv")
+check "and counted, once" [ "$code $(count '.items | "\(.total) \(.done) \(.failed)"')" = "0 100001 50001 50000" ]
+check "no object of theirs is left" [ -z "$(find "$work/data/out/.windlass" -name '*.failed')" ]
+show
+
 ##### by key #####################################################################################
 python3 tests/e2e/tables.py keyed "$work/data/keyed" "$seed" 12000 || exit 3
 by_key() { python3 tests/e2e/tables.py keys "$work/data/keyed" "$out" "$@"; }

@@ -13,7 +13,8 @@ static bool is_same_result(const struct message_result *a, const struct message_
            a->place == b->place && a->size_bytes == b->size_bytes && a->crc == b->crc &&
            a->text_size == b->text_size &&
            (!a->text_size || memcmp(a->text, b->text, a->text_size) == 0) &&
-           !a->failures == !b->failures;
+           !a->failures == !b->failures && a->failures_bytes == b->failures_bytes &&
+           a->failures_crc == b->failures_crc;
 }
 
 static bool is_same(const struct message *a, const struct message *b, size_t i) {

@@ -2,6 +2,7 @@
 /* Records with any numbers and any bytes as names and causes: the page stays sound markup, each
  * line of mini_batches.csv one line of twelve fields, each of failed.jsonl JSON. A record is taken
  * from the input as a byte for its kind, seven for its numbers, one for the length of its text. */
+#include "agent/score/failures.h"
 #include "agent/score/report.h"
 #include "lib/jsontext.h"
 #include "lib/tree.h"
@@ -34,14 +35,21 @@ static void check_csv(const char *line, size_t size) {
     }
 }
 
-static int check_failed(void *context, const char *data, size_t size, struct error *err UNUSED) {
-    (void)context;
-    for (const char *at = data; at < data + size;) {
-        const char *end = memchr(at, '\n', (size_t)(data + size - at));
-        if (!end || !jsontext_is_value(at, (size_t)(end - at))) {
-            abort();
-        }
-        at = end + 1;
+struct failing {
+    const struct commit_record *record;
+    const struct report_options *options;
+};
+
+static int check_failed(void *context, int64_t index, const char *cause, size_t size,
+                        struct error *err) {
+    const struct failing *failing = context;
+    struct report_failure failure = {.index = index, .cause = cause, .cause_size = size};
+    AUTO(buffer_release) struct buffer line;
+    buffer_init(&line, 1 << 20);
+    if (report_failed_line(&line, failing->record, &failure, failing->options, err) < 0 ||
+        memchr(line.data, '\n', line.size) != line.data + line.size - 1 ||
+        !jsontext_is_value(line.data, line.size - 1)) {
+        abort();
     }
     return 0;
 }
@@ -73,7 +81,9 @@ static void add(struct facts *facts, struct report_options *options, const uint8
                                    .text = text,
                                    .text_size = strlen(text)};
     record.failed = record.verdict == COMMIT_FAILED ? record.items : MIN(record.items, head[5]);
-    record.failures = record.verdict == COMMIT_PARTIAL ? failures : NULL;
+    bool has_list =
+        record.verdict == COMMIT_PARTIAL || (record.verdict == COMMIT_FAILED && head[5] % 4 == 0);
+    record.failures = has_list ? failures : NULL;
     facts_add(facts, &record, MIN(number(head[0] / 8), record.cells));
     if (record.verdict > COMMIT_FAILED) {
         return;
@@ -85,8 +95,9 @@ static void add(struct facts *facts, struct report_options *options, const uint8
     }
     check_csv(line.data, line.size);
     options->context = (void *)text;
-    if (report_failed_lines(&record, options, check_failed, NULL, &err) < 0 &&
-        err.kind != ERROR_INVALID) {
+    struct failing failing = {&record, options};
+    if (record.failed <= 255 &&
+        failures_read(/* output= */ NULL, "", &record, check_failed, &failing, &err) < 0) {
         abort();
     }
 }

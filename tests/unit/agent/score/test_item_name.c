@@ -43,11 +43,8 @@ static void check_names(const char *folder, const char *table, int keys,
     AUTO(store_freep) struct store *output = open_output(output_path);
     CHECK_OK(file_make_folders(in, &err), &err);
     write_table(file, keys);
-    struct list_options options = {.output = output,
-                                   .run = RUN,
-                                   .scratch = "7",
-                                   .spec = spec,
-                                   .kind = table_media.lines};
+    struct list_options options = {
+        .output = output, .run = RUN, .scratch = "7", .spec = spec, .kind = table_media.lines};
     struct list *list = NULL;
     CHECK_OK(list_open(&options, &list, &err), &err);
     int64_t lines = 0;

@@ -11,6 +11,7 @@ static void test_messages_say_what_they_said(void) {
         "{\"type\":\"results\",\"epoch\":16,\"results\":[[\"d\",7,8,0,812,\"o\",15320,\"1c291ca3\"]"
         ","
         "[\"d\",8,2,1,3,\"t\",\"a\\n\\\"b\\\"\\n\",[[1,\"no\"]]],[\"d\",9,2,0,0,\"n\"],"
+        "[\"d\",11,9,8,0,\"n\",[[1,\"no\"]],70000,\"1c291ca3\"],"
         "[\"f\",10,\"machine\",\"frame 17: bad\"]]}",
         "{\"type\":\"results\",\"epoch\":16,\"results\":[[\"d\",8,2,1,3,\"n\",[[1,\"no\"]],"
         "\"a\\nb\"],"
@@ -69,6 +70,12 @@ static void test_bad_messages_name_the_field(void) {
          "text is not a text"},
         {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\",5]]}",
          "failures is not a list"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\",[],0,\"1c291ca3\"]]}",
+         "size of failures is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\",[],7]]}",
+         "crc is not"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\",[],7,\"1c29\"]]}",
+         "crc is not"},
         {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"f\",1,\"fate\",\"x\"]]}",
          "a fault is none of"},
         {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"f\",1,\"scorer\"]]}",
