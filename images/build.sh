@@ -8,7 +8,8 @@
 #             Debian 12's packages on this machine, which asks no registry
 # CUDA_BASE   the image that agent-cuda takes the CUDA toolkit from (default: what its Containerfile names; with
 #             BASE=packages one made of the toolkit in $CUDA_HOME, default /usr/local/cuda)
-# What is built and its layers are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images.
+# What is built and its layers are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images: the last build's, not those of
+# builds before.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/windlass/images
@@ -50,7 +51,7 @@ base_of_toolkit() {
     logged b commit --rm "$container" "$CUDA_BASE"
 }
 build() { # NAME
-    local base=()
+    local base=() stage
     case ${BASE:-} in
     '') ;;
     packages) base=(--build-arg BASE=localhost/windlass-base:12 --pull=never) ;;
@@ -60,9 +61,19 @@ build() { # NAME
     say "building $registry/windlass-$1:$version"
     cd "$here/.."
     # Chroot isolation works where containers cannot be nested; the network is for apt-get alone.
-    logged b bud --layers --isolation chroot --network host "${base[@]}" --format docker \
-        --iidfile "$cache/windlass-$1.id" -f "images/$1.Containerfile" -t "$registry/windlass-$1:$version" .
+    bud() {
+        logged b bud --layers --isolation chroot --network host "${base[@]}" --format docker "$@" .
+    }
+    bud --iidfile "$cache/windlass-$1.id" -f "images/$1.Containerfile" -t "$registry/windlass-$1:$version"
+    # What it was copied from is no ancestor of it: without a name, forget_others would take its layers for nobody's,
+    # and the next build would begin with apt-get. All of it was made just now, so this only gives the names.
+    for stage in $(sed -n 's/^FROM .* AS //p' "images/$1.Containerfile"); do
+        bud --target "$stage" -f "images/$1.Containerfile" -t "localhost/windlass-stage-$1-$stage"
+    done
 }
+# Images without a name that no named one was made of: of builds before. Each is as large as what has changed, which
+# comes to many gigabytes in a day's work.
+forget_others() { b rmi --prune >>"$log" 2>&1 || say "layers of earlier builds stay: $(tail -n 1 "$log")"; }
 archive() { # NAME FOLDER
     local tar=$2/windlass-$1.tar id
     id="$(cat "$cache/windlass-$1.id") $registry $version"
@@ -97,4 +108,5 @@ for name in "$@"; do
     archive) archive "$name" "$folder" ;;
     esac
 done
+forget_others
 say "$(b images --format '{{.Name}}:{{.Tag}} {{.Size}}' | grep -E "^$registry/windlass-(operator|agent)" | sort | paste -sd, | sed 's/,/, /g')"

@@ -12,7 +12,15 @@ work=$(mktemp -d)
 port=$(free_port)
 host=127.0.0.1:$port
 trust=/etc/containers/certs.d/$host
-trap 'kill $pid 2>/dev/null; rm -rf "$work" "$trust"' EXIT
+finish() {
+    kill $pid 2>/dev/null
+    # The names of this registry, which comes but once: what they lead to has others.
+    for image in operator agent; do
+        buildah --storage-driver overlay --root "$cache/images/storage" --runroot "$cache/images/run" rmi "$REGISTRY/windlass-$image:$version"
+    done >/dev/null 2>&1
+    rm -rf "$work" "$trust"
+}
+trap finish EXIT
 pid=
 # The package is unpacked, not installed: it would start a registry for everybody.
 chmod 755 "$work"
