@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 enum {
@@ -170,12 +171,20 @@ static void copy_token(struct azure_call *call, const char *value) {
     }
 }
 
+/* As in lists (blob_list.c). */
+static bool is_folder(const struct http_answer *answer) {
+    const char *type = http_answer_header(answer, "x-ms-resource-type");
+    const char *mark = http_answer_header(answer, "x-ms-meta-hdi_isfolder");
+    return (type && strcmp(type, "directory") == 0) || (mark && strcasecmp(mark, "true") == 0);
+}
+
 static void note_answer(struct azure_call *call, const struct http_answer *answer) {
     call->status = answer->status;
     copy_header(call->code, sizeof call->code, http_answer_header(answer, "x-ms-error-code"));
     copy_token(call, http_answer_header(answer, "ETag"));
     call->size_bytes = whole_size(call, answer);
     call->modified_ns = azure_date_ns(http_answer_header(answer, "Last-Modified"));
+    call->is_folder = is_folder(answer);
     call->clock_off_s = answer->status == 403 ? clock_difference_s(answer) : 0;
     if (call->range_size && answer->status < 300) {
         int64_t wanted = MIN(call->range_size, call->size_bytes - call->first_byte);

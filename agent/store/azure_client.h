@@ -41,6 +41,7 @@ struct azure_call {
     char code[AZURE_CODE_MAX];   /* of the service's error */
     char token[STORE_TOKEN_MAX]; /* ETag without its quotes */
     int64_t size_bytes;          /* of the whole object; -1: not told */
+    bool is_folder;              /* of a hierarchical namespace, or left by a mount: no object */
     int64_t modified_ns;         /* since 1970; 0: not told */
     size_t received;             /* bytes in `into` */
     int clock_off_s;             /* how far the service's clock is ahead of ours */

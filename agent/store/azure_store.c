@@ -87,6 +87,9 @@ static int azure_stat(struct store *base, const char *name, struct store_info *r
     if (azure_run(azure_of(base), &call, 1, err) < 0) {
         return -1;
     }
+    if (call.is_folder) {
+        return error_set(err, ERROR_INVALID, "%s/%s: is a folder, not an object", base->path, name);
+    }
     if (call.size_bytes < 0 || !*call.token) {
         return error_set(err, ERROR_UNAVAILABLE, "%s/%s: the storage tells no size", base->path,
                          name);

@@ -4,6 +4,7 @@
     az.py FOLDER container ACCOUNT NAME               makes a container; one that is there is fine
     az.py FOLDER sas ACCOUNT CONTAINER RIGHTS SECONDS prints a SAS of that container
     az.py FOLDER put ACCOUNT PATH TEXT                makes a blob of any name
+    az.py FOLDER folder ACCOUNT PATH                  makes what stands for a folder where there are none
     az.py FOLDER upload ACCOUNT PATH LOCAL            all files below the folder LOCAL, or the one file
     az.py FOLDER download ACCOUNT PATH LOCAL          all blobs below PATH/ into the folder LOCAL
     az.py FOLDER clear ACCOUNT PATH                   removes all blobs below PATH/
@@ -130,6 +131,9 @@ elif what == "sas":
 elif what == "put":
     send(account, urllib.parse.quote(sys.argv[4]), "", sys.argv[5].encode(),
          {"x-ms-blob-type": "BlockBlob"})
+elif what == "folder":
+    send(account, urllib.parse.quote(sys.argv[4]), "", b"",
+         {"x-ms-blob-type": "BlockBlob", "x-ms-meta-hdi_isfolder": "true"})
 elif what == "upload":
     upload(account, sys.argv[4], sys.argv[5])
 elif what == "download":

@@ -243,6 +243,13 @@ start
 odd() { python3 tests/azurite/az.py "$azurite" put films "tests/odd/$1" text; }
 check "folders' place holders are no objects" eval 'odd a && odd "dir/" && odd "dir/b" && store list az://films/tests/odd && [ "$(cat "$work/out")" = "a 4
 dir/b 4" ]'
+folder() { python3 tests/azurite/az.py "$azurite" folder films tests/odd/stub; }
+no_object() {
+    folder && says 2 "invalid: az://films/tests/odd/stub: is a folder, not an object" stat az://films/tests/odd stub &&
+        says 2 "invalid: az://films/tests/odd/stub: is a folder, not an object" get az://films/tests/odd stub &&
+        store list az://films/tests/odd && ! grep -q stub "$work/out"
+}
+check "nor are those that stand for a folder, as mounts and Data Lake leave them" no_object
 check "names that nobody could ask for" eval 'odd "dir//c" && says 2 "invalid: az://films/tests/odd: \"dir//c\" is no name of an object" list az://films/tests/odd'
 
 ##### nobody heard a secret

@@ -46,6 +46,8 @@ for account in films results; do
     az upload $account tests/data/in "$work/data/in" && az upload $account tests/data/film.mp4 "$work/data/film.mp4" &&
         az upload $account tests/data/scripts "$work/scripts" || exit 3
 done
+# As mounts and Data Lake leave them: the input of a table is such a one, with files below.
+az folder films tests/data/tables && az folder results tests/data/folder.mp4 || exit 3
 cat >"$work/code/look.py" <<'P'
 import hashlib, json, os, sys
 json.loads(sys.stdin.readline())
@@ -181,6 +183,7 @@ refuses() { # CODE TEXT run...
 from=az://results/tests/data
 check "no such folder" refuses 2 "spec.input.files.path: az://results/tests/none/in: no file in it matches" x az://results/tests/none $from/scripts $from "$pictures" "$network"
 check "no such film" refuses 2 "spec.input.video.path: az://results/tests/data/none.mp4: the storage says 404" x $from $from/scripts $from '{video: {path: {in}/none.mp4}}' "$network"
+check "a film that stands for a folder" refuses 2 "spec.input.video.path: az://results/tests/data/folder.mp4: is a folder, not an object" x $from $from/scripts $from '{video: {path: {in}/folder.mp4}}' "$network"
 check "no such network" refuses 2 "spec.scorer.onnx.path: az://results/tests/data/none.onnx: the storage says 404" x $from $from $from "$film" '{onnx: {path: {scripts}/none.onnx}}'
 check "no such container" refuses 2 "spec.output.path: az://results/nowhere/x: there is no such container" x $from $from/scripts az://results/nowhere "$film" "$network"
 check "a film that the result would replace" refuses 2 "the result would replace the input" data $from $from/scripts az://results/tests "$film" "$network"
