@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 
 int pod_run(int argc, char **argv, const char *about, enum job_role role,
             int (*run)(const struct job *job)) {
@@ -14,6 +15,9 @@ int pod_run(int argc, char **argv, const char *about, enum job_role role,
     struct option_list words = {0};
     struct error err = {0};
     struct job job = {0};
+    /* A user's program runs as the same user, on one machine beside all roles: token and keys are
+     * not its to read, neither in our memory nor as /proc shows us. */
+    prctl(PR_SET_DUMPABLE, 0);
     int result = options_read(argc, argv, &help, options, &words, &err);
     if (result > 0) {
         return 0;

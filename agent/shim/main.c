@@ -7,7 +7,6 @@
 
 #include <signal.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 
 static const struct command commands[] = {
     {"score", score_command, "takes leases and has a program of yours score them: a worker"},
@@ -25,9 +24,6 @@ static const struct program program = {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
-    /* The user's program runs as the same user: token and keys in our memory are not its to read.
-     */
-    prctl(PR_SET_DUMPABLE, 0);
     tls_ignore_configuration();
     return program_run(&program, argc, argv);
 }

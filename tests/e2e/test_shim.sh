@@ -133,9 +133,13 @@ check "the program has no variables of ours but four" [ "$(seen '.variables | ke
     "WINDLASS_JOB WINDLASS_LIFE WINDLASS_SLOT WINDLASS_WORKER" ]
 check "nor OPENSSL_CONF" [ "$(seen '.variables.OPENSSL_CONF' seen)" = null ]
 check "the token is in no row, log or object" eval '! grep -rqF "$token" "$root/data" "$work"/*.log'
+# As under `windlass run`, where the agent is the worker.
 spec=$(spec_of data/agent python3 "$root/data/spy.py")
 job "the same program and windlass-agent" "${nobody[@]}" "$agent" score
-check "it would have found what is not closed" [ "$(seen '.environ' agent)" = read ]
+check "windlass-agent's environment and memory are closed, too" [ "$(seen '.environ, .maps' agent)" = "Permission denied" ]
+# shellcheck disable=SC2016 # for the inner shell
+open_parent() { printf '%s\n' '{"init": {}}' '{"id": 1, "items": [1]}' | "${nobody[@]}" sh -c 'python3 "$1"; true' sh "$root/data/spy.py" | jq -r '.results // [] | .[].environ'; }
+check "it would have found what is not closed" [ "$(open_parent)" = read ]
 unset worker_data
 
 ##### az:// by name ###############################################################################
