@@ -124,19 +124,22 @@ int job_read_spec(json_t **ret_spec, struct error *err) {
 }
 
 static int read_spec(struct job *job, struct error *err) {
+    enum { SLOTS = 3 };
     static const struct {
         const char *path;
         int64_t maximum;
     } rows[] = {{"miniBatchSize", INT32_MAX},
                 {"retry.maxTries", UINT16_MAX},
-                {"retry.timeoutSeconds", 259200}};
+                {"retry.timeoutSeconds", 259200},
+                {"scorer.command.processesPerWorker", 64}};
     if (job_read_spec(&job->spec, err) < 0) {
         return -1;
     }
-    int64_t values[ARRAY_LEN(rows)] = {1};
+    int64_t values[ARRAY_LEN(rows)] = {1, 1, 1, 1};
     job->is_auto = strcmp(tree_text(job->spec, rows[0].path, ""), "auto") == 0;
     for (size_t i = job->is_auto || tree_get(job->spec, "input.table"); i < ARRAY_LEN(rows); i++) {
-        if (read_number(job->spec, rows[i].path, rows[i].maximum, &values[i]) < 0) {
+        bool is_absent = i == SLOTS && !tree_get(job->spec, rows[i].path); /* a network's */
+        if (!is_absent && read_number(job->spec, rows[i].path, rows[i].maximum, &values[i]) < 0) {
             return error_set(err, ERROR_INVALID, "spec.%s is not an integer of 1 to %lld",
                              rows[i].path, (long long)rows[i].maximum);
         }
@@ -144,6 +147,7 @@ static int read_spec(struct job *job, struct error *err) {
     job->batch_items = values[0];
     job->max_tries = (int)values[1];
     job->timeout_ms = values[2] * 1000;
+    job->slots = (int)values[SLOTS];
     if (read_thresholds(job, err) < 0) {
         return -1;
     }

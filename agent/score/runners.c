@@ -394,7 +394,7 @@ static int open_all(struct runners *runners, struct error *err) {
         return error_context(err, "spec.logs.path");
     }
     runners->form = sink_form(job->spec, runners->media);
-    runners->count = scorer_slots(job->spec);
+    runners->count = job->slots;
     runners->of = x_calloc((size_t)runners->count, sizeof *runners->of);
     for (int i = 0; i < runners->count; i++) {
         struct runner *runner = &runners->of[i];

@@ -23,7 +23,7 @@ struct runners_options {
 
 struct runners;
 
-/* Opens as many scorers as spec.scorer says: what is wrong with the spec is said here. */
+/* Opens as many scorers as the job has slots: what is wrong with the spec is said here. */
 NODISCARD int runners_open(const struct runners_options *options, struct runners **ret_runners,
                            struct error *err);
 /* Starts the threads, and in them the scorers. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/scorer.h"
 
-enum { SLOTS_MAX = 64 };
 
 int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind, struct error *err) {
     for (const struct scorer_kind *const *kind = scorer_kinds; *kind; kind++) {
@@ -13,9 +12,14 @@ int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind, struct 
     return error_set(err, ERROR_INVALID, "spec.scorer: one of onnx, command is expected");
 }
 
-int scorer_slots(const json_t *spec) {
-    int64_t processes = tree_integer(spec, "scorer.command.processesPerWorker", 1);
-    return (int)MAX(MIN(processes, SLOTS_MAX), 1);
+int64_t scorer_init_ms(const json_t *spec) {
+    return tree_integer(spec, "scorer.command.initTimeoutSeconds", 600) * 1000;
+}
+
+/* A program that is started late, since it lives but short; and the answer before, that nobody
+ * wants. */
+int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms) {
+    return COMMAND_BACK_OFF_MAX_MS + scorer_init_ms(spec) + timeout_ms;
 }
 
 int scorer_count_failure(const struct scorer_task *task, struct scorer_count *count,

@@ -75,7 +75,9 @@ extern const struct scorer_kind *const scorer_kinds[]; /* agent/registry.c; ends
 /* The row whose field stands in spec.scorer. */
 NODISCARD int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind,
                           struct error *err);
-int scorer_slots(const json_t *spec); /* side by side in a worker */
+/* So long a scorer may have a lease wait at the most. */
+int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms);
+int64_t scorer_init_ms(const json_t *spec); /* for a program to say that it is ready */
 /* The next item has failed: it is counted, and its cause told to the task's failures. */
 NODISCARD int scorer_count_failure(const struct scorer_task *task, struct scorer_count *count,
                                    const char *cause, struct error *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/summary.h"
 
-#include "agent/score/scorer.h"
+#include "agent/data/media.h"
 #include "lib/clock.h"
 #include "lib/jsontext.h"
 
@@ -158,7 +158,7 @@ int summary_report(const struct summary *summary, struct store *output, struct c
         .unit = media ? media->unit : "items",
         .cells = counts.batches.total,
         .items = counts.items.total,
-        .slots = scorer_slots(job->spec),
+        .slots = job->slots,
         .started_wall_ms = summary->started_wall_ms,
         .completed_wall_ms = summary->completed_wall_ms,
         .item = item,

@@ -32,6 +32,7 @@ static void test_a_pods_environment_is_read(void) {
     CHECK_INT(job.timeout_ms, 2000);
     CHECK_STR(job.output, "o/x");
     CHECK_INT(job.gpus, 2);
+    CHECK_INT(job.slots, 1);
     job_release(&job);
     set_pod();
     CHECK_INT(job_read(JOB_COORDINATOR, &job, &err), -1);
@@ -71,6 +72,10 @@ static void test_a_bad_environment_is_named(void) {
         {"WINDLASS_SPEC",
          "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": 3, \"timeoutSeconds\": 60}}",
          "spec.output.path is missing"},
+        {"WINDLASS_SPEC", /* as crds/batchscore.yaml has it: nobody makes 64 of them */
+         "{\"miniBatchSize\": 8, \"retry\": {\"maxTries\": 3, \"timeoutSeconds\": 60},"
+         " \"scorer\": {\"command\": {\"processesPerWorker\": 65}}}",
+         "spec.scorer.command.processesPerWorker is not an integer of 1 to 64"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
