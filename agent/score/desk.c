@@ -128,8 +128,8 @@ static void give(struct desk *desk, const struct ledger_lease *lease) {
 
 static void take_away(struct desk *desk, const struct ledger_taken *taken) {
     struct guest *guest = desk->guest_of[taken->lease.worker];
-    const struct books_failure failure = {.fault = taken->is_lost ? COMMIT_LOST : COMMIT_TIMEOUT,
-                                          .cause = taken->cause};
+    const struct books_failure failure = {
+        .fault = taken->fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_TIMEOUT, .cause = taken->cause};
     struct error err = {0};
     if (taken->verdict == LEDGER_RETRY) {
         keep(desk, books_retried(books_of(desk), &taken->lease, &failure, &err), &err);
@@ -320,6 +320,11 @@ static void on_result(struct desk *desk, const struct guest *guest,
                                  .failed = result->failed,
                                  .took_us = result->took_us,
                                  .cause = first_cause(result, &line)};
+    if (result->word != MESSAGE_ENDS) {
+        ledger_wait(ledger_of(desk), guest->worker, result->lease, result->word == MESSAGE_BEGINS,
+                    clock_monotonic_ms());
+        return;
+    }
     if (result->is_fault) {
         error_set(&line, ERROR_FAILED, "%.*s", (int)MIN(result->text_size, (size_t)4096),
                   result->text);

@@ -46,8 +46,11 @@ static void tell_taken(struct ledger *ledger, const struct ledger_lease *lease,
     ledger->taken =
         cells_grow(ledger->taken, ledger->taken_count, &ledger->taken_room, sizeof *ledger->taken);
     struct ledger_taken *taken = &ledger->taken[ledger->taken_count++];
-    *taken = (struct ledger_taken){
-        .lease = *lease, .verdict = verdict, .is_lost = verdict != LEDGER_IGNORED};
+    bool is_lost = verdict != LEDGER_IGNORED;
+    *taken = (struct ledger_taken){.lease = *lease,
+                                   .verdict = verdict,
+                                   .is_lost = is_lost,
+                                   .fault = is_lost ? LEDGER_MACHINE : LEDGER_NO_FAULT};
     snprintf(taken->cause, sizeof taken->cause, "%s", cause);
 }
 
@@ -376,21 +379,37 @@ static void take_back(struct ledger *ledger, int32_t index, int64_t now_ms) {
     }
 }
 
+/* Whose time is over first, of those that run and those that wait, and when; INT64_MAX: nobody's.
+ */
+static int64_t next_expired(const struct ledger *ledger, int *ret_slot) {
+    const struct slots *slots = &ledger->slots;
+    int running = slots->first[LIST_RUNNING], waiting = slots->first[LIST_WAITING];
+    int64_t run_ms =
+        running < 0 ? INT64_MAX : slots->of[running].started_ms + ledger->options.timeout_ms;
+    int64_t wait_ms =
+        waiting < 0 ? INT64_MAX : slots->of[waiting].waits_ms + ledger->options.wait_ms;
+    *ret_slot = run_ms <= wait_ms ? running : waiting;
+    return MIN(run_ms, wait_ms);
+}
+
 static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret_taken) {
-    int index = ledger->slots.first[LIST_RUNNING];
-    if (index < 0 || now_ms < ledger->slots.of[index].started_ms + ledger->options.timeout_ms) {
+    int index = -1;
+    if (now_ms < next_expired(ledger, &index) || index < 0) {
         return false;
     }
     struct slot *slot = &ledger->slots.of[index];
+    bool waits = slot->list[LINK_RUNNING] == LIST_WAITING;
     *ret_taken = (struct ledger_taken){.lease = ledger_view(ledger, slot->head)};
-    snprintf(ret_taken->cause, sizeof ret_taken->cause, "no result within %g s",
-             (double)ledger->options.timeout_ms / 1000);
+    snprintf(ret_taken->cause, sizeof ret_taken->cause, "%s within %g s",
+             waits ? "its worker was not ready for it" : "no result",
+             (double)(waits ? ledger->options.wait_ms : ledger->options.timeout_ms) / 1000);
     slot->stuck_lease = ret_taken->lease.lease;
     bool goes_on = drop_lease(ledger, slot->head, /* is_late= */ true, now_ms);
     while (slot->held) {
         take_back(ledger, slot->tail, now_ms);
     }
-    const struct bad_end expired = {.fault = LEDGER_SCORER, .cause = ret_taken->cause};
+    ret_taken->fault = waits ? LEDGER_MACHINE : LEDGER_SCORER;
+    const struct bad_end expired = {.fault = ret_taken->fault, .cause = ret_taken->cause};
     ret_taken->verdict = end_badly(ledger, &ret_taken->lease, goes_on, &expired);
     return true;
 }
@@ -411,24 +430,32 @@ bool ledger_take(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret
 
 int64_t ledger_deadline_ms(const struct ledger *ledger) {
     int32_t lease = -1;
-    int slot = -1, index = ledger->slots.first[LIST_RUNNING];
+    int slot = -1;
     if (ledger->taken_next < ledger->taken_count) {
         return 0;
     }
-    int64_t expires_ms =
-        index < 0 ? INT64_MAX : ledger->slots.of[index].started_ms + ledger->options.timeout_ms;
+    int64_t expires_ms = next_expired(ledger, &slot);
     int64_t due_ms = MIN(expires_ms, next_slow(ledger, &lease, &slot));
     return due_ms == INT64_MAX ? -1 : due_ms;
+}
+
+void ledger_wait(struct ledger *ledger, int worker, int64_t lease, bool is_ready, int64_t now_ms) {
+    int32_t index = slots_find(&ledger->slots, lease);
+    const struct lease *it = index < 0 ? NULL : &ledger->slots.leases[index];
+    if (it && !it->is_late && it->worker == worker && ledger->slots.of[it->slot].head == index) {
+        slots_wait(&ledger->slots, it->slot, is_ready, now_ms);
+    }
 }
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
 /* A word about the lease that it was to say something about. */
-static void no_longer_stuck(struct ledger *ledger, int worker, int64_t lease) {
+static void no_longer_stuck(struct ledger *ledger, int worker, int64_t lease, int64_t now_ms) {
     const struct worker *it = &ledger->workers[worker];
     for (int slot = it->first_slot; slot < it->first_slot + it->slots; slot++) {
         if (ledger->slots.of[slot].stuck_lease == lease) {
             ledger->slots.of[slot].stuck_lease = -1;
+            slots_wait(&ledger->slots, slot, /* is_ready= */ true, now_ms);
             slots_place(&ledger->slots, slot);
         }
     }
@@ -498,7 +525,7 @@ static void measure(struct ledger *ledger, int32_t index, const struct ledger_re
         return; /* its clock does not run */
     }
     slots_measure(&ledger->slots, lease->slot, us);
-    if (is_sample) {
+    if (is_sample && slot->waits_ms < 0) { /* its worker's time has the waiting in it */
         sizes_add(&ledger->sizes, lease->cells, report->took_us >= 0 ? report->took_us : us);
     }
 }
@@ -510,7 +537,7 @@ enum ledger_verdict ledger_report(struct ledger *ledger, const struct ledger_rep
     struct bad_end bad;
     char cause[LEDGER_CAUSE_MAX];
     ret_lease = ret_lease ? ret_lease : &ignored;
-    no_longer_stuck(ledger, report->worker, report->lease);
+    no_longer_stuck(ledger, report->worker, report->lease, now_ms);
     if (index < 0 || ledger->slots.leases[index].worker != report->worker) {
         return LEDGER_IGNORED;
     }

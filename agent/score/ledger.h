@@ -9,11 +9,13 @@
  * try.
  *
  * A worker has slots; a slot holds a queue of leases: the head, which it runs, and some ahead. The
- * head's clock starts when it becomes the head. A head that outlives timeout_ms is taken away and
- * counts as a try; its slot gets nothing more until its worker says something about that lease (so
- * it is when another was quicker). A result of a lease that was taken away is still welcome, once,
- * as long as nobody else ended one of its cells. Where nothing waits, a slot is idle and a lease is
- * slow, it is leased a second time, elsewhere; the first result counts, the other one is told. */
+ * head's clock starts when it becomes the head; it stands while the worker is not ready for it
+ * (ledger_wait), or still has to say something about the head before, and then starts anew. A head
+ * that outlives timeout_ms is taken away and counts as a try; its slot gets nothing more until its
+ * worker says something about that lease (so it is when another was quicker). A result of a lease
+ * that was taken away is still welcome, once, as long as nobody else ended one of its cells. Where
+ * nothing waits, a slot is idle and a lease is slow, it is leased a second time, elsewhere; the
+ * first result counts, the other one is told. */
 #pragma once
 
 #include "agent/score/ledger_types.h"
@@ -74,6 +76,11 @@ void ledger_limit(struct ledger *ledger, int32_t cells);
 bool ledger_take(struct ledger *ledger, int64_t now_ms, struct ledger_taken *ret_taken);
 /* When ledger_take or ledger_grant has something to say next if nothing else happens; -1: never. */
 int64_t ledger_deadline_ms(const struct ledger *ledger);
+
+/* Its worker is not ready for this lease, or (is_ready) begins it only now, with all its time
+ * before it. Only a head's clock stands, for wait_ms at most; then it is taken away and costs no
+ * try, but counts as a lost worker does. Whatever else the lease is by now, nothing happens. */
+void ledger_wait(struct ledger *ledger, int worker, int64_t lease, bool is_ready, int64_t now_ms);
 
 /* ---- reports -------------------------------------------------------------------------------- */
 

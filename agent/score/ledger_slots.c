@@ -35,6 +35,7 @@ int slots_add(struct slots *slots, int worker, int count) {
                                                   .number = i,
                                                   .head = -1,
                                                   .tail = -1,
+                                                  .waits_ms = -1,
                                                   .stuck_lease = -1,
                                                   .list = {-1, -1}};
     }
@@ -87,12 +88,31 @@ void slots_place(struct slots *slots, int index) {
     }
 }
 
-/* The head has changed: its clock starts, and running slots stay sorted by start. */
+/* The head has changed: its clock starts, and running slots stay sorted by start. While the worker
+ * is still busy with what it need not go on with, the clock stands. */
 static void start_clock(struct slots *slots, int index, int64_t now_ms) {
     list_remove(slots, index, LINK_RUNNING);
+    slots->of[index].waits_ms = -1;
     if (slots->of[index].held) {
+        bool is_stuck = slots->of[index].stuck_lease >= 0;
         slots->of[index].started_ms = now_ms;
-        list_append(slots, index, LINK_RUNNING, LIST_RUNNING);
+        slots->of[index].waits_ms = is_stuck ? now_ms : -1;
+        list_append(slots, index, LINK_RUNNING, is_stuck ? LIST_WAITING : LIST_RUNNING);
+    }
+}
+
+/* started_ms stays while it waits: that is how long nobody has made anything of the lease. */
+void slots_wait(struct slots *slots, int index, bool is_ready, int64_t now_ms) {
+    struct slot *slot = &slots->of[index];
+    bool waits = slot->list[LINK_RUNNING] == LIST_WAITING;
+    if (!is_ready && !waits) {
+        list_remove(slots, index, LINK_RUNNING);
+        slot->waits_ms = now_ms;
+        list_append(slots, index, LINK_RUNNING, LIST_WAITING);
+    } else if (is_ready && waits && slot->stuck_lease < 0) {
+        int64_t since_ms = slot->waits_ms;
+        start_clock(slots, index, now_ms);
+        slot->waits_ms = since_ms;
     }
 }
 

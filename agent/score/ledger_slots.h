@@ -6,8 +6,8 @@
 
 enum { LATE_LEASES = 4096 /* taken away, and their results still welcome */ };
 
-/* A slot with room for a lease has none, one, or more. */
-enum slot_list { LIST_IDLE, LIST_HALF, LIST_MORE, LIST_RUNNING, LIST_COUNT };
+/* A slot with room for a lease has none, one, or more; one with a lease runs it, or waits to. */
+enum slot_list { LIST_IDLE, LIST_HALF, LIST_MORE, LIST_RUNNING, LIST_WAITING, LIST_COUNT };
 enum { LINK_ROOM, LINK_RUNNING, LINK_COUNT };
 
 struct lease {
@@ -28,7 +28,8 @@ struct slot {
     bool is_present;
     int32_t head, tail; /* leases, or -1 */
     int held;
-    int64_t started_ms;    /* when the head became it */
+    int64_t started_ms;    /* when the head became it, or its worker was ready for it at last */
+    int64_t waits_ms;      /* since when its worker is not ready for it, or was not; -1: it was */
     int64_t stuck_lease;   /* no more work until it is mentioned; -1: none */
     double busy_us, ended; /* of its last leases */
     int list[LINK_COUNT];  /* the list the link belongs to, or -1 */
@@ -67,5 +68,7 @@ int32_t slots_find(const struct slots *slots, int64_t number); /* late ones, too
 void slots_drop(struct slots *slots, int32_t lease, bool is_late, int64_t now_ms);
 void slots_forget(struct slots *slots, int32_t lease); /* a late one */
 void slots_pair(struct slots *slots, int32_t lease, int32_t second);
+/* The worker is not ready for the head, or is now. */
+void slots_wait(struct slots *slots, int slot, bool is_ready, int64_t now_ms);
 /* The head has come back: how long leases last. */
 void slots_measure(struct slots *slots, int slot, int64_t us);

@@ -20,6 +20,7 @@ struct ledger_options {
     int64_t cell_items; /* of every cell but the last; 0: only a result tells them */
     int max_tries;      /* 1..65535 */
     int64_t timeout_ms;
+    int64_t wait_ms;             /* so long a worker may be not ready for a lease that it has */
     int64_t first_lease;         /* leases are numbered from here */
     int ahead_max;               /* 0..LEDGER_AHEAD_MAX */
     bool is_auto;                /* leases of several cells */
@@ -78,6 +79,13 @@ struct ledger_record {
     int64_t first, cells, items, failed;
 };
 
+enum ledger_fault {
+    LEDGER_NO_FAULT,
+    LEDGER_SCORER,  /* an error, a crash, a time-out, results missing: a try */
+    LEDGER_MACHINE, /* a mount, a store: counts as a lost worker does */
+    LEDGER_BACK,    /* handed back: counts nothing */
+};
+
 /* What befell a lease without a word of its worker's. RETRY: its time was over, or its worker is
  * lost (is_lost); FAILED: likewise, and it was the last try, or the last loss that is borne: a
  * record has to be written; IGNORED: it is no longer wanted. Who holds it, if present, is to be
@@ -86,14 +94,9 @@ struct ledger_taken {
     struct ledger_lease lease;
     enum ledger_verdict verdict;
     bool is_lost;
+    enum ledger_fault fault;      /* of RETRY and FAILED: SCORER: its time was over; MACHINE: lost, or
+                                   * its worker was not ready for it for too long */
     char cause[LEDGER_CAUSE_MAX]; /* of RETRY and FAILED */
-};
-
-enum ledger_fault {
-    LEDGER_NO_FAULT,
-    LEDGER_SCORER,  /* an error, a crash, a time-out, results missing: a try */
-    LEDGER_MACHINE, /* a mount, a store: counts as a lost worker does */
-    LEDGER_BACK,    /* handed back: counts nothing */
 };
 
 struct ledger_report {

@@ -198,20 +198,8 @@ static int read_failures(const json_t *row, size_t next, struct message_result *
 }
 
 /* "d", lease, items, failed, us, place, ... , failures, ..., said (both may be missing) */
-static int read_result(const json_t *row, struct message_result *result, struct error *err) {
-    const char *verdict = json_string_value(json_array_get(row, 0));
-    bool is_done = verdict && strcmp(verdict, "d") == 0;
+static int read_done(const json_t *row, struct message_result *result, struct error *err) {
     size_t next = 0;
-    *result = (struct message_result){0};
-    if (!is_done && (!verdict || strcmp(verdict, "f") != 0)) {
-        return error_set(err, ERROR_INVALID, "a result begins with neither d nor f");
-    }
-    if (read_number(json_array_get(row, 1), "lease", 0, integer_max, &result->lease, err) < 0) {
-        return -1;
-    }
-    if (!is_done) {
-        return read_fault(row, result, err);
-    }
     if (read_number(json_array_get(row, 2), "items", 0, integer_max, &result->items, err) < 0 ||
         read_number(json_array_get(row, 3), "failed", 0, result->items, &result->failed, err) < 0 ||
         read_number(json_array_get(row, 4), "us", 0, integer_max, &result->took_us, err) < 0 ||
@@ -219,6 +207,23 @@ static int read_result(const json_t *row, struct message_result *result, struct 
         return -1;
     }
     return read_failures(row, next, result, err);
+}
+
+/* "d" or "f" as above; "w", lease: waits; "b", lease: begins */
+static int read_result(const json_t *row, struct message_result *result, struct error *err) {
+    const char *letter = json_string_value(json_array_get(row, 0));
+    if (!letter || strlen(letter) != 1 || !strchr("dfwb", *letter)) {
+        return error_set(err, ERROR_INVALID, "a result begins with none of d, f, w, b");
+    }
+    *result = (struct message_result){.word = *letter == 'w'   ? MESSAGE_WAITS
+                                              : *letter == 'b' ? MESSAGE_BEGINS
+                                                               : MESSAGE_ENDS};
+    if (read_number(json_array_get(row, 1), "lease", 0, integer_max, &result->lease, err) < 0) {
+        return -1;
+    }
+    return *letter == 'd'   ? read_done(row, result, err)
+           : *letter == 'f' ? read_fault(row, result, err)
+                            : 0;
 }
 
 static int read_batch(const json_t *tree, struct message *message, struct error *err) {
@@ -395,7 +400,10 @@ int message_batch_result(struct message_batch *batch, const struct message_resul
     struct buffer *text = &batch->text;
     assert(batch->type == MESSAGE_RESULTS);
     begin_row(batch, &full);
-    if (result->is_fault) {
+    if (result->word != MESSAGE_ENDS) {
+        (void)!buffer_printf(text, &full, "[\"%s\",%lld", result->word == MESSAGE_WAITS ? "w" : "b",
+                             (long long)result->lease);
+    } else if (result->is_fault) {
         (void)!buffer_printf(text, &full, "[\"f\",%lld,\"%s\",", (long long)result->lease,
                              fault_names[result->fault]);
         add_string(text, result->text, result->text_size, &full);

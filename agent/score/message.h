@@ -34,9 +34,13 @@ struct message_lease {
 
 enum message_place { MESSAGE_OBJECT, MESSAGE_TEXT, MESSAGE_NOWHERE };
 enum message_fault { MESSAGE_SCORER, MESSAGE_MACHINE, MESSAGE_BACK, MESSAGE_FAULT_COUNT };
+/* Among the results, in the order in which it happened: a worker that is not ready for a lease (its
+ * program must be started first, say), and then begins it. No result yet. */
+enum message_word { MESSAGE_ENDS, MESSAGE_WAITS, MESSAGE_BEGINS };
 
 struct message_result {
     int64_t lease;
+    enum message_word word; /* all below is of MESSAGE_ENDS */
     bool is_fault;
     enum message_fault fault;
     int64_t items;           /* of a fault: as many as the lease has, 0: not told */

@@ -121,6 +121,7 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
         .ledger = {.cell_items = is_batch ? 0 : job->batch_items,
                    .max_tries = job->max_tries,
                    .timeout_ms = job->timeout_ms + (kind->has_clock ? LATER_MS : 0),
+                   .wait_ms = scorer_wait_ms(job->spec, job->timeout_ms) + LATER_MS,
                    .ahead_max = LEASES_AHEAD,
                    .is_auto = job->is_auto,
                    .has_stretches = !prepared->media->lines,

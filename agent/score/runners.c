@@ -29,7 +29,11 @@ struct runner {
     bool is_ready;
     struct scorer_lease *queue; /* not begun, from queue_first on; their work is owned */
     size_t queue_first, queue_count, queue_room;
-    int64_t running;       /* the lease that is scored, or -1 */
+    bool head_waits; /* and the first was told to wait, for what ran before its connection */
+    int64_t running; /* the lease that is scored, or -1 */
+    int64_t running_epoch;
+    bool is_orphan;        /* it was given on a connection that is lost */
+    bool is_begun;         /* it does not wait for its program */
     int64_t dropped_at_ms; /* when the running lease was taken away, or -1 */
     int64_t started_ms;    /* of the running lease */
     int64_t usual_ms;      /* that the last lease took; -1: none did yet */
@@ -79,6 +83,24 @@ struct told *runners_take(struct runners *runners, size_t *ret_count) {
     return told;
 }
 
+/* Of a lease of the runner's, not of its result. With the lock. */
+static void tell_word(struct runner *runner, int64_t epoch, int64_t lease, enum message_word word) {
+    struct told told = {.epoch = epoch, .result = {.lease = lease, .word = word}};
+    tell(runner->all, told);
+    runner->all->options.wake(runner->all->options.context);
+}
+
+/* From a runner's thread: the coordinator's clock stands as long as its lease waits. */
+static void on_waits(void *context, bool waits) {
+    struct runner *runner = context;
+    pthread_mutex_lock(&runner->all->lock);
+    runner->is_begun = !waits;
+    runner->started_ms = clock_monotonic_ms();
+    tell_word(runner, runner->running_epoch, runner->running,
+              waits ? MESSAGE_WAITS : MESSAGE_BEGINS);
+    pthread_mutex_unlock(&runner->all->lock);
+}
+
 /* ---- scoring -------------------------------------------------------------------------------- */
 
 /* What the program said goes with what it did not do. */
@@ -106,7 +128,14 @@ static void run_next(struct runner *runner) {
         ahead = runner->queue[runner->queue_first];
         json_incref(ahead.work);
     }
+    if (runner->head_waits) {
+        runner->head_waits = false;
+        tell_word(runner, lease.epoch, lease.lease, MESSAGE_BEGINS);
+    }
     runner->running = lease.lease;
+    runner->running_epoch = lease.epoch;
+    runner->is_orphan = false;
+    runner->is_begun = true;
     runner->dropped_at_ms = -1;
     runner->started_ms = clock_monotonic_ms();
     atomic_store(&runner->dropped, false);
@@ -213,6 +242,10 @@ static void enqueue(struct runner *runner, const struct scorer_lease *lease) {
     }
     runner->queue[runner->queue_first + runner->queue_count++] = *lease;
     if (runner->queue_count == 1) {
+        if (runner->running >= 0 && runner->is_orphan) {
+            runner->head_waits = true;
+            tell_word(runner, lease->epoch, lease->lease, MESSAGE_WAITS);
+        }
         pthread_cond_signal(&runner->changed);
     }
 }
@@ -252,6 +285,10 @@ static void cancel(struct runner *runner, int64_t lease) {
             tell(runner->all, told_fault(queued->epoch, lease, MESSAGE_BACK, "cancelled"));
             json_decref(queued->work);
             memmove(queued, queued + 1, (--runner->queue_count - i) * sizeof *queued);
+            if (i == 0 && runner->head_waits && runner->queue_count > 0) {
+                tell_word(runner, queued->epoch, queued->lease, MESSAGE_WAITS);
+            }
+            runner->head_waits = runner->head_waits && runner->queue_count > 0;
             return;
         }
     }
@@ -277,12 +314,16 @@ static void drop_queues(struct runners *runners, const char *cause) {
             json_decref(lease->work);
         }
         runner->queue_first = runner->queue_count = 0;
+        runner->head_waits = false;
     }
 }
 
 void runners_forget(struct runners *runners) {
     pthread_mutex_lock(&runners->lock);
     drop_queues(runners, NULL);
+    for (int i = 0; i < runners->count; i++) {
+        runners->of[i].is_orphan = true; /* if it runs anything */
+    }
     pthread_mutex_unlock(&runners->lock);
 }
 
@@ -308,7 +349,7 @@ void runners_leave(struct runners *runners) {
     runners->is_leaving = true;
     for (int i = 0; i < runners->count; i++) {
         struct runner *runner = &runners->of[i];
-        if (runner->usual_ms < 0 ||
+        if (runner->usual_ms < 0 || !runner->is_begun ||
             runner->started_ms + runner->usual_ms - now_ms > RUNNERS_LAST_MS) {
             stop(runner);
         }
@@ -410,6 +451,7 @@ static int open_all(struct runners *runners, struct error *err) {
                                          .timeout_ms = job->timeout_ms,
                                          .ends = &runner->ends,
                                          .say = on_said,
+                                         .waits = on_waits,
                                          .context = runner};
         if (runners->kind->open(&options, &runner->scorer, err) < 0) {
             return -1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/scorer.h"
 
+#include "agent/score/command.h"
 
 int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind, struct error *err) {
     for (const struct scorer_kind *const *kind = scorer_kinds; *kind; kind++) {

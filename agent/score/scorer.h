@@ -13,6 +13,10 @@ struct scorer; /* each kind has its own */
 /* A line that a program has said, without its newline; any bytes. */
 typedef void scorer_say(void *context, const char *line, size_t size);
 
+/* Of the lease that runs, in its thread: it cannot be begun yet, for no fault of its own; or is
+ * begun now, with all its time before it. */
+typedef void scorer_waits(void *context, bool waits);
+
 /* All is borrowed and must outlive the scorer. */
 struct scorer_options {
     const json_t *spec;
@@ -23,6 +27,7 @@ struct scorer_options {
     int64_t timeout_ms;
     const atomic_bool *ends; /* set from another thread: this worker leaves, now */
     scorer_say *say;
+    scorer_waits *waits;
     void *context;
 };
 

@@ -41,6 +41,7 @@ struct scorer {
     struct input_reader *reader;
     struct request now, next;
     int64_t last_id;
+    bool waits; /* the lease that runs is not begun, and this was told */
 };
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -163,7 +164,6 @@ static int command_open(const struct scorer_options *options, struct scorer **re
         return -1;
     }
     if (options->worker) {
-        int64_t init_s = tree_integer(options->spec, "scorer.command.initTimeoutSeconds", 600);
         struct command_options program = {
             .words = (const char *const *)scorer->words,
             .arguments = tree_get(options->spec, "scorer.command.arguments"),
@@ -171,7 +171,7 @@ static int command_open(const struct scorer_options *options, struct scorer **re
                             .worker = options->worker,
                             .slot = options->slot,
                             .gpus = options->gpus},
-            .init_timeout_ms = init_s * 1000,
+            .init_timeout_ms = scorer_init_ms(options->spec),
             .line_bytes_max = COMMAND_LINE_MAX,
             .ends = options->ends,
             .say = options->say ? on_said : NULL,
@@ -307,7 +307,15 @@ static int await_answer(struct scorer *scorer, struct request *request,
     return result;
 }
 
-/* What was read ahead is this lease, or another, whose answer nobody wants but which is to come. */
+static void set_waits(struct scorer *scorer, bool waits) {
+    if (scorer->waits != waits) {
+        scorer->waits = waits;
+        scorer->options.waits(scorer->options.context, waits);
+    }
+}
+
+/* What was read ahead is this lease, or another, whose answer nobody wants but which is to come:
+ * the time that this takes is not the lease's. */
 static int take_request(struct scorer *scorer, const struct scorer_lease *lease,
                         struct error *err) {
     struct request *next = &scorer->next;
@@ -315,6 +323,7 @@ static int take_request(struct scorer *scorer, const struct scorer_lease *lease,
         const struct command_answer *ignored = NULL;
         struct error late = {0};
         if (next->is_sent) {
+            set_waits(scorer, true);
             (void)!await_answer(scorer, next, &ignored, &late);
         }
         forget(next);
@@ -353,10 +362,12 @@ static int ask_once(struct scorer *scorer, const struct scorer_task *task,
     }
     if (!command_is_alive(scorer->command)) {
         scorer->now.is_sent = false;
+        set_waits(scorer, true);
         if (revive(scorer, err) < 0) {
             return -1;
         }
     }
+    set_waits(scorer, false);
     if (send_request(scorer, &task->lease, &scorer->now, err) < 0) {
         return -1;
     }
@@ -418,6 +429,7 @@ static int command_score(struct scorer *scorer, const struct scorer_task *task,
                   &sink, err) == 0) {
         result = take_answer(&scorer->now, answer, task, sink, &count, err);
     }
+    set_waits(scorer, false); /* whatever comes next is told of */
     release_files(&scorer->now);
     sink_free(sink);
     if (result < 0) {

@@ -39,6 +39,9 @@ if mode == "init-once" and first_time("init"):
     sys.exit("only this once")
 if mode == "init-silent":
     time.sleep(1000)
+is_first = mode != "late-again" or first_time("life")
+if not is_first:
+    time.sleep(18)
 say({"ready": True})
 
 for text in sys.stdin:
@@ -77,6 +80,6 @@ for text in sys.stdin:
     say({"id": number, "results": results, **({"failed": bad} if bad else {})})
     if mode == "noise":
         say({"id": number, "results": ["second"] * len(items)})
-    if mode == "once-each":  # a moment later, as programs end
+    if mode == "once-each" or (mode == "late-again" and is_first):  # a moment later, as programs end
         time.sleep(0.02)
         sys.exit(0)

@@ -29,11 +29,11 @@ spec:
       command: [python3, \$(code)/hostile.py, $1, "\$(data)", \$\$(data), \$(none)]
       arguments: {marks: "$work/data/marks"}
       environment: {MINE: "\$(data)/x"}
-      initTimeoutSeconds: 20
+      initTimeoutSeconds: ${INIT:-20}
       ${4:-processesPerWorker: 2}
   output: {path: data/out, $2}
   miniBatchSize: ${SIZE:-2}
-  retry: {maxTries: 3, timeoutSeconds: 2}
+  retry: {maxTries: ${TRIES:-3}, timeoutSeconds: 2}
   workers: {min: 1, max: ${WORKERS:-2}}
   ${3:-}
   volumes:
@@ -57,6 +57,14 @@ show() {
 wanted='{"name":"z","size":99}'
 for i in 00 01 02 03 04 05 06 07 08 09 10; do wanted+=$'\n'"{\"name\":\"f$i\",\"size\":$((10#$i * 7 + 1))}"; done
 echo "$wanted" >"$work/wanted"
+
+# A program that has to be started again, which takes 18 s: longer than the coordinator waits for a result (2 s and 15).
+# Beside all else.
+beside=$work/beside
+mkdir -p "$beside/data"
+cp -r "$work/code" "$beside/"
+cp -r "$work/data/in" "$beside/data/"
+(work=$beside TRIES=1 INIT=100 WORKERS=1; job late-again 'mode: AppendRow' '' 'processesPerWorker: 1'; echo "$code" >"$work/code.txt") &
 
 ##### the three modes ############################################################################
 job plain 'mode: AppendRow'
@@ -117,7 +125,7 @@ check "who dies in init once is started again" diff "$rows" "$work/wanted"
 show
 job forks 'mode: AppendRow'
 check "who leaves children is tidied up after" diff "$rows" "$work/wanted"
-check "no process of it is left" [ -z "$(grep -lsF "MINE=$work" /proc/[0-9]*/environ 2>/dev/null)" ]
+check "no process of it is left" [ -z "$(grep -lsF "MINE=$work/data" /proc/[0-9]*/environ 2>/dev/null)" ]
 show
 job wrong-id 'mode: AppendRow'
 check "answers to what nobody asked are none: the job fails" [ $code -eq 1 ]
@@ -147,6 +155,11 @@ job failed 'mode: AppendRow' 'errorThreshold: 5'
 check "failed items are left out, the others stay" diff "$rows" <(grep -v f03 "$work/wanted")
 check "and are named" [ "$code $(jq -r '.item, .cause' "$work/data/out/failed.jsonl" | xargs)" = "0 f03 no such shop" ]
 show
+
+wait
+check "a slow start costs no lease anything: not even the only try" [ "$(cat "$beside/code.txt") $(jq .miniBatches.retried "$beside/data/out/summary.json")" = "0 0" ]
+check "and the rows are the same" diff "$beside/data/out/rows.txt" "$work/wanted"
+[ "$(cat "$beside/code.txt")" = 0 ] || tail -n 8 "$beside/log" "$beside"/state/*.log | sed 's/^/# /'
 
 ##### the example ################################################################################
 cp -r examples/command "$work/example"

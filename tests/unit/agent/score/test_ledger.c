@@ -169,6 +169,80 @@ static void test_the_clock_of_the_second_lease_starts_with_it(void) {
     ledger_free(ledger);
 }
 
+static void test_the_clock_stands_while_a_worker_is_not_ready(void) {
+    struct ledger_options options = plain;
+    options.max_tries = 1;
+    options.timeout_ms = 1000;
+    options.wait_ms = 600000;
+    struct ledger *ledger = new_ledger(options, 3);
+    struct ledger_taken taken;
+    int a = join(ledger, "a");
+    struct ledger_lease head = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
+    ledger_wait(ledger, a, ahead.lease, false, 100); /* has no clock */
+    ledger_wait(ledger, a + 1, head.lease, false, 100);
+    ledger_wait(ledger, a, 12345, false, 100);
+    ledger_wait(ledger, a, head.lease, true, 100); /* was ready */
+    CHECK_INT(ledger_deadline_ms(ledger), 1000);
+    ledger_wait(ledger, a, head.lease, false, 100);
+    ledger_wait(ledger, a, head.lease, false, 5000); /* says nothing new */
+    CHECK_INT(ledger_deadline_ms(ledger), 600100);
+    CHECK(!ledger_take(ledger, 600099, &taken));
+    ledger_wait(ledger, a, head.lease, true, 500000);
+    CHECK_INT(ledger_deadline_ms(ledger), 501000);
+    CHECK_INT(finish(ledger, &head, 1, 0, 500900), LEDGER_DONE);
+    CHECK_INT(ledger_deadline_ms(ledger), 501900);
+    ledger_wait(ledger, a, ahead.lease, false, 501000);
+    CHECK(!ledger_take(ledger, 1100999, &taken));
+    CHECK(ledger_take(ledger, 1101000, &taken));
+    CHECK_INT(taken.lease.lease, ahead.lease);
+    CHECK_INT(taken.verdict, LEDGER_RETRY); /* although maxTries is 1 */
+    CHECK_STR(taken.cause, "its worker was not ready for it within 600 s");
+    CHECK_INT(ledger_counts(ledger).batches.failed, 0);
+    check_no_grant(ledger, 1101000); /* a has to say something first */
+    ledger_free(ledger);
+}
+
+static void test_what_waits_for_its_program_may_be_done_elsewhere(void) {
+    struct ledger_options options = plain;
+    options.ahead_max = 0;
+    options.wait_ms = 600000;
+    struct ledger *ledger = new_ledger(options, 2);
+    int a = join(ledger, "a"), b = join(ledger, "b");
+    struct ledger_lease first = grant(ledger, 0, a, 0), second = grant(ledger, 0, b, 1);
+    ledger_wait(ledger, a, first.lease, false, 5);
+    CHECK_INT(finish(ledger, &second, 1, 0, 10), LEDGER_DONE);
+    check_no_grant(ledger, LEDGER_SLOW_MS - 1);
+    struct ledger_lease again = grant(ledger, LEDGER_SLOW_MS, b, 0);
+    CHECK(again.is_second);
+    CHECK_INT(finish(ledger, &again, 1, 0, 1010), LEDGER_DONE);
+    check_taken(ledger, 1010, &first, LEDGER_IGNORED);
+    ledger_wait(ledger, a, first.lease, true, 2000); /* nobody's any more */
+    CHECK_INT(ledger_deadline_ms(ledger), -1);
+    CHECK(ledger_is_accounted(ledger));
+    ledger_free(ledger);
+}
+
+static void test_the_clock_stands_behind_what_nobody_wants_any_more(void) {
+    struct ledger_options options = plain;
+    options.timeout_ms = 60000;
+    options.wait_ms = 600000;
+    struct ledger *ledger = new_ledger(options, 4);
+    int a = join(ledger, "a");
+    struct ledger_lease first = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
+    ledger_leave(ledger, a); /* and is back at once */
+    CHECK_INT(join(ledger, "a"), a);
+    first = grant(ledger, 0, a, 0);
+    ahead = grant(ledger, 0, a, 1);
+    struct ledger_lease lost = {.worker = a, .lease = first.lease - 2};
+    CHECK_INT(finish(ledger, &lost, 1, 0, 1000), LEDGER_LATE); /* of the same cell */
+    check_taken(ledger, 1000, &first, LEDGER_IGNORED);
+    CHECK_INT(ledger_deadline_ms(ledger), 601000); /* it is still busy with that */
+    CHECK_INT(fail(ledger, &first, LEDGER_BACK, "cancelled", 50000), LEDGER_IGNORED);
+    CHECK_INT(ledger_deadline_ms(ledger), 110000);
+    CHECK_INT(finish(ledger, &ahead, 1, 0, 109000), LEDGER_DONE);
+    ledger_free(ledger);
+}
+
 static void test_errors_count_and_wrong_numbers_are_errors(void) {
     struct ledger_options options = plain;
     options.cell_items = 8;
@@ -398,6 +472,9 @@ int main(void) {
     TEST(test_a_lost_worker_costs_one_retry);
     TEST(test_a_lease_that_outlives_its_time_goes_to_another);
     TEST(test_the_clock_of_the_second_lease_starts_with_it);
+    TEST(test_the_clock_stands_while_a_worker_is_not_ready);
+    TEST(test_what_waits_for_its_program_may_be_done_elsewhere);
+    TEST(test_the_clock_stands_behind_what_nobody_wants_any_more);
     TEST(test_errors_count_and_wrong_numbers_are_errors);
     TEST(test_of_the_last_try_stays_what_is_fine);
     TEST(test_a_cell_that_kills_its_workers_fails);

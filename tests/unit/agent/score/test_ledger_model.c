@@ -24,7 +24,8 @@ struct model_slot {
     int64_t queue[CELLS + 1]; /* leases, the head first */
     int held;
     int64_t started_ms;
-    int64_t stuck; /* or -1 */
+    int64_t waits_ms; /* its worker is not ready for the head, since then; or -1 */
+    int64_t stuck;    /* or -1 */
 };
 
 struct model_cell {
@@ -77,6 +78,9 @@ static void dequeue(struct world *world, const struct ledger_lease *lease) {
             memmove(slot->queue + i, slot->queue + i + 1,
                     (size_t)(--slot->held - i) * sizeof *slot->queue);
             slot->started_ms = i == 0 ? world->now_ms : slot->started_ms;
+            slot->waits_ms = i > 0                            ? slot->waits_ms
+                             : slot->held && slot->stuck >= 0 ? world->now_ms
+                                                              : -1;
             return;
         }
     }
@@ -238,10 +242,13 @@ static void check_taken_one(struct world *world, const struct ledger_taken *take
     }
     struct model_slot *slot = &world->slot[taken->lease.worker][taken->lease.slot];
     CHECK(is_head(world, &lease->lease));
-    CHECK(world->now_ms - slot->started_ms >= world->options.timeout_ms);
+    bool waits = slot->waits_ms >= 0;
+    CHECK(waits ? world->now_ms - slot->waits_ms >= world->options.wait_ms
+                : world->now_ms - slot->started_ms >= world->options.timeout_ms);
     slot->stuck = taken->lease.lease;
     release(world, taken->lease.lease, LATE);
-    CHECK_INT(taken->verdict, end_badly(world, &lease->lease, LEDGER_SCORER, 0, 0));
+    enum ledger_fault fault = waits ? LEDGER_MACHINE : LEDGER_SCORER;
+    CHECK_INT(taken->verdict, end_badly(world, &lease->lease, fault, 0, 0));
 }
 
 /* All that follows from an event. Afterwards nobody who could work has nothing to do. */
@@ -271,7 +278,10 @@ static void settle(struct world *world) {
         for (int i = 0; i < (world->is_present[worker] ? world->slots[worker] : 0); i++) {
             const struct model_slot *slot = &world->slot[worker][i];
             CHECK(!has_waiting || slot->held || slot->stuck >= 0);
-            CHECK(!slot->held || world->now_ms - slot->started_ms < world->options.timeout_ms);
+            CHECK(!slot->held ||
+                  (slot->waits_ms >= 0
+                       ? world->now_ms - slot->waits_ms < world->options.wait_ms
+                       : world->now_ms - slot->started_ms < world->options.timeout_ms));
         }
     }
     int64_t deadline_ms = ledger_deadline_ms(world->ledger);
@@ -296,7 +306,11 @@ static void report(struct world *world, int64_t number) {
     struct model_slot *slot = &world->slot[it.worker][it.slot];
     enum ledger_verdict wanted = LEDGER_IGNORED,
                         verdict = ledger_report(world->ledger, &said, world->now_ms, &told);
-    slot->stuck = slot->stuck == number ? -1 : slot->stuck;
+    if (slot->stuck == number) {
+        slot->stuck = -1;
+        slot->started_ms = slot->waits_ms >= 0 ? world->now_ms : slot->started_ms;
+        slot->waits_ms = -1;
+    }
     if (lease->status == HELD) {
         release(world, number, GONE);
         enum ledger_fault fault = said.fault ? said.fault : LEDGER_SCORER;
@@ -324,6 +338,22 @@ static void report(struct world *world, int64_t number) {
         CHECK_INT(told.lease, number);
         CHECK_INT(told.first, it.first);
         CHECK_INT(told.cells, it.cells);
+    }
+}
+
+/* A worker says of a lease that it is not ready for it, or begins it. */
+static void tell_wait(struct world *world, int64_t number, bool is_ready) {
+    const struct ledger_lease *lease = &world->leases[number].lease;
+    struct model_slot *slot = &world->slot[lease->worker][lease->slot];
+    ledger_wait(world->ledger, lease->worker, number, is_ready, world->now_ms);
+    if (world->leases[number].status != HELD || !is_head(world, lease)) {
+        return;
+    }
+    if (is_ready && slot->waits_ms >= 0 && slot->stuck < 0) {
+        slot->started_ms = world->now_ms;
+        slot->waits_ms = -1;
+    } else if (!is_ready && slot->waits_ms < 0) {
+        slot->waits_ms = world->now_ms;
     }
 }
 
@@ -432,6 +462,9 @@ static void step(struct world *world) {
             lie.worker = (world->leases[lie.lease].lease.worker + 1) % WORKERS;
         }
         CHECK_INT(finish(world->ledger, &lie, 1, 0, world->now_ms), LEDGER_IGNORED);
+    } else if (what < 17 && world->lease_count) { /* mostly of a head, which is among the last */
+        int64_t last = world->lease_count - 1, number = last - dice(world, MIN(last, 9) + 1);
+        tell_wait(world, number, dice(world, 2));
     } else if (what < 25) {
         commit_or_void(world);
     } else if (what < 30) { /* nothing happens before the deadline, and something then */
@@ -472,6 +505,7 @@ static struct world *new_world(uint64_t seed) {
     options->cell_items = dice(world, 2) * 3;
     options->max_tries = 1 + (int)dice(world, 4);
     options->timeout_ms = 200 + dice(world, 4000);
+    options->wait_ms = 200 + dice(world, 4000);
     options->ahead_max = aheads[dice(world, ARRAY_LEN(aheads))];
     options->is_auto = dice(world, 2);
     options->has_stretches = dice(world, 2);
@@ -487,7 +521,7 @@ static struct world *new_world(uint64_t seed) {
     world->cells[world->total - 1].items = options->cell_items ? 1 + dice(world, 3) : 1;
     for (int worker = 0; worker < WORKERS; worker++) {
         for (int i = 0; i < SLOTS; i++) {
-            world->slot[worker][i].stuck = -1;
+            world->slot[worker][i].stuck = world->slot[worker][i].waits_ms = -1;
         }
     }
     if (dice(world, 4) == 0) {

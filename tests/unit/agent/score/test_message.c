@@ -17,6 +17,8 @@ static void test_messages_say_what_they_said(void) {
         "\"a\\nb\"],"
         "[\"f\",10,\"scorer\",\"frame 17: bad\",0,\"said\"],[\"f\",11,\"back\",\"x\",4]]}",
         "{\"type\":\"results\",\"epoch\":0,\"results\":[]}",
+        "{\"type\":\"results\",\"epoch\":3,\"results\":[[\"w\",7],[\"b\",7],[\"d\",7,1,0,9,\"n\"]]"
+        "}",
         "{\"type\":\"published\",\"epoch\":16,\"leases\":[3,4]}",
         "{\"type\":\"leases\",\"epoch\":5,\"leases\":[[9007199254740992,0,3,1,2,{\"a\":[1]}],"
         "[8,1,4,60,1,[\"a.jpg\",\"b.jpg\"]]]}",
@@ -82,10 +84,12 @@ static void test_bad_messages_name_the_field(void) {
          "cause is not a text"},
         {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"f\",1,\"scorer\",\"x\",0,7]]}",
          "said is not a text"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,1,1,\"n\",[],7]]}",
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,1,1,\"n\",[],{}]]}",
          "said is not a text"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"x\",1]]}", "neither d nor f"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[7]}", "neither d nor f"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"x\",1]]}", "none of d, f, w, b"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[7]}", "none of d, f, w, b"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"db\",1]]}", "none of d, f, w, b"},
+        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"w\"]]}", "results[0]: lease is not"},
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,1,0,{}]]}", "try is not"},
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,0,1,{}]]}", "cells is not"},
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,1024,1,1,1,{}]]}", "slot is not"},
