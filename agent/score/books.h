@@ -1,7 +1,8 @@
 /* books.h: what counts of a run: the ledger beside the log of commits. What the ledger accepts
  * becomes a record, and nobody outside hears of it before the record is stored; what a record says
  * is in the ledger of whoever comes next. For the coordinator alone; one thread, but for
- * books_parts and books_publish, during which no other function is called. */
+ * books_parts and books_publish, during which no other function is called, and none of the ledger's
+ * that changes it (desk_hold). */
 #pragma once
 
 #include "agent/data/part.h"

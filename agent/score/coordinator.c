@@ -170,6 +170,14 @@ static int run_to_end(struct coordinator *coordinator,
     return start_errand(coordinator, run, err) < 0 ? -1 : await_errand(coordinator, err);
 }
 
+/* The errand works on books and ledger: the desk stands still until desk_go_on. */
+static int run_on_books(struct coordinator *coordinator,
+                        int (*run)(struct coordinator *coordinator, struct error *err),
+                        struct error *err) {
+    desk_hold(&coordinator->desk);
+    return run_to_end(coordinator, run, err);
+}
+
 /* Nobody works: everybody waits for what is accepted to be stored. */
 static bool is_idle(const struct ledger *ledger) {
     return ledger_counts(ledger).leased == 0 && !ledger_is_committed(ledger);
@@ -280,7 +288,7 @@ static int give_up(struct coordinator *coordinator, const struct error *verdict,
     if (drain(coordinator, err) < 0) {
         return -1;
     }
-    if (run_to_end(coordinator, save_rest, &rest) < 0) {
+    if (run_on_books(coordinator, save_rest, &rest) < 0) {
         if (rest.kind == ERROR_CANCELLED) {
             *err = rest;
             return -1;
@@ -332,7 +340,7 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
     coordinator->desk.progress.state = PROGRESS_JOINING;
     struct error cause = {0};
     free(TAKE(coordinator->parts.places));
-    if (run_to_end(coordinator, make_outputs, &cause) == 0) {
+    if (run_on_books(coordinator, make_outputs, &cause) == 0) {
         return 1;
     }
     if (cause.kind == ERROR_CANCELLED || coordinator->voids++ == VOIDS_MAX) {
@@ -348,6 +356,7 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
         return -1;
     }
     log_event(LOG_WARNING, "%lld results are made again: %s", (long long)broken, cause.text);
+    desk_go_on(&coordinator->desk);
     return 0;
 }
 
@@ -453,7 +462,8 @@ static void tidy_up(struct coordinator *coordinator) {
         (void)!store_clear(output, prefix, &err);
     }
     /* Whoever was killed may have left something beside the outputs. */
-    if (!err.kind && (coordinator->desk.losses > 0 || books_of(coordinator)->epoch > 0)) {
+    if (!err.kind && (coordinator->desk.losses > 0 || coordinator->desk.gone ||
+                      books_of(coordinator)->epoch > 0)) {
         (void)!store_sweep(output, &err);
     }
     if (err.kind) {

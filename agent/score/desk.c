@@ -28,6 +28,14 @@ struct guest {
     size_t telling_count, telling_room;
 };
 
+/* What a worker said while the desk held. */
+struct held {
+    struct held *next;
+    struct guest *guest;
+    size_t size;
+    char text[];
+};
+
 static struct books *books_of(const struct desk *desk) {
     return &desk->prepared->books;
 }
@@ -156,7 +164,7 @@ void desk_settle(struct desk *desk) {
     struct ledger_taken taken;
     struct ledger_lease lease;
     int64_t now_ms = clock_monotonic_ms();
-    if (!desk->prepared || desk->is_closed) {
+    if (!desk->prepared || desk->is_closed || desk->holds) {
         return;
     }
     while (ledger_take(ledger_of(desk), now_ms, &taken)) {
@@ -263,8 +271,8 @@ static void admit(struct desk *desk, struct guest *guest) {
         server_close(guest->peer);
         return;
     }
-    if (!desk->prepared) {
-        return; /* admitted when the input is listed */
+    if (!desk->prepared || desk->holds) {
+        return; /* admitted when the input is listed, or the desk goes on */
     }
     replace_namesake(desk, guest);
     if (ledger_join(ledger_of(desk), guest->name, guest->slots, &guest->worker, &err) < 0) {
@@ -358,6 +366,87 @@ static void on_batch(struct desk *desk, struct guest *guest, const struct messag
     }
 }
 
+/* ---- while the books are another thread's --------------------------------------------------- */
+
+/* Of a worker that is admitted. */
+static void hold(struct desk *desk, struct guest *guest, const char *text, size_t size) {
+    if (desk->held_bytes + size > DESK_HELD_BYTES) {
+        server_close(guest->peer); /* its leases go to others, as if it were lost */
+        return;
+    }
+    struct held *held = x_malloc(sizeof *held + size);
+    *held = (struct held){.guest = guest, .size = size};
+    memcpy(held->text, text, size);
+    desk->held_bytes += size;
+    *desk->held_end = held;
+    desk->held_end = &held->next;
+}
+
+void desk_hold(struct desk *desk) {
+    desk->holds = true;
+    desk->held_end = &desk->held;
+}
+
+static void guest_free(struct guest *guest) {
+    message_batch_release(&guest->leases);
+    message_batch_release(&guest->committed);
+    free(guest->tellings);
+    free(guest);
+}
+
+/* Nothing of it happens. */
+static void drop_held(struct desk *desk) {
+    while (desk->held) {
+        struct held *next = desk->held->next;
+        free(desk->held);
+        desk->held = next;
+    }
+    while (desk->gone) {
+        struct guest *next = desk->gone->next;
+        guest_free(desk->gone);
+        desk->gone = next;
+    }
+    desk->held_bytes = 0;
+}
+
+/* A message of a worker's; true: its last. */
+static bool on_message(struct desk *desk, struct guest *guest, const struct message *message) {
+    if (message->type == MESSAGE_LEAVING) {
+        guest->is_leaving = true;
+        return false;
+    }
+    on_batch(desk, guest, message);
+    return guest->is_leaving && message->type == MESSAGE_RESULTS;
+}
+
+/* Nobody is told of anything before all has happened: who said it may be gone. */
+void desk_go_on(struct desk *desk) {
+    desk->holds = false;
+    for (const struct held *held = desk->held; held; held = held->next) {
+        struct error err = {0};
+        AUTO(message_release) struct message message = {0};
+        if (held->guest->worker >= 0 &&
+            message_parse(held->text, held->size, &message, &err) == 0 &&
+            on_message(desk, held->guest, &message)) {
+            leave(desk, held->guest);
+        }
+    }
+    for (struct guest *guest = desk->gone; guest; guest = guest->next) {
+        leave(desk, guest);
+    }
+    drop_held(desk);
+    for (struct guest *guest = desk->guests; guest; guest = guest->next) {
+        if (guest->is_leaving && guest->worker < 0) {
+            server_close(guest->peer);
+        } else if (guest->name[0] && guest->worker < 0) {
+            admit(desk, guest);
+        }
+    }
+    desk_settle(desk);
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
 void desk_received(void *context, struct server_peer *peer, const char *text, size_t size) {
     struct desk *desk = context;
     struct guest *guest = server_peer_get(peer);
@@ -368,19 +457,20 @@ void desk_received(void *context, struct server_peer *peer, const char *text, si
         return;
     }
     bool is_batch = message.type == MESSAGE_RESULTS || message.type == MESSAGE_PUBLISHED;
+    bool is_workers = is_batch || message.type == MESSAGE_LEAVING;
     if (message.type == MESSAGE_HELLO && !guest->name[0]) {
         memcpy(guest->name, message.name, sizeof guest->name);
         guest->slots = message.slots;
         admit(desk, guest);
-    } else if (message.type == MESSAGE_LEAVING && guest->worker >= 0) {
-        guest->is_leaving = true;
-        return;
-    } else if (is_batch && guest->worker >= 0) {
-        on_batch(desk, guest, &message);
-        if (guest->is_leaving && message.type == MESSAGE_RESULTS) {
+    } else if (is_workers && guest->worker >= 0 && desk->holds) {
+        hold(desk, guest, text, size);
+    } else if (is_workers && guest->worker >= 0) {
+        if (on_message(desk, guest, &message)) {
             leave(desk, guest);
             server_close(guest->peer);
         }
+    } else if (message.type == MESSAGE_LEAVING && guest->name[0]) {
+        server_close(guest->peer); /* it has nothing of ours */
     } else if (!is_batch || !guest->name[0]) {
         /* A result from before the coordinator was replaced may come before we are ready. */
         refuse(guest, "a worker says hello once, then results");
@@ -400,21 +490,19 @@ void desk_opened(void *context, struct server_peer *peer) {
     server_peer_set(peer, guest);
 }
 
-static void guest_free(struct guest *guest) {
-    message_batch_release(&guest->leases);
-    message_batch_release(&guest->committed);
-    free(guest->tellings);
-    free(guest);
-}
-
 void desk_closed(void *context, struct server_peer *peer) {
     struct desk *desk = context;
     struct guest *guest = server_peer_get(peer);
-    leave(desk, guest);
     *(guest->previous ? &guest->previous->next : &desk->guests) = guest->next;
     if (guest->next) {
         guest->next->previous = guest->previous;
     }
+    if (desk->holds && !desk->is_closed && guest->worker >= 0) {
+        guest->next = desk->gone;
+        desk->gone = guest;
+        return;
+    }
+    leave(desk, guest);
     guest_free(guest);
     desk_settle(desk);
 }
@@ -445,5 +533,6 @@ void desk_release(struct desk *desk) {
         guest_free(desk->guests);
         desk->guests = next;
     }
+    drop_held(desk);
     free(desk->guest_of);
 }
