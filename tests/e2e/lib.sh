@@ -5,6 +5,27 @@ check() {
     shift
     if "$@"; then echo "ok $name"; else echo "not ok $name"; failures=$((failures + 1)); fi
 }
+# side_by_side FUNCTION...: all at the same time, each in a shell of its own; what they print comes in their order, and what
+# fails there counts here.
+side_by_side() {
+    local name folder pids=()
+    folder=$(mktemp -d)
+    for name in "$@"; do
+        (
+            failures=0
+            "$name"
+            echo "$failures" >"$folder/$name.failures"
+        ) >"$folder/$name" 2>&1 </dev/null &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    for name in "$@"; do
+        cat "$folder/$name"
+        [ -s "$folder/$name.failures" ] || echo "not ok $name came to its end"
+        failures=$((failures + $(cat "$folder/$name.failures" 2>/dev/null || echo 1)))
+    done
+    rm -rf "$folder"
+}
 # Frames that a full decode delivers.
 count_frames() { ffprobe -v error -select_streams v:0 -count_frames -show_entries stream=nb_read_frames -of csv=p=0 "$1" | tr -d ','; }
 probe() { ffprobe -v error -select_streams "$1" -show_entries stream="$2" -of csv=p=0 "$3"; }

@@ -2,7 +2,8 @@
 # A job's input and output on a mount that falls ill: EIO, ESTALE, ENOTCONN, calls that never return, a mount whose
 # process is killed. tests/fuse/sick.c stands for blobfuse: no link(), nothing exclusive. With one try for each
 # mini-batch, so that whatever counted as one would fail the job: the output is byte for byte that of a quiet run, and
-# who works on a dead mount leaves, or never takes work. The suite of stores runs there, too.
+# who works on a dead mount leaves, or never takes work. The suite of stores runs there, too. Side by side: most of the
+# time is waiting.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
@@ -12,16 +13,18 @@ skip() { echo "skip fuse: $1"; exit 0; }
 build=$(realpath "${BUILD:-build}")
 (. tests/cluster/lib.sh && need_packages libfuse3-dev) || exit 3
 make -s BUILD="${BUILD:-build}" "${BUILD:-build}"/tests/{fuse/sick,conformance/test_store} >/dev/null || { echo "not ok fuse: make"; exit 1; }
-work=$(mktemp -d)
+top=$(mktemp -d)
+work=$top
 declare -A pid=()
+ours() { jobs -p; grep -lsF "$top/" /proc/[0-9]*/cmdline | cut -d/ -f3; }
 cleanup() {
     # shellcheck disable=SC2046 # several numbers
-    kill $(jobs -p)
+    kill $(ours)
     sleep 0.2
-    kill -9 $(jobs -p)
+    kill -9 $(ours)
     wait
-    grep -oE " $work/[a-z]*\.mount " /proc/mounts | xargs -r umount -l
-    rm -rf --one-file-system "$work"
+    grep -oE " $top/[a-z/]*\.mount " /proc/mounts | xargs -r umount -l
+    rm -rf --one-file-system "$top"
 } 2>/dev/null
 trap cleanup EXIT
 is_mounted() { grep -qF " $work/$1.mount " /proc/mounts; }
@@ -39,14 +42,8 @@ mount_sick() {
     return 1
 }
 say() { echo "$2" >"$work/$1.new" && mv "$work/$1.new" "$work/$1.control"; }
-mount_sick fuse || skip "nothing can be mounted here: $(tail -1 "$work/sick.log")"
+mount_sick probe || skip "nothing can be mounted here: $(tail -1 "$work/sick.log")"
 
-##### the suite of stores ########################################################################
-timeout 200 "$build/tests/conformance/test_store" "$work/fuse.mount" >"$work/suite" 2>&1
-check "stores: every test of the suite" [ $? -eq 0 ]
-sed 's/^ok /ok on FUSE: /' "$work/suite"
-
-##### jobs #######################################################################################
 mkdir -p "$work/data/in" "$work/model"
 python3 tests/data/models/make.py "$work/model"
 # 300 pictures that all differ.
@@ -74,6 +71,13 @@ spec:
     - {name: data, persistentVolumeClaim: {claimName: data}}
     - {name: model, persistentVolumeClaim: {claimName: model}}
 M
+# own NAME: from here on this part has a folder of its own, with the same pictures, and a mount of it.
+own() {
+    mkdir "$work/$1"
+    cp -r "$work"/{data,model,job.yaml} "$work/$1/"
+    work=$work/$1
+    mount_sick fuse || exit 1
+}
 launch() { # where the data is
     rm -rf "$work/data/out" "$work/state"
     timeout 120 "$build/windlass" run -f "$work/job.yaml" --volume "data=$1" --state "$work/state" >"$work/log" 2>&1 </dev/null &
@@ -100,7 +104,7 @@ ends_well() { # name, what the workers have to have said
     holds() { "$@" || { echo "# not so: $*"; fine=; }; }
     local fine=yes
     holds [ $code -eq 0 ]
-    holds diff -q <(output) "$work/quiet"
+    holds diff -q <(output) "$top/quiet"
     holds commits_add_up
     [ -z "${2:-}" ] || holds grep -qE -- "$2" "$work"/state/*worker*.log
     [ -n "$fine" ] || { tail -5 "$work/log"; tail -qn 8 "$work"/state/*.log; } | sed 's/^/# /'
@@ -113,78 +117,109 @@ launch "$work/data"
 wait $run
 output >"$work/quiet"
 check "a quiet run on the disk: 300 pictures" [ "$(wc -l <"$work/quiet")" = 300 ]
-launch "$work/fuse.mount"
-ends_well "on FUSE: the same bytes"
-for trouble in "eio:Input/output error" "estale:Stale file handle" "enotconn:Transport endpoint is not connected"; do
+rm -rf "$work/data/out"
+
+##### while a job runs #############################################################################
+waited() {
+    own waited
+    launch "$work/fuse.mount"
+    ends_well "on FUSE: the same bytes"
+    for trouble in "eio:Input/output error" "estale:Stale file handle" "enotconn:Transport endpoint is not connected"; do
+        launch "$work/fuse.mount"
+        middle
+        say fuse "${trouble%%:*} data"
+        sleep 1.2
+        say fuse well
+        ends_well "${trouble#*:} where bytes are read and written, for 1.2 s: waited out" "try 1: .*${trouble#*:}"
+    done
+}
+whole() {
+    own whole
     launch "$work/fuse.mount"
     middle
-    say fuse "${trouble%%:*} data"
+    say fuse eio
     sleep 1.2
     say fuse well
-    ends_well "${trouble#*:} where bytes are read and written, for 1.2 s: waited out" "try 1: .*${trouble#*:}"
-done
-launch "$work/fuse.mount"
-middle
-say fuse eio
-sleep 1.2
-say fuse well
-ends_well "Input/output error of the whole mount, for 1.2 s: workers leave, others come" 'a storage cannot be reached'
-launch "$work/fuse.mount"
-middle
-say fuse hang
-sleep 7
-say fuse well
-ends_well "a mount that hangs for 7 s, with 6 s for a try" 'does not answer within'
-
-launch "$work/fuse.mount"
-middle
-kill -9 "${pid[fuse]}"
-wait "${pid[fuse]}" 2>/dev/null
-sleep 1
-umount -l "$work/fuse.mount"
-mount_sick fuse
-ends_well "a mount whose process is killed, and mounted again after 1 s" 'a storage cannot be reached'
-launch "$work/fuse.mount"
-middle
-kill -9 "$(grep -lsF "WINDLASS_TERMINATION_LOG=$work" /proc/[0-9]*/environ | xargs grep -lsF WINDLASS_BIND= | cut -d/ -f3)"
-ends_well "a coordinator killed where nothing excludes another"
-
-##### before work is taken #######################################################################
-make_certificate "$work" || exit 3
-port=$((20000 + $$ % 20000))
-spec=$(jq -cn '{input: {files: {path: "data/in"}}, miniBatchSize: 10, output: {path: "data/o"},
-    scorer: {onnx: {path: "model/invert.onnx"}}, retry: {maxTries: 1, timeoutSeconds: 60}}')
-pod() { # name, role, mount
-    env data="$work/$3.mount" model="$work/model" WINDLASS_JOB=ill WINDLASS_RUN=0123456789abcdef WINDLASS_UID=u \
-        WINDLASS_SPEC="$spec" WINDLASS_TOKEN=secret WINDLASS_WORKER="$1" WINDLASS_THREADS=1 \
-        WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" WINDLASS_TLS_KEY="$(cat "$work/key.pem")" \
-        WINDLASS_BIND="127.0.0.1:$port" WINDLASS_COORDINATOR="127.0.0.1:$port" WINDLASS_COORDINATOR_SHA256="$sha256" \
-        WINDLASS_TERMINATION_LOG="$work/$1.words" timeout 60 "$build/windlass-agent" "$2" 2>>"$work/$1.log" &
-    pid[$1]=$!
+    ends_well "Input/output error of the whole mount, for 1.2 s: workers leave, others come" 'a storage cannot be reached'
 }
-leaves() { wait "${pid[$1]}"; code=$?; }
-mount_sick hung hang
-mount_sick dead
-kill -9 "${pid[dead]}"
-pod waits coordinate hung
-pod deaf score hung
-pod lost coordinate dead
-leaves lost
-check "a coordinator on a dead mount ends with 3 and says why" [ $code -eq 3 ]
-check "in its last words" grep -q 'volume: data: Transport endpoint is not connected' "$work/lost.words"
-pod c coordinate fuse
-pod dead score dead
-leaves dead
-check "a worker on a dead mount leaves with 3" [ $code -eq 3 ]
-leaves deaf
-check "on a mount that hangs, too" [ $code -eq 3 ]
-check "and says which" grep -q 'volume: data: the storage does not answer' "$work/deaf.log"
-[ $failures -eq 0 ] || tail -n 5 "$work/deaf.log" "$work/waits.log" | sed 's/^/# /'
-leaves waits
-check "so does a coordinator" [ $code -eq 3 ]
-pod w score fuse
-leaves c
-check "who can work does it all" [ "$code $(jq -r .items.done "$work/data/o/summary.json")" = "0 300" ]
-check "and nobody else was ever there" [ "$(jq -r '.workers[].name' "$work/data/o/summary.json")" = w ]
-check "nothing excludes, and it says so" [ "$(jq .exclusive "$work/c.words")" = false ]
+hang() {
+    own hang
+    launch "$work/fuse.mount"
+    middle
+    say fuse hang
+    sleep 7
+    say fuse well
+    ends_well "a mount that hangs for 7 s, with 6 s for a try" 'does not answer within'
+}
+killed() {
+    own killed
+    launch "$work/fuse.mount"
+    middle
+    kill -9 "${pid[fuse]}"
+    wait "${pid[fuse]}" 2>/dev/null
+    sleep 1
+    umount -l "$work/fuse.mount"
+    mount_sick fuse
+    ends_well "a mount whose process is killed, and mounted again after 1 s" 'a storage cannot be reached'
+}
+coordinator() {
+    own coordinator
+    launch "$work/fuse.mount"
+    middle
+    kill -9 "$(grep -lsF "WINDLASS_TERMINATION_LOG=$work" /proc/[0-9]*/environ | xargs grep -lsF WINDLASS_BIND= | cut -d/ -f3)"
+    ends_well "a coordinator killed where nothing excludes another"
+}
+
+##### before work is taken #########################################################################
+before() {
+    own before
+    make_certificate "$work" || exit 3
+    port=$((20000 + $$ % 20000))
+    spec=$(jq -cn '{input: {files: {path: "data/in"}}, miniBatchSize: 10, output: {path: "data/o"},
+        scorer: {onnx: {path: "model/invert.onnx"}}, retry: {maxTries: 1, timeoutSeconds: 60}}')
+    pod() { # name, role, mount
+        env data="$work/$3.mount" model="$work/model" WINDLASS_JOB=ill WINDLASS_RUN=0123456789abcdef WINDLASS_UID=u \
+            WINDLASS_SPEC="$spec" WINDLASS_TOKEN=secret WINDLASS_WORKER="$1" WINDLASS_THREADS=1 \
+            WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" WINDLASS_TLS_KEY="$(cat "$work/key.pem")" \
+            WINDLASS_BIND="127.0.0.1:$port" WINDLASS_COORDINATOR="127.0.0.1:$port" WINDLASS_COORDINATOR_SHA256="$sha256" \
+            WINDLASS_TERMINATION_LOG="$work/$1.words" timeout 60 "$build/windlass-agent" "$2" 2>>"$work/$1.log" &
+        pid[$1]=$!
+    }
+    leaves() { wait "${pid[$1]}"; code=$?; }
+    mount_sick hung hang
+    mount_sick dead
+    kill -9 "${pid[dead]}"
+    pod waits coordinate hung
+    pod deaf score hung
+    pod lost coordinate dead
+    leaves lost
+    check "a coordinator on a dead mount ends with 3 and says why" [ $code -eq 3 ]
+    check "in its last words" grep -q 'volume: data: Transport endpoint is not connected' "$work/lost.words"
+    pod c coordinate fuse
+    pod dead score dead
+    leaves dead
+    check "a worker on a dead mount leaves with 3" [ $code -eq 3 ]
+    leaves deaf
+    check "on a mount that hangs, too" [ $code -eq 3 ]
+    check "and says which" grep -q 'volume: data: the storage does not answer' "$work/deaf.log"
+    [ $failures -eq 0 ] || tail -n 5 "$work/deaf.log" "$work/waits.log" | sed 's/^/# /'
+    leaves waits
+    check "so does a coordinator" [ $code -eq 3 ]
+    pod w score fuse
+    leaves c
+    check "who can work does it all" [ "$code $(jq -r .items.done "$work/data/o/summary.json")" = "0 300" ]
+    check "and nobody else was ever there" [ "$(jq -r '.workers[].name' "$work/data/o/summary.json")" = w ]
+    check "nothing excludes, and it says so" [ "$(jq .exclusive "$work/c.words")" = false ]
+}
+
+##### the suite of stores ########################################################################
+suite() {
+    own suite
+    rm -rf "$work/data/in"
+    timeout 200 "$build/tests/conformance/test_store" "$work/fuse.mount" >"$work/suite" 2>&1
+    check "stores: every test of the suite" [ $? -eq 0 ]
+    sed 's/^ok /ok on FUSE: /' "$work/suite"
+}
+
+side_by_side suite waited whole hang killed coordinator before
 exit $((failures > 0))
