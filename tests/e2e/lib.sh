@@ -12,9 +12,10 @@ side_by_side() {
     folder=$(mktemp -d)
     for name in "$@"; do
         (
+            set -- "$name" "$folder" # what it calls its variables is its own affair
             failures=0
-            "$name"
-            echo "$failures" >"$folder/$name.failures"
+            "$1"
+            echo "$failures" >"$2/$1.failures"
         ) >"$folder/$name" 2>&1 </dev/null &
         pids+=($!)
     done
