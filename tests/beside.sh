@@ -1,14 +1,24 @@
 #!/usr/bin/env bash
 # What `make test` does beside the end-to-end scripts, with the processor time they leave: the unit tests under
-# sanitizers, and the fuzzers.
+# ASan and UBSan, and at the same time the fuzzers and what runs under TSan.
 set -u
 cd "$(dirname "$0")/.." || exit 3
+mkdir -p build
 bad=0
-tests/sanitize.sh || bad=1
-if ! make -j"$(nproc)" --no-print-directory fuzzers-build >build/fuzz-build.log 2>&1; then
-    tail -20 build/fuzz-build.log
-    echo "not ok the fuzzers are built"
-    exit 1
-fi
-bash tests/fuzz/run.sh || bad=1
+fuzzers() {
+    if ! make -j"$(nproc)" --no-print-directory fuzzers-build >build/fuzz-build.log 2>&1; then
+        tail -20 build/fuzz-build.log
+        echo "not ok the fuzzers are built"
+        return 1
+    fi
+    bash tests/fuzz/run.sh
+}
+{
+    fuzzers || bad=1
+    tests/sanitize.sh thread || bad=1
+    exit $bad
+} >build/beside.log 2>&1 &
+tests/sanitize.sh address || bad=1
+wait $! || bad=1
+cat build/beside.log
 exit $bad

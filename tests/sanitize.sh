@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The unit tests again under AddressSanitizer and UBSan (all of them), and under ThreadSanitizer those
 # that tests/tsan.txt lists, modules with threads of their own, and whole jobs (tests/threads.sh).
+#   sanitize.sh [address | thread]: one of the two alone.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export UBSAN_OPTIONS=print_stacktrace=1
@@ -9,8 +10,11 @@ trap 'rm -f "$log"' EXIT
 mapfile -t all < <(find tests/unit tests/conformance -name 'test_*.c' | sort | sed 's/\.c$//')
 mapfile -t threaded < <(sed '/^#/d; s/^/tests\//' tests/tsan.txt)
 mkdir -p build
-exec {one_at_a_time}>build/sanitize.lock
-flock "$one_at_a_time"
+only=${1:-}
+for one in ${only:-address thread}; do # in a tree, one at a time of each
+    exec {lock}>"build/sanitize-$one.lock"
+    flock "$lock"
+done
 
 build() { # sanitizers, programs without their folder
     local sanitizers=$1 folder=build/sanitize-${1//,/-}
@@ -32,7 +36,8 @@ suite() { # name, sanitizers, programs without their folder
 }
 
 bad=0
-suite 'ASan and UBSan' address,undefined "${all[@]}" || bad=1
+[ "$only" = thread ] || suite 'ASan and UBSan' address,undefined "${all[@]}" || bad=1
+[ "$only" != address ] || exit $bad
 suite TSan thread "${threaded[@]}" || bad=1
 if build thread windlass-agent; then
     BUILD=build/sanitize-thread tests/threads.sh || bad=1

@@ -401,27 +401,16 @@ static int name_item(void *context, int64_t first, int64_t index, struct buffer 
     return prepared_name(&coordinator->prepared, coordinator->job, first, index, name, err);
 }
 
-/* Report and summary, of what all commits say. In this order: who finds a summary takes the rest for
- * written. */
 static void tell_in_full(struct coordinator *coordinator, const struct error *outcome) {
-    struct store *output = coordinator->prepared.output;
     struct progress *progress = &coordinator->desk.progress;
-    struct error err = {0}, report_err = {0};
-    AUTO(facts_freep) struct facts *facts = NULL;
     struct summary summary = {.job = coordinator->job,
                               .progress = progress,
                               .ledger = ledger_of(coordinator),
                               .started_wall_ms = coordinator->started_wall_ms,
                               .completed_wall_ms = clock_wall_ms(),
                               .exit_code = exit_code(coordinator, outcome)};
-    if (summary_report(&summary, output, books_of(coordinator)->log, name_item, coordinator, &facts,
-                       &report_err) < 0) {
-        log_event(LOG_ERROR, "report: %s", report_err.text);
-    }
-    summary.facts = facts;
-    if (summary_write(&summary, output, &err) < 0) {
-        log_event(LOG_ERROR, "summary: %s", err.text);
-    } else {
+    if (summary_tell(&summary, coordinator->prepared.output, books_of(coordinator)->log, name_item,
+                     coordinator) == 0) {
         progress->summary = coordinator->prepared.summary_spec;
     }
 }

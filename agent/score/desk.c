@@ -136,8 +136,9 @@ static void give(struct desk *desk, const struct ledger_lease *lease) {
 
 static void take_away(struct desk *desk, const struct ledger_taken *taken) {
     struct guest *guest = desk->guest_of[taken->lease.worker];
-    const struct books_failure failure = {
-        .fault = taken->fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_TIMEOUT, .cause = taken->cause};
+    const struct books_failure failure = {.fault = taken->fault == LEDGER_MACHINE ? COMMIT_LOST
+                                                                                  : COMMIT_TIMEOUT,
+                                          .cause = taken->cause};
     struct error err = {0};
     if (taken->verdict == LEDGER_RETRY) {
         keep(desk, books_retried(books_of(desk), &taken->lease, &failure, &err), &err);

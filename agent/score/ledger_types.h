@@ -94,8 +94,8 @@ struct ledger_taken {
     struct ledger_lease lease;
     enum ledger_verdict verdict;
     bool is_lost;
-    enum ledger_fault fault;      /* of RETRY and FAILED: SCORER: its time was over; MACHINE: lost, or
-                                   * its worker was not ready for it for too long */
+    enum ledger_fault fault; /* of RETRY and FAILED: SCORER: its time was over; MACHINE: lost, or
+                              * its worker was not ready for it for too long */
     char cause[LEDGER_CAUSE_MAX]; /* of RETRY and FAILED */
 };
 

@@ -55,8 +55,8 @@ struct message_result {
     const json_t *failures;
     int64_t failures_bytes;
     uint32_t failures_crc; /* CRC-32C of that object */
-    const char *said;       /* of a fault, or with failures: the program's last lines in this try */
-    size_t said_size;       /* any text; 0: none */
+    const char *said;      /* of a fault, or with failures: the program's last lines in this try */
+    size_t said_size;      /* any text; 0: none */
 };
 
 struct message {

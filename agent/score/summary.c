@@ -4,6 +4,7 @@
 #include "agent/data/media.h"
 #include "lib/clock.h"
 #include "lib/jsontext.h"
+#include "lib/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,22 @@ int summary_report(const struct summary *summary, struct store *output, struct c
         .context = context,
     };
     return report_write(output, log, &options, ret_facts, err);
+}
+
+int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
+                 report_item *item, void *context) {
+    AUTO(facts_freep) struct facts *facts = NULL;
+    struct error err = {0}, report_err = {0};
+    if (summary_report(summary, output, log, item, context, &facts, &report_err) < 0) {
+        log_event(LOG_ERROR, "report: %s", report_err.text);
+    }
+    summary->facts = facts;
+    int result = summary_write(summary, output, &err);
+    if (result < 0) {
+        log_event(LOG_ERROR, "summary: %s", err.text);
+    }
+    summary->facts = NULL;
+    return result;
 }
 
 json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,

@@ -32,6 +32,12 @@ NODISCARD int summary_report(const struct summary *summary, struct store *output
                              struct commit_log *log, report_item *item, void *context,
                              struct facts **ret_facts, struct error *err);
 
+/* Report, then summary, of what all commits say: in this order, since who finds a summary takes the
+ * rest for written. What goes wrong goes to the log; 0: the summary is there. summary's facts are
+ * borrowed meanwhile. */
+NODISCARD int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
+                           report_item *item, void *context);
+
 /* A summary's text -> the last words of its coordinator, if it tells how this very resource (uid),
  * or any_uid how whichever, ended this very run; else NULL, also for a run that was cancelled,
  * which goes on. Owned. */

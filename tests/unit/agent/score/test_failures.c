@@ -174,7 +174,8 @@ static void test_records_say_what_they_said(void) {
                                        .text_size = is_failed ? strlen("no such shop") : 0,
                                        .failures = has_list ? failures : NULL,
                                        .failures_bytes = has_object ? 70000 : 0,
-                                       .failures_crc = has_object ? 0x1c291ca3 : 0};
+                                       .failures_crc = has_object ? 0x1c291ca3 : 0,
+                                       .fault = is_failed && i % 2 ? COMMIT_LOST : COMMIT_ERROR};
         struct commit_record again = {0};
         AUTO(commit_writer_release) struct commit_writer writer;
         commit_writer_init(&writer);
@@ -188,6 +189,7 @@ static void test_records_say_what_they_said(void) {
         CHECK_INT(again.failures != NULL, has_list || !is_failed);
         CHECK_INT(again.failures_bytes, record.failures_bytes);
         CHECK_INT(again.failures_crc, record.failures_crc);
+        CHECK_INT(again.fault, record.fault);
         json_decref((json_t *)again.failures);
     }
 }
@@ -208,6 +210,9 @@ static void test_records_that_are_none(void) {
         {"[\"f\",99,1,8,8,12,3,0,3100,60000,\"x\"]", true},
         {"[\"f\",99,1,8,8,12,3,0,3100,60000,\"x\",[[0,\"x\"],[1,\"y\"]]]", true},
         {"[\"f\",99,1,8,8,12,3,0,3100,60000,\"x\",[[0,\"x\"]],70000,\"1c291ca3\"]", true},
+        {"[\"f\",99,1,8,8,12,3,0,3100,60000,\"x\",[[0,\"x\"]],70000,\"1c291ca3\",\"lost\"]", true},
+        {"[\"f\",99,1,8,8,12,3,0,3100,60000,\"x\",[[0,\"x\"]],\"timeout\"]", true},
+        {"[\"f\",99,1,8,8,12,3,0,3100,60000,\"x\",\"lost\",[[0,\"x\"]]]", false},
         {"[\"f\",99,1,8,8,12,3,0,3100,60000,\"x\",[[0,5]]]", false},
         {"[\"f\",99,1,8,8,12,3,0,3100,60000,\"x\",7]", false},
         {"[\"d\",96,1,8,0,7,1,0,2210,812,\"n\",[[3,\"x\"]]]", false},
@@ -302,7 +307,8 @@ static void score(struct books *books, struct store *output, int worker) {
     CHECK_INT(verdict, lease.first == BAD     ? LEDGER_FAILED
                        : lease.first == MIXED ? LEDGER_PARTIAL
                                               : LEDGER_DONE);
-    CHECK_OK(books_accept(books, verdict, &ended, &result, "no such shop", &err), &err);
+    const struct books_failure failure = {.fault = COMMIT_ERROR, .cause = "no such shop"};
+    CHECK_OK(books_accept(books, verdict, &ended, &result, &failure, &err), &err);
 }
 
 static void score_all(struct books *books, struct store *output) {
@@ -325,7 +331,7 @@ static int write_report(struct books *books, struct store *output, struct error 
                                      .cells = 3,
                                      .items = 3 * MANY,
                                      .slots = 1};
-    return report_write(output, books->log, &options, err);
+    return report_write(output, books->log, &options, NULL, err);
 }
 
 /* failed.jsonl: each failed item of the run once, with its own cause. */

@@ -230,6 +230,7 @@ static void test_the_clock_stands_behind_what_nobody_wants_any_more(void) {
     int a = join(ledger, "a");
     struct ledger_lease first = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
     ledger_leave(ledger, a); /* and is back at once */
+    check_taken(ledger, 0, &first, LEDGER_RETRY);
     CHECK_INT(join(ledger, "a"), a);
     first = grant(ledger, 0, a, 0);
     ahead = grant(ledger, 0, a, 1);

@@ -3,6 +3,7 @@
 
 #include "tests/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static void test_messages_say_what_they_said(void) {
@@ -12,6 +13,7 @@ static void test_messages_say_what_they_said(void) {
         ","
         "[\"d\",8,2,1,3,\"t\",\"a\\n\\\"b\\\"\\n\",[[1,\"no\"]]],[\"d\",9,2,0,0,\"n\"],"
         "[\"d\",11,9,8,0,\"n\",[[1,\"no\"]],70000,\"1c291ca3\"],"
+        "[\"d\",12,9,8,0,\"n\",[[1,\"no\"]],70000,\"1c291ca3\",\"said\"],"
         "[\"f\",10,\"machine\",\"frame 17: bad\"]]}",
         "{\"type\":\"results\",\"epoch\":16,\"results\":[[\"d\",8,2,1,3,\"n\",[[1,\"no\"]],"
         "\"a\\nb\"],"
@@ -38,10 +40,22 @@ static void test_messages_say_what_they_said(void) {
     }
 }
 
+struct bad_message {
+    const char *text, *sentence;
+};
+
+static void is_refused(const char *text, const char *sentence) {
+    struct error err = {0};
+    struct message message = {0};
+    CHECK_INT(message_parse(text, strlen(text), &message, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    if (!strstr(err.text, sentence)) {
+        CHECK_STR(err.text, sentence);
+    }
+}
+
 static void test_bad_messages_name_the_field(void) {
-    static const struct {
-        const char *text, *sentence;
-    } rows[] = {
+    static const struct bad_message rows[] = {
         {"", ""},
         {"nonsense", ""},
         {"[]", "not a JSON object"},
@@ -52,44 +66,6 @@ static void test_bad_messages_name_the_field(void) {
         {"{\"type\":\"hello\",\"worker\":\"\"}", "worker is not a name"},
         {"{\"type\":\"hello\",\"worker\":\"../../etc\"}", "worker is not a name"},
         {"{\"type\":\"hello\",\"worker\":\"..\"}", "worker is not a name"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",-1,1,0,1,\"n\"]]}",
-         "results[0]: lease is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",9007199254740993,1,0,1,\"n\"]]}",
-         "lease is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1.5,1,0,1,\"n\"]]}",
-         "lease is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\"],[\"d\",1,1,2,1,"
-         "\"n\"]]}",
-         "results[1]: failed is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,-1,0,1,\"n\"]]}", "items is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0]]}", "us is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1]]}", "a place is none of"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"o\",5,\"1c29\"]]}",
-         "crc is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"o\",-5,\"1c291ca3\"]]}",
-         "size is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"t\",5]]}",
-         "text is not a text"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\",5]]}",
-         "failures is not a list"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\",[],0,\"1c291ca3\"]]}",
-         "size of failures is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\",[],7]]}",
-         "crc is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,0,1,\"n\",[],7,\"1c29\"]]}",
-         "crc is not"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"f\",1,\"fate\",\"x\"]]}",
-         "a fault is none of"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"f\",1,\"scorer\"]]}",
-         "cause is not a text"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"f\",1,\"scorer\",\"x\",0,7]]}",
-         "said is not a text"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"d\",1,1,1,1,\"n\",[],{}]]}",
-         "said is not a text"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"x\",1]]}", "none of d, f, w, b"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[7]}", "none of d, f, w, b"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"db\",1]]}", "none of d, f, w, b"},
-        {"{\"type\":\"results\",\"epoch\":1,\"results\":[[\"w\"]]}", "results[0]: lease is not"},
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,1,0,{}]]}", "try is not"},
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,0,1,{}]]}", "cells is not"},
         {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,1024,1,1,1,{}]]}", "slot is not"},
@@ -103,13 +79,42 @@ static void test_bad_messages_name_the_field(void) {
         {"{\"type\":\"done\",\"type\":\"hello\"}", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct error err = {0};
-        struct message message = {0};
-        CHECK_INT(message_parse(rows[i].text, strlen(rows[i].text), &message, &err), -1);
-        CHECK_INT(err.kind, ERROR_INVALID);
-        if (!strstr(err.text, rows[i].sentence)) {
-            CHECK_STR(err.text, rows[i].sentence);
-        }
+        is_refused(rows[i].text, rows[i].sentence);
+    }
+}
+
+static void test_bad_results_name_the_field(void) {
+    static const struct bad_message rows[] = {
+        {"[[\"d\",-1,1,0,1,\"n\"]]", "results[0]: lease is not"},
+        {"[[\"d\",9007199254740993,1,0,1,\"n\"]]", "lease is not"},
+        {"[[\"d\",1.5,1,0,1,\"n\"]]", "lease is not"},
+        {"[[\"d\",1,1,0,1,\"n\"],[\"d\",1,1,2,1,"
+         "\"n\"]]",
+         "results[1]: failed is not"},
+        {"[[\"d\",1,-1,0,1,\"n\"]]", "items is not"},
+        {"[[\"d\",1,1,0]]", "us is not"},
+        {"[[\"d\",1,1,0,1]]", "a place is none of"},
+        {"[[\"d\",1,1,0,1,\"o\",5,\"1c29\"]]", "crc is not"},
+        {"[[\"d\",1,1,0,1,\"o\",-5,\"1c291ca3\"]]", "size is not"},
+        {"[[\"d\",1,1,0,1,\"t\",5]]", "text is not a text"},
+        {"[[\"d\",1,1,0,1,\"n\",5]]", "failures is not a list"},
+        {"[[\"d\",1,1,0,1,\"n\",[],0,\"1c291ca3\"]]", "size of failures is not"},
+        {"[[\"d\",1,1,0,1,\"n\",[],7]]", "crc is not"},
+        {"[[\"d\",1,1,0,1,\"n\",[],7,\"1c29\"]]", "crc is not"},
+        {"[[\"f\",1,\"fate\",\"x\"]]", "a fault is none of"},
+        {"[[\"f\",1,\"scorer\"]]", "cause is not a text"},
+        {"[[\"f\",1,\"scorer\",\"x\",0,7]]", "said is not a text"},
+        {"[[\"d\",1,1,1,1,\"n\",[],{}]]", "said is not a text"},
+        {"[[\"x\",1]]", "none of d, f, w, b"},
+        {"[7]", "none of d, f, w, b"},
+        {"[[\"db\",1]]", "none of d, f, w, b"},
+        {"[[\"w\"]]", "results[0]: lease is not"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "{\"type\":\"results\",\"epoch\":1,\"results\":%s}",
+                 rows[i].text);
+        is_refused(text, rows[i].sentence);
     }
 }
 
@@ -179,6 +184,7 @@ static void test_batches_are_full_messages(void) {
 int main(void) {
     TEST(test_messages_say_what_they_said);
     TEST(test_bad_messages_name_the_field);
+    TEST(test_bad_results_name_the_field);
     TEST(test_long_and_dirty_texts_become_one_line);
     TEST(test_a_message_beyond_a_mebibyte_is_refused);
     TEST(test_batches_are_full_messages);
