@@ -3,10 +3,23 @@
 # twenty, loses the answer of another and cuts a third in the middle: one in ten or more, all in all. The quiet run,
 # which it must equal byte for byte, goes straight to Azurite.
 #   SOAK_SEED (1) decides who dies when; ONCE_ROUNDS (1, in a soak SOAK_ROUNDS / 10) says how many runs;
-#   ONCE_BATCHES (500, in a soak 2000).
+#   ONCE_BATCHES (500, in a soak 2000); ONCE_PARTS (1, in a soak 3): the rounds are done by so many, beside each other,
+#   each with an Azurite of its own; ONCE_PART: one of them alone.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
+parts=${ONCE_PARTS:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 1 || echo 3)}
+if [ "$parts" -gt 1 ] && [ -z "${ONCE_PART:-}" ]; then
+    logs=$(mktemp -d) running=()
+    trap 'kill "${running[@]}" 2>/dev/null; wait; rm -rf "$logs"' EXIT
+    for ((part = 0; part < parts; part++)); do
+        ONCE_PART=$part bash "$0" >"$logs/$part" 2>&1 &
+        running+=($!)
+    done
+    for ((part = 0; part < parts; part++)); do wait "${running[part]}" || failures=$((failures + 1)); done
+    for ((part = 0; part < parts; part++)); do cat "$logs/$part"; done
+    exit $((failures > 0))
+fi
 rounds=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-10} + 9) / 10))}
 batches=${ONCE_BATCHES:-$([ -n "${SOAK_ROUNDS:-}" ] && echo 2000 || echo 500)}
 seed=${SOAK_SEED:-1}
@@ -53,10 +66,14 @@ disown
 for _ in $(seq 100); do [ -s "$azurite/proxy/port" ] && break; sleep 0.1; done
 jq -n '[{share: 0.05, status: 500}, {share: 0.05, cutBefore: true}, {share: 0.05, cutInside: true}]' >"$azurite/proxy/faults"
 
-kinds=(2 0 1) # as the rounds have them
-for kind in "${kinds[@]:0:$((rounds < 3 ? rounds : 3))}"; do quiet_run "$kind"; done
+kinds=()
+for ((number = 1 + ${ONCE_PART:-0}; number <= rounds; number += parts)); do
+    kind=$(((number + 1) % 3)) # as round() has it
+    [ -n "${kinds[kind]:-}" ] || quiet_run $kind
+    kinds[kind]=quiet
+done
 WINDLASS_BLOB_ENDPOINT=https://127.0.0.1:$(cat "$azurite/proxy/port")/ACCOUNT
-for ((number = 1; number <= rounds; number++)); do round "$number"; done
+for ((number = 1 + ${ONCE_PART:-0}; number <= rounds; number += parts)); do round "$number"; done
 counted=$(jq -c . "$azurite/proxy/counts")
 enough() { jq -e '(."500" + .lost + .inside) / .requests >= 0.09 and ."500" > 5 and .lost > 5 and .inside > 5' "$azurite/proxy/counts" >/dev/null; }
 check "of the requests, $counted, one in ten went wrong, in each of the ways" enough
