@@ -2,6 +2,7 @@
 #include "agent/store/blob_list.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { DEPTH_MAX = 8 };
 
@@ -150,8 +151,11 @@ static bool is_within(const struct reader *reader, int depth, const char *const 
     return reader->depth == depth + 1;
 }
 
-static bool is_true(const char *text) {
-    return strcmp(text, "true") == 0 || strcmp(text, "True") == 0;
+/* Names of metadata are headers' names: whoever wrote one chose its case. */
+static bool is_folder_mark(const struct element *element, const char *text) {
+    static const char name[] = "hdi_isfolder";
+    return element->length == strlen(name) &&
+           strncasecmp(element->name, name, element->length) == 0 && strcasecmp(text, "true") == 0;
 }
 
 static int read_size(const char *text, int64_t *ret_size) {
@@ -192,8 +196,8 @@ static int read_leaf(struct reader *reader, char *text, struct error *err) {
                    read_size(text, &reader->entry.size_bytes) < 0) {
             return refuse(err, "a size that is no number");
         }
-    } else if (is_within(reader, 4, metadata) && element_is(leaf, "hdi_isfolder")) {
-        reader->entry.is_folder |= is_true(text);
+    } else if (is_within(reader, 4, metadata)) {
+        reader->entry.is_folder |= is_folder_mark(leaf, text);
     }
     return 0;
 }
