@@ -36,7 +36,7 @@ static int check_nobody_lives(const char *memory, int *ret_fd, struct error *err
 
 int anew_forget(const json_t *object, const json_t *folders, struct error *err) {
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
-    struct batchscore_options options = {.folders = folders};
+    struct job_options options = {.folders = folders};
     if (batchscore_spec_read(object, &options, &spec, err) < 0) {
         return -1;
     }
@@ -45,9 +45,9 @@ int anew_forget(const json_t *object, const json_t *folders, struct error *err) 
         return error_set(err, ERROR_INVALID,
                          "--anew: spec.output.path %s is in no folder of this machine: remove "
                          ".windlass/%s there, or choose another output",
-                         spec.output_path, spec.run);
+                         spec.output_path, spec.job.run);
     }
-    AUTO(text_freep) char *memory = x_printf("%s/.windlass/%s", output, spec.run);
+    AUTO(text_freep) char *memory = x_printf("%s/.windlass/%s", output, spec.job.run);
     AUTO(fd_closep) int lock_fd = -1; /* held until all is gone */
     if (access(memory, F_OK) < 0 && errno == ENOENT) {
         return 0;
@@ -55,7 +55,7 @@ int anew_forget(const json_t *object, const json_t *folders, struct error *err) 
     if (check_nobody_lives(memory, &lock_fd, err) < 0) {
         return -1;
     }
-    fprintf(stderr, "windlass: %s: what earlier runs have done is thrown away (%s)\n", spec.name,
-            memory);
+    fprintf(stderr, "windlass: %s: what earlier runs have done is thrown away (%s)\n",
+            spec.job.name, memory);
     return file_remove_tree(memory, err);
 }

@@ -25,7 +25,7 @@ static void print(const json_t *tree) {
 /* What is only known in the cluster is told by a word in its place. */
 static int print_pods(const json_t *object, struct error *err) {
     static const struct endpoint endpoint = {.address = "SERVICE-ADDRESS",
-                                             .port = BATCHSCORE_PORT,
+                                             .port = JOB_PORT,
                                              .certificate_sha256 = "CERTIFICATE-SHA256",
                                              .secret = "secret-of-the-job"};
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};

@@ -49,7 +49,7 @@ struct replica {
     const char *namespace, *kubeconfig, *context, *listen, *lease_namespace, *lease_name;
     bool no_election;
     bool is_usage; /* the error is about how we were called */
-    struct batchscore_options batchscore;
+    struct job_options batchscore;
     struct kind kind;
     int signal_fd;
     bool is_stopped;
@@ -78,7 +78,7 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
         {"listen", 0, OPTION_TEXT, "ADDRESS:PORT", "Where the pages are (default [::]:8080).",
          &replica->listen},
         {"agent-image", 0, OPTION_TEXT, "IMAGE",
-         "For jobs without spec.image (default " BATCHSCORE_AGENT_IMAGE ").",
+         "For jobs without spec.image (default " JOB_AGENT_IMAGE ").",
          &replica->batchscore.agent_image},
         {"no-leader-election", 0, OPTION_FLAG, NULL, "Lead at once: there is one replica.",
          &replica->no_election},
@@ -315,7 +315,7 @@ static void release(struct replica *replica) {
 int controller_command(int argc, char **argv) {
     struct replica replica = {.signal_fd = -1,
                               .lease_name = "windlass-controller",
-                              .batchscore = {.agent_image = BATCHSCORE_AGENT_IMAGE},
+                              .batchscore = {.agent_image = JOB_AGENT_IMAGE},
                               .kind = batchscore_kind};
     struct error err = {0};
     int result = read_options(&replica, argc, argv, &err);

@@ -6,7 +6,7 @@
 #include "operator/commands/ending.h"
 #include "operator/commands/logs_local.h"
 #include "operator/commands/remote.h"
-#include "operator/kinds/batchscore/life.h"
+#include "operator/kinds/job/life.h"
 #include "operator/kube/stream.h"
 #include "operator/object.h"
 

@@ -2,7 +2,7 @@
 #include "operator/commands/remote.h"
 
 #include "operator/cluster.h"
-#include "operator/kinds/batchscore/life.h"
+#include "operator/kinds/job/life.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -48,7 +48,7 @@ struct run {
 
     json_t *object;  /* the manifest; after the start, as last seen in the cluster */
     json_t *folders; /* {volume: its folder} */
-    struct batchscore_options kind_options;
+    struct job_options kind_options;
     struct kind kind;
     const char *name, *unit; /* borrowed from `object` of the manifest */
     char *manifest_folder, *state_folder;

@@ -7,8 +7,8 @@
 #include "operator/commands/progress.h"
 #include "operator/commands/remote.h"
 #include "operator/commands/table.h"
-#include "operator/kinds/batchscore/life.h"
 #include "operator/kinds/batchscore/spec.h"
+#include "operator/kinds/job/life.h"
 #include "operator/kube/watch.h"
 
 #include <stdio.h>

@@ -23,12 +23,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                       .certificate = "certificate",
                                       .certificate_sha256 = "sha256",
                                       .key = "key"};
-    AUTO(tree_freep) json_t *service = owned_service(object, &credentials, "{}");
+    AUTO(tree_freep)
+    json_t *service = owned_service(object, &batchscore_words.hub, &credentials, "{}");
     json_object_set_new(json_object_get(service, "spec"), "clusterIP", json_string("10.0.0.1"));
     json_object_set_new(
         object, "status",
         json_pack("{s:{s:s, s:b}}", "credentials", "secret", "secret", "created", true));
-    struct batchscore_observed observed = {.object = object, .service = service};
+    struct batchscore_observed observed = {.job.object = object, .job.service = service};
     AUTO(tree_freep) json_t *result = NULL;
     if (batchscore_plan(&observed, 1000, &result, &err) < 0 ||
         (json_array_size(json_object_get(result, "create")) == 0 &&

@@ -17,12 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     AUTO(schedule_freep)
     struct schedule *schedule = schedule_read(json_object_get(tree, "object"));
     struct batchscore_observed observed = {
-        .object = json_object_get(tree, "object"),
+        .job.object = json_object_get(tree, "object"),
         .runs = json_object_get(tree, "runs"),
         .schedule = schedule,
-        .service = json_object_get(tree, "service"),
-        .pods = json_object_get(tree, "pods"),
-        .progress = json_object_get(tree, "progress"),
+        .job.service = json_object_get(tree, "service"),
+        .job.pods = json_object_get(tree, "pods"),
+        .job.progress = json_object_get(tree, "progress"),
     };
     AUTO(tree_freep) json_t *result = NULL;
     if (batchscore_plan(&observed, 1000000, &result, &err) < 0 ||

@@ -1,184 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/keep.h"
 
-#include "operator/cluster.h"
-#include "operator/kinds/batchscore/life.h"
-#include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/series.h"
-#include "operator/kinds/batchscore/status.h"
-#include "operator/object.h"
 
 #include <string.h>
 
-/* Shares the values, which never change. */
-static void copy(json_t *to, const json_t *from, const char *const *fields) {
-    for (; *fields; fields++) {
-        json_object_set(to, *fields, json_object_get(from, *fields));
+static void merge(json_t *kept, const char *name, json_t *fields_new) {
+    json_t *there = json_object_get(kept, name);
+    if (there) {
+        json_object_update(there, fields_new);
+    } else if (json_object_size(fields_new) > 0) {
+        json_object_set(kept, name, fields_new);
     }
-}
-
-static json_t *pick(const json_t *from, const char *const *fields) {
-    json_t *picked = json_object();
-    copy(picked, from, fields);
-    return picked;
-}
-
-static void put(json_t *to, const char *name, json_t *value_new) {
-    if (json_object_size(value_new) > 0 || json_array_size(value_new) > 0) {
-        json_object_set(to, name, value_new);
-    }
-    json_decref(value_new);
-}
-
-static json_t *keep_owners(const json_t *metadata) {
-    static const char *const owner[] = {"kind", "name", "uid", NULL};
-    json_t *owners = json_array(), *reference;
-    size_t i;
-    json_array_foreach(json_object_get(metadata, "ownerReferences"), i, reference) {
-        json_array_append_new(owners, pick(reference, owner));
-    }
-    return owners;
-}
-
-/* Of a job. A run of a series is owned, too. */
-static json_t *keep_metadata(const json_t *object) {
-    static const char *const fields[] = {"uid", "generation", "deletionTimestamp", NULL};
-    static const char *const annotations[] = {ANNOTATION_RUN, NULL};
-    const json_t *metadata = json_object_get(object, "metadata");
-    json_t *kept = pick(metadata, fields);
-    put(kept, "annotations", pick(json_object_get(metadata, "annotations"), annotations));
-    put(kept, "ownerReferences", keep_owners(metadata));
-    return kept;
-}
-
-static json_t *keep_owned_metadata(const json_t *object) {
-    static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp", NULL};
-    static const char *const labels[] = {LABEL_ROLE, LABEL_ATTEMPT, LABEL_INDEX, NULL};
-    static const char *const annotations[] = {ANNOTATION_SECRET,
-                                              ANNOTATION_CERTIFICATE,
-                                              ANNOTATION_CERTIFICATE_SHA256,
-                                              ANNOTATION_BEGUN,
-                                              ANNOTATION_DEATHS,
-                                              ANNOTATION_WATCH,
-                                              NULL};
-    const json_t *metadata = json_object_get(object, "metadata");
-    json_t *kept = pick(metadata, fields);
-    put(kept, "labels", pick(json_object_get(metadata, "labels"), labels));
-    put(kept, "annotations", pick(json_object_get(metadata, "annotations"), annotations));
-    put(kept, "ownerReferences", keep_owners(metadata));
-    return kept;
-}
-
-static json_t *keep_conditions(const json_t *pod) {
-    static const char *const types[] = {"PodScheduled", "DisruptionTarget"};
-    static const char *const fields[] = {
-        "type", "status", "reason", "message", "lastTransitionTime", NULL};
-    json_t *kept = json_array();
-    const json_t *status = json_object_get(pod, "status");
-    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        const json_t *condition = object_condition(status, types[i]);
-        if (condition) {
-            json_array_append_new(kept, pick(condition, fields));
-        }
-    }
-    return kept;
-}
-
-/* The agent's alone, without its name. */
-static json_t *keep_container_status(const json_t *pod) {
-    static const char *const fields[] = {"state", NULL};
-    const json_t *agent = object_agent(tree_get(pod, "status.containerStatuses"));
-    return agent ? json_pack("[o]", pick(agent, fields)) : json_array();
-}
-
-static json_t *keep_init_trouble(const json_t *pod) {
-    static const char *const fields[] = {"image", "state", NULL};
-    const json_t *init = life_init_trouble(pod);
-    return init ? json_pack("[o]", pick(init, fields)) : json_array();
-}
-
-static json_t *keep_pod(const json_t *pod) {
-    static const char *const fields[] = {"phase", "reason", "message", NULL};
-    json_t *status = pick(json_object_get(pod, "status"), fields);
-    put(status, "conditions", keep_conditions(pod));
-    put(status, "containerStatuses", keep_container_status(pod));
-    put(status, "initContainerStatuses", keep_init_trouble(pod));
-    json_t *kept = json_pack("{s:o, s:o}", "metadata", keep_owned_metadata(pod), "status", status);
-    if (strcmp(tree_text(pod, "status.phase", "Pending"), "Pending") == 0) {
-        static const char *const gpus[] = {"nvidia.com/gpu", NULL};
-        json_t *container = json_object();
-        const json_t *agent = object_agent(tree_get(pod, "spec.containers"));
-        json_object_set(container, "image", json_object_get(agent, "image"));
-        json_t *limits = pick(tree_get(agent, "resources.limits"), gpus);
-        put(container, "resources", json_pack("{s:o}", "limits", limits));
-        json_object_set_new(kept, "spec", json_pack("{s:[o]}", "containers", container));
-    }
-    return kept;
-}
-
-json_t *batchscore_keep_ended(const json_t *object) {
-    static const char *const fields[] = {"uid", "deletionTimestamp", "ownerReferences", NULL};
-    static const char *const labels[] = {LABEL_ROLE, NULL};
-    static const char *const status[] = {"phase", NULL};
-    const json_t *metadata = json_object_get(object, "metadata");
-    json_t *kept = pick(metadata, fields);
-    put(kept, "labels", pick(json_object_get(metadata, "labels"), labels));
-    json_t *ended = json_pack("{s:o}", "metadata", kept);
-    put(ended, "status", pick(json_object_get(object, "status"), status));
-    return ended;
-}
-
-static json_t *keep_service(const json_t *service) {
-    static const char *const fields[] = {"clusterIP", "ports", NULL};
-    return json_pack("{s:o, s:o}", "metadata", keep_owned_metadata(service), "spec",
-                     pick(json_object_get(service, "spec"), fields));
-}
-
-/* While a new generation is to be acknowledged, the whole status is needed: it is written anew. */
-static bool is_settled(const json_t *job) {
-    return batchscore_is_finished(job) && tree_integer(job, "metadata.generation", 0) ==
-                                              tree_integer(job, "status.observedGeneration", -1);
+    json_decref(fields_new);
 }
 
 /* Of a run that is over: what its series says of it. */
 static void keep_run(json_t *kept, const json_t *run) {
     static const char *const spec[] = {"output", NULL};
     static const char *const status[] = {"items", "startTime", NULL};
-    copy(json_object_get(kept, "spec"), json_object_get(run, "spec"), spec);
-    copy(json_object_get(kept, "status"), json_object_get(run, "status"), status);
+    merge(kept, "spec", keep_pick(json_object_get(run, "spec"), spec));
+    merge(kept, "status", keep_pick(json_object_get(run, "status"), status));
     json_t *condition = tree_get(kept, "status.conditions[0]");
     json_object_set(condition, "message",
-                    json_object_get(status_condition(run, "Succeeded"), "message"));
+                    json_object_get(outcome_condition(run, "Succeeded"), "message"));
 }
 
 static json_t *keep_job(const json_t *job) {
-    json_t *kept = json_pack("{s:o}", "metadata", keep_metadata(job));
-    if (!is_settled(job)) {
-        static const char *const all[] = {"spec", "status", NULL};
-        copy(kept, job, all);
-        return kept;
-    }
-    static const char *const spec[] = {"ttlSecondsAfterFinished", NULL};
-    static const char *const status[] = {"observedGeneration", "completionTime", NULL};
-    static const char *const summary[] = {"type", "status", "reason", "observedGeneration", NULL};
-    json_t *outcome = pick(json_object_get(job, "status"), status);
-    json_object_set_new(outcome, "conditions",
-                        json_pack("[o]", pick(status_condition(job, "Succeeded"), summary)));
-    json_t *rest = pick(json_object_get(job, "spec"), spec);
-    json_object_set(kept, "spec", rest);
-    json_object_set_new(kept, "status", outcome);
-    if (series_is_run(job)) {
+    static const char *const annotations[] = {ANNOTATION_RUN, NULL};
+    json_t *kept = job_keep(job, annotations);
+    if (job_is_settled(job) && series_is_run(job)) {
         keep_run(kept, job);
-    } else if (json_object_size(rest) == 0) {
-        json_object_del(kept, "spec");
     }
-    json_decref(rest);
     return kept;
 }
 
 json_t *batchscore_keep(const json_t *object) {
     const char *kind = tree_text(object, "kind", "");
-    return strcmp(kind, "Pod") == 0       ? keep_pod(object)
-           : strcmp(kind, "Service") == 0 ? keep_service(object)
-                                          : keep_job(object);
+    bool is_owned = strcmp(kind, "Pod") == 0 || strcmp(kind, "Service") == 0;
+    return is_owned ? job_keep_owned(object) : keep_job(object);
 }

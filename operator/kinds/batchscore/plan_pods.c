@@ -2,7 +2,7 @@
 #include "operator/kinds/batchscore/plan_pods.h"
 
 #include "operator/cluster.h"
-#include "operator/kinds/batchscore/waiting.h"
+#include "operator/kinds/job/waiting.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,92 +23,9 @@ struct slot {
     bool alive;
 };
 
-/* /progress JSON, or the end of a log: then the last line that says something. NULL: nothing does.
- */
-static char *find_words(const struct life *life) {
-    struct error ignored = {0};
-    AUTO(tree_freep) json_t *words = NULL;
-    if (tree_parse(life->message, strlen(life->message), PLAN_LAST_WORDS_MAX, &words, &ignored) ==
-            0 &&
-        *tree_text(words, "message", "")) {
-        return x_strdup(tree_text(words, "message", ""));
-    }
-    const char *end = life->message + (words ? 0 : strlen(life->message));
-    while (end > life->message && (end[-1] == '\n' || end[-1] == ' ')) {
-        end--;
-    }
-    const char *start = end;
-    while (start > life->message && start[-1] != '\n') {
-        start--;
-    }
-    if (start < end && *start != '{') { /* JSON that was cut short says nothing to people */
-        return x_strndup(start, (size_t)(end - start));
-    }
-    return NULL;
-}
-
-/* How it ended, at least. */
-static char *last_words(const struct life *life) {
-    char *words = find_words(life);
-    if (words) {
-        return words;
-    }
-    return life->exit_code < 0 ? x_printf("pod %s was taken away%s%s", life->name,
-                                          *life->reason ? ": " : "", life->reason)
-                               : x_printf("pod %s ended with exit code %d%s%s", life->name,
-                                          life->exit_code, *life->reason ? ", " : "", life->reason);
-}
-
-static void fail(struct plan *plan, const char *reason, const char *cause,
-                 const struct life *life) {
-    outcome_set(&plan->outcome, OUTCOME_FAILED, reason, "%.400s; more is in the log of pod %.80s",
-                cause, life->name);
-}
-
-static bool ran_out_of_memory(const struct life *life) {
-    return life->stage == LIFE_DEAD && strcmp(life->reason, "OOMKilled") == 0;
-}
-
-/* One event for each pod that is replaced: what became of it. */
-static void tell_replaced(struct plan *plan, const struct life *life, const json_t *pod_new) {
-    const char *next = tree_text(pod_new, "metadata.name", "");
-    if (life->stage == LIFE_SUCCEEDED) {
-        return;
-    }
-    if (life->stage == LIFE_DEAD && life->exit_code >= 0) {
-        AUTO(text_freep) char *words = find_words(life);
-        plan_event(plan, "Warning", "PodFailed", next,
-                   "pod %.80s ended with exit code %d%s%.40s%s%.350s; %.80s takes its place",
-                   life->name, life->exit_code, *life->reason ? ", " : "", life->reason,
-                   words ? ": " : "", words ? words : "", next);
-        return;
-    }
-    plan_event(plan, "Normal", "PodReplaced", next, "pod %.80s %s%s%s; %.80s takes its place",
-               life->name, life->stage == LIFE_DEAD ? "was taken away" : "is leaving",
-               *life->reason ? ": " : "", life->reason, next);
-}
-
-/* Takes the pod over; before: whose place it takes, NULL if nobody's; deaths: there so far. */
-static void make_pod(struct plan *plan, json_t *pod_new, const struct life *before, int deaths) {
-    json_t *metadata = json_object_get(pod_new, "metadata");
-    json_t *annotations = json_object_get(metadata, "annotations");
-    if (!annotations) {
-        annotations = json_object();
-        json_object_set_new(metadata, "annotations", annotations);
-    }
-    json_object_set_new(annotations, ANNOTATION_SECRET, json_string(plan->endpoint.secret));
-    if (deaths > 0) {
-        json_object_set_new(annotations, ANNOTATION_DEATHS, json_sprintf("%d", deaths));
-    }
-    if (before) {
-        tell_replaced(plan, before, pod_new);
-    }
-    json_array_append_new(plan->create, pod_new);
-}
-
 static int64_t batches_done(const struct plan *plan) {
-    int64_t before = tree_integer(plan->observed->object, "status.miniBatches.done", 0);
-    return MAX(tree_integer(plan->progress, "miniBatches.done", 0), before);
+    int64_t before = tree_integer(plan->job.observed->object, "status.miniBatches.done", 0);
+    return MAX(tree_integer(plan->job.progress, "miniBatches.done", 0), before);
 }
 
 static int failures_max(const struct plan *plan) {
@@ -116,19 +33,19 @@ static int failures_max(const struct plan *plan) {
 }
 
 static void coordinator_succeeded(struct plan *plan) {
-    int64_t total = tree_integer(plan->progress, "items.total", 0);
-    const char *output = tree_text(plan->observed->object, "spec.output.path", "");
-    const char *message = tree_text(plan->progress, "message", "");
+    int64_t total = tree_integer(plan->job.progress, "items.total", 0);
+    const char *output = tree_text(plan->job.observed->object, "spec.output.path", "");
+    const char *message = tree_text(plan->job.progress, "message", "");
     if (*message) {
-        outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed",
+        outcome_set(&plan->job.outcome, OUTCOME_SUCCEEDED, "Completed",
                     "%.200s; the results are in %.200s", message, output);
     } else if (total > 0) {
-        outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed",
+        outcome_set(&plan->job.outcome, OUTCOME_SUCCEEDED, "Completed",
                     "%lld of %lld items are done; the results are in %.200s",
-                    (long long)tree_integer(plan->progress, "items.done", 0), (long long)total,
+                    (long long)tree_integer(plan->job.progress, "items.done", 0), (long long)total,
                     output);
     } else {
-        outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed", "the results are in %.200s",
+        outcome_set(&plan->job.outcome, OUTCOME_SUCCEEDED, "Completed", "the results are in %.200s",
                     output);
     }
 }
@@ -141,8 +58,8 @@ void plan_verdict(struct plan *plan) {
     if (newest->stage == LIFE_SUCCEEDED) {
         coordinator_succeeded(plan);
     } else if (newest->stage == LIFE_DEAD && (newest->exit_code == 1 || newest->exit_code == 2)) {
-        AUTO(text_freep) char *cause = last_words(newest);
-        fail(plan, newest->exit_code == 1 ? "Failed" : "InputInvalid", cause, newest);
+        AUTO(text_freep) char *cause = plan_last_words(newest);
+        plan_fail(&plan->job, newest->exit_code == 1 ? "Failed" : "InputInvalid", cause, newest);
     }
 }
 
@@ -150,11 +67,11 @@ void plan_verdict(struct plan *plan) {
 static bool is_deaf(struct plan *plan) {
     const struct life *coordinator = plan->coordinator;
     if (!coordinator || coordinator->stage != LIFE_RUNNING || !coordinator->running_ms ||
-        plan->progress || tree_get(plan->observed->object, "status.items")) {
+        plan->job.progress || tree_get(plan->job.observed->object, "status.items")) {
         return false;
     }
-    plan_wake(plan, coordinator->running_ms + DEAF_MS);
-    return plan->now_ms >= coordinator->running_ms + DEAF_MS;
+    plan_wake(&plan->job, coordinator->running_ms + DEAF_MS);
+    return plan->job.now_ms >= coordinator->running_ms + DEAF_MS;
 }
 
 static void coordinator_runs(struct plan *plan) {
@@ -167,50 +84,35 @@ static void coordinator_runs(struct plan *plan) {
         {"Succeeded", "Joining", "the coordinator finishes"},
         {"Failed", "Joining", "the coordinator finishes"},
     };
-    const json_t *before = status_condition(plan->observed->object, "Succeeded");
-    const char *state = tree_text(plan->progress, "state", "");
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator starts");
+    const json_t *before = outcome_condition(plan->job.observed->object, "Succeeded");
+    const char *state = tree_text(plan->job.progress, "state", "");
+    outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator starts");
     if (is_deaf(plan)) {
-        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Unreachable",
+        outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Unreachable",
                     "the job runs, but the controller cannot ask pod %.80s at %.64s how far it is, "
                     "so the workers stay %d; let it in (a NetworkPolicy?), or wait for the end",
-                    plan->coordinator->name, plan->endpoint.address,
+                    plan->coordinator->name, plan->job.endpoint.address,
                     MAX(plan->spec.workers_min, 1));
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
         if (strcmp(states[i].state, state) == 0) {
-            const char *message = tree_text(plan->progress, "message", "");
-            outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, states[i].reason, "%.400s",
+            const char *message = tree_text(plan->job.progress, "message", "");
+            outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, states[i].reason, "%.400s",
                         *message ? message : states[i].message);
         } else if (!*state && strcmp(states[i].reason, tree_text(before, "reason", "")) == 0) {
             /* One answer that did not come is no news. */
-            outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, states[i].reason, "%.400s",
+            outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, states[i].reason, "%.400s",
                         tree_text(before, "message", ""));
         }
     }
 }
 
-static void tell_waiting(struct plan *plan, const struct life *life, int running, int wanted) {
-    bool for_mounts = waiting_is_for_mounts(life, plan->now_ms);
-    struct waiting waiting = {
-        .life = life,
-        .running = running,
-        .wanted = wanted,
-        .mount_problem = for_mounts ? tree_text(plan->observed->mounts, life->name, NULL) : NULL,
-        .before = status_condition(plan->observed->object, "Succeeded"),
-    };
-    waiting_tell(&waiting, &plan->outcome);
-    if (life->placed_ms > 0 && !for_mounts) {
-        plan_wake(plan, life->placed_ms + WAITING_MOUNT_MS);
-    }
-}
-
 /* A coordinator that may still run, though its pod is dead or leaving; NULL: there is none. */
 static const struct life *find_lingering(const struct plan *plan) {
-    for (size_t i = 0; i < plan->life_count; i++) {
-        if (plan_is_coordinator(&plan->lives[i]) && !plan->lives[i].is_gone) {
-            return &plan->lives[i];
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        if (plan_is_coordinator(&plan->job.lives[i]) && !plan->job.lives[i].is_gone) {
+            return &plan->job.lives[i];
         }
     }
     return NULL;
@@ -225,7 +127,7 @@ static bool wait_for_old(struct plan *plan) {
     }
     bool has_words = *old->reason && *old->message;
     outcome_set(
-        &plan->outcome, OUTCOME_UNDER_WAY, "WaitingForOldPod",
+        &plan->job.outcome, OUTCOME_UNDER_WAY, "WaitingForOldPod",
         "pod %.80s%s%.40s%s%.120s%s may still run, and the output's storage does not keep two "
         "coordinators apart; another is made when its node says that it has ended, or, when you "
         "know that it has, after `kubectl delete pod %.80s --force`, or, when its node is off, "
@@ -239,22 +141,24 @@ static bool wait_for_old(struct plan *plan) {
 static void replace_coordinator(struct plan *plan) {
     const struct life *newest = plan->coordinator;
     int failures = plan->coordinator_failures;
-    AUTO(text_freep) char *cause = last_words(newest);
+    AUTO(text_freep) char *cause = plan_last_words(newest);
     if (failures >= failures_max(plan)) {
-        fail(plan, ran_out_of_memory(newest) ? "OutOfMemory" : "CoordinatorFailed", cause, newest);
+        plan_fail(&plan->job, plan_ran_out_of_memory(newest) ? "OutOfMemory" : "CoordinatorFailed",
+                  cause, newest);
         return;
     }
     if (wait_for_old(plan)) {
         return;
     }
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "a new coordinator starts: %.400s",
-                cause);
+    outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Pending",
+                "a new coordinator starts: %.400s", cause);
     int64_t due_ms = life_replace_ms(newest, failures);
-    if (plan->now_ms >= due_ms) {
-        make_pod(plan, pods_coordinator(&plan->spec, &plan->endpoint, newest->attempt + 1), newest,
-                 failures);
+    if (plan->job.now_ms >= due_ms) {
+        plan_make_pod(&plan->job,
+                      pods_coordinator(&plan->spec, &plan->job.endpoint, newest->attempt + 1),
+                      newest, failures);
     } else {
-        plan_wake(plan, due_ms);
+        plan_wake(&plan->job, due_ms);
     }
 }
 
@@ -263,24 +167,24 @@ static void replace_coordinator(struct plan *plan) {
 static bool plan_coordinator(struct plan *plan) {
     const struct life *newest = plan->coordinator;
     if (!newest) {
-        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator is made");
-        make_pod(plan, pods_coordinator(&plan->spec, &plan->endpoint, 1), NULL, 0);
+        outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator is made");
+        plan_make_pod(&plan->job, pods_coordinator(&plan->spec, &plan->job.endpoint, 1), NULL, 0);
         return true;
     }
     switch (newest->stage) {
     case LIFE_WAITING:
-        tell_waiting(plan, newest, 0, 0);
+        plan_tell_waiting(&plan->job, newest, 0, 0);
         return true;
     case LIFE_RUNNING:
         coordinator_runs(plan);
         return true;
     case LIFE_LEAVING:
-        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending",
+        outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Pending",
                     "the coordinator %.80s is leaving; a new one follows when it is gone",
                     newest->name);
         if (newest->gone_ms > 0) {
-            plan_wake(plan, newest->gone_ms + PLAN_LOST_MS);
-            if (plan->now_ms >= newest->gone_ms + PLAN_LOST_MS) {
+            plan_wake(&plan->job, newest->gone_ms + PLAN_LOST_MS);
+            if (plan->job.now_ms >= newest->gone_ms + PLAN_LOST_MS) {
                 wait_for_old(plan);
             }
         }
@@ -289,14 +193,14 @@ static bool plan_coordinator(struct plan *plan) {
     case LIFE_DEAD:
     default:
         replace_coordinator(plan);
-        return json_array_size(plan->create) > 0;
+        return json_array_size(plan->job.create) > 0;
     }
 }
 
 static struct slot *fold_slots(const struct plan *plan) {
     struct slot *slots = x_calloc((size_t)plan->spec.workers_max, sizeof *slots);
-    for (size_t i = 0; i < plan->life_count; i++) {
-        const struct life *life = &plan->lives[i];
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        const struct life *life = &plan->job.lives[i];
         if (plan_is_coordinator(life) || life->index < 0 || life->index >= plan->spec.workers_max) {
             continue;
         }
@@ -317,8 +221,8 @@ static struct slot *fold_slots(const struct plan *plan) {
 static const struct life *hopeless(const struct plan *plan, const struct slot *slots) {
     const struct life *last = NULL, *last_any = NULL;
     int verdicts = 0;
-    for (size_t i = 0; i < plan->life_count; i++) {
-        const struct life *life = &plan->lives[i];
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        const struct life *life = &plan->job.lives[i];
         if (plan_is_coordinator(life) || life->stage != LIFE_DEAD || life->exit_code < 0) {
             continue;
         }
@@ -340,8 +244,8 @@ static const struct life *hopeless(const struct plan *plan, const struct slot *s
 }
 
 static int workers_wanted(struct plan *plan) {
-    const json_t *counts = tree_get(plan->progress, "miniBatches");
-    counts = counts ? counts : tree_get(plan->observed->object, "status.miniBatches");
+    const json_t *counts = tree_get(plan->job.progress, "miniBatches");
+    counts = counts ? counts : tree_get(plan->job.observed->object, "status.miniBatches");
     int64_t total = tree_integer(counts, "total", 0);
     if (total <= 0) {
         return is_deaf(plan) ? MAX(plan->spec.workers_min, 1) : plan->spec.workers_min;
@@ -366,15 +270,15 @@ static bool may_start(struct plan *plan, const struct slot *slot) {
     } else if (slot->newest.stage == LIFE_DEAD) {
         due_ms = life_replace_ms(&slot->newest, slot->deaths);
     }
-    if (plan->now_ms < due_ms) {
-        plan_wake(plan, due_ms);
+    if (plan->job.now_ms < due_ms) {
+        plan_wake(&plan->job, due_ms);
     }
-    return plan->now_ms >= due_ms;
+    return plan->job.now_ms >= due_ms;
 }
 
 bool plan_has_running_worker(const struct plan *plan) {
-    for (size_t i = 0; i < plan->life_count; i++) {
-        if (plan->lives[i].stage == LIFE_RUNNING && !plan_is_coordinator(&plan->lives[i])) {
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        if (plan->job.lives[i].stage == LIFE_RUNNING && !plan_is_coordinator(&plan->job.lives[i])) {
             return true;
         }
     }
@@ -385,7 +289,7 @@ bool plan_has_running_worker(const struct plan *plan) {
 static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
     for (int i = plan->spec.workers_max - 1; i >= 0 && too_many > 0; i--) {
         if (slots[i].alive && slots[i].newest.stage == LIFE_WAITING) {
-            plan_remove_pod(plan, &slots[i].newest);
+            plan_remove_pod(&plan->job, &slots[i].newest);
             too_many--;
         }
     }
@@ -393,11 +297,11 @@ static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
 
 /* spec.workers.max was lowered: the last ones go, and their mini-batches to others. */
 static void drop_surplus(struct plan *plan) {
-    for (size_t i = 0; i < plan->life_count; i++) {
-        const struct life *life = &plan->lives[i];
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        const struct life *life = &plan->job.lives[i];
         if (!plan_is_coordinator(life) && life_is_alive(life) &&
             life->index >= plan->spec.workers_max) {
-            plan_remove_pod(plan, life);
+            plan_remove_pod(&plan->job, life);
         }
     }
 }
@@ -405,13 +309,13 @@ static void drop_surplus(struct plan *plan) {
 /* What the cluster took away has no log worth keeping. But until its replacement is there it alone
  * knows which attempt that is: writes of one look may be refused or cut short between any two. */
 static void drop_taken_away(struct plan *plan, const struct slot *slots) {
-    for (size_t i = 0; i < plan->life_count; i++) {
-        const struct life *life = &plan->lives[i];
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        const struct life *life = &plan->job.lives[i];
         bool taken_away = life->stage == LIFE_DEAD && life->exit_code < 0 && life->gone_ms == 0;
         if (!plan_is_coordinator(life) && taken_away && life->index >= 0 &&
             life->index < plan->spec.workers_max &&
             life->attempt < slots[life->index].newest.attempt) {
-            plan_remove_pod(plan, life);
+            plan_remove_pod(&plan->job, life);
         }
     }
 }
@@ -429,12 +333,13 @@ static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
         if (!may_start(plan, &slots[i])) {
             continue;
         }
-        if (json_array_size(plan->create) >= CREATES_MAX) {
-            plan_wake(plan, plan->now_ms + 1);
+        if (json_array_size(plan->job.create) >= CREATES_MAX) {
+            plan_wake(&plan->job, plan->job.now_ms + 1);
             return;
         }
-        make_pod(plan, pods_worker(&plan->spec, &plan->endpoint, i, newest->attempt + 1),
-                 newest->attempt > 0 ? newest : NULL, slots[i].deaths);
+        plan_make_pod(&plan->job,
+                      pods_worker(&plan->spec, &plan->job.endpoint, i, newest->attempt + 1),
+                      newest->attempt > 0 ? newest : NULL, slots[i].deaths);
         alive++;
     }
 }
@@ -443,8 +348,8 @@ static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
 static void tell_about_workers(struct plan *plan, int wanted) {
     const struct life *waiting = NULL, *killed = NULL;
     int killed_count = 0;
-    for (size_t i = 0; i < plan->life_count; i++) {
-        const struct life *life = &plan->lives[i];
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        const struct life *life = &plan->job.lives[i];
         if (plan_is_coordinator(life)) {
             continue;
         }
@@ -454,41 +359,43 @@ static void tell_about_workers(struct plan *plan, int wanted) {
         if (life->stage == LIFE_WAITING && (*life->reason || life->placed_ms)) {
             waiting = life;
         }
-        if (ran_out_of_memory(life)) {
+        if (plan_ran_out_of_memory(life)) {
             killed = !killed || life->ended_ms >= killed->ended_ms ? life : killed;
             killed_count++;
         }
     }
-    if (strcmp(plan->outcome.reason, "Running") != 0) {
+    if (strcmp(plan->job.outcome.reason, "Running") != 0) {
         return;
     }
     if (waiting && (waiting->is_unscheduled || killed_count < OUT_OF_MEMORY_MIN)) {
-        tell_waiting(plan, waiting, 0, wanted);
+        plan_tell_waiting(&plan->job, waiting, 0, wanted);
     } else if (killed_count >= OUT_OF_MEMORY_MIN) {
-        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "OutOfMemory",
-                    "workers need more memory than they may have, %d were killed, the last was "
-                    "%.80s; raise spec.workers.resources.limits.memory (%.32s)",
-                    killed_count, killed->name,
-                    tree_text(plan->spec.json, "workers.resources.limits.memory", "none is set"));
+        outcome_set(
+            &plan->job.outcome, OUTCOME_UNDER_WAY, "OutOfMemory",
+            "workers need more memory than they may have, %d were killed, the last was "
+            "%.80s; raise spec.workers.resources.limits.memory (%.32s)",
+            killed_count, killed->name,
+            tree_text(plan->spec.job.json, "workers.resources.limits.memory", "none is set"));
     }
 }
 
 static void tell_hopeless(struct plan *plan, const struct life *culprit) {
-    AUTO(text_freep) char *cause = last_words(culprit);
-    if (ran_out_of_memory(culprit)) {
-        outcome_set(&plan->outcome, OUTCOME_FAILED, "OutOfMemory",
-                    "workers need more memory than they may have; raise "
-                    "spec.workers.resources.limits.memory (%.32s); the last was pod %.80s",
-                    tree_text(plan->spec.json, "workers.resources.limits.memory", "none is set"),
-                    culprit->name);
+    AUTO(text_freep) char *cause = plan_last_words(culprit);
+    if (plan_ran_out_of_memory(culprit)) {
+        outcome_set(
+            &plan->job.outcome, OUTCOME_FAILED, "OutOfMemory",
+            "workers need more memory than they may have; raise "
+            "spec.workers.resources.limits.memory (%.32s); the last was pod %.80s",
+            tree_text(plan->spec.job.json, "workers.resources.limits.memory", "none is set"),
+            culprit->name);
     } else {
-        fail(plan, "WorkersFailed", cause, culprit);
+        plan_fail(&plan->job, "WorkersFailed", cause, culprit);
     }
 }
 
 void plan_pods(struct plan *plan) {
     bool there = plan_coordinator(plan);
-    if (plan->outcome.state != OUTCOME_UNDER_WAY) {
+    if (plan->job.outcome.state != OUTCOME_UNDER_WAY) {
         return;
     }
     struct slot *slots = fold_slots(plan);
@@ -504,14 +411,14 @@ void plan_pods(struct plan *plan) {
 }
 
 void plan_clean_up(struct plan *plan, bool succeeded, bool all) {
-    json_array_clear(plan->create);
-    json_array_clear(plan->apply);
-    json_array_clear(plan->delete);
-    for (size_t i = 0; i < plan->life_count; i++) {
-        const struct life *life = &plan->lives[i];
+    json_array_clear(plan->job.create);
+    json_array_clear(plan->job.apply);
+    json_array_clear(plan->job.delete);
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        const struct life *life = &plan->job.lives[i];
         bool worker = !plan_is_coordinator(life);
         if (life_is_alive(life) || all || (worker && succeeded && life->stage != LIFE_LEAVING)) {
-            plan_remove_pod(plan, life);
+            plan_remove_pod(&plan->job, life);
         }
     }
 }

@@ -3,10 +3,10 @@
 
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/plan.h"
-#include "operator/kinds/batchscore/pod_volumes.h"
 #include "operator/kinds/batchscore/series.h"
-#include "operator/kinds/batchscore/template.h"
 #include "operator/kinds/batchscore/work.h"
+#include "operator/kinds/job/pod_volumes.h"
+#include "operator/kinds/job/template.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,17 +57,17 @@ static char *escape_dollars(const char *text) {
 
 static json_t *environment_of_all(const struct batchscore_spec *spec, const char *pod_name) {
     json_t *environment = json_array();
-    for (size_t i = 0; i < spec->volume_count; i++) {
-        add_value(environment, spec->volumes[i].name, spec->volumes[i].mount_path);
+    for (size_t i = 0; i < spec->job.volume_count; i++) {
+        add_value(environment, spec->job.volumes[i].name, spec->job.volumes[i].mount_path);
     }
     AUTO(text_freep) char *text = tree_canonical(spec->work);
     AUTO(text_freep) char *escaped = escape_dollars(text);
-    add_value(environment, "WINDLASS_JOB", spec->name);
-    add_value(environment, "WINDLASS_RUN", spec->run);
+    add_value(environment, "WINDLASS_JOB", spec->job.name);
+    add_value(environment, "WINDLASS_RUN", spec->job.run);
     add_value(environment, "WINDLASS_SPEC", escaped);
     add_value(environment, "WINDLASS_WORKER", pod_name);
-    if (json_array_size(spec->stores) > 0) {
-        AUTO(text_freep) char *stores = work_stores(spec->json);
+    if (json_array_size(spec->job.stores) > 0) {
+        AUTO(text_freep) char *stores = job_stores(spec->job.json);
         add_value(environment, "WINDLASS_STORES", stores);
     }
     return environment;
@@ -89,10 +89,10 @@ static json_t *secure(void) {
 static json_t *container(const struct batchscore_spec *spec, const char *subcommand,
                          json_t *environment_new, json_t *resources_new) {
     return json_pack("{s:s, s:s, s:[s], s:[s], s:o, s:o, s:o, s:s, s:o}", "name", "agent", "image",
-                     spec->image, "command", "windlass-agent", "args", subcommand, "env",
-                     environment_new, "resources", resources_new, "volumeMounts", pod_mounts(spec),
-                     "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext",
-                     secure());
+                     spec->job.image, "command", "windlass-agent", "args", subcommand, "env",
+                     environment_new, "resources", resources_new, "volumeMounts",
+                     pod_mounts(&spec->job), "terminationMessagePolicy", "FallbackToLogsOnError",
+                     "securityContext", secure());
 }
 
 static void add_mount(json_t *mounts, const char *name, const char *path) {
@@ -111,7 +111,7 @@ static void run_command(const struct batchscore_spec *spec, json_t *pod_new) {
     json_t *environment = json_object_get(agent, "env"), *value;
     const char *name;
     json_object_set_new(agent, "image",
-                        json_string(tree_text(spec->command, "image", spec->image)));
+                        json_string(tree_text(spec->command, "image", spec->job.image)));
     json_object_set_new(agent, "command", json_pack("[s]", POD_FOLDER "/windlass-shim"));
     json_object_foreach(json_object_get(spec->command, "environment"), name, value) {
         add_value(environment, name, json_string_value(value));
@@ -122,7 +122,7 @@ static void run_command(const struct batchscore_spec *spec, json_t *pod_new) {
     add_mount(mounts, VOLUME_SCRATCH, "/tmp");
     json_t *install = json_pack(
         "{s:s, s:s, s:[s], s:[s, s], s:{}, s:[{s:s, s:s}], s:s, s:o}", "name", "windlass-install",
-        "image", spec->image, "command", "windlass-agent", "args", "install", POD_FOLDER,
+        "image", spec->job.image, "command", "windlass-agent", "args", "install", POD_FOLDER,
         "resources", "volumeMounts", "name", VOLUME_SHIM, "mountPath", POD_FOLDER,
         "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext", secure());
     json_object_set_new(pod_spec, "initContainers", json_pack("[o]", install));
@@ -137,8 +137,8 @@ static void set_if(json_t *object, const char *name, json_t *value_new) {
 }
 
 static bool has_identity(const struct batchscore_spec *spec) {
-    for (size_t i = 0; i < json_array_size(spec->stores); i++) {
-        if (json_object_get(json_array_get(spec->stores, i), "clientID")) {
+    for (size_t i = 0; i < json_array_size(spec->job.stores); i++) {
+        if (json_object_get(json_array_get(spec->job.stores, i), "clientID")) {
             return true;
         }
     }
@@ -148,7 +148,7 @@ static bool has_identity(const struct batchscore_spec *spec) {
 /* Everything but what makes a role: the caller adds that, then the templates. */
 static json_t *pod(const struct batchscore_spec *spec, const char *name, const char *role,
                    int attempt, json_t *container_new) {
-    json_t *made = owned_metadata(spec->object, name, role);
+    json_t *made = owned_metadata(spec->job.object, name, role);
     char text[16];
     snprintf(text, sizeof text, "%d", attempt);
     json_object_set_new(json_object_get(made, "labels"), LABEL_ATTEMPT, json_string(text));
@@ -159,12 +159,13 @@ static json_t *pod(const struct batchscore_spec *spec, const char *name, const c
                                  "runAsUser", AGENT_USER, "runAsGroup", AGENT_USER, "fsGroup",
                                  AGENT_USER, "fsGroupChangePolicy", "OnRootMismatch",
                                  "seccompProfile", "type", "RuntimeDefault");
-    json_t *pod_spec = json_pack(
-        "{s:s, s:b, s:b, s:o, s:[o], s:o, s:s*, s:s*}", "restartPolicy", "Never",
-        "automountServiceAccountToken", false, "enableServiceLinks", false, "securityContext",
-        security, "containers", container_new, "volumes", pod_volumes(spec), "serviceAccountName",
-        spec->service_account, "priorityClassName", spec->priority_class);
-    set_if(pod_spec, "imagePullSecrets", json_deep_copy(spec->image_pull_secrets));
+    json_t *pod_spec =
+        json_pack("{s:s, s:b, s:b, s:o, s:[o], s:o, s:s*, s:s*}", "restartPolicy", "Never",
+                  "automountServiceAccountToken", false, "enableServiceLinks", false,
+                  "securityContext", security, "containers", container_new, "volumes",
+                  pod_volumes(&spec->job), "serviceAccountName", spec->job.service_account,
+                  "priorityClassName", spec->job.priority_class);
+    set_if(pod_spec, "imagePullSecrets", json_deep_copy(spec->job.image_pull_secrets));
     return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", "v1", "kind", "Pod", "metadata", made,
                      "spec", pod_spec);
 }
@@ -186,7 +187,7 @@ static json_t *finish(const struct batchscore_spec *spec, const struct batchscor
                       json_t *pod_new) {
     json_t *pod_spec = json_object_get(pod_new, "spec");
     set_if(pod_spec, "nodeSelector", json_deep_copy(role->node_selector));
-    template_apply(pod_new, spec->template);
+    template_apply(pod_new, spec->job.template);
     template_apply(pod_new, role->template);
     return pod_new;
 }
@@ -214,7 +215,7 @@ static void place_coordinator(const struct batchscore_spec *spec, json_t *pod_ne
 
 json_t *pods_coordinator(const struct batchscore_spec *spec, const struct endpoint *endpoint,
                          int attempt) {
-    AUTO(text_freep) char *name = x_printf("%s-coordinator-%d", spec->name, attempt);
+    AUTO(text_freep) char *name = x_printf("%s-coordinator-%d", spec->job.name, attempt);
     bool v6 = strchr(endpoint->address, ':') != NULL;
     AUTO(text_freep)
     char *bind = x_printf(v6 ? "[$(POD_IP)]:%lld" : "$(POD_IP):%lld", (long long)endpoint->port);
@@ -223,7 +224,7 @@ json_t *pods_coordinator(const struct batchscore_spec *spec, const struct endpoi
     add_secret(environment, "WINDLASS_TLS_KEY", endpoint->secret, SECRET_KEY);
     add_field(environment, "POD_IP", "status.podIP");
     add_value(environment, "WINDLASS_BIND", bind);
-    add_value(environment, "WINDLASS_UID", tree_text(spec->object, "metadata.uid", ""));
+    add_value(environment, "WINDLASS_UID", tree_text(spec->job.object, "metadata.uid", ""));
     const json_t *resources = spec->coordinator.resources;
     json_t *made = pod(spec, name, "coordinator", attempt,
                        container(spec, "coordinate", environment,
@@ -235,8 +236,9 @@ json_t *pods_coordinator(const struct batchscore_spec *spec, const struct endpoi
 json_t *pods_watch(const struct batchscore_spec *spec, int64_t number, int attempt,
                    const char *mark) {
     AUTO(text_freep)
-    char *name = attempt > 1 ? x_printf("%s-watch-%lld-%d", spec->name, (long long)number, attempt)
-                             : x_printf("%s-watch-%lld", spec->name, (long long)number);
+    char *name = attempt > 1
+                     ? x_printf("%s-watch-%lld-%d", spec->job.name, (long long)number, attempt)
+                     : x_printf("%s-watch-%lld", spec->job.name, (long long)number);
     json_t *environment = environment_of_all(spec, name);
     add_value(environment, "WINDLASS_MARK", mark);
     const json_t *resources = spec->coordinator.resources;
@@ -246,7 +248,8 @@ json_t *pods_watch(const struct batchscore_spec *spec, int64_t number, int attem
     json_t *metadata = json_object_get(made, "metadata");
     json_object_set_new(json_object_get(metadata, "labels"), LABEL_INDEX,
                         json_sprintf("%lld", (long long)number));
-    json_object_set_new(metadata, "annotations", json_pack("{s:s}", ANNOTATION_WATCH, spec->hash));
+    json_object_set_new(metadata, "annotations",
+                        json_pack("{s:s}", ANNOTATION_WATCH, spec->job.hash));
     set_if(json_object_get(made, "spec"), "tolerations",
            json_deep_copy(spec->coordinator.tolerations));
     return finish(spec, &spec->coordinator, made);
@@ -289,8 +292,8 @@ static json_t *worker_resources(const struct batchscore_spec *spec) {
 json_t *pods_worker(const struct batchscore_spec *spec, const struct endpoint *endpoint, int index,
                     int attempt) {
     AUTO(text_freep)
-    char *name = attempt > 1 ? x_printf("%s-worker-%d-%d", spec->name, index, attempt)
-                             : x_printf("%s-worker-%d", spec->name, index);
+    char *name = attempt > 1 ? x_printf("%s-worker-%d-%d", spec->job.name, index, attempt)
+                             : x_printf("%s-worker-%d", spec->job.name, index);
     bool v6 = strchr(endpoint->address, ':') != NULL;
     AUTO(text_freep)
     char *coordinator =

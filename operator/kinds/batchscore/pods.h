@@ -2,8 +2,8 @@
  * is the contract of docs/architecture.md. Pure. */
 #pragma once
 
-#include "operator/kinds/batchscore/owned.h"
 #include "operator/kinds/batchscore/spec.h"
+#include "operator/kinds/job/owned.h"
 
 /* attempt counts from 1: NAME-coordinator-1; NAME-worker-0, NAME-worker-0-2. Owned by the caller.
  */

@@ -4,5 +4,5 @@
 
 #include "operator/control/controller.h"
 
-/* Its options are struct batchscore_options. */
+/* Its options are struct job_options. */
 extern const struct kind batchscore_kind;

@@ -4,7 +4,7 @@
 #include "lib/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/schedule.h"
-#include "operator/kinds/batchscore/waiting.h"
+#include "operator/kinds/job/waiting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +28,11 @@ static bool is_leaving(const json_t *run) {
 }
 
 static void read_runs(struct series *series) {
-    const json_t *runs = series->plan->observed->runs;
+    const json_t *runs = series->plan->runs;
     const json_t *newest = json_array_get(series->lines, 0);
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *run = json_array_get(runs, i);
-        if (!batchscore_is_finished(run)) {
+        if (!outcome_is_finished(run)) {
             series->current = run;
         }
     }
@@ -42,30 +42,30 @@ static void read_runs(struct series *series) {
 
 /* Of runs that are over the last ten stay, with their pods' logs; their results always do. */
 static void drop_old(const struct series *series) {
-    const json_t *runs = series->plan->observed->runs;
+    const json_t *runs = series->plan->runs;
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *run = json_array_get(runs, i);
         const char *name = tree_text(run, "metadata.name", "");
-        if (batchscore_is_finished(run) && !is_leaving(run) &&
+        if (outcome_is_finished(run) && !is_leaving(run) &&
             !tree_find(series->lines, "name", name)) {
             json_array_append_new(
-                series->plan->delete,
+                series->plan->job.delete,
                 json_pack("{s:s, s:s}", "kind", tree_text(run, "kind", ""), "name", name));
         }
     }
 }
 
 static void drop_watchers(struct plan *plan) {
-    for (size_t i = 0; i < plan->life_count; i++) {
-        if (plan->lives[i].stage != LIFE_LEAVING) {
-            plan_remove_pod(plan, &plan->lives[i]);
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        if (plan->job.lives[i].stage != LIFE_LEAVING) {
+            plan_remove_pod(&plan->job, &plan->job.lives[i]);
         }
     }
 }
 
 static void say(struct plan *plan, const char *reason, const char *text) {
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, reason, "%s", text);
-    plan->outcome.pods_requested = true;
+    outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, reason, "%s", text);
+    plan->job.outcome.pods_requested = true;
 }
 
 static void refuse(struct series *series, const struct series_start *start, const char *problem) {
@@ -74,29 +74,29 @@ static void refuse(struct series *series, const struct series_start *start, cons
     if (json_array_size(series->lines) > SERIES_RUNS_KEPT) {
         json_array_remove(series->lines, SERIES_RUNS_KEPT);
     }
-    plan_tell(plan, "Warning", "RunRefused", "%s", problem);
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Armed", "no run was started: %s", problem);
-    plan->outcome.pods_requested = true;
+    plan_tell(&plan->job, "Warning", "RunRefused", "%s", problem);
+    outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Armed", "no run was started: %s", problem);
+    plan->job.outcome.pods_requested = true;
 }
 
 static void start_run(struct series *series, const struct series_start *start) {
     struct plan *plan = series->plan;
     struct error problem = {0};
     json_t *run = NULL;
-    if (series_make_run(plan->observed->object, plan->observed->options, start, &run, &problem) <
-        0) {
+    if (series_make_run(plan->job.observed->object, plan->job.observed->options, start, &run,
+                        &problem) < 0) {
         refuse(series, start, problem.text);
         return;
     }
     const char *name = tree_text(run, "metadata.name", "");
     char time[21];
     clock_format(start->time_ms, time);
-    json_array_append_new(plan->create, run);
-    plan_event(plan, "Normal", "RunStarted", name, "run %s of %s, into %s", name, time,
+    json_array_append_new(plan->job.create, run);
+    plan_event(&plan->job, "Normal", "RunStarted", name, "run %s of %s, into %s", name, time,
                tree_text(run, "spec.output.path", ""));
     AUTO(text_freep) char *text = x_printf("run %s starts", name);
     say(plan, "Running", text);
-    plan->outcome.pods_requested = false;
+    plan->job.outcome.pods_requested = false;
 }
 
 /* ---- schedule ------------------------------------------------------------------------------- */
@@ -105,25 +105,25 @@ static void start_run(struct series *series, const struct series_start *start) {
  * is not believed. */
 static int64_t base_of(const struct series *series) {
     const struct plan *plan = series->plan;
-    int64_t begun_ms = clock_parse(tree_text(plan->observed->object, "status.startTime", ""));
-    bool was_suspended = !tree_get(plan->observed->object, "status.startTime");
-    begun_ms = was_suspended || begun_ms > plan->now_ms ? plan->now_ms : begun_ms;
-    int64_t last_ms = series->last_ms > plan->now_ms + FUTURE_MS ? 0 : series->last_ms;
+    int64_t begun_ms = clock_parse(tree_text(plan->job.observed->object, "status.startTime", ""));
+    bool was_suspended = !tree_get(plan->job.observed->object, "status.startTime");
+    begun_ms = was_suspended || begun_ms > plan->job.now_ms ? plan->job.now_ms : begun_ms;
+    int64_t last_ms = series->last_ms > plan->job.now_ms + FUTURE_MS ? 0 : series->last_ms;
     return MAX(begun_ms, last_ms) / 1000;
 }
 
 static void plan_schedule(struct series *series) {
     struct plan *plan = series->plan;
-    const struct schedule *schedule = plan->observed->schedule;
+    const struct schedule *schedule = plan->schedule;
     if (!schedule || !schedule->zone) {
         const char *problem = schedule ? schedule->problem.text : "spec.schedule: is not read";
         say(plan, "ScheduleInvalid", problem);
-        outcome_stall(&plan->outcome, "ScheduleInvalid", problem);
+        outcome_stall(&plan->job.outcome, "ScheduleInvalid", problem);
         return;
     }
-    int64_t now_s = plan->now_ms / 1000;
+    int64_t now_s = plan->job.now_ms / 1000;
     int64_t next_s = cron_next(&schedule->cron, schedule->zone, now_s);
-    plan->outcome.next_ms = MAX(next_s, 0) * 1000;
+    plan->job.outcome.next_ms = MAX(next_s, 0) * 1000;
     if (series->current) {
         return;
     }
@@ -137,7 +137,7 @@ static void plan_schedule(struct series *series) {
     char next[21] = "never";
     if (next_s >= 0) {
         clock_format(1000 * next_s, next);
-        plan_wake(plan, 1000 * next_s);
+        plan_wake(&plan->job, 1000 * next_s);
     }
     AUTO(text_freep) char *text = x_printf("the next run is due at %s", next);
     say(plan, "Scheduled", text);
@@ -152,11 +152,11 @@ static void make_watcher(struct series *series, int64_t number, int attempt, int
     if (deaths > 0) {
         json_object_set_new(annotations, ANNOTATION_DEATHS, json_sprintf("%d", deaths));
     }
-    json_array_append_new(plan->create, pod);
+    json_array_append_new(plan->job.create, pod);
 }
 
 static void tell_armed(struct series *series) {
-    const char *trigger = tree_text(series->plan->spec.json, "trigger.path", NULL);
+    const char *trigger = tree_text(series->plan->spec.job.json, "trigger.path", NULL);
     const json_t *newest = json_array_get(series->lines, 0);
     AUTO(text_freep)
     char *text = !trigger  ? x_strdup(newest ? "waits until the input changes"
@@ -189,11 +189,11 @@ static bool take_words(struct series *series, const struct life *watcher) {
         return false;
     }
     struct series_start start = {.number = series_number(series->lines) + 1,
-                                 .time_ms = MAX(plan->now_ms, series->last_ms + 1000),
+                                 .time_ms = MAX(plan->job.now_ms, series->last_ms + 1000),
                                  .mark = mark,
                                  .input = tree_text(words, "input", NULL)};
-    if (series->last_ms > plan->now_ms + FUTURE_MS) {
-        start.time_ms = plan->now_ms;
+    if (series->last_ms > plan->job.now_ms + FUTURE_MS) {
+        start.time_ms = plan->job.now_ms;
     }
     if (problem) {
         refuse(series, &start, problem);
@@ -217,48 +217,49 @@ static void watcher_ended(struct series *series, const struct life *watcher, int
                           watcher->reason, *why ? ": " : "", why);
     say(plan, "Armed", text);
     if (watcher->exit_code == 2) {
-        outcome_stall(&plan->outcome, "WatchFailed", text);
+        outcome_stall(&plan->job.outcome, "WatchFailed", text);
     }
     int64_t due_ms = life_replace_ms(watcher, deaths);
-    plan_wake(plan, due_ms);
-    if (plan->now_ms >= due_ms) {
+    plan_wake(&plan->job, due_ms);
+    if (plan->job.now_ms >= due_ms) {
         make_watcher(series, number, watcher->attempt + 1, deaths);
     }
 }
 
 static void tell_waiting(struct series *series, const struct life *watcher) {
     struct plan *plan = series->plan;
-    bool for_mounts = waiting_is_for_mounts(watcher, plan->now_ms);
+    bool for_mounts = waiting_is_for_mounts(watcher, plan->job.now_ms);
     struct waiting waiting = {
         .life = watcher,
-        .mount_problem = for_mounts ? tree_text(plan->observed->mounts, watcher->name, NULL) : NULL,
-        .before = status_condition(plan->observed->object, "Succeeded"),
+        .mount_problem =
+            for_mounts ? tree_text(plan->job.observed->mounts, watcher->name, NULL) : NULL,
+        .before = outcome_condition(plan->job.observed->object, "Succeeded"),
     };
     tell_armed(series);
     if (*watcher->reason || for_mounts || watcher->is_unscheduled) {
-        waiting_tell(&waiting, &plan->outcome);
+        waiting_tell(&waiting, &plan->job.outcome);
     }
     if (watcher->placed_ms > 0 && !for_mounts) {
-        plan_wake(plan, watcher->placed_ms + WAITING_MOUNT_MS);
+        plan_wake(&plan->job, watcher->placed_ms + WAITING_MOUNT_MS);
     }
 }
 
 /* One pod waits for run `number`. Those of other numbers, and of another spec, go. */
 static const struct life *find_watcher(struct plan *plan, int64_t number, int *ret_attempts) {
     const struct life *newest = NULL;
-    for (size_t i = 0; i < plan->life_count; i++) {
-        const struct life *life = &plan->lives[i];
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        const struct life *life = &plan->job.lives[i];
         const char *made_of = owned_annotation(life->pod, ANNOTATION_WATCH);
         bool is_ours = life->index == number;
         *ret_attempts = is_ours ? MAX(*ret_attempts, life->attempt) : *ret_attempts;
-        if (is_ours && made_of && strcmp(made_of, plan->spec.hash) == 0 &&
+        if (is_ours && made_of && strcmp(made_of, plan->spec.job.hash) == 0 &&
             (!newest || life->attempt > newest->attempt)) {
             newest = life;
         }
     }
-    for (size_t i = 0; i < plan->life_count; i++) {
-        if (&plan->lives[i] != newest && plan->lives[i].stage != LIFE_LEAVING) {
-            plan_remove_pod(plan, &plan->lives[i]);
+    for (size_t i = 0; i < plan->job.life_count; i++) {
+        if (&plan->job.lives[i] != newest && plan->job.lives[i].stage != LIFE_LEAVING) {
+            plan_remove_pod(&plan->job, &plan->job.lives[i]);
         }
     }
     return newest;
@@ -272,7 +273,7 @@ static void plan_watch(struct series *series) {
     tell_armed(series);
     if (!watcher) {
         make_watcher(series, number, attempts + 1, 0);
-        plan->outcome.pods_requested = false;
+        plan->job.outcome.pods_requested = false;
         return;
     }
     switch (watcher->stage) {
@@ -283,7 +284,7 @@ static void plan_watch(struct series *series) {
         return;
     case LIFE_LEAVING:
         if (watcher->gone_ms > 0) {
-            plan_wake(plan, watcher->gone_ms + PLAN_LOST_MS);
+            plan_wake(&plan->job, watcher->gone_ms + PLAN_LOST_MS);
         }
         return;
     case LIFE_SUCCEEDED:
@@ -304,15 +305,15 @@ static void plan_watch(struct series *series) {
 static void follow(const struct series *series) {
     json_t *changes = is_leaving(series->current)
                           ? NULL
-                          : series_changes(series->plan->observed->object, series->current);
+                          : series_changes(series->plan->job.observed->object, series->current);
     if (changes) {
-        json_array_append_new(series->plan->apply, changes);
+        json_array_append_new(series->plan->job.apply, changes);
     }
 }
 
 /* One event for each run that has come to its end. */
 static void tell_ends(const struct series *series) {
-    const json_t *before = tree_get(series->plan->observed->object, "status.runs");
+    const json_t *before = tree_get(series->plan->job.observed->object, "status.runs");
     for (size_t i = 0; i < json_array_size(series->lines); i++) {
         const json_t *line = json_array_get(series->lines, i);
         const json_t *old = tree_find(before, "name", tree_text(line, "name", "?"));
@@ -320,7 +321,7 @@ static void tell_ends(const struct series *series) {
             continue;
         }
         bool is_well = strcmp(tree_text(line, "state", ""), "Completed") == 0;
-        plan_tell(series->plan, is_well ? "Normal" : "Warning",
+        plan_tell(&series->plan->job, is_well ? "Normal" : "Warning",
                   is_well ? "RunCompleted" : "RunFailed", "run %s: %s%s%.300s",
                   tree_text(line, "name", ""), tree_text(line, "state", ""),
                   json_object_get(line, "message") ? ": " : "", tree_text(line, "message", ""));
@@ -328,9 +329,9 @@ static void tell_ends(const struct series *series) {
 }
 
 void plan_series(struct plan *plan) {
-    const json_t *object = plan->observed->object;
-    struct series series = {.plan = plan, .lines = series_lines(object, plan->observed->runs)};
-    plan->outcome.runs = series.lines;
+    const json_t *object = plan->job.observed->object;
+    struct series series = {.plan = plan, .lines = series_lines(object, plan->runs)};
+    plan->job.outcome.runs = series.lines;
     read_runs(&series);
     tell_ends(&series);
     drop_old(&series);
@@ -343,8 +344,8 @@ void plan_series(struct plan *plan) {
     }
     if (tree_bool(object, "spec.suspend", false)) {
         drop_watchers(plan);
-        plan->outcome.suspended = true;
-        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Suspended", "%s",
+        plan->job.outcome.suspended = true;
+        outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Suspended", "%s",
                     series.current ? "its run is suspended, too; both go on when spec.suspend is "
                                      "false"
                                    : "no run starts until spec.suspend is false");

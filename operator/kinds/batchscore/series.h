@@ -10,8 +10,6 @@
 
 /* On a run: {"number": 7, "time": when it was due, and of what was waited for "mark", "input"}. */
 #define ANNOTATION_RUN "windlass.dev/run"
-/* On a watching pod: of which spec it was made. */
-#define ANNOTATION_WATCH "windlass.dev/watch"
 #define ROLE_RUN "run"
 #define ROLE_WATCH "watch"
 
@@ -35,7 +33,7 @@ struct series_start {
     const char *mark, *input; /* NULL: none; input: the path that takes the place of the spec's */
 };
 /* The run, owned. INVALID: with this input there can be none. */
-NODISCARD int series_make_run(const json_t *object, const struct batchscore_options *options,
+NODISCARD int series_make_run(const json_t *object, const struct job_options *options,
                               const struct series_start *start, json_t **ret_run,
                               struct error *err);
 /* A line for what was no run, owned. */

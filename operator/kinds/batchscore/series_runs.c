@@ -47,11 +47,11 @@ static json_t *line_of(const json_t *run) {
     if (!line) {
         return NULL;
     }
-    const json_t *condition = status_condition(run, "Succeeded");
+    const json_t *condition = outcome_condition(run, "Succeeded");
     json_object_set_new(line, "name", json_string(tree_text(run, "metadata.name", "")));
     json_object_set_new(line, "state", json_string(tree_text(condition, "reason", "Pending")));
     copy(line, "output", run, "spec.output.path");
-    if (batchscore_is_finished(run)) { /* not before: a series says when something happens */
+    if (outcome_is_finished(run)) { /* not before: a series says when something happens */
         int64_t start_ms = clock_parse(tree_text(run, "status.startTime", ""));
         int64_t end_ms = clock_parse(tree_text(run, "status.completionTime", ""));
         bool is_known = start_ms > 0 && end_ms >= start_ms;
@@ -172,7 +172,7 @@ static void set_input(json_t *spec, const char *input) {
 }
 
 /* RUN8 tells runs of one spec from those of another; TIME one run from the next. */
-static int set_output(const struct batchscore_options *options, json_t *run, int64_t time_ms,
+static int set_output(const struct job_options *options, json_t *run, int64_t time_ms,
                       struct error *err) {
     struct batchscore_spec spec;
     char time[21];
@@ -181,14 +181,14 @@ static int set_output(const struct batchscore_options *options, json_t *run, int
         json_t *output = tree_get(run, "spec.output");
         format_time(time_ms, time);
         AUTO(text_freep)
-        char *path = x_printf("%s/runs/%s-%.8s", spec.output_path, time, spec.run);
+        char *path = x_printf("%s/runs/%s-%.8s", spec.output_path, time, spec.job.run);
         json_object_set_new(output, "path", json_string(path));
     }
     batchscore_spec_release(&spec);
     return result;
 }
 
-int series_make_run(const json_t *object, const struct batchscore_options *options,
+int series_make_run(const json_t *object, const struct job_options *options,
                     const struct series_start *start, json_t **ret_run, struct error *err) {
     AUTO(text_freep) char *name = name_of(object, start->number);
     AUTO(tree_freep) json_t *begun = start_json(start);

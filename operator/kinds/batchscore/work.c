@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/work.h"
 
-#include "lib/digest.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,14 +49,6 @@ static json_t *output_of(const json_t *spec) {
     return output;
 }
 
-char *work_stores(const json_t *spec) {
-    AUTO(tree_freep) json_t *stores = json_deep_copy(json_object_get(spec, "stores"));
-    for (size_t i = 0; i < json_array_size(stores); i++) {
-        json_object_del(json_array_get(stores, i), "secretName");
-    }
-    return tree_canonical(stores);
-}
-
 json_t *work_of(const json_t *spec) {
     static const char *const copied[] = {
         "input", "scorer", "retry", "errorThreshold", "miniBatchErrorThreshold", "logs", "trigger"};
@@ -72,41 +62,6 @@ json_t *work_of(const json_t *spec) {
 }
 
 /* ---- RUN ---- */
-
-/* By which fields a volume of that kind is told from another. Names of claims and Secrets mean
- * something in their namespace alone. */
-static const struct {
-    const char *fields[3];
-    bool in_namespace;
-} identities[] = {
-    [VOLUME_PERSISTENT_VOLUME_CLAIM] = {{"claimName"}, true},
-    [VOLUME_BLOBFUSE] = {{"account", "container", "secretName"}, true},
-    [VOLUME_AZURE_FILE] = {{"shareName", "secretName"}, true},
-    [VOLUME_NFS] = {{"server", "path"}, false},
-    [VOLUME_HOST_PATH] = {{"path"}, false},
-    [VOLUME_EMPTY_DIR] = {{NULL}, false},
-};
-static_assert(ARRAY_LEN(identities) == VOLUME_KIND_COUNT, "one row per kind of volume");
-
-static json_t *identity_of(const struct batchscore_spec *spec, const struct volume *volume,
-                           const json_t *folders) {
-    json_t *folder = json_object_get(folders, volume->name);
-    if (folder) {
-        return json_pack("{s:O}", "folder", folder);
-    }
-    json_t *identity = json_pack("{s:s}", "kind", batchscore_volume_fields[volume->kind]);
-    for (size_t i = 0; i < ARRAY_LEN(identities[0].fields); i++) {
-        const char *field = identities[volume->kind].fields[i];
-        json_t *value = field ? json_object_get(volume->source, field) : NULL;
-        if (value) {
-            json_object_set(identity, field, value);
-        }
-    }
-    if (identities[volume->kind].in_namespace && !json_object_get(volume->source, "clientID")) {
-        json_object_set_new(identity, "namespace", json_string(spec->namespace));
-    }
-    return identity;
-}
 
 /* "$(NAME)" stands in a text of the tree. */
 static bool mentions(const json_t *tree, const char *reference) {
@@ -129,10 +84,10 @@ static bool mentions(const json_t *tree, const char *reference) {
 static bool is_named(const struct batchscore_spec *spec, const struct volume *volume) {
     static const char *const parts[] = {"input.", "scorer.", "output."};
     for (const char *const *field = batchscore_path_fields; *field; field++) {
-        const char *path = tree_text(spec->json, *field, NULL);
+        const char *path = tree_text(spec->job.json, *field, NULL);
         for (size_t i = 0; path && i < ARRAY_LEN(parts); i++) {
             const json_t *place =
-                text_starts(*field, parts[i]) ? batchscore_place(spec->json, path) : NULL;
+                text_starts(*field, parts[i]) ? job_place(spec->job.json, path) : NULL;
             if (place && strcmp(tree_text(place, "name", ""), volume->name) == 0) {
                 return true;
             }
@@ -152,16 +107,12 @@ void work_run(const struct batchscore_spec *spec, const json_t *folders, char re
     for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
         json_object_set(what, copied[i], json_object_get(spec->work, copied[i]));
     }
-    for (size_t i = 0; i < spec->volume_count; i++) {
-        const struct volume *volume = &spec->volumes[i];
+    for (size_t i = 0; i < spec->job.volume_count; i++) {
+        const struct volume *volume = &spec->job.volumes[i];
         if (is_named(spec, volume)) {
             json_object_set_new(json_object_get(what, "volumes"), volume->name,
-                                identity_of(spec, volume, folders));
+                                job_volume_identity(&spec->job, volume, folders));
         }
     }
-    AUTO(text_freep) char *text = tree_canonical(what);
-    char hex[65];
-    digest_sha256(text, strlen(text), hex);
-    memcpy(ret_run, hex, 16);
-    ret_run[16] = 0;
+    job_run(what, ret_run);
 }

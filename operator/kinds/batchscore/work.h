@@ -11,10 +11,6 @@ extern const char *const work_modes[]; /* output.mode by enum output_mode */
  *   miniBatchBytes  in its place for a table whose size is not "auto" */
 json_t *work_of(const json_t *spec);
 
-/* WINDLASS_STORES, owned by the caller: spec.stores without the Secrets' names, which nobody there
- * needs. */
-char *work_stores(const json_t *spec);
-
 /* RUN: 16 hexadecimal digits of SHA-256 over what decides results and how they are cut: input,
  * scorer (less processesPerWorker and initTimeoutSeconds), mini-batch size, output, and what the
  * volumes are that these name. So a job that is applied again, with more workers or tries, is the

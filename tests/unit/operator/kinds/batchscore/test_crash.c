@@ -183,7 +183,7 @@ static const json_t *find_job(void) {
 }
 
 static bool is_over(void) {
-    return batchscore_is_finished(find_job()) && local_pod_count(world.mortal.inner) == 0 &&
+    return outcome_is_finished(find_job()) && local_pod_count(world.mortal.inner) == 0 &&
            !local_find(world.mortal.inner, "Service", "default", "job-coordinator");
 }
 
@@ -226,7 +226,7 @@ static int run_lives(int writes, bool hears) {
 
 static void check_end(void) {
     CHECK(is_over());
-    CHECK_STR(tree_text(status_condition(find_job(), "Succeeded"), "status", ""), "True");
+    CHECK_STR(tree_text(outcome_condition(find_job(), "Succeeded"), "status", ""), "True");
     CHECK_INT(tree_integer(find_job(), "status.items.done", 0), 8);
     AUTO(text_freep) char *wrong = read_note("wrong");
     CHECK_STR(wrong, "");

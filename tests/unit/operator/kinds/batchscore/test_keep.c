@@ -4,9 +4,9 @@
 
 #include "lib/clock.h"
 #include "operator/control/cache.h"
-#include "operator/kinds/batchscore/begun.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/pods.h"
+#include "operator/kinds/job/begun.h"
 #include "operator/resource.h"
 #include "tests/test.h"
 
@@ -97,8 +97,8 @@ static void make_job(struct world *world, const json_t *like, int number, bool f
     credentials.certificate = pem;
     struct batchscore_spec spec;
     CHECK_OK(batchscore_spec_read(world->job, NULL, &spec, &err), &err);
-    AUTO(text_freep) char *begun = begun_write(&spec);
-    world->service = owned_service(world->job, &credentials, begun);
+    AUTO(text_freep) char *begun = begun_write(&spec.job);
+    world->service = owned_service(world->job, &batchscore_words.hub, &credentials, begun);
     json_object_set_new(json_object_get(world->service, "spec"), "clusterIP",
                         json_string("10.96.7.7"));
     store(world->service, "bbbbbbbb", number);
@@ -123,7 +123,7 @@ static json_t *plan(const struct world *world, const json_t *job, const json_t *
     struct error err = {0};
     AUTO(tree_freep) json_t *answer = progress(false);
     struct batchscore_observed observed = {
-        .object = job, .service = service, .pods = pods, .progress = answer};
+        .job.object = job, .job.service = service, .job.pods = pods, .job.progress = answer};
     json_t *result = NULL;
     (void)world;
     CHECK_OK(batchscore_plan(&observed, clock_parse("2026-11-21T04:10:01Z"), &result, &err), &err);
@@ -222,7 +222,7 @@ static void many_jobs_take_little(void) {
     for (int i = 0; i < FINISHED; i++) {
         make_job(&world, like, i, true);
         set_job_status(&world, true);
-        CHECK(batchscore_is_finished(world.job));
+        CHECK(outcome_is_finished(world.job));
         cache_put(world.cache, world.job);
         cache_put(world.cache, world.coordinator);
         AUTO(tree_freep)
@@ -230,7 +230,7 @@ static void many_jobs_take_little(void) {
                                  tree_text(world.job, "metadata.name", ""));
         AUTO(tree_freep) json_t *pods = cache_owned(world.cache, "Pod", job);
         CHECK_INT(json_array_size(pods), 1);
-        cache_trim(world.cache, json_array_get(pods, 0), batchscore_keep_ended);
+        cache_trim(world.cache, json_array_get(pods, 0), job_keep_ended);
         /* After its time, it can still be found and deleted. */
         AUTO(tree_freep) json_t *left = cache_owned(world.cache, "Pod", job);
         AUTO(tree_freep) json_t *result = plan(&world, job, NULL, left);

@@ -110,16 +110,16 @@ static void check_same(const char *file, const char *what, const json_t *seen,
 static void check_settled(const char *file, const struct batchscore_observed *before,
                           const json_t *first, int64_t now_ms) {
     struct error err = {0};
-    AUTO(tree_freep) json_t *pods = carry_out("Pod", before->pods, first);
+    AUTO(tree_freep) json_t *pods = carry_out("Pod", before->job.pods, first);
     AUTO(tree_freep) json_t *runs = carry_out("BatchScore", before->runs, first);
-    AUTO(tree_freep) json_t *object = json_deep_copy(before->object);
+    AUTO(tree_freep) json_t *object = json_deep_copy(before->job.object);
     struct batchscore_observed observed = *before;
     AUTO(tree_freep) json_t *none = json_array();
     AUTO(tree_freep) json_t *last = NULL;
     static const char *const lists[] = {"create", "apply", "events"};
-    observed.pods = pods;
+    observed.job.pods = pods;
     observed.runs = runs;
-    observed.object = object;
+    observed.job.object = object;
     json_object_set(object, "status", json_object_get(first, "status"));
     for (int round = 0; round < 2; round++) {
         AUTO(tree_freep) json_t *result = NULL;
@@ -221,17 +221,17 @@ static void check_case(const char *file) {
     struct schedule *schedule = schedule_read(json_object_get(base, "object"));
     AUTO(tree_freep) json_t *runs = keep_runs(json_object_get(base, "runs"));
     struct batchscore_observed observed = {
-        .object = json_object_get(base, "object"),
+        .job.object = json_object_get(base, "object"),
         .runs = runs,
         .schedule = schedule,
-        .service = json_object_get(base, "service"),
-        .pods = json_object_get(base, "pods"),
-        .progress = json_object_get(base, "progress"),
-        .credentials = fresh ? &credentials : NULL,
-        .troubles = json_object_get(base, "troubles"),
-        .mounts = json_object_get(base, "mounts"),
-        .ended = json_object_get(base, "ended"),
-        .dropped = tree_text(base, "dropped", NULL),
+        .job.service = json_object_get(base, "service"),
+        .job.pods = json_object_get(base, "pods"),
+        .job.progress = json_object_get(base, "progress"),
+        .job.credentials = fresh ? &credentials : NULL,
+        .job.troubles = json_object_get(base, "troubles"),
+        .job.mounts = json_object_get(base, "mounts"),
+        .job.ended = json_object_get(base, "ended"),
+        .job.dropped = tree_text(base, "dropped", NULL),
     };
     int64_t now_ms = clock_parse(tree_text(base, "now", ""));
     AUTO(tree_freep) json_t *result = NULL;
@@ -244,7 +244,7 @@ static void check_case(const char *file) {
     check_result(file, result, want);
     /* A step whose answer is a trouble, or the Service or Secret, is asked for until it is there.
      */
-    if (!json_object_get(want, "needs") && !fresh && !observed.troubles &&
+    if (!json_object_get(want, "needs") && !fresh && !observed.job.troubles &&
         tree_bool(row, "settles", true)) {
         check_settled(file, &observed, result, now_ms);
     }
@@ -273,12 +273,14 @@ static void test_owned(void) {
                                       .certificate = "CERTIFICATE",
                                       .certificate_sha256 = "ab12",
                                       .key = "KEY"};
-    AUTO(tree_freep) json_t *service = owned_service(object, &credentials, "{}");
+    AUTO(tree_freep)
+    json_t *service = owned_service(object, &batchscore_words.hub, &credentials, "{}");
     CHECK_STR(tree_text(service, "metadata.name", ""), "paint-coordinator");
     CHECK_STR(tree_text(service, "metadata.ownerReferences[0].uid", ""), "u-1");
-    CHECK_INT(tree_integer(service, "spec.ports[0].port", 0), BATCHSCORE_PORT);
+    CHECK_INT(tree_integer(service, "spec.ports[0].port", 0), JOB_PORT);
     json_object_set_new(json_object_get(service, "metadata"), "uid", json_string("s-1"));
-    AUTO(tree_freep) json_t *secret = owned_secret(object, service, &credentials);
+    AUTO(tree_freep)
+    json_t *secret = owned_secret(object, &batchscore_words.hub, service, &credentials);
     CHECK_STR(tree_text(secret, "kind", ""), "Secret");
     CHECK_STR(tree_text(secret, "metadata.name", ""), "paint-1a2b");
     CHECK_STR(tree_text(secret, "metadata.ownerReferences[0].kind", ""), "Service");
@@ -294,7 +296,7 @@ static void test_owned(void) {
 static void test_finished(void) {
     AUTO(tree_freep) json_t *base = load("base.json");
     json_t *object = json_object_get(base, "object");
-    CHECK(!batchscore_is_finished(object));
+    CHECK(!outcome_is_finished(object));
     static const struct {
         const char *status, *reason;
         int observed;
@@ -309,7 +311,7 @@ static void test_finished(void) {
                             json_pack("{s:[{s:s, s:s, s:s, s:i}]}", "conditions", "type",
                                       "Succeeded", "status", rows[i].status, "reason",
                                       rows[i].reason, "observedGeneration", rows[i].observed));
-        CHECK_INT(batchscore_is_finished(object), rows[i].finished);
+        CHECK_INT(outcome_is_finished(object), rows[i].finished);
     }
 }
 

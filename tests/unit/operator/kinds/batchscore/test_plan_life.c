@@ -9,7 +9,7 @@
 
 #include "lib/clock.h"
 #include "operator/cluster.h"
-#include "operator/kinds/batchscore/life.h"
+#include "operator/kinds/job/life.h"
 #include "operator/object.h"
 #include "tests/test.h"
 
@@ -166,11 +166,11 @@ static json_t *look(struct world *world, bool answers) {
         json_pack("{s:s, s:{s:i, s:i}, s:{s:i, s:i}}", "state", "Running", "miniBatches", "total",
                   TOTAL, "done", world->done, "items", "total", TOTAL * 8, "done", world->done * 8);
     struct credentials stored = {.secret = "s", .certificate_sha256 = "ab", .is_confirmed = true};
-    struct batchscore_observed observed = {.object = world->object,
-                                           .credentials = world->in_rush ? &stored : NULL,
-                                           .service = world->service,
-                                           .pods = world->pods,
-                                           .progress = answers ? progress : NULL};
+    struct batchscore_observed observed = {.job.object = world->object,
+                                           .job.credentials = world->in_rush ? &stored : NULL,
+                                           .job.service = world->service,
+                                           .job.pods = world->pods,
+                                           .job.progress = answers ? progress : NULL};
     json_t *result = NULL;
     CHECK_OK(batchscore_plan(&observed, world->now_ms, &result, &err), &err);
     return result;
@@ -267,8 +267,8 @@ static void check_promises(struct world *world, bool arrived) {
     }
     CHECK(coordinators <= 1);
     CHECK(workers <= world->workers_max);
-    if (arrived && (tree_bool(world->object, "spec.suspend", false) ||
-                    batchscore_is_finished(world->object))) {
+    if (arrived &&
+        (tree_bool(world->object, "spec.suspend", false) || outcome_is_finished(world->object))) {
         CHECK_INT(workers, 0);
     }
 }
@@ -289,7 +289,7 @@ static void check_settled(struct world *world, bool answers) {
         AUTO(tree_freep) json_t *third = look(world, answers);
         CHECK_INT(json_array_size(json_object_get(third, "create")), 0);
         CHECK_INT(json_array_size(json_object_get(third, "delete")),
-                  batchscore_is_finished(world->object)); /* the Service, which stays here */
+                  outcome_is_finished(world->object)); /* the Service, which stays here */
     }
 }
 
@@ -297,7 +297,7 @@ static void live(uint64_t seed) {
     struct world world;
     make_world(&world, seed);
     int steps = 0;
-    for (; steps < STEPS_MAX && !batchscore_is_finished(world.object); steps++) {
+    for (; steps < STEPS_MAX && !outcome_is_finished(world.object); steps++) {
         pass_time(&world);
         bool answers = draw(&world, 3) > 0;
         if (take_look(&world, answers)) {

@@ -68,7 +68,7 @@ static void check_pod(const char *name, const json_t *pod, const json_t *wanted)
     }
 }
 
-static const struct batchscore_options options = {.agent_image = "registry.test/agent:7"};
+static const struct job_options options = {.agent_image = "registry.test/agent:7"};
 
 static void check_file(const char *name) {
     struct error err = {0};
@@ -107,10 +107,10 @@ static void test_image(void) {
     AUTO(tree_freep) json_t *object = json_loads(smallest, 0, NULL);
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
     CHECK_OK(batchscore_spec_read(object, NULL, &spec, &err), &err);
-    CHECK_STR(spec.image, "ghcr.io/windlass/windlass-agent:" WINDLASS_VERSION);
+    CHECK_STR(spec.job.image, "ghcr.io/windlass/windlass-agent:" WINDLASS_VERSION);
     struct batchscore_spec other = {0};
     CHECK_OK(batchscore_spec_read(object, &options, &other, &err), &err);
-    CHECK_STR(other.image, "registry.test/agent:7");
+    CHECK_STR(other.job.image, "registry.test/agent:7");
     batchscore_spec_release(&other);
 }
 

@@ -2,7 +2,7 @@
 #include "operator/kinds/batchscore/spec.h"
 
 #include "operator/kinds/batchscore/keep.h"
-#include "operator/kinds/batchscore/life.h"
+#include "operator/kinds/job/life.h"
 #include "operator/resource.h"
 #include "tests/test.h"
 
@@ -19,14 +19,14 @@ static void test_everything(void) {
     AUTO(tree_freep) json_t *object = load("everything");
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
     CHECK_OK(batchscore_spec_read(object, NULL, &spec, &err), &err);
-    CHECK_STR(spec.name, "everything-2");
-    CHECK_STR(spec.namespace, "default");
+    CHECK_STR(spec.job.name, "everything-2");
+    CHECK_STR(spec.job.namespace, "default");
     CHECK_STR(spec.output_path, "out");
     CHECK_INT(tree_integer(spec.work, "miniBatchSize", 0), 32);
     CHECK_INT(spec.workers_min, 0);
     CHECK_INT(spec.workers_max, 8);
     CHECK_INT(spec.gpus, 1);
-    CHECK_INT(spec.volume_count, 3);
+    CHECK_INT(spec.job.volume_count, 3);
     const struct volume *photos = batchscore_spec_volume(&spec, "photos");
     const struct volume *models = batchscore_spec_volume(&spec, "models");
     CHECK(photos && photos->kind == VOLUME_HOST_PATH && photos->read_only);
@@ -35,7 +35,7 @@ static void test_everything(void) {
     CHECK_STR(models ? models->mount_path : NULL, "/models");
     CHECK_STR(models ? tree_text(models->source, "claimName", "") : NULL, "models.v1");
     CHECK(batchscore_spec_volume(&spec, "model") == NULL);
-    CHECK_INT(strlen(spec.run), 16);
+    CHECK_INT(strlen(spec.job.run), 16);
 }
 
 struct change {
@@ -50,7 +50,7 @@ static void check_run(const char *manifest, const struct change *rows, size_t co
     CHECK_OK(resource_parse("job.yaml", manifest, strlen(manifest), &object, &err), &err);
     AUTO(batchscore_spec_release) struct batchscore_spec first = {0};
     CHECK_OK(batchscore_spec_read(object, NULL, &first, &err), &err);
-    CHECK_INT(strlen(first.run), 16);
+    CHECK_INT(strlen(first.job.run), 16);
     for (size_t i = 0; i < count; i++) {
         AUTO(tree_freep) json_t *other = json_deep_copy(object);
         json_t *at = tree_get(other, rows[i].path);
@@ -61,7 +61,7 @@ static void check_run(const char *manifest, const struct change *rows, size_t co
         }
         AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
         CHECK_OK(batchscore_spec_read(other, NULL, &spec, &err), &err);
-        if ((strcmp(spec.run, first.run) != 0) != rows[i].changes) {
+        if ((strcmp(spec.job.run, first.job.run) != 0) != rows[i].changes) {
             printf("# %s.%s: %s changes RUN, or should\n", rows[i].path, rows[i].key,
                    rows[i].value);
             test_failures++;
@@ -137,10 +137,10 @@ static void test_run_here(void) {
     AUTO(tree_freep) json_t *object = load("minimal");
     for (int i = 0; i < 2; i++) {
         AUTO(tree_freep) json_t *map = json_loads(folders[i], 0, NULL);
-        struct batchscore_options options = {.folders = map};
+        struct job_options options = {.folders = map};
         AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
         CHECK_OK(batchscore_spec_read(object, &options, &spec, &err), &err);
-        memcpy(runs[i], spec.run, sizeof runs[i]);
+        memcpy(runs[i], spec.job.run, sizeof runs[i]);
     }
     CHECK(strcmp(runs[0], runs[1]) != 0);
 }
@@ -170,14 +170,14 @@ static void test_hash(void) {
     AUTO(tree_freep) json_t *object = load("minimal");
     AUTO(batchscore_spec_release) struct batchscore_spec first = {0};
     CHECK_OK(batchscore_spec_read(object, NULL, &first, &err), &err);
-    CHECK_INT(strlen(first.hash), 64);
+    CHECK_INT(strlen(first.job.hash), 64);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *other = json_deep_copy(object);
         json_object_set_new(tree_get(other, rows[i].path), rows[i].key,
                             json_loads(rows[i].value, JSON_DECODE_ANY, NULL));
         AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
         CHECK_OK(batchscore_spec_read(other, NULL, &spec, &err), &err);
-        CHECK_INT(strcmp(spec.hash, first.hash) != 0, rows[i].changes);
+        CHECK_INT(strcmp(spec.job.hash, first.job.hash) != 0, rows[i].changes);
     }
 }
 
@@ -219,8 +219,8 @@ static void test_rule_about_changes(void) {
 static void test_too_large_for_a_variable(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *object = load("minimal");
-    static char filler[SPEC_BYTES_MAX + 1];
-    memset(filler, 'x', SPEC_BYTES_MAX);
+    static char filler[JOB_BYTES_MAX + 1];
+    memset(filler, 'x', JOB_BYTES_MAX);
     json_object_set_new(json_object_get(object, "spec"), "image", json_string(filler));
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
     CHECK_INT(batchscore_spec_read(object, NULL, &spec, &err), -1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/batchscore/template.h"
+#include "operator/kinds/job/template.h"
 
 #include "operator/cluster.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/batchscore/begun.h"
+#include "operator/kinds/job/begun.h"
 
-#include "operator/kinds/batchscore/owned.h"
+#include "operator/kinds/job/owned.h"
 
 #include <string.h>
 
 enum { TEXT_MAX = 64 << 10 };
 
-char *begun_write(const struct batchscore_spec *spec) {
-    const char *standard = tree_get(spec->json, "image") ? NULL : spec->image;
+char *begun_write(const struct job_spec *spec) {
+    const char *standard = spec->is_image_given ? NULL : spec->image;
     AUTO(tree_freep)
     json_t *begun =
         json_pack("{s:s*, s:I, s:s, s:s}", "agentImage", standard, "generation",

@@ -5,12 +5,12 @@
  */
 #pragma once
 
-#include "operator/kinds/batchscore/spec.h"
+#include "operator/kinds/job/spec.h"
 
 /* The value of ANNOTATION_BEGUN, one line of JSON; owned by the caller:
  *   {"agentImage": absent when the spec has an image, "generation": of the spec, "run", "specHash"}
  */
-char *begun_write(const struct batchscore_spec *spec);
+char *begun_write(const struct job_spec *spec);
 
 /* The resource as if its status had been written already: with credentials, run, specHash,
  * agentImage and observedGeneration as its Service has them. The resource itself when its status

@@ -1,8 +1,8 @@
 /* waiting.h: why a pod does not run yet, told so that one knows what to do. Pure. */
 #pragma once
 
-#include "operator/kinds/batchscore/life.h"
-#include "operator/kinds/batchscore/status.h"
+#include "operator/kinds/job/life.h"
+#include "operator/kinds/job/outcome.h"
 
 struct waiting {
     const struct life *life;

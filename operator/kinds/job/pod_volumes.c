@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/batchscore/pod_volumes.h"
+#include "operator/kinds/job/pod_volumes.h"
 
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ static char *secret_volume(const json_t *store) {
                : NULL;
 }
 
-json_t *pod_mounts(const struct batchscore_spec *spec) {
+json_t *pod_mounts(const struct job_spec *spec) {
     json_t *list = json_array();
     for (size_t i = 0; i < spec->volume_count; i++) {
         const struct volume *volume = &spec->volumes[i];
@@ -119,7 +119,7 @@ static void add_source(json_t *made, const struct volume *volume) {
     }
 }
 
-json_t *pod_volumes(const struct batchscore_spec *spec) {
+json_t *pod_volumes(const struct job_spec *spec) {
     json_t *list = json_array();
     for (size_t i = 0; i < spec->volume_count; i++) {
         json_t *made = json_pack("{s:s}", "name", spec->volumes[i].name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/batchscore/waiting.h"
+#include "operator/kinds/job/waiting.h"
 
 #include <string.h>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/batchscore/owned.h"
+#include "operator/kinds/job/owned.h"
 
 #include "operator/cluster.h"
+
+#include <ctype.h>
 
 const char *owned_annotation(const json_t *object, const char *name) {
     return json_string_value(json_object_get(tree_get(object, "metadata.annotations"), name));
@@ -28,9 +30,19 @@ bool endpoint_read(const json_t *service, struct endpoint *ret_endpoint) {
     return true;
 }
 
-static json_t *labels(const char *job, const char *role) {
+/* "BatchScore" -> "batchscore"; owned by the caller. */
+static char *application(const json_t *object) {
+    char *name = x_strdup(tree_text(object, "kind", ""));
+    for (char *at = name; *at; at++) {
+        *at = (char)tolower((unsigned char)*at);
+    }
+    return name;
+}
+
+static json_t *labels(const json_t *object, const char *job, const char *role) {
+    AUTO(text_freep) char *name = application(object);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", LABEL_JOB, job, LABEL_ROLE, role,
-                     "app.kubernetes.io/name", "batchscore", "app.kubernetes.io/instance", job,
+                     "app.kubernetes.io/name", name, "app.kubernetes.io/instance", job,
                      "app.kubernetes.io/component", role, "app.kubernetes.io/managed-by",
                      "windlass");
 }
@@ -38,9 +50,9 @@ static json_t *labels(const char *job, const char *role) {
 /* Objects go with the resource that owns them. Without a uid it is stored nowhere yet. */
 json_t *owned_metadata(const json_t *object, const char *name, const char *role) {
     const char *job = tree_text(object, "metadata.name", "");
-    json_t *made =
-        json_pack("{s:s, s:s, s:o}", "name", name, "namespace",
-                  tree_text(object, "metadata.namespace", "default"), "labels", labels(job, role));
+    json_t *made = json_pack("{s:s, s:s, s:o}", "name", name, "namespace",
+                             tree_text(object, "metadata.namespace", "default"), "labels",
+                             labels(object, job, role));
     const char *uid = tree_text(object, "metadata.uid", NULL);
     if (uid) {
         json_object_set_new(made, "ownerReferences",
@@ -52,19 +64,16 @@ json_t *owned_metadata(const json_t *object, const char *name, const char *role)
     return made;
 }
 
-char *owned_service_name(const json_t *object) {
-    return x_printf("%s-coordinator", tree_text(object, "metadata.name", ""));
-}
-
-json_t *owned_service(const json_t *object, const struct credentials *credentials,
-                      const char *begun) {
-    AUTO(text_freep) char *name = owned_service_name(object);
-    json_t *service = json_pack(
-        "{s:s, s:s, s:o, s:{s:s, s:{s:s, s:s}, s:[{s:s, s:s, s:i, s:i}]}}", "apiVersion", "v1",
-        "kind", "Service", "metadata", owned_metadata(object, name, "coordinator"), "spec", "type",
-        "ClusterIP", "selector", LABEL_JOB, tree_text(object, "metadata.name", ""), LABEL_ROLE,
-        "coordinator", "ports", "name", "work", "protocol", "TCP", "port", BATCHSCORE_PORT,
-        "targetPort", BATCHSCORE_PORT);
+json_t *owned_service(const json_t *object, const struct owned_hub *hub,
+                      const struct credentials *credentials, const char *begun) {
+    const char *job = tree_text(object, "metadata.name", "");
+    AUTO(text_freep) char *name = x_printf("%s-%s", job, hub->suffix);
+    json_t *service =
+        json_pack("{s:s, s:s, s:o, s:{s:s, s:{s:s, s:s, s:s*}, s:[{s:s, s:s, s:i, s:i}]}}",
+                  "apiVersion", "v1", "kind", "Service", "metadata",
+                  owned_metadata(object, name, hub->role), "spec", "type", "ClusterIP", "selector",
+                  LABEL_JOB, job, LABEL_ROLE, hub->role, LABEL_INDEX, hub->index, "ports", "name",
+                  "work", "protocol", "TCP", "port", JOB_PORT, "targetPort", JOB_PORT);
     json_object_set_new(json_object_get(service, "metadata"), "annotations",
                         json_pack("{s:s, s:s, s:s, s:s}", ANNOTATION_CERTIFICATE,
                                   credentials->certificate, ANNOTATION_CERTIFICATE_SHA256,
@@ -73,9 +82,9 @@ json_t *owned_service(const json_t *object, const struct credentials *credential
     return service;
 }
 
-json_t *owned_secret(const json_t *object, const json_t *service,
+json_t *owned_secret(const json_t *object, const struct owned_hub *hub, const json_t *service,
                      const struct credentials *credentials) {
-    json_t *metadata = owned_metadata(object, credentials->secret, "coordinator");
+    json_t *metadata = owned_metadata(object, credentials->secret, hub->role);
     json_object_set_new(metadata, "ownerReferences",
                         json_pack("[{s:s, s:s, s:s, s:s}]", "apiVersion", "v1", "kind", "Service",
                                   "name", tree_text(service, "metadata.name", ""), "uid",

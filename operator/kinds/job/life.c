@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/batchscore/life.h"
+#include "operator/kinds/job/life.h"
 
 #include "lib/clock.h"
-#include "operator/kinds/batchscore/plan.h"
+#include "operator/kinds/job/owned.h"
 #include "operator/object.h"
 
 #include <stdlib.h>

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/credentials.h"
+
+#include "lib/digest.h"
+#include "lib/tls.h"
+
+#include <string.h>
+
+enum {
+    TOKEN_BYTES = 32,
+    SUFFIX_BYTES = 4, /* of the Secret's name */
+};
+
+int credentials_make(json_t *kept, const json_t *object, struct error *err) {
+    AUTO(text_freep) char *certificate = NULL;
+    AUTO(text_freep) char *key = NULL;
+    char sha256[65];
+    if (tls_make_certificate(&certificate, &key, sha256, err) < 0) {
+        return error_context(err, "credentials of the coordinator");
+    }
+    AUTO(text_freep) char *token = digest_random(TOKEN_BYTES);
+    AUTO(text_freep) char *suffix = digest_random(SUFFIX_BYTES);
+    json_object_set_new(
+        kept, "credentials",
+        json_pack("{s:o, s:s, s:s, s:s, s:s}", "secret",
+                  json_sprintf("%s-%s", tree_text(object, "metadata.name", ""), suffix), "token",
+                  token, "certificate", certificate, "sha256", sha256, "key", key));
+    return 0;
+}
+
+bool credentials_read(const json_t *kept, struct credentials *ret_credentials) {
+    const json_t *from = json_object_get(kept, "credentials");
+    *ret_credentials = (struct credentials){
+        .secret = tree_text(from, "secret", ""),
+        .token = tree_text(from, "token", ""),
+        .certificate = tree_text(from, "certificate", ""),
+        .certificate_sha256 = tree_text(from, "sha256", ""),
+        .key = tree_text(from, "key", ""),
+        .is_confirmed = tree_bool(from, "confirmed", false),
+    };
+    return from != NULL;
+}
+
+/* Whether the Secret is stored is known only of a clear yes; then nobody here needs it any more.
+ * After a clear no the same one can be tried again, after anything else it has to be another. */
+void credentials_note(json_t *kept, const struct written *written) {
+    json_t *credentials = json_object_get(kept, "credentials");
+    if (strcmp(tree_text(credentials, "secret", ""),
+               tree_text(written->object, "metadata.name", "?")) != 0) {
+        return;
+    }
+    if (!written->err) {
+        json_object_set_new(credentials, "confirmed", json_true());
+        json_object_del(credentials, "token");
+        json_object_del(credentials, "key");
+    } else if (written->err->kind != ERROR_DENIED && written->err->kind != ERROR_INVALID) {
+        json_object_del(kept, "credentials");
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/mounts.h"
+
+#include "operator/kinds/job/waiting.h"
+
+#include <string.h>
+
+enum { MOUNTS_EVERY_MS = 30000 };
+
+void mounts_look(struct reconcile *request, json_t *kept, const json_t *pods) {
+    size_t i;
+    json_t *pod;
+    if (request->monotonic_ms < tree_integer(kept, "mountsMs", INT64_MIN / 2) + MOUNTS_EVERY_MS) {
+        return;
+    }
+    json_array_foreach(pods, i, pod) {
+        struct life life = life_read(pod);
+        if (!waiting_is_for_mounts(&life, request->wall_ms)) {
+            continue;
+        }
+        AUTO(text_freep)
+        char *fields =
+            x_printf("involvedObject.uid=%s,type=Warning", tree_text(pod, "metadata.uid", ""));
+        AUTO(tree_freep)
+        json_t *like = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Event",
+                                 "metadata", "namespace", request->namespace);
+        if (reconcile_list(request, like, fields)) {
+            json_object_set_new(kept, "mountsMs", json_integer(request->monotonic_ms));
+        }
+        return;
+    }
+}
+
+void mounts_note(json_t *kept, const json_t *list) {
+    static const char *const reasons[] = {"FailedMount", "FailedAttachVolume", "FailedMapVolume"};
+    const char *last = "";
+    size_t i;
+    json_t *event;
+    json_array_foreach(json_object_get(list, "items"), i, event) {
+        const char *time = tree_text(event, "lastTimestamp", "");
+        for (size_t k = 0; k < ARRAY_LEN(reasons); k++) {
+            if (strcmp(tree_text(event, "reason", ""), reasons[k]) == 0 &&
+                strcmp(time, last) >= 0) {
+                last = time;
+                json_object_set_new(kept, "mounts",
+                                    json_pack("{s:s}", tree_text(event, "involvedObject.name", ""),
+                                              tree_text(event, "message", "")));
+            }
+        }
+    }
+}

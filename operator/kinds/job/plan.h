@@ -1,0 +1,148 @@
+/* plan.h: what the plans of all kinds share: what was seen of a job, what is decided about it, and
+ * the steps that are alike: Service and Secret, what could not be made, an old definition, a
+ * changed spec, deadlines, events. PURE: no I/O, no clock, no randomness, so that every decision is
+ * a row of a golden and a restarted controller goes on where the last one was. */
+#pragma once
+
+#include "operator/kinds/job/life.h"
+#include "operator/kinds/job/outcome.h"
+#include "operator/kinds/job/owned.h"
+
+/* What the controller has seen of one resource. All borrowed; NULL = not there (yet). */
+struct job_observed {
+    const json_t *object;   /* the resource, spec with defaults filled in; its last status */
+    const json_t *service;  /* its Service with its clusterIP and our annotations */
+    const json_t *pods;     /* array of the job's Pods, any order */
+    const json_t *progress; /* the last /progress answer; NULL if none came */
+    const struct job_options *options;     /* what the controller was started with */
+    const struct credentials *credentials; /* made lately, not yet in use; NULL: none */
+    /* What could not be made lately: {"Pod NAME": {"why": one of the names below, "text": ...}}.
+     *   Taken    something of that name exists and is not this job's
+     *   Leaving  the same, and it is on its way out (an earlier job of this name)
+     *   Denied   not allowed (now): a quota, a policy, our permissions
+     *   Refused  the cluster finds it wrong: it would never take it */
+    const json_t *troubles;
+    /* The first field of the status that the cluster dropped when it was written last, because the
+     * definition does not have it; NULL: none. */
+    const char *dropped;
+    /* When pods that have ended were first seen so, in ms by the clock of now_ms: {POD NAME: ms}.
+     * Of others their node's word is taken. NULL: of all. */
+    const json_t *ended;
+    /* Why a pod's volumes are not mounted, in the kubelet's words: {POD NAME: text}. */
+    const json_t *mounts;
+};
+
+/* What a job began with is settled by its Service, and the status repeats it (begun.h): a status
+ * that was not written does not keep the job from going on.
+ *
+ * Result, owned by the caller:
+ *   "create"    objects to make, none of which exists
+ *   "apply"     objects to change
+ *   "delete"    [{"kind": "Pod", "name": ...}]
+ *   "needs"     "Credentials": make some and ask again with them; else absent
+ *   "status"    the whole status that the resource should have (the observed one when nothing
+ *               changed: write it only when it differs)
+ *   "events"    [{"type": "Normal"|"Warning", "reason", "note", "of"}], to be told when the object
+ *               named `of` is made or, without it, when the status is written
+ *   "again_ms"  ask again after this long even if nothing happens; absent: no need
+ * An order between writes is made by steps: what needs another's result comes with a later look, as
+ * any of the writes of one look may be lost. Carrying out the result and asking again soon gives
+ * nothing to do. */
+
+/* What is said differently of each kind. */
+struct job_words {
+    const char *definition, *file; /* of the definition: its name, "crds/batchscore.yaml" */
+    struct owned_hub hub;
+    const char *const *warnings; /* reasons that are Warnings although the job goes on; NULL ends */
+};
+
+struct job_plan {
+    const struct job_words *words;
+    struct job_observed seen;
+    const struct job_observed *observed; /* that, its object completed by begun_recall */
+    const json_t *stored;                /* the object as it is */
+    json_t *object;                      /* the completed one; owned */
+    struct job_spec *spec;               /* the kind's; NULL: it cannot be read */
+    bool is_changed; /* the spec is not what the job began with, or cannot be read */
+    struct endpoint endpoint;
+    int64_t now_ms;
+    int64_t wake_ms;    /* when something may be decided by time alone */
+    struct life *lives; /* of observed->pods */
+    size_t life_count;
+    json_t *progress; /* the hub's last words, else its last answer; owned; may be NULL */
+    json_t *create, *apply, *delete, *events; /* owned */
+    struct outcome outcome;
+};
+
+enum {
+    PLAN_LOST_MS = 60000, /* past its grace period, a pod that is still there is on a lost node */
+    PLAN_LAST_WORDS_MAX = 1 << 20,
+};
+
+/* recall: whether the job is under way, so that begun_recall completes its object. */
+void plan_init(struct job_plan *plan, const struct job_observed *observed,
+               const struct job_words *words, bool recall, int64_t now_ms);
+void plan_release(struct job_plan *plan);
+
+/* ---- what is decided ---- */
+
+/* Asks for another look at that time. */
+void plan_wake(struct job_plan *plan, int64_t at_ms);
+/* An event that is told when the object of that name is made. */
+void plan_event(struct job_plan *plan, const char *type, const char *reason, const char *of,
+                const char *format, ...) PRINTF_LIKE(5, 6);
+/* An event that is told when the status is written. */
+void plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+void plan_remove_pod(struct job_plan *plan, const struct life *life);
+void plan_remove_service(struct job_plan *plan);
+/* Fails the job; more is in the log of that pod. */
+void plan_fail(struct job_plan *plan, const char *reason, const char *cause,
+               const struct life *life);
+/* Takes the pod over; before: whose place it takes, NULL if nobody's; deaths: there so far. */
+void plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct life *before, int deaths);
+/* The result, with the status that is to be. */
+json_t *plan_result(struct job_plan *plan, json_t *status_new, const char *needs);
+
+/* ---- steps (plan_steps.c) ---- */
+
+/* A job ends with what it began with: run and image. */
+void plan_pin(struct job_plan *plan);
+/* True when the spec is not what the job began with. */
+bool plan_spec_changed(const struct job_plan *plan);
+/* Such a job goes on as it was, and says so. */
+void plan_keep_going(struct job_plan *plan);
+/* One step towards credentials that are known to be in the cluster. True when they are. */
+bool plan_credentials(struct job_plan *plan, const char **ret_needs);
+/* The gravest trouble with what is to be made becomes what the job says, unless it runs. */
+void plan_tell_troubles(struct job_plan *plan, bool is_running);
+/* A definition that is older than this program: true when nothing may be made. */
+bool plan_is_outdated(struct job_plan *plan);
+/* True once spec.activeDeadlineSeconds are over; how_far: what is said of it. */
+bool plan_is_too_late(struct job_plan *plan, const char *how_far);
+/* When the pods of a finished job go; -1: never. */
+int64_t plan_over_ms(const struct job_plan *plan);
+/* At the end of a look at an unfinished job: what a job that has ended leaves behind goes, the next
+ * look, one event per transition. */
+void plan_conclude(struct job_plan *plan);
+
+/* ---- pods (plan_lives.c) ---- */
+
+/* True when it goes with another Secret than the job's, so that it belongs to nobody. A living one
+ * is removed, and taken for leaving. */
+bool plan_drop_stray(struct job_plan *plan, struct life *life);
+/* A pod that leaves and should be gone for PLAN_LOST_MS is on a lost node: taken for dead. */
+void plan_note_lost(struct job_plan *plan, struct life *life);
+/* When it was seen to have ended, by our clock. */
+int64_t plan_ended_ms(const struct job_plan *plan, const struct life *life);
+/* Sets progress: the hub's last words outlive it, and are newer than its last answer. */
+void plan_read_progress(struct job_plan *plan, const struct life *hub);
+/* /progress JSON's message, or the end of a log: the last line that says something. NULL: nothing
+ * does. Both are owned by the caller. */
+char *plan_find_words(const struct life *life);
+/* The same, or how it ended at least. */
+char *plan_last_words(const struct life *life);
+/* Killed for its memory. */
+bool plan_ran_out_of_memory(const struct life *life);
+/* Tells why that pod does not run yet (waiting.h). */
+void plan_tell_waiting(struct job_plan *plan, const struct life *life, int running, int wanted);

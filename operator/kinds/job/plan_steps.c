@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The steps that the plans of all kinds have in common. */
+#include "operator/kinds/job/plan.h"
+
+#include "lib/clock.h"
+#include "operator/kinds/job/begun.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { AGAIN_MAX_MS = 60000 }; /* for an unfinished job: no lost wake-up stops it for good */
+
+static int64_t time_of(const struct job_plan *plan, const char *path, int64_t fallback) {
+    const char *text = tree_text(plan->observed->object, path, NULL);
+    int64_t time_ms = text ? clock_parse(text) : -1;
+    return time_ms > 0 ? time_ms : fallback;
+}
+
+/* ---- Service and Secret ---- */
+
+static bool has_pods(const struct job_plan *plan, const char *secret) {
+    for (size_t i = 0; i < plan->life_count; i++) {
+        const char *theirs = owned_annotation(plan->lives[i].pod, ANNOTATION_SECRET);
+        if (theirs && strcmp(theirs, secret) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void record(struct job_plan *plan, const char *secret, const char *sha256, bool created) {
+    plan->outcome.credentials = json_pack("{s:s, s:s, s:b}", "secret", secret, "certificateSHA256",
+                                          sha256, "created", created);
+    plan->outcome.spec_hash = plan->spec->hash; /* it has started */
+    if (!plan->spec->is_image_given) {
+        plan->outcome.agent_image = plan->spec->image;
+    }
+}
+
+/* One step towards credentials that are known to be in the cluster. True when they are. */
+bool plan_credentials(struct job_plan *plan, const char **ret_needs) {
+    const struct job_observed *observed = plan->observed;
+    const json_t *object = observed->object, *service = observed->service;
+    const struct credentials *fresh = observed->credentials;
+    const char *recorded = tree_text(object, "status.credentials.secret", "");
+    bool placed = endpoint_read(service, &plan->endpoint);
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "the job's Service is made");
+    if (placed && strcmp(plan->endpoint.secret, recorded) == 0) {
+        /* Pods are made only when the Secret is known to be there: where there is one, it is. */
+        bool created = tree_bool(object, "status.credentials.created", false) ||
+                       has_pods(plan, recorded) ||
+                       (fresh && fresh->is_confirmed && strcmp(fresh->secret, recorded) == 0);
+        if (created) {
+            record(plan, recorded, plan->endpoint.certificate_sha256, true);
+            return true;
+        }
+    }
+    const char *named = service ? owned_annotation(service, ANNOTATION_SECRET) : NULL;
+    if (named && !placed && strcmp(named, recorded) == 0) {
+        return false; /* its address comes */
+    }
+    if (!fresh || fresh->is_confirmed) { /* confirmed, and its Service is gone: so is the Secret */
+        *ret_needs = "Credentials";
+        return false;
+    }
+    bool is_recorded = strcmp(recorded, fresh->secret) == 0;
+    bool says_nothing = !tree_get(object, "status.credentials"); /* nor does the Service */
+    AUTO(text_freep) char *begun = begun_write(plan->spec);
+    record(plan, fresh->secret, fresh->certificate_sha256, false);
+    if (!service) {
+        json_array_append_new(plan->create, owned_service(object, &plan->words->hub, fresh, begun));
+    } else if (!named || strcmp(named, fresh->secret) != 0 || says_nothing) {
+        json_array_append_new(plan->apply, owned_service(object, &plan->words->hub, fresh, begun));
+    } else if (is_recorded && placed) {
+        json_array_append_new(plan->create,
+                              owned_secret(object, &plan->words->hub, service, fresh));
+    }
+    return false;
+}
+
+/* ---- what could not be made ---- */
+
+static const struct {
+    const char *why, *reason, *said;
+    bool with_text, fails, stalls;
+} trouble_kinds[] = {
+    {"Leaving", "Pending", " of an earlier job of this name is not gone yet", false, false, false},
+    {"Denied", "Denied", " cannot be made now: ", true, false, false},
+    {"Taken", "NameTaken", " exists and is not this job's; delete it, or give the job another name",
+     false, false, true},
+    {"Refused", "ObjectRefused", " is refused by the cluster: ", true, true, false},
+};
+
+/* The gravest trouble with what is to be made becomes what the job says. */
+void plan_tell_troubles(struct job_plan *plan, bool is_running) {
+    size_t worst = 0; /* of trouble_kinds, from 1 */
+    AUTO(text_freep) char *what = NULL;
+    const char *text = "";
+    for (size_t i = 0; i < json_array_size(plan->create); i++) {
+        const json_t *object = json_array_get(plan->create, i);
+        AUTO(text_freep)
+        char *name = x_printf("%s %s", tree_text(object, "kind", ""),
+                              tree_text(object, "metadata.name", ""));
+        const json_t *trouble = json_object_get(plan->observed->troubles, name);
+        for (size_t k = worst; trouble && k < ARRAY_LEN(trouble_kinds); k++) {
+            if (strcmp(trouble_kinds[k].why, tree_text(trouble, "why", "")) == 0) {
+                worst = k + 1;
+                text = tree_text(trouble, "text", "");
+                text_freep(&what);
+                what = x_strdup(name);
+            }
+        }
+    }
+    /* A job that runs with less than it could have runs. */
+    if (worst == 0 || (!trouble_kinds[worst - 1].fails && is_running)) {
+        return;
+    }
+    const char *reason = trouble_kinds[worst - 1].reason;
+    reason = strstr(text, "exceeded quota") ? "QuotaExceeded" : reason;
+    outcome_set(&plan->outcome, trouble_kinds[worst - 1].fails ? OUTCOME_FAILED : OUTCOME_UNDER_WAY,
+                reason, "%.200s%s%.400s", what, trouble_kinds[worst - 1].said,
+                trouble_kinds[worst - 1].with_text ? text : "");
+    plan->outcome.pods_requested = false;
+    if (trouble_kinds[worst - 1].stalls) {
+        outcome_stall(&plan->outcome, reason, plan->outcome.message);
+    }
+}
+
+/* ---- a definition that is older than this program ---- */
+
+/* Of what would be recorded now. Once told, it holds until the field is seen in the status. */
+static const char *find_dropped(const struct job_plan *plan) {
+    const json_t *object = plan->stored;
+    const char *told = tree_text(outcome_condition(object, "Stalled"), "reason", "");
+    if (plan->observed->dropped || strcmp(told, "CRDOutdated") != 0) {
+        return plan->observed->dropped;
+    }
+    const struct outcome *outcome = &plan->outcome;
+    AUTO(tree_freep)
+    json_t *asked = json_pack("{s:{s:O*, s:s*, s:s*, s:O*}}", "status", "credentials",
+                              outcome->credentials, "specHash", outcome->spec_hash, "agentImage",
+                              outcome->agent_image, "runs", outcome->runs);
+    return outcome_dropped(asked, object);
+}
+
+/* What is not stored would be made anew by every look, so nothing is made. The status is asked for
+ * as if all were well: so the first write that the definition has a place for ends this. */
+bool plan_is_outdated(struct job_plan *plan) {
+    const char *dropped = find_dropped(plan);
+    if (!dropped) {
+        return false;
+    }
+    json_array_clear(plan->create);
+    json_array_clear(plan->apply);
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "CRDOutdated",
+                "the CustomResourceDefinition batchscores.windlass.dev is older than the "
+                "controller and drops %s; upgrade the chart with crds.install=true, or `kubectl "
+                "apply --server-side -f crds/batchscore.yaml` of version %s",
+                dropped, WINDLASS_VERSION);
+    outcome_stall(&plan->outcome, "CRDOutdated", plan->outcome.message);
+    return true;
+}
+
+/* ---- a spec that was changed ---- */
+
+/* A server without CEL lets a change of what has started through; half of it is never used. */
+bool plan_spec_changed(const struct job_plan *plan) {
+    const json_t *object = plan->observed->object;
+    const char *stored = tree_text(object, "status.specHash", NULL);
+    if (!tree_get(object, "status.credentials") || !stored ||
+        (plan->spec && strcmp(stored, plan->spec->hash) == 0)) {
+        return false;
+    }
+    /* When nobody wrote it, the definition has got a new default, say. */
+    const char *stalled = tree_text(outcome_condition(object, "Stalled"), "reason", "");
+    return strcmp(stalled, "SpecChanged") == 0 ||
+           tree_integer(object, "metadata.generation", 0) !=
+               tree_integer(object, "status.observedGeneration", -1);
+}
+
+void plan_keep_going(struct job_plan *plan) {
+    const json_t *before = outcome_condition(plan->observed->object, "Succeeded");
+    const char *reason = tree_text(before, "reason", "Pending");
+    reason = strcmp(reason, "Suspended") == 0 ? "Pending" : reason;
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, reason, "%.600s",
+                tree_text(before, "message", ""));
+    outcome_stall(&plan->outcome, "SpecChanged",
+                  "spec was changed while the job ran; put it back, or delete the job and apply it "
+                  "anew");
+}
+
+/* A job ends with what it began with: another controller's default image, or its way to name the
+ * folder of the parts, is for jobs that begin with it. Pods of two versions need not understand
+ * each other. */
+void plan_pin(struct job_plan *plan) {
+    const json_t *object = plan->observed->object;
+    const char *run = tree_text(object, "status.run", "");
+    struct job_spec *spec = plan->spec;
+    if (!tree_get(object, "status.credentials")) {
+        return;
+    }
+    if (*run && strlen(run) < sizeof spec->run) {
+        snprintf(spec->run, sizeof spec->run, "%s", run);
+    }
+    if (!spec->is_image_given) {
+        spec->image = tree_text(object, "status.agentImage", spec->image);
+    }
+}
+
+/* ---- time ---- */
+
+bool plan_is_too_late(struct job_plan *plan, const char *how_far) {
+    int64_t limit_s = tree_integer(plan->observed->object, "spec.activeDeadlineSeconds", 0);
+    if (limit_s <= 0) {
+        return false;
+    }
+    int64_t over_ms = time_of(plan, "status.startTime", plan->now_ms) + 1000 * limit_s;
+    plan_wake(plan, over_ms);
+    if (plan->now_ms < over_ms) {
+        return false;
+    }
+    outcome_set(&plan->outcome, OUTCOME_FAILED, "DeadlineExceeded",
+                "not done within spec.activeDeadlineSeconds (%lld s): %s", (long long)limit_s,
+                how_far);
+    return true;
+}
+
+int64_t plan_over_ms(const struct job_plan *plan) {
+    int64_t ttl_s = tree_integer(plan->observed->object, "spec.ttlSecondsAfterFinished", -1);
+    return ttl_s < 0 ? -1 : time_of(plan, "status.completionTime", plan->now_ms) + 1000 * ttl_s;
+}
+
+/* One event per transition. */
+static void tell_transitions(struct job_plan *plan) {
+    static const char *const warnings[] = {"ImagePullFailed",  "VolumeFailed",  "ConfigFailed",
+                                           "OutOfMemory",      "Denied",        "QuotaExceeded",
+                                           "NameTaken",        "Unreachable",   "CRDOutdated",
+                                           "WaitingForOldPod", "ObjectRefused", "ScheduleInvalid"};
+    const json_t *object = plan->observed->object;
+    const struct outcome *outcome = &plan->outcome;
+    const char *before = tree_text(outcome_condition(object, "Succeeded"), "reason", "");
+    bool warning = outcome->state == OUTCOME_FAILED;
+    for (size_t i = 0; i < ARRAY_LEN(warnings); i++) {
+        warning |= strcmp(outcome->reason, warnings[i]) == 0;
+    }
+    if (strcmp(before, "Suspended") == 0 && !outcome->suspended) {
+        plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
+    }
+    if (strcmp(before, outcome->reason) != 0 && strcmp(outcome->reason, "Pending") != 0) {
+        plan_tell(plan, warning ? "Warning" : "Normal", outcome->reason, "%s", outcome->message);
+    }
+    const char *stalled = tree_text(outcome_condition(object, "Stalled"), "reason", "");
+    if (outcome->stalled && strcmp(outcome->stalled, stalled) != 0 &&
+        strcmp(outcome->stalled, outcome->reason) != 0) {
+        plan_tell(plan, "Warning", outcome->stalled, "%s", outcome->stalled_message);
+    }
+}
+
+void plan_conclude(struct job_plan *plan) {
+    if (plan->outcome.state != OUTCOME_UNDER_WAY) {
+        int64_t ttl_s = tree_integer(plan->observed->object, "spec.ttlSecondsAfterFinished", -1);
+        plan_remove_service(plan);
+        plan->wake_ms = ttl_s < 0 ? INT64_MAX : plan->now_ms + 1000 * MAX(ttl_s, 1);
+    } else {
+        plan_wake(plan, plan->now_ms + AGAIN_MAX_MS);
+    }
+    tell_transitions(plan);
+}

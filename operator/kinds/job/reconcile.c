@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/reconcile.h"
+
+#include "lib/clock.h"
+#include "operator/kinds/job/credentials.h"
+#include "operator/kinds/job/mounts.h"
+#include "operator/kinds/job/troubles.h"
+#include "operator/object.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PROGRESS_MAX_BYTES = 64 << 10,
+    STATUS_EVERY_MS = 1000, /* counters and words */
+    PROBE_EVERY_MS = 60000, /* a status that the cluster does not store whole */
+};
+
+/* Kept between looks: "namespace/name" -> {"uid", "wroteMs": the last status,
+ * "credentials": see struct credentials, until they are in use,
+ * "refused": {"count": in a row, "untilMs": nothing is made before}, while there is one,
+ * "ended": {POD NAME: when it was first seen to have ended, wall clock},
+ * "dropped": the field of the status that was not stored, while there is one,
+ * "mounts": {POD NAME: the kubelet's words}, "mountsMs": when they were asked for,
+ * "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}. */
+struct state {
+    json_t *jobs;
+};
+
+void *job_state_new(void) {
+    struct state *state = x_calloc(1, sizeof *state);
+    state->jobs = json_object();
+    return state;
+}
+
+void job_state_free(void *opaque) {
+    struct state *state = opaque;
+    json_decref(state->jobs);
+    free(state);
+}
+
+/* Borrowed; made when there is none yet, or one of an earlier job of that name. */
+static json_t *find_kept(struct state *state, const struct reconcile *request) {
+    AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
+    json_t *kept = json_object_get(state->jobs, key);
+    const char *uid = tree_text(request->object, "metadata.uid", "");
+    if (!kept || strcmp(tree_text(kept, "uid", ""), uid) != 0) {
+        kept = json_pack("{s:s, s:{}}", "uid", uid, "troubles");
+        json_object_set_new(state->jobs, key, kept);
+    }
+    return kept;
+}
+
+static void forget(struct state *state, const struct reconcile *request) {
+    AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
+    json_object_del(state->jobs, key);
+}
+
+static bool hub_runs(const struct job_ops *ops, const json_t *pods) {
+    size_t i;
+    json_t *pod;
+    json_array_foreach(pods, i, pod) {
+        if (ops->is_hub(pod) && strcmp(tree_text(pod, "status.phase", ""), "Running") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The hub's last answer, owned by the caller. NULL when there is no sound one: it may be
+ * starting, gone or cut off, and plan goes by the pods then. */
+static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request,
+                            const json_t *service, const json_t *pods) {
+    const char *ip = tree_text(service, "spec.clusterIP", NULL);
+    const char *certificate = owned_annotation(service, ANNOTATION_CERTIFICATE);
+    int64_t port = tree_integer(service, "spec.ports[0].port", 0);
+    if (!ip || !certificate || port < 1 || !hub_runs(ops, pods)) {
+        return NULL;
+    }
+    bool is_v6 = strchr(ip, ':') != NULL;
+    AUTO(text_freep)
+    char *url = x_printf("https://%s%s%s:%lld/progress", is_v6 ? "[" : "", ip, is_v6 ? "]" : "",
+                         (long long)port);
+    const char *body = reconcile_ask(request, url, certificate);
+    struct error ignored = {0};
+    json_t *progress = NULL;
+    if (!body || tree_parse(body, strlen(body), PROGRESS_MAX_BYTES, &progress, &ignored) < 0) {
+        return NULL;
+    }
+    return progress;
+}
+
+void job_wrote(void *opaque, const struct written *written) {
+    const struct state *state = opaque;
+    AUTO(text_freep) char *key = x_printf("%s/%s", written->namespace, written->name);
+    json_t *kept = json_object_get(state->jobs, key);
+    if (!kept) {
+        return;
+    }
+    if (written->verb == CLUSTER_STATUS && !written->err) {
+        const char *dropped = outcome_dropped(written->object, written->stored);
+        json_object_set_new(kept, "wroteMs", json_integer(clock_monotonic_ms()));
+        json_object_set_new(kept, "dropped", dropped ? json_string(dropped) : json_null());
+    }
+    if (written->verb == CLUSTER_CREATE) {
+        troubles_note(kept, written);
+        if (strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
+            credentials_note(kept, written);
+        }
+    }
+}
+
+void job_listed(void *opaque, const char *namespace, const char *name, const json_t *list) {
+    const struct state *state = opaque;
+    AUTO(text_freep) char *key = x_printf("%s/%s", namespace, name);
+    json_t *kept = json_object_get(state->jobs, key);
+    if (kept) {
+        mounts_note(kept, list);
+    }
+}
+
+/* ---- writes ---- */
+
+static void write_all(struct reconcile *request, enum cluster_verb verb, const json_t *objects) {
+    size_t i;
+    json_t *object;
+    json_array_foreach(objects, i, object) {
+        reconcile_write(request, verb, json_incref(object));
+    }
+}
+
+/* In so long, or earlier if that was asked for. */
+static void look_again(struct reconcile *request, int64_t left_ms) {
+    request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
+}
+
+/* What is planned is made, unless the cluster refused something lately. */
+static void make_all(struct reconcile *request, const json_t *kept, json_t *plan) {
+    const json_t *refused = json_object_get(kept, "refused");
+    int64_t left_ms = tree_integer(refused, "untilMs", 0) - request->monotonic_ms;
+    json_t *create = json_object_get(plan, "create");
+    request->is_careful = refused != NULL;
+    if (left_ms > 0 && json_array_size(create) > 0) {
+        look_again(request, left_ms);
+        json_array_clear(create);
+    }
+    write_all(request, CLUSTER_CREATE, create);
+}
+
+/* plan names what is to go by kind and name; the cache knows which one that is. */
+static void delete_all(struct reconcile *request, const json_t *plan) {
+    size_t i;
+    json_t *named;
+    json_array_foreach(json_object_get(plan, "delete"), i, named) {
+        AUTO(tree_freep)
+        json_t *object = cache_find(request->cache, tree_text(named, "kind", ""),
+                                    request->namespace, tree_text(named, "name", ""));
+        if (object && !tree_get(object, "metadata.deletionTimestamp")) {
+            reconcile_write(request, CLUSTER_DELETE, json_incref(object));
+        }
+    }
+}
+
+/* What people and tools wait for: not the words, not the counters. */
+static bool is_transition(const json_t *before, const json_t *status) {
+    const json_t *list = json_object_get(status, "conditions");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *condition = json_array_get(list, i);
+        const json_t *old = object_condition(before, tree_text(condition, "type", ""));
+        static const char *const fields[] = {"status", "reason"};
+        for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
+            if (!json_equal(json_object_get(condition, fields[k]),
+                            json_object_get(old, fields[k]))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* On this the safety of the next coordinator depends, and whoever makes it may be another
+ * controller: the output's storage turned out not to keep two coordinators apart. */
+static bool warns(const json_t *before, const json_t *status) {
+    return json_is_false(json_object_get(status, "exclusive")) &&
+           !json_is_false(json_object_get(before, "exclusive"));
+}
+
+/* How long the new status can wait. Counters and words: a second after the last. In a rush all can
+ * but the end of the job and another Secret's name, on which more depends; the first one's name,
+ * and all that the job began with, stands in its Service. What an old definition drops is only
+ * tried now and then. */
+static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
+                           const json_t *before, const json_t *status) {
+    bool is_probe = tree_text(kept, "dropped", NULL) != NULL;
+    bool has_ended = strcmp(tree_text(object_condition(before, "Succeeded"), "status", "Unknown"),
+                            tree_text(object_condition(status, "Succeeded"), "status", "Unknown"));
+    const json_t *secret = tree_get(before, "credentials.secret");
+    bool is_renamed = secret && !json_equal(secret, tree_get(status, "credentials.secret"));
+    if (has_ended || (!is_probe && (is_renamed || warns(before, status)))) {
+        return 0;
+    }
+    bool is_step = !is_probe && !json_equal(json_object_get(before, "credentials"),
+                                            json_object_get(status, "credentials"));
+    int64_t every_ms = is_probe ? PROBE_EVERY_MS : STATUS_EVERY_MS;
+    int64_t due_ms = tree_integer(kept, "wroteMs", INT64_MIN / 2) + every_ms;
+    int64_t left_ms = is_step || is_transition(before, status) ? 0 : due_ms - request->monotonic_ms;
+    return MAX(left_ms, request->rush_ms);
+}
+
+/* False when it was put off. */
+static bool write_status(struct reconcile *request, const json_t *kept, json_t *status) {
+    const json_t *before = json_object_get(request->object, "status");
+    if (!status || json_equal(before, status)) {
+        return true;
+    }
+    int64_t left_ms = can_wait_ms(request, kept, before, status);
+    if (left_ms > 0) {
+        look_again(request, left_ms);
+        return false;
+    }
+    json_t *object = json_copy((json_t *)request->object);
+    json_object_set(object, "status", status);
+    reconcile_write(request, CLUSTER_STATUS, object);
+    return true;
+}
+
+/* News of a status that was put off come with it, those of an object that is not made not at all.
+ */
+static void tell_events(struct reconcile *request, const json_t *plan, bool with_status) {
+    const json_t *create = json_object_get(plan, "create");
+    size_t i;
+    json_t *event;
+    json_array_foreach(json_object_get(plan, "events"), i, event) {
+        struct reconcile_news news = {.type = tree_text(event, "type", ""),
+                                      .reason = tree_text(event, "reason", ""),
+                                      .note = tree_text(event, "note", ""),
+                                      .of = tree_text(event, "of", NULL)};
+        if (news.of ? tree_find(create, "metadata.name", news.of) != NULL : with_status) {
+            reconcile_tell(request, &news);
+        }
+    }
+}
+
+/* ---- one look ---- */
+
+/* By our clock; of pods that are still there. */
+static void note_ended(json_t *kept, const json_t *pods, int64_t wall_ms) {
+    const json_t *before = json_object_get(kept, "ended");
+    json_t *ended = json_object();
+    for (size_t i = 0; i < json_array_size(pods); i++) {
+        const struct life life = life_read(json_array_get(pods, i));
+        if (life.stage == LIFE_DEAD || life.stage == LIFE_SUCCEEDED) {
+            json_t *since = json_object_get(before, life.name);
+            json_object_set_new(ended, life.name,
+                                since ? json_incref(since) : json_integer(wall_ms));
+        }
+    }
+    json_object_set_new(kept, "ended", ended);
+}
+
+/* Plan would only say that it needs them, as of every job that begins. */
+static bool needs_credentials(const struct job_ops *ops, const json_t *kept,
+                              const struct job_observed *observed) {
+    const json_t *object = observed->object;
+    return !observed->service && !json_object_get(kept, "credentials") &&
+           (!ops->begins || ops->begins(object)) && !tree_get(object, "status.credentials") &&
+           !outcome_is_finished(object) && !tree_bool(object, "spec.suspend", false);
+}
+
+static int ask_plan(const struct job_ops *ops, struct reconcile *request, json_t *kept,
+                    struct job_observed *observed, json_t **ret_plan, struct error *err) {
+    struct credentials credentials;
+    if (needs_credentials(ops, kept, observed) &&
+        credentials_make(kept, request->object, err) < 0) {
+        return -1;
+    }
+    observed->credentials = credentials_read(kept, &credentials) ? &credentials : NULL;
+    if (ops->plan(request, observed, ret_plan, err) < 0) {
+        return -1;
+    }
+    if (!tree_get(*ret_plan, "needs")) {
+        return 0;
+    }
+    tree_freep(ret_plan);
+    if (credentials_make(kept, request->object, err) < 0) {
+        return -1;
+    }
+    credentials_read(kept, &credentials);
+    observed->credentials = &credentials;
+    return ops->plan(request, observed, ret_plan, err);
+}
+
+static void trim_all(const struct job_ops *ops, const struct reconcile *request,
+                     const json_t *objects) {
+    size_t i;
+    json_t *object;
+    json_array_foreach(objects, i, object) {
+        cache_trim(request->cache, object, ops->keep_ended);
+    }
+}
+
+int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *request,
+                  struct error *err) {
+    struct state *state = opaque;
+    const json_t *object = request->object;
+    if (!object || tree_get(object, "metadata.deletionTimestamp")) {
+        forget(state, request);
+        return 0; /* the cluster takes away what it owns */
+    }
+    json_t *kept = find_kept(state, request);
+    if (tree_bool(object, "status.credentials.created", false)) {
+        json_object_del(kept, "credentials"); /* in use */
+    }
+    AUTO(tree_freep) json_t *services = cache_owned(request->cache, "Service", object);
+    AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
+    const json_t *service = json_array_get(services, 0);
+    note_ended(kept, pods, request->wall_ms);
+    AUTO(tree_freep) json_t *progress = ask_progress(ops, request, service, pods);
+    AUTO(tree_freep) json_t *troubles = troubles_tell(request, kept);
+    struct job_observed observed = {.object = object,
+                                    .service = service,
+                                    .pods = pods,
+                                    .progress = progress,
+                                    .options = request->options,
+                                    .troubles = troubles,
+                                    .ended = json_object_get(kept, "ended"),
+                                    .dropped = tree_text(kept, "dropped", NULL),
+                                    .mounts = json_object_get(kept, "mounts")};
+    AUTO(tree_freep) json_t *plan = NULL;
+    if (ask_plan(ops, request, kept, &observed, &plan, err) < 0) {
+        return -1;
+    }
+    request->again_ms = tree_integer(plan, "again_ms", 0);
+    mounts_look(request, kept, pods);
+    make_all(request, kept, plan);
+    write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
+    delete_all(request, plan);
+    bool with_status = write_status(request, kept, json_object_get(plan, "status"));
+    tell_events(request, plan, with_status);
+    if (outcome_is_finished(object)) {
+        forget(state, request);
+        trim_all(ops, request, pods);
+        trim_all(ops, request, services);
+    }
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* reconcile.h: a look at a job, as it is alike for all kinds: gathers what is there, asks the
+ * kind's plan, and asks for what that wants. A kind's struct kind (operator/control/controller.h)
+ * is made of these functions. */
+#pragma once
+
+#include "operator/control/controller.h"
+#include "operator/kinds/job/plan.h"
+
+struct job_ops {
+    /* Whether that pod, when it runs, answers GET /progress at the job's Service. */
+    bool (*is_hub)(const json_t *pod);
+    /* The kind's plan, of what was observed and what it alone looks at; owned by the caller. */
+    NODISCARD int (*plan)(const struct reconcile *request, const struct job_observed *observed,
+                          json_t **ret_plan, struct error *err);
+    /* The resource will need credentials when it begins; NULL: it always does. */
+    bool (*begins)(const json_t *object);
+    /* What is kept of a Pod or Service whose job has ended. */
+    cache_keep *keep_ended;
+};
+
+void *job_state_new(void);
+void job_state_free(void *state);
+NODISCARD int job_reconcile(const struct job_ops *ops, void *state, struct reconcile *request,
+                            struct error *err);
+void job_wrote(void *state, const struct written *written);
+void job_listed(void *state, const char *namespace, const char *name, const json_t *list);

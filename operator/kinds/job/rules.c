@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The rules between the fields that all kinds of jobs have: each stands in crds/ as CEL, too, in
+ * the same words. */
+#include "operator/kinds/job/spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int job_refuse(struct error *err, const char *field, const char *sentence) {
+    return error_set(err, ERROR_INVALID, "spec.%s: %s", field, sentence);
+}
+
+static bool has_parent_part(const char *path) {
+    for (const char *at = path; (at = strstr(at, "..")); at += 2) {
+        bool starts = at == path || at[-1] == '/';
+        if (starts && (at[2] == '/' || at[2] == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *job_only_one(const json_t *object, const char *const *names, size_t count) {
+    const char *only = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (json_object_get(object, names[i])) {
+            if (only) {
+                return NULL;
+            }
+            only = names[i];
+        }
+    }
+    return only;
+}
+
+/* ---- paths ---- */
+
+int job_check_place(const json_t *spec, const char *field, const char *path, struct error *err) {
+    if (has_parent_part(path)) {
+        return job_refuse(err, field, "a part .. is refused, a path stays in its volume");
+    }
+    const json_t *place = job_place(spec, path);
+    if (!place) {
+        return job_refuse(
+            err, field,
+            "lies neither in a volume of spec.volumes nor in an account of spec.stores (a "
+            "path is VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path)");
+    }
+    if (json_object_get(place, "emptyDir")) {
+        return job_refuse(
+            err, field,
+            "lies in an emptyDir, of which every pod has its own; use a volume that all "
+            "pods see");
+    }
+    return 0;
+}
+
+bool job_lies_below(const char *path, const char *folder) {
+    size_t length = strlen(folder);
+    return text_starts(path, folder) && (path[length] == '/' || path[length] == 0);
+}
+
+int job_check_written(const json_t *spec, const char *field, const char *need, struct error *err) {
+    const char *path = tree_text(spec, field, NULL);
+    if (path && tree_bool(job_place(spec, path), "readOnly", false)) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.%s: lies in a %s with readOnly: true; %s that can be written", field,
+                         text_starts(path, "az://") ? "store" : "volume", need);
+    }
+    return 0;
+}
+
+/* ---- programs ---- */
+
+static bool is_variable(const char *name) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    return *name && strchr(letters, *name) &&
+           name[strspn(name,
+                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-.")] == 0;
+}
+
+int job_check_environment(const json_t *spec, const char *field, struct error *err) {
+    const char *name;
+    json_t *ignored;
+    json_object_foreach(tree_get(spec, field), name, ignored) {
+        if (!is_variable(name) || text_starts(name, "WINDLASS_") || strcmp(name, "POD_IP") == 0) {
+            return job_refuse(err, field,
+                              "has a name that is none for a variable (letters, digits, _ . -) or "
+                              "is ours (POD_IP, WINDLASS_...)");
+        }
+        if (tree_find(json_object_get(spec, "volumes"), "name", name)) {
+            return job_refuse(err, field,
+                              "has a variable named as a volume, which holds that volume's "
+                              "folder; give it another name");
+        }
+    }
+    return 0;
+}
+
+bool job_asks_for_gpus(const json_t *resources) {
+    static const char *const lists[] = {"limits", "requests"};
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        if (json_object_get(json_object_get(resources, lists[i]), "nvidia.com/gpu")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- volumes and stores ---- */
+
+static int check_blobfuse(const json_t *blobfuse, size_t index, struct error *err) {
+    bool secret = json_object_get(blobfuse, "secretName") != NULL;
+    bool identity = json_object_get(blobfuse, "clientID") != NULL;
+    bool account = json_object_get(blobfuse, "account") != NULL;
+    if (secret == identity) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu].blobfuse: exactly one of secretName and clientID must "
+                         "be given",
+                         index);
+    }
+    if (identity && !account) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu].blobfuse: account must be given with clientID", index);
+    }
+    if (secret && account) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu].blobfuse.account: is not read with secretName: the "
+                         "Secret's azurestorageaccountname names it",
+                         index);
+    }
+    if (secret && json_object_get(blobfuse, "resourceGroup")) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu].blobfuse.resourceGroup: belongs to clientID; with "
+                         "secretName nobody asks for it",
+                         index);
+    }
+    return 0;
+}
+
+static int check_volume(const json_t *volume, size_t index, struct error *err) {
+    if (!job_only_one(volume, job_volume_fields, VOLUME_KIND_COUNT)) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu]: exactly one of persistentVolumeClaim, blobfuse, "
+                         "azureFile, nfs, hostPath and emptyDir must be given",
+                         index);
+    }
+    static const char *const paths[] = {"mountPath", "hostPath.path", "nfs.path"};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        if (has_parent_part(tree_text(volume, paths[i], ""))) {
+            return error_set(err, ERROR_INVALID, "spec.volumes[%zu].%s: a part .. is refused",
+                             index, paths[i]);
+        }
+    }
+    if (text_starts(tree_text(volume, "name", ""), "windlass-")) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu].name: names that begin with windlass- are ours; choose "
+                         "another",
+                         index);
+    }
+    if (job_lies_below(tree_text(volume, "mountPath", ""), "/windlass")) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.volumes[%zu].mountPath: lies in /windlass, where our own files are; "
+                         "choose another",
+                         index);
+    }
+    const json_t *blobfuse = json_object_get(volume, "blobfuse");
+    return blobfuse ? check_blobfuse(blobfuse, index, err) : 0;
+}
+
+static int check_volumes(const json_t *volumes, struct error *err) {
+    for (size_t i = 0; i < json_array_size(volumes); i++) {
+        const json_t *volume = json_array_get(volumes, i);
+        if (check_volume(volume, i, err) < 0) {
+            return -1;
+        }
+        AUTO(text_freep) char *mount = job_mount_path(volume);
+        for (size_t k = 0; k < i; k++) {
+            AUTO(text_freep) char *other = job_mount_path(json_array_get(volumes, k));
+            if (strcmp(mount, other) == 0) {
+                return error_set(err, ERROR_INVALID,
+                                 "spec.volumes: two volumes have the same mountPath");
+            }
+        }
+    }
+    return 0;
+}
+
+static int check_stores(const json_t *stores, struct error *err) {
+    for (size_t i = 0; i < json_array_size(stores); i++) {
+        const json_t *store = json_array_get(stores, i);
+        if (!json_object_get(store, "secretName") == !json_object_get(store, "clientID")) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.stores[%zu]: exactly one of secretName and clientID must be "
+                             "given",
+                             i);
+        }
+    }
+    return 0;
+}
+
+static int check_identity(const json_t *spec, struct error *err) {
+    static const char *const places[][2] = {{"volumes", "blobfuse.clientID"},
+                                            {"stores", "clientID"}};
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        const json_t *list = json_object_get(spec, places[i][0]);
+        for (size_t k = 0; k < json_array_size(list); k++) {
+            if (tree_get(json_array_get(list, k), places[i][1]) &&
+                !json_object_get(spec, "serviceAccountName")) {
+                return job_refuse(err, "serviceAccountName",
+                                  "must be given for a volume or store with clientID, the service "
+                                  "account that the identity is federated with");
+            }
+        }
+    }
+    return 0;
+}
+
+int job_check_volumes(const json_t *spec, struct error *err) {
+    return check_volumes(json_object_get(spec, "volumes"), err) < 0 ||
+                   check_stores(json_object_get(spec, "stores"), err) < 0 ||
+                   check_identity(spec, err) < 0
+               ? -1
+               : 0;
+}

@@ -1,0 +1,10 @@
+/* troubles.h: what of a job could not be made lately, kept between looks: kept["troubles"], and
+ * kept["refused"] while nothing is to be made. */
+#pragma once
+
+#include "operator/control/controller.h"
+
+/* How a creation ended. */
+void troubles_note(json_t *kept, const struct written *written);
+/* As plan wants it (job/plan.h); owned by the caller. */
+json_t *troubles_tell(const struct reconcile *request, const json_t *kept);
