@@ -32,7 +32,7 @@ OBJ := $(BUILD)/obj
 
 PACKAGES_LIB := jansson libcrypto libssl libcurl libwebsockets libcares
 PACKAGES_OPERATOR := yaml-0.1
-PACKAGES_AGENT := libavformat libavcodec libswscale libavutil libturbojpeg libpng
+PACKAGES_AGENT := libavformat libavcodec libswscale libavutil libturbojpeg libpng zlib
 LIBS_LIB = $(shell pkg-config --libs $(PACKAGES_LIB))
 LIBS_OPERATOR = $(shell pkg-config --libs $(PACKAGES_OPERATOR))
 LIBS_AGENT = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl -lgomp $(if $(WITH_CUDA),-L$(CUDA_ROOT)/lib64 -lcudart_static -lrt -ldl)

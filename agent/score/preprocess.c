@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/preprocess.h"
 
+#include "agent/data/scale.h"
 #include "agent/score/pixels.h"
-#include "agent/score/scale.h"
 
 #include <assert.h>
 #include <string.h>

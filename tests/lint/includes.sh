@@ -21,6 +21,7 @@ agent/run               agent/run/ agent/onnx/ agent/graph/ agent/device/device.
 agent/store             agent/store/ lib/
 agent/data              agent/data/ agent/store/ lib/
 agent/score             agent/score/ agent/data/ agent/store/ agent/run/ agent/onnx/ agent/graph/ agent/device/device.h agent/device/registry.h agent/job.h lib/
+agent/train             agent/train/ agent/data/ agent/store/ agent/run/ agent/comm/ agent/onnx/ agent/models/ agent/ops/ agent/graph/ agent/launch/metric.h agent/device/device.h agent/device/registry.h lib/
 agent/commands          agent/ lib/
 agent                   agent/ lib/
 '
@@ -52,6 +53,7 @@ out=$(
     owner 'libav|libsw' 'agent/data/video_[a-z_]*\.[ch]'
     owner 'turbojpeg' 'agent/data/image_jpeg\.c'
     owner 'png\.h' 'agent/data/image_png\.c'
+    owner 'zlib\.h' 'agent/data/gzip\.c'
     owner 'cuda' 'agent/device/cuda/.*'
 )
 [ -z "$out" ] || { echo "$out"; bad=1; }

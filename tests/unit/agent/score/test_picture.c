@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* scale, preprocess and postprocess: a picture's way to the network and back. */
+#include "agent/data/scale.h"
 #include "agent/score/postprocess.h"
 #include "agent/score/preprocess.h"
-#include "agent/score/scale.h"
 
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/scale.h"
+#include "agent/data/scale.h"
 
 #include <assert.h>
 #include <math.h>

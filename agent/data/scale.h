@@ -2,7 +2,7 @@
  * covered area when shrinking, so that nothing flickers), separable, edges repeated. */
 #pragma once
 
-#include "agent/data/media.h"
+#include "agent/data/picture.h"
 
 /* *ret_picture is initialised here and the caller's to release. width, height: 1..MEDIA_SIDE_MAX.
  */

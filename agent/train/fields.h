@@ -1,0 +1,28 @@
+/* fields.h: the members of a JSON object, by name, for what reads the trainer's part of the spec.
+ * The manifest was checked; these errors are for who calls the agent by other ways. INVALID, naming
+ * the member. */
+#pragma once
+
+#include "lib/error.h"
+
+#include <jansson.h>
+
+/* *ret_text is borrowed. */
+NODISCARD int fields_text(const json_t *object, const char *name, const char **ret_text,
+                          struct error *err);
+/* low..high; a member that is not there is `fallback`, where that is in the range. */
+NODISCARD int fields_integer(const json_t *object, const char *name, const int64_t range[2],
+                             int64_t fallback, int64_t *ret_value, struct error *err);
+/* A number, or one as text ("0.05"), as manifests have it; finite and in range. */
+NODISCARD int fields_number(const json_t *object, const char *name, const double range[2],
+                            double fallback, double *ret_value, struct error *err);
+/* A boolean; false where it is not there. */
+NODISCARD int fields_flag(const json_t *object, const char *name, bool *ret_value,
+                          struct error *err);
+/* An array of 1 to max items, borrowed. */
+NODISCARD int fields_array(const json_t *object, const char *name, size_t max,
+                           const json_t **ret_array, struct error *err);
+/* The one of `names` (NULL ends them) that the text is; a member that is not there is number
+ * `fallback`. */
+NODISCARD int fields_choice(const json_t *object, const char *name, const char *const *names,
+                            int fallback, int *ret_index, struct error *err);

@@ -1,0 +1,18 @@
+/* idx.h: the head of an IDX file (MNIST's): 0, 0, type, rank, then sizes as 4 bytes each, the
+ * highest first; elements follow. Of unsigned bytes alone. PURE. */
+#pragma once
+
+#include "lib/error.h"
+
+enum { IDX_RANK_MAX = 4 };
+
+struct idx {
+    int rank;                   /* 1..IDX_RANK_MAX */
+    int64_t dims[IDX_RANK_MAX]; /* each >= 1 */
+    size_t head_bytes;
+    size_t item_bytes; /* one along the first axis */
+};
+
+/* The whole file: there are as many elements as its head says, no more, no less. INVALID, or
+ * UNSUPPORTED (another type); errors do not name the file. */
+NODISCARD int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *err);

@@ -1,0 +1,34 @@
+/* order.h: which sample comes when, and chance, as functions of numbers instead of state: every
+ * gang size sees the same batches, and a resumed run needs seed and step alone. PURE. */
+#pragma once
+
+#include "lib/base.h"
+
+#define ORDER_COUNT_MAX ((int64_t)1 << 40) /* samples */
+
+/* The sample, 0..count-1, at a place, 0..count-1, of an epoch: for each seed and epoch another
+ * bijection. */
+int64_t order_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place);
+
+/* 64 random bits: the draw-th of what happens to a sample (as the data set counts it) in an epoch.
+ * Independent of order_place. */
+uint64_t chance(uint64_t seed, int64_t epoch, int64_t sample, uint32_t draw);
+/* Of such bits: evenly from 0 (included) to 1 (excluded). */
+double chance_unit(uint64_t bits);
+/* Of such bits: evenly from 0 to count - 1; count is at least 1 and below 2^32. */
+int64_t chance_below(uint64_t bits, int64_t count);
+
+/* An epoch of `count` samples is cut into batches of the whole gang; the last may be short, none is
+ * empty. Step 0 is the first batch of epoch 0. */
+struct order_batch {
+    int64_t epoch, first, count; /* places */
+};
+int64_t order_steps(int64_t count, int64_t batch_size); /* of an epoch */
+struct order_batch order_batch(int64_t count, int64_t batch_size, int64_t step);
+
+/* The part of so many items that rank r of `size` takes: parts follow each other without gaps and
+ * differ by one item at most. Empty where there are fewer items than ranks. */
+struct order_slice {
+    int64_t first, count;
+};
+struct order_slice order_slice(int64_t count, int rank, int size);
