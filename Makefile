@@ -1,4 +1,4 @@
-# Windlass: `make` builds build/windlass, build/windlass-agent and build/windlass-shim. `make help` lists the rest.
+# Windlass: `make` builds build/windlass, windlass-agent, windlass-shim and windlass-trainer. `make help` lists the rest.
 #
 # CUDA=auto|0|1       build agent/device/cuda with nvcc (auto: where a CUDA toolkit is found)
 # SANITIZE=address,undefined | thread   an instrumented build in a folder of its own
@@ -33,9 +33,11 @@ OBJ := $(BUILD)/obj
 PACKAGES_LIB := jansson libcrypto libssl libcurl libwebsockets libcares
 PACKAGES_OPERATOR := yaml-0.1
 PACKAGES_AGENT := libavformat libavcodec libswscale libavutil libturbojpeg libpng zlib
+PACKAGES_MPI := ompi-c
 LIBS_LIB = $(shell pkg-config --libs $(PACKAGES_LIB))
 LIBS_OPERATOR = $(shell pkg-config --libs $(PACKAGES_OPERATOR))
 LIBS_AGENT = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl -lgomp $(if $(WITH_CUDA),-L$(CUDA_ROOT)/lib64 -lcudart_static -lrt -ldl)
+LIBS_MPI = $(shell pkg-config --libs $(PACKAGES_MPI))
 # windlass-shim is fully static: archives, with all that these want (absent.c has what has no archive).
 SHIM_LIBRARIES := curl nghttp2 idn2 unistring zstd brotlidec brotlicommon z websockets cap cares jansson ssl crypto
 
@@ -55,15 +57,19 @@ CFLAGS_agent_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -m
 # Plain loops over bytes that only -O3 makes vectors of.
 CFLAGS_agent_score_pixels := -O3
 CFLAGS_agent_data_yuv := -O3
+CFLAGS_agent_comm_mpi = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PACKAGES_MPI)))
 NVCCFLAGS := -O3 -arch=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 
 ##### sources ####################################################################################
 find_c = $(sort $(shell find $(1) 2>/dev/null -name '*.c' -not -name main.c))
 LIB_SOURCES := $(call find_c,lib)
 OPERATOR_SOURCES := $(call find_c,operator)
-AGENT_SOURCES := $(filter-out agent/device/cuda/% agent/shim/%,$(call find_c,agent)) \
+AGENT_SOURCES := $(filter-out agent/device/cuda/% agent/shim/% agent/trainer/% agent/comm/mpi.c,$(call find_c,agent)) \
 	$(if $(WITH_CUDA),$(call find_c,agent/device/cuda))
 SHIM_SOURCES := $(call find_c,agent/shim) agent/shim/main.c
+# What MPI is in, which windlass-agent and windlass-shim are not linked with.
+MPI_SOURCES := agent/comm/mpi.c agent/trainer/registry.c
+TRAINER_SOURCES := $(call find_c,agent/trainer) agent/trainer/main.c agent/comm/mpi.c
 CUDA_SOURCES := $(if $(WITH_CUDA),$(sort $(wildcard agent/device/cuda/*.cu)))
 CFLAGS_agent_device_cuda_device := -isystem $(CUDA_ROOT)/include
 objects = $(patsubst %,$(OBJ)/%.o,$(1))
@@ -92,18 +98,22 @@ $(OBJ)/operator/embedded.c.o: $(wildcard crds/*.yaml)
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 
 ##### programs ###################################################################################
-.PHONY: all windlass agent shim shim-archives
+.PHONY: all windlass agent shim trainer shim-archives
 # (What instruments a program comes as a shared library.)
-all: windlass agent $(if $(SANITIZE),,shim)
+all: windlass agent trainer $(if $(SANITIZE),,shim)
 windlass: $(BUILD)/windlass
 agent: $(BUILD)/windlass-agent
 shim: $(BUILD)/windlass-shim
+trainer: $(BUILD)/windlass-trainer
 $(BUILD)/windlass: $(OBJ)/operator/main.c.o $(OBJ)/operator.a $(OBJ)/lib.a
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_OPERATOR) $(LIBS_LIB)
 $(BUILD)/windlass-agent: $(OBJ)/agent/main.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
+$(BUILD)/windlass-trainer: $(call objects,$(TRAINER_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
+	@echo "  LINK $@"
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_MPI) $(LIBS_AGENT) $(LIBS_LIB) -lm
 # Of agent.a comes what score needs. The linker's warnings are about functions of glibc that would load
 # libraries: libcurl and libwebsockets have them, nobody calls them (tests/e2e/test_shim.sh).
 $(BUILD)/windlass-shim: $(call objects,$(SHIM_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
@@ -121,6 +131,7 @@ install: all
 	install -D -m 755 $(BUILD)/windlass $(DESTDIR)$(PREFIX)/bin/windlass
 	install -D -m 755 $(BUILD)/windlass-agent $(DESTDIR)$(PREFIX)/bin/windlass-agent
 	install -m 755 $(BUILD)/windlass-shim $(DESTDIR)$(PREFIX)/bin/windlass-shim
+	install -m 755 $(BUILD)/windlass-trainer $(DESTDIR)$(PREFIX)/bin/windlass-trainer
 	ln -sf windlass $(DESTDIR)$(PREFIX)/bin/kubectl-windlass
 
 ##### tests ######################################################################################
@@ -142,6 +153,10 @@ $(BUILD)/tests/conformance/test_cluster: $(OBJ)/tests/conformance/test_cluster.c
 $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
+# What MPI is tested by: the suite for every comm, and the bench.
+$(BUILD)/tests/conformance/test_comm: $(OBJ)/tests/conformance/test_comm.c.o $(call objects,$(MPI_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_MPI) $(LIBS_AGENT) $(LIBS_LIB) -lm
 # What these share: a real store whose calls go wrong by a seed.
 $(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/test_commit unit/agent/score/test_try_log unit/agent/data/test_list): $(OBJ)/tests/broken_store.c.o
 $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tests/conformance/store_suite.c.o

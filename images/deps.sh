@@ -7,10 +7,11 @@ set -euo pipefail
 build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev libjansson-dev
     libwebsockets-dev libc-ares-dev libdnnl-dev libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
     libturbojpeg0-dev libpng-dev libnghttp2-dev libidn2-dev libunistring-dev libzstd-dev libbrotli-dev zlib1g-dev
-    libcap-dev"
+    libcap-dev libopenmpi-dev"
 demo="$build ca-certificates tzdata"
 tests="$demo python3-numpy clang clang-format libclang-rt-14-dev git ffmpeg python3 procps bsdutils
-    libfuse3-dev libonnx-testdata dataset-fashion-mnist etcd-server openssl curl jq nodejs npm file strace binutils"
+    libfuse3-dev libonnx-testdata dataset-fashion-mnist etcd-server openssl curl jq nodejs npm file strace binutils
+    openmpi-bin"
 bench="$tests time python3-distributed python3-uvloop"
 
 case ${1:-deps} in

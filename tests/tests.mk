@@ -87,8 +87,8 @@ deps deps-demo deps-test deps-bench:
 	@images/deps.sh $@
 
 help:
-	@echo "make            build/windlass, windlass-agent and windlass-shim (make deps installs what they need)"
-	@echo "make install    all three, and kubectl-windlass, into PREFIX=/usr/local (DESTDIR= before it)"
+	@echo "make            build/windlass, windlass-agent, windlass-shim, windlass-trainer (make deps installs what they need)"
+	@echo "make install    all four, and kubectl-windlass, into PREFIX=/usr/local (DESTDIR= before it)"
 	@echo "make demo       install, build, and turn a real video into a painting on this machine"
 	@echo "make test       install what is missing and run every test; ends with 'N passed, N failed'"
 	@echo "make unit       the unit tests alone        make lint     layers, sizes, format"

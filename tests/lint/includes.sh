@@ -19,6 +19,7 @@ agent/onnx              agent/onnx/ agent/ops/ agent/graph/ lib/
 agent/device            agent/device/ agent/graph/ agent/ops/ lib/
 agent/run               agent/run/ agent/onnx/ agent/graph/ agent/device/device.h agent/device/registry.h lib/
 agent/store             agent/store/ lib/
+agent/comm              agent/comm/ lib/
 agent/data              agent/data/ agent/store/ lib/
 agent/score             agent/score/ agent/data/ agent/store/ agent/run/ agent/onnx/ agent/graph/ agent/device/device.h agent/device/registry.h agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/run/ agent/comm/ agent/onnx/ agent/models/ agent/ops/ agent/graph/ agent/launch/metric.h agent/device/device.h agent/device/registry.h lib/
@@ -54,6 +55,7 @@ out=$(
     owner 'turbojpeg' 'agent/data/image_jpeg\.c'
     owner 'png\.h' 'agent/data/image_png\.c'
     owner 'zlib\.h' 'agent/data/gzip\.c'
+    owner 'mpi\.h' 'agent/comm/mpi\.c'
     owner 'cuda' 'agent/device/cuda/.*'
 )
 [ -z "$out" ] || { echo "$out"; bad=1; }

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/comm/reducer.h"
+
+#include "lib/clock.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct reducer {
+    struct comm *comm;
+    const struct buckets *buckets;
+    char *memory;
+    int64_t patience_ms;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    bool *due;                  /* [count]: of this step */
+    size_t next, taken;         /* the next that is summed, the next that reducer_wait gives */
+    reducer_function *function; /* that reducer_call wants run, NULL: none */
+    void *context;
+    int function_result;
+    struct error function_error;
+    int64_t since_ms; /* when the call under way began, -1: none is */
+    bool ends;
+    struct error error; /* of the comm: the thread has ended, or is stuck */
+    struct reducer_times times;
+};
+
+/* ---- the thread ----------------------------------------------------------------------------- */
+
+static bool has_bucket(const struct reducer *reducer) {
+    return reducer->next < reducer->buckets->count && reducer->due[reducer->next];
+}
+
+/* With the lock, which is let go of while the comm works. */
+static void sum(struct reducer *reducer) {
+    size_t index = reducer->next;
+    const struct bucket *bucket = &reducer->buckets->all[index];
+    struct error err = {0};
+    pthread_mutex_unlock(&reducer->lock);
+    int64_t start_ns = clock_monotonic_ns();
+    int result = comm_reduce(reducer->comm, (float *)(void *)(reducer->memory + bucket->start),
+                             bucket->bytes / sizeof(float), &err);
+    int64_t took_ns = clock_monotonic_ns() - start_ns;
+    pthread_mutex_lock(&reducer->lock);
+    reducer->times.summing_ns += took_ns;
+    if (result < 0) {
+        error_context(&err, "bucket %zu of %zu", index + 1, reducer->buckets->count);
+        if (!reducer->error.kind) {
+            reducer->error = err;
+        }
+        return;
+    }
+    reducer->next++;
+}
+
+/* With the lock, as above. */
+static void run_function(struct reducer *reducer) {
+    struct error err = {0};
+    pthread_mutex_unlock(&reducer->lock);
+    int result = reducer->function(reducer->comm, reducer->context, &err);
+    pthread_mutex_lock(&reducer->lock);
+    reducer->function = NULL;
+    reducer->function_result = result;
+    reducer->function_error = err;
+    if (result < 0 && atomic_load(&reducer->comm->is_lost) && !reducer->error.kind) {
+        reducer->error = err;
+    }
+}
+
+static void *reducer_main(void *context) {
+    struct reducer *reducer = context;
+    pthread_setname_np(pthread_self(), "reducer"); /* for who looks at processes */
+    pthread_mutex_lock(&reducer->lock);
+    while (!reducer->ends && !reducer->error.kind) {
+        if (!reducer->function && !has_bucket(reducer)) {
+            pthread_cond_wait(&reducer->changed, &reducer->lock);
+            continue;
+        }
+        reducer->since_ms = clock_monotonic_ms();
+        if (reducer->function) {
+            run_function(reducer);
+        } else {
+            sum(reducer);
+        }
+        reducer->since_ms = -1;
+        pthread_cond_broadcast(&reducer->changed);
+    }
+    pthread_mutex_unlock(&reducer->lock);
+    return NULL;
+}
+
+/* ---- who waits ------------------------------------------------------------------------------ */
+
+/* With the lock: waits for a change, or says after all patience that there is none. A bucket that
+ * is not yet due is a matter of this process, and waits for ever. */
+static int wait_for_change(struct reducer *reducer, const char *what) {
+    int64_t now_ms = clock_monotonic_ms();
+    if (reducer->patience_ms == 0) {
+        pthread_cond_wait(&reducer->changed, &reducer->lock);
+        return 0;
+    }
+    int64_t until_ms = (reducer->since_ms >= 0 ? reducer->since_ms : now_ms) + reducer->patience_ms;
+    if (reducer->since_ms >= 0 && now_ms >= until_ms) {
+        atomic_store(&reducer->comm->is_lost, true);
+        return error_set(&reducer->error, ERROR_TIMEOUT,
+                         "%s: nothing from the other ranks for %.1f s: one of them is dead, "
+                         "stopped or cut off",
+                         what, (double)reducer->patience_ms / 1000);
+    }
+    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+    pthread_cond_timedwait(&reducer->changed, &reducer->lock, &until);
+    return 0;
+}
+
+int reducer_wait(struct reducer *reducer, size_t *ret_bucket, struct error *err) {
+    int64_t start_ns = clock_monotonic_ns();
+    pthread_mutex_lock(&reducer->lock);
+    size_t count = reducer->buckets->count, bucket = reducer->taken;
+    assert(bucket < count);
+    char what[64];
+    snprintf(what, sizeof what, "bucket %zu of %zu", bucket + 1, count);
+    while (reducer->next <= bucket && !reducer->error.kind && wait_for_change(reducer, what) == 0) {
+    }
+    reducer->times.waiting_ns += clock_monotonic_ns() - start_ns;
+    int result = 0;
+    if (reducer->next <= bucket) {
+        *err = reducer->error;
+        result = -1;
+    } else if (++reducer->taken == count) {
+        reducer->taken = reducer->next = 0;
+        for (size_t i = 0; i < count; i++) {
+            reducer->due[i] = false;
+        }
+    }
+    pthread_mutex_unlock(&reducer->lock);
+    if (result == 0) {
+        *ret_bucket = bucket;
+    }
+    return result;
+}
+
+void reducer_due(struct reducer *reducer, size_t bucket) {
+    pthread_mutex_lock(&reducer->lock);
+    assert(bucket < reducer->buckets->count && !reducer->due[bucket]);
+    reducer->due[bucket] = true;
+    pthread_cond_broadcast(&reducer->changed);
+    pthread_mutex_unlock(&reducer->lock);
+}
+
+int reducer_call(struct reducer *reducer, reducer_function *function, void *context,
+                 struct error *err) {
+    pthread_mutex_lock(&reducer->lock);
+    assert(reducer->error.kind ||
+           (!reducer->function && reducer->next == 0 && reducer->taken == 0));
+    reducer->function = function;
+    reducer->context = context;
+    pthread_cond_broadcast(&reducer->changed);
+    while (reducer->function && !reducer->error.kind &&
+           wait_for_change(reducer, "between steps") == 0) {
+    }
+    int result = reducer->function ? -1 : reducer->function_result;
+    if (result < 0) {
+        *err = reducer->function ? reducer->error : reducer->function_error;
+    }
+    pthread_mutex_unlock(&reducer->lock);
+    return result;
+}
+
+struct reducer_times reducer_times(struct reducer *reducer) {
+    pthread_mutex_lock(&reducer->lock);
+    struct reducer_times times = reducer->times;
+    pthread_mutex_unlock(&reducer->lock);
+    return times;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static void reducer_free(struct reducer *reducer) {
+    pthread_cond_destroy(&reducer->changed);
+    pthread_mutex_destroy(&reducer->lock);
+    free(reducer->due);
+    free(reducer);
+}
+
+/* Signals are the main thread's. */
+static int start(struct reducer *reducer) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&reducer->thread, NULL, reducer_main, reducer);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
+                 int64_t patience_ms, struct reducer **ret_reducer, struct error *err) {
+    struct reducer *reducer = x_calloc(1, sizeof *reducer);
+    pthread_condattr_t attributes;
+    reducer->comm = comm;
+    reducer->buckets = buckets;
+    reducer->memory = memory;
+    reducer->patience_ms = patience_ms;
+    reducer->since_ms = -1;
+    reducer->due = x_calloc(MAX(buckets->count, (size_t)1), sizeof *reducer->due);
+    pthread_mutex_init(&reducer->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&reducer->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    int code = start(reducer);
+    if (code != 0) {
+        reducer_free(reducer);
+        return error_from_errno(err, code, "cannot start a thread for sums between ranks");
+    }
+    *ret_reducer = reducer;
+    return 0;
+}
+
+void reducer_close(struct reducer *reducer) {
+    if (!reducer) {
+        return;
+    }
+    pthread_mutex_lock(&reducer->lock);
+    reducer->ends = true;
+    bool is_stuck = reducer->since_ms >= 0;
+    pthread_cond_broadcast(&reducer->changed);
+    pthread_mutex_unlock(&reducer->lock);
+    if (is_stuck) {
+        pthread_detach(reducer->thread);
+        return;
+    }
+    pthread_join(reducer->thread, NULL);
+    reducer_free(reducer);
+}
+
+void reducer_closep(struct reducer **reducer) {
+    reducer_close(*reducer);
+}

@@ -1,0 +1,48 @@
+/* reducer.h: adds gradients up between ranks while backward still computes. One thread of its own
+ * makes every call of a comm between reducer_open and reducer_close, so that nobody else waits for
+ * the network, and MPI needs no more than MPI_THREAD_SERIALIZED.
+ *
+ * A step of training: reducer_due(bucket) as soon as all gradients of a bucket are made, from any
+ * thread, in any order; reducer_wait once for each bucket, by one thread, which gets them in the
+ * plan's order. Sums are always begun in the plan's order, which is the same on every rank: a
+ * bucket that is due early waits for those before it. After the last reducer_wait the next step may
+ * begin.
+ *
+ * Patience: how long one call of the comm may take, which includes waiting for the slowest rank.
+ * Then reducer_wait and reducer_call fail with ERROR_TIMEOUT: a rank is dead, stopped or cut off.
+ * The thread is still in the call, and nobody can get it out. So whoever gets an error from
+ * reducer_wait, or finds comm->is_lost, leaves by _exit without freeing what the comm may still
+ * use; mpirun then ends the other ranks. */
+#pragma once
+
+#include "agent/comm/buckets.h"
+#include "agent/comm/comm.h"
+
+struct reducer;
+
+struct reducer_times {
+    int64_t summing_ns; /* that the thread spent in sums of buckets */
+    int64_t waiting_ns; /* that reducer_wait took: what computing did not hide */
+};
+
+/* All three are borrowed until reducer_close. memory: buckets->bytes, as comm_reduce wants it; may
+ * be NULL where there are no buckets. patience_ms: 0 for ever. */
+NODISCARD int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
+                           int64_t patience_ms, struct reducer **ret_reducer, struct error *err);
+/* No sum may be under way, but after an error: then what the thread still uses is left to it. */
+void reducer_close(struct reducer *reducer);
+void reducer_closep(struct reducer **reducer);
+
+/* Once a step for each bucket. Does not block. */
+void reducer_due(struct reducer *reducer, size_t bucket);
+/* Waits for the next bucket, 0 to count - 1 each step, and says which it is. */
+NODISCARD int reducer_wait(struct reducer *reducer, size_t *ret_bucket, struct error *err);
+
+/* Anything else that is said between ranks (weights, facts, barriers): the thread runs the
+ * function; between steps, by the thread that waits. The function's error is the call's. */
+typedef int reducer_function(struct comm *comm, void *context, struct error *err);
+NODISCARD int reducer_call(struct reducer *reducer, reducer_function *function, void *context,
+                           struct error *err);
+
+/* Since reducer_open. */
+struct reducer_times reducer_times(struct reducer *reducer);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The plan of buckets: what holds for any sizes, and what becomes of ResNet-50's. SOAK_SEED and
+ * SOAK_ROUNDS choose the made-up ones. */
+#include "agent/comm/buckets.h"
+
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+static const size_t mib = 1 << 20;
+
+static uint64_t next(uint64_t *state) {
+    uint64_t x = (*state += 0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+static size_t rounded(size_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Each gradient lies in one bucket, whole, behind those that are made before it, and beside nobody
+ * else; buckets cover the memory without gaps and are due when their last gradient is made. */
+static void check_places(const size_t *bytes, const int *made_at, size_t count,
+                         const struct buckets *plan) {
+    size_t *filled = calloc(plan->count + 1, sizeof *filled), at = 0;
+    int *last = calloc(plan->count + 1, sizeof *last);
+    for (size_t i = 0; i < count; i++) {
+        const struct bucket_place *place = &plan->places[i];
+        const struct bucket *bucket = &plan->all[place->bucket];
+        CHECK(place->bucket < plan->count && place->start % 64 == 0);
+        CHECK(place->start >= bucket->start);
+        CHECK(place->start + bytes[i] <= bucket->start + bucket->bytes);
+        filled[place->bucket] += rounded(bytes[i]);
+        last[place->bucket] = MAX(last[place->bucket], made_at[i]);
+        for (size_t k = 0; k < i; k++) {
+            bool is_before = made_at[k] <= made_at[i];
+            size_t before = is_before ? k : i, behind = is_before ? i : k;
+            CHECK(plan->places[before].start + rounded(bytes[before]) <=
+                  plan->places[behind].start);
+        }
+    }
+    for (size_t i = 0; i < plan->count; i++) {
+        CHECK_INT(plan->all[i].start, at);
+        CHECK_INT(plan->all[i].bytes, filled[i]); /* so nobody overlaps, and nothing is wasted */
+        CHECK_INT(plan->all[i].due_at, last[i]);
+        at += plan->all[i].bytes;
+    }
+    CHECK_INT(plan->bytes, at);
+    free(filled);
+    free(last);
+}
+
+/* Half of what is left, between 1 MiB and max, unless the next gradient does not fit: then as much
+ * as fits. */
+static void check_sizes(const size_t *bytes, size_t count, size_t max, const struct buckets *plan) {
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct bucket *bucket = &plan->all[i];
+        size_t left = plan->bytes - bucket->start, end = bucket->start + bucket->bytes;
+        size_t first = SIZE_MAX, last = 0, next_bytes = 0;
+        for (size_t k = 0; k < count; k++) {
+            const struct bucket_place *place = &plan->places[k];
+            first = place->start == bucket->start ? rounded(bytes[k]) : first;
+            last = place->start + rounded(bytes[k]) == end ? rounded(bytes[k]) : last;
+            next_bytes = place->start == end ? rounded(bytes[k]) : next_bytes;
+        }
+        CHECK(bucket->bytes <= max || bucket->bytes == first); /* alone */
+        size_t wanted = left / 2 < mib ? left : left / 2;
+        wanted = MIN(wanted, max);
+        CHECK(bucket->bytes >= wanted || bucket->bytes + next_bytes > max);
+        CHECK(bucket->bytes - last < wanted); /* and no gradient more than that needs */
+    }
+}
+
+static void any_sizes(void) {
+    const char *seed_text = getenv("SOAK_SEED"), *rounds_text = getenv("SOAK_ROUNDS");
+    uint64_t state = seed_text ? strtoull(seed_text, NULL, 10) : 15;
+    long rounds = rounds_text ? strtol(rounds_text, NULL, 10) : 300;
+    printf("# SOAK_SEED=%llu, %ld rounds\n", (unsigned long long)state, rounds);
+    for (long round = 0; round < rounds && !test_failures; round++) {
+        size_t count = next(&state) % 120, bytes[120];
+        int made_at[120];
+        size_t max = 1 + next(&state) % (next(&state) % 2 ? 64 * mib : 3 * mib);
+        int steps = 1 + (int)(next(&state) % 200);
+        for (size_t i = 0; i < count; i++) {
+            bytes[i] = 4 * (1 + (next(&state) >> (next(&state) % 24 + 40)));
+            made_at[i] = (int)(next(&state) % (uint64_t)steps);
+        }
+        struct buckets plan, again;
+        char digest[65], digest_again[65];
+        buckets_plan(bytes, made_at, count, max, &plan);
+        check_places(bytes, made_at, count, &plan);
+        check_sizes(bytes, count, max, &plan);
+        buckets_plan(bytes, made_at, count, max, &again);
+        buckets_digest(&plan, digest);
+        buckets_digest(&again, digest_again);
+        CHECK_STR(digest_again, digest);
+        buckets_release(&again);
+        if (count) {
+            bytes[next(&state) % count] += 64;
+            buckets_plan(bytes, made_at, count, max, &again);
+            buckets_digest(&again, digest_again);
+            CHECK(strcmp(digest_again, digest) != 0);
+            buckets_release(&again);
+        }
+        buckets_release(&plan);
+    }
+}
+
+struct net {
+    size_t bytes[256], count;
+};
+
+static void add(struct net *net, size_t values) {
+    net->bytes[net->count++] = values * sizeof(float);
+}
+
+/* Forward; a convolution's weights, and scale and shift of the norm behind it. */
+static void add_layer(struct net *net, size_t out, size_t in, size_t side) {
+    add(net, out * in * side * side);
+    add(net, out);
+    add(net, out);
+}
+
+static void resnet50_halves(void) {
+    static const size_t blocks[] = {3, 4, 6, 3};
+    struct net net = {0};
+    add_layer(&net, 64, 3, 7);
+    for (size_t stage = 0, in = 64; stage < 4; stage++) {
+        size_t width = (size_t)64 << stage;
+        for (size_t block = 0; block < blocks[stage]; block++, in = 4 * width) {
+            add_layer(&net, width, in, 1);
+            add_layer(&net, width, width, 3);
+            add_layer(&net, 4 * width, width, 1);
+            if (block == 0) {
+                add_layer(&net, 4 * width, in, 1);
+            }
+        }
+    }
+    add(&net, 1000 * 2048);
+    add(&net, 1000);
+    int made_at[256];
+    size_t values = 0;
+    for (size_t i = 0; i < net.count; i++) {
+        made_at[i] = (int)(net.count - i); /* backward */
+        values += net.bytes[i] / sizeof(float);
+    }
+    CHECK_INT(values, 25557032); /* as everybody's ResNet-50 */
+    struct buckets plan;
+    buckets_plan(net.bytes, made_at, net.count, 64 * mib, &plan);
+    static const size_t megabytes[] = {51, 26, 13, 6, 3, 2, 1};
+    printf("#");
+    for (size_t i = 0; i < plan.count; i++) {
+        printf(" %.1f", (double)plan.all[i].bytes / 1e6);
+    }
+    printf(" MB\n");
+    CHECK(plan.count >= 5 && plan.count <= ARRAY_LEN(megabytes));
+    CHECK(plan.all[0].bytes >= 51000000 && plan.all[0].bytes < 61000000);
+    CHECK(plan.all[plan.count - 1].bytes <= 2 * mib);
+    CHECK_INT(plan.places[0].bucket, plan.count - 1); /* the first layer's is made last */
+    buckets_release(&plan);
+}
+
+int main(void) {
+    TEST(any_sizes);
+    TEST(resnet50_halves);
+    return TEST_END();
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The reducer's thread, among ranks that are threads (threads_comm.h): every step's sums, in the
+ * plan's order however buckets are due; what goes wrong ends everybody. SOAK_SEED, SOAK_ROUNDS. */
+#include "agent/comm/reducer.h"
+
+#include "lib/clock.h"
+#include "tests/test.h"
+#include "tests/unit/agent/comm/threads_comm.h"
+
+#include <time.h>
+
+enum { BUCKETS_MAX = 12, PATIENCE_MS = 60000 };
+
+static uint64_t next(uint64_t *state) {
+    uint64_t x = (*state += 0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+/* What the ranks of a round share, and how often one of them saw what is not right. */
+static struct {
+    struct buckets buckets;
+    uint64_t seed;
+    int steps;
+    atomic_int wrong, called;
+} shared;
+
+/* Sizes that all differ: ranks that add other buckets up at the same time are found out. */
+static void plan(size_t count) {
+    shared.buckets = (struct buckets){.count = count};
+    shared.buckets.all = x_calloc(count + 1, sizeof *shared.buckets.all);
+    for (size_t i = 0; i < count; i++) {
+        shared.buckets.all[i].start = shared.buckets.bytes;
+        shared.buckets.all[i].bytes = 64 * (1 + (i * 7) % 13);
+        shared.buckets.bytes += shared.buckets.all[i].bytes;
+    }
+}
+
+static void see(bool right) {
+    if (!right) {
+        atomic_fetch_add(&shared.wrong, 1);
+    }
+}
+
+static float value(int rank, int step, size_t i) {
+    return (float)((i * 31 + (size_t)rank * 1009 + (size_t)step * 7) % 4001);
+}
+
+static int count_call(struct comm *comm, void *context, struct error *err) {
+    atomic_fetch_add(&shared.called, 1);
+    *(int *)context = comm->rank;
+    return comm_barrier(comm, err);
+}
+
+/* One step; buckets are due in an order of this rank's own. */
+static int step(struct reducer *reducer, struct comm *comm, float *values, int number,
+                uint64_t *state, struct error *err) {
+    size_t order[BUCKETS_MAX], count = shared.buckets.count;
+    for (size_t i = 0; i < count; i++) {
+        size_t other = next(state) % (i + 1);
+        order[i] = order[other];
+        order[other] = i;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (next(state) % 4 == 0) {
+            nanosleep(&(struct timespec){.tv_nsec = (long)(next(state) % 200000)}, NULL);
+        }
+        const struct bucket *of = &shared.buckets.all[order[i]]; /* made now, and not before */
+        for (size_t k = of->start / 4; k < (of->start + of->bytes) / 4; k++) {
+            values[k] = value(comm->rank, number, k);
+        }
+        reducer_due(reducer, order[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t bucket = SIZE_MAX;
+        if (reducer_wait(reducer, &bucket, err) < 0) {
+            return -1;
+        }
+        see(bucket == i);
+        const struct bucket *of = &shared.buckets.all[i];
+        for (size_t k = of->start / 4; k < (of->start + of->bytes) / 4; k++) {
+            float wanted = 0;
+            for (int rank = 0; rank < comm->size; rank++) {
+                wanted += value(rank, number, k);
+            }
+            see(values[k] == wanted);
+            values[k] = -1; /* it is ours from now on */
+        }
+    }
+    return 0;
+}
+
+static void *train(void *context) {
+    struct comm *comm = context;
+    struct error err = {0};
+    AUTO(reducer_closep) struct reducer *reducer = NULL;
+    float *values = x_calloc(1, shared.buckets.bytes + 64);
+    uint64_t state = shared.seed + (uint64_t)comm->rank;
+    see(reducer_open(comm, &shared.buckets, values, PATIENCE_MS, &reducer, &err) == 0);
+    for (int i = 0; i < shared.steps; i++) {
+        see(step(reducer, comm, values, i, &state, &err) == 0);
+        int rank = -1;
+        see(reducer_call(reducer, count_call, &rank, &err) == 0 && rank == comm->rank);
+    }
+    struct reducer_times times = reducer_times(reducer);
+    see(shared.buckets.count == 0 || (times.summing_ns > 0 && times.waiting_ns > 0));
+    reducer_close(TAKE(reducer));
+    free(values);
+    if (err.kind) {
+        printf("# rank %d: %s\n", comm->rank, err.text);
+    }
+    return NULL;
+}
+
+static void sums_are_right_in_any_order(void) {
+    const char *seed_text = getenv("SOAK_SEED"), *rounds_text = getenv("SOAK_ROUNDS");
+    uint64_t state = seed_text ? strtoull(seed_text, NULL, 10) : 15;
+    long rounds = rounds_text ? strtol(rounds_text, NULL, 10) : 60;
+    printf("# SOAK_SEED=%llu, %ld rounds\n", (unsigned long long)state, rounds);
+    for (long round = 0; round < rounds && !test_failures; round++) {
+        struct meeting meeting;
+        plan(next(&state) % (BUCKETS_MAX + 1));
+        meeting_init(&meeting, 1 + (int)(next(&state) % 5));
+        shared.seed = next(&state);
+        shared.steps = 1 + (int)(next(&state) % 6);
+        atomic_store(&shared.wrong, 0);
+        atomic_store(&shared.called, 0);
+        meeting_run(&meeting, train);
+        CHECK_INT(atomic_load(&shared.wrong), 0);
+        CHECK_INT(atomic_load(&meeting.mismatches), 0);
+        CHECK_INT(atomic_load(&shared.called), meeting.size * shared.steps);
+        meeting_release(&meeting);
+        free(shared.buckets.all);
+    }
+}
+
+/* Alone, with a comm that fails or never answers, on this thread. */
+static struct meeting alone;
+static struct reducer *open_alone(int64_t patience_ms, float *values) {
+    struct error err = {0};
+    struct reducer *reducer = NULL;
+    plan(3);
+    CHECK(shared.buckets.bytes <= 4096);
+    CHECK_OK(
+        reducer_open(&alone.ranks[0].comm, &shared.buckets, values, patience_ms, &reducer, &err),
+        &err);
+    return reducer;
+}
+
+static void a_call_that_fails_names_its_bucket(void) {
+    static float values[1024];
+    struct error err = {0};
+    meeting_init(&alone, 1);
+    alone.ranks[0].fail_at = 1;
+    struct reducer *reducer = open_alone(PATIENCE_MS, values);
+    for (size_t i = 0; i < 3; i++) {
+        reducer_due(reducer, i);
+    }
+    size_t bucket = 9;
+    CHECK_OK(reducer_wait(reducer, &bucket, &err), &err);
+    CHECK_INT(bucket, 0);
+    CHECK(reducer_wait(reducer, &bucket, &err) < 0);
+    CHECK_STR(err.text, "bucket 2 of 3: call 1 went wrong");
+    CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+    CHECK_INT(bucket, 0);
+    CHECK(atomic_load(&alone.ranks[0].comm.is_lost));
+    error_clear(&err); /* and for ever */
+    CHECK(reducer_wait(reducer, &bucket, &err) < 0);
+    int rank;
+    error_clear(&err);
+    CHECK(reducer_call(reducer, count_call, &rank, &err) < 0);
+    CHECK_STR(err.text, "bucket 2 of 3: call 1 went wrong");
+    reducer_close(reducer);
+    meeting_release(&alone);
+    free(shared.buckets.all);
+}
+
+static int refuse(struct comm *comm UNUSED, void *context UNUSED, struct error *err) {
+    return error_set(err, ERROR_INVALID, "other settings");
+}
+
+static void an_answer_that_is_no_is_not_the_end(void) {
+    static float values[1024];
+    struct error err = {0};
+    meeting_init(&alone, 1);
+    struct reducer *reducer = open_alone(PATIENCE_MS, values);
+    CHECK(reducer_call(reducer, refuse, NULL, &err) < 0);
+    CHECK_STR(err.text, "other settings");
+    CHECK(!atomic_load(&alone.ranks[0].comm.is_lost));
+    error_clear(&err);
+    int rank = -1;
+    CHECK_OK(reducer_call(reducer, count_call, &rank, &err), &err);
+    CHECK_INT(rank, 0);
+    reducer_close(reducer);
+    meeting_release(&alone);
+    free(shared.buckets.all);
+}
+
+/* The other rank never comes. What is stuck stays stuck, and stays ours: so this test is the last,
+ * and its memory is static. */
+static void a_rank_that_never_comes_is_an_error(void) {
+    static float values[1024];
+    static const int64_t patience_ms = 150;
+    struct error err = {0};
+    meeting_init(&alone, 2);
+    struct reducer *reducer = open_alone(patience_ms, values);
+    reducer_due(reducer, 1); /* not begun: 0 is not due, and that is our own affair */
+    nanosleep(&(struct timespec){.tv_nsec = 2 * patience_ms * 1000000}, NULL);
+    int64_t start_ms = clock_monotonic_ms();
+    reducer_due(reducer, 0);
+    size_t bucket;
+    CHECK(reducer_wait(reducer, &bucket, &err) < 0);
+    int64_t took_ms = clock_monotonic_ms() - start_ms;
+    CHECK_INT(err.kind, ERROR_TIMEOUT);
+    CHECK_STR(err.text, "bucket 1 of 3: nothing from the other ranks for 0.1 s: one of them is "
+                        "dead, stopped or cut off");
+    CHECK(took_ms >= patience_ms && took_ms < 30000);
+    CHECK(atomic_load(&alone.ranks[0].comm.is_lost));
+    reducer_close(reducer); /* returns */
+}
+
+static void a_call_without_the_others_is_an_error(void) {
+    static struct buckets none;
+    struct error err = {0};
+    static struct meeting two;
+    struct reducer *reducer = NULL;
+    static int rank;
+    meeting_init(&two, 2);
+    CHECK_OK(reducer_open(&two.ranks[1].comm, &none, NULL, 100, &reducer, &err), &err);
+    CHECK(reducer_call(reducer, count_call, &rank, &err) < 0);
+    CHECK_INT(err.kind, ERROR_TIMEOUT);
+    reducer_close(reducer);
+}
+
+int main(void) {
+    TEST(sums_are_right_in_any_order);
+    TEST(a_call_that_fails_names_its_bucket);
+    TEST(an_answer_that_is_no_is_not_the_end);
+    TEST(a_rank_that_never_comes_is_an_error);
+    TEST(a_call_without_the_others_is_an_error);
+    int code = TEST_END();
+    fflush(stdout);
+    _exit(code); /* threads are stuck on purpose: as programs leave, too */
+}
