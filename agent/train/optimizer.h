@@ -1,0 +1,50 @@
+/* optimizer.h: gradients -> new weights, in one pass over them. In the spec:
+ *
+ *   optimizer: {kind: SGD | Adam | LARS, learningRate: "0.05", momentum: "0.9", nesterov: true,
+ *               weightDecay: "5e-5", beta1: "0.9", beta2: "0.999", epsilon: "1e-8"}
+ *
+ *   SGD   d = g + decay w;  v = momentum v + d;  w -= rate v  (nesterov: rate (d + momentum v))
+ *   Adam  d = g + decay w;  m = beta1 m + (1 - beta1) d;  s = beta2 s + (1 - beta2) d^2;
+ *         w -= rate m' / (sqrt(s') + epsilon);  m', s': divided by 1 - beta^step, the first being 1
+ *         (Kingma, Ba, 2015)
+ *   LARS  d = q (g + decay w), q = 0.001 |w| / (|g| + decay |w|), 1 where |w| or |g| is 0 (You,
+ *         Gitman, Ginsburg, 2017); then as SGD without nesterov
+ *
+ * Tensors of rank 1 (shifts, scales of norms) neither decay nor have a q other than 1. Sums of |w|
+ * and |g| are made in double precision and in a fixed order: the same bits in every run. */
+#pragma once
+
+#include "lib/error.h"
+
+#include <jansson.h>
+
+struct parameter {
+    const char *name;
+    float *weights;
+    const float *gradients; /* of the gang's mean loss */
+    int64_t count;
+    bool decays; /* its rank is not 1 */
+};
+
+enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_LARS };
+
+struct optimizer;
+
+/* spec: the object. The learning rate (positive) is the schedule's business. The parameters are
+ * copied, what they point at is borrowed. INVALID names the field. */
+NODISCARD int optimizer_new(const json_t *spec, const struct parameter *parameters, size_t count,
+                            struct optimizer **ret_optimizer, double *ret_learning_rate,
+                            struct error *err);
+void optimizer_free(struct optimizer *optimizer); /* NULL is fine */
+void optimizer_freep(struct optimizer **optimizer);
+
+/* Parameters first..first + count - 1, by their gradients. step: of the training, 0 is the first.
+ * Several threads may do it at once for different parameters. */
+void optimizer_apply(struct optimizer *optimizer, size_t first, size_t count, int64_t step,
+                     double rate);
+
+/* What a checkpoint keeps beside the weights: of each parameter this many vectors of its size, 0 at
+ * the start; named "momentum", "mean", "square". */
+size_t optimizer_state_count(const struct optimizer *optimizer);
+const char *optimizer_state_name(const struct optimizer *optimizer, size_t which);
+float *optimizer_state(struct optimizer *optimizer, size_t parameter, size_t which);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/train/rate.h"
+#include "tests/test.h"
+
+#include <math.h>
+
+/* 10 epochs of 5 steps, batches of 512. */
+static int read(const char *schedule, struct rate *rate, struct error *err) {
+    static const struct rate_options options = {
+        .learning_rate = 0.2, .batch_size = 512, .epoch_steps = 5, .epochs = 10};
+    json_t *object = *schedule ? json_loads(schedule, 0, NULL) : NULL;
+    int result = rate_read(object, &options, rate, err);
+    json_decref(object);
+    return result;
+}
+
+static void test_each_kind_says_what_it_says(void) {
+    static const struct {
+        const char *schedule;
+        int64_t step;
+        double wanted;
+    } rows[] = {
+        {"", 0, 0.2},
+        {"", 49, 0.2},
+        {"{\"scaling\": \"Linear\", \"baseBatchSize\": 256}", 7, 0.4},
+        {"{\"scaling\": \"Linear\", \"baseBatchSize\": 2048}", 7, 0.05},
+        {"{\"warmupEpochs\": 2}", 0, 0.02},
+        {"{\"warmupEpochs\": 2}", 8, 0.18},
+        {"{\"warmupEpochs\": 2}", 9, 0.2},
+        {"{\"warmupEpochs\": 2}", 10, 0.2},
+        {"{\"kind\": \"Step\", \"stepEpochs\": [3, 6]}", 14, 0.2},
+        {"{\"kind\": \"Step\", \"stepEpochs\": [3, 6]}", 15, 0.02},
+        {"{\"kind\": \"Step\", \"stepEpochs\": [3, 6], \"stepFactor\": \"0.5\"}", 30, 0.05},
+        {"{\"kind\": \"Cosine\"}", 0, 0.2},
+        {"{\"kind\": \"Cosine\"}", 25, 0.1},
+        {"{\"kind\": \"Cosine\"}", 49, 0.2 * (1 + -0.99802672842827156) / 2}, /* cos(0.98 pi) */
+        {"{\"kind\": \"Cosine\"}", 1000, 0.2 * (1 + -0.99802672842827156) / 2},
+        {"{\"kind\": \"Cosine\", \"warmupEpochs\": 2}", 30, 0.1},
+        {"{\"kind\": \"Cosine\", \"warmupEpochs\": 2, \"scaling\": \"Linear\"}", 20,
+         0.4 * (1 + 0.70710678118654752) / 2},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct rate rate = {0};
+        CHECK_OK(read(rows[i].schedule, &rate, &err), &err);
+        double seen = rate_at(&rate, rows[i].step);
+        if (fabs(seen - rows[i].wanted) > 1e-12) {
+            printf("# %s step %lld: %.15g, wanted %.15g\n", rows[i].schedule,
+                   (long long)rows[i].step, seen, rows[i].wanted);
+            test_failures++;
+        }
+    }
+}
+
+static void test_what_is_wrong_is_named(void) {
+    static const char *const rows[][2] = {
+        {"{\"kind\": \"Linear\"}", "schedule: kind: one of Constant, Step, Cosine is expected"},
+        {"{\"kind\": \"Step\"}", "schedule: stepEpochs: a list of 1 to 32 items"},
+        {"{\"kind\": \"Step\", \"stepEpochs\": [3, 3]}", "schedule: stepEpochs: rising epochs"},
+        {"{\"kind\": \"Step\", \"stepEpochs\": [0]}", "schedule: stepEpochs: rising epochs"},
+        {"{\"warmupEpochs\": 10}", "schedule.warmupEpochs: less than the 10 epochs"},
+        {"{\"warmupEpochs\": -1}", "schedule: warmupEpochs: an integer from 0"},
+        {"{\"stepFactor\": \"2\"}", "schedule: stepFactor: a number from 0 to 1"},
+        {"{\"stepFactor\": \"nan\"}", "schedule: stepFactor: a number from 0 to 1"},
+        {"{\"stepFactor\": \"0.1x\"}", "schedule: stepFactor: a number from 0 to 1"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct rate rate;
+        CHECK_INT(read(rows[i][0], &rate, &err), -1);
+        CHECK(strstr(err.text, rows[i][1]) || (printf("# %s\n", err.text), 0));
+    }
+}
+
+int main(void) {
+    TEST(test_each_kind_says_what_it_says);
+    TEST(test_what_is_wrong_is_named);
+    return TEST_END();
+}
