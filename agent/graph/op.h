@@ -52,12 +52,13 @@ enum op_flags {
     OP_CONVOLVES = 4,
     OP_SPREADS = 8,
     OP_MULTIPLIES = 16, /* a product of matrices: |a| * |b| / (inner size) per pair of matrices */
+    OP_SAME = 32,       /* a view where output 0 has the shape of input 0 */
 };
 
 struct op {
     int id; /* enum op_id of agent/ops/table.h: the index into a device's kernel table */
     const char *name;
-    int since, until; /* opsets this row is right for, both included */
+    int since, until; /* opsets this row is right for, both included; 0, 0: no file can name it */
     int inputs_min, inputs_max, outputs_max;
     /* The accepted type of each input, the last letter holding for all that follow:
      * f float32, n float32/int32/int64, i int32/int64, l int64, b bool, * any,

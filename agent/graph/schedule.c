@@ -58,6 +58,15 @@ static void make_view(struct schedule *schedule, int to, int from) {
     schedule->slots[root].viewed = true;
 }
 
+static bool is_view(const struct schedule *schedule, const struct node *node) {
+    if (node->outputs[0] < 0 || (node->output_count > 1 && node->outputs[1] >= 0)) {
+        return false;
+    }
+    return (node->op->flags & OP_VIEW) ||
+           ((node->op->flags & OP_SAME) && shape_equal(&schedule->slots[node->inputs[0]].shape,
+                                                       &schedule->slots[node->outputs[0]].shape));
+}
+
 static void add_step(struct schedule *schedule, const struct node *node) {
     struct step *step = &schedule->steps[schedule->step_count++];
     *step = (struct step){
@@ -98,8 +107,7 @@ int schedule_new(const struct graph *graph, const struct fact *facts, struct are
             int slot = node->outputs[i];
             makes |= slot >= 0 && needed[slot] && schedule->slots[slot].place != PLACE_CONSTANT;
         }
-        if (makes && (node->op->flags & OP_VIEW) && node->outputs[0] >= 0 &&
-            (node->output_count == 1 || node->outputs[1] < 0)) {
+        if (makes && is_view(schedule, node)) {
             make_view(schedule, node->outputs[0], node->inputs[0]);
         } else if (makes) {
             add_step(schedule, node);
@@ -108,6 +116,16 @@ int schedule_new(const struct graph *graph, const struct fact *facts, struct are
     arena_release(&scratch);
     *ret_schedule = schedule;
     return 0;
+}
+
+int schedule_bind(struct schedule *schedule, int output) {
+    const struct slot *slot = &schedule->slots[output];
+    int root = slot->place == PLACE_VIEW ? slot->view_of : output;
+    if (schedule->slots[root].place != PLACE_ARENA) {
+        return -1;
+    }
+    schedule->slots[root].place = PLACE_BOUND;
+    return root;
 }
 
 void schedule_free(struct schedule *schedule) {

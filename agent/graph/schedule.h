@@ -14,6 +14,7 @@ enum place {
     PLACE_INPUT,    /* the caller's tensor */
     PLACE_ARENA,    /* in the block, at `offset` */
     PLACE_VIEW,     /* the bytes of slot `view_of`, under another shape */
+    PLACE_BOUND,    /* an output, in memory of the caller's that stays from run to run */
 };
 
 /* A value of the graph in this schedule; same index as graph->values. */
@@ -57,6 +58,10 @@ struct schedule {
 /* Takes what shape_infer found. `arena` (which holds known values) moves into the schedule. */
 NODISCARD int schedule_new(const struct graph *graph, const struct fact *facts, struct arena *arena,
                            struct schedule **ret_schedule, struct error *err);
+/* Has the output made in the caller's memory, before a device prepares. Returns the slot that lies
+ * there: the output's own, or that it is a view of. -1: it is an input, a constant, or a view of
+ * what is bound already, and must be copied. */
+int schedule_bind(struct schedule *schedule, int output);
 /* Releases the kernels' states, too. */
 void schedule_free(struct schedule *schedule);
 /* Fails with ERROR_EXHAUSTED when the sum does not fit into memory sizes. */

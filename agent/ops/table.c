@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ops/table.h"
 
+#include "agent/graph/builder.h"
 #include "agent/ops/elementwise.h"
+#include "agent/ops/internal.h"
 #include "agent/ops/matmul.h"
 #include "agent/ops/move.h"
 #include "agent/ops/norm.h"
@@ -319,11 +321,38 @@ static const struct op rows[] = {
     {OP_UPSAMPLE, "Upsample", 9, 9, 2, 2, 1, "f", resize_10_rules, infer_resize, 0},
     {OP_WHERE, "Where", 9, NEWEST, 3, 3, 1, "b**", NULL, infer_where, 0},
     {OP_XOR, "Xor", 7, NEWEST, 2, 2, 1, "b", NULL, infer_compare, 0},
+    {OP_CONV_GRADIENT_INPUT, "ConvGradientInput", 0, 0, 3, 3, 1, "flf", NULL, infer_to_shape, 0},
+    {OP_CONV_GRADIENT_WEIGHTS, "ConvGradientWeights", 0, 0, 3, 3, 2, "flf", NULL,
+     infer_conv_gradient_weights, 0},
+    {OP_LRN_GRADIENT, "LrnGradient", 0, 0, 2, 2, 1, "f", NULL, infer_same, 0},
+    {OP_MATMUL_GRADIENT, "MatMulGradient", 0, 0, 3, 3, 1, "f", NULL, infer_matmul_gradient, 0},
+    {OP_MEAN_SQUARED, "MeanSquared", 0, 0, 3, 3, 2, "f", NULL, infer_mean_squared, 0},
+    {OP_MOVE_GRADIENT, "MoveGradient", 0, 0, 2, MANY, 1, "fl*", NULL, infer_to_shape, 0},
+    {OP_NORM_GRADIENT, "NormGradient", 0, 0, 5, 5, 3, "f", NULL, infer_norm_gradient, 0},
+    {OP_NORM_TRAINING, "NormTraining", 0, 0, 3, 3, 3, "f", NULL, infer_norm_training, 0},
+    {OP_POOL_GRADIENT, "PoolGradient", 0, 0, 2, 3, 1, "flf", NULL, infer_to_shape, 0},
+    {OP_RESIZE_GRADIENT, "ResizeGradient", 0, 0, 2, MANY, 1, "fl*", NULL, infer_to_shape, 0},
+    {OP_SOFTMAX_CROSS_ENTROPY, "SoftmaxCrossEntropy", 0, 0, 3, 3, 3, "flf", NULL,
+     infer_softmax_cross_entropy, 0},
+    {OP_SOFTMAX_GRADIENT, "SoftmaxGradient", 0, 0, 2, 2, 1, "f", NULL, infer_same, 0},
+    {OP_SUM_TO, "SumTo", 0, 0, 2, 2, 1, "fl", NULL, infer_sum_to, OP_SAME},
+    {OP_UNARY_GRADIENT, "UnaryGradient", 0, 0, 2, 4, 1, "f", NULL, infer_same, 0},
 };
 
 const struct op *table_find(const char *name, int opset) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].since <= opset && opset <= rows[i].until && strcmp(rows[i].name, name) == 0) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+const struct op *table_op(enum op_id id) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bool is_internal = rows[i].until == 0;
+        if (rows[i].id == (int)id &&
+            (is_internal || (rows[i].since <= BUILDER_OPSET && BUILDER_OPSET <= rows[i].until))) {
             return &rows[i];
         }
     }

@@ -87,10 +87,28 @@ enum op_id {
     OP_UPSAMPLE,
     OP_WHERE,
     OP_XOR,
+    /* Internal: no file names them. Gradients and training are made of them (internal.h). */
+    OP_CONV_GRADIENT_INPUT,
+    OP_CONV_GRADIENT_WEIGHTS,
+    OP_LRN_GRADIENT,
+    OP_MATMUL_GRADIENT,
+    OP_MEAN_SQUARED,
+    OP_MOVE_GRADIENT,
+    OP_NORM_GRADIENT,
+    OP_NORM_TRAINING,
+    OP_POOL_GRADIENT,
+    OP_RESIZE_GRADIENT,
+    OP_SOFTMAX_CROSS_ENTROPY,
+    OP_SOFTMAX_GRADIENT,
+    OP_SUM_TO,
+    OP_UNARY_GRADIENT,
     OP_COUNT
 };
 
 /* The row for a standard operator in a version of the standard; NULL: not supported. */
 const struct op *table_find(const char *name, int opset);
+/* The row for nodes that we make ourselves: of opset 13, or internal. Never NULL for an operator
+ * that opset 13 has. */
+const struct op *table_op(enum op_id id);
 /* Rows in the order of the table, for listings and tests; NULL when index is past the last. */
 const struct op *table_row(size_t index);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
-#include "agent/ops/window.h"
+#include "agent/device/cpu/windows.h"
 
 struct conv {
     struct window window;
@@ -11,8 +11,7 @@ struct conv {
     int64_t x_plane, y_plane; /* elements of a channel */
 };
 
-/* The outputs along one dimension whose tap `k` lies inside the input: [*first, *last). */
-static void covered(const struct window *window, int dim, int64_t k, int64_t *first,
+void window_covered(const struct window *window, int dim, int64_t k, int64_t *first,
                     int64_t *last) {
     int64_t stride = window->stride[dim];
     int64_t shift = k * window->dilation[dim] - window->pad_begin[dim];
@@ -26,7 +25,7 @@ static void add_tap(const struct window *window, const int64_t *k, float weight,
                     float *y) {
     int64_t first[WINDOW_RANK], last[WINDOW_RANK], shift[WINDOW_RANK];
     for (int i = 0; i < WINDOW_RANK; i++) {
-        covered(window, i, k[i], &first[i], &last[i]);
+        window_covered(window, i, k[i], &first[i], &last[i]);
         shift[i] = k[i] * window->dilation[i] - window->pad_begin[i];
     }
     for (int64_t d = first[0]; d < last[0]; d++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
-#include "agent/ops/window.h"
+#include "agent/device/cpu/windows.h"
 
 #include <math.h>
 
@@ -13,9 +13,7 @@ struct pool {
     int64_t x_plane, y_plane;
 };
 
-/* The input pixels [*first, *last), by steps of the dilation, under output o; *cells counts those
- * that lie within the padded input. */
-static void span(const struct window *window, int dim, int64_t o, int64_t *first, int64_t *last,
+void window_span(const struct window *window, int dim, int64_t o, int64_t *first, int64_t *last,
                  int64_t *cells) {
     int64_t dilation = window->dilation[dim];
     int64_t start = o * window->stride[dim] - window->pad_begin[dim];
@@ -31,7 +29,7 @@ static float pool_one(const struct pool *pool, const float *x, const int64_t *at
     int64_t first[WINDOW_RANK], last[WINDOW_RANK], cells[WINDOW_RANK], seen = 0;
     float sum = 0, most = -INFINITY;
     for (int i = 0; i < WINDOW_RANK; i++) {
-        span(window, i, at[i], &first[i], &last[i], &cells[i]);
+        window_span(window, i, at[i], &first[i], &last[i], &cells[i]);
     }
     for (int64_t d = first[0]; d < last[0]; d += window->dilation[0]) {
         for (int64_t h = first[1]; h < last[1]; h += window->dilation[1]) {

@@ -76,4 +76,23 @@ REFERENCE(copy);
 REFERENCE(range);
 REFERENCE(shape);
 REFERENCE(size);
+/* gradient.c */
+REFERENCE(matmul_gradient);
+REFERENCE(softmax_gradient);
+REFERENCE(sum_to);
+REFERENCE(unary_gradient);
+/* gradient_window.c */
+REFERENCE(conv_gradient_input);
+REFERENCE(conv_gradient_weights);
+REFERENCE(pool_gradient);
+/* gradient_norm.c */
+REFERENCE(lrn_gradient);
+REFERENCE(norm_gradient);
+REFERENCE(norm_training);
+/* gradient_move.c, resize.c */
+REFERENCE(move_gradient);
+REFERENCE(resize_gradient);
+/* loss.c */
+REFERENCE(mean_squared);
+REFERENCE(softmax_cross_entropy);
 #undef REFERENCE

@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every operator's gradient against finite differences: the weighted sum of a node's outputs, in
+ * double precision, along a random direction of one input. Differences of five points with a wide
+ * step keep float32's rounding small; inputs of operators with kinks lie away from them.
+ * SOAK_SEED and SOAK_ROUNDS: other numbers, and how many draws of them (3). */
+#include "agent/device/registry.h"
+#include "agent/ops/gradient.h"
+#include "agent/run/plan.h"
+#include "tests/conformance/attributes.h"
+#include "tests/conformance/draws.h"
+#include "tests/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double step = 0.01;
+/* Of the gradient's length along a random direction; what is seen is 1e-4 at worst. */
+static const double tolerance = 1e-3;
+
+enum kind { ABSENT, VARIED, INTEGERS, LABELS, NUMBER, TRUTHS };
+enum { INPUTS_MAX = 6, OUTPUTS_MAX = 3, LIST_MAX = 10 };
+
+struct input {
+    enum kind kind;
+    struct shape shape;
+    int64_t integers[LIST_MAX];
+    float number;
+};
+
+struct row {
+    const char *op; /* NULL: internal */
+    int opset;
+    enum op_id id;
+    enum draw draw;
+    struct input inputs[INPUTS_MAX];
+    struct attribute attributes[6];
+    int output_count, used_outputs; /* 0: 1 */
+};
+
+#define X(...)                                                                                     \
+    {                                                                                              \
+        .kind = VARIED, .shape = { sizeof LIST(__VA_ARGS__) / sizeof(int64_t), {__VA_ARGS__} }     \
+    }
+#define INTEGERS_OF(...)                                                                           \
+    {                                                                                              \
+        .kind = INTEGERS, .shape = {1, {sizeof LIST(__VA_ARGS__) / sizeof(int64_t)}},              \
+        .integers = {                                                                              \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define SCALAR_INTEGER(value)                                                                      \
+    {                                                                                              \
+        .kind = INTEGERS, .integers = { value }                                                    \
+    }
+#define NUMBER_OF(value)                                                                           \
+    { .kind = NUMBER, .number = (value) }
+#define NUMBERS(name_, ...)                                                                        \
+    {                                                                                              \
+        .name = name_, .kind = ATTRIBUTE_NUMBERS,                                                  \
+        .count = sizeof((const float[]){__VA_ARGS__}) / sizeof(float),                             \
+        .numbers = (const float[]) {                                                               \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define NONE                                                                                       \
+    { .kind = ABSENT }
+
+/* Most rows leave the last fields out, which -Wextra minds. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+static const struct row rows[] = {
+    {"Abs", 13, 0, SPACED, {X(3, 5)}},
+    {"Add", 13, 0, SMOOTH, {X(2, 3, 4), X(3, 1)}},
+    {"Add", 13, 0, SMOOTH, {X(5), X(2, 1, 5)}},
+    {"Sum", 13, 0, SMOOTH, {X(2, 3), X(3), X(2, 1)}},
+    {"Sub", 13, 0, SMOOTH, {X(1, 6), X(5, 1)}},
+    {"Mul", 13, 0, SMOOTH, {X(2, 3, 4), X(4)}},
+    {"Div", 13, 0, OVER_ONE, {X(2, 3), X(2, 1)}},
+    {"Neg", 13, 0, SMOOTH, {X(7)}},
+    {"Exp", 13, 0, SMOOTH, {X(7)}},
+    {"Log", 13, 0, OVER_ONE, {X(7)}},
+    {"Sqrt", 13, 0, OVER_ONE, {X(7)}},
+    {"Reciprocal", 13, 0, OVER_ONE, {X(7)}},
+    {"Pow", 13, 0, OVER_ONE, {X(2, 3), X(3)}},
+    {"Pow", 13, 0, SMOOTH, {X(2, 3), NUMBER_OF(3)}},
+    {"Pow", 13, 0, OVER_ONE, {X(2, 3), SCALAR_INTEGER(2)}},
+    {"Where", 13, 0, SMOOTH, {{.kind = TRUTHS, .shape = {2, {3, 4}}}, X(4), X(3, 1)}},
+    {"Max", 13, 0, SPACED, {X(3, 4), X(4), X(3, 1)}},
+    {"Min", 13, 0, SPACED, {X(3, 4), X(3, 4)}},
+    {"Relu", 13, 0, SPACED, {X(3, 7)}},
+    {"LeakyRelu", 13, 0, SPACED, {X(3, 7)}, {NUM("alpha", 0.2f)}},
+    {"LeakyRelu", 13, 0, SPACED, {X(3, 7)}},
+    {"PRelu", 13, 0, SPACED, {X(2, 3, 4), X(3, 1)}},
+    {"Clip", 13, 0, SPACED, {X(3, 7), NUMBER_OF(-0.5f), NUMBER_OF(0.4f)}},
+    {"Clip", 13, 0, SPACED, {X(3, 7), NONE, NUMBER_OF(0.4f)}},
+    {"Clip", 10, 0, SPACED, {X(3, 7)}, {NUM("min", -0.3f), NUM("max", 0.6f)}},
+    {"Elu", 13, 0, SPACED, {X(3, 7)}, {NUM("alpha", 0.7f)}},
+    {"Selu", 13, 0, SPACED, {X(3, 7)}},
+    {"Sigmoid", 13, 0, SMOOTH, {X(3, 7)}},
+    {"Tanh", 13, 0, SMOOTH, {X(3, 7)}},
+    {"HardSigmoid", 13, 0, SPACED, {X(3, 21)}, {NUM("alpha", 0.5f)}},
+    {"HardSwish", 14, 0, SPACED, {X(3, 33)}},
+    {"Softplus", 13, 0, SMOOTH, {X(3, 7)}},
+    {"Softsign", 13, 0, SPACED, {X(3, 7)}},
+    {"Erf", 13, 0, SMOOTH, {X(3, 7)}},
+    {"Gemm", 13, 0, SMOOTH, {X(3, 4), X(4, 5), X(5)}},
+    {"Gemm", 13, 0, SMOOTH, {X(3, 4), X(5, 4), X(3, 1)}, {INT("transB", 1), NUM("alpha", 0.5f)}},
+    {"Gemm", 13, 0, SMOOTH, {X(4, 3), X(4, 5), X(1, 5)}, {INT("transA", 1), NUM("beta", 2)}},
+    {"Gemm", 13, 0, SMOOTH, {X(4, 3), X(5, 4)}, {INT("transA", 1), INT("transB", 1)}},
+    {"MatMul", 13, 0, SMOOTH, {X(3, 4), X(4, 5)}},
+    {"MatMul", 13, 0, SMOOTH, {X(2, 1, 3, 4), X(3, 4, 5)}},
+    {"MatMul", 13, 0, SMOOTH, {X(4), X(2, 4, 3)}},
+    {"MatMul", 13, 0, SMOOTH, {X(2, 3, 4), X(4)}},
+    {"MatMul", 13, 0, SMOOTH, {X(4), X(4)}},
+    {"Conv", 13, 0, SMOOTH, {X(2, 3, 6, 5), X(4, 3, 3, 3), X(4)}, {INTS("pads", 1, 1, 1, 1)}},
+    {"Conv",
+     13,
+     0,
+     SMOOTH,
+     {X(2, 4, 7, 6), X(6, 2, 3, 2), X(6)},
+     {INTS("pads", 2, 0, 1, 1), INTS("strides", 2, 3), INT("group", 2)}},
+    {"Conv", 13, 0, SMOOTH, {X(1, 2, 8, 9), X(3, 2, 3, 2)}, {INTS("dilations", 2, 3)}},
+    {"Conv", 13, 0, SMOOTH, {X(2, 3, 5, 5), X(4, 3, 1, 1), X(4)}, {INTS("strides", 2, 2)}},
+    {"Conv",
+     13,
+     0,
+     SMOOTH,
+     {X(2, 4, 6, 6), X(4, 1, 3, 3)},
+     {INT("group", 4), TXT("auto_pad", "SAME_UPPER"), INTS("strides", 2, 2)}},
+    {"Conv", 13, 0, SMOOTH, {X(2, 3, 9), X(4, 3, 4), X(4)}, {INTS("pads", 2, 1)}},
+    {"Conv", 13, 0, SMOOTH, {X(1, 2, 4, 3, 4), X(2, 2, 2, 2, 3), X(2)}},
+    {"ConvTranspose",
+     13,
+     0,
+     SMOOTH,
+     {X(2, 3, 4, 3), X(3, 2, 3, 3), X(2)},
+     {INTS("strides", 2, 2), INTS("pads", 1, 1, 1, 1), INTS("output_padding", 1, 1)}},
+    {"ConvTranspose",
+     13,
+     0,
+     SMOOTH,
+     {X(2, 4, 3, 4), X(4, 3, 2, 3), X(6)},
+     {INT("group", 2), INTS("strides", 3, 1), INTS("pads", 0, 1, 1, 0)}},
+    {"ConvTranspose", 13, 0, SMOOTH, {X(1, 2, 4, 4), X(2, 3, 2, 2)}, {INTS("dilations", 2, 3)}},
+    {"ConvTranspose", 13, 0, SMOOTH, {X(2, 2, 5), X(2, 3, 4), X(3)}, {INTS("strides", 2)}},
+    {"MaxPool",
+     13,
+     0,
+     SPACED,
+     {X(2, 2, 7, 6)},
+     {INTS("kernel_shape", 3, 3), INTS("strides", 2, 2), INTS("pads", 1, 1, 1, 1)}},
+    {"MaxPool",
+     13,
+     0,
+     SPACED,
+     {X(1, 2, 7, 7)},
+     {INTS("kernel_shape", 2, 2), INTS("dilations", 2, 3), INT("ceil_mode", 1)}},
+    {"AveragePool",
+     13,
+     0,
+     SMOOTH,
+     {X(2, 2, 7, 6)},
+     {INTS("kernel_shape", 3, 2), INTS("strides", 2, 2), INTS("pads", 1, 1, 1, 1)}},
+    {"AveragePool",
+     13,
+     0,
+     SMOOTH,
+     {X(2, 2, 5, 6)},
+     {INTS("kernel_shape", 3, 3), INTS("pads", 1, 1, 1, 1), INT("count_include_pad", 1)}},
+    {"AveragePool", 13, 0, SMOOTH, {X(2, 3, 9)}, {INTS("kernel_shape", 2), INTS("strides", 2)}},
+    {"GlobalAveragePool", 13, 0, SMOOTH, {X(2, 3, 4, 5)}},
+    {"GlobalMaxPool", 13, 0, SPACED, {X(2, 3, 4, 5)}},
+    {NULL, 13, OP_NORM_TRAINING, SMOOTH, {X(3, 4, 3, 2), X(4), X(4)}, {{0}}, 3, 1},
+    {NULL, 13, OP_NORM_TRAINING, SMOOTH, {X(9, 4), X(4), X(4)}, {NUM("epsilon", 0.1f)}, 3, 1},
+    {"BatchNormalization",
+     13,
+     0,
+     SMOOTH,
+     {X(2, 3, 4, 3), X(3), X(3), NUMBER_OF(0.2f), NUMBER_OF(1.4f)}},
+    {"InstanceNormalization", 13, 0, SMOOTH, {X(3, 2, 4, 3), X(2), X(2)}, {NUM("epsilon", 1e-3f)}},
+    {"LRN",
+     13,
+     0,
+     SMOOTH,
+     {X(2, 7, 3, 2)},
+     {INT("size", 4), NUM("alpha", 0.5f), NUM("beta", 0.6f), NUM("bias", 1.5f)}},
+    {"Softmax", 13, 0, SMOOTH, {X(3, 5, 2)}, {INT("axis", 1)}},
+    {"Softmax", 11, 0, SMOOTH, {X(3, 5, 2)}, {INT("axis", 1)}},
+    {"LogSoftmax", 13, 0, SMOOTH, {X(3, 5)}},
+    {NULL,
+     13,
+     OP_SOFTMAX_CROSS_ENTROPY,
+     SMOOTH,
+     {X(4, 5), {.kind = LABELS, .shape = {1, {4}}}, NUMBER_OF(0.3f)},
+     {NUM("smoothing", 0.1f)},
+     3,
+     1},
+    {NULL,
+     13,
+     OP_SOFTMAX_CROSS_ENTROPY,
+     SMOOTH,
+     {X(4, 5), {.kind = LABELS, .shape = {1, {4}}}, NUMBER_OF(1)},
+     {{0}},
+     3,
+     1},
+    {NULL,
+     13,
+     OP_MEAN_SQUARED,
+     SMOOTH,
+     {X(4, 3), {.kind = NUMBER, .shape = {2, {4, 3}}, .number = 0.3f}, NUMBER_OF(0.25f)},
+     {{0}},
+     2,
+     1},
+    {"Reshape", 13, 0, SMOOTH, {X(2, 3, 4), INTEGERS_OF(4, -1)}},
+    {"Flatten", 13, 0, SMOOTH, {X(2, 3, 4)}},
+    {"Squeeze", 13, 0, SMOOTH, {X(2, 1, 4), INTEGERS_OF(1)}},
+    {"Unsqueeze", 11, 0, SMOOTH, {X(2, 4)}, {INTS("axes", 0, 2)}},
+    {"Identity", 13, 0, SMOOTH, {X(2, 4)}},
+    {"Dropout", 13, 0, SMOOTH, {X(2, 4)}},
+    {"Cast", 13, 0, SMOOTH, {X(2, 4)}, {INT("to", 1)}},
+    {"Transpose", 13, 0, SMOOTH, {X(2, 3, 4)}, {INTS("perm", 2, 0, 1)}},
+    {"Transpose", 13, 0, SMOOTH, {X(2, 3, 4)}},
+    {"Concat", 13, 0, SMOOTH, {X(2, 3, 4), X(2, 1, 4), X(2, 2, 4)}, {INT("axis", 1)}},
+    {"Concat", 13, 0, SMOOTH, {X(2, 3), X(2, 2)}, {INT("axis", -1)}},
+    {"Split", 13, 0, SMOOTH, {X(2, 6), INTEGERS_OF(2, 1, 3)}, {INT("axis", 1)}, 3, 3},
+    {"Split", 11, 0, SMOOTH, {X(6, 2)}, {{0}}, 3, 2},
+    {"Slice",
+     13,
+     0,
+     SMOOTH,
+     {X(5, 6), INTEGERS_OF(4, 1), INTEGERS_OF(-9, 6), INTEGERS_OF(0, 1), INTEGERS_OF(-2, 2)}},
+    {"Slice", 9, 0, SMOOTH, {X(5, 6)}, {INTS("starts", 1, 2), INTS("ends", 4, 5)}},
+    {"Pad", 13, 0, SMOOTH, {X(3, 4), INTEGERS_OF(1, 2, -1, 1), NUMBER_OF(3)}},
+    {"Pad", 13, 0, SMOOTH, {X(3, 4), INTEGERS_OF(2, 1, 1, 3)}, {TXT("mode", "reflect")}},
+    {"Pad", 13, 0, SMOOTH, {X(3, 4), INTEGERS_OF(2, 1, 1, 3)}, {TXT("mode", "edge")}},
+    {"Pad", 9, 0, SMOOTH, {X(3, 4)}, {INTS("pads", 1, 0, 2, 1), NUM("value", 7)}},
+    {"Expand", 13, 0, SMOOTH, {X(3, 1), INTEGERS_OF(2, 1, 4)}},
+    {"Tile", 13, 0, SMOOTH, {X(2, 3), INTEGERS_OF(2, 3)}},
+    {"Gather", 13, 0, SMOOTH, {X(4, 3), INTEGERS_OF(2, 0, -2, 2)}},
+    {"Gather", 13, 0, SMOOTH, {X(4, 3), INTEGERS_OF(1)}, {INT("axis", 1)}},
+    {"DepthToSpace", 13, 0, SMOOTH, {X(2, 8, 2, 3)}, {INT("blocksize", 2), TXT("mode", "CRD")}},
+    {"DepthToSpace", 13, 0, SMOOTH, {X(2, 8, 2, 3)}, {INT("blocksize", 2)}},
+    {"SpaceToDepth", 13, 0, SMOOTH, {X(2, 2, 4, 6)}, {INT("blocksize", 2)}},
+    {"ReduceSum", 13, 0, SMOOTH, {X(2, 3, 4), INTEGERS_OF(-1, 0)}, {INT("keepdims", 0)}},
+    {"ReduceSum", 11, 0, SMOOTH, {X(2, 3, 4)}},
+    {"ReduceMean", 13, 0, SMOOTH, {X(2, 3, 4)}, {INTS("axes", 1), INT("keepdims", 0)}},
+    {"ReduceMean", 13, 0, SMOOTH, {X(2, 3, 4)}, {INTS("axes", -1, 1)}},
+    {"ReduceMax", 13, 0, SPACED, {X(2, 3, 4)}, {INTS("axes", 2, 0), INT("keepdims", 0)}},
+    {"ReduceMin", 13, 0, SPACED, {X(2, 3, 4)}},
+    {"Resize",
+     13,
+     0,
+     SMOOTH,
+     {X(1, 2, 3, 4), NONE, NONE, INTEGERS_OF(1, 2, 5, 9)},
+     {TXT("mode", "linear")}},
+    {"Resize",
+     13,
+     0,
+     SMOOTH,
+     {X(1, 2, 6, 5), NONE, NONE, INTEGERS_OF(1, 2, 4, 7)},
+     {TXT("mode", "nearest"), TXT("coordinate_transformation_mode", "asymmetric")}},
+    {"Upsample", 8, 0, SMOOTH, {X(1, 2, 3, 2)}, {NUMBERS("scales", 1, 1, 2, 3)}},
+};
+
+static const struct op *op_of(const struct row *row) {
+    return row->op ? table_find(row->op, row->opset) : table_op(row->id);
+}
+
+/* ---- a graph, run ---- */
+
+struct runner {
+    struct device *device;
+    struct graph graph;
+    struct plan *plan;
+    void *block;
+};
+
+static void runner_end(struct runner *runner) {
+    plan_free(runner->plan);
+    if (runner->block) {
+        runner->device->ops->free(runner->device, runner->block);
+    }
+    graph_release(&runner->graph);
+}
+
+static int runner_run(struct runner *runner, const struct tensor *inputs, struct tensor *outputs,
+                      struct error *err) {
+    struct device *device = runner->device;
+    if (!runner->plan && (plan_new(device, &runner->graph, inputs, &runner->plan, err) < 0 ||
+                          device->ops->alloc(device, runner->plan->schedule->block_bytes,
+                                             &runner->block, err) < 0)) {
+        return -1;
+    }
+    return plan_run(runner->plan, runner->block, inputs, outputs, err);
+}
+
+/* ---- one row, one draw ---- */
+
+struct trial {
+    const struct row *row;
+    uint64_t state;
+    int varied[INPUTS_MAX], outputs[OUTPUTS_MAX]; /* values */
+    int varied_count, output_count;
+    struct tensor inputs[INPUTS_MAX + OUTPUTS_MAX]; /* what varies, then the outputs' weights */
+    struct runner forward, backward;
+};
+
+static int add_constant(struct trial *trial, struct builder *builder, const struct input *input) {
+    struct tensor tensor = {.type = TENSOR_FLOAT32, .shape = input->shape};
+    int64_t numbers[64] = {0};
+    bool truths = input->kind == TRUTHS;
+    bool per_channel = trial->row->op && strcmp(trial->row->op, "BatchNormalization") == 0;
+    if (per_channel) {
+        tensor.shape = trial->row->inputs[1].shape;
+    }
+    int64_t count = shape_count(&tensor.shape);
+    for (int64_t i = 0; i < count; i++) {
+        if (input->kind == NUMBER) {
+            ((float *)numbers)[i] = input->number;
+        } else if (truths) {
+            ((uint8_t *)numbers)[i] = next_random(&trial->state) % 2;
+        } else {
+            numbers[i] = input->kind == LABELS ? (int64_t)(next_random(&trial->state) % 5)
+                                               : input->integers[i];
+        }
+    }
+    tensor.data = numbers;
+    tensor.type = input->kind == NUMBER ? TENSOR_FLOAT32 : truths ? TENSOR_BOOL : TENSOR_INT64;
+    return builder_constant(builder, &tensor);
+}
+
+static void add_row(struct trial *trial, struct builder *builder) {
+    const struct row *row = trial->row;
+    int inputs[INPUTS_MAX], count = 0;
+    trial->varied_count = 0;
+    for (int i = 0; i < INPUTS_MAX; i++) {
+        const struct input *input = &row->inputs[i];
+        inputs[i] = -1;
+        if (input->kind == VARIED) {
+            inputs[i] = builder_input(builder, "x", TENSOR_FLOAT32, &input->shape);
+            trial->varied[trial->varied_count++] = inputs[i];
+        } else if (input->kind != ABSENT) {
+            inputs[i] = add_constant(trial, builder, input);
+        }
+        count = inputs[i] >= 0 ? i + 1 : count;
+    }
+    size_t attribute_count = 0;
+    while (row->attributes[attribute_count].name) {
+        attribute_count++;
+    }
+    const struct builder_node node = {.op = op_of(row),
+                                      .name = op_of(row)->name,
+                                      .opset = row->opset,
+                                      .inputs = inputs,
+                                      .input_count = count,
+                                      .output_count = MAX(row->output_count, 1),
+                                      .attributes = row->attributes,
+                                      .attribute_count = attribute_count};
+    int first = builder_node(builder, &node);
+    trial->output_count = MAX(row->used_outputs, 1);
+    for (int i = 0; i < trial->output_count; i++) {
+        trial->outputs[i] = first + i;
+    }
+}
+
+static int add_node(struct builder *builder, enum op_id id, const int *inputs, int count) {
+    const struct builder_node node = {.op = table_op(id),
+                                      .name = "loss",
+                                      .inputs = inputs,
+                                      .input_count = count,
+                                      .output_count = 1};
+    return builder_node(builder, &node);
+}
+
+/* Draws what varies, and a weight for each output's element. */
+static int draw_inputs(struct trial *trial, struct error *err) {
+    struct tensor outputs[OUTPUTS_MAX];
+    int64_t count = 0, done = 0;
+    for (int i = 0, k = 0; i < INPUTS_MAX; i++) {
+        if (trial->row->inputs[i].kind == VARIED) {
+            const struct shape *shape = &trial->row->inputs[i].shape;
+            count += shape_count(shape);
+            if (tensor_init(&trial->inputs[k++], TENSOR_FLOAT32, shape, err) < 0) {
+                return -1;
+            }
+        }
+    }
+    int64_t *spaced = shuffle(count, &trial->state);
+    for (int k = 0; k < trial->varied_count; k++) {
+        count = shape_count(&trial->inputs[k].shape);
+        fill(trial->inputs[k].data, count, trial->row->draw, spaced + done, &trial->state);
+        done += count;
+    }
+    free(spaced);
+    if (runner_run(&trial->forward, trial->inputs, outputs, err) < 0) {
+        return -1;
+    }
+    for (int k = 0; k < trial->output_count; k++) {
+        struct tensor *weights = &trial->inputs[trial->varied_count + k];
+        if (tensor_init(weights, TENSOR_FLOAT32, &outputs[k].shape, err) < 0) {
+            return -1;
+        }
+        fill(weights->data, shape_count(&weights->shape), SMOOTH, NULL, &trial->state);
+    }
+    return 0;
+}
+
+/* The forward graph; then it again with the weighted sum of its outputs and the gradients. */
+static int make_graphs(struct trial *trial, struct error *err) {
+    struct builder builder;
+    uint64_t state = trial->state;
+    builder_init(&builder, NULL);
+    add_row(trial, &builder);
+    for (int i = 0; i < trial->output_count; i++) {
+        builder_output(&builder, trial->outputs[i]);
+    }
+    builder_take(&builder, &trial->forward.graph);
+    trial->state = state; /* the same constants once more */
+    builder_init(&builder, NULL);
+    add_row(trial, &builder);
+    int loss = -1, gradients[INPUTS_MAX];
+    for (int i = 0; i < trial->output_count; i++) {
+        int weights = builder_input(&builder, "weights", TENSOR_FLOAT32, NULL);
+        int product = add_node(&builder, OP_MUL, (int[]){trial->outputs[i], weights}, 2);
+        const struct attribute keeps = INT("keepdims", 0);
+        const struct builder_node sum = {.op = table_op(OP_REDUCE_SUM),
+                                         .name = "loss",
+                                         .inputs = &product,
+                                         .input_count = 1,
+                                         .output_count = 1,
+                                         .attributes = &keeps,
+                                         .attribute_count = 1};
+        int part = builder_node(&builder, &sum);
+        loss = loss < 0 ? part : add_node(&builder, OP_ADD, (int[]){loss, part}, 2);
+    }
+    int result =
+        gradient_build(&builder, loss, trial->varied, (size_t)trial->varied_count, gradients, err);
+    for (int i = 0; result == 0 && i < trial->varied_count; i++) {
+        if (gradients[i] < 0) {
+            result = error_set(err, ERROR_BUG, "input %d has no gradient", i);
+        } else {
+            builder_output(&builder, gradients[i]);
+        }
+    }
+    builder_take(&builder, &trial->backward.graph);
+    return result;
+}
+
+/* The weighted sum at x + t * direction. */
+static int weighted_sum(struct trial *trial, int which, const float *x, const float *direction,
+                        double t, double *ret_sum, struct error *err) {
+    struct tensor outputs[OUTPUTS_MAX];
+    float *data = trial->inputs[which].data;
+    int64_t count = shape_count(&trial->inputs[which].shape);
+    for (int64_t i = 0; i < count; i++) {
+        data[i] = (float)((double)x[i] + t * (double)direction[i]);
+    }
+    if (runner_run(&trial->forward, trial->inputs, outputs, err) < 0) {
+        return -1;
+    }
+    *ret_sum = 0;
+    for (int k = 0; k < trial->output_count; k++) {
+        const float *weights = trial->inputs[trial->varied_count + k].data, *y = outputs[k].data;
+        count = shape_count(&outputs[k].shape);
+        for (int64_t i = 0; i < count; i++) {
+            *ret_sum += (double)weights[i] * (double)y[i];
+        }
+    }
+    return 0;
+}
+
+static int check_one(struct trial *trial, int which, const struct tensor *gradient,
+                     double *ret_apart, struct error *err) {
+    struct tensor *x = &trial->inputs[which];
+    int64_t count = shape_count(&x->shape);
+    float *start = x_calloc((size_t)count + 1, sizeof *start);
+    float *direction = x_calloc((size_t)count + 1, sizeof *direction);
+    double sums[4] = {0}, wanted = 0, length = 1e-3;
+    static const double points[4] = {-2, -1, 1, 2};
+    memcpy(start, x->data, (size_t)count * sizeof *start);
+    fill(direction, count, SMOOTH, NULL, &trial->state);
+    for (int64_t i = 0; i < count; i++) {
+        double dx = (double)((const float *)gradient->data)[i];
+        wanted += dx * (double)direction[i];
+        length += dx * dx;
+    }
+    int result = shape_equal(&gradient->shape, &x->shape)
+                     ? 0
+                     : error_set(err, ERROR_BUG, "the gradient has another shape");
+    for (int k = 0; result == 0 && k < 4; k++) {
+        result = weighted_sum(trial, which, start, direction, points[k] * step, &sums[k], err);
+    }
+    memcpy(x->data, start, (size_t)count * sizeof *start);
+    double seen = (8 * (sums[2] - sums[1]) - (sums[3] - sums[0])) / (12 * step);
+    *ret_apart = result < 0 ? 0 : fabs(seen - wanted) / sqrt(length);
+    free(start);
+    free(direction);
+    return result;
+}
+
+/* The greatest distance over the row's inputs. */
+static int run_trial(struct trial *trial, double *ret_worst, struct error *err) {
+    struct tensor gradients[INPUTS_MAX];
+    if (make_graphs(trial, err) < 0 || draw_inputs(trial, err) < 0 ||
+        runner_run(&trial->backward, trial->inputs, gradients, err) < 0 ||
+        runner_run(&trial->backward, trial->inputs, gradients, err) < 0) {
+        return -1; /* twice: a kernel that leaves something behind shows */
+    }
+    int result = 0;
+    for (int i = 0; result == 0 && i < trial->varied_count; i++) {
+        double apart;
+        result = check_one(trial, i, &gradients[i], &apart, err);
+        *ret_worst = result == 0 && !(apart <= *ret_worst) ? apart : *ret_worst;
+    }
+    return result;
+}
+
+static void run_row(const struct row *row, struct device *device, uint64_t seed, double *worst) {
+    struct trial trial = {.row = row, .state = seed + (uint64_t)(row - rows) * 1000003};
+    struct error err = {0};
+    double apart = 0;
+    trial.forward.device = trial.backward.device = device;
+    if (run_trial(&trial, &apart, &err) < 0 || !(apart <= tolerance)) {
+        printf("# %s row %td on %s, SOAK_SEED=%llu: %g apart: %s\n", op_of(row)->name, row - rows,
+               device->name, (unsigned long long)seed, apart, err.text);
+        test_failures++;
+    }
+    *worst = MAX(*worst, apart);
+    runner_end(&trial.forward);
+    runner_end(&trial.backward);
+    for (size_t i = 0; i < ARRAY_LEN(trial.inputs); i++) {
+        tensor_release(&trial.inputs[i]);
+    }
+}
+
+static uint64_t number_of(const char *name, uint64_t fallback) {
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : fallback;
+}
+
+static void run_rows(const char *device_name) {
+    uint64_t seed = number_of("SOAK_SEED", 1), rounds = number_of("SOAK_ROUNDS", 3);
+    struct error err = {0};
+    struct device *device = NULL;
+    double worst = 0;
+    CHECK_OK(registry_open(device_name, 2, &device, &err), &err);
+    for (uint64_t round = 0; device && round < rounds; round++) {
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+            run_row(&rows[i], device, seed + round, &worst);
+        }
+    }
+    printf("# %s: %zu rows, SOAK_SEED=%llu SOAK_ROUNDS=%llu, %.2g apart at worst\n", device_name,
+           ARRAY_LEN(rows), (unsigned long long)seed, (unsigned long long)rounds, worst);
+    device_close(device);
+}
+
+static void test_gradients_on_reference(void) {
+    run_rows("reference");
+}
+
+static void test_gradients_on_cpu(void) {
+    run_rows("cpu");
+}
+
+/* Whoever adds a rule adds a row. */
+static void test_every_rule_has_a_row(void) {
+    for (size_t i = 0; table_row(i); i++) {
+        const struct op *op = table_row(i);
+        gradient_rule *rule = gradient_rules[op->id];
+        bool found = !rule || rule == gradient_stops;
+        for (size_t k = 0; !found && k < ARRAY_LEN(rows); k++) {
+            found = op_of(&rows[k])->id == op->id;
+        }
+        if (!found) {
+            printf("# %s has a rule and no row\n", op->name);
+            test_failures++;
+        }
+    }
+}
+
+int main(void) {
+    TEST(test_gradients_on_reference);
+    TEST(test_gradients_on_cpu);
+    TEST(test_every_rule_has_a_row);
+    return TEST_END();
+}
