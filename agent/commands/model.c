@@ -20,12 +20,13 @@ static const struct {
     {"run", model_run, "runs a model once on TensorProto files"},
     {"test", model_test, "runs ONNX test folders and compares the outputs"},
     {"bench", model_bench, "times a model"},
+    {"gradients", model_gradients, "the loss on some samples, and its gradient by every weight"},
 };
 
 static void print_usage(FILE *to) {
-    fprintf(to, "Usage: windlass-agent model check|run|test|bench ...\n\n");
+    fprintf(to, "Usage: windlass-agent model check|run|test|bench|gradients ...\n\n");
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        fprintf(to, "  %-8s %s\n", words[i].name, words[i].about);
+        fprintf(to, "  %-10s %s\n", words[i].name, words[i].about);
     }
     fprintf(to, "\n`windlass-agent model WORD --help` shows the options of each.\n");
 }
@@ -47,8 +48,10 @@ int model_command(int argc, char **argv) {
         }
     }
     if (argc > 1) {
-        fprintf(stderr, "windlass-agent model: %s: unknown, expected check, run, test or bench\n",
-                argv[1]);
+        fprintf(
+            stderr,
+            "windlass-agent model: %s: unknown, expected check, run, test, bench or gradients\n",
+            argv[1]);
     } else {
         print_usage(stderr);
     }
@@ -150,8 +153,7 @@ static int load_inputs(const struct session *session, const struct option_list *
     return 0;
 }
 
-/* A value's name as a file's: letters, digits and -_. stay. */
-static char *file_name(const char *name) {
+char *model_file_name(const char *name) {
     char *text = x_printf("%s.pb", name);
     for (char *at = text; *at; at++) {
         bool fine = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
@@ -167,7 +169,7 @@ static int save_outputs(const struct session *session, const char *folder,
         return -1;
     }
     for (size_t i = 0; i < session_output_count(session); i++) {
-        AUTO(text_freep) char *name = file_name(session_output(session, i));
+        AUTO(text_freep) char *name = model_file_name(session_output(session, i));
         AUTO(text_freep) char *path = file_join(folder, name);
         char shape[128];
         if (tensor_proto_save(path, session_output(session, i), &outputs[i], err) < 0) {

@@ -109,6 +109,27 @@ static int infer(struct plan *plan, const struct tensor *inputs, struct arena *k
     return shape_infer(graph, registry_evaluate, known, facts, err);
 }
 
+static void bind_outputs(struct plan *plan, const bool *is_bound) {
+    const struct graph *graph = plan->graph;
+    plan->bound = arena_array(&plan->arena, graph->output_count, sizeof *plan->bound);
+    for (size_t i = 0; i < graph->output_count; i++) {
+        struct plan_bound *bound = &plan->bound[i];
+        bound->is_bound = is_bound[i];
+        bound->slot = is_bound[i] ? schedule_bind(plan->schedule, graph->outputs[i]) : -1;
+    }
+}
+
+/* Once devices have fused what they fuse. */
+static void find_makers(struct plan *plan) {
+    const struct schedule *schedule = plan->schedule;
+    size_t last = MAX(schedule->step_count, 1) - 1;
+    for (size_t i = 0; plan->bound && i < plan->graph->output_count; i++) {
+        struct plan_bound *bound = &plan->bound[i];
+        const struct step *maker = bound->slot < 0 ? NULL : schedule_maker(schedule, bound->slot);
+        bound->made_at = maker ? (size_t)(maker - schedule->steps) : last;
+    }
+}
+
 static int make_schedule(struct plan *plan, const struct tensor *inputs, struct error *err) {
     struct arena known = {0}, scratch = {0};
     struct fact *facts = arena_array(&scratch, plan->graph->value_count, sizeof *facts);
@@ -136,6 +157,11 @@ static void planp_free(struct plan **plan) {
 
 int plan_new(struct device *device, const struct graph *graph, const struct tensor *inputs,
              struct plan **ret_plan, struct error *err) {
+    return plan_new_bound(device, graph, inputs, NULL, ret_plan, err);
+}
+
+int plan_new_bound(struct device *device, const struct graph *graph, const struct tensor *inputs,
+                   const bool *is_bound, struct plan **ret_plan, struct error *err) {
     AUTO(planp_free) struct plan *plan = x_calloc(1, sizeof *plan);
     plan->device = device;
     plan->graph = graph;
@@ -146,11 +172,17 @@ int plan_new(struct device *device, const struct graph *graph, const struct tens
             return -1;
         }
     }
-    if (make_schedule(plan, inputs, err) < 0 ||
-        device->ops->prepare(device, plan->schedule, err) < 0 ||
+    if (make_schedule(plan, inputs, err) < 0) {
+        return -1;
+    }
+    if (is_bound) {
+        bind_outputs(plan, is_bound);
+    }
+    if (device->ops->prepare(device, plan->schedule, err) < 0 ||
         schedule_place(plan->schedule, err) < 0) {
         return -1;
     }
+    find_makers(plan);
     struct schedule *schedule = plan->schedule;
     plan->tensors = arena_array(&plan->arena, schedule->slot_count, sizeof *plan->tensors);
     for (size_t i = 0; i < schedule->slot_count; i++) {
@@ -167,6 +199,14 @@ int plan_new(struct device *device, const struct graph *graph, const struct tens
     fill_calls(plan);
     *ret_plan = TAKE(plan);
     return 0;
+}
+
+void plan_bind_output(struct plan *plan, size_t output, void *memory) {
+    struct plan_bound *bound = &plan->bound[output];
+    bound->memory = memory;
+    if (bound->slot >= 0) {
+        plan->tensors[bound->slot].data = memory;
+    }
 }
 
 void plan_free(struct plan *plan) {
@@ -233,10 +273,15 @@ static int bind(struct plan *plan, void *block, const struct tensor *inputs, str
  * constant, which are not the caller's to keep. */
 static int fetch(struct plan *plan, size_t index, struct tensor *output, struct error *err) {
     int slot = plan->graph->outputs[index];
+    if (plan->bound && plan->bound[index].is_bound) {
+        *output = plan->tensors[slot];
+        output->data = plan->bound[index].memory;
+        return 0;
+    }
     const struct slot *root = &plan->schedule->slots[slot];
     root = root->place == PLACE_VIEW ? &plan->schedule->slots[root->view_of] : root;
     const struct tensor *tensor = &plan->tensors[slot];
-    if (plan->device->is_host && root->place == PLACE_ARENA) {
+    if (plan->device->is_host && (root->place == PLACE_ARENA || root->place == PLACE_BOUND)) {
         *output = *tensor;
         return 0;
     }
@@ -250,17 +295,44 @@ static int fetch(struct plan *plan, size_t index, struct tensor *output, struct 
                                    tensor_bytes(tensor), err);
 }
 
+/* Bound outputs that no step makes where they shall lie. */
+static int copy_bound(struct plan *plan, struct error *err) {
+    for (size_t i = 0; plan->bound && i < plan->graph->output_count; i++) {
+        const struct tensor *tensor = &plan->tensors[plan->graph->outputs[i]];
+        const struct plan_bound *bound = &plan->bound[i];
+        if (bound->is_bound && bound->slot < 0 &&
+            plan->device->ops->copy(plan->device, COPY_ON_DEVICE, bound->memory, tensor->data,
+                                    tensor_bytes(tensor), err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 int plan_run(struct plan *plan, void *block, const struct tensor *inputs, struct tensor *outputs,
              struct error *err) {
+    return plan_run_hooked(plan, block, inputs, outputs, NULL, err);
+}
+
+int plan_run_hooked(struct plan *plan, void *block, const struct tensor *inputs,
+                    struct tensor *outputs, const struct plan_hook *hook, struct error *err) {
     struct device *device = plan->device;
+    size_t count = plan->schedule->step_count;
     if (bind(plan, block, inputs, err) < 0) {
         return -1;
     }
-    for (size_t n = 0; n < plan->schedule->step_count; n++) {
+    for (size_t n = 0; n < count; n++) {
         const struct step *step = &plan->schedule->steps[n];
         if (step->node && device->ops->run(device, step, &plan->calls[n], err) < 0) {
             return error_context(err, "%s node \"%.64s\"", step->node->op->name, step->node->name);
         }
+        if ((n + 1 == count && copy_bound(plan, err) < 0) ||
+            (hook && (step->node || n + 1 == count) && hook->after(hook->context, n, err) < 0)) {
+            return -1;
+        }
+    }
+    if (count == 0 && copy_bound(plan, err) < 0) {
+        return -1;
     }
     if (device->ops->sync(device, err) < 0) {
         return -1;

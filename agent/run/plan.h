@@ -5,6 +5,20 @@
 #include "agent/device/device.h"
 #include "agent/graph/shape.h"
 
+/* An output in memory of the caller's. */
+struct plan_bound {
+    bool is_bound;
+    int slot;       /* that lies there; -1: it is copied there behind the last step */
+    size_t made_at; /* the step that completes it */
+    void *memory;   /* of the device; NULL until plan_bind_output */
+};
+
+/* Called after each step that has been started, with its index. */
+struct plan_hook {
+    int (*after)(void *context, size_t step, struct error *err);
+    void *context;
+};
+
 struct plan {
     struct device *device;
     const struct graph *graph;
@@ -17,16 +31,27 @@ struct plan {
     struct tensor *tensors; /* one per slot: what kernels see */
     struct call *calls;     /* one per step */
     void **owned; /* per slot: device memory of constants and inputs; NULL on host devices */
-    struct tensor *outputs; /* host copies of outputs that do not lie in host memory of ours */
+    struct tensor *outputs;   /* host copies of outputs that do not lie in host memory of ours */
+    struct plan_bound *bound; /* per output; NULL when none is bound */
     uint64_t last_used;
     double flops;
 };
 
 NODISCARD int plan_new(struct device *device, const struct graph *graph,
                        const struct tensor *inputs, struct plan **ret_plan, struct error *err);
+/* Likewise, with outputs that the caller gives memory for: is_bound has one entry per output. Such
+ * an output is not copied to the host: plan_run gives the tensor in that memory. */
+NODISCARD int plan_new_bound(struct device *device, const struct graph *graph,
+                             const struct tensor *inputs, const bool *is_bound,
+                             struct plan **ret_plan, struct error *err);
+/* Before the first run. memory: as many bytes as the output's tensor, 64-byte aligned. */
+void plan_bind_output(struct plan *plan, size_t output, void *memory);
 void plan_free(struct plan *plan);
 bool plan_fits(const struct plan *plan, const struct tensor *inputs);
 
 /* block: plan->schedule->block_bytes of device memory at least. */
 NODISCARD int plan_run(struct plan *plan, void *block, const struct tensor *inputs,
                        struct tensor *outputs, struct error *err);
+NODISCARD int plan_run_hooked(struct plan *plan, void *block, const struct tensor *inputs,
+                              struct tensor *outputs, const struct plan_hook *hook,
+                              struct error *err);

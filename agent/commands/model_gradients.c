@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/commands/model.h"
+#include "agent/device/registry.h"
+#include "agent/onnx/model.h"
+#include "agent/onnx/tensor_proto.h"
+#include "agent/ops/training_graph.h"
+#include "agent/run/training.h"
+#include "lib/file.h"
+#include "lib/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct asked {
+    const char *model, *input, *target, *folder, *loss, *smoothing, *device;
+    struct option_list keep, freeze;
+    int64_t threads;
+};
+
+/* What is released at the end, whatever happened. */
+struct once {
+    struct model *model;
+    struct device *device;
+    struct training_graph graph;
+    struct training *training;
+    struct tensor *inputs, *outputs;
+    void **memory; /* per output: a gradient's */
+};
+
+static void once_release(struct once *once) {
+    training_free(once->training);
+    for (size_t i = 0; once->memory && i < once->graph.graph.output_count; i++) {
+        if (once->memory[i]) {
+            once->device->ops->free(once->device, once->memory[i]);
+        }
+    }
+    for (size_t i = 0; once->inputs && i < once->graph.graph.input_count; i++) {
+        tensor_release(&once->inputs[i]);
+    }
+    free(once->memory);
+    free(once->inputs);
+    free(once->outputs);
+    training_graph_release(&once->graph);
+    device_close(once->device);
+    model_free(once->model);
+}
+
+static int read_options(const struct asked *asked, struct training_options *ret_options,
+                        struct error *err) {
+    struct training_options options = {
+        .freeze = asked->freeze.values,
+        .freeze_count = asked->freeze.count,
+        .keep = asked->keep.values,
+        .keep_count = asked->keep.count,
+    };
+    if (strcmp(asked->loss, "mean-squared") == 0) {
+        options.loss = TRAINING_MEAN_SQUARED;
+    } else if (strcmp(asked->loss, "cross-entropy") != 0) {
+        return error_set(err, ERROR_INVALID,
+                         "--loss %.64s: cross-entropy or mean-squared is expected", asked->loss);
+    }
+    char *end = NULL;
+    options.smoothing = strtof(asked->smoothing, &end);
+    if (end == asked->smoothing || *end || !(options.smoothing >= 0 && options.smoothing < 1)) {
+        return error_set(err, ERROR_INVALID, "--smoothing %.64s: a number from 0 to below 1",
+                         asked->smoothing);
+    }
+    *ret_options = options;
+    return 0;
+}
+
+/* The weights' numbers, borrowed from the model. */
+static void fill_variables(struct once *once) {
+    const struct training_graph *graph = &once->graph;
+    for (size_t i = 0; i < graph->variable_count; i++) {
+        struct tensor *input = &once->inputs[graph->first_variable + i];
+        *input = once->model->graph.values[graph->variables[i]].constant;
+        input->owned = false;
+    }
+}
+
+static int fill_inputs(struct once *once, const struct asked *asked, struct error *err) {
+    const struct training_graph *graph = &once->graph;
+    const struct shape one = {0};
+    once->inputs = x_calloc(graph->graph.input_count + 1, sizeof *once->inputs);
+    if (graph->first_variable != 1) {
+        return error_set(err, ERROR_UNSUPPORTED, "the network has %zu inputs: one is expected",
+                         graph->first_variable);
+    }
+    fill_variables(once);
+    struct tensor *scale = &once->inputs[graph->scale];
+    if (tensor_proto_load(asked->input, &once->inputs[0], err) < 0 ||
+        tensor_proto_load(asked->target, &once->inputs[graph->target], err) < 0 ||
+        tensor_init(scale, TENSOR_FLOAT32, &one, err) < 0) {
+        return -1;
+    }
+    const struct shape *shape = &once->inputs[0].shape;
+    if (shape->rank < 1 || shape->dims[0] < 1) {
+        return error_set(err, ERROR_INVALID, "--input %s holds no samples", asked->input);
+    }
+    *(float *)scale->data = 1 / (float)shape->dims[0];
+    return 0;
+}
+
+/* Gradients are made in memory of ours, as a trainer's are. */
+static int open_training(struct once *once, struct error *err) {
+    const struct training_graph *graph = &once->graph;
+    size_t count = graph->graph.output_count;
+    bool *is_bound = x_calloc(count + 1, sizeof *is_bound);
+    for (size_t i = 0; i < graph->variable_count; i++) {
+        is_bound[graph->first_gradient + i] = true;
+    }
+    int result =
+        training_open(once->device, &graph->graph, once->inputs, is_bound, &once->training, err);
+    once->memory = x_calloc(count + 1, sizeof *once->memory);
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        struct tensor tensor = training_output(once->training, i);
+        size_t size = (size_t)shape_count(&tensor.shape) * tensor_type_size(tensor.type);
+        if (is_bound[i]) {
+            result = once->device->ops->alloc(once->device, size, &once->memory[i], err);
+            training_bind(once->training, i, once->memory[i]);
+        }
+    }
+    free(is_bound);
+    return result;
+}
+
+static int save_one(const struct once *once, const char *folder, const char *name, size_t output,
+                    struct error *err) {
+    AUTO(text_freep) char *file = model_file_name(name);
+    AUTO(text_freep) char *path = file_join(folder, file);
+    const struct tensor *made = &once->outputs[output];
+    if (!once->memory[output]) {
+        return tensor_proto_save(path, name, made, err);
+    }
+    struct tensor copy = {0};
+    int result = tensor_init(&copy, made->type, &made->shape, err);
+    size_t size = (size_t)shape_count(&made->shape) * tensor_type_size(made->type);
+    result = result < 0 ? -1
+                        : once->device->ops->copy(once->device, COPY_TO_HOST, copy.data, made->data,
+                                                  size, err);
+    result = result < 0 ? -1 : tensor_proto_save(path, name, &copy, err);
+    tensor_release(&copy);
+    return result;
+}
+
+/* Two weights must not become one file. */
+static int check_names(const struct training_graph *graph, struct error *err) {
+    const struct value *values = graph->graph.values;
+    for (size_t i = 0; i < graph->variable_count; i++) {
+        AUTO(text_freep) char *name = model_file_name(values[graph->variables[i]].name);
+        for (size_t k = i + 1; k < graph->variable_count; k++) {
+            AUTO(text_freep) char *other = model_file_name(values[graph->variables[k]].name);
+            if (strcmp(name, other) == 0) {
+                return error_set(err, ERROR_UNSUPPORTED, "two weights would be one file, %.64s",
+                                 name);
+            }
+        }
+    }
+    return 0;
+}
+
+static int save(const struct once *once, const struct asked *asked, struct error *err) {
+    const struct training_graph *graph = &once->graph;
+    const struct value *values = graph->graph.values;
+    AUTO(text_freep) char *gradients = file_join(asked->folder, "gradients");
+    AUTO(text_freep) char *kept = file_join(asked->folder, "values");
+    int result = check_names(graph, err) < 0 ? -1 : file_make_folders(gradients, err);
+    result = result < 0 || asked->keep.count == 0 ? result : file_make_folders(kept, err);
+    for (size_t i = 0; result == 0 && i < graph->variable_count; i++) {
+        result = save_one(once, gradients, values[graph->variables[i]].name,
+                          graph->first_gradient + i, err);
+    }
+    for (size_t i = 0; result == 0 && i < asked->keep.count; i++) {
+        result = save_one(once, kept, asked->keep.values[i], graph->first_kept + i, err);
+    }
+    return result;
+}
+
+static int run(struct once *once, const struct asked *asked, struct error *err) {
+    struct training_options options;
+    if (read_options(asked, &options, err) < 0 || model_open(asked->model, &once->model, err) < 0 ||
+        registry_open(asked->device, (int)asked->threads, &once->device, err) < 0) {
+        return -1;
+    }
+    if (training_graph_build(&once->model->graph, &options, &once->graph, err) < 0) {
+        return error_context(err, "model %s", asked->model);
+    }
+    once->outputs = x_calloc(once->graph.graph.output_count + 1, sizeof *once->outputs);
+    if (fill_inputs(once, asked, err) < 0 || open_training(once, err) < 0 ||
+        training_run(once->training, once->inputs, once->outputs, NULL, err) < 0 ||
+        save(once, asked, err) < 0) {
+        return -1;
+    }
+    if (once->graph.correct) {
+        printf("correct %.0f of %lld\n",
+               (double)*(const float *)once->outputs[once->graph.correct].data,
+               (long long)once->inputs[0].shape.dims[0]);
+    }
+    printf("loss %.9g\n", (double)*(const float *)once->outputs[0].data);
+    return 0;
+}
+
+int model_gradients(int argc, char **argv, struct error *err) {
+    struct asked asked = {.folder = ".", .loss = "cross-entropy", .smoothing = "0"};
+    struct option_list list = {0};
+    const struct option options[] = {
+        {"input", 'i', OPTION_TEXT, "FILE.pb", "the samples, a TensorProto", &asked.input},
+        {"target", 0, OPTION_TEXT, "FILE.pb", "their labels (int64), or what the output shall be",
+         &asked.target},
+        {"loss", 0, OPTION_TEXT, "NAME", "cross-entropy (default) or mean-squared", &asked.loss},
+        {"smoothing", 0, OPTION_TEXT, "NUMBER", "of labels (0)", &asked.smoothing},
+        {"freeze", 0, OPTION_LIST, "PATTERN", "weights that stay as they are, \"conv1*\"",
+         &asked.freeze},
+        {"keep", 'k', OPTION_LIST, "VALUE", "a value of the network to write, too", &asked.keep},
+        {"output-dir", 'o', OPTION_TEXT, "DIR", "where gradients/ and values/ go (here)",
+         &asked.folder},
+        {"device", 0, OPTION_TEXT, "NAME", "cpu (default) or reference", &asked.device},
+        {"threads", 't', OPTION_INTEGER, "N", "processor threads (all)", &asked.threads},
+        {.name = NULL}};
+    static const struct command_help help = {
+        .usage = "windlass-agent model gradients MODEL.onnx --input FILE.pb --target FILE.pb "
+                 "--output-dir DIR",
+        .about =
+            "One step of training without the step: the loss, averaged over the samples, and\n"
+            "its gradient by every weight, as DIR/gradients/NAME.pb. Batch normalization uses\n"
+            "the batch's statistics, as in training. The last line is the loss.",
+        .examples = "windlass-agent model gradients cnn.onnx -i x.pb --target labels.pb -o out",
+        .words_min = 1,
+        .words_max = 1};
+    int read = options_read(argc, argv, &help, options, &list, err);
+    if (read != 0) {
+        return MIN(read, 0);
+    }
+    if (!asked.input || !asked.target) {
+        return error_set(err, ERROR_INVALID, "--input FILE.pb and --target FILE.pb are needed");
+    }
+    asked.model = list.values[0];
+    struct once once = {0};
+    int result = run(&once, &asked, err);
+    once_release(&once);
+    return result;
+}
