@@ -294,14 +294,26 @@ static void admit(struct desk *desk, struct guest *guest) {
     log_event(LOG_INFO, "worker %s is here", guest->name);
 }
 
-void desk_start(struct desk *desk, struct prepared *prepared) {
-    desk->prepared = prepared;
-    desk->gives = true;
-    for (struct guest *guest = desk->guests; guest; guest = guest->next) {
-        if (guest->name[0]) {
+/* Who came while nobody was admitted. In that order: of two connections of one name the later one
+ * is the worker's, the other is dead, or will be. */
+static void admit_all(struct desk *desk) {
+    struct guest *guest = desk->guests;
+    while (guest && guest->next) {
+        guest = guest->next;
+    }
+    for (; guest; guest = guest->previous) {
+        if (guest->is_leaving && guest->worker < 0) {
+            server_close(guest->peer);
+        } else if (guest->name[0] && guest->worker < 0) {
             admit(desk, guest);
         }
     }
+}
+
+void desk_start(struct desk *desk, struct prepared *prepared) {
+    desk->prepared = prepared;
+    desk->gives = true;
+    admit_all(desk);
     desk_settle(desk);
 }
 
@@ -436,13 +448,7 @@ void desk_go_on(struct desk *desk) {
         leave(desk, guest);
     }
     drop_held(desk);
-    for (struct guest *guest = desk->guests; guest; guest = guest->next) {
-        if (guest->is_leaving && guest->worker < 0) {
-            server_close(guest->peer);
-        } else if (guest->name[0] && guest->worker < 0) {
-            admit(desk, guest);
-        }
-    }
+    admit_all(desk);
     desk_settle(desk);
 }
 

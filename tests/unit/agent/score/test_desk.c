@@ -27,6 +27,7 @@ static struct job job = {.name = "j", .uid = "uid-1", .run = RUN};
 struct visitor {
     struct socket_client *socket;
     bool is_open;
+    int closes; /* it connects again by itself */
 };
 
 struct house {
@@ -51,6 +52,7 @@ static void on_received(void *context UNUSED, const char *text UNUSED, size_t si
 static void on_closed(void *context, const struct error *why UNUSED) {
     struct visitor *visitor = context;
     visitor->is_open = false;
+    visitor->closes++;
 }
 
 static void serve(struct house *house) {
@@ -82,20 +84,25 @@ static void await_workers(struct house *house, int count) {
     CHECK_INT(counts_of(house).workers, count);
 }
 
-static void visit(struct house *house, int index) {
+static void visit_as(struct house *house, int index, const char *name) {
     static const struct socket_events events = {on_opened, on_received, on_closed};
     struct error err = {0};
     struct visitor *visitor = &house->visitors[index];
     AUTO(text_freep)
     char *address = x_printf("127.0.0.1:%d", server_port(house->desk.server));
     AUTO(text_freep)
-    char *hello = x_printf("{\"type\":\"hello\",\"worker\":\"w-%d\",\"slots\":1}", index);
+    char *hello = x_printf("{\"type\":\"hello\",\"worker\":\"%s\",\"slots\":1}", name);
     struct socket_options options = {address, "/work", "secret", sha256, &events, visitor};
     CHECK_OK(socket_open(&options, &visitor->socket, &err), &err);
     for (int i = 0; i < 2000 && !visitor->is_open; i++) {
         serve(house);
     }
     socket_send(visitor->socket, hello);
+}
+
+static void visit(struct house *house, int index) {
+    static const char *const names[WORKERS] = {"w-0", "w-1", "w-2"};
+    visit_as(house, index, names[index]);
 }
 
 static void house_open(struct house *house, const char *folder) {
@@ -223,6 +230,42 @@ static void test_more_than_it_can_hold_is_not_held(void) {
     house_close(&house);
 }
 
+/* Its old connection is dead and nobody knows it yet: the new one is the worker's, whatever was
+ * opened first. */
+static void test_who_came_again_meanwhile_is_the_last_that_came(void) {
+    for (int is_listing = 0; is_listing < 2; is_listing++) {
+        struct house house;
+        house_open(&house, is_listing ? "out/listing" : "out/again");
+        if (is_listing) {
+            house.desk.prepared = NULL;
+        }
+        visit(&house, 0);
+        if (is_listing) {
+            serve_for(&house, 200);
+        } else {
+            await_workers(&house, 1);
+            desk_hold(&house.desk);
+        }
+        visit_as(&house, 1, "w-0");
+        serve_for(&house, 200);
+        if (is_listing) {
+            house.desk.failure.kind = ERROR_BUG; /* nothing is given out by itself */
+            desk_start(&house.desk, &house.prepared);
+            house.desk.gives = false;
+        } else {
+            desk_go_on(&house.desk);
+        }
+        serve_for(&house, 200);
+        CHECK_INT(house.visitors[0].closes, 1);
+        CHECK_INT(house.visitors[1].closes, 0);
+        CHECK_INT(counts_of(&house).workers, 1);
+        say_done(&house, 1, lease_to(&house, 0));
+        serve_for(&house, 200);
+        CHECK_INT(counts_of(&house).batches.done, 1);
+        house_close(&house);
+    }
+}
+
 int main(void) {
     struct error err = {0};
     fixtures_start("desk");
@@ -230,6 +273,7 @@ int main(void) {
     CHECK_OK(tls_certificate_sha256(certificate, sha256, &err), &err);
     TEST(test_while_it_holds_nothing_counts_and_then_everything);
     TEST(test_who_leaves_in_good_order_meanwhile_has_left);
+    TEST(test_who_came_again_meanwhile_is_the_last_that_came);
     TEST(test_more_than_it_can_hold_is_not_held);
     free(certificate);
     free(key);
