@@ -403,7 +403,9 @@ static bool take_expired(struct ledger *ledger, int64_t now_ms, struct ledger_ta
     snprintf(ret_taken->cause, sizeof ret_taken->cause, "%s within %g s",
              waits ? "its worker was not ready for it" : "no result",
              (double)(waits ? ledger->options.wait_ms : ledger->options.timeout_ms) / 1000);
-    slot->stuck_lease = ret_taken->lease.lease;
+    if (slot->stuck_lease < 0) { /* else it never came to this one */
+        slot->stuck_lease = ret_taken->lease.lease;
+    }
     bool goes_on = drop_lease(ledger, slot->head, /* is_late= */ true, now_ms);
     while (slot->held) {
         take_back(ledger, slot->tail, now_ms);

@@ -244,6 +244,30 @@ static void test_the_clock_stands_behind_what_nobody_wants_any_more(void) {
     ledger_free(ledger);
 }
 
+/* Busy with what another was quicker with, it never came to the next: that one's end says nothing.
+ */
+static void test_a_slot_is_stuck_until_the_first_is_mentioned(void) {
+    struct ledger_options options = plain;
+    options.wait_ms = 100000;
+    struct ledger *ledger = new_ledger(options, 3);
+    int a = join(ledger, "a");
+    struct ledger_lease first = grant(ledger, 0, a, 0), ahead = grant(ledger, 0, a, 1);
+    ledger_leave(ledger, a);
+    check_taken(ledger, 0, &first, LEDGER_RETRY);
+    CHECK_INT(join(ledger, "a"), a);
+    first = grant(ledger, 0, a, 0);
+    ahead = grant(ledger, 0, a, 1);
+    struct ledger_lease lost = {.worker = a, .lease = first.lease - 2};
+    CHECK_INT(finish(ledger, &lost, 1, 0, 1000), LEDGER_LATE);
+    check_taken(ledger, 1000, &first, LEDGER_IGNORED);
+    check_taken(ledger, 101000, &ahead, LEDGER_RETRY);
+    CHECK_INT(fail(ledger, &ahead, LEDGER_BACK, "cancelled", 101001), LEDGER_IGNORED);
+    check_no_grant(ledger, 101001);
+    CHECK_INT(fail(ledger, &first, LEDGER_BACK, "cancelled", 200000), LEDGER_IGNORED);
+    grant(ledger, 200000, a, 1);
+    ledger_free(ledger);
+}
+
 static void test_errors_count_and_wrong_numbers_are_errors(void) {
     struct ledger_options options = plain;
     options.cell_items = 8;
@@ -476,6 +500,7 @@ int main(void) {
     TEST(test_the_clock_stands_while_a_worker_is_not_ready);
     TEST(test_what_waits_for_its_program_may_be_done_elsewhere);
     TEST(test_the_clock_stands_behind_what_nobody_wants_any_more);
+    TEST(test_a_slot_is_stuck_until_the_first_is_mentioned);
     TEST(test_errors_count_and_wrong_numbers_are_errors);
     TEST(test_of_the_last_try_stays_what_is_fine);
     TEST(test_a_cell_that_kills_its_workers_fails);

@@ -245,7 +245,7 @@ static void check_taken_one(struct world *world, const struct ledger_taken *take
     bool waits = slot->waits_ms >= 0;
     CHECK(waits ? world->now_ms - slot->waits_ms >= world->options.wait_ms
                 : world->now_ms - slot->started_ms >= world->options.timeout_ms);
-    slot->stuck = taken->lease.lease;
+    slot->stuck = slot->stuck >= 0 ? slot->stuck : taken->lease.lease;
     release(world, taken->lease.lease, LATE);
     enum ledger_fault fault = waits ? LEDGER_MACHINE : LEDGER_SCORER;
     CHECK_INT(taken->verdict, end_badly(world, &lease->lease, fault, 0, 0));
