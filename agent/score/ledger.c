@@ -518,16 +518,20 @@ static enum ledger_verdict report_late(struct ledger *ledger, int32_t index,
     return LEDGER_LATE;
 }
 
+/* A worker's time has the waiting in it, which belongs to a lease if it does to each: a program
+ * that is started anew for every one of them. */
 static void measure(struct ledger *ledger, int32_t index, const struct ledger_report *report,
                     int64_t now_ms, bool is_sample) {
     const struct lease *lease = &ledger->slots.leases[index];
-    const struct slot *slot = &ledger->slots.of[lease->slot];
+    struct slot *slot = &ledger->slots.of[lease->slot];
     int64_t us = (now_ms - slot->started_ms) * 1000;
     if (slot->head != index) {
         return; /* its clock does not run */
     }
+    bool waited = slot->waits_ms >= 0, is_usual = !waited || slot->has_waited;
+    slot->has_waited = waited;
     slots_measure(&ledger->slots, lease->slot, us);
-    if (is_sample && slot->waits_ms < 0) { /* its worker's time has the waiting in it */
+    if (is_sample && is_usual) {
         sizes_add(&ledger->sizes, lease->cells, report->took_us >= 0 ? report->took_us : us);
     }
 }

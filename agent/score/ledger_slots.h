@@ -30,6 +30,7 @@ struct slot {
     int held;
     int64_t started_ms;    /* when the head became it, or its worker was ready for it at last */
     int64_t waits_ms;      /* since when its worker is not ready for it, or was not; -1: it was */
+    bool has_waited;       /* so it was with the one before, which came back */
     int64_t stuck_lease;   /* no more work until it is mentioned; -1: none */
     double busy_us, ended; /* of its last leases */
     int list[LINK_COUNT];  /* the list the link belongs to, or -1 */

@@ -89,6 +89,37 @@ static void test_sizes_follow_the_costs(void) {
     ledger_free(ledger);
 }
 
+/* A program that ends behind each answer: starting it, 500 ms, is what a lease costs. Once only, in
+ * the middle of others, it is not. */
+static void test_who_is_started_anew_for_each_gets_large_ones(void) {
+    for (int starts_each = 0; starts_each < 2; starts_each++) {
+        struct ledger_options options = plain;
+        options.is_auto = true;
+        options.timeout_ms = options.wait_ms = 600000;
+        struct ledger *ledger = new_ledger(options, 200000);
+        int a = join(ledger, "a");
+        int64_t now_ms = 0, largest = 0;
+        struct ledger_lease lease;
+        for (int i = 0; i < 40 && ledger_grant(ledger, now_ms, &lease); i++) {
+            bool starts = i > 0 && (starts_each || i == 12);
+            if (starts) {
+                ledger_wait(ledger, a, lease.lease, false, now_ms);
+                now_ms += 500;
+                ledger_wait(ledger, a, lease.lease, true, now_ms);
+            }
+            now_ms += 2 + lease.cells;
+            largest = MAX(largest, lease.cells);
+            struct ledger_report report = {.worker = a,
+                                           .lease = lease.lease,
+                                           .items = lease.cells,
+                                           .took_us = (2 + lease.cells + 500 * starts) * 1000};
+            CHECK_INT(ledger_report(ledger, &report, now_ms, NULL), LEDGER_DONE);
+        }
+        CHECK(starts_each ? largest > 5000 : largest >= 90 && largest <= 256);
+        ledger_free(ledger);
+    }
+}
+
 /* Nor does one take a quarter of the time-out; and a bad item costs itself alone. */
 static void test_a_bad_item_is_found_by_halves(void) {
     struct ledger_options options = plain;
@@ -205,6 +236,7 @@ int main(void) {
     TEST(test_a_slow_last_lease_runs_twice);
     TEST(test_nothing_waits_behind_a_slow_head);
     TEST(test_sizes_follow_the_costs);
+    TEST(test_who_is_started_anew_for_each_gets_large_ones);
     TEST(test_a_bad_item_is_found_by_halves);
     TEST(test_slots_walk_along_the_input);
     TEST(test_nothing_waits_in_the_stretch_of_another);
