@@ -22,7 +22,8 @@ struct writing {
     struct facts *facts;
     bool is_read; /* the facts are whole */
     struct table batches, failed;
-    struct error broken; /* the first object of failed items that is */
+    struct error broken;  /* the first object of failed items that is */
+    struct error trouble; /* why there are no tables, and no page; the log is read on */
 };
 
 static int table_open(struct table *table, struct store *output, const char *name, const char *head,
@@ -118,8 +119,18 @@ static int add_failures(struct writing *writing, const struct commit_record *rec
     return failures_read(writing->output, writing->options->run, &told, see_failed, &failing, err);
 }
 
+/* To mini_batches.csv and failed.jsonl. */
+static int add_lines(struct writing *writing, const struct commit_record *record,
+                     struct error *err) {
+    int64_t at_ms = writing->facts->epoch_offset_ms + MIN(record->start_ms, INT64_MAX / 2);
+    return report_batch_line(&writing->batches.lines, record, at_ms, err) < 0 ||
+                   table_flush(&writing->batches, UPLOAD_AT, err) < 0
+               ? -1
+               : add_failures(writing, record, err);
+}
+
 static int see_again(void *context, const struct commit_head *head,
-                     const struct commit_record *record, struct error *err) {
+                     const struct commit_record *record, struct error *err UNUSED) {
     struct writing *writing = context;
     int64_t own_cells =
         counts(writing, head, record) ? standing_next(writing->standing, record) : 0;
@@ -127,12 +138,10 @@ static int see_again(void *context, const struct commit_head *head,
     if (own_cells == 0) {
         return 0;
     }
-    int64_t at_ms = writing->facts->epoch_offset_ms + MIN(record->start_ms, INT64_MAX / 2);
-    if (report_batch_line(&writing->batches.lines, record, at_ms, err) < 0 ||
-        table_flush(&writing->batches, UPLOAD_AT, err) < 0) {
-        return -1;
+    if (!writing->trouble.kind) {
+        (void)!add_lines(writing, record, &writing->trouble);
     }
-    return add_failures(writing, record, err);
+    return 0;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -161,14 +170,23 @@ static int write_page(struct store *output, const struct writing *writing, struc
 
 static int write_all(struct writing *writing, struct store *output, struct commit_log *log,
                      struct error *err) {
-    if (commit_replay(log, see_first, writing, err) < 0 ||
-        table_open(&writing->batches, output, "mini_batches.csv", report_batches_head, err) < 0 ||
-        table_open(&writing->failed, output, "failed.jsonl", "", err) < 0 ||
-        commit_replay(log, see_again, writing, err) < 0) {
+    struct error *trouble = &writing->trouble;
+    if (commit_replay(log, see_first, writing, err) < 0) {
+        return -1;
+    }
+    if (table_open(&writing->batches, output, "mini_batches.csv", report_batches_head, trouble) ==
+        0) {
+        (void)!table_open(&writing->failed, output, "failed.jsonl", "", trouble);
+    }
+    if (commit_replay(log, see_again, writing, err) < 0) {
         return -1;
     }
     facts_finish(writing->facts);
     writing->is_read = true;
+    if (trouble->kind) {
+        *err = *trouble;
+        return -1;
+    }
     if (table_close(&writing->batches, err) < 0 || table_close(&writing->failed, err) < 0 ||
         write_workers(output, writing, err) < 0) {
         return -1;

@@ -453,6 +453,31 @@ static void the_whole_over_a_real_log(void) {
     commit_free(log);
 }
 
+static int name_nothing(void *context UNUSED, int64_t first, int64_t index UNUSED,
+                        struct buffer *name UNUSED, struct error *err) {
+    return error_set(err, ERROR_INVALID, "the list of item %lld is torn", (long long)first);
+}
+
+/* What cannot be written is no reason for the summary to know nothing. */
+static void the_facts_are_whole_without_the_tables(void) {
+    struct error err = {0};
+    AUTO(store_freep) struct store *store = open_folder("torn");
+    write_lives(store);
+    struct commit_log *log = open_log(store, "uid-b");
+    struct report_options options = options_of("churn");
+    options.cells = 100;
+    options.item = name_nothing;
+    AUTO(facts_freep) struct facts *facts = NULL;
+    CHECK(report_write(store, log, &options, &facts, &err) < 0);
+    CHECK(strstr(err.text, "the list of item 7 is torn") != NULL); /* the first of them */
+    CHECK(facts != NULL);
+    CHECK_INT(facts ? facts->batches : 0, 100);
+    CHECK_INT(facts ? facts->failed_items : 0, 9);
+    CHECK_INT(facts ? facts->failure_count : 0, 3);
+    CHECK_INT(facts ? facts->worker_count : 0, 2);
+    commit_free(log);
+}
+
 /* ---- a large run ---------------------------------------------------------------------------- */
 
 /* The most memory since the last call, in KiB. */
@@ -546,6 +571,7 @@ int main(void) {
     TEST(hostile_numbers_do_no_harm);
     TEST(pages_of_many_kinds);
     TEST(the_whole_over_a_real_log);
+    TEST(the_facts_are_whole_without_the_tables);
     TEST(a_large_run_needs_little_memory);
     struct error err = {0};
     CHECK_OK(file_remove_tree(volume, &err), &err);
