@@ -420,7 +420,8 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
     struct progress *progress = &coordinator->desk.progress;
     const struct ledger *ledger = ledger_of(coordinator);
     progress->state = outcome->kind ? PROGRESS_FAILED : PROGRESS_SUCCEEDED;
-    progress->outputs = coordinator->outputs;
+    /* Of who is told to stop a thread may still be at work with them. */
+    progress->outputs = outcome->kind == ERROR_CANCELLED ? NULL : coordinator->outputs;
     if (outcome->kind == ERROR_CANCELLED && ledger) {
         struct ledger_counts counts = ledger_counts(ledger);
         snprintf(progress->message, sizeof progress->message,
@@ -584,10 +585,11 @@ int coordinator_run(const struct job *job) {
     if (!coordinator.finished || result < 0) {
         conclude(&coordinator, &err);
     }
+    if (is_busy) { /* a thread is at work with the books, and with what release would free */
+        _exit(exit_code(&coordinator, &err));
+    }
     if (err.kind != ERROR_CANCELLED) {
         say_farewell(&coordinator);
-    } else if (is_busy) {
-        _exit(130); /* a thread is at work with what release would free */
     }
     if (result == 0) {
         tidy_up(&coordinator);
