@@ -57,7 +57,9 @@ CFLAGS_agent_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -m
 # Plain loops over bytes that only -O3 makes vectors of.
 CFLAGS_agent_score_pixels := -O3
 CFLAGS_agent_data_yuv := -O3
-CFLAGS_agent_comm_mpi = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PACKAGES_MPI)))
+CFLAGS_agent_comm_mpi = $(CFLAGS_MPI)
+CFLAGS_tests_bench_allreduce = $(CFLAGS_MPI)
+CFLAGS_MPI = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PACKAGES_MPI)))
 NVCCFLAGS := -O3 -arch=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 
 ##### sources ####################################################################################
@@ -153,14 +155,13 @@ $(BUILD)/tests/conformance/test_cluster: $(OBJ)/tests/conformance/test_cluster.c
 $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
-# What MPI is tested by: the suite for every comm, and the bench.
-$(BUILD)/tests/conformance/test_comm: $(OBJ)/tests/conformance/test_comm.c.o $(call objects,$(MPI_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
+# What MPI is tested by: the suite for every comm, and benches.
+$(addprefix $(BUILD)/tests/,conformance/test_comm bench/allreduce bench/overlap): $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(call objects,$(MPI_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_MPI) $(LIBS_AGENT) $(LIBS_LIB) -lm
 # What these share: a real store whose calls go wrong by a seed.
 $(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/test_commit unit/agent/score/test_try_log unit/agent/data/test_list unit/agent/train/test_checkpoint): $(OBJ)/tests/broken_store.c.o
 $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tests/conformance/store_suite.c.o
-$(BUILD)/tests/unit/agent/launch/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang_world.c.o
 # A mount that falls ill on command (tests/e2e/test_fuse.sh).
 $(BUILD)/tests/fuse/sick: tests/fuse/sick.c
 	@mkdir -p $(@D)

@@ -39,6 +39,16 @@ bad=0
 [ "$only" = thread ] || suite 'ASan and UBSan' address,undefined "${all[@]}" || bad=1
 [ "$only" != address ] || exit $bad
 suite TSan thread "${threaded[@]}" || bad=1
+# What MPI's own libraries do among themselves is theirs.
+if build thread tests/conformance/test_comm && OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    TSAN_OPTIONS=ignore_noninstrumented_modules=1 timeout 600 mpirun --oversubscribe --bind-to none -np 3 \
+    build/sanitize-thread/tests/conformance/test_comm >"$log" 2>&1; then
+    echo "ok sums over MPI under TSan"
+else
+    sed 's/^/  /' "$log" | tail -80
+    echo "not ok sums over MPI under TSan"
+    bad=1
+fi
 if build thread windlass-agent; then
     BUILD=build/sanitize-thread tests/threads.sh || bad=1
 else

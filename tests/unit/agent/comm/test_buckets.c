@@ -3,6 +3,7 @@
  * SOAK_ROUNDS choose the made-up ones. */
 #include "agent/comm/buckets.h"
 
+#include "tests/resnet50.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -108,47 +109,16 @@ static void any_sizes(void) {
     }
 }
 
-struct net {
-    size_t bytes[256], count;
-};
-
-static void add(struct net *net, size_t values) {
-    net->bytes[net->count++] = values * sizeof(float);
-}
-
-/* Forward; a convolution's weights, and scale and shift of the norm behind it. */
-static void add_layer(struct net *net, size_t out, size_t in, size_t side) {
-    add(net, out * in * side * side);
-    add(net, out);
-    add(net, out);
-}
-
 static void resnet50_halves(void) {
-    static const size_t blocks[] = {3, 4, 6, 3};
-    struct net net = {0};
-    add_layer(&net, 64, 3, 7);
-    for (size_t stage = 0, in = 64; stage < 4; stage++) {
-        size_t width = (size_t)64 << stage;
-        for (size_t block = 0; block < blocks[stage]; block++, in = 4 * width) {
-            add_layer(&net, width, in, 1);
-            add_layer(&net, width, width, 3);
-            add_layer(&net, 4 * width, width, 1);
-            if (block == 0) {
-                add_layer(&net, 4 * width, in, 1);
-            }
-        }
-    }
-    add(&net, 1000 * 2048);
-    add(&net, 1000);
-    int made_at[256];
+    struct resnet50 net;
     size_t values = 0;
+    resnet50_init(&net);
     for (size_t i = 0; i < net.count; i++) {
-        made_at[i] = (int)(net.count - i); /* backward */
         values += net.bytes[i] / sizeof(float);
     }
     CHECK_INT(values, 25557032); /* as everybody's ResNet-50 */
     struct buckets plan;
-    buckets_plan(net.bytes, made_at, net.count, 64 * mib, &plan);
+    buckets_plan(net.bytes, net.made_at, net.count, 64 * mib, &plan);
     static const size_t megabytes[] = {51, 26, 13, 6, 3, 2, 1};
     printf("#");
     for (size_t i = 0; i < plan.count; i++) {

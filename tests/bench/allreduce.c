@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Times the reducer, with the buckets of a network of so many megabytes, against one plain
+ * MPI_Allreduce in place of the same bytes, by turns in one run (allreduce.sh). Each time is the
+ * slowest rank's, from a barrier on. Rank 0 prints JSON. All sums are compared. */
+#include "agent/comm/reducer.h"
+#include "lib/clock.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct comm *comm;
+static struct buckets buckets;
+static float *values;
+
+_Noreturn static void fail(const struct error *err) {
+    fprintf(stderr, "allreduce: rank %d: %s\n", comm ? comm->rank : -1, err->text);
+    fflush(stderr);
+    _exit(1);
+}
+
+static int say_barrier(struct comm *of, void *context UNUSED, struct error *err) {
+    return comm_barrier(of, err);
+}
+
+static int say_plain(struct comm *of UNUSED, void *context UNUSED, struct error *err) {
+    int code = MPI_Allreduce(MPI_IN_PLACE, values, (int)(buckets.bytes / sizeof *values), MPI_FLOAT,
+                             MPI_SUM, MPI_COMM_WORLD);
+    return code == MPI_SUCCESS ? 0 : error_set(err, ERROR_UNAVAILABLE, "MPI_Allreduce failed");
+}
+
+static int gather_most(struct comm *of, void *context, struct error *err) {
+    double *seconds = context, *all = x_calloc((size_t)of->size, sizeof *all);
+    int result = comm_gather(of, seconds, sizeof *seconds, all, err);
+    for (int rank = 0; rank < of->size; rank++) {
+        *seconds = MAX(*seconds, all[rank]);
+    }
+    free(all);
+    return result;
+}
+
+static void by_reducer(struct reducer *reducer, struct error *err) {
+    for (size_t i = 0; i < buckets.count; i++) {
+        reducer_due(reducer, i);
+    }
+    for (size_t i = 0, bucket; i < buckets.count; i++) {
+        if (reducer_wait(reducer, &bucket, err) < 0) {
+            fail(err);
+        }
+    }
+}
+
+/* The plain call is made by the same thread: what is compared is buckets and turns, and nothing
+ * that a switch between threads would cost one side alone. */
+static double one(struct reducer *reducer, bool is_plain) {
+    struct error err = {0};
+    for (size_t i = 0; i < buckets.bytes / sizeof *values; i++) {
+        values[i] = 1;
+    }
+    if (reducer_call(reducer, say_barrier, NULL, &err) < 0) {
+        fail(&err);
+    }
+    int64_t start_ns = clock_monotonic_ns();
+    if (!is_plain) {
+        by_reducer(reducer, &err);
+    } else if (reducer_call(reducer, say_plain, NULL, &err) < 0) {
+        fail(&err);
+    }
+    double seconds = (double)(clock_monotonic_ns() - start_ns) / 1e9;
+    for (size_t i = 0; i < buckets.bytes / sizeof *values; i++) {
+        if (values[i] != (float)comm->size) {
+            error_set(&err, ERROR_FAILED, "the sum is wrong at %zu", i);
+            fail(&err);
+        }
+    }
+    if (reducer_call(reducer, gather_most, &seconds, &err) < 0) {
+        fail(&err);
+    }
+    return seconds;
+}
+
+static void print(const char *name, const double *seconds, int rounds) {
+    printf("\"%s\": [", name);
+    for (int i = 0; i < rounds; i++) {
+        printf("%s%.6f", i ? ", " : "", seconds[i]);
+    }
+    printf("]");
+}
+
+int main(int argc, char **argv) {
+    struct error err = {0};
+    size_t megabytes = argc > 1 ? strtoul(argv[1], NULL, 10) : 100;
+    int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 20;
+    if (megabytes < 1 || megabytes > 8000 || rounds < 1 || rounds > 10000) {
+        fprintf(stderr, "Usage: mpirun -np 4 allreduce [MEGABYTES [ROUNDS]]\n");
+        return 2;
+    }
+    if (comm_open("mpi", &comm, &err) < 0) {
+        fail(&err);
+    }
+    size_t count = megabytes * 4, *bytes = x_calloc(count, sizeof *bytes);
+    int *made_at = x_calloc(count, sizeof *made_at);
+    for (size_t i = 0; i < count; i++) {
+        bytes[i] = 250000;
+        made_at[i] = (int)i;
+    }
+    buckets_plan(bytes, made_at, count, (size_t)64 << 20, &buckets);
+    values = x_calloc(1, buckets.bytes);
+    struct reducer *reducer = NULL;
+    if (reducer_open(comm, &buckets, values, 60000, &reducer, &err) < 0) {
+        fail(&err);
+    }
+    double *ours = x_calloc((size_t)rounds, sizeof *ours),
+           *plain = x_calloc((size_t)rounds, sizeof *plain);
+    one(reducer, true); /* pages, connections */
+    one(reducer, false);
+    for (int i = 0; i < rounds; i++) {
+        bool plain_first = i % 2;
+        double first = one(reducer, plain_first), second = one(reducer, !plain_first);
+        plain[i] = plain_first ? first : second;
+        ours[i] = plain_first ? second : first;
+    }
+    if (comm->rank == 0) {
+        printf("{\"ranks\": %d, \"bytes\": %zu, \"buckets\": %zu, ", comm->size, buckets.bytes,
+               buckets.count);
+        print("reducer_seconds", ours, rounds);
+        printf(", ");
+        print("plain_seconds", plain, rounds);
+        printf("}\n");
+    }
+    reducer_close(reducer);
+    buckets_release(&buckets);
+    free(values);
+    free(bytes);
+    free(made_at);
+    free(ours);
+    free(plain);
+    comm_close(comm);
+    return 0;
+}

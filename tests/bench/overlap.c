@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How much of the sums of ResNet-50's gradients the reducer hides behind computing (overlap.sh).
+ * The computing is a sleep, as where each rank has a processor or a GPU of its own; a third of it
+ * is forward, and gradients are made when backward's multiply-adds before them are done. By turns:
+ * the sleep alone, sums behind it, sums beside it. Each time is the slowest rank's. Rank 0 prints
+ * JSON. */
+#include "agent/comm/reducer.h"
+#include "lib/clock.h"
+#include "tests/resnet50.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum mode { COMPUTE, OFF, ON, MODE_COUNT };
+
+static const char *const mode_names[MODE_COUNT] = {"compute_seconds", "off_seconds", "on_seconds"};
+
+static struct comm *comm;
+static struct resnet50 net;
+static struct buckets buckets;
+static double *due_at; /* [buckets.count]: the share of backward's work */
+
+_Noreturn static void fail(const struct error *err) {
+    fprintf(stderr, "overlap: rank %d: %s\n", comm ? comm->rank : -1, err->text);
+    fflush(stderr);
+    _exit(1);
+}
+
+static int say_barrier(struct comm *of, void *context UNUSED, struct error *err) {
+    return comm_barrier(of, err);
+}
+
+static int gather_most(struct comm *of, void *context, struct error *err) {
+    double *seconds = context, *all = x_calloc((size_t)of->size, sizeof *all);
+    int result = comm_gather(of, seconds, sizeof *seconds, all, err);
+    for (int rank = 0; rank < of->size; rank++) {
+        *seconds = MAX(*seconds, all[rank]);
+    }
+    free(all);
+    return result;
+}
+
+static void sleep_until(int64_t ns) {
+    struct timespec until = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
+    }
+}
+
+static double step(struct reducer *reducer, enum mode mode, double compute_s) {
+    struct error err = {0};
+    if (reducer_call(reducer, say_barrier, NULL, &err) < 0) {
+        fail(&err);
+    }
+    int64_t start_ns = clock_monotonic_ns();
+    for (size_t i = 0; mode == ON && i < buckets.count; i++) {
+        sleep_until(start_ns + (int64_t)(compute_s * 1e9 * (1 + 2 * due_at[i]) / 3));
+        reducer_due(reducer, i);
+    }
+    sleep_until(start_ns + (int64_t)(compute_s * 1e9));
+    for (size_t i = 0; mode == OFF && i < buckets.count; i++) {
+        reducer_due(reducer, i);
+    }
+    for (size_t i = 0, bucket; mode != COMPUTE && i < buckets.count; i++) {
+        if (reducer_wait(reducer, &bucket, &err) < 0) {
+            fail(&err);
+        }
+    }
+    double seconds = (double)(clock_monotonic_ns() - start_ns) / 1e9;
+    if (reducer_call(reducer, gather_most, &seconds, &err) < 0) {
+        fail(&err);
+    }
+    return seconds;
+}
+
+/* When the last gradient of each bucket is made. */
+static void plan(void) {
+    resnet50_init(&net);
+    buckets_plan(net.bytes, net.made_at, net.count, (size_t)64 << 20, &buckets);
+    due_at = x_calloc(buckets.count, sizeof *due_at);
+    for (size_t i = 0; i < net.count; i++) {
+        double *due = &due_at[buckets.places[i].bucket];
+        *due = MAX(*due, net.done[i]);
+    }
+}
+
+int main(int argc, char **argv) {
+    struct error err = {0};
+    double compute_s = argc > 1 ? strtod(argv[1], NULL) / 1e3 : 1.6;
+    int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 5;
+    if (!(compute_s > 0 && compute_s < 1000) || rounds < 1 || rounds > 1000) {
+        fprintf(stderr, "Usage: mpirun -np 4 overlap [COMPUTE_MS [ROUNDS]]\n");
+        return 2;
+    }
+    if (comm_open("mpi", &comm, &err) < 0) {
+        fail(&err);
+    }
+    plan();
+    float *values = x_calloc(1, buckets.bytes);
+    struct reducer *reducer = NULL;
+    if (reducer_open(comm, &buckets, values, 120000, &reducer, &err) < 0) {
+        fail(&err);
+    }
+    double *seconds = x_calloc((size_t)rounds * MODE_COUNT, sizeof *seconds);
+    step(reducer, OFF, 0.01); /* pages, connections */
+    for (int i = 0; i < rounds; i++) {
+        for (int mode = 0; mode < MODE_COUNT; mode++) {
+            seconds[mode * rounds + i] = step(reducer, (enum mode)mode, compute_s);
+        }
+    }
+    if (comm->rank == 0) {
+        printf("{\"ranks\": %d, \"bytes\": %zu, \"buckets\": %zu", comm->size, buckets.bytes,
+               buckets.count);
+        for (int k = 0; k < MODE_COUNT * rounds; k++) {
+            bool is_first = k % rounds == 0, is_last = k % rounds == rounds - 1;
+            printf("%s%s%s%.6f%s", is_first ? ", \"" : "", is_first ? mode_names[k / rounds] : "",
+                   is_first ? "\": [" : ", ", seconds[k], is_last ? "]" : "");
+        }
+        printf("}\n");
+    }
+    reducer_close(reducer);
+    buckets_release(&buckets);
+    free(due_at);
+    free(values);
+    free(seconds);
+    comm_close(comm);
+    return 0;
+}
