@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/environment.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 128 << 10 /* of one variable: Linux' own limit */ };
+
+void launch_variables_release(struct launch_variables *variables) {
+    for (size_t i = 0; i < variables->count; i++) {
+        free(variables->items[i]);
+    }
+    free(variables->items);
+    *variables = (struct launch_variables){0};
+}
+
+static char **find(const struct launch_variables *variables, const char *name) {
+    size_t size = strcspn(name, "=");
+    for (size_t i = 0; i < variables->count; i++) {
+        if (strncmp(variables->items[i], name, size) == 0 && variables->items[i][size] == '=') {
+            return &variables->items[i];
+        }
+    }
+    return NULL;
+}
+
+const char *launch_variable(const struct launch_variables *variables, const char *name) {
+    char **found = find(variables, name);
+    return found ? *found + strlen(name) + 1 : NULL;
+}
+
+/* Takes the text. */
+static void put(struct launch_variables *variables, char *variable) {
+    char **found = find(variables, variable);
+    if (found) {
+        free(*found);
+        *found = variable;
+        return;
+    }
+    variables->items =
+        x_realloc_array(variables->items, variables->count + 2, sizeof *variables->items);
+    variables->items[variables->count++] = variable;
+    variables->items[variables->count] = NULL;
+}
+
+void launch_variable_set(struct launch_variables *variables, const char *name, const char *format,
+                         ...) {
+    char *value = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&value, format, arguments) < 0) {
+        abort();
+    }
+    va_end(arguments);
+    put(variables, x_printf("%s=%s", name, value));
+    free(value);
+}
+
+/* Ours, unless the user has one. */
+static void offer(struct launch_variables *variables, const char *name, const char *value) {
+    if (!launch_variable(variables, name)) {
+        launch_variable_set(variables, name, "%s", value);
+    }
+}
+
+static bool is_listed(const char *const *names, const char *variable) {
+    size_t size = strcspn(variable, "=");
+    for (; names && *names; names++) {
+        if (strlen(*names) == size && strncmp(*names, variable, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The pod's own, less ours: the token was one of these. */
+static void begin(const struct launch_world *world, enum launch_role role,
+                  struct launch_variables *variables) {
+    for (const char *const *one = world->base; one && *one; one++) {
+        bool is_secret = role == LAUNCH_COMMAND && is_listed(world->secrets, *one);
+        if (!text_starts(*one, "WINDLASS_") && !is_secret && strchr(*one, '=')) {
+            put(variables, x_strdup(*one));
+        }
+    }
+    offer(variables, "HOME", "/tmp");
+    offer(variables, "USER", "windlass");
+    const char *path = launch_variable(variables, "PATH");
+    launch_variable_set(variables, "PATH", "%s:%s", world->bin,
+                        path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
+}
+
+/* ---- the gang, for everybody ---------------------------------------------------------------- */
+
+static void set_hosts(const struct launch_world *world, struct launch_variables *variables) {
+    struct error err = {0};
+    AUTO(buffer_release) struct buffer hosts, ports;
+    buffer_init(&hosts, TEXT_MAX);
+    buffer_init(&ports, TEXT_MAX);
+    /* What has no room (some 3,000 pods) is not there at all: half a list would be wrong. */
+    if (table_hosts(world->table, false, &hosts, &err) == 0) {
+        launch_variable_set(variables, "WINDLASS_HOSTS", "%s", hosts.data);
+        launch_variable_set(variables, "AZ_BATCH_HOST_LIST", "%s", hosts.data);
+    }
+    if (table_hosts(world->table, true, &ports, &err) == 0) {
+        launch_variable_set(variables, "AZ_BATCHAI_WORKER_HOSTS", "%s", ports.data);
+    }
+    launch_variable_set(variables, "AZ_BATCHAI_MPI_HOST_FILE", "%s/hosts", world->run);
+}
+
+static void set_paths(const struct launch_world *world, struct launch_variables *variables) {
+    char name[300];
+    for (size_t i = 0; i < world->input_count; i++) {
+        snprintf(name, sizeof name, "AZ_BATCHAI_INPUT_%s", world->inputs[i].id);
+        launch_variable_set(variables, name, "%s", world->inputs[i].path);
+        snprintf(name, sizeof name, "WINDLASS_INPUT_%s", world->inputs[i].id);
+        launch_variable_set(variables, name, "%s", world->inputs[i].path);
+    }
+    for (size_t i = 0; i < world->output_count; i++) {
+        /* The second is a slip of Batch AI's own pages, which scripts have copied. */
+        static const char *const forms[] = {"AZ_BATCHAI_OUTPUT_%s", "AZ_BATCHIA_OUTPUT_%s",
+                                            "WINDLASS_OUTPUT_%s"};
+        for (size_t form = 0; form < ARRAY_LEN(forms); form++) {
+            AUTO(text_freep) char *prefix = x_strndup(forms[form], strlen(forms[form]) - 2);
+            snprintf(name, sizeof name, "%s%s", prefix, world->outputs[i].id);
+            launch_variable_set(variables, name, "%s", world->outputs[i].path);
+        }
+    }
+}
+
+static void set_batch_ai(const struct launch_world *world, struct launch_variables *variables) {
+    static const char *const gpus[] = {"AZ_BATCHAI_NUM_GPUS", "AZ_BATCHAI_NUM_GPUS_PER_NODE",
+                                       "AZ_BATCHAI_GPU_COUNT_FOUND"};
+    for (size_t i = 0; i < ARRAY_LEN(gpus); i++) {
+        launch_variable_set(variables, gpus[i], "%d", world->gpus);
+    }
+    offer(variables, "AZ_BATCHAI_MOUNT_ROOT", "/mnt");
+    offer(variables, "AZ_BATCHAI_JOB_MOUNT_ROOT", "/mnt");
+    offer(variables, "AZ_BATCHAI_JOB_TEMP", "/tmp");
+    offer(variables, "AZ_BATCHAI_JOB_TEMP_DIR", "/tmp");
+    launch_variable_set(variables, "AZ_BATCHAI_STDOUTERR_DIR", "%s",
+                        world->logs ? world->logs : "/tmp");
+    if (world->logs) {
+        launch_variable_set(variables, "AZ_BATCHAI_SHARED_JOB_TEMP", "%s/shared", world->logs);
+    }
+    const char *master = world->table->rows[0].address;
+    launch_variable_set(variables, "AZ_BATCHAI_PYTORCH_INIT_METHOD",
+                        strchr(master, ':') ? "tcp://[%s]:%d" : "tcp://%s:%d", master,
+                        world->master_port);
+    offer(variables, "AZ_BATCHAI_PYTORCH_BACKEND", "gloo");
+}
+
+static void set_gang(const struct launch_world *world, struct launch_variables *variables) {
+    launch_variable_set(variables, "WINDLASS_JOB", "%s", world->job);
+    launch_variable_set(variables, "WINDLASS_ROUND", "%lld", (long long)world->table->round);
+    launch_variable_set(variables, "WINDLASS_NOTICE", "%s/notice", world->run);
+    launch_variable_set(variables, "WINDLASS_SOCKET", "%s/agent", world->run);
+}
+
+/* ---- MPI ------------------------------------------------------------------------------------ */
+
+/* The hooks by which each MPI finds our remote shell. Names do not clash: all are set. Sources:
+ * ompi_info --all of Open MPI 4.1.4; mpiexec -info and hydra's README of MPICH 4.0.2; for Open MPI
+ * 5 its source (prte/mca/plm/ssh); Intel MPI Library's Developer Reference, "Hydra Environment
+ * Variables". The last two have not been run. */
+static void set_mpi(const struct launch_world *world, struct launch_variables *variables) {
+    AUTO(text_freep) char *ssh = x_printf("%s/ssh", world->bin);
+    AUTO(text_freep) char *rank = x_printf("%s/rank", world->bin);
+    AUTO(text_freep) char *hosts = x_printf("%s/hosts", world->run);
+    const char *const rows[][2] = {
+        {"OMPI_MCA_plm_rsh_agent", ssh},
+        {"OMPI_MCA_plm_rsh_no_tree_spawn", "1"},       /* all starts come from member 0 */
+        {"OMPI_MCA_orte_leave_session_attached", "1"}, /* no orted that is nobody's child */
+        {"OMPI_MCA_orte_default_hostfile", hosts},
+        {"OMPI_MCA_hwloc_base_binding_policy", "none"}, /* pods of one node share its cores */
+        {"OMPI_MCA_orte_fork_agent", rank},
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"PRTE_MCA_plm_ssh_agent", ssh},
+        {"PRTE_MCA_plm_ssh_no_tree_spawn", "1"},
+        {"HYDRA_LAUNCHER", "rsh"}, /* "ssh" would count connections and wait */
+        {"HYDRA_LAUNCHER_EXEC", ssh},
+        {"HYDRA_LAUNCHER_AUTOFORK", "0"}, /* member 0's proxy comes through us, too */
+        {"HYDRA_HOST_FILE", hosts},
+        {"I_MPI_HYDRA_BOOTSTRAP", "rsh"},
+        {"I_MPI_HYDRA_BOOTSTRAP_EXEC", ssh},
+        {"I_MPI_HYDRA_HOST_FILE", hosts},
+        {"I_MPI_PIN", "0"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        offer(variables, rows[i][0], rows[i][1]);
+    }
+}
+
+/* ---- what differs between pods -------------------------------------------------------------- */
+
+static void set_place(const struct launch_world *world, struct launch_variables *variables) {
+    int place = table_place(world->table, world->index);
+    launch_variable_set(variables, "WINDLASS_INDEX", "%d", world->index);
+    launch_variable_set(variables, "WINDLASS_WORKER", "%s", world->worker);
+    launch_variable_set(variables, "AZ_BATCHAI_TASK_INDEX", "%d", place);
+    if (world->launcher == LAUNCHER_MPI) {
+        return; /* ranks are MPI's own business */
+    }
+    int slots = table_ranks(world->table);
+    bool is_one = world->slot < 0; /* a process a pod */
+    int size = is_one ? (int)world->table->count : slots;
+    int rank = is_one ? place : table_rank(world->table, world->index, world->slot);
+    launch_variable_set(variables, "WINDLASS_RANK", "%d", rank);
+    launch_variable_set(variables, "WINDLASS_WORLD", "%d", size);
+}
+
+static void set_tensorflow(const struct launch_world *world, struct launch_variables *variables) {
+    struct error err = {0};
+    AUTO(buffer_release) struct buffer list;
+    buffer_init(&list, TEXT_MAX);
+    int result = 0;
+    for (size_t i = 0; i < world->table->count && result == 0; i++) {
+        const struct table_row *row = &world->table->rows[i];
+        result =
+            buffer_printf(&list, &err, strchr(row->address, ':') ? "%s\"[%s]:%d\"" : "%s\"%s:%d\"",
+                          i ? ", " : "", row->address, row->port);
+    }
+    if (result == 0) {
+        launch_variable_set(
+            variables, "TF_CONFIG",
+            "{\"cluster\": {\"worker\": [%s]}, \"task\": {\"type\": \"worker\", \"index\": %d}}",
+            list.data, table_place(world->table, world->index));
+    }
+}
+
+static void set_torch(const struct launch_world *world, struct launch_variables *variables) {
+    const struct table *table = world->table;
+    int place = table_place(table, world->index), slots = table->rows[place].slots;
+    const struct {
+        const char *name;
+        int value;
+    } torchrun[] = {{"PET_NNODES", (int)table->count},
+                    {"PET_NODE_RANK", place},
+                    {"PET_NPROC_PER_NODE", slots},
+                    {"PET_MASTER_PORT", world->master_port}},
+      process[] = {{"RANK", table_rank(table, world->index, world->slot)},
+                   {"LOCAL_RANK", world->slot},
+                   {"WORLD_SIZE", table_ranks(table)},
+                   {"LOCAL_WORLD_SIZE", slots},
+                   {"GROUP_RANK", place},
+                   {"MASTER_PORT", world->master_port}};
+    for (size_t i = 0; world->is_torchrun && i < ARRAY_LEN(torchrun); i++) {
+        launch_variable_set(variables, torchrun[i].name, "%d", torchrun[i].value);
+    }
+    for (size_t i = 0; !world->is_torchrun && i < ARRAY_LEN(process); i++) {
+        launch_variable_set(variables, process[i].name, "%d", process[i].value);
+    }
+    launch_variable_set(variables, world->is_torchrun ? "PET_MASTER_ADDR" : "MASTER_ADDR", "%s",
+                        table->rows[0].address);
+}
+
+void launch_variables(const struct launch_world *world, enum launch_role role,
+                      struct launch_variables *ret_variables) {
+    struct launch_variables variables = {0};
+    begin(world, role, &variables);
+    set_gang(world, &variables);
+    set_hosts(world, &variables);
+    set_paths(world, &variables);
+    set_batch_ai(world, &variables);
+    if (world->launcher == LAUNCHER_MPI) {
+        set_mpi(world, &variables);
+        launch_variable_set(&variables, "WINDLASS_WORLD", "%d", table_ranks(world->table));
+    }
+    if (role == LAUNCH_PROCESS) {
+        set_place(world, &variables);
+        set_tensorflow(world, &variables);
+        if (world->launcher == LAUNCHER_TORCHRUN) {
+            set_torch(world, &variables);
+        }
+    }
+    *ret_variables = variables;
+}

@@ -1,0 +1,50 @@
+/* environment.h: what programs of a gang have in their environment: the pod's own variables less
+ * those of ours, and what Open MPI, MPICH, torchrun and those who come from Batch AI look for
+ * (docs/disttrain.md, "Launch"). Pure: the same rows whoever asks. */
+#pragma once
+
+#include "agent/launch/table.h"
+
+enum launcher { LAUNCHER_NONE, LAUNCHER_TORCHRUN, LAUNCHER_MPI };
+
+enum launch_role {
+    LAUNCH_COMMAND, /* mpirun on member 0, which hands its environment to all: nothing that differs
+                       between pods, none of `secrets` */
+    LAUNCH_PROCESS, /* a rank, the command on each pod, what mpirun starts on another pod */
+};
+
+struct launch_path {
+    const char *id, *path; /* "TRAIN", "/windlass/volumes/in/imagenet" */
+};
+
+struct launch_world {
+    const char *const *base; /* the pod's variables, NULL-ended; a user's value wins over ours */
+    const struct table *table;
+    enum launcher launcher;
+    bool is_torchrun;           /* the command makes the processes of a pod itself */
+    int index;                  /* of the pod */
+    int slot;                   /* of the process; -1: the command of a pod */
+    int gpus;                   /* of the pod */
+    int master_port;            /* free on member 0 */
+    const char *job, *worker;   /* names */
+    const char *logs;           /* a folder of everybody's; NULL: there is none */
+    const char *bin;            /* where `ssh`, `rsh` and `rank` are ours: "/windlass/bin" */
+    const char *run;            /* this pod's own files: "/windlass/run" */
+    const char *const *secrets; /* names, NULL-ended; NULL: none */
+    const struct launch_path *inputs, *outputs;
+    size_t input_count, output_count;
+};
+
+struct launch_variables {
+    char **items; /* "NAME=VALUE", NULL-ended; owned */
+    size_t count;
+};
+
+void launch_variables(const struct launch_world *world, enum launch_role role,
+                      struct launch_variables *ret_variables);
+void launch_variables_release(struct launch_variables *variables);
+/* NULL: there is none. Borrowed. */
+const char *launch_variable(const struct launch_variables *variables, const char *name);
+/* Replaces, or adds. */
+void launch_variable_set(struct launch_variables *variables, const char *name, const char *format,
+                         ...) PRINTF_LIKE(3, 4);

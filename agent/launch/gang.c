@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/gang_state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const cause_names[] = {"",    "Disruption", "Lost", "Memory",
+                                          "App", "Hang",       "Final"};
+static_assert(ARRAY_LEN(cause_names) == GANG_NO_RETRY + 1, "a name for each cause");
+
+const char *gang_cause_name(enum gang_cause cause) {
+    return cause_names[cause];
+}
+
+bool gang_cause_is_counted(enum gang_cause cause) {
+    return cause == GANG_OUT_OF_MEMORY || cause == GANG_APP || cause == GANG_HUNG;
+}
+
+struct gang *gang_new(const struct gang_options *options) {
+    struct gang *gang = x_calloc(1, sizeof *gang);
+    assert(options->workers >= 1 && options->workers <= GANG_MEMBERS_MAX && options->slots >= 1);
+    gang->options = *options;
+    gang->counted = options->counted;
+    gang->disrupted = options->disrupted;
+    gang->enough_since_ms = gang->notice_until_ms = gang->born_ms = -1;
+    gang->verdict = gang->last = (struct gang_verdict){.index = -1, .rank = -1, .code = -1};
+    gang->end = &gang->first;
+    return gang;
+}
+
+static void free_queued(struct gang_queued *queued) {
+    if (queued) {
+        free(queued->members);
+        free(queued);
+    }
+}
+
+void gang_free(struct gang *gang) {
+    if (!gang) {
+        return;
+    }
+    while (gang->first) {
+        struct gang_queued *next = gang->first->next;
+        free_queued(gang->first);
+        gang->first = next;
+    }
+    free_queued(gang->given);
+    free(gang->ranks);
+    free(gang);
+}
+
+/* ---- actions -------------------------------------------------------------------------------- */
+
+static struct gang_queued *enqueue(struct gang *gang, enum gang_action_kind kind) {
+    struct gang_queued *queued = x_calloc(1, sizeof *queued);
+    queued->members = x_calloc((size_t)gang->options.workers, sizeof *queued->members);
+    queued->action = (struct gang_action){.kind = kind, .round = gang->round};
+    queued->action.members = queued->members;
+    *gang->end = queued;
+    gang->end = &queued->next;
+    return queued;
+}
+
+struct gang_action *gang_act(struct gang *gang, enum gang_action_kind kind) {
+    struct gang_queued *queued = enqueue(gang, kind);
+    for (int i = 0; i < gang->options.workers; i++) {
+        /* The end concerns whoever is here. */
+        if (kind == GANG_DONE ? gang->members[i].is_known : gang->members[i].is_in_round) {
+            queued->members[queued->action.count++] = i;
+        }
+    }
+    return &queued->action;
+}
+
+void gang_stop_one(struct gang *gang, int index, int64_t now_ms) {
+    struct gang_member *member = &gang->members[index];
+    struct gang_queued *queued = enqueue(gang, GANG_STOP);
+    queued->members[queued->action.count++] = index;
+    queued->action.round = member->stopping = member->runs;
+    member->stop_ms = now_ms;
+}
+
+bool gang_next(struct gang *gang, int64_t now_ms, struct gang_action *ret_action) {
+    gang_course(gang, now_ms);
+    free_queued(gang->given);
+    gang->given = gang->first;
+    if (!gang->given) {
+        return false;
+    }
+    gang->first = gang->given->next;
+    gang->end = gang->first ? gang->end : &gang->first;
+    *ret_action = gang->given->action;
+    return true;
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+/* Another pod, or the same one after its agent has ended: what ran there is gone with it. */
+static void replace(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
+    struct gang_member *member = &gang->members[event->index];
+    bool was_in_round = member->is_in_round;
+    struct gang_verdict why = {
+        .cause = GANG_DISRUPTION, .index = event->index, .rank = -1, .code = -1};
+    *member = (struct gang_member){.is_known = true, .attempt = event->attempt};
+    snprintf(member->incarnation, sizeof member->incarnation, "%s", event->incarnation);
+    if (was_in_round) {
+        gang_blame(gang, &why, "another pod is in its place", now_ms);
+    }
+    /* Still of the round, so that it is told to end what it does not run: it is not ready for the
+     * next one before it has heard of that. */
+    member->is_in_round = was_in_round && gang->state != GANG_STOPPING;
+    member->runs = member->is_in_round ? gang->round : 0;
+}
+
+static bool hello(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
+    struct gang_member *member = &gang->members[event->index];
+    bool is_same = member->is_known && strcmp(member->incarnation, event->incarnation) == 0;
+    if (event->seen > gang->options.attempt) {
+        gang->state = GANG_OVER;
+        gang_act(gang, GANG_GIVE_WAY);
+        return true;
+    }
+    if (member->is_known && !is_same && event->attempt < member->attempt) {
+        return false;
+    }
+    if (!is_same) {
+        replace(gang, event, now_ms);
+    }
+    member->is_connected = true;
+    member->is_lost = false;
+    member->is_prepared = event->is_prepared;
+    bool belongs = member->is_in_round && member->runs == gang->round;
+    if (belongs && event->round != gang->round && is_same && member->ready == gang->round &&
+        !member->stopping) {
+        /* Without us for too long it has ended what it ran. */
+        struct gang_verdict why = {
+            .cause = GANG_LOST, .index = event->index, .rank = -1, .code = -1};
+        gang_blame(gang, &why, "it was cut off and ended what it ran", now_ms);
+    } else if (!belongs && event->round) {
+        member->runs = MAX(event->round, member->runs);
+        gang_stop_one(gang, event->index, now_ms);
+    } else if (!belongs) {
+        member->runs = member->stopping = 0;
+    } else if (member->stopping) {
+        member->stop_ms = now_ms; /* it may hear of it only now */
+    }
+    return true;
+}
+
+static void stopped(struct gang_member *member, int64_t round) {
+    if (round >= member->runs) {
+        member->runs = member->stopping = 0;
+        member->is_lost = false; /* slow, but it has answered */
+    }
+}
+
+static void tell_known(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
+    struct gang_member *member = &gang->members[event->index];
+    struct gang_verdict why = {.index = event->index, .rank = event->rank, .code = event->code};
+    switch (event->kind) {
+    case GANG_HELLO:
+        break;
+    case GANG_PREPARED:
+        member->is_prepared = true;
+        break;
+    case GANG_READY:
+        member->ready = event->round == gang->round ? event->round : member->ready;
+        break;
+    case GANG_EXITED:
+        gang_exited(gang, event, now_ms);
+        break;
+    case GANG_STOPPED:
+        stopped(member, event->round);
+        break;
+    case GANG_LEAVING:
+        member->is_leaving = true;
+        if (member->is_in_round) {
+            gang_leaving(gang, event, now_ms);
+        }
+        break;
+    case GANG_SILENT:
+        member->silent_ms = member->is_connected ? now_ms : member->silent_ms;
+        member->is_connected = false;
+        gang_silent(gang, event->index, now_ms);
+        break;
+    case GANG_BEAT:
+        if (member->is_in_round) {
+            gang_beat(gang, event, now_ms);
+        }
+        break;
+    case GANG_MEMORY:
+        why.cause = GANG_OUT_OF_MEMORY;
+        if (member->is_in_round) {
+            gang_blame(gang, &why, event->words, now_ms);
+        }
+        break;
+    case GANG_FINAL:
+        why.cause = GANG_NO_RETRY;
+        gang_blame(gang, &why, event->words, now_ms);
+        break;
+    }
+}
+
+bool gang_tell(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
+    bool is_current = false;
+    if (event->index < 0 || event->index >= gang->options.workers || gang->state == GANG_OVER) {
+        return false;
+    }
+    if (event->kind == GANG_HELLO) {
+        is_current = hello(gang, event, now_ms);
+    } else {
+        const struct gang_member *member = &gang->members[event->index];
+        is_current = member->is_known && strcmp(member->incarnation, event->incarnation) == 0;
+        if (is_current) {
+            tell_known(gang, event, now_ms);
+        }
+    }
+    gang_course(gang, now_ms);
+    return is_current;
+}
+
+void gang_facts(struct gang *gang, struct gang_facts *ret_facts) {
+    struct gang_facts facts = {.state = gang->state,
+                               .round = gang->round,
+                               .counted = gang->counted,
+                               .disrupted = gang->disrupted,
+                               .last = gang->last,
+                               .lost = gang->lost};
+    for (int i = 0; i < gang->options.workers; i++) {
+        const struct gang_member *member = &gang->members[i];
+        facts.registered += member->is_connected;
+        facts.prepared += member->is_connected && member->is_prepared;
+        facts.members += member->is_in_round;
+        if (member->is_lost && !member->is_leaving) {
+            gang->lost[facts.lost_count++] = i;
+        }
+    }
+    /* With one other member that one goes first. */
+    size_t others = (size_t)gang->options.workers - 1;
+    if (others > 1 && facts.lost_count * 2 > others) {
+        gang->lost[0] = 0;
+        facts.lost_count = 1;
+    }
+    *ret_facts = facts;
+}

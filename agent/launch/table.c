@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/table.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void table_release(struct table *table) {
+    free(table->rows);
+    *table = (struct table){0};
+}
+
+int table_place(const struct table *table, int index) {
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->rows[i].index == index) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int table_rank(const struct table *table, int index, int slot) {
+    int rank = slot;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct table_row *row = &table->rows[i];
+        if (row->index == index) {
+            return slot >= 0 && slot < row->slots ? rank : -1;
+        }
+        rank += row->slots;
+    }
+    return -1;
+}
+
+int table_ranks(const struct table *table) {
+    int ranks = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        ranks += table->rows[i].slots;
+    }
+    return ranks;
+}
+
+/* Slots of all pods at that row's address; 0 where an earlier row has the same one. */
+static int slots_at(const struct table *table, size_t at) {
+    int slots = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        if (strcmp(table->rows[i].address, table->rows[at].address) == 0) {
+            if (i < at) {
+                return 0;
+            }
+            slots += table->rows[i].slots;
+        }
+    }
+    return slots;
+}
+
+int table_hostfile(const struct table *table, struct buffer *text, struct error *err) {
+    for (size_t i = 0; i < table->count; i++) {
+        int slots = slots_at(table, i);
+        if (slots && buffer_printf(text, err, "%s slots=%d\n", table->rows[i].address, slots) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int table_hosts(const struct table *table, bool with_ports, struct buffer *text,
+                struct error *err) {
+    for (size_t i = 0; i < table->count; i++) {
+        const struct table_row *row = &table->rows[i];
+        const char *comma = i ? "," : "";
+        bool is_six = strchr(row->address, ':') != NULL;
+        int result = 0;
+        if (with_ports) {
+            result = buffer_printf(text, err, is_six ? "%s[%s]:%d" : "%s%s:%d", comma, row->address,
+                                   row->port);
+        } else if (slots_at(table, i)) {
+            result = buffer_printf(text, err, "%s%s", comma, row->address);
+        }
+        if (result < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Two texts of one IPv6 address may differ. 4 or 16 bytes; 0: none. */
+static size_t to_bytes(const char *host, unsigned char bytes[static 16]) {
+    char text[64];
+    size_t size = strlen(host);
+    bool has_brackets = size > 2 && host[0] == '[' && host[size - 1] == ']';
+    snprintf(text, sizeof text, "%.*s", (int)MIN(size - 2 * has_brackets, sizeof text - 1),
+             host + has_brackets);
+    return inet_pton(AF_INET, text, bytes) == 1    ? 4
+           : inet_pton(AF_INET6, text, bytes) == 1 ? 16
+                                                   : 0;
+}
+
+const struct table_row *table_find(const struct table *table, const char *host) {
+    unsigned char wanted[16], bytes[16];
+    size_t size = to_bytes(host, wanted);
+    for (size_t i = 0; size && i < table->count; i++) {
+        if (to_bytes(table->rows[i].address, bytes) == size && memcmp(bytes, wanted, size) == 0) {
+            return &table->rows[i];
+        }
+    }
+    return NULL;
+}

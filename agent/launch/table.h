@@ -1,0 +1,36 @@
+/* table.h: who takes part in a round: what the hub sends to all before it starts one, and what
+ * ranks, hosts and addresses are counted by. Plain data, pure. */
+#pragma once
+
+#include "lib/buffer.h"
+
+struct table_row {
+    int index;        /* of the pod */
+    int slots;        /* ranks that it takes */
+    int port;         /* one that was free there, for the user's program */
+    char address[46]; /* of the pod, IPv4 or IPv6 */
+};
+
+struct table {
+    int64_t round;
+    size_t count;
+    struct table_row *rows; /* by rising index; the first one is member 0 */
+};
+
+void table_release(struct table *table);
+
+/* Place of that pod, 0 to count - 1; -1: it takes no part. */
+int table_place(const struct table *table, int index);
+/* The rank of that slot (0 to slots - 1) of the pod: slots of those before it, and slot; -1: none.
+ */
+int table_rank(const struct table *table, int index, int slot);
+/* All slots. */
+int table_ranks(const struct table *table);
+/* "ADDRESS slots=N" lines, the first one member 0's; pods of one address (`windlass run`) share a
+ * line. */
+NODISCARD int table_hostfile(const struct table *table, struct buffer *text, struct error *err);
+/* The addresses in the same order, with commas. With ports: ADDRESS:PORT, a pod each. */
+NODISCARD int table_hosts(const struct table *table, bool with_ports, struct buffer *text,
+                          struct error *err);
+/* The row of the pod with that address (also as [ADDRESS]); NULL: nobody's. */
+const struct table_row *table_find(const struct table *table, const char *host);

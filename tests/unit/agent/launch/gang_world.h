@@ -1,0 +1,111 @@
+/* gang_world.h: a gang's pods as they are and as the hub was told of them, and every action held
+ * against both (gang_world.c); what happens to the pods is test_gang_model.c's.
+ *
+ *  1 one round at a time: at START nobody who is not lost has anything of another round
+ *  2 START when everybody of the table said READY for this round, and nobody leaves
+ *  3 a round's number only grows, and bears the hub's attempt
+ *  4 DONE or GIVE_WAY once, nothing behind it
+ *  5 a round that ends is counted for App, Memory and Hang alone, and by one
+ *  6 between STOP and the next ARM all have STOPPED, or are lost, or replaced
+ *  7 a wake is due unless a pod is waited for, and never for a moment that has passed; before it
+ *    nothing happens without an event
+ *  8 a table is of prepared, connected ones with member 0, all of them unless `wait_ms` are over
+ *  9 success: only what ended with 0 before any STOP
+ * 10 failure: only what is final, or the last restart was used up
+ * 11 GIVE_WAY if and only if a higher attempt was heard of
+ * 12 a round's cause is the first one that explains itself, else a rank's exit, else the command's
+ * 13 no ARM before the pause that the cause has
+ * 14 a HELLO of a lower pod attempt is refused, and only that one (or at the end)
+ * 15 NOTICE when somebody of a running round leaves with time, once a round
+ * 16 STOP in the same moment in which a round fails; who leaves has its grace until then
+ * 17 an exit alone is judged when nothing can explain it any more, and not before
+ * 18 members that are lost are told; most of them: member 0 */
+#pragma once
+
+#include "agent/launch/gang.h"
+
+enum { PODS = 6, QUEUE = 64, LOG = 256 };
+
+struct post {
+    int64_t due_ms;
+    struct gang_event event;   /* up */
+    struct gang_action action; /* down */
+};
+struct mail {
+    struct post posts[QUEUE];
+    size_t count;
+};
+
+/* In truth. */
+struct pod {
+    bool is_up, is_linked, is_prepared, is_mute; /* is_mute: it never answers */
+    int serial;
+    int64_t cut_ms;                                             /* not is_linked: since then */
+    int64_t attempt, relink_ms, prepared_ms, ends_ms, comes_ms; /* -1: never */
+    int64_t armed, runs;                                        /* rounds */
+    struct mail up, down;
+};
+
+/* As the hub was told. */
+struct view {
+    bool is_known, is_connected, is_prepared, is_leaving, is_lost, is_in_table;
+    int serial;
+    int64_t attempt, silent_ms, may_run, stop_ms, ready, armed_ms;
+};
+
+struct blamed {
+    enum gang_cause cause;
+    int index, rank, code;
+    int64_t at_ms;
+};
+
+struct world {
+    uint64_t random;
+    struct gang_options options;
+    struct gang *gang;
+    int64_t now_ms;
+    struct pod pods[PODS];
+    struct view views[PODS];
+    bool is_peace, is_over, has_later_hub, was_zero, is_final;
+    bool is_armed, is_started, is_stopped; /* the current round */
+    int64_t round, started_ms, moved_ms, moves, enough_ms, not_before_ms, grace_ms;
+    int done_ranks, table_count, fruitless, counted, disrupted, notices;
+    bool rank_done[PODS * 4];
+    int64_t rank_progress[PODS * 4];
+    struct blamed log[LOG];
+    size_t log_count;
+    int code;
+    int64_t wake_ms;
+};
+
+enum reached {
+    STARTS,
+    STOPS,
+    DONES,
+    FAILURES,
+    GIVEN_WAY,
+    NOTICES,
+    REFUSED,
+    LOSSES,
+    HANGS,
+    MEMORIES,
+    APPS,
+    COMMANDS,
+    DISRUPTIONS,
+    EXPLAINED,
+    SMALLER,
+    CUT_OFF,
+    REACHED
+};
+
+int64_t world_dice(struct world *world, int64_t sides);
+/* Tells the hub (incarnation: of that serial number), takes all actions and checks them. */
+void world_tell(struct world *world, struct gang_event event, int serial);
+void world_pump(struct world *world);
+/* A message on its way to or from a pod: one of the two is NULL. */
+void world_post(struct world *world, struct mail *mail, const struct gang_event *event,
+                const struct gang_action *action);
+/* How often what was reached: courses that prove nothing are noticed. */
+const int64_t *world_counts(void);
+/* How many checks failed here so far; each was printed. */
+int world_failures(void);

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tables, and the environment of every kind of process against golden files (tests/data/launch/;
+ * LAUNCH_UPDATE=1 writes them anew: look at the difference). The rows for Open MPI 5 and Intel MPI
+ * in these have not been run. */
+#include "agent/launch/environment.h"
+#include "lib/file.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+static struct table_row rows[] = {
+    {0, 2, 41000, "10.1.0.5"}, {1, 2, 41001, "10.1.0.6"}, {3, 2, 41003, "fd00::7"}};
+static const struct table table = {.round = (2 << 20) | 5, .count = 3, .rows = rows};
+
+static void ranks_of_a_table(void) {
+    CHECK_INT(table_place(&table, 3), 2);
+    CHECK_INT(table_place(&table, 2), -1); /* not there in this round */
+    CHECK_INT(table_rank(&table, 0, 1), 1);
+    CHECK_INT(table_rank(&table, 3, 0), 4);
+    CHECK_INT(table_rank(&table, 3, 2), -1);
+    CHECK_INT(table_rank(&table, 3, -1), -1);
+    CHECK_INT(table_rank(&table, 2, 0), -1);
+    CHECK_INT(table_ranks(&table), 6);
+}
+
+static void hosts_of_a_table(void) {
+    struct error err = {0};
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, 1000);
+    CHECK_OK(table_hostfile(&table, &text, &err), &err);
+    CHECK_STR(text.data, "10.1.0.5 slots=2\n10.1.0.6 slots=2\nfd00::7 slots=2\n");
+    buffer_clear(&text);
+    CHECK_OK(table_hosts(&table, true, &text, &err), &err);
+    CHECK_STR(text.data, "10.1.0.5:41000,10.1.0.6:41001,[fd00::7]:41003");
+    CHECK(table_find(&table, "10.1.0.6") == &rows[1]);
+    CHECK(table_find(&table, "[fd00:0::7]") == &rows[2]);
+    CHECK(table_find(&table, "10.1.0.7") == NULL);
+    CHECK(table_find(&table, "10.1.0.60") == NULL);
+    CHECK(table_find(&table, "") == NULL);
+    CHECK(table_find(&table, "localhost") == NULL);
+    /* `windlass run`: all pods have one address. */
+    struct table_row same[] = {{0, 2, 1, "127.0.0.1"}, {1, 2, 2, "127.0.0.1"}};
+    struct table here = {.round = 1, .count = 2, .rows = same};
+    buffer_clear(&text);
+    CHECK_OK(table_hostfile(&here, &text, &err), &err);
+    CHECK_STR(text.data, "127.0.0.1 slots=4\n");
+    buffer_clear(&text);
+    CHECK_OK(table_hosts(&here, false, &text, &err), &err);
+    CHECK_STR(text.data, "127.0.0.1");
+    struct buffer small;
+    buffer_init(&small, 10);
+    CHECK(table_hostfile(&table, &small, &err) < 0);
+    buffer_release(&small);
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void golden(const char *name, const struct launch_world *world, enum launch_role role) {
+    struct error err = {0};
+    struct launch_variables variables;
+    AUTO(buffer_release) struct buffer text;
+    AUTO(text_freep) char *path = x_printf("tests/data/launch/%s.txt", name);
+    AUTO(text_freep) char *wanted = NULL;
+    buffer_init(&text, 1 << 20);
+    launch_variables(world, role, &variables);
+    qsort(variables.items, variables.count, sizeof *variables.items, by_name);
+    for (size_t i = 0; i < variables.count; i++) {
+        CHECK_OK(buffer_printf(&text, &err, "%s\n", variables.items[i]), &err);
+        CHECK(strstr(variables.items[i], "secret-token") == NULL);
+    }
+    if (getenv("LAUNCH_UPDATE")) {
+        CHECK_OK(file_write(path, text.data, text.size, &err), &err);
+    }
+    CHECK_OK(file_read(path, 1 << 20, &wanted, NULL, &err), &err);
+    CHECK_STR(text.data, wanted);
+    launch_variables_release(&variables);
+}
+
+static void environments(void) {
+    static const char *const base[] = {"PATH=/opt/conda/bin:/usr/bin",
+                                       "WINDLASS_TOKEN=secret-token",
+                                       "WINDLASS_SPEC={}",
+                                       "WANDB_API_KEY=hidden",
+                                       "OMPI_MCA_btl=tcp,self",
+                                       "I_MPI_PIN=1",
+                                       "HOME=/home/user",
+                                       "no variable",
+                                       NULL};
+    static const char *const secrets[] = {"WANDB_API_KEY", NULL};
+    static const struct launch_path inputs[] = {{"TRAIN", "/windlass/volumes/in/imagenet"}};
+    static const struct launch_path outputs[] = {{"MODEL", "/windlass/volumes/out/models"}};
+    struct launch_world world = {.base = base,
+                                 .table = &table,
+                                 .launcher = LAUNCHER_MPI,
+                                 .index = 3,
+                                 .slot = -1,
+                                 .gpus = 4,
+                                 .master_port = 29500,
+                                 .job = "imagenet",
+                                 .worker = "imagenet-3-1",
+                                 .logs = "/windlass/volumes/out/logs",
+                                 .bin = "/windlass/bin",
+                                 .run = "/windlass/run",
+                                 .secrets = secrets,
+                                 .inputs = inputs,
+                                 .outputs = outputs,
+                                 .input_count = 1,
+                                 .output_count = 1};
+    golden("mpi-rank", &world, LAUNCH_PROCESS);
+    world.index = 0;
+    golden("mpi-command", &world, LAUNCH_COMMAND);
+    world.launcher = LAUNCHER_TORCHRUN;
+    world.is_torchrun = true;
+    world.index = 1;
+    golden("torchrun", &world, LAUNCH_PROCESS);
+    world.is_torchrun = false;
+    world.slot = 1;
+    world.logs = NULL;
+    golden("torch-process", &world, LAUNCH_PROCESS);
+    world.launcher = LAUNCHER_NONE;
+    world.slot = -1;
+    golden("none", &world, LAUNCH_PROCESS);
+}
+
+/* mpirun hands its variables to all: none of them may be of one pod. */
+static void what_mpirun_gets_is_the_same_everywhere(void) {
+    static const char *const base[] = {"A=1", NULL};
+    struct launch_world world = {.base = base,
+                                 .table = &table,
+                                 .launcher = LAUNCHER_MPI,
+                                 .slot = -1,
+                                 .job = "j",
+                                 .worker = "j-0",
+                                 .bin = "/windlass/bin",
+                                 .run = "/windlass/run"};
+    struct launch_variables here, there;
+    launch_variables(&world, LAUNCH_COMMAND, &here);
+    world.index = 1;
+    world.worker = "j-1";
+    launch_variables(&world, LAUNCH_COMMAND, &there);
+    CHECK_INT(here.count, there.count);
+    for (size_t i = 0; i < here.count; i++) {
+        CHECK_STR(here.items[i], there.items[i]);
+    }
+    CHECK_STR(launch_variable(&here, "A"), "1");
+    CHECK(launch_variable(&here, "WINDLASS_INDEX") == NULL);
+    launch_variables_release(&here);
+    launch_variables_release(&there);
+}
+
+int main(void) {
+    TEST(ranks_of_a_table);
+    TEST(hosts_of_a_table);
+    TEST(environments);
+    TEST(what_mpirun_gets_is_the_same_everywhere);
+    return TEST_END();
+}
