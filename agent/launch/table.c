@@ -96,7 +96,7 @@ static size_t to_bytes(const char *host, unsigned char bytes[static 16]) {
                                                    : 0;
 }
 
-const struct table_row *table_find(const struct table *table, const char *host) {
+const struct table_row *table_find_host(const struct table *table, const char *host) {
     unsigned char wanted[16], bytes[16];
     size_t size = to_bytes(host, wanted);
     for (size_t i = 0; size && i < table->count; i++) {

@@ -33,4 +33,4 @@ NODISCARD int table_hostfile(const struct table *table, struct buffer *text, str
 NODISCARD int table_hosts(const struct table *table, bool with_ports, struct buffer *text,
                           struct error *err);
 /* The row of the pod with that address (also as [ADDRESS]); NULL: nobody's. */
-const struct table_row *table_find(const struct table *table, const char *host);
+const struct table_row *table_find_host(const struct table *table, const char *host);

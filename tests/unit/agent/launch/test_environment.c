@@ -32,12 +32,12 @@ static void hosts_of_a_table(void) {
     buffer_clear(&text);
     CHECK_OK(table_hosts(&table, true, &text, &err), &err);
     CHECK_STR(text.data, "10.1.0.5:41000,10.1.0.6:41001,[fd00::7]:41003");
-    CHECK(table_find(&table, "10.1.0.6") == &rows[1]);
-    CHECK(table_find(&table, "[fd00:0::7]") == &rows[2]);
-    CHECK(table_find(&table, "10.1.0.7") == NULL);
-    CHECK(table_find(&table, "10.1.0.60") == NULL);
-    CHECK(table_find(&table, "") == NULL);
-    CHECK(table_find(&table, "localhost") == NULL);
+    CHECK(table_find_host(&table, "10.1.0.6") == &rows[1]);
+    CHECK(table_find_host(&table, "[fd00:0::7]") == &rows[2]);
+    CHECK(table_find_host(&table, "10.1.0.7") == NULL);
+    CHECK(table_find_host(&table, "10.1.0.60") == NULL);
+    CHECK(table_find_host(&table, "") == NULL);
+    CHECK(table_find_host(&table, "localhost") == NULL);
     /* `windlass run`: all pods have one address. */
     struct table_row same[] = {{0, 2, 1, "127.0.0.1"}, {1, 2, 2, "127.0.0.1"}};
     struct table here = {.round = 1, .count = 2, .rows = same};
