@@ -16,6 +16,7 @@ operator                operator/ lib/
 agent/graph             agent/graph/ lib/
 agent/ops               agent/ops/ agent/graph/ lib/
 agent/onnx              agent/onnx/ agent/ops/ agent/graph/ lib/
+agent/models            agent/models/ agent/ops/ agent/graph/ lib/
 agent/device            agent/device/ agent/graph/ agent/ops/ lib/
 agent/run               agent/run/ agent/onnx/ agent/graph/ agent/device/device.h agent/device/registry.h lib/
 agent/store             agent/store/ lib/
