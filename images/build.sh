@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the images with buildah, and nothing else needs to run. `make images` and `make push` call it.
-#   build.sh build [NAME...]     NAME is operator, agent or agent-cuda (default: operator agent)
+#   build.sh build [NAME...]     NAME is operator, agent, agent-cuda or trainer (default: operator agent)
 #   build.sh push [NAME...]      builds, and pushes to $REGISTRY (log in first: buildah login)
 #   build.sh archive FOLDER [NAME...]   builds, and writes FOLDER/windlass-NAME.tar where that is not current
 # REGISTRY    where the images belong, as registry.example.com/team (default localhost)
@@ -100,7 +100,7 @@ command -v buildah >/dev/null || fail "buildah is missing: apt-get install build
 [ "$(id -u)" != 0 ] || export STORAGE_DRIVER=overlay
 [ "${BASE:-}" != packages ] || base_of_packages
 for name in "$@"; do
-    [ -f "$here/$name.Containerfile" ] || fail "no image is called '$name' (operator, agent, agent-cuda)"
+    [ -f "$here/$name.Containerfile" ] || fail "no image is called '$name' (operator, agent, agent-cuda, trainer)"
     [[ $name != agent-cuda || ${BASE:-} != packages || -n ${CUDA_BASE:-} ]] || base_of_toolkit
     build "$name"
     case $what in
@@ -109,4 +109,4 @@ for name in "$@"; do
     esac
 done
 forget_others
-say "$(b images --format '{{.Name}}:{{.Tag}} {{.Size}}' | grep -E "^$registry/windlass-(operator|agent)" | sort | paste -sd, | sed 's/,/, /g')"
+say "$(b images --format '{{.Name}}:{{.Tag}} {{.Size}}' | grep -E "^$registry/windlass-(operator|agent|trainer)" | sort | paste -sd, | sed 's/,/, /g')"

@@ -2,8 +2,8 @@
 # collect.sh ROOT FILE...: fills ROOT with what these programs need at run time and nothing else: themselves in
 # /usr/local/bin, the libraries that the loader names, certificate authorities, a user, and for every Debian package
 # that a file came from its copyright and its record (scanners read /var/lib/dpkg/status.d). Files are programs;
-# archives (.a) that static ones were linked with: of these only whom they came from; and folders of a package that
-# the programs read (/usr/share/zoneinfo), which are copied as they are.
+# archives (.a) that static ones were linked with: of these only whom they came from; and files and folders of a package
+# that the programs read or load (/usr/share/zoneinfo), which are copied as they are, to where they are.
 set -eu
 root=$1
 shift
@@ -17,6 +17,7 @@ done
 
 files=/etc/ssl/certs/ca-certificates.crt
 packages=ca-certificates
+copied=
 for program in "$@"; do
     case $program in
     *.a)
@@ -26,7 +27,7 @@ for program in "$@"; do
     /*)
         mkdir -p "$root$(dirname "$program")"
         cp -a "$program" "$root$program"
-        packages="$packages $(dpkg-query -S "$program" | tail -1 | cut -d: -f1)"
+        copied="$copied $program"
         continue
         ;;
     esac
@@ -35,6 +36,12 @@ for program in "$@"; do
     [ -z "$missing" ] || { echo "collect.sh: $program: $missing" >&2; exit 1; }
     files="$files $(ldd "$program" 2>/dev/null | grep -oE '/[^ ]+' || true)" # a static one has none
 done
+if [ -n "$copied" ]; then
+    packages="$packages $(dpkg-query -S $copied | cut -d: -f1 | cut -d, -f1 | sort -u)"
+    # Programs and plugins among them bring their libraries.
+    files="$files $(find $copied -type f \( -name '*.so' -o -perm -u+x \) -exec ldd {} + 2>/dev/null |
+        awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\/.*\/ld-/ { print $1 }' | sort -u)"
+fi
 for file in $(printf '%s\n' $files | sort -u); do
     case $file in
     *.a) ;;

@@ -12,7 +12,7 @@ trap 'kill -9 $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 # Root is what a test machine may be; Open MPI wants that said twice. Its files go where ours go.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$work
 unset OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_SIZE
-mpi() { timeout -k 5 $((120 + ${SOAK_ROUNDS:-0} * 2)) mpirun --oversubscribe --bind-to none "$@"; }
+mpi() { timeout -k 5 $((120 + ${SOAK_ROUNDS:-0} * 5)) mpirun --oversubscribe --bind-to none "$@"; }
 trainer=$build/windlass-trainer
 
 for ranks in 1 2 4; do

@@ -1,0 +1,13 @@
+#!/bin/sh
+# openmpi.sh: prints what collect.sh has to copy of this machine's Open MPI (Debian's, 4.1) so that `mpirun` runs in an
+# image: its programs, settings, messages, and the plugins that it loads by name. Plugins for fabrics (UCX, libfabric,
+# PSM, verbs) are left out with their libraries: windlass-trainer asks for TCP and shared memory, and a plugin without its
+# library would be complained about by every rank.
+set -eu
+plugins=$(dirname "$(find /usr/lib -name mca_pml_ob1.so | head -1)")
+[ "$plugins" != . ] || { echo "openmpi.sh: no Open MPI here (apt-get install openmpi-bin)" >&2; exit 1; }
+for plugin in "$plugins"/mca_*.so; do
+    ldd "$plugin" | grep -qE 'lib(uc[pst]|fabric|psm|ibverbs|rdmacm)' || echo "$plugin"
+done
+for file in /usr/bin/orterun /usr/bin/orted /usr/bin/mpirun.openmpi /etc/openmpi /usr/share/openmpi; do echo "$file"; done
+find /usr/lib -path '*/pmix/pmix_mca_*.so'
