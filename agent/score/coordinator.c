@@ -49,6 +49,7 @@ struct coordinator {
     int voids;
     struct errand errand;
     int64_t started_wall_ms, reported_ms;
+    bool is_told;       /* in full: report and summary are there */
     bool is_superseded; /* the outcome is another coordinator's to tell */
     json_t *finished;   /* how an earlier job ended this run: nothing to do; NULL: there is */
 };
@@ -382,18 +383,6 @@ static int exit_code(const struct coordinator *coordinator, const struct error *
     }
 }
 
-/* Only a long list of outputs can be too long for them, or what a program said beside it. */
-static void leave_words(json_t *progress) {
-    static const char *const long_ones[] = {"outputs", "failedLog"};
-    AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
-    for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > JOB_LAST_WORDS_MAX; i++) {
-        json_object_del(progress, long_ones[i]);
-        free(words);
-        words = json_dumps(progress, JSON_COMPACT);
-    }
-    job_last_words(words);
-}
-
 /* Of the record that begins with cell `first`. */
 static int name_item(void *context, int64_t first, int64_t index, struct buffer *name,
                      struct error *err) {
@@ -412,6 +401,7 @@ static void tell_in_full(struct coordinator *coordinator, const struct error *ou
     if (summary_tell(&summary, coordinator->prepared.output, books_of(coordinator)->log, name_item,
                      coordinator) == 0) {
         progress->summary = coordinator->prepared.summary_spec;
+        coordinator->is_told = summary.has_report;
     }
 }
 
@@ -437,11 +427,11 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
               *progress->message ? ": " : "", progress->message);
     AUTO(tree_freep) json_t *words = progress_tree(coordinator);
     progress_add_log(progress, words);
-    leave_words(words);
+    summary_leave_words(words);
 }
 
-/* What only the making needed; the summary says by now that the outputs are there. That it fails is
- * no reason to fail a job. */
+/* What only the making needed; the summary says by now that the outputs are there, and which items
+ * have failed is listed. That it fails is no reason to fail a job. */
 static void tidy_up(struct coordinator *coordinator) {
     static const char *const folders[] = {"try", "join"};
     struct store *output = coordinator->prepared.output;
@@ -486,7 +476,7 @@ static void release(struct coordinator *coordinator) {
 /* What an earlier coordinator said at its end. */
 static void say_again(const struct job *job, json_t *words, const char *why) {
     log_event(LOG_INFO, "job %s: %s: %s", job->name, why, tree_text(words, "state", ""));
-    leave_words(words);
+    summary_leave_words(words);
 }
 
 /* How another job has finished this very run, if what it made is there; else NULL. Owned. */
@@ -514,6 +504,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
     }
     coordinator->finished = recall_finished(coordinator);
     if (coordinator->finished) {
+        coordinator->is_told = tree_bool(coordinator->finished, "report", false);
         coordinator->is_listed = false; /* another input is the manifest's to correct */
         return run_to_end(coordinator, compare_input, err) < 0 ? -1 : say_finished(coordinator);
     }
@@ -591,7 +582,7 @@ int coordinator_run(const struct job *job) {
     if (err.kind != ERROR_CANCELLED) {
         say_farewell(&coordinator);
     }
-    if (result == 0) {
+    if (result == 0 && coordinator.is_told) {
         tidy_up(&coordinator);
     }
     mounts_free(mounts);

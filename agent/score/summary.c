@@ -87,6 +87,7 @@ json_t *summary_json(const struct summary *summary) {
     json_object_set(tree, "itemsPerSecond", json_object_get(progress, "itemsPerSecond"));
     json_object_set(tree, "outputs", json_object_get(progress, "outputs"));
     progress_add_log(summary->progress, tree);
+    json_object_set_new(tree, "report", json_boolean(summary->has_report));
     json_object_set_new(tree, "failed", failures_json(summary));
     json_object_set_new(tree, "workers", workers_json(summary->facts));
     return tree;
@@ -97,6 +98,20 @@ int summary_write(const struct summary *summary, struct store *output, struct er
     AUTO(text_freep) char *text = json_dumps(tree, JSON_INDENT(2));
     AUTO(text_freep) char *lines = x_printf("%s\n", text);
     return store_put(output, NAME, lines, strlen(lines), STORE_REPLACE, err);
+}
+
+/* Only a long list of outputs can be too long for them, or what a program said beside it. Whether
+ * there is a report, the next coordinator asks, nobody else. */
+void summary_leave_words(json_t *progress) {
+    static const char *const long_ones[] = {"outputs", "failedLog"};
+    json_object_del(progress, "report");
+    AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
+    for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > JOB_LAST_WORDS_MAX; i++) {
+        json_object_del(progress, long_ones[i]);
+        free(words);
+        words = json_dumps(progress, JSON_COMPACT);
+    }
+    job_last_words(words);
 }
 
 /* ---- recalling ------------------------------------------------------------------------------ */
@@ -175,6 +190,7 @@ int summary_tell(struct summary *summary, struct store *output, struct commit_lo
     if (summary_report(summary, output, log, item, context, &facts, &report_err) < 0) {
         log_event(LOG_ERROR, "report: %s", report_err.text);
     }
+    summary->has_report = !report_err.kind;
     summary->facts = facts;
     int result = summary_write(summary, output, &err);
     if (result < 0) {
@@ -202,6 +218,7 @@ json_t *summary_words(const struct job *job, bool any_uid, const char *text, siz
     if (json_is_string(json_object_get(tree, "failedLog"))) {
         json_object_set(words, "failedLog", json_object_get(tree, "failedLog"));
     }
+    json_object_set_new(words, "report", json_boolean(tree_bool(tree, "report", false)));
     *ret_exit_code = (int)tree_integer(tree, "exitCode", 1);
     return TAKE(words);
 }

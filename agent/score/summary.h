@@ -12,14 +12,16 @@ struct summary {
     const struct ledger *ledger;
     const struct facts *facts; /* of all commits; NULL: they cannot be read */
     int64_t started_wall_ms, completed_wall_ms;
-    int exit_code; /* of the coordinator */
+    int exit_code;   /* of the coordinator */
+    bool has_report; /* summary_tell's: it is there, too */
 };
 
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
- * "items", "itemsPerSecond", "outputs", "failedLog", "failed": [{"miniBatch", "firstItem", "items",
- * "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items", "errors", "timeouts",
- * "lost"}]}. Owned. What is counted is of the run's commits, whoever led when they were made: of
- * the workers of all coordinators; failedLog and itemsPerSecond are the last one's. */
+ * "items", "itemsPerSecond", "outputs", "failedLog", "report", "failed": [{"miniBatch",
+ * "firstItem", "items", "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items",
+ * "errors", "timeouts", "lost"}]}. Owned. What is counted is of the run's commits, whoever led when
+ * they were made: of the workers of all coordinators; failedLog and itemsPerSecond are the last
+ * one's. */
 json_t *summary_json(const struct summary *summary);
 
 /* Writes it into the output. */
@@ -38,9 +40,12 @@ NODISCARD int summary_report(const struct summary *summary, struct store *output
 NODISCARD int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
                            report_item *item, void *context);
 
-/* A summary's text -> the last words of its coordinator, if it tells how this very resource (uid),
- * or any_uid how whichever, ended this very run; else NULL, also for a run that was cancelled,
- * which goes on. Owned. */
+/* Leaves the last words of a coordinator: a /progress, or summary_words; less what is too long. */
+void summary_leave_words(json_t *progress);
+
+/* A summary's text -> the last words of its coordinator, and "report", if it tells how this very
+ * resource (uid), or any_uid how whichever, ended this very run; else NULL, also for a run that was
+ * cancelled, which goes on. Owned. */
 json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,
                       int *ret_exit_code);
 /* The same from OUTPUT/summary.json, if the outputs that it names are there. For a coordinator

@@ -131,6 +131,22 @@ for mode in 'mode: AppendRow' 'mode: PerFile'; do
     show
 done
 
+##### a report that cannot be written ##############################################################
+for in_its_place in '' failed.jsonl/folder; do
+    manifest '{files: {path: data/in}}' "$program" 'mode: AppendRow' 200
+    fresh
+    [ -z "$in_its_place" ] || mkdir -p "$work/data/out/$in_its_place"
+    launch
+    ends
+    left=$([ -z "$in_its_place" ] && echo "0 0" || echo "1 1")
+    check "code 0; what the report is made of stays if there is none: $left" \
+        [ "$code $(cat "$work"/state/*.log "$work/log" | grep -c 'report: .*failed.jsonl') $(tries)" = "0 $left" ]
+    launch
+    ends
+    check "also when it is run again, with nothing to do" [ "$code $(asked) $(tries)" = "0 1 ${left#* }" ]
+    show
+done
+
 ##### --anew beside a coordinator that lives ######################################################
 manifest '{files: {path: data/in}}' "$program" 'mode: AppendRow'
 fresh

@@ -55,7 +55,7 @@ static void test_the_summary_tells_what_failed_and_who_did_what(void) {
     progress.state = PROGRESS_FAILED;
     snprintf(progress.failed_log, sizeof progress.failed_log, "two\nlines");
     struct job job = {.name = "j", .uid = "u-1", .run = "0123456789abcdef", .batch_items = 8};
-    struct summary summary = {&job, &progress, ledger, facts, 0, 61000, 1};
+    struct summary summary = {&job, &progress, ledger, facts, 0, 61000, 1, false};
     AUTO(tree_freep) json_t *tree = summary_json(&summary);
     CHECK_STR(tree_text(tree, "state", ""), "Failed");
     CHECK_STR(tree_text(tree, "started", ""), "1970-01-01T00:00:00Z");
@@ -83,7 +83,7 @@ static char *ended(const struct job *job, enum progress_state state, int exit_co
     snprintf(progress.message, sizeof progress.message, "why");
     AUTO(tree_freep) json_t *outputs = json_pack("[s]", "out/x/film.mp4");
     progress.outputs = outputs;
-    struct summary summary = {job, &progress, ledger, NULL, 0, 61000, exit_code};
+    struct summary summary = {job, &progress, ledger, NULL, 0, 61000, exit_code, exit_code == 0};
     AUTO(tree_freep) json_t *tree = summary_json(&summary);
     ledger_free(ledger);
     return json_dumps(tree, 0);
@@ -121,6 +121,7 @@ static void test_a_summary_says_again_how_it_ended(void) {
             CHECK_STR(tree_text(words, "summary", ""), "out/x/summary.json");
             CHECK_INT(tree_integer(words, "items.total", -1), 8);
             CHECK_INT(tree_integer(words, "secondsLeft", -1), 0);
+            CHECK_INT(tree_bool(words, "report", false), rows[i].exit_code == 0);
         }
     }
 }
