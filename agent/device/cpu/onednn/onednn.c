@@ -59,17 +59,26 @@ static int onednn_run(const struct call *call, struct error *err) {
 static const struct kernel onednn_kernel = {"oneDNN", onednn_run};
 
 static request_fill *request_of(const struct schedule *schedule, const struct step *step) {
+    int id = step->node->op->id;
+    bool has_shape = id == OP_CONV_GRADIENT_INPUT || id == OP_CONV_GRADIENT_WEIGHTS;
     for (int i = 0; i <= step->input_count; i++) {
         int at = i < step->input_count ? step->inputs[i] : step->outputs[0];
+        if (i == 1 && has_shape) {
+            continue; /* the shape of what is made, in integers */
+        }
         const struct slot *slot = at < 0 ? NULL : &schedule->slots[at];
         int64_t count = slot ? shape_count(&slot->shape) : 1;
         if (slot && (slot->type != TENSOR_FLOAT32 || count < 1 || count > INT32_MAX)) {
             return NULL;
         }
     }
-    switch (step->node->op->id) {
+    switch (id) {
     case OP_CONV:
         return request_conv;
+    case OP_CONV_GRADIENT_INPUT:
+        return request_conv_gradient_input;
+    case OP_CONV_GRADIENT_WEIGHTS:
+        return request_conv_gradient_weights;
     case OP_CONV_TRANSPOSE:
         return request_conv_transpose;
     case OP_GEMM:

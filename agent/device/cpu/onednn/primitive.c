@@ -93,7 +93,7 @@ static dnnl_status_t prepare_operand(struct primitive *primitive, const struct s
                                      const dnnl_memory_desc_t *wanted) {
     struct onednn *onednn = primitive->onednn;
     const dnnl_memory_desc_t *lies = &operand->arg.lies;
-    bool is_output = operand->arg.input == REQUEST_OUTPUT;
+    bool is_output = operand->arg.input <= REQUEST_OUTPUT;
     dnnl_status_t status = memory_new(onednn, lies, DNNL_MEMORY_NONE, &operand->lies);
     if (status != dnnl_success || dnnl_memory_desc_equal(wanted, lies)) {
         return status;
@@ -145,11 +145,21 @@ static dnnl_status_t describe(struct onednn *onednn, const struct request *reque
     if (status != dnnl_success) {
         return status;
     }
+    dnnl_primitive_desc_t hint = NULL;
+    if (request->has_hint) {
+        status =
+            dnnl_primitive_desc_create(&hint, &request->hint, attributes, onednn->engine, NULL);
+    }
+    if (status != dnnl_success) {
+        dnnl_primitive_attr_destroy(attributes);
+        return status;
+    }
     /* The scratchpad comes from the plan: it is counted there and shared between steps. */
     dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
     status = dnnl_primitive_desc_create(ret_description, &request->description, attributes,
-                                        onednn->engine, NULL);
+                                        onednn->engine, hint);
     dnnl_primitive_attr_destroy(attributes);
+    dnnl_primitive_desc_destroy(hint);
     if (status == dnnl_success && is_plain(*ret_description)) {
         dnnl_primitive_desc_destroy(*ret_description);
         return dnnl_unimplemented;
@@ -163,8 +173,10 @@ static dnnl_status_t at(dnnl_memory_t memory, const void *scratch, size_t offset
 
 static dnnl_status_t run_operand(const struct primitive *primitive, const struct call *call,
                                  const struct operand *operand, dnnl_exec_arg_t *ret_arg) {
-    bool is_output = operand->arg.input == REQUEST_OUTPUT;
-    void *data = is_output ? call->outputs[0]->data : call->inputs[operand->arg.input]->data;
+    int input = operand->arg.input;
+    bool is_output = input <= REQUEST_OUTPUT;
+    void *data =
+        is_output ? call->outputs[REQUEST_OUTPUT - input]->data : call->inputs[input]->data;
     *ret_arg =
         (dnnl_exec_arg_t){operand->arg.name, operand->wanted ? operand->wanted : operand->lies};
     dnnl_status_t status = dnnl_memory_set_data_handle(operand->lies, data);
@@ -190,7 +202,7 @@ dnnl_status_t primitive_run(const struct primitive *primitive, const struct call
     }
     for (int i = 0; i < primitive->operand_count && status == dnnl_success; i++) {
         const struct operand *operand = &primitive->operands[i];
-        if (operand->arg.input == REQUEST_OUTPUT && operand->wanted) {
+        if (operand->arg.input <= REQUEST_OUTPUT && operand->wanted) {
             status =
                 reorder_run(primitive->onednn, operand->reorder, operand->wanted, operand->lies);
         }

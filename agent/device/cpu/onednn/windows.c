@@ -2,13 +2,8 @@
 // Convolutions that fast/ does not take (groups, one or three dimensions) and transposed ones.
 #include "agent/device/cpu/onednn/request.h"
 #include "agent/ops/table.h"
-#include "agent/ops/window.h"
 
 enum { DIMS_MAX = 3 + WINDOW_RANK };
-
-struct geometry {
-    dnnl_dims_t strides, dilations, pads_begin, pads_end;
-};
 
 static const struct shape *input_shape(const struct schedule *schedule, const struct step *step,
                                        int index) {
@@ -36,10 +31,9 @@ static bool read_window(const struct schedule *schedule, const struct step *step
                 : conv_transpose_window(step->node, inputs, ret_window, &err)) == 0;
 }
 
-/* false for windows that oneDNN is not made for: kernels that can lie wholly in the padding. */
-static bool read_geometry(const struct window *window, bool transposed,
-                          struct geometry *ret_geometry) {
-    struct geometry geometry = {0};
+bool request_geometry(const struct window *window, bool transposed,
+                      struct request_geometry *ret_geometry) {
+    struct request_geometry geometry = {0};
     for (int i = 0; i < window->rank; i++) {
         int from = WINDOW_RANK - window->rank + i;
         int64_t stride = window->stride[from], dilation = window->dilation[from];
@@ -61,10 +55,9 @@ static bool read_geometry(const struct window *window, bool transposed,
     return true;
 }
 
-/* oneDNN has the weights as [g, m / g, c / g, …]; a transposed convolution of ONNX has them as
- * [c, m / g, …]. */
-static void add_weights(struct request *request, const struct shape *w, const struct window *window,
-                        bool transposed) {
+const dnnl_memory_desc_t *request_add_weights(struct request *request, int name, int input,
+                                              const struct shape *w, const struct window *window,
+                                              bool transposed) {
     int64_t dims[DIMS_MAX], strides[DIMS_MAX], groups = window->groups;
     int64_t outer = w->dims[0] / groups, inner = w->dims[1], taps = 1;
     int rank = 1 + w->rank;
@@ -80,16 +73,16 @@ static void add_weights(struct request *request, const struct shape *w, const st
     strides[1] = transposed ? taps : inner * taps;
     strides[2] = transposed ? inner * taps : taps;
     int skip = groups == 1;
-    request_add(request, DNNL_ARG_WEIGHTS, 1, rank - skip, dims + skip, strides + skip);
+    return request_add(request, name, input, rank - skip, dims + skip, strides + skip);
 }
 
 static bool fill(const struct schedule *schedule, const struct step *step, bool transposed,
                  struct request *request) {
     struct window window;
-    struct geometry g;
+    struct request_geometry g;
     const struct shape *x = input_shape(schedule, step, 0), *w = input_shape(schedule, step, 1);
     const struct shape *y = &schedule->slots[step->outputs[0]].shape;
-    if (!read_window(schedule, step, &window) || !read_geometry(&window, transposed, &g)) {
+    if (!read_window(schedule, step, &window) || !request_geometry(&window, transposed, &g)) {
         return false;
     }
     *request = (struct request){0};
@@ -97,8 +90,8 @@ static bool fill(const struct schedule *schedule, const struct step *step, bool 
         request_any(request_add(request, DNNL_ARG_SRC, 0, x->rank, x->dims, NULL));
     dnnl_memory_desc_t out =
         request_any(request_add(request, DNNL_ARG_DST, REQUEST_OUTPUT, y->rank, y->dims, NULL));
-    add_weights(request, w, &window, transposed);
-    dnnl_memory_desc_t weights = request_any(&request->args[2].lies);
+    dnnl_memory_desc_t weights =
+        request_any(request_add_weights(request, DNNL_ARG_WEIGHTS, 1, w, &window, transposed));
     const dnnl_memory_desc_t *bias = NULL;
     if (has_bias(step)) {
         bias = request_add(request, DNNL_ARG_BIAS, 2, 1, &y->dims[1], NULL);
