@@ -100,6 +100,16 @@ static int fill_inputs(struct once *once, const struct asked *asked, struct erro
         return error_set(err, ERROR_INVALID, "--input %s holds no samples", asked->input);
     }
     *(float *)scale->data = 1 / (float)shape->dims[0];
+    if (graph->keys) { /* of dropout: the sample's place */
+        struct tensor *keys = &once->inputs[graph->keys];
+        const struct shape each = {1, {shape->dims[0]}};
+        if (tensor_init(keys, TENSOR_INT64, &each, err) < 0) {
+            return -1;
+        }
+        for (int64_t i = 0; i < shape->dims[0]; i++) {
+            ((int64_t *)keys->data)[i] = i;
+        }
+    }
     return 0;
 }
 

@@ -63,8 +63,8 @@ gradient_rule gradient_add_rule, gradient_sub, gradient_mul, gradient_div, gradi
 /* product_gradient.c */
 gradient_rule gradient_gemm, gradient_matmul, gradient_conv, gradient_pool, gradient_global_average;
 /* norm_gradient.c */
-gradient_rule gradient_norm_training, gradient_batch_normalization, gradient_instance_normalization,
-    gradient_lrn, gradient_softmax, gradient_loss;
+gradient_rule gradient_dropout_training, gradient_norm_training, gradient_batch_normalization,
+    gradient_instance_normalization, gradient_lrn, gradient_softmax, gradient_loss;
 /* move_gradient.c */
 gradient_rule gradient_reshape, gradient_transpose, gradient_concat, gradient_split,
     gradient_expand, gradient_move, gradient_resize, gradient_reduce_sum, gradient_reduce_extreme;

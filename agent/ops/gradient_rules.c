@@ -83,6 +83,7 @@ gradient_rule *const gradient_rules[OP_COUNT] = {
     [OP_UPSAMPLE] = gradient_resize,
     [OP_WHERE] = gradient_where,
     [OP_XOR] = gradient_stops,
+    [OP_DROPOUT_TRAINING] = gradient_dropout_training,
     [OP_MEAN_SQUARED] = gradient_loss,
     [OP_NORM_TRAINING] = gradient_norm_training,
     [OP_SOFTMAX_CROSS_ENTROPY] = gradient_loss,

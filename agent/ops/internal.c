@@ -103,6 +103,15 @@ int infer_norm_gradient(const struct node *node, const struct fact *const *input
     return 0;
 }
 
+int infer_dropout_training(const struct node *node, const struct fact *const *inputs,
+                           struct fact *outputs, struct error *err) {
+    const struct shape *x = &inputs[0]->shape, *keys = &inputs[1]->shape;
+    if (x->rank < 1 || keys->rank != 1 || keys->dims[0] != x->dims[0]) {
+        return error_set(err, ERROR_INVALID, "dropout wants one key for each sample");
+    }
+    return infer_same(node, inputs, outputs, err);
+}
+
 static int check_scale(const struct fact *scale, struct error *err) {
     return shape_count(&scale->shape) == 1
                ? 0

@@ -8,10 +8,12 @@
  *   ConvGradientInput    (dy, shape of x, w) -> dx, of Conv and ConvTranspose
  *   ConvGradientWeights  (dy, shape of w, x) -> dw [, dbias]
  *   PoolGradient         (dy, shape of x[, x]) -> dx; x of the maxima alone
- *   NormTraining         (x, scale, shift) -> y, mean, variance: of the batch, [c], the variance
- * not corrected (divided by n); attribute epsilon NormGradient         (dy, x, scale, mean,
- * variance) -> dx, dscale, dshift. of NormTraining; of BatchNormalization, whose statistics are
- * fixed; of InstanceNormalization, which has no mean and variance here LrnGradient          (dy, x)
+ *   DropoutTraining      (x [n, ...], keys int64 [n]) -> y: each element is 0 by the chance
+ * `ratio`, else x / (1 - ratio); by its sample's key, its place there and the attribute salt, and
+ * by nothing else NormTraining         (x, scale, shift) -> y, mean, variance: of the batch, [c],
+ * the variance not corrected (divided by n); attribute epsilon NormGradient         (dy, x, scale,
+ * mean, variance) -> dx, dscale, dshift. of NormTraining; of BatchNormalization, whose statistics
+ * are fixed; of InstanceNormalization, which has no mean and variance here LrnGradient (dy, x)
  * -> dx SoftmaxGradient      (dy, y) -> dx, of Softmax and LogSoftmax MatMulGradient       (dy, a,
  * b) -> da (attribute side 0) or db (side 1) MoveGradient         (dy, shape of x, the forward
  * node's further inputs) -> dx, of operators each of whose outputs is one element of x, or none:
@@ -38,6 +40,8 @@ NODISCARD int infer_conv_gradient_weights(const struct node *node, const struct 
                                           struct fact *outputs, struct error *err);
 NODISCARD int infer_matmul_gradient(const struct node *node, const struct fact *const *inputs,
                                     struct fact *outputs, struct error *err);
+NODISCARD int infer_dropout_training(const struct node *node, const struct fact *const *inputs,
+                                     struct fact *outputs, struct error *err);
 NODISCARD int infer_norm_training(const struct node *node, const struct fact *const *inputs,
                                   struct fact *outputs, struct error *err);
 NODISCARD int infer_norm_gradient(const struct node *node, const struct fact *const *inputs,

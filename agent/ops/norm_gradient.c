@@ -37,6 +37,15 @@ int gradient_instance_normalization(struct gradient *gradient, const struct node
     return add_norm(gradient, node, -1, -1);
 }
 
+/* The same elements of dy, by the same keys. */
+int gradient_dropout_training(struct gradient *gradient, const struct node *node,
+                              struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]), keys = node->inputs[1];
+    gradient_add(gradient, node->inputs[0],
+                 gradient_node_of(gradient, OP_DROPOUT_TRAINING, V(dy, keys), 1));
+    return 0;
+}
+
 int gradient_lrn(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
     int dy = gradient_of(gradient, node->outputs[0]), x = node->inputs[0];
     gradient_add(gradient, x, gradient_node_of(gradient, OP_LRN_GRADIENT, V(dy, x), 1));

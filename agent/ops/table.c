@@ -324,6 +324,7 @@ static const struct op rows[] = {
     {OP_CONV_GRADIENT_INPUT, "ConvGradientInput", 0, 0, 3, 3, 1, "flf", NULL, infer_to_shape, 0},
     {OP_CONV_GRADIENT_WEIGHTS, "ConvGradientWeights", 0, 0, 3, 3, 2, "flf", NULL,
      infer_conv_gradient_weights, 0},
+    {OP_DROPOUT_TRAINING, "DropoutTraining", 0, 0, 2, 2, 1, "fl", NULL, infer_dropout_training, 0},
     {OP_LRN_GRADIENT, "LrnGradient", 0, 0, 2, 2, 1, "f", NULL, infer_same, 0},
     {OP_MATMUL_GRADIENT, "MatMulGradient", 0, 0, 3, 3, 1, "f", NULL, infer_matmul_gradient, 0},
     {OP_MEAN_SQUARED, "MeanSquared", 0, 0, 3, 3, 2, "f", NULL, infer_mean_squared, 0},

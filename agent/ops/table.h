@@ -90,6 +90,7 @@ enum op_id {
     /* Internal: no file names them. Gradients and training are made of them (internal.h). */
     OP_CONV_GRADIENT_INPUT,
     OP_CONV_GRADIENT_WEIGHTS,
+    OP_DROPOUT_TRAINING,
     OP_LRN_GRADIENT,
     OP_MATMUL_GRADIENT,
     OP_MEAN_SQUARED,

@@ -15,7 +15,8 @@ struct build {
     bool *is_weight; /* by value */
     int *variables;
     size_t variable_count, norm_count;
-    struct training_norm *norms; /* output: the value, until outputs are made */
+    struct training_norm *norms; /* output: the node, until outputs are made */
+    int keys;                    /* of dropout; -1: none */
 };
 
 static const struct node *maker_of(const struct build *build, int value) {
@@ -100,18 +101,51 @@ static void add_weights(struct build *build, const struct node *node) {
 
 /* ---- training forms ---- */
 
-static int check_dropout(const struct build *build, const struct node *node, struct error *err) {
-    float ratio = node_number(node, "ratio", 0.5f);
+/* The chance that an element goes; -1: it is not known. */
+static float dropout_ratio(const struct build *build, const struct node *node) {
     int input = node->input_count > 1 ? node->inputs[1] : -1;
-    if (input >= 0) {
-        const struct value *value = &build->network->values[input];
-        bool known = value->is_constant && shape_count(&value->constant.shape) == 1;
-        ratio = known ? *(const float *)value->constant.data : 1;
+    if (input < 0) {
+        return node_number(node, "ratio", 0.5f);
     }
-    return ratio == 0 ? 0
-                      : error_set(err, ERROR_UNSUPPORTED,
-                                  "Dropout node \"%.64s\" cannot be trained yet (ratio 0 can)",
-                                  node->name);
+    const struct value *value = &build->network->values[input];
+    bool known = value->is_constant && value->type == TENSOR_FLOAT32 &&
+                 shape_count(&value->constant.shape) == 1;
+    return known ? *(const float *)value->constant.data : -1;
+}
+
+/* The node in place drops. Its salt tells it from other nodes, which have the same keys. */
+static int train_dropout(struct build *build, size_t index, struct error *err) {
+    struct graph *graph = &build->builder.graph;
+    const struct node *old = &build->network->nodes[index];
+    float ratio = dropout_ratio(build, old);
+    if (ratio == 0) {
+        return 0;
+    }
+    if (!(ratio > 0 && ratio < 1) || (old->output_count > 1 && old->outputs[1] >= 0)) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "Dropout node \"%.64s\" cannot be trained: its ratio must be a constant "
+                         "from 0 to below 1, and its mask nobody's",
+                         old->name);
+    }
+    if (build->keys < 0) {
+        build->keys = builder_input(&build->builder, "keys", TENSOR_INT64, NULL);
+        graph->input_count--; /* it is put in order later */
+    }
+    struct node *node = &graph->nodes[index];
+    int *inputs = arena_array(&graph->arena, 2, sizeof *inputs);
+    struct attribute *attributes = arena_array(&graph->arena, 2, sizeof *attributes);
+    attributes[0] = (struct attribute){.name = "ratio", .kind = ATTRIBUTE_NUMBER, .number = ratio};
+    attributes[1] =
+        (struct attribute){.name = "salt", .kind = ATTRIBUTE_INTEGER, .integer = (int64_t)index};
+    inputs[0] = node->inputs[0];
+    inputs[1] = build->keys;
+    node->op = table_op(OP_DROPOUT_TRAINING);
+    node->inputs = inputs;
+    node->input_count = 2;
+    node->output_count = 1;
+    node->attributes = attributes;
+    node->attribute_count = 2;
+    return 0;
 }
 
 /* The node in place makes the batch's statistics, too. */
@@ -136,7 +170,7 @@ static void train_norm(struct build *build, size_t index) {
 static int prepare_nodes(struct build *build, struct error *err) {
     for (size_t n = 0; n < build->network->node_count; n++) {
         const struct node *node = &build->network->nodes[n];
-        if (node->op->id == OP_DROPOUT && check_dropout(build, node, err) < 0) {
+        if (node->op->id == OP_DROPOUT && train_dropout(build, n, err) < 0) {
             return -1;
         }
         add_weights(build, node);
@@ -194,7 +228,7 @@ static void keep_reached(struct build *build, int *gradients) {
     build->variable_count = count;
 }
 
-/* The network's inputs, the variables, target, scale. */
+/* The network's inputs, the variables, target, scale, keys. */
 static void order_inputs(struct build *build, struct training_graph *training) {
     struct builder *builder = &build->builder;
     size_t own = build->network->input_count;
@@ -208,6 +242,10 @@ static void order_inputs(struct build *build, struct training_graph *training) {
     training->scale = training->target + 1;
     builder_add_input(builder, target);
     builder_add_input(builder, scale);
+    if (build->keys >= 0) {
+        training->keys = builder->graph.input_count;
+        builder_add_input(builder, build->keys);
+    }
 }
 
 static int add_kept(struct build *build, struct error *err) {
@@ -290,7 +328,7 @@ static void move_lists(struct build *build, struct training_graph *training) {
 
 int training_graph_build(const struct graph *network, const struct training_options *options,
                          struct training_graph *ret_training, struct error *err) {
-    struct build build = {.network = network, .options = options};
+    struct build build = {.network = network, .options = options, .keys = -1};
     struct training_graph training = {.correct = 0};
     size_t values = network->value_count;
     build.makers = arena_array(&build.scratch, values, sizeof *build.makers);

@@ -28,7 +28,8 @@ struct training_norm {
 };
 
 /* inputs: the network's own, the variables, then target (labels int64 [n], or what the output shall
- * be) and scale (a number that loss and gradients are multiplied with: 1 / the gang's batch).
+ * be) and scale (a number that loss and gradients are multiplied with: 1 / the gang's batch), and
+ * where there is dropout keys (int64 [n]: a random number for each sample, another in each epoch).
  * outputs: loss, correct (of a cross entropy: how many samples), one gradient per variable, the
  * norms' statistics, what was to be kept. */
 struct training_graph {
@@ -36,7 +37,7 @@ struct training_graph {
     size_t variable_count, norm_count;
     int *variables; /* values; constants in the network, which holds what they begin with */
     struct training_norm *norms;
-    size_t first_variable, target, scale;       /* indices of inputs */
+    size_t first_variable, target, scale, keys; /* indices of inputs; keys 0: none */
     size_t first_gradient, correct, first_kept; /* of outputs; correct 0: there is none */
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Normalizations in training and their gradients. A channel is one thread's, sums are double and in
- * the order of the batch: results do not depend on threads. */
+/* Normalizations and dropout in training, and their gradients. A channel is one thread's, sums are
+ * double and in the order of the batch: results do not depend on threads. */
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
 #include "agent/ops/internal.h"
@@ -203,3 +203,48 @@ static int lrn_gradient_run(const struct call *call, struct error *err UNUSED) {
     return 0;
 }
 const struct kernel reference_lrn_gradient = {"reference lrn_gradient", lrn_gradient_run};
+
+struct dropout {
+    const float *x;
+    float *y;
+    const int64_t *keys;
+    uint64_t salt;
+    float ratio;
+    int64_t each; /* elements of a sample */
+};
+
+/* Splitmix64's last step: every bit of the input changes every bit of the result. */
+static uint64_t mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static void dropout_body(void *context, int64_t first, int64_t last) {
+    const struct dropout *dropout = context;
+    const double ratio = (double)dropout->ratio;
+    const float factor = (float)(1 / (1 - ratio));
+    for (int64_t n = first; n < last; n++) {
+        uint64_t stream = mix(mix((uint64_t)dropout->keys[n]) + dropout->salt);
+        for (int64_t i = 0; i < dropout->each; i++) {
+            int64_t at = n * dropout->each + i;
+            uint64_t draw = mix(stream + (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u);
+            bool stays = (double)(draw >> 11) * 0x1p-53 >= ratio;
+            dropout->y[at] = stays ? dropout->x[at] * factor : 0;
+        }
+    }
+}
+
+static int dropout_training_run(const struct call *call, struct error *err UNUSED) {
+    const struct shape *shape = &call->inputs[0]->shape;
+    struct dropout dropout = {.x = call->inputs[0]->data,
+                              .y = call->outputs[0]->data,
+                              .keys = call->inputs[1]->data,
+                              .salt = (uint64_t)node_integer(call->node, "salt", 0),
+                              .ratio = node_number(call->node, "ratio", 0.5f),
+                              .each = shape_count(shape) / MAX(shape->dims[0], 1)};
+    threads_run(cpu_threads(call), shape->dims[0], 1, dropout_body, &dropout);
+    return 0;
+}
+const struct kernel reference_dropout_training = {"reference dropout_training",
+                                                  dropout_training_run};

@@ -87,6 +87,7 @@ const struct kernel *const reference_kernels[] = {
     [OP_XOR] = &reference_logic,
     [OP_CONV_GRADIENT_INPUT] = &reference_conv_gradient_input,
     [OP_CONV_GRADIENT_WEIGHTS] = &reference_conv_gradient_weights,
+    [OP_DROPOUT_TRAINING] = &reference_dropout_training,
     [OP_LRN_GRADIENT] = &reference_lrn_gradient,
     [OP_MATMUL_GRADIENT] = &reference_matmul_gradient,
     [OP_MEAN_SQUARED] = &reference_mean_squared,

@@ -86,6 +86,7 @@ REFERENCE(conv_gradient_input);
 REFERENCE(conv_gradient_weights);
 REFERENCE(pool_gradient);
 /* gradient_norm.c */
+REFERENCE(dropout_training);
 REFERENCE(lrn_gradient);
 REFERENCE(norm_gradient);
 REFERENCE(norm_training);

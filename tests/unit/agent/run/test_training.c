@@ -272,10 +272,76 @@ static void test_frozen_and_refused(void) {
     CHECK_INT(graph.variable_count, 6);
     CHECK_INT(graph.norm_count, 0); /* its statistics stay, too */
     training_graph_release(&graph);
-    network.outputs[0] = network_node(&network, "Dropout", (int[]){network.outputs[0], -2}, NULL);
+    const struct attribute all[] = {NUM("ratio", 1), {0}};
+    network.opset = 11;
+    network.outputs[0] = network_node(&network, "Dropout", (int[]){network.outputs[0], -2}, all);
     CHECK_INT(training_graph_build(&network.graph, &options, &graph, &err), -1);
-    CHECK_STR(err.text, "Dropout node \"Dropout\" cannot be trained yet (ratio 0 can)");
+    CHECK(strstr(err.text, "Dropout node \"Dropout\" cannot be trained: its ratio") != NULL);
     arena_release(&network.graph.arena);
+}
+
+/* Which of `count` elements of each of two samples stay. */
+static void drop(struct fixture *f, const int64_t keys[2], float *ret_kept, int64_t count) {
+    struct error err = {0};
+    f->inputs[f->graph.keys] =
+        (struct tensor){.type = TENSOR_INT64, .shape = {1, {2}}, .data = (void *)(uintptr_t)keys};
+    CHECK_OK(training_run(f->training, f->inputs, f->outputs, NULL, &err), &err);
+    memcpy(ret_kept, f->outputs[f->graph.first_kept].data, (size_t)(2 * count) * sizeof(float));
+}
+
+/* A quarter goes, the rest is scaled; who goes follows from the sample's key alone. */
+static void test_dropout(void) {
+    enum { COUNT = 4000 };
+    static float ones[2 * COUNT], weights[COUNT * 2], gradient[COUNT * 2];
+    static float first[2 * COUNT], again[2 * COUNT], turned[2 * COUNT];
+    struct fixture f = {.device = NULL};
+    struct error err = {0};
+    const char *const keep[] = {"dropped"};
+    const struct training_options options = {
+        .loss = TRAINING_CROSS_ENTROPY, .keep = keep, .keep_count = 1};
+    network_init(&f.network, 11);
+    int x = network_input(&f.network, (struct shape){2, {2, COUNT}});
+    f.network.values[x].has_shape = true;
+    const struct attribute quarter[] = {NUM("ratio", 0.25f), {0}};
+    x = network_node(&f.network, "Dropout", (int[]){x, -2}, quarter);
+    f.network.values[x].name = "dropped";
+    const struct tensor w = {.shape = {2, {COUNT, 2}}, .data = weights};
+    int constant = network_keep(&f.network, "w", w);
+    network_output(&f.network, network_node(&f.network, "MatMul", (int[]){x, constant, -2}, NULL));
+    CHECK_OK(training_graph_build(&f.network.graph, &options, &f.graph, &err), &err);
+    CHECK_INT(f.graph.keys, 4);
+    for (int i = 0; i < 2 * COUNT; i++) {
+        ones[i] = 1;
+    }
+    const int64_t labels[2] = {0, 1}, keys[2] = {5, -9}, other[2] = {-9, 5};
+    float scale = 0.5f;
+    f.inputs[0] = (struct tensor){.shape = {2, {2, COUNT}}, .data = ones};
+    f.inputs[1] = w;
+    f.inputs[2] =
+        (struct tensor){.type = TENSOR_INT64, .shape = {1, {2}}, .data = (void *)(uintptr_t)labels};
+    f.inputs[3] = (struct tensor){.data = &scale};
+    f.inputs[4] = f.inputs[2];
+    f.is_bound[f.graph.first_gradient] = true;
+    CHECK_OK(registry_open(NULL, 2, &f.device, &err), &err);
+    CHECK_OK(training_open(f.device, &f.graph.graph, f.inputs, f.is_bound, &f.training, &err),
+             &err);
+    training_bind(f.training, f.graph.first_gradient, gradient);
+    drop(&f, keys, first, COUNT);
+    drop(&f, keys, again, COUNT);
+    drop(&f, other, turned, COUNT);
+    CHECK(memcmp(first, again, sizeof first) == 0);
+    CHECK(memcmp(first, turned + COUNT, COUNT * sizeof(float)) == 0);
+    CHECK(memcmp(first, turned, COUNT * sizeof(float)) != 0);
+    int gone = 0;
+    for (int i = 0; i < 2 * COUNT; i++) {
+        CHECK(first[i] == 0 || fabsf(first[i] - 4.0f / 3) < 1e-6f);
+        gone += first[i] == 0;
+    }
+    CHECK(gone > 2 * COUNT * 22 / 100 && gone < 2 * COUNT * 28 / 100); /* 25: 6 deviations */
+    training_free(f.training);
+    device_close(f.device);
+    training_graph_release(&f.graph);
+    arena_release(&f.network.graph.arena);
 }
 
 int main(void) {
@@ -285,5 +351,6 @@ int main(void) {
     TEST(test_norm_tells_its_statistics);
     TEST(test_equal_gradients);
     TEST(test_frozen_and_refused);
+    TEST(test_dropout);
     return TEST_END();
 }
