@@ -22,7 +22,7 @@ struct unary_gradient {
 };
 
 #define EACH(expression)                                                                           \
-    for (int64_t i = first; i < last; i++) {                                                       \
+    _Pragma("omp simd") for (int64_t i = first; i < last; i++) {                                   \
         float v = g->v[i];                                                                         \
         g->dx[i] = g->dy[i] * (expression);                                                        \
     }                                                                                              \

@@ -35,6 +35,7 @@ static void measure(const struct norm *norm, int64_t channel, int64_t first, int
     double sum = 0, squares = 0, count = (double)(MAX((last - first) * norm->pixels, 1));
     for (int64_t n = first; n < last; n++) {
         const float *x = norm->x + (n * norm->channels + channel) * norm->pixels;
+#pragma omp simd reduction(+ : sum)
         for (int64_t i = 0; i < norm->pixels; i++) {
             sum += (double)x[i];
         }
@@ -42,6 +43,7 @@ static void measure(const struct norm *norm, int64_t channel, int64_t first, int
     double mean = sum / count;
     for (int64_t n = first; n < last; n++) {
         const float *x = norm->x + (n * norm->channels + channel) * norm->pixels;
+#pragma omp simd reduction(+ : squares)
         for (int64_t i = 0; i < norm->pixels; i++) {
             squares += ((double)x[i] - mean) * ((double)x[i] - mean);
         }
@@ -59,8 +61,10 @@ static void training_body(void *context, int64_t first, int64_t last) {
         double shift = (double)norm->shift[c] - mean * scale;
         for (int64_t n = 0; n < norm->batch; n++) {
             int64_t at = (n * norm->channels + c) * norm->pixels;
+            float *y = norm->y;
+#pragma omp simd
             for (int64_t i = at; i < at + norm->pixels; i++) {
-                norm->y[i] = (float)((double)norm->x[i] * scale + shift);
+                y[i] = (float)((double)norm->x[i] * scale + shift);
             }
         }
         norm->mean[c] = (float)mean;
@@ -88,6 +92,7 @@ static void pass_planes(const struct norm *norm, int64_t c, int64_t first, int64
     double inverse = 1 / sqrt(variance + norm->epsilon), sum = 0, product = 0;
     for (int64_t n = first; n < last; n++) {
         int64_t at = (n * norm->channels + c) * norm->pixels;
+#pragma omp simd reduction(+ : sum, product)
         for (int64_t i = at; i < at + norm->pixels; i++) {
             sum += (double)norm->dy[i];
             product += (double)norm->dy[i] * ((double)norm->x[i] - mean);
@@ -102,9 +107,11 @@ static void pass_planes(const struct norm *norm, int64_t c, int64_t first, int64
     double factor = (double)norm->scale[c] * inverse;
     for (int64_t n = first; n < last; n++) {
         int64_t at = (n * norm->channels + c) * norm->pixels;
+        float *dx = norm->dx;
+#pragma omp simd
         for (int64_t i = at; i < at + norm->pixels; i++) {
             double apart = (double)norm->x[i] - mean;
-            norm->dx[i] = (float)(factor * ((double)norm->dy[i] - base - apart * slope));
+            dx[i] = (float)(factor * ((double)norm->dy[i] - base - apart * slope));
         }
     }
 }

@@ -238,18 +238,16 @@ struct pool_gradient {
 /* One output's gradient goes to its greatest pixel (the first of equal ones, NaN above all, as the
  * pool itself chooses), or to all it saw. */
 static void spread_pool(const struct pool_gradient *pool, const float *x, float *dx,
-                        const int64_t *at, float dy) {
+                        const struct span *spans, float dy) {
     const struct window *window = &pool->window;
-    int64_t first[WINDOW_RANK], last[WINDOW_RANK], cells[WINDOW_RANK], seen = 0, best = -1;
-    for (int i = 0; i < WINDOW_RANK; i++) {
-        window_span(window, i, at[i], &first[i], &last[i], &cells[i]);
-    }
+    int64_t seen = 0, best = -1;
     for (int pass = 0; pass < (pool->is_max ? 1 : 2); pass++) {
-        double count = pool->counts_pads ? (double)cells[0] * (double)cells[1] * (double)cells[2]
+        double count = pool->counts_pads ? (double)spans[0].cells * (double)spans[1].cells *
+                                               (double)spans[2].cells
                                          : (double)seen;
-        for (int64_t d = first[0]; d < last[0]; d += window->dilation[0]) {
-            for (int64_t h = first[1]; h < last[1]; h += window->dilation[1]) {
-                for (int64_t v = first[2]; v < last[2]; v += window->dilation[2]) {
+        for (int64_t d = spans[0].first; d < spans[0].last; d += window->dilation[0]) {
+            for (int64_t h = spans[1].first; h < spans[1].last; h += window->dilation[1]) {
+                for (int64_t v = spans[2].first; v < spans[2].last; v += window->dilation[2]) {
                     int64_t pixel = (d * window->in[1] + h) * window->in[2] + v;
                     if (pool->is_max) {
                         bool more = best < 0 || x[pixel] > x[best] || isnan(x[pixel]);
@@ -275,12 +273,15 @@ static void pool_body(void *context, int64_t first, int64_t last) {
         const float *x = pool->is_max ? pool->x + plane * pool->x_plane : NULL;
         const float *dy = pool->dy + plane * pool->y_plane;
         float *dx = pool->dx + plane * pool->x_plane;
-        int64_t at[WINDOW_RANK];
+        struct span spans[WINDOW_RANK];
         memset(dx, 0, (size_t)pool->x_plane * sizeof *dx);
-        for (at[0] = 0; at[0] < out[0]; at[0]++) {
-            for (at[1] = 0; at[1] < out[1]; at[1]++) {
-                for (at[2] = 0; at[2] < out[2]; at[2]++) {
-                    spread_pool(pool, x, dx, at, *dy++);
+        for (int64_t d = 0; d < out[0]; d++) {
+            spans[0] = window_span(&pool->window, 0, d);
+            for (int64_t h = 0; h < out[1]; h++) {
+                spans[1] = window_span(&pool->window, 1, h);
+                for (int64_t v = 0; v < out[2]; v++) {
+                    spans[2] = window_span(&pool->window, 2, v);
+                    spread_pool(pool, x, dx, spans, *dy++);
                 }
             }
         }

@@ -13,27 +13,25 @@ struct pool {
     int64_t x_plane, y_plane;
 };
 
-void window_span(const struct window *window, int dim, int64_t o, int64_t *first, int64_t *last,
-                 int64_t *cells) {
+struct span window_span(const struct window *window, int dim, int64_t o) {
     int64_t dilation = window->dilation[dim];
     int64_t start = o * window->stride[dim] - window->pad_begin[dim];
     int64_t end = start + (window->kernel[dim] - 1) * dilation + 1;
     int64_t padded_end = MIN(end, window->in[dim] + window->pad_end[dim]);
-    *cells = (padded_end - start + dilation - 1) / dilation;
-    *first = start < 0 ? start + (-start + dilation - 1) / dilation * dilation : start;
-    *last = MIN(end, window->in[dim]);
+    if (dilation == 1) { /* divisions take longer than a small window */
+        return (struct span){MAX(start, 0), MIN(end, window->in[dim]), padded_end - start};
+    }
+    return (struct span){start < 0 ? start + (-start + dilation - 1) / dilation * dilation : start,
+                         MIN(end, window->in[dim]), (padded_end - start + dilation - 1) / dilation};
 }
 
-static float pool_one(const struct pool *pool, const float *x, const int64_t *at) {
+static float pool_one(const struct pool *pool, const float *x, const struct span *spans) {
     const struct window *window = &pool->window;
-    int64_t first[WINDOW_RANK], last[WINDOW_RANK], cells[WINDOW_RANK], seen = 0;
     float sum = 0, most = -INFINITY;
-    for (int i = 0; i < WINDOW_RANK; i++) {
-        window_span(window, i, at[i], &first[i], &last[i], &cells[i]);
-    }
-    for (int64_t d = first[0]; d < last[0]; d += window->dilation[0]) {
-        for (int64_t h = first[1]; h < last[1]; h += window->dilation[1]) {
-            for (int64_t v = first[2]; v < last[2]; v += window->dilation[2]) {
+    int64_t seen = 0;
+    for (int64_t d = spans[0].first; d < spans[0].last; d += window->dilation[0]) {
+        for (int64_t h = spans[1].first; h < spans[1].last; h += window->dilation[1]) {
+            for (int64_t v = spans[2].first; v < spans[2].last; v += window->dilation[2]) {
                 float value = x[(d * window->in[1] + h) * window->in[2] + v];
                 most = value > most || isnan(value) ? value : most;
                 sum += value;
@@ -42,8 +40,9 @@ static float pool_one(const struct pool *pool, const float *x, const int64_t *at
         }
     }
     /* A hostile kernel's cells may exceed any integer. */
-    double count =
-        pool->counts_pads ? (double)cells[0] * (double)cells[1] * (double)cells[2] : (double)seen;
+    double count = pool->counts_pads
+                       ? (double)spans[0].cells * (double)spans[1].cells * (double)spans[2].cells
+                       : (double)seen;
     return pool->is_max ? most : count > 0 ? (float)(sum / count) : 0;
 }
 
@@ -53,11 +52,14 @@ static void pool_body(void *context, int64_t first, int64_t last) {
     for (int64_t plane = first; plane < last; plane++) {
         const float *x = pool->x + plane * pool->x_plane;
         float *y = pool->y + plane * pool->y_plane;
-        int64_t at[WINDOW_RANK];
-        for (at[0] = 0; at[0] < out[0]; at[0]++) {
-            for (at[1] = 0; at[1] < out[1]; at[1]++) {
-                for (at[2] = 0; at[2] < out[2]; at[2]++) {
-                    *y++ = pool_one(pool, x, at);
+        struct span spans[WINDOW_RANK];
+        for (int64_t d = 0; d < out[0]; d++) {
+            spans[0] = window_span(&pool->window, 0, d);
+            for (int64_t h = 0; h < out[1]; h++) {
+                spans[1] = window_span(&pool->window, 1, h);
+                for (int64_t v = 0; v < out[2]; v++) {
+                    spans[2] = window_span(&pool->window, 2, v);
+                    *y++ = pool_one(pool, x, spans);
                 }
             }
         }

@@ -7,7 +7,9 @@
 /* The outputs along dimension `dim` whose tap `k` lies inside the input: [*first, *last). Output o
  * meets the input's pixel o * stride + k * dilation - pad_begin. */
 void window_covered(const struct window *window, int dim, int64_t k, int64_t *first, int64_t *last);
-/* Pools. The input pixels [*first, *last), by steps of the dilation, under output o; *cells counts
+/* Pools. The input pixels [first, last), by steps of the dilation, under output o; cells counts
  * those that lie within the padded input. */
-void window_span(const struct window *window, int dim, int64_t o, int64_t *first, int64_t *last,
-                 int64_t *cells);
+struct span {
+    int64_t first, last, cells;
+};
+struct span window_span(const struct window *window, int dim, int64_t o);
