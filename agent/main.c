@@ -13,7 +13,7 @@ static const struct command commands[] = {
     {"score", score_command, "takes leases and scores them: a worker"},
     {"watch", watch_command, "waits until a trigger appears or the input changes"},
     {"install", install_command, "puts windlass-shim into a folder, for an image of another's"},
-    {"model", model_command, "check, run, test and time ONNX models"},
+    {"model", model_command, "check, run, test, time and make ONNX models"},
     {NULL, NULL, NULL}, /* ends the table */
 };
 

@@ -296,6 +296,8 @@ static int add_input(struct build *build, struct wire message, struct error *err
 
 static int add_output(struct build *build, struct wire message, struct error *err) {
     struct wire name;
+    struct value declared = {0};
+    struct error ignored = {0};
     if (read_value_info(message, &name, NULL, err) < 0) {
         return -1;
     }
@@ -303,6 +305,14 @@ static int add_output(struct build *build, struct wire message, struct error *er
     int index = names_find(&build->names, text);
     if (index < 0) {
         return error_set(err, ERROR_INVALID, "no node makes the output \"%.64s\"", text);
+    }
+    /* What is declared matters to model_write alone: shapes are inferred. */
+    struct value *value = &build->graph->values[index];
+    if (!value->is_input && !value->is_constant &&
+        read_value_info(message, &name, &declared, &ignored) == 0) {
+        value->type = declared.type;
+        value->shape = declared.shape;
+        value->has_shape = declared.has_shape;
     }
     build->graph->outputs[build->graph->output_count++] = index;
     return 0;

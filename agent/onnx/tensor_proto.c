@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/onnx/tensor_proto.h"
 
-#include "lib/buffer.h"
+#include "agent/onnx/put.h"
 #include "lib/file.h"
 
 #include <stdlib.h>
@@ -278,44 +278,36 @@ int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error 
     return result < 0 ? error_context(err, "%s", path) : 0;
 }
 
-static int put_varint(struct buffer *buffer, uint64_t value, struct error *err) {
-    uint8_t bytes[10];
-    size_t size = 0;
-    do {
-        bytes[size] = (uint8_t)((value & 0x7F) | (value > 0x7F ? 0x80 : 0));
-        value >>= 7;
-        size++;
-    } while (value);
-    return buffer_append(buffer, bytes, size, err);
+uint64_t tensor_proto_number(enum tensor_type type) {
+    uint64_t onnx_type = 1;
+    while (types[onnx_type] != (signed char)type) {
+        onnx_type++;
+    }
+    return onnx_type;
 }
 
-static int put_bytes(struct buffer *buffer, uint32_t number, const void *data, size_t size,
+int tensor_proto_put(struct buffer *buffer, const char *name, const struct tensor *tensor,
                      struct error *err) {
-    if (put_varint(buffer, (uint64_t)number << 3 | WIRE_BYTES, err) < 0 ||
-        put_varint(buffer, size, err) < 0) {
-        return -1;
+    int result = 0;
+    for (int i = 0; result == 0 && i < tensor->shape.rank; i++) {
+        result = put_integer(buffer, FIELD_DIMS, tensor->shape.dims[i], err);
     }
-    return size ? buffer_append(buffer, data, size, err) : 0;
+    return result < 0 ||
+                   put_integer(buffer, FIELD_TYPE, (int64_t)tensor_proto_number(tensor->type),
+                               err) < 0 ||
+                   put_text(buffer, FIELD_NAME, name, err) < 0 ||
+                   put_bytes(buffer, FIELD_RAW, tensor->data,
+                             (size_t)shape_count(&tensor->shape) * tensor_type_size(tensor->type),
+                             err) < 0
+               ? -1
+               : 0;
 }
 
 int tensor_proto_save(const char *path, const char *name, const struct tensor *tensor,
                       struct error *err) {
     AUTO(buffer_release) struct buffer buffer;
     buffer_init(&buffer, file_bytes_max);
-    uint64_t onnx_type = 1;
-    while (types[onnx_type] != (signed char)tensor->type) {
-        onnx_type++;
-    }
-    int result = 0;
-    for (int i = 0; result == 0 && i < tensor->shape.rank; i++) {
-        result = put_varint(&buffer, FIELD_DIMS << 3 | WIRE_VARINT, err);
-        result = result < 0 ? -1 : put_varint(&buffer, (uint64_t)tensor->shape.dims[i], err);
-    }
-    if (result < 0 || put_varint(&buffer, FIELD_TYPE << 3 | WIRE_VARINT, err) < 0 ||
-        put_varint(&buffer, onnx_type, err) < 0 ||
-        put_bytes(&buffer, FIELD_NAME, name, strlen(name), err) < 0 ||
-        put_bytes(&buffer, FIELD_RAW, tensor->data,
-                  (size_t)shape_count(&tensor->shape) * tensor_type_size(tensor->type), err) < 0) {
+    if (tensor_proto_put(&buffer, name, tensor, err) < 0) {
         return error_context(err, "%s", path);
     }
     return file_write(path, buffer.data, buffer.size, err);

@@ -5,6 +5,7 @@
 #include "agent/graph/arena.h"
 #include "agent/graph/tensor.h"
 #include "agent/onnx/protobuf.h"
+#include "lib/buffer.h"
 
 /* ONNX's number of an element type -> ours. ERROR_UNSUPPORTED (with its name) if we have none. */
 NODISCARD int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, struct error *err);
@@ -16,5 +17,10 @@ NODISCARD int tensor_proto_read(struct wire message, struct arena *arena, struct
 
 /* A file that is one TensorProto. The tensor is owned. */
 NODISCARD int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error *err);
+/* ONNX's number of one of our types. */
+uint64_t tensor_proto_number(enum tensor_type type);
+/* Appends the message's bytes. */
+NODISCARD int tensor_proto_put(struct buffer *buffer, const char *name, const struct tensor *tensor,
+                               struct error *err);
 NODISCARD int tensor_proto_save(const char *path, const char *name, const struct tensor *tensor,
                                 struct error *err);

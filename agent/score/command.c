@@ -29,7 +29,7 @@ struct asked {
 
 struct command {
     struct command_options options;
-    struct command_process process;
+    struct process process;
     bool is_alive, is_ready, has_answered;
     struct buffer out; /* what the pipe did not take yet, from out_at */
     size_t out_at;
@@ -168,14 +168,14 @@ static void bury(struct command *command, const char *why) {
         return;
     }
     command->is_alive = false;
-    int status = command_process_end(&command->process);
+    int status = process_end(&command->process);
     struct error ignored = {0};
     for (int i = 0; i < LAST_READS && read_stdout(command, &ignored) > 0; i++) {
     }
     for (int i = 0; i < LAST_READS && read_stderr(command) > 0; i++) {
     }
     command_said_end(&command->said);
-    command_process_kill(&command->process);
+    process_kill(&command->process);
     int64_t now_ms = clock_monotonic_ms();
     bool is_short = !command->has_answered && now_ms - command->started_ms < COMMAND_SHORT_LIFE_MS;
     command->short_lives = is_short ? command->short_lives + 1 : 0;
@@ -221,7 +221,7 @@ static bool is_never(const struct command *command UNUSED, int64_t id UNUSED) {
 
 /* Everything that a process can do, once. 0: go on. -1: it is dead. */
 static int turn(struct command *command, int64_t timeout_ms, struct error *err) {
-    struct command_process *process = &command->process;
+    struct process *process = &command->process;
     struct pollfd polls[] = {
         {process->out, POLLIN, 0},
         {process->errors, POLLIN, 0},
@@ -357,7 +357,7 @@ int command_start(struct command *command, struct error *err) {
     command->lives++;
     command->started_ms = command->asked_ms = clock_monotonic_ms();
     char **variables = command_environment_new(&command->options.environment);
-    int result = command_process_start(command->options.words, variables, &command->process, err);
+    int result = process_start(command->options.words, variables, &command->process, err);
     command_environment_free(variables);
     if (result == 0) {
         command->is_alive = true;

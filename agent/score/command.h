@@ -4,8 +4,9 @@
  * ignored (agent/main.c does). Blocks until the time that it is given, never longer. */
 #pragma once
 
+#include "agent/launch/process.h"
+#include "agent/score/command_environment.h"
 #include "agent/score/command_line.h"
-#include "agent/score/command_process.h"
 #include "agent/score/command_said.h"
 #include "lib/tree.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/command_process.h"
+#include "agent/launch/process.h"
 
 #include "lib/digest.h"
 
@@ -20,71 +20,6 @@
 extern char **environ;
 
 enum { ENVIRONMENT_MAX = 4 << 20 };
-
-struct list {
-    char **items; /* NULL-ended */
-    size_t count;
-};
-
-/* Replaces a variable of that name, or adds it. Takes the text. */
-static void list_set(struct list *list, char *variable) {
-    size_t name = strcspn(variable, "=") + 1;
-    for (size_t i = 0; i < list->count; i++) {
-        if (strncmp(list->items[i], variable, name) == 0) {
-            free(list->items[i]);
-            list->items[i] = variable;
-            return;
-        }
-    }
-    list->items = x_realloc_array(list->items, list->count + 2, sizeof *list->items);
-    list->items[list->count++] = variable;
-    list->items[list->count] = NULL;
-}
-
-/* A machine's owner may have said which devices are ours ("2,5", or names): then one of these. */
-static char *device_of(int slot, int gpus) {
-    const char *listed = getenv("CUDA_VISIBLE_DEVICES");
-    int count = 0, index = 0;
-    for (const char *at = listed; at && *at; at += *at == ',') {
-        at += strcspn(at, ",");
-        count++;
-    }
-    int wanted = slot % (count > 0 ? MIN(count, gpus) : gpus);
-    for (const char *at = listed; at && *at; at += *at == ',', index++) {
-        size_t length = strcspn(at, ",");
-        if (index == wanted) {
-            return x_printf("CUDA_VISIBLE_DEVICES=%.*s", (int)length, at);
-        }
-        at += length;
-    }
-    return x_printf("CUDA_VISIBLE_DEVICES=%d", wanted);
-}
-
-char **command_environment_new(const struct command_environment *environment) {
-    struct list list = {x_calloc(1, sizeof *list.items), 0};
-    for (char **variable = environ; variable && *variable; variable++) {
-        if (!text_starts(*variable, "WINDLASS_")) {
-            list_set(&list, x_strdup(*variable));
-        }
-    }
-    list_set(&list, x_printf("WINDLASS_JOB=%s", environment->job));
-    list_set(&list, x_printf("WINDLASS_WORKER=%s", environment->worker));
-    list_set(&list, x_printf("WINDLASS_SLOT=%d", environment->slot));
-    if (environment->gpus > 0) {
-        list_set(&list, device_of(environment->slot, environment->gpus));
-    }
-    for (const char *const *more = environment->variables; more && *more; more++) {
-        list_set(&list, x_strdup(*more));
-    }
-    return list.items;
-}
-
-void command_environment_free(char **variables) {
-    for (char **variable = variables; variable && *variable; variable++) {
-        free(*variable);
-    }
-    free(variables);
-}
 
 struct pipes {
     int in[2], out[2], errors[2], why[2];
@@ -152,9 +87,9 @@ static char **with_mark(char **variables, const char *mark) {
     return marked;
 }
 
-int command_process_start(const char *const *words, char **variables,
-                          struct command_process *ret_process, struct error *err) {
-    struct command_process process = {.fd = -1};
+int process_start(const char *const *words, char **variables, struct process *ret_process,
+                  struct error *err) {
+    struct process process = {.fd = -1};
     struct pipes pipes;
     if (open_pipes(&pipes, err) < 0) {
         return -1;
@@ -200,7 +135,7 @@ int command_process_start(const char *const *words, char **variables,
     return 0;
 }
 
-int command_process_end(struct command_process *process) {
+int process_end(struct process *process) {
     int status = 0;
     if (process->pid <= 0) {
         return 0;
@@ -257,9 +192,9 @@ static int kill_marked(const char *mark) {
     return killed;
 }
 
-void command_process_kill(struct command_process *process) {
+void process_kill(struct process *process) {
     pid_t group = process->pid;
-    command_process_end(process);
+    process_end(process);
     if (process->mark[0]) {
         /* Whoever forks while we look is found by the next look. */
         for (int look = 0; look < 100 && kill_marked(process->mark) > 0; look++) {
