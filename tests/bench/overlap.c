@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How much of the sums of ResNet-50's gradients the reducer hides behind computing (overlap.sh).
- * The computing is a sleep, as where each rank has a processor or a GPU of its own; a third of it
- * is forward, and gradients are made when backward's multiply-adds before them are done. By turns:
- * the sleep alone, sums behind it, sums beside it. Each time is the slowest rank's. Rank 0 prints
+ * The computing is a sleep, as where each rank has a GPU, or "spin": so much time of a processor,
+ * which also shows what the reducer's thread takes from it while it waits. A third of it is
+ * forward, and gradients are made when backward's multiply-adds before them are done. By turns:
+ * computing alone, sums behind it, sums beside it. Each time is the slowest rank's. Rank 0 prints
  * JSON. */
 #include "agent/comm/reducer.h"
 #include "lib/clock.h"
@@ -10,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@ static struct comm *comm;
 static struct resnet50 net;
 static struct buckets buckets;
 static double *due_at; /* [buckets.count]: the share of backward's work */
+static bool spins;
 
 _Noreturn static void fail(const struct error *err) {
     fprintf(stderr, "overlap: rank %d: %s\n", comm ? comm->rank : -1, err->text);
@@ -42,9 +45,20 @@ static int gather_most(struct comm *of, void *context, struct error *err) {
     return result;
 }
 
-static void sleep_until(int64_t ns) {
+static int64_t clock_ns(void) {
+    struct timespec now;
+    clock_gettime(spins ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* By this thread's clock: a sleep, or so much time of a processor. */
+static void compute_until(int64_t ns) {
     struct timespec until = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
+    while (spins && clock_ns() < ns) {
+        for (volatile int i = 0; i < 20000; i++) {
+        }
+    }
+    while (!spins && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
     }
 }
 
@@ -53,12 +67,12 @@ static double step(struct reducer *reducer, enum mode mode, double compute_s) {
     if (reducer_call(reducer, say_barrier, NULL, &err) < 0) {
         fail(&err);
     }
-    int64_t start_ns = clock_monotonic_ns();
+    int64_t start_ns = clock_monotonic_ns(), begin_ns = clock_ns();
     for (size_t i = 0; mode == ON && i < buckets.count; i++) {
-        sleep_until(start_ns + (int64_t)(compute_s * 1e9 * (1 + 2 * due_at[i]) / 3));
+        compute_until(begin_ns + (int64_t)(compute_s * 1e9 * (1 + 2 * due_at[i]) / 3));
         reducer_due(reducer, i);
     }
-    sleep_until(start_ns + (int64_t)(compute_s * 1e9));
+    compute_until(begin_ns + (int64_t)(compute_s * 1e9));
     for (size_t i = 0; mode == OFF && i < buckets.count; i++) {
         reducer_due(reducer, i);
     }
@@ -89,8 +103,9 @@ int main(int argc, char **argv) {
     struct error err = {0};
     double compute_s = argc > 1 ? strtod(argv[1], NULL) / 1e3 : 1.6;
     int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 5;
+    spins = argc > 3 && strcmp(argv[3], "spin") == 0;
     if (!(compute_s > 0 && compute_s < 1000) || rounds < 1 || rounds > 1000) {
-        fprintf(stderr, "Usage: mpirun -np 4 overlap [COMPUTE_MS [ROUNDS]]\n");
+        fprintf(stderr, "Usage: mpirun -np 4 overlap [COMPUTE_MS [ROUNDS [sleep|spin]]]\n");
         return 2;
     }
     if (comm_open("mpi", &comm, &err) < 0) {

@@ -2,13 +2,14 @@
 # How much of the sums between 4 machines on 1 Gbit/s is hidden behind computing: ResNet-50's gradients, the reducer over
 # the real mpirun, each rank in a network namespace behind tc's tbf (tests/netns.bash). Three by turns: computing alone,
 # sums behind it (off), beside it (on); hidden = 1 - (on - compute) / (off - compute). The computing is a sleep
-# (tests/bench/overlap.c): four ranks' computing does not fit on this machine, and windlass-trainer does not train yet.
+# (tests/bench/overlap.c): four ranks' computing does not fit on two processors, and windlass-trainer does not train yet.
 #   RANKS=4 RATE=1gbit COMPUTE_MS=1600 ROUNDS=5
+#   COMPUTE=spin: time of a processor instead, with no more RANKS than half the processors: sums want some, too
 # As root. Prints a table, writes build/bench/overlap.json.
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/netns.bash
-: "${RANKS:=4}" "${RATE:=1gbit}" "${COMPUTE_MS:=1600}" "${ROUNDS:=5}"
+: "${RANKS:=4}" "${RATE:=1gbit}" "${COMPUTE_MS:=1600}" "${ROUNDS:=5}" "${COMPUTE:=sleep}"
 net_possible || { echo "overlap.sh: skipped: network namespaces want root"; exit 0; }
 make --no-print-directory build/tests/bench/overlap trainer
 mkdir -p build/bench
@@ -23,11 +24,11 @@ mpi() { net_run 1 mpirun --hostfile "$work/hosts" -np "$RANKS" "$@"; }
 load=$(cut -d' ' -f1 /proc/loadavg)
 mpi "$PWD/build/windlass-trainer" comm check --rounds 3 >"$work/check"
 cat "$work/check"
-mpi "$PWD/build/tests/bench/overlap" "$COMPUTE_MS" "$ROUNDS" >"$work/times"
-jq --argjson cores "$(nproc)" --arg load "$load" --arg rate "$RATE" --arg check "$(tail -1 "$work/check" | tr -dc 0-9.)" '
+mpi "$PWD/build/tests/bench/overlap" "$COMPUTE_MS" "$ROUNDS" "$COMPUTE" >"$work/times"
+jq --argjson cores "$(nproc)" --arg load "$load" --arg rate "$RATE" --arg computing "$COMPUTE" --arg check "$(tail -1 "$work/check" | tr -dc 0-9.)" '
     def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
     . + {command: "tests/bench/overlap.sh", cores: $cores, load_before: ($load | tonumber), rate: $rate,
-         computing: "a sleep", sum_of_100_MB_ms: ($check | tonumber)}
+         computing: $computing, sum_of_100_MB_ms: ($check | tonumber)}
     | . + {compute_ms: (.compute_seconds | median * 1e3), off_ms: (.off_seconds | median * 1e3), on_ms: (.on_seconds | median * 1e3)}
     | . + {hidden: (1 - (.on_ms - .compute_ms) / (.off_ms - .compute_ms))}' "$work/times" >build/bench/overlap.json
 jq -r '"", "\(.ranks) ranks on \(.rate), \(.bytes / 1e6 | round) MB in \(.buckets) buckets, \(.cores) processors, load \(.load_before) before; computing is \(.computing)",
