@@ -144,7 +144,7 @@ $(BUILD)/tests/unit/lib/%: $(OBJ)/tests/unit/lib/%.c.o $(OBJ)/lib.a
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_LIB) -lm
 $(BUILD)/tests/unit/operator/%: $(OBJ)/tests/unit/operator/%.c.o $(OBJ)/operator.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
-	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_OPERATOR) $(LIBS_LIB) -lm
+	@$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS_OPERATOR) $(LIBS_LIB) -lm
 $(BUILD)/tests/kube/%: $(OBJ)/tests/kube/%.c.o $(OBJ)/operator.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_OPERATOR) $(LIBS_LIB)
@@ -163,6 +163,7 @@ $(addprefix $(BUILD)/tests/,conformance/test_comm bench/allreduce bench/overlap)
 $(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/test_commit unit/agent/score/test_try_log unit/agent/data/test_list unit/agent/train/test_checkpoint): $(OBJ)/tests/broken_store.c.o
 $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tests/conformance/store_suite.c.o
 $(BUILD)/tests/unit/agent/launch/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang_world.c.o
+$(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan): $(OBJ)/tests/plan_rows.c.o
 # A mount that falls ill on command (tests/e2e/test_fuse.sh).
 $(BUILD)/tests/fuse/sick: tests/fuse/sick.c
 	@mkdir -p $(@D)

@@ -55,9 +55,11 @@ struct cluster {
 
 struct cluster_ops {
     /* Asks wait to tell of this kind's objects, all namespaces (or the one the cluster was opened
-     * for); of those that carry the label, when label is not NULL. */
+     * for); of those that carry the label, when label is not NULL. may_be_absent: a cluster that
+     * does not know the kind (its definition is not installed) has none of it, and is asked again
+     * now and then. */
     int (*watch)(struct cluster *cluster, const char *api_version, const char *kind,
-                 const char *label, struct error *err);
+                 const char *label, bool may_be_absent, struct error *err);
 
     /* Starts a write (the object, which may be kept, never changes afterwards) and calls done
      * exactly once, from a later wait. Writes that are under way at the same time may be carried

@@ -8,11 +8,16 @@ __asm__(".section .rodata\n"
         ".hidden embedded_batchscore\n"
         "embedded_batchscore: .incbin \"crds/batchscore.yaml\"\n"
         ".byte 0\n"
+        ".global embedded_disttrain\n"
+        ".hidden embedded_disttrain\n"
+        "embedded_disttrain: .incbin \"crds/disttrain.yaml\"\n"
+        ".byte 0\n"
         ".previous\n");
 
-extern const char embedded_batchscore[];
+extern const char embedded_batchscore[], embedded_disttrain[];
 
 const struct embedded embedded_crds[] = {
     {"crds/batchscore.yaml", embedded_batchscore},
+    {"crds/disttrain.yaml", embedded_disttrain},
     {NULL, NULL},
 };

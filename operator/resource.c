@@ -4,6 +4,7 @@
 #include "operator/embedded.h"
 #include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/batchscore/spec.h"
+#include "operator/kinds/disttrain/spec.h"
 #include "operator/manifest.h"
 
 #include <string.h>
@@ -15,6 +16,7 @@ static const struct {
     int (*check_today)(const json_t *object, struct error *err);
 } kinds[] = {
     {"crds/batchscore.yaml", batchscore_check, schedule_check},
+    {"crds/disttrain.yaml", disttrain_check, disttrain_not_yet},
 };
 
 static const char *crd_text(const char *name) {

@@ -4,9 +4,12 @@
 #include "lib/options.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/pods.h"
+#include "operator/kinds/disttrain/pods.h"
+#include "operator/kinds/disttrain/reconcile.h"
 #include "operator/resource.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const struct command_help help = {
     .usage = "windlass check -f FILE [--show | --pods]",
@@ -22,20 +25,47 @@ static void print(const json_t *tree) {
     printf("%s\n", text);
 }
 
+/* The coordinator and the first worker. */
+static int score_pods_of(const json_t *object, const struct endpoint *endpoint, json_t **ret_pods,
+                         struct error *err) {
+    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+    if (batchscore_spec_read(object, NULL, &spec, err) < 0) {
+        return -1;
+    }
+    *ret_pods = json_pack("[o, o]", pods_coordinator(&spec, endpoint, 1),
+                          pods_worker(&spec, endpoint, 0, 1));
+    return 0;
+}
+
+/* The first two of the gang: which leads, and which follows it. */
+static int gang_pods_of(const json_t *object, const struct endpoint *endpoint, json_t **ret_pods,
+                        struct error *err) {
+    static const struct restarts none = {0};
+    AUTO(disttrain_spec_release) struct disttrain_spec spec = {0};
+    if (disttrain_spec_read(object, NULL, &spec, err) < 0) {
+        return -1;
+    }
+    *ret_pods = json_pack("[o]", pods_member(&spec, endpoint, 0, 1, &none));
+    if (spec.workers > 1) {
+        json_array_append_new(*ret_pods, pods_member(&spec, endpoint, 1, 1, &none));
+    }
+    return 0;
+}
+
 /* What is only known in the cluster is told by a word in its place. */
 static int print_pods(const json_t *object, struct error *err) {
     static const struct endpoint endpoint = {.address = "SERVICE-ADDRESS",
                                              .port = JOB_PORT,
                                              .certificate_sha256 = "CERTIFICATE-SHA256",
                                              .secret = "secret-of-the-job"};
-    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
-    if (batchscore_spec_read(object, NULL, &spec, err) < 0) {
+    AUTO(tree_freep) json_t *pods = NULL;
+    bool is_gang = strcmp(tree_text(object, "kind", ""), disttrain_kind.name) == 0;
+    if ((is_gang ? gang_pods_of(object, &endpoint, &pods, err)
+                 : score_pods_of(object, &endpoint, &pods, err)) < 0) {
         return -1;
     }
     AUTO(tree_freep)
-    json_t *list =
-        json_pack("{s:s, s:s, s:[o, o]}", "apiVersion", "v1", "kind", "List", "items",
-                  pods_coordinator(&spec, &endpoint, 1), pods_worker(&spec, &endpoint, 0, 1));
+    json_t *list = json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", pods);
     print(list);
     return 0;
 }
@@ -69,7 +99,9 @@ int check_command(int argc, char **argv) {
         {"file", 'f', OPTION_TEXT, "FILE", "The manifest (YAML or JSON).", &file},
         {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.", &show},
         {"pods", 0, OPTION_FLAG, NULL,
-         "Print the coordinator and the first worker that it would get, as JSON.", &pods},
+         "Print the first two pods that it would get, as JSON: coordinator and worker, or two "
+         "workers.",
+         &pods},
         {0},
     };
     struct option_list words = {0};

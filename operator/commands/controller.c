@@ -7,7 +7,8 @@
 #include "operator/commands/pages.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/batchscore/reconcile.h"
-#include "operator/kinds/batchscore/spec.h"
+#include "operator/kinds/disttrain/reconcile.h"
+#include "operator/kinds/job/spec.h"
 #include "operator/kube/kube.h"
 #include "operator/kube/lease.h"
 #include "operator/tally.h"
@@ -33,7 +34,8 @@ enum {
 static const struct command_help help = {
     .usage = "windlass controller [options]",
     .about =
-        "Runs the jobs of a Kubernetes cluster: watches its BatchScores, makes their pods and\n"
+        "Runs the jobs of a Kubernetes cluster: watches its BatchScores and DistTrains, makes "
+        "their pods and\n"
         "writes their status, until SIGTERM. The chart charts/windlass runs it in the cluster;\n"
         "outside of one it takes the kubeconfig that kubectl takes.\n\n"
         "Replicas elect a leader by a Lease; the others stand by. Pages over plain HTTP:\n"
@@ -49,8 +51,8 @@ struct replica {
     const char *namespace, *kubeconfig, *context, *listen, *lease_namespace, *lease_name;
     bool no_election;
     bool is_usage; /* the error is about how we were called */
-    struct job_options batchscore;
-    struct kind kind;
+    struct job_options jobs;
+    struct kind batchscores, disttrains;
     int signal_fd;
     bool is_stopped;
     struct pages *pages;
@@ -78,8 +80,7 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
         {"listen", 0, OPTION_TEXT, "ADDRESS:PORT", "Where the pages are (default [::]:8080).",
          &replica->listen},
         {"agent-image", 0, OPTION_TEXT, "IMAGE",
-         "For jobs without spec.image (default " JOB_AGENT_IMAGE ").",
-         &replica->batchscore.agent_image},
+         "For jobs without spec.image (default " JOB_AGENT_IMAGE ").", &replica->jobs.agent_image},
         {"no-leader-election", 0, OPTION_FLAG, NULL, "Lead at once: there is one replica.",
          &replica->no_election},
         {"lease-namespace", 0, OPTION_TEXT, "NS",
@@ -164,7 +165,7 @@ static void report(void *context, const char *key, const struct error *err, int6
 }
 
 static int lead(struct replica *replica, struct error *err) {
-    const struct kind *const kinds[] = {&replica->kind, NULL};
+    const struct kind *const kinds[] = {&replica->batchscores, &replica->disttrains, NULL};
     log_pairs(LOG_INFO, "leading", NULL);
     replica->lead_ms = clock_monotonic_ms();
     tally_leader(true);
@@ -315,8 +316,9 @@ static void release(struct replica *replica) {
 int controller_command(int argc, char **argv) {
     struct replica replica = {.signal_fd = -1,
                               .lease_name = "windlass-controller",
-                              .batchscore = {.agent_image = JOB_AGENT_IMAGE},
-                              .kind = batchscore_kind};
+                              .jobs = {.agent_image = JOB_AGENT_IMAGE},
+                              .batchscores = batchscore_kind,
+                              .disttrains = disttrain_kind};
     struct error err = {0};
     int result = read_options(&replica, argc, argv, &err);
     if (result > 0) {
@@ -326,7 +328,9 @@ int controller_command(int argc, char **argv) {
         fprintf(stderr, "windlass controller: %s\n", err.text);
         return 2;
     }
-    replica.kind.options = &replica.batchscore;
+    replica.batchscores.options = &replica.jobs;
+    replica.disttrains.options = &replica.jobs;
+    replica.disttrains.may_be_absent = true; /* a cluster of before it has no definition */
     replica.told = json_object();
     int code = 0;
     if (start(&replica, &err) < 0 || run(&replica, &err) < 0) {

@@ -11,22 +11,27 @@
 
 static const struct command_help help = {
     .usage = "windlass explain",
-    .about =
-        "Prints every field of a BatchScore, with its default, its bounds and its meaning, as\n"
-        "Markdown. The page is docs/api.md.",
+    .about = "Prints every field of a BatchScore and of a DistTrain, with its default, its bounds "
+             "and its meaning, as\n"
+             "Markdown. The page is docs/api.md.",
     .examples = "windlass explain | grep workers",
 };
 
 static int explain(struct error *err) {
-    AUTO(schema_freep) struct schema *schema = NULL;
-    AUTO(text_freep) char *text = NULL;
-    if (resource_schema("windlass.dev/v1alpha1", "BatchScore", &schema, err) < 0 ||
-        reference_page(schema, &text, err) < 0) {
-        return -1;
-    }
-    /* A pager that was left has seen enough. */
-    if ((fputs(text, stdout) < 0 || fflush(stdout) != 0) && errno != EPIPE) {
-        return error_set(err, ERROR_UNAVAILABLE, "the page cannot be written");
+    static const char *const kinds[] = {"BatchScore", "DistTrain"};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        AUTO(schema_freep) struct schema *schema = NULL;
+        AUTO(text_freep) char *text = NULL;
+        if (resource_schema("windlass.dev/v1alpha1", kinds[i], &schema, err) < 0 ||
+            reference_page(schema, &text, err) < 0) {
+            return -1;
+        }
+        /* A pager that was left has seen enough. */
+        if (((i > 0 && fputs("\n", stdout) < 0) || fputs(text, stdout) < 0 ||
+             fflush(stdout) != 0) &&
+            errno != EPIPE) {
+            return error_set(err, ERROR_UNAVAILABLE, "the page cannot be written");
+        }
     }
     return 0;
 }

@@ -82,28 +82,29 @@ static const struct kind *find_kind(const struct controller *controller, const c
 }
 
 static int watch_one(struct controller *controller, const char *api_version, const char *kind,
-                     const char *label, cache_keep *keep, struct error *err) {
+                     const char *label, const struct kind *of, struct error *err) {
+    bool may_be_absent = of->may_be_absent && strcmp(of->name, kind) == 0;
     if (json_object_get(controller->watched, kind)) { /* two kinds may own the same kind */
         return 0;
     }
     json_object_set_new(controller->watched, kind, json_true());
-    cache_watch(controller->cache, api_version, kind, keep);
+    cache_watch(controller->cache, api_version, kind, of->keep);
     struct cluster *cluster = controller->cluster;
-    return cluster->ops->watch(cluster, api_version, kind, label, err);
+    return cluster->ops->watch(cluster, api_version, kind, label, may_be_absent, err);
 }
 
 static int watch_all(struct controller *controller, struct error *err) {
     for (size_t i = 0; i < controller->kind_count; i++) {
         const struct kind *kind = controller->kinds[i];
-        if (watch_one(controller, kind->api_version, kind->name, /* label= */ NULL, kind->keep,
-                      err) < 0) {
+        if (watch_one(controller, kind->api_version, kind->name, /* label= */ NULL, kind, err) <
+            0) {
             return -1;
         }
         for (const char *const *owned = kind->owned; *owned; owned++) {
             const char *space = strchr(*owned, ' '); /* "v1 Pod" */
             assert(space);
             AUTO(text_freep) char *api_version = x_strndup(*owned, (size_t)(space - *owned));
-            if (watch_one(controller, api_version, space + 1, LABEL_JOB, kind->keep, err) < 0) {
+            if (watch_one(controller, api_version, space + 1, LABEL_JOB, kind, err) < 0) {
                 return -1;
             }
         }

@@ -63,6 +63,7 @@ struct written {
 
 struct kind {
     const char *api_version, *name;
+    bool may_be_absent;  /* a cluster without its definition has none, and the others go on */
     const void *options; /* what the program was started with, for the kind's looks; may be NULL */
     /* "apiVersion Kind" of what its resources own, ends with NULL. Watched by LABEL_JOB. */
     const char *const *owned;

@@ -58,13 +58,14 @@ static void on_event(void *context, enum cluster_event event, const json_t *obje
 }
 
 static int kube_watch(struct cluster *cluster, const char *api_version, const char *kind,
-                      const char *label, struct error *err) {
+                      const char *label, bool may_be_absent, struct error *err) {
     struct kube *kube = kube_of(cluster);
     assert(kube->watch_count < KUBE_WATCHES_MAX);
     struct watch_options options = {.api_version = api_version,
                                     .kind = kind,
                                     .namespace = kube->namespace,
                                     .label = label,
+                                    .may_be_absent = may_be_absent,
                                     .listener = on_event,
                                     .context = kube};
     if (watch_new(&options, kube->client, kube->loop, &kube->watches[kube->watch_count], err) < 0) {

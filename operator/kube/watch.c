@@ -8,15 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT_LIFE_MS = 1000 /* a watch that lived longer is in order, event or not */ };
+enum {
+    SHORT_LIFE_MS = 1000,    /* a watch that lived longer is in order, event or not */
+    ABSENT_EVERY_MS = 30000, /* is there such a kind by now? */
+};
 
 struct watch {
     struct client *client;
     struct loop *loop;
     cluster_listener *listener;
     void *context;
-    char *path;      /* of the collection */
-    char *label;     /* NULL: no selector */
+    char *path;  /* of the collection */
+    char *label; /* NULL: no selector */
+    bool may_be_absent;
     json_t *of_kind; /* {apiVersion, kind}, for LISTING and LISTED */
     struct client_call *call;
     struct loop_timer timer;   /* runs between calls only */
@@ -99,6 +103,15 @@ static int take_page(struct watch *watch, struct error *err) {
     return 0;
 }
 
+/* There is no such kind, and so none of it. */
+static void take_absence(struct watch *watch) {
+    watch->is_answered = watch->is_listed = true;
+    watch->backoff = (struct backoff){0};
+    error_clear(&watch->trouble);
+    tell(watch, CLUSTER_LISTED, watch->of_kind);
+    pause_for(watch, ABSENT_EVERY_MS);
+}
+
 static void on_list_end(void *context, const struct client_answer *answer) {
     struct watch *watch = context;
     struct error err = {0};
@@ -109,6 +122,11 @@ static void on_list_end(void *context, const struct client_answer *answer) {
         error_context(&err, "GET %s", watch->path);
     }
     stream_items_release(&watch->items);
+    if (watch->may_be_absent && err.kind == ERROR_NOT_FOUND) {
+        set_text(&watch->next_page, NULL);
+        take_absence(watch);
+        return;
+    }
     if (err.kind) {
         watch->is_paged = watch->next_page && !watch->is_paged; /* the other way, then */
         set_text(&watch->next_page, NULL); /* a page cannot be asked for in the middle */
@@ -267,6 +285,7 @@ int watch_new(const struct watch_options *options, struct client *client, struct
     watch->listener = options->listener;
     watch->context = options->context;
     watch->path = path;
+    watch->may_be_absent = options->may_be_absent;
     watch->label = options->label ? escape_label(options->label) : NULL;
     watch->of_kind =
         json_pack("{s:s, s:s}", "apiVersion", options->api_version, "kind", options->kind);

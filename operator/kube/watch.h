@@ -21,6 +21,7 @@ struct watch_options {
     const char *api_version, *kind;
     const char *namespace; /* NULL: all */
     const char *label;     /* only objects that have it; NULL: all */
+    bool may_be_absent;    /* cluster.h's watch */
     cluster_listener *listener;
     void *context;
 };

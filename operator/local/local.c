@@ -309,7 +309,8 @@ static bool is_watched(const struct local *local, const json_t *object) {
 }
 
 static int local_watch(struct cluster *cluster, const char *api_version, const char *kind,
-                       const char *label, struct error *err) {
+                       const char *label, bool may_be_absent, struct error *err) {
+    (void)may_be_absent;
     (void)err;
     struct local *local = local_of(cluster);
     json_object_set_new(local->watches, kind, label ? json_string(label) : json_null());

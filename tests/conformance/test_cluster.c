@@ -151,7 +151,7 @@ static void open_ears(const char *kind, const char *label) {
     ears.kind = kind;
     ears.is_listed = false;
     CHECK_OK(ears.backend->open(ears.folder, &ears.cluster, &err), &err);
-    CHECK_OK(ears.cluster->ops->watch(ears.cluster, "v1", kind, label, &err), &err);
+    CHECK_OK(ears.cluster->ops->watch(ears.cluster, "v1", kind, label, false, &err), &err);
 }
 
 static void close_ears(void) {
@@ -208,7 +208,7 @@ static void a_listing_comes_first(void) {
     /* A second watch tells of what exists already. */
     drain();
     forget();
-    CHECK_OK(ears.cluster->ops->watch(ears.cluster, "v1", "ConfigMap", NULL, &err), &err);
+    CHECK_OK(ears.cluster->ops->watch(ears.cluster, "v1", "ConfigMap", NULL, false, &err), &err);
     CHECK(wait_for("listed ConfigMap "));
     CHECK_INT(count_heard("applied ConfigMap one"), 1);
     close_ears();

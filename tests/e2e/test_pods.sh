@@ -72,6 +72,14 @@ for file in tests/data/pods/*.json; do
     check "taken: $name" taken "$folder/$name.yaml"
 done
 check "manifests were found" [ "$found" -ge 6 ]
+# Of gangs, whatever this version carries out of them: which pods they would get.
+gangs=0
+for file in tests/data/bad-manifests/dt-not-yet-*.yaml; do
+    gangs=$((gangs + 1))
+    check "restricted: $file" restricted "$file"
+    check "taken: $file" taken "$file"
+done
+check "gangs were found" [ "$gangs" -ge 5 ]
 for file in examples/volumes/*.yaml; do
     grep -q '^kind: BatchScore' "$file" && continue
     check "a volume and its claim: $file" volume "$file"

@@ -116,6 +116,21 @@ series_through() {
     k patch bs -n jobs "$1" --type merge -p "$patch" >/dev/null && eventually pod_count "$1-1" coordinator 0
 }
 
+# NAME: what this version does not carry out is refused by its name, and nothing is made of it.
+gang_refused() {
+    k apply -f - >/dev/null <<JOB || return
+apiVersion: windlass.dev/v1alpha1
+kind: DistTrain
+metadata: {name: $1, namespace: jobs}
+spec: {workers: 2, image: registry.test/mpi:1, command: [mpirun, train]}
+JOB
+    told() {
+        k get dt -n jobs "$1" -o json | jq -e 'any(.status.conditions[]; .type == "Stalled" and .status == "True" and
+            .reason == "NotSupported" and (.message | contains("spec.command: is described, but Windlass")))'
+    }
+    eventually told "$1" && [ -z "$(k get pods,services,secrets -n jobs -l "windlass.dev/job=$1" -o name)" ]
+}
+
 # What the audit log says of an account: every request as "GROUP RESOURCE[/PART] VERB".
 asked() {
     jq -r --arg user "system:serviceaccount:$1" 'select(.user.username == $user and .objectRef.resource) |
@@ -137,7 +152,8 @@ nothing_forbidden() {
 seldom='core events list
 core services patch
 windlass.dev batchscores delete
-windlass.dev batchscores/finalizers update'
+windlass.dev batchscores/finalizers update
+windlass.dev disttrains/finalizers update'
 nothing_idle() { # ACCOUNT NAMESPACE RELEASE
     LC_ALL=C comm -13 <(asked "$1") <(granted "$2" "$3") | grep -vxF "$seldom" | sed 's/^/# granted and never asked for: /' | tee "$folder/idle"
     [ ! -s "$folder/idle" ]
@@ -167,6 +183,7 @@ as_chart_runs_it() {
     # shellcheck disable=SC2317 # called by eventually
     events() { k get events.events.k8s.io -n jobs -o json | jq -e --arg name "$1" 'any(.items[]; .regarding.name == $name)' >/dev/null; }
     check "scope $4: a trigger and its run" series_through "$1-bell"
+    check "scope $4: a DistTrain is refused by name" gang_refused "$1-gang"
     check "scope $4: with events" eventually events "$1-first"
     check "scope $4: every metric is in docs/metrics.md" documented_metrics "$1-1"
     local first

@@ -2,6 +2,7 @@
 /* Manifest text -> YAML -> schema -> rules -> plan. What is accepted must be plannable, and the
  * plan of a valid resource must not call it invalid. */
 #include "operator/kinds/batchscore/plan.h"
+#include "operator/kinds/disttrain/plan.h"
 #include "operator/resource.h"
 
 #include <stdlib.h>
@@ -18,20 +19,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         return 0;
     }
+    bool is_gang = strcmp(tree_text(object, "kind", ""), "DistTrain") == 0;
     struct credentials credentials = {.secret = "secret",
                                       .token = "token",
                                       .certificate = "certificate",
                                       .certificate_sha256 = "sha256",
                                       .key = "key"};
     AUTO(tree_freep)
-    json_t *service = owned_service(object, &batchscore_words.hub, &credentials, "{}");
+    json_t *service = owned_service(object, is_gang ? &disttrain_words.hub : &batchscore_words.hub,
+                                    &credentials, "{}");
     json_object_set_new(json_object_get(service, "spec"), "clusterIP", json_string("10.0.0.1"));
     json_object_set_new(
         object, "status",
         json_pack("{s:{s:s, s:b}}", "credentials", "secret", "secret", "created", true));
-    struct batchscore_observed observed = {.job.object = object, .job.service = service};
+    struct job_observed seen = {.object = object, .service = service};
+    struct batchscore_observed observed = {.job = seen};
+    struct disttrain_observed gang = {.job = seen};
     AUTO(tree_freep) json_t *result = NULL;
-    if (batchscore_plan(&observed, 1000, &result, &err) < 0 ||
+    if ((is_gang ? disttrain_plan(&gang, 1000, &result, &err)
+                 : batchscore_plan(&observed, 1000, &result, &err)) < 0 ||
         (json_array_size(json_object_get(result, "create")) == 0 &&
          !tree_bool(object, "spec.suspend", false))) {
         abort();

@@ -324,6 +324,22 @@ static void test_a_list_that_is_compacted_away(void) {
     things_close(&writer);
 }
 
+/* A kind without a definition is an empty list where it may be: the others are in order. */
+static void test_a_kind_that_is_absent(void) {
+    struct error err = {0};
+    struct things things;
+    things_open(&things, straight, NULL);
+    CHECK_OK(things.cluster->ops->watch(things.cluster, THINGS_API, "Nothing", NULL, true, &err),
+             &err);
+    CHECK(THINGS_UNTIL(&things, 10000, kube_is_listed(things.cluster)));
+    CHECK(!kube_trouble(things.cluster));
+    CHECK_OK(things.cluster->ops->watch(things.cluster, THINGS_API, "Neither", NULL, false, &err),
+             &err);
+    CHECK(THINGS_UNTIL(&things, 10000, kube_trouble(things.cluster) != NULL));
+    CHECK(!kube_is_listed(things.cluster));
+    things_close(&things);
+}
+
 int main(void) {
     folder = getenv("WINDLASS_TEST_FOLDER");
     if (!folder) {
@@ -342,6 +358,7 @@ int main(void) {
     TEST(test_a_restart_lists_anew);
     TEST(test_a_server_that_is_away);
     TEST(test_a_list_that_is_compacted_away);
+    TEST(test_a_kind_that_is_absent);
     free(straight);
     free(broken);
     return TEST_END();

@@ -52,7 +52,8 @@ static inline void things_open(struct things *things, const char *kubeconfig, co
     struct kube_options options = {.config.kubeconfig = kubeconfig, .namespace = "default"};
     *things = (struct things){.seen = json_object(), .before = json_object()};
     CHECK_OK(kube_open(&options, &things->cluster, &err), &err);
-    CHECK_OK(things->cluster->ops->watch(things->cluster, THINGS_API, "Thing", label, &err), &err);
+    CHECK_OK(things->cluster->ops->watch(things->cluster, THINGS_API, "Thing", label, false, &err),
+             &err);
 }
 
 static inline void things_close(struct things *things) {

@@ -152,11 +152,12 @@ bool plan_is_outdated(struct job_plan *plan) {
     }
     json_array_clear(plan->create);
     json_array_clear(plan->apply);
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "CRDOutdated",
-                "the CustomResourceDefinition batchscores.windlass.dev is older than the "
-                "controller and drops %s; upgrade the chart with crds.install=true, or `kubectl "
-                "apply --server-side -f crds/batchscore.yaml` of version %s",
-                dropped, WINDLASS_VERSION);
+    outcome_set(
+        &plan->outcome, OUTCOME_UNDER_WAY, "CRDOutdated",
+        "the CustomResourceDefinition %s is older than the controller and drops %s; upgrade "
+        "the chart with crds.install=true, or `kubectl apply --server-side -f %s` of "
+        "version %s",
+        plan->words->definition, dropped, plan->words->file, WINDLASS_VERSION);
     outcome_stall(&plan->outcome, "CRDOutdated", plan->outcome.message);
     return true;
 }

@@ -10,7 +10,7 @@ int job_refuse(struct error *err, const char *field, const char *sentence) {
     return error_set(err, ERROR_INVALID, "spec.%s: %s", field, sentence);
 }
 
-static bool has_parent_part(const char *path) {
+bool job_has_parent_part(const char *path) {
     for (const char *at = path; (at = strstr(at, "..")); at += 2) {
         bool starts = at == path || at[-1] == '/';
         if (starts && (at[2] == '/' || at[2] == 0)) {
@@ -36,7 +36,7 @@ const char *job_only_one(const json_t *object, const char *const *names, size_t 
 /* ---- paths ---- */
 
 int job_check_place(const json_t *spec, const char *field, const char *path, struct error *err) {
-    if (has_parent_part(path)) {
+    if (job_has_parent_part(path)) {
         return job_refuse(err, field, "a part .. is refused, a path stays in its volume");
     }
     const json_t *place = job_place(spec, path);
@@ -147,7 +147,7 @@ static int check_volume(const json_t *volume, size_t index, struct error *err) {
     }
     static const char *const paths[] = {"mountPath", "hostPath.path", "nfs.path"};
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        if (has_parent_part(tree_text(volume, paths[i], ""))) {
+        if (job_has_parent_part(tree_text(volume, paths[i], ""))) {
             return error_set(err, ERROR_INVALID, "spec.volumes[%zu].%s: a part .. is refused",
                              index, paths[i]);
         }

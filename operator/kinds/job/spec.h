@@ -100,6 +100,8 @@ NODISCARD int job_check_written(const json_t *spec, const char *field, const cha
                                 struct error *err);
 /* Variables of a program. */
 NODISCARD int job_check_environment(const json_t *spec, const char *field, struct error *err);
+/* A part of it is "..". */
+bool job_has_parent_part(const char *path);
 /* `path` is the folder, or lies in it. */
 bool job_lies_below(const char *path, const char *folder);
 /* Whether resources ask for GPUs, which have a field of their own. */

@@ -50,7 +50,7 @@ static void fixture_open(struct fixture *fixture, struct error *err) {
                                     .program_folder = fixture->program_folder};
     CHECK_OK(local_open(&options, &fixture->cluster, err), err);
     struct cluster *cluster = fixture->cluster;
-    CHECK_OK(cluster->ops->watch(cluster, "v1", "Pod", NULL, err), err);
+    CHECK_OK(cluster->ops->watch(cluster, "v1", "Pod", NULL, false, err), err);
 }
 
 static void fixture_close(struct fixture *fixture) {

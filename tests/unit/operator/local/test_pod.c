@@ -225,7 +225,7 @@ static void no_pod_survives_us(void) {
                                         .threads = 1,
                                         .program_folder = fixture.program_folder};
         CHECK_OK(local_open(&options, &inner.cluster, &err), &err);
-        CHECK_OK(inner.cluster->ops->watch(inner.cluster, "v1", "Pod", NULL, &err), &err);
+        CHECK_OK(inner.cluster->ops->watch(inner.cluster, "v1", "Pod", NULL, false, &err), &err);
         fixture_apply(&inner, fixture_pod("orphan", "trap '' TERM HUP; echo $$$$ >pid; exec sleep "
                                                     "100"));
         fixture_wait(&inner, "Pod never", "status.phase", "Succeeded");

@@ -90,9 +90,9 @@ static void mortal_list(struct cluster *cluster, const json_t *like, const char 
 }
 
 static int mortal_watch(struct cluster *cluster, const char *api_version, const char *kind,
-                        const char *label, struct error *err) {
+                        const char *label, bool may_be_absent, struct error *err) {
     struct cluster *inner = mortal_of(cluster)->inner;
-    return inner->ops->watch(inner, api_version, kind, label, err);
+    return inner->ops->watch(inner, api_version, kind, label, may_be_absent, err);
 }
 
 static int mortal_wait(struct cluster *cluster, int timeout_ms, cluster_listener *listener,

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What crds/disttrain.yaml describes and this version does not carry out: refused by its name, by
+ * `windlass check`, `windlass run` and the controller. Whoever builds it takes its row away. */
+#include "operator/kinds/disttrain/spec.h"
+
+#include <string.h>
+
+static bool differs(const json_t *spec, const char *field, const char *standard) {
+    const char *value = tree_text(spec, field, standard);
+    return strcmp(value, standard) != 0;
+}
+
+static bool is_smaller(const json_t *spec) {
+    return tree_integer(spec, "minWorkers", INT64_MAX) < tree_integer(spec, "workers", 1);
+}
+
+int disttrain_not_yet(const json_t *object, struct error *err) {
+    const json_t *spec = json_object_get(object, "spec");
+    const struct {
+        const char *field;
+        bool is_asked_for;
+    } rows[] = {
+        {"gang", differs(spec, "gang", "None")},
+        {"minWorkers", is_smaller(spec)},
+        {"spot", tree_bool(spec, "spot", false)},
+        {"startDeadlineSeconds", tree_get(spec, "startDeadlineSeconds") != NULL},
+        {"restart.hangSeconds", tree_integer(spec, "restart.hangSeconds", 0) > 0},
+        {"trainer", tree_get(spec, "trainer") != NULL},
+        {"command", tree_get(spec, "command") != NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].is_asked_for) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.%s: is described, but Windlass " WINDLASS_VERSION
+                             " does not carry it out yet; no pods are made (docs/disttrain-plan.md "
+                             "says what is still to be built)",
+                             rows[i].field);
+        }
+    }
+    return 0;
+}

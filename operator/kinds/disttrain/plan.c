@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/plan.h"
+
+#include "operator/kinds/disttrain/plan_gang.h"
+
+#include <string.h>
+
+static const char *const warnings[] = {
+    "ImagePullFailed", "VolumeFailed", "ConfigFailed", "OutOfMemory", "Denied",
+    "QuotaExceeded",   "NameTaken",    "Unreachable",  "CRDOutdated", "ObjectRefused",
+    "GangIncomplete",  "Restarting",   "NotSupported", NULL};
+
+const struct job_words disttrain_words = {
+    .definition = "disttrains.windlass.dev",
+    .file = "crds/disttrain.yaml",
+    .hub = {.suffix = "hub", .role = ROLE_MEMBER, .index = "0"},
+    .warnings = warnings,
+};
+
+static void release(struct gang *gang) {
+    plan_release(&gang->job);
+    disttrain_spec_release(&gang->spec);
+}
+
+/* What a job that has ended leaves: the logs that tell why, for a while. */
+static void plan_finished(struct gang *gang) {
+    const json_t *condition = outcome_condition(gang->job.observed->object, "Succeeded");
+    bool succeeded = strcmp(tree_text(condition, "status", ""), "True") == 0;
+    int64_t over_ms = plan_over_ms(&gang->job);
+    gang_clean_up(gang, succeeded, over_ms >= 0 && gang->job.now_ms >= over_ms);
+    plan_remove_service(&gang->job);
+    if (over_ms >= 0 && gang->job.life_count > 0) {
+        plan_wake(&gang->job, over_ms);
+    }
+}
+
+/* As far as the hub has told, now or ever. */
+static int64_t steps(const struct gang *gang) {
+    return tree_integer(gang->job.progress, "step",
+                        tree_integer(gang->job.observed->object, "status.step", 0));
+}
+
+static bool is_too_late(struct gang *gang) {
+    AUTO(text_freep) char *how_far = x_printf("%lld steps are done", (long long)steps(gang));
+    return plan_is_too_late(&gang->job, how_far);
+}
+
+static void suspend(struct gang *gang) {
+    struct outcome *outcome = &gang->job.outcome;
+    gang_clean_up(gang, false, false);
+    outcome->suspended = true;
+    if (steps(gang) > 0) {
+        outcome_set(outcome, OUTCOME_UNDER_WAY, "Suspended",
+                    "%lld steps are done; it goes on from the newest checkpoint when spec.suspend "
+                    "is false",
+                    (long long)steps(gang));
+    } else {
+        outcome_set(outcome, OUTCOME_UNDER_WAY, "Suspended",
+                    "it starts when spec.suspend is false");
+    }
+}
+
+static void plan_under_way(struct gang *gang, const char **ret_needs) {
+    struct job_plan *job = &gang->job;
+    job->is_changed = !job->spec || plan_spec_changed(job);
+    gang_verdict(gang);
+    if (job->outcome.reason) {
+        return;
+    }
+    if (tree_bool(job->observed->object, "spec.suspend", false)) {
+        suspend(gang);
+    } else if (is_too_late(gang)) {
+        return;
+    } else if (job->is_changed) {
+        plan_keep_going(job);
+    } else {
+        bool ready = plan_credentials(job, ret_needs);
+        if (plan_is_outdated(job)) {
+            return;
+        }
+        if (ready) {
+            gang_pods(gang);
+            job->outcome.pods_requested = gang->hub || json_array_size(job->create) > 0;
+        }
+        plan_tell_troubles(job, gang_is_running(gang));
+    }
+}
+
+/* Nothing is made of it, and nothing is over either: a later version starts it. */
+static void refuse(struct gang *gang) {
+    struct outcome *outcome = &gang->job.outcome;
+    outcome_set(outcome, OUTCOME_UNDER_WAY, "NotSupported", "%s", gang->not_yet);
+    outcome_stall(outcome, "NotSupported", outcome->message);
+}
+
+static int plan_unfinished(struct gang *gang, json_t **ret_result, struct error *err) {
+    struct job_plan *job = &gang->job;
+    const json_t *object = job->observed->object;
+    struct error problem = {0};
+    const char *needs = NULL;
+    bool has_begun = tree_get(object, "status.credentials") != NULL;
+    bool readable = disttrain_spec_read(object, job->observed->options, &gang->spec, &problem) == 0;
+    if (!readable && problem.kind != ERROR_INVALID) {
+        *err = problem;
+        return -1;
+    }
+    if (readable) {
+        job->spec = &gang->spec.job;
+        plan_pin(job);
+    }
+    if (!readable && !has_begun) {
+        outcome_set(&job->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", problem.text);
+    } else if (gang->not_yet && !has_begun) {
+        refuse(gang);
+    } else {
+        plan_under_way(gang, &needs);
+    }
+    if (job->outcome.state != OUTCOME_UNDER_WAY) {
+        gang_clean_up(gang, job->outcome.state == OUTCOME_SUCCEEDED, false);
+    }
+    plan_conclude(job);
+    /* specHash in the status closes the spec: one that was changed before can still be put back. */
+    bool is_open = job->is_changed && job->outcome.state == OUTCOME_UNDER_WAY;
+    json_t *status = gang_status(is_open ? job->stored : object, readable ? &gang->spec : NULL,
+                                 &job->outcome, job->progress, job->now_ms);
+    *ret_result = plan_result(job, status, needs);
+    return 0;
+}
+
+int disttrain_plan(const struct disttrain_observed *observed, int64_t now_ms, json_t **ret_result,
+                   struct error *err) {
+    AUTO(release) struct gang gang = {.not_yet = observed->not_yet};
+    const json_t *object = observed->job.object;
+    bool is_leaving = tree_get(object, "metadata.deletionTimestamp") != NULL;
+    bool is_finished = outcome_is_finished(object);
+    plan_init(&gang.job, &observed->job, &disttrain_words, !is_leaving && !is_finished, now_ms);
+    gang_read(&gang);
+    if (is_leaving) {
+        gang_clean_up(&gang, false, false);
+    } else if (is_finished) {
+        plan_finished(&gang);
+    } else {
+        return plan_unfinished(&gang, ret_result, err);
+    }
+    *ret_result = plan_result(&gang.job, outcome_seen(object), NULL);
+    return 0;
+}

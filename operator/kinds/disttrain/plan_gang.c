@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/plan_gang.h"
+
+#include "operator/kinds/job/waiting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CREATES_MAX = 100, /* pods made by one look: a gang of a thousand must not need all memory */
+    DEAF_MS = 30000,   /* a hub that has run so long without an answer cannot be reached */
+    REST_MS = 5000, /* a member that was told "done" while the hub lives: its answer may be old */
+    EXIT_FAILED = 1,
+    EXIT_INVALID = 2,
+    EXIT_LATER = 3, /* of no doing of its own: it gave way, or nobody was there to lead it */
+};
+
+/* One index: all pods that have had it. */
+struct place {
+    struct life newest; /* stage is meaningful when attempt > 0 */
+    int deaths;         /* by its own doing */
+    bool is_alive;
+    bool is_here; /* something of it may still run: alive, leaving, or out of sight */
+};
+
+/* ---- what is there ---- */
+
+static bool is_hub(const struct life *life) {
+    return life->index == 0;
+}
+
+void gang_read(struct gang *gang) {
+    struct job_plan *job = &gang->job;
+    size_t count = json_array_size(job->observed->pods);
+    job->lives = x_calloc(count + 1, sizeof *job->lives);
+    for (size_t i = 0; i < count; i++) {
+        struct life *life = &job->lives[job->life_count++];
+        *life = life_read(json_array_get(job->observed->pods, i));
+        life->over_ms = plan_ended_ms(job, life);
+        if (!plan_drop_stray(job, life)) {
+            plan_note_lost(job, life);
+        }
+        if (is_hub(life) && (!gang->hub || life->attempt > gang->hub->attempt)) {
+            gang->hub = life;
+        }
+    }
+    plan_read_progress(job, gang->hub);
+}
+
+bool gang_is_running(const struct gang *gang) {
+    return gang->hub && gang->hub->stage == LIFE_RUNNING;
+}
+
+/* It ended by what it did itself, and another would do the same. */
+static bool counts(const struct life *life) {
+    return life->stage == LIFE_DEAD && life->exit_code >= 0 && life->exit_code != EXIT_LATER;
+}
+
+static struct place *fold_places(const struct gang *gang) {
+    const struct job_plan *job = &gang->job;
+    struct place *places = x_calloc((size_t)gang->spec.workers, sizeof *places);
+    for (size_t i = 0; i < job->life_count; i++) {
+        const struct life *life = &job->lives[i];
+        if (life->index < 0 || life->index >= gang->spec.workers) {
+            continue;
+        }
+        struct place *place = &places[life->index];
+        place->is_alive |= life_is_alive(life);
+        place->is_here |= life_is_alive(life) || life->stage == LIFE_LEAVING;
+        place->deaths += counts(life);
+        if (life->attempt > place->newest.attempt) {
+            place->newest = *life;
+        }
+    }
+    for (int i = 0; i < gang->spec.workers; i++) {
+        const struct life *newest = &places[i].newest;
+        places[i].deaths = MAX(places[i].deaths, newest->deaths_before + counts(newest));
+    }
+    return places;
+}
+
+/* ---- how it ended ---- */
+
+static void succeed(struct gang *gang) {
+    const char *message = tree_text(gang->job.progress, "message", "");
+    const char *output = tree_text(gang->job.progress, "outputs[0]", NULL);
+    outcome_set(&gang->job.outcome, OUTCOME_SUCCEEDED, "Completed", "%.400s%s%.200s",
+                *message ? message : "the program ended with exit code 0",
+                output ? "; the first output is " : "", output ? output : "");
+}
+
+static const char *reason_of(const struct gang *gang, const char *fallback) {
+    static const char *const reasons[] = {
+        "PrepareFailed", "CommandNotFound", "RankFailed", "OutOfMemory", "Hung", "InputInvalid"};
+    const char *told = tree_text(gang->job.progress, "reason", "");
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+        if (strcmp(reasons[i], told) == 0) {
+            return reasons[i];
+        }
+    }
+    return fallback;
+}
+
+static void fail_of_memory(struct gang *gang, const struct life *life) {
+    outcome_set(
+        &gang->job.outcome, OUTCOME_FAILED, "OutOfMemory",
+        "workers need more memory than they may have; raise "
+        "spec.resources.limits.memory (%.32s); the last was pod %.80s",
+        tree_text(gang->job.observed->object, "spec.resources.limits.memory", "none is set"),
+        life->name);
+}
+
+/* Restarts are the hub's to count, but not those of a pod that dies with all that is in it. */
+static void fail_of_deaths(struct gang *gang, const struct life *life) {
+    AUTO(text_freep) char *words = plan_last_words(life);
+    if (plan_ran_out_of_memory(life)) {
+        fail_of_memory(gang, life);
+    } else {
+        plan_fail(&gang->job, "RankFailed", words, life);
+    }
+}
+
+/* One that has told of itself. */
+static bool had_hub(const struct gang *gang) {
+    const json_t *status = json_object_get(gang->job.observed->object, "status");
+    return json_object_get(status, "step") || tree_integer(status, "workers.registered", 0) > 0 ||
+           tree_integer(status, "restarts.counted", 0) > 0 ||
+           tree_integer(status, "restarts.disrupted", 0) > 0;
+}
+
+static struct restarts restarts_of(const struct gang *gang) {
+    const json_t *object = gang->job.observed->object, *progress = gang->job.progress;
+    struct restarts told = {
+        .counted = tree_integer(progress, "restarts.counted",
+                                tree_integer(object, "status.restarts.counted", 0)),
+        .disrupted = tree_integer(progress, "restarts.disrupted",
+                                  tree_integer(object, "status.restarts.disrupted", 0))};
+    if (gang->hub && !life_is_alive(gang->hub)) { /* its own end is one more */
+        told.counted += counts(gang->hub);
+        told.disrupted += !counts(gang->hub);
+    } else if (!gang->hub &&
+               had_hub(gang)) { /* somebody deleted it, and all that it was known by */
+        told.disrupted++;
+    }
+    return told;
+}
+
+void gang_verdict(struct gang *gang) {
+    const struct life *hub = gang->hub;
+    int code = hub && hub->stage == LIFE_DEAD ? hub->exit_code : -1;
+    if (hub && hub->stage == LIFE_SUCCEEDED) {
+        succeed(gang);
+    } else if (code == EXIT_FAILED || code == EXIT_INVALID) {
+        AUTO(text_freep) char *words = plan_last_words(hub);
+        plan_fail(&gang->job, reason_of(gang, code == EXIT_FAILED ? "Failed" : "InputInvalid"),
+                  words, hub);
+    }
+    if (gang->job.outcome.reason || !gang->job.spec) {
+        return;
+    }
+    struct place *places = fold_places(gang);
+    for (int i = 0; i < gang->spec.workers && !gang->job.outcome.reason; i++) {
+        const struct life *newest = &places[i].newest;
+        bool too_often = places[i].deaths > gang->spec.max_restarts ||
+                         (i == 0 && restarts_of(gang).counted > gang->spec.max_restarts);
+        if (counts(newest) && too_often) {
+            fail_of_deaths(gang, newest);
+        }
+    }
+    free(places);
+}
+
+/* ---- what is missing ---- */
+
+/* The hub knows of pods that run and answer nobody: their place is given to others. */
+static void drop_lost(struct gang *gang, struct place *places) {
+    const json_t *lost = json_object_get(gang->job.observed->progress, "lost");
+    for (size_t i = 0; i < json_array_size(lost); i++) {
+        int64_t index = json_integer_value(json_array_get(lost, i));
+        bool is_one =
+            json_is_integer(json_array_get(lost, i)) && index >= 0 && index < gang->spec.workers;
+        struct place *place = is_one ? &places[index] : NULL;
+        if (place && place->newest.stage == LIFE_RUNNING) {
+            plan_remove_pod(&gang->job, &place->newest);
+            place->newest.stage = LIFE_LEAVING;
+            place->is_alive = false;
+        }
+    }
+}
+
+/* A second hub is made only when the first is gone, so that an old gang is dead before a new one
+ * starts; a member's place is free as soon as it leaves: whoever has the higher attempt counts. */
+static bool may_start(struct gang *gang, const struct place *place) {
+    const struct life *newest = &place->newest;
+    if (newest->attempt == 0) {
+        return true;
+    }
+    if (place->is_alive || (is_hub(newest) && place->is_here)) {
+        return false;
+    }
+    int64_t due_ms = 0;
+    if (newest->stage == LIFE_SUCCEEDED) {
+        due_ms = newest->over_ms + REST_MS;
+    } else if (newest->stage == LIFE_DEAD) {
+        due_ms = life_replace_ms(newest, place->deaths);
+    }
+    plan_wake(&gang->job, due_ms);
+    return gang->job.now_ms >= due_ms;
+}
+
+/* Which pod of that place comes next. Members never go back to a hub of a lower attempt than they
+ * have seen; of hubs that are gone without a trace there were no more than restarts. */
+static int next_attempt(const struct gang *gang, const struct place *place, int index,
+                        const struct restarts *restarts) {
+    bool is_forgotten = index == 0 && place->newest.attempt == 0 && had_hub(gang);
+    int64_t total = MIN(restarts->counted + restarts->disrupted, 1000000 - 1);
+    return is_forgotten ? (int)MAX(total, 0) + 1 : place->newest.attempt + 1;
+}
+
+static void make_missing(struct gang *gang, struct place *places) {
+    struct restarts restarts = restarts_of(gang);
+    for (int i = 0; i < gang->spec.workers; i++) {
+        const struct life *newest = &places[i].newest;
+        if (!may_start(gang, &places[i])) {
+            continue;
+        }
+        if (json_array_size(gang->job.create) >= CREATES_MAX) {
+            plan_wake(&gang->job, gang->job.now_ms + 1);
+            return;
+        }
+        plan_make_pod(&gang->job,
+                      pods_member(&gang->spec, &gang->job.endpoint, i,
+                                  next_attempt(gang, &places[i], i, &restarts), &restarts),
+                      newest->attempt > 0 ? newest : NULL, places[i].deaths);
+    }
+}
+
+/* What the cluster took away has no log worth keeping. But until its replacement is there it alone
+ * knows which attempt that is: writes of one look may be refused or cut short between any two. */
+static void drop_taken_away(struct gang *gang, const struct place *places) {
+    for (size_t i = 0; i < gang->job.life_count; i++) {
+        const struct life *life = &gang->job.lives[i];
+        if (life->stage == LIFE_DEAD && life->exit_code < 0 && life->gone_ms == 0 &&
+            life->index >= 0 && life->index < gang->spec.workers &&
+            life->attempt < places[life->index].newest.attempt) {
+            plan_remove_pod(&gang->job, life);
+        }
+    }
+}
+
+/* ---- what is said ---- */
+
+/* A NetworkPolicy, or a controller outside the cluster: nothing is known until its last words. */
+static bool is_deaf(struct gang *gang) {
+    const struct life *hub = gang->hub;
+    if (!hub->running_ms || gang->job.progress ||
+        tree_integer(gang->job.observed->object, "status.workers.registered", 0) > 0) {
+        return false;
+    }
+    plan_wake(&gang->job, hub->running_ms + DEAF_MS);
+    return gang->job.now_ms >= hub->running_ms + DEAF_MS;
+}
+
+static void tell_hub(struct gang *gang) {
+    static const char *const states[][2] = {{"Gathering", "the workers register"},
+                                            {"Preparing", "the workers prepare"},
+                                            {"Running", "the workers train"},
+                                            {"Restarting", "all start again"}};
+    struct outcome *outcome = &gang->job.outcome;
+    const json_t *before = outcome_condition(gang->job.observed->object, "Succeeded");
+    const char *state = tree_text(gang->job.progress, "state", "");
+    outcome_set(outcome, OUTCOME_UNDER_WAY, "Pending", "the workers start");
+    if (is_deaf(gang)) {
+        outcome_set(outcome, OUTCOME_UNDER_WAY, "Unreachable",
+                    "the job runs, but the controller cannot ask pod %.80s at %.64s how far it is; "
+                    "let it in (a NetworkPolicy?), or wait for the end",
+                    gang->hub->name, gang->job.endpoint.address);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        const char *message = tree_text(gang->job.progress, "message", "");
+        if (strcmp(states[i][0], state) == 0) {
+            outcome_set(outcome, OUTCOME_UNDER_WAY, states[i][0], "%.400s",
+                        *message ? message : states[i][1]);
+        } else if (!*state && strcmp(states[i][0], tree_text(before, "reason", "")) == 0) {
+            outcome_set(outcome, OUTCOME_UNDER_WAY, states[i][0], "%.400s",
+                        tree_text(before, "message", "")); /* one lost answer is no news */
+        }
+    }
+}
+
+/* The first that waits, those with a reason before others. NULL: none waits. */
+static const struct life *find_waiting(const struct gang *gang, const struct place *places,
+                                       int *ret_running) {
+    const struct life *waiting = NULL;
+    *ret_running = 0;
+    for (int i = 0; i < gang->spec.workers; i++) {
+        const struct life *newest = &places[i].newest;
+        bool waits = newest->attempt > 0 && newest->stage == LIFE_WAITING;
+        *ret_running += newest->attempt > 0 && newest->stage == LIFE_RUNNING;
+        if (waits && (!waiting || (!*waiting->reason && *newest->reason))) {
+            waiting = newest;
+        }
+    }
+    return waiting;
+}
+
+/* While the program does not run, who is missing is what there is to say. */
+static void tell_waiting(struct gang *gang, const struct place *places) {
+    int running;
+    const struct life *waiting = find_waiting(gang, places, &running);
+    if (!waiting || strcmp(gang->job.outcome.reason, "Running") == 0 ||
+        strcmp(gang->job.outcome.reason, "Unreachable") == 0) {
+        return;
+    }
+    plan_tell_waiting(&gang->job, waiting, running, gang->spec.workers);
+    if (waiting->is_unscheduled && running > 0 &&
+        strcmp(gang->job.outcome.reason, "VolumeFailed") != 0) {
+        outcome_set(&gang->job.outcome, OUTCOME_UNDER_WAY, "GangIncomplete",
+                    "%d of %d workers run, and nothing starts before all of them do: %.400s",
+                    running, gang->spec.workers,
+                    *waiting->message ? waiting->message : waiting->reason);
+    }
+}
+
+static void tell(struct gang *gang, const struct place *places) {
+    struct outcome *outcome = &gang->job.outcome;
+    const struct life *hub = gang->hub;
+    if (!hub && had_hub(gang)) {
+        outcome_set(outcome, OUTCOME_UNDER_WAY, "Restarting",
+                    "all start again, led by another pod");
+    } else if (!hub) {
+        outcome_set(outcome, OUTCOME_UNDER_WAY, "Pending", "the workers are made");
+    } else if (hub->stage == LIFE_RUNNING) {
+        tell_hub(gang);
+    } else if (hub->stage == LIFE_WAITING) {
+        outcome_set(outcome, OUTCOME_UNDER_WAY, "Pending", "the workers start");
+    } else if (hub->stage == LIFE_LEAVING) {
+        outcome_set(outcome, OUTCOME_UNDER_WAY, "Restarting",
+                    "pod %.80s, which leads the others, is leaving; all start again when another "
+                    "is in its place",
+                    hub->name);
+    } else {
+        AUTO(text_freep) char *words = plan_last_words(hub);
+        outcome_set(outcome, OUTCOME_UNDER_WAY, "Restarting",
+                    "pod %.80s, which led the others, is replaced: %.400s", hub->name, words);
+    }
+    tell_waiting(gang, places);
+}
+
+void gang_pods(struct gang *gang) {
+    struct place *places = fold_places(gang);
+    drop_lost(gang, places);
+    drop_taken_away(gang, places);
+    tell(gang, places);
+    make_missing(gang, places);
+    free(places);
+}
+
+void gang_clean_up(struct gang *gang, bool succeeded, bool all) {
+    struct job_plan *job = &gang->job;
+    json_array_clear(job->create);
+    json_array_clear(job->apply);
+    json_array_clear(job->delete);
+    for (size_t i = 0; i < job->life_count; i++) {
+        const struct life *life = &job->lives[i];
+        if (life_is_alive(life) || all ||
+            (succeeded && !is_hub(life) && life->stage != LIFE_LEAVING)) {
+            plan_remove_pod(job, life);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/pods.h"
+
+#include "operator/cluster.h"
+#include "operator/kinds/job/pod.h"
+#include "operator/kinds/job/pod_volumes.h"
+#include "operator/kinds/job/template.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define VOLUME_SHARED_MEMORY "windlass-shm"
+#define VOLUME_PASSWD "windlass-passwd"
+
+/* The agent answers within seconds unless it hangs; then its container is ended and replaced. */
+enum { ALIVE_PERIOD_S = 10, ALIVE_TIMEOUT_S = 5, ALIVE_FAILURES = 3 };
+
+static void add_number(json_t *environment, const char *name, int64_t value) {
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    pod_add_value(environment, name, text);
+}
+
+static void add_hub(const struct disttrain_spec *spec, const struct endpoint *endpoint,
+                    const struct restarts *restarts, json_t *environment) {
+    bool v6 = strchr(endpoint->address, ':') != NULL;
+    AUTO(text_freep)
+    char *bind = x_printf(v6 ? "[$(POD_IP)]:%lld" : "$(POD_IP):%lld", (long long)endpoint->port);
+    pod_add_secret(environment, "WINDLASS_TLS_CERTIFICATE", endpoint->secret, SECRET_CERTIFICATE);
+    pod_add_secret(environment, "WINDLASS_TLS_KEY", endpoint->secret, SECRET_KEY);
+    pod_add_value(environment, "WINDLASS_BIND", bind);
+    pod_add_value(environment, "WINDLASS_UID", tree_text(spec->job.object, "metadata.uid", ""));
+    add_number(environment, "WINDLASS_RESTARTS", restarts->counted);
+    add_number(environment, "WINDLASS_DISRUPTED", restarts->disrupted);
+}
+
+static void add_member(const struct endpoint *endpoint, json_t *environment) {
+    AUTO(text_freep) char *hub = pod_authority(endpoint->address, endpoint->port);
+    pod_add_value(environment, "WINDLASS_HUB", hub);
+    pod_add_value(environment, "WINDLASS_HUB_SHA256", endpoint->certificate_sha256);
+}
+
+/* Ours, then the user's: these may name volumes. */
+static json_t *environment_of(const struct disttrain_spec *spec, const struct endpoint *endpoint,
+                              const char *pod_name, int index, int attempt,
+                              const struct restarts *restarts) {
+    json_t *environment = pod_environment(&spec->job, spec->work, pod_name), *value;
+    const char *name;
+    pod_add_secret(environment, "WINDLASS_TOKEN", endpoint->secret, SECRET_TOKEN);
+    add_number(environment, "WINDLASS_INDEX", index);
+    add_number(environment, "WINDLASS_ATTEMPT", attempt);
+    pod_add_field(environment, "POD_IP", "status.podIP");
+    if (index == 0) {
+        add_hub(spec, endpoint, restarts, environment);
+    } else {
+        add_member(endpoint, environment);
+    }
+    if (spec->spot) {
+        pod_add_value(environment, "WINDLASS_EVENTS", POD_EVENTS_URL);
+    }
+    json_object_foreach((json_t *)spec->environment, name, value) {
+        pod_add_value(environment, name, json_string_value(value));
+    }
+    for (size_t i = 0; i < json_array_size(spec->secrets); i++) {
+        const json_t *secret = json_array_get(spec->secrets, i);
+        pod_add_secret(environment, tree_text(secret, "name", ""),
+                       tree_text(secret, "secretName", ""), tree_text(secret, "key", ""));
+    }
+    return environment;
+}
+
+static json_t *container(const struct disttrain_spec *spec, json_t *environment_new) {
+    const char *program = spec->command ? POD_FOLDER "/windlass-shim" : "windlass-trainer";
+    const char *image = spec->command ? spec->program_image : spec->job.image;
+    json_t *probe = json_pack("{s:{s:[s, s]}, s:i, s:i, s:i}", "exec", "command", program, "alive",
+                              "periodSeconds", ALIVE_PERIOD_S, "timeoutSeconds", ALIVE_TIMEOUT_S,
+                              "failureThreshold", ALIVE_FAILURES);
+    return json_pack("{s:s, s:s, s:[s], s:[s], s:o, s:o, s:o, s:s, s:o, s:o}", "name", "agent",
+                     "image", image, "command", program, "args", "launch", "env", environment_new,
+                     "resources", pod_resources(spec->resources, spec->gpus), "volumeMounts",
+                     pod_mounts(&spec->job), "terminationMessagePolicy", "FallbackToLogsOnError",
+                     "securityContext", pod_secure(), "livenessProbe", probe);
+}
+
+static void add_shared_memory(const struct disttrain_spec *spec, json_t *pod) {
+    json_t *agent = json_array_get(tree_get(pod, "spec.containers"), 0);
+    json_t *volume = json_pack("{s:s, s:{s:s, s:s}}", "name", VOLUME_SHARED_MEMORY, "emptyDir",
+                               "medium", "Memory", "sizeLimit", spec->shared_memory);
+    json_array_append_new(tree_get(pod, "spec.volumes"), volume);
+    pod_add_mount(json_object_get(agent, "volumeMounts"), VOLUME_SHARED_MEMORY, "/dev/shm");
+}
+
+/* ---- who the program is ---- */
+
+static const json_t *find_agent(const json_t *pod) {
+    return tree_find(tree_get(pod, "spec.containers"), "name", "agent");
+}
+
+/* As whom the agent runs when templates are through; -1: only the image knows. */
+static int64_t run_as(const json_t *pod, const char *field) {
+    AUTO(text_freep) char *path = x_printf("securityContext.%s", field);
+    int64_t own = tree_integer(find_agent(pod), path, -1);
+    return own >= 0 ? own : tree_integer(json_object_get(pod, "spec"), path, -1);
+}
+
+/* Programs ask who they are (Open MPI 4 ends, Python's getpass fails where nobody knows), and no
+ * image knows our user. The shell is bash, whether there is one or not: for it Open MPI sends plain
+ * words, which we split ourselves. Not where a template takes the user away, or mounts its own. */
+static void add_passwd(json_t *pod) {
+    static const char *const others = "root:x:0:0:root:/root:/bin/bash\n"
+                                      "nobody:x:65534:65534:nobody:/nonexistent:/bin/bash\n";
+    json_t *agent = (json_t *)find_agent(pod);
+    json_t *mounts = json_object_get(agent, "volumeMounts");
+    int64_t user = run_as(pod, "runAsUser"), group = run_as(pod, "runAsGroup");
+    if (user < 0 || tree_find(mounts, "mountPath", "/etc/passwd")) {
+        return;
+    }
+    bool is_known = user == 0 || user == 65534;
+    AUTO(text_freep)
+    char *line = x_printf("windlass:x:%lld:%lld:windlass:/tmp:/bin/bash\n", (long long)user,
+                          (long long)MAX(group, 0));
+    AUTO(text_freep) char *text = x_printf("%s%s", others, is_known ? "" : line);
+    json_object_set_new(tree_get(pod, "metadata.annotations"), ANNOTATION_PASSWD,
+                        json_string(text));
+    json_array_append_new(tree_get(pod, "spec.volumes"),
+                          json_pack("{s:s, s:{s:[{s:s, s:{s:s}}]}}", "name", VOLUME_PASSWD,
+                                    "downwardAPI", "items", "path", "passwd", "fieldRef",
+                                    "fieldPath", "metadata.annotations['" ANNOTATION_PASSWD "']"));
+    json_array_append_new(mounts,
+                          json_pack("{s:s, s:s, s:s, s:b}", "name", VOLUME_PASSWD, "mountPath",
+                                    "/etc/passwd", "subPath", "passwd", "readOnly", true));
+}
+
+json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *endpoint, int index,
+                    int attempt, const struct restarts *restarts) {
+    AUTO(text_freep)
+    char *name = attempt > 1 ? x_printf("%s-%d-%d", spec->job.name, index, attempt)
+                             : x_printf("%s-%d", spec->job.name, index);
+    json_t *environment = environment_of(spec, endpoint, name, index, attempt, restarts);
+    json_t *pod = pod_make(&spec->job, name, ROLE_MEMBER, attempt, container(spec, environment));
+    json_t *metadata = json_object_get(pod, "metadata");
+    char text[16];
+    snprintf(text, sizeof text, "%d", index);
+    json_object_set_new(json_object_get(metadata, "labels"), LABEL_INDEX, json_string(text));
+    /* Whoever goes stops all the others: a cluster that tidies up its nodes leaves them there. */
+    json_object_set_new(metadata, "annotations",
+                        json_pack("{s:s, s:s}", "cluster-autoscaler.kubernetes.io/safe-to-evict",
+                                  "false", "karpenter.sh/do-not-disrupt", "true"));
+    if (spec->command) {
+        pod_install_shim(&spec->job, pod);
+    } else {
+        json_array_append_new(tree_get(pod, "spec.volumes"), pod_scratch("windlass-tmp"));
+        pod_add_mount(
+            json_object_get(json_array_get(tree_get(pod, "spec.containers"), 0), "volumeMounts"),
+            "windlass-tmp", "/tmp");
+    }
+    if (spec->shared_memory) {
+        add_shared_memory(spec, pod);
+    }
+    pod_place(pod, spec->tolerations, spec->gpus, spec->spot);
+    pod_set_if(json_object_get(pod, "spec"), "nodeSelector", json_deep_copy(spec->node_selector));
+    template_apply(pod, spec->job.template);
+    add_passwd(pod);
+    return pod;
+}

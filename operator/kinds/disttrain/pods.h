@@ -1,0 +1,21 @@
+/* pods.h: a DistTrain's pods, made. All are alike but the first (index 0), the hub, which the
+ * others register with (docs/disttrain.md). What a pod is told is the contract of
+ * docs/architecture.md. Pure. */
+#pragma once
+
+#include "operator/kinds/disttrain/spec.h"
+#include "operator/kinds/job/owned.h"
+
+#define ROLE_MEMBER "member"
+
+/* On pods: the passwd file that they see, for programs that ask who they are. */
+#define ANNOTATION_PASSWD "windlass.dev/passwd"
+
+/* How often the gang was started again by earlier hubs: a new one counts on. */
+struct restarts {
+    int64_t counted, disrupted;
+};
+
+/* attempt counts from 1: NAME-0; NAME-0-2. Owned by the caller. */
+json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *endpoint, int index,
+                    int attempt, const struct restarts *restarts);

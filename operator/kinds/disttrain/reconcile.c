@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/reconcile.h"
+
+#include "operator/kinds/disttrain/keep.h"
+#include "operator/kinds/disttrain/plan.h"
+#include "operator/kinds/disttrain/spec.h"
+#include "operator/kinds/job/reconcile.h"
+
+#include <string.h>
+
+static bool is_hub(const json_t *pod) {
+    const char *index = owned_label(pod, LABEL_INDEX);
+    return index && strcmp(index, "0") == 0;
+}
+
+/* It has pods, and so needs credentials. */
+static bool begins(const json_t *object) {
+    struct error ignored = {0};
+    return disttrain_check(object, &ignored) == 0 && disttrain_not_yet(object, &ignored) == 0;
+}
+
+static int plan(const struct reconcile *request, const struct job_observed *observed,
+                json_t **ret_plan, struct error *err) {
+    struct error why = {0};
+    bool is_not_yet = disttrain_not_yet(request->object, &why) < 0;
+    struct disttrain_observed all = {.job = *observed, .not_yet = is_not_yet ? why.text : NULL};
+    return disttrain_plan(&all, request->wall_ms, ret_plan, err);
+}
+
+static const struct job_ops ops = {
+    .is_hub = is_hub,
+    .plan = plan,
+    .begins = begins,
+    .keep_ended = job_keep_ended,
+};
+
+static int reconcile(void *state, struct reconcile *request, struct error *err) {
+    return job_reconcile(&ops, state, request, err);
+}
+
+static const char *const owned[] = {"v1 Service", "v1 Pod", NULL};
+
+const struct kind disttrain_kind = {
+    .api_version = "windlass.dev/v1alpha1",
+    .name = "DistTrain",
+    .owned = owned,
+    .keep = disttrain_keep,
+    .state_new = job_state_new,
+    .state_free = job_state_free,
+    .reconcile = reconcile,
+    .wrote = job_wrote,
+    .listed = job_listed,
+};

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The rules between the fields of a DistTrain: each stands in crds/disttrain.yaml as CEL, too, in
+ * the same words, but for the places of a trainer's data, which are many: those are ours alone. */
+#include "operator/kinds/disttrain/spec.h"
+#include "operator/kinds/job/template.h"
+
+#include <string.h>
+
+static bool has(const json_t *spec, const char *path) {
+    return tree_get(spec, path) != NULL;
+}
+
+/* ---- trainer or command ---- */
+
+static int check_which(const json_t *spec, struct error *err) {
+    static const struct {
+        const char *field, *sentence;
+    } of_command[] = {
+        {"prepare", "is for command; a trainer needs nothing to be prepared"},
+        {"inputs", "is for command; a trainer's data stand in trainer.data"},
+        {"outputs", "is for command; a trainer's output stands in trainer.output"},
+    };
+    if (has(spec, "trainer") == has(spec, "command")) {
+        return error_set(err, ERROR_INVALID,
+                         "spec: exactly one of trainer and command must be given");
+    }
+    if (has(spec, "command")) {
+        return has(spec, "image")
+                   ? 0
+                   : job_refuse(err, "image", "must be given with command, whose program is in it");
+    }
+    if (strcmp(tree_text(spec, "launcher", "MPI"), "MPI") != 0) {
+        return job_refuse(err, "launcher",
+                          "is for command, and a trainer's processes start by MPI; take it out");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(of_command); i++) {
+        if (has(spec, of_command[i].field)) {
+            return job_refuse(err, of_command[i].field, of_command[i].sentence);
+        }
+    }
+    return 0;
+}
+
+static int check_gang(const json_t *spec, struct error *err) {
+    const char *gang = tree_text(spec, "gang", "None");
+    if (tree_integer(spec, "minWorkers", 1) > tree_integer(spec, "workers", 1)) {
+        return job_refuse(err, "minWorkers", "is more than workers; lower it or raise workers");
+    }
+    if (strcmp(gang, "Kueue") == 0 && !has(spec, "queue")) {
+        return job_refuse(err, "queue",
+                          "must be given with gang: Kueue, whose queue lets the job start");
+    }
+    if (has(spec, "queue") && strcmp(gang, "Kueue") != 0 && strcmp(gang, "Volcano") != 0) {
+        return job_refuse(err, "queue", "belongs to gang: Kueue or Volcano");
+    }
+    return job_asks_for_gpus(json_object_get(spec, "resources"))
+               ? job_refuse(err, "resources",
+                            "nvidia.com/gpu is set by gpus; take it out of resources")
+               : 0;
+}
+
+/* ---- inputs, outputs, variables ---- */
+
+static int check_folders(const json_t *spec, const char *list, bool is_written, struct error *err) {
+    const json_t *folders = json_object_get(spec, list);
+    for (size_t i = 0; i < json_array_size(folders); i++) {
+        const char *path = tree_text(json_array_get(folders, i), "path", "");
+        const json_t *place = job_place(spec, path);
+        if (job_has_parent_part(path)) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.%s[%zu].path: a part .. is refused, a path stays in its volume",
+                             list, i);
+        }
+        if (!place) {
+            return job_refuse(
+                err, list, "one lies in no volume of spec.volumes (a path is VOLUME/path/in/it)");
+        }
+        if (is_written && json_object_get(place, "emptyDir")) {
+            return job_refuse(
+                err, list,
+                "one lies in an emptyDir, which goes with its pod; use a volume that stays");
+        }
+        if (is_written && tree_bool(place, "readOnly", false)) {
+            return job_refuse(err, list,
+                              "one lies in a volume with readOnly: true; outputs need one that can "
+                              "be written");
+        }
+    }
+    return 0;
+}
+
+static int check_secrets(const json_t *spec, struct error *err) {
+    const json_t *secrets = json_object_get(spec, "secrets");
+    for (size_t i = 0; i < json_array_size(secrets); i++) {
+        const char *name = tree_text(json_array_get(secrets, i), "name", "");
+        if (text_starts(name, "WINDLASS_") || strcmp(name, "POD_IP") == 0 ||
+            json_object_get(json_object_get(spec, "environment"), name)) {
+            return job_refuse(err, "secrets",
+                              "has a variable that is ours (POD_IP, WINDLASS_...) or stands in "
+                              "environment, too; give it another name");
+        }
+        if (tree_find(json_object_get(spec, "volumes"), "name", name)) {
+            return job_refuse(err, "secrets",
+                              "has a variable named as a volume, which holds that volume's folder; "
+                              "give it another name");
+        }
+    }
+    return 0;
+}
+
+/* ---- trainer ---- */
+
+static int check_source(const json_t *spec, const char *which, struct error *err) {
+    static const char *const kinds[] = {"idx", "cifar", "folder", "tensors", "synthetic"};
+    static const char *const paths[] = {"idx.images",  "idx.labels",      "cifar.path",
+                                        "folder.path", "tensors.samples", "tensors.labels"};
+    AUTO(text_freep) char *field = x_printf("trainer.data.%s", which);
+    const json_t *source = tree_get(spec, field);
+    if (source && !job_only_one(source, kinds, ARRAY_LEN(kinds))) {
+        return job_refuse(err, field,
+                          "exactly one of idx, cifar, folder, tensors and synthetic must be given");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        AUTO(text_freep) char *at = x_printf("%s.%s", field, paths[i]);
+        const char *path = tree_text(spec, at, NULL);
+        if (path && job_check_place(spec, at, path, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int check_trainer(const json_t *spec, struct error *err) {
+    const json_t *model = tree_get(spec, "trainer.model");
+    if (!has(spec, "trainer")) {
+        return 0;
+    }
+    const char *path = tree_text(model, "path", NULL);
+    if (!json_object_get(model, "new") == !path) {
+        return job_refuse(err, "trainer.model", "exactly one of new and path must be given");
+    }
+    if (!path && (!json_object_get(model, "classes") || !json_object_get(model, "shape"))) {
+        return job_refuse(err, "trainer.model", "new needs classes and shape");
+    }
+    if (!path && json_object_get(model, "freeze")) {
+        return job_refuse(err, "trainer.model.freeze",
+                          "belongs to path; a new model has nothing to keep");
+    }
+    if (path && job_check_place(spec, "trainer.model.path", path, err) < 0) {
+        return -1;
+    }
+    const char *output = tree_text(spec, "trainer.output.path", "");
+    return check_source(spec, "train", err) < 0 || check_source(spec, "test", err) < 0 ||
+                   job_check_place(spec, "trainer.output.path", output, err) < 0
+               ? -1
+               : job_check_written(spec, "trainer.output.path", "outputs need one", err);
+}
+
+static int check_logs(const json_t *spec, struct error *err) {
+    const char *path = tree_text(spec, "logs.path", NULL);
+    return path && job_check_place(spec, "logs.path", path, err) < 0
+               ? -1
+               : job_check_written(spec, "logs.path", "logs need one", err);
+}
+
+/* Two pods of one node would share what MPI's shared memory is named by. */
+static int check_template(const json_t *spec, struct error *err) {
+    if (tree_bool(spec, "template.spec.hostIPC", false)) {
+        return job_refuse(err, "template.spec.hostIPC",
+                          "two workers on one node would take each other's shared memory; take it "
+                          "out");
+    }
+    return template_check(spec, err);
+}
+
+int disttrain_check(const json_t *object, struct error *err) {
+    static int (*const rules[])(const json_t *spec, struct error *err) = {
+        check_which,   check_gang, job_check_volumes, check_secrets,
+        check_trainer, check_logs, check_template};
+    const json_t *spec = json_object_get(object, "spec");
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        if (rules[i](spec, err) < 0) {
+            return -1;
+        }
+    }
+    return check_folders(spec, "inputs", false, err) < 0 ||
+                   check_folders(spec, "outputs", true, err) < 0
+               ? -1
+               : job_check_environment(spec, "environment", err);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/spec.h"
+
+#include "operator/kinds/disttrain/work.h"
+
+#include <assert.h>
+#include <string.h>
+
+const char *const disttrain_launchers[] = {"MPI", "Torchrun", "None"};
+static_assert(ARRAY_LEN(disttrain_launchers) == LAUNCHER_COUNT, "one name per launcher");
+
+/* What may change while the job runs: the rule at the root of the definition has all others. */
+static const char *const mutable_fields[] = {"suspend",
+                                             "activeDeadlineSeconds",
+                                             "startDeadlineSeconds",
+                                             "ttlSecondsAfterFinished",
+                                             "restart.maxRestarts",
+                                             NULL};
+
+static enum launcher launcher_of(const json_t *spec) {
+    const char *given = tree_text(spec, "launcher", "");
+    for (int i = 0; i < LAUNCHER_COUNT; i++) {
+        if (strcmp(given, disttrain_launchers[i]) == 0) {
+            return (enum launcher)i;
+        }
+    }
+    return LAUNCHER_MPI;
+}
+
+/* spec.image is the program's; ours is the controller's, but for a trainer that names its own. */
+static void read_images(const struct job_options *options, struct disttrain_spec *spec) {
+    const char *standard = options && options->agent_image ? options->agent_image : JOB_AGENT_IMAGE;
+    if (spec->command) {
+        spec->program_image = spec->job.image;
+        spec->job.image = standard;
+        spec->job.is_image_given = false;
+    }
+}
+
+int disttrain_spec_read(const json_t *object, const struct job_options *options,
+                        struct disttrain_spec *ret_spec, struct error *err) {
+    *ret_spec = (struct disttrain_spec){0};
+    struct job_spec job;
+    if (disttrain_check(object, err) < 0 || job_spec_read(object, options, &job, err) < 0) {
+        return -1;
+    }
+    const json_t *json = job.json;
+    int workers = MAX(job_bounded(json, "workers", 1, DISTTRAIN_WORKERS_MAX), 1);
+    *ret_spec = (struct disttrain_spec){
+        .job = job,
+        .workers = workers,
+        .min_workers = MAX(job_bounded(json, "minWorkers", workers, workers), 1),
+        .slots = MAX(job_bounded(json, "slotsPerWorker", 1, 64), 1),
+        .gpus = job_bounded(json, "gpus", 0, 16),
+        .spot = tree_bool(json, "spot", false),
+        .launcher = launcher_of(json),
+        .command = json_object_get(json, "command"),
+        .environment = json_object_get(json, "environment"),
+        .secrets = json_object_get(json, "secrets"),
+        .shared_memory = tree_text(json, "sharedMemory", NULL),
+        .resources = json_object_get(json, "resources"),
+        .node_selector = json_object_get(json, "nodeSelector"),
+        .tolerations = json_object_get(json, "tolerations"),
+        .start_deadline_seconds = MAX(tree_integer(json, "startDeadlineSeconds", 0), 0),
+        .max_restarts = job_bounded(json, "restart.maxRestarts", 3, 1000),
+        .work = work_of_disttrain(json),
+    };
+    read_images(options, ret_spec);
+    work_run_disttrain(ret_spec, options ? options->folders : NULL, ret_spec->job.run);
+    job_hash(json, mutable_fields, ret_spec->job.hash);
+    return 0;
+}
+
+void disttrain_spec_release(struct disttrain_spec *spec) {
+    job_spec_release(&spec->job);
+    json_decref(spec->work);
+    *spec = (struct disttrain_spec){0};
+}

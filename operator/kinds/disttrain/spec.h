@@ -1,0 +1,40 @@
+/* spec.h: a DistTrain's JSON -> struct, and the rules between its fields (rules.c). The only parser
+ * of the kind. Types, bounds and most defaults are crds/disttrain.yaml's (schema.h); the rules
+ * stand there too as CEL, word for word. Defaults that depend on another field (minWorkers,
+ * restart.hangSeconds) are here. */
+#pragma once
+
+#include "operator/kinds/job/spec.h"
+
+enum { DISTTRAIN_WORKERS_MAX = 1000 };
+
+enum launcher { LAUNCHER_MPI, LAUNCHER_TORCHRUN, LAUNCHER_NONE, LAUNCHER_COUNT };
+extern const char *const disttrain_launchers[]; /* spec.launcher by enum launcher */
+
+/* Texts and trees are borrowed from the object. */
+struct disttrain_spec {
+    struct job_spec job; /* its image is ours: it brings the shim, or has the trainer */
+    int workers, min_workers, slots, gpus;
+    bool spot;
+    enum launcher launcher;
+    const json_t *command;               /* NULL: the trainer */
+    const char *program_image;           /* of the command; NULL: the trainer's is job.image */
+    const json_t *environment, *secrets; /* NULL where not given */
+    const char *shared_memory;           /* the same */
+    const json_t *resources, *node_selector, *tolerations;
+    int64_t start_deadline_seconds; /* 0: none */
+    int max_restarts;
+    json_t *work; /* what of it the agent reads (work.h); owned */
+};
+
+/* Only the rules between fields, for an object that passed schema_check. ERROR_INVALID and
+ * "spec.minWorkers: is more than workers...". */
+NODISCARD int disttrain_check(const json_t *object, struct error *err);
+/* What this version describes and does not carry out yet, refused by its name (not_yet.c); each
+ * step of docs/disttrain-plan.md takes its rows away. */
+NODISCARD int disttrain_not_yet(const json_t *object, struct error *err);
+
+/* Reads an object with defaults filled in; checks the rules, too. Release in any case. */
+NODISCARD int disttrain_spec_read(const json_t *object, const struct job_options *options,
+                                  struct disttrain_spec *ret_spec, struct error *err);
+void disttrain_spec_release(struct disttrain_spec *spec); /* for AUTO, too */

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { OUTPUTS_MAX = 16, PATH_MAX_BYTES = 4096, NUMBER_MAX_BYTES = 32, MESSAGE_MAX_BYTES = 640 };
+
+static void copy_number(json_t *to, const json_t *from, const char *name) {
+    const json_t *number = json_object_get(from, name);
+    if (json_is_integer(number) && json_integer_value(number) >= 0) {
+        json_object_set_new(to, name, json_integer(json_integer_value(number)));
+    }
+}
+
+static void copy_text(json_t *to, const json_t *from, const char *name, size_t max) {
+    const char *text = tree_text(from, name, NULL);
+    if (text && *text && strlen(text) <= max) {
+        json_object_set_new(to, name, json_string(text));
+    }
+}
+
+/* Numbers of an object, into one of that name; what is not told stays. */
+static void copy_numbers(json_t *status, const json_t *progress, const char *name,
+                         const char *const *numbers) {
+    const json_t *from = json_object_get(progress, name);
+    if (!json_is_object(from)) {
+        return;
+    }
+    json_t *to = json_object_get(status, name);
+    if (!json_is_object(to)) {
+        to = json_object();
+        json_object_set_new(status, name, to);
+    }
+    for (; *numbers; numbers++) {
+        copy_number(to, from, *numbers);
+    }
+}
+
+static void copy_last(json_t *status, const json_t *progress) {
+    static const char *const numbers[] = {"index", "rank", "exitCode", NULL};
+    const json_t *from = tree_get(progress, "restarts.last");
+    json_t *restarts = json_object_get(status, "restarts");
+    if (!json_is_object(from) || !restarts) {
+        return;
+    }
+    AUTO(tree_freep) json_t *holder = json_object();
+    AUTO(tree_freep) json_t *told = json_pack("{s:O}", "last", from);
+    copy_numbers(holder, told, "last", numbers);
+    json_t *last = json_object_get(holder, "last");
+    copy_text(last, from, "cause", NUMBER_MAX_BYTES);
+    copy_text(last, from, "message", MESSAGE_MAX_BYTES);
+    json_object_set(restarts, "last", last);
+}
+
+static void copy_outputs(json_t *status, const json_t *progress) {
+    const json_t *outputs = json_object_get(progress, "outputs");
+    AUTO(tree_freep) json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(outputs) && json_array_size(list) < OUTPUTS_MAX; i++) {
+        const char *path = json_string_value(json_array_get(outputs, i));
+        if (path && strlen(path) <= PATH_MAX_BYTES) {
+            json_array_append_new(list, json_string(path));
+        }
+    }
+    if (json_array_size(list) > 0) {
+        json_object_set(status, "outputs", list);
+    }
+}
+
+/* Only what the schema knows, in the form it wants: the hub is another program. */
+static void copy_progress(json_t *status, const json_t *progress) {
+    static const char *const texts[] = {"loss", "accuracy", "samplesPerSecond"};
+    static const char *const step[] = {"step", NULL}, *const workers[] = {"registered", "prepared",
+                                                                          NULL};
+    static const char *const restarts[] = {"counted", "disrupted", NULL};
+    copy_number(status, progress, "step");
+    copy_number(status, progress, "epoch");
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        copy_text(status, progress, texts[i], NUMBER_MAX_BYTES);
+    }
+    copy_numbers(status, progress, "checkpoint", step);
+    copy_numbers(status, progress, "workers", workers);
+    copy_numbers(status, progress, "restarts", restarts);
+    copy_last(status, progress);
+    copy_outputs(status, progress);
+}
+
+static void set_workers(json_t *status, const struct disttrain_spec *spec, bool none_run) {
+    json_t *workers = json_object_get(status, "workers");
+    if (!json_is_object(workers)) {
+        workers = json_object();
+        json_object_set_new(status, "workers", workers);
+    }
+    if (spec) {
+        json_object_set_new(workers, "wanted", json_integer(spec->workers));
+    }
+    if (none_run) {
+        json_object_set_new(workers, "registered", json_integer(0));
+        json_object_set_new(workers, "prepared", json_integer(0));
+    }
+}
+
+json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
+                    const struct outcome *outcome, const json_t *progress, int64_t now_ms) {
+    json_t *status = outcome_status(object, spec ? &spec->job : NULL, outcome, now_ms);
+    bool none_run = outcome->state != OUTCOME_UNDER_WAY || outcome->suspended;
+    if (json_is_object(progress)) {
+        copy_progress(status, progress);
+    }
+    set_workers(status, spec, none_run);
+    if (none_run) {
+        json_object_del(status, "samplesPerSecond");
+    }
+    return status;
+}

@@ -1,0 +1,18 @@
+/* status.h: a DistTrain's status: what every job's says (outcome.h), and what its hub tells. Pure.
+ *
+ * GET /progress of the hub, and its last words, one JSON object; everything may be absent:
+ *   {"state": "Gathering" | "Preparing" | "Running" | "Restarting" | "Succeeded" | "Failed",
+ *    "reason": of Failed, one of those in crds/disttrain.yaml; "message": one line, cause first,
+ *    "step": 1200, "epoch": 3, "loss": "0.31", "accuracy": "0.91", "samplesPerSecond": "4100",
+ *    "checkpoint": {"step": 1150}, "workers": {"registered": 4, "prepared": 4},
+ *    "restarts": {"counted": 1, "disrupted": 0, "last": {"cause", "index", "rank", "exitCode",
+ *    "message"}}, "lost": [2], "outputs": ["out/model.onnx"]} */
+#pragma once
+
+#include "operator/kinds/disttrain/spec.h"
+#include "operator/kinds/job/outcome.h"
+
+/* object: the resource with its last status. spec: NULL when it could not be read. progress: what
+ * the hub said last, or NULL: what stands there stays. Owned by the caller. */
+json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
+                    const struct outcome *outcome, const json_t *progress, int64_t now_ms);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/work.h"
+
+#include <string.h>
+
+enum { TRAINER_HANG_S = 300 };
+
+static void copy(json_t *to, const json_t *from, const char *const *fields) {
+    for (; *fields; fields++) {
+        json_object_set(to, *fields, json_object_get(from, *fields));
+    }
+}
+
+json_t *work_of_disttrain(const json_t *spec) {
+    static const char *const copied[] = {"workers",  "minWorkers", "slotsPerWorker", "gpus",
+                                         "launcher", "command",    "prepare",        "inputs",
+                                         "outputs",  "logs",       "trainer",        NULL};
+    json_t *work = json_object();
+    copy(work, spec, copied);
+    if (!json_object_get(work, "minWorkers")) {
+        json_object_set(work, "minWorkers", json_object_get(spec, "workers"));
+    }
+    json_t *restart = json_deep_copy(json_object_get(spec, "restart"));
+    if (!json_object_get(restart, "hangSeconds")) {
+        int hang_s = json_object_get(spec, "trainer") ? TRAINER_HANG_S : 0;
+        json_object_set_new(restart, "hangSeconds", json_integer(hang_s));
+    }
+    if (restart) {
+        json_object_set_new(work, "restart", restart);
+    }
+    return work;
+}
+
+/* "$(NAME)" or a path NAME/... stands in a text of the tree. */
+static bool mentions(const json_t *tree, const char *name) {
+    const char *key;
+    json_t *child;
+    json_object_foreach((json_t *)tree, key, child) {
+        if (mentions(child, name)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < json_array_size(tree); i++) {
+        if (mentions(json_array_get(tree, i), name)) {
+            return true;
+        }
+    }
+    const char *text = json_string_value(tree);
+    AUTO(text_freep) char *reference = x_printf("$(%s)", name);
+    return text && (job_lies_below(text, name) || strstr(text, reference));
+}
+
+void work_run_disttrain(const struct disttrain_spec *spec, const json_t *folders,
+                        char ret_run[static 17]) {
+    static const char *const copied[] = {"command", "prepare",     "inputs",
+                                         "outputs", "environment", NULL};
+    static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline"};
+    AUTO(tree_freep) json_t *what = json_object();
+    AUTO(tree_freep)
+    json_t *trainer = json_deep_copy(json_object_get(spec->job.json, "trainer"));
+    for (size_t i = 0; trainer && i < ARRAY_LEN(pace); i++) {
+        json_object_del(trainer, pace[i]);
+    }
+    copy(what, spec->job.json, copied);
+    if (trainer) {
+        json_object_set(what, "trainer", trainer);
+    }
+    AUTO(tree_freep) json_t *volumes = json_object();
+    for (size_t i = 0; i < spec->job.volume_count; i++) {
+        const struct volume *volume = &spec->job.volumes[i];
+        if (mentions(what, volume->name)) {
+            json_object_set_new(volumes, volume->name,
+                                job_volume_identity(&spec->job, volume, folders));
+        }
+    }
+    json_object_set(what, "volumes", volumes);
+    job_run(what, ret_run);
+}

@@ -1,0 +1,44 @@
+/* pod.h: the parts that the pods of all kinds are made of. Pure. All results are the caller's. */
+#pragma once
+
+#include "operator/kinds/job/spec.h"
+
+/* ---- a container's environment (an array) ---- */
+
+void pod_add_value(json_t *environment, const char *name, const char *value);
+void pod_add_secret(json_t *environment, const char *name, const char *secret, const char *key);
+/* Of the pod itself: "status.podIP". */
+void pod_add_field(json_t *environment, const char *name, const char *path);
+/* What every pod gets (docs/architecture.md): a variable for each volume, WINDLASS_JOB, _RUN, _SPEC
+ * (work), _WORKER and _STORES. */
+json_t *pod_environment(const struct job_spec *spec, const json_t *work, const char *pod_name);
+/* "10.96.3.4:8443", "[fd00::4]:8443". */
+char *pod_authority(const char *address, int64_t port);
+
+/* ---- a container ---- */
+
+/* What the restricted Pod Security Standard asks for, and a root file system nobody can write. */
+json_t *pod_secure(void);
+/* Unless something is mounted there. */
+void pod_add_mount(json_t *mounts, const char *name, const char *path);
+/* resources with the GPUs among its limits; resources: NULL is none. */
+json_t *pod_resources(const json_t *resources, int gpus);
+
+/* ---- a pod ---- */
+
+/* Everything but what makes a role: the caller adds that, then the templates. */
+json_t *pod_make(const struct job_spec *spec, const char *name, const char *role, int attempt,
+                 json_t *container_new);
+/* An init container of ours copies the shim into the pod: to POD_FOLDER/windlass-shim, for the
+ * first container, whose /tmp can be written. */
+void pod_install_shim(const struct job_spec *spec, json_t *pod);
+/* Nodes where all of the expressions hold are preferred: an affinity. */
+json_t *pod_prefer(json_t *expressions_new);
+/* A node with GPUs is often tainted so that nothing else gets in, a spot node of AKS always: who
+ * asked for them may. Spot nodes are cheaper, so they come first. */
+void pod_place(json_t *pod, const json_t *tolerations, int gpus, bool spot);
+/* Sets it unless it is empty. */
+void pod_set_if(json_t *object, const char *name, json_t *value_new);
+
+/* Where Azure tells that a machine will be taken away; agent/score/notice.h asks there. */
+#define POD_EVENTS_URL "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01"

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/spec.h"
+
+#include "lib/file.h"
+#include "operator/kinds/disttrain/pods.h"
+#include "operator/resource.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+#define BAD "tests/data/bad-manifests/"
+
+/* A valid resource, though nothing carries it out yet. */
+static json_t *load(const char *path) {
+    struct error err = {0};
+    json_t *object = NULL;
+    CHECK_OK(resource_load(path, &object, &err), &err);
+    return object;
+}
+
+static void set(json_t *object, const char *parent, const char *field, const char *value) {
+    json_t *at = *parent ? tree_get(json_object_get(object, "spec"), parent)
+                         : json_object_get(object, "spec");
+    json_object_set_new(at, field, json_loads(value, JSON_DECODE_ANY, NULL));
+}
+
+static void test_defaults(void) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *command = load(BAD "dt-not-yet-command.yaml");
+    AUTO(tree_freep) json_t *trainer = load(BAD "dt-not-yet-trainer.yaml");
+    AUTO(disttrain_spec_release) struct disttrain_spec one = {0}, two = {0};
+    CHECK_OK(disttrain_spec_read(command, NULL, &one, &err), &err);
+    CHECK_OK(disttrain_spec_read(trainer, NULL, &two, &err), &err);
+    CHECK_INT(tree_integer(one.work, "restart.hangSeconds", -1), 0);
+    CHECK_INT(tree_integer(two.work, "restart.hangSeconds", -1), 300);
+    CHECK_INT(tree_integer(one.work, "minWorkers", -1), one.workers);
+    CHECK_STR(one.program_image, "registry.test/mpi:1");
+    CHECK_STR(one.job.image, JOB_AGENT_IMAGE);
+    CHECK(!one.job.is_image_given && !two.program_image);
+    CHECK_INT(strlen(one.job.run), 16);
+}
+
+/* What names a run: what decides the result, and never how many do it. */
+static void test_run(void) {
+    static const struct {
+        const char *file, *parent, *field, *value;
+        bool is_another;
+    } rows[] = {
+        {"command", "", "workers", "7", false},
+        {"command", "", "slotsPerWorker", "7", false},
+        {"command", "restart", "maxRestarts", "7", false},
+        {"command", "", "image", "\"other:1\"", false},
+        {"command", "", "command", "[\"other\"]", true},
+        {"command", "", "prepare", "[\"other\"]", true},
+        {"command", "", "environment", "{\"A\": \"b\"}", true},
+        {"trainer", "", "workers", "7", false},
+        {"trainer", "trainer", "timeline", "true", false},
+        {"trainer", "trainer", "fusionBufferMB", "7", false},
+        {"trainer", "trainer.checkpoint", "keep", "7", false},
+        {"trainer", "trainer", "batchSize", "7", true},
+        {"trainer", "trainer", "seed", "7", true},
+        {"trainer", "trainer.optimizer", "learningRate", "\"7\"", true},
+        {"trainer", "volumes[0].persistentVolumeClaim", "claimName", "\"other\"", true},
+        {"trainer", "volumes[0]", "mountPath", "\"/other\"", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(text_freep) char *path = x_printf(BAD "dt-not-yet-%s.yaml", rows[i].file);
+        AUTO(tree_freep) json_t *before = load(path);
+        AUTO(tree_freep) json_t *after = json_deep_copy(before);
+        AUTO(disttrain_spec_release) struct disttrain_spec one = {0}, two = {0};
+        set(after, rows[i].parent, rows[i].field, rows[i].value);
+        CHECK_OK(disttrain_spec_read(before, NULL, &one, &err), &err);
+        CHECK_OK(disttrain_spec_read(after, NULL, &two, &err), &err);
+        if ((strcmp(one.job.run, two.job.run) != 0) != rows[i].is_another) {
+            printf("# %s of %s %s another run\n", rows[i].field, rows[i].file,
+                   rows[i].is_another ? "should be" : "is");
+            test_failures++;
+        }
+    }
+}
+
+/* A field that comes later must not be forgotten in the rule about changes. */
+static void test_rule_about_changes(void) {
+    static const char *const mutable[] = {
+        "spec.suspend", "spec.activeDeadlineSeconds", "spec.startDeadlineSeconds",
+        "spec.ttlSecondsAfterFinished", "spec.restart.maxRestarts"};
+    struct error err = {0};
+    AUTO(schema_freep) struct schema *schema = NULL;
+    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &schema, &err), &err);
+    const json_t *root = schema_root(schema);
+    const char *rule =
+        tree_text(json_array_get(json_object_get(root, "x-kubernetes-validations"), 0), "rule", "");
+    static const char *const parts[] = {"spec", "spec.restart"};
+    int seen = 0;
+    for (size_t k = 0; k < ARRAY_LEN(parts); k++) {
+        AUTO(text_freep)
+        char *at = x_printf(k ? "properties.spec.properties.restart.properties"
+                              : "properties.spec.properties");
+        const char *name;
+        json_t *ignored;
+        json_object_foreach(tree_get(root, at), name, ignored) {
+            AUTO(text_freep) char *path = x_printf("%s.%s", parts[k], name);
+            AUTO(text_freep) char *compared = x_printf("self.%s == oldSelf.%s", path, path);
+            bool is_fixed = strcmp(path, "spec.restart") != 0;
+            for (size_t i = 0; i < ARRAY_LEN(mutable); i++) {
+                is_fixed = is_fixed && strcmp(path, mutable[i]) != 0;
+            }
+            if (is_fixed != (strstr(rule, compared) != NULL)) {
+                printf("# %s is %sin the rule about changes\n", path, is_fixed ? "not " : "");
+                test_failures++;
+            }
+            seen++;
+        }
+    }
+    CHECK(seen > 30);
+}
+
+/* The passwd file names whom the pod runs as, once templates are through. */
+static void test_passwd(void) {
+    static const struct {
+        const char *template, *line; /* NULL: no file of ours */
+    } rows[] = {
+        {"{}", "\nwindlass:x:65532:65532:windlass:/tmp:/bin/bash\n"},
+        {"{\"spec\": {\"securityContext\": {\"runAsUser\": 1000, \"runAsGroup\": 7}}}",
+         "\nwindlass:x:1000:7:windlass:/tmp:/bin/bash\n"},
+        {"{\"spec\": {\"securityContext\": {\"runAsUser\": 0}}}", "root:x:0:0:"},
+        {"{\"spec\": {\"containers\": [{\"name\": \"agent\", \"securityContext\": {\"runAsUser\": "
+         "5}}]}}",
+         "\nwindlass:x:5:65532:"},
+        {"{\"spec\": {\"securityContext\": {\"runAsUser\": null}}}", NULL},
+        {"{\"spec\": {\"containers\": [{\"name\": \"agent\", \"volumeMounts\": [{\"name\": \"a\", "
+         "\"mountPath\": \"/etc/passwd\"}]}]}}",
+         NULL},
+    };
+    static const struct endpoint endpoint = {
+        .address = "fd00::4", .port = 8443, .certificate_sha256 = "ab", .secret = "s"};
+    static const struct restarts none = {0};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        AUTO(tree_freep) json_t *object = load(BAD "dt-not-yet-command.yaml");
+        AUTO(disttrain_spec_release) struct disttrain_spec spec = {0};
+        set(object, "", "template", rows[i].template);
+        CHECK_OK(disttrain_spec_read(object, NULL, &spec, &err), &err);
+        AUTO(tree_freep) json_t *pod = pods_member(&spec, &endpoint, 1, 2, &none);
+        const char *text = owned_annotation(pod, ANNOTATION_PASSWD);
+        const json_t *agent = tree_find(tree_get(pod, "spec.containers"), "name", "agent");
+        const json_t *mount =
+            tree_find(json_object_get(agent, "volumeMounts"), "mountPath", "/etc/passwd");
+        CHECK((rows[i].line == NULL) == (text == NULL));
+        CHECK(!rows[i].line || (text && strstr(text, rows[i].line)));
+        CHECK(!rows[i].line || strcmp(tree_text(mount, "subPath", ""), "passwd") == 0);
+        CHECK_STR(tree_text(pod, "metadata.name", ""), "job-1-2");
+        const json_t *hub = tree_find(json_object_get(agent, "env"), "name", "WINDLASS_HUB");
+        CHECK_STR(tree_text(hub, "value", ""), "[fd00::4]:8443");
+    }
+}
+
+int main(void) {
+    TEST(test_defaults);
+    TEST(test_run);
+    TEST(test_rule_about_changes);
+    TEST(test_passwd);
+    return TEST_END();
+}
