@@ -5,6 +5,7 @@
 #include "operator/commands/controller.h"
 #include "operator/commands/events.h"
 #include "operator/commands/explain.h"
+#include "operator/commands/import.h"
 #include "operator/commands/logs.h"
 #include "operator/commands/run.h"
 #include "operator/commands/status.h"
@@ -25,7 +26,8 @@ static const struct command {
     {"events", "what happened to a job of a cluster and its pods", events_command},
     {"controller", "run the jobs of a Kubernetes cluster (what the chart starts)",
      controller_command},
-    {"explain", "every field of the resource, with defaults and bounds", explain_command},
+    {"explain", "every field of the resources, with defaults and bounds", explain_command},
+    {"import", "a job.json of Azure Batch AI becomes a manifest", import_command},
 };
 
 /* As a plug-in of kubectl the program has another name. */

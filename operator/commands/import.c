@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/import.h"
+
+#include "lib/file.h"
+#include "lib/options.h"
+#include "operator/commands/import_job.h"
+#include "operator/resource.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { JOB_BYTES_MAX = 1 << 20, NAME_MAX_BYTES = 45 };
+
+static const struct command_help help = {
+    .usage = "windlass import job.json [--name NAME]",
+    .about =
+        "Turns a job of Azure Batch AI (job.json) into a DistTrain manifest, on stdout. Comments\n"
+        "say what is still to be done, and what has no counterpart. Keys and passwords that the\n"
+        "file holds are not copied: the comments say which Secrets have to be made.",
+    .examples = "windlass import job.json --name cifar > cifar.yaml",
+    .words_min = 1,
+    .words_max = 1,
+};
+
+/* "/a/My_Job.json" -> "my-job"; owned. */
+static char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t length = MIN(strcspn(base, "."), (size_t)NAME_MAX_BYTES - 4);
+    AUTO(text_freep) char *given = x_strndup(base, length);
+    char *name = x_printf("%s%s", isalpha((unsigned char)*given) ? "" : "job-", given);
+    for (char *at = name; *at; at++) {
+        *at = isalnum((unsigned char)*at) ? (char)tolower((unsigned char)*at) : '-';
+    }
+    for (size_t end = strlen(name); end > 1 && name[end - 1] == '-'; end--) {
+        name[end - 1] = 0;
+    }
+    return name;
+}
+
+static int import(const char *path, const char *given, struct error *err) {
+    AUTO(text_freep) char *standard = name_of(path);
+    AUTO(text_freep) char *job_text = NULL;
+    AUTO(text_freep) char *text = NULL;
+    AUTO(tree_freep) json_t *job = NULL;
+    AUTO(tree_freep) json_t *object = NULL;
+    size_t size;
+    if (file_read(path, JOB_BYTES_MAX, &job_text, &size, err) < 0) {
+        return -1;
+    }
+    if (tree_parse(job_text, size, JOB_BYTES_MAX, &job, err) < 0 ||
+        import_job(job, given ? given : standard, &text, err) < 0) {
+        return error_context(err, "%s", path);
+    }
+    /* What comes out is what a cluster takes, or nothing does. */
+    if (resource_parse("the manifest of it", text, strlen(text), &object, err) < 0) {
+        return error_context(err, "%s", path);
+    }
+    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+        return error_set(err, ERROR_UNAVAILABLE, "the manifest cannot be written");
+    }
+    return 0;
+}
+
+int import_command(int argc, char **argv) {
+    const char *name = NULL;
+    const struct option options[] = {
+        {"name", 0, OPTION_TEXT, "NAME", "The DistTrain's name (default: the file's).", &name},
+        {0},
+    };
+    struct option_list words = {0};
+    struct error err = {0};
+    int result = options_read(argc, argv, &help, options, &words, &err);
+    if (result > 0) {
+        return 0;
+    }
+    if (result < 0 || import(words.values[0], name, &err) < 0) {
+        fprintf(stderr, "windlass import: %s\n", err.text);
+        return err.kind == ERROR_NOT_FOUND ? 2 : error_exit_code(&err);
+    }
+    return 0;
+}

@@ -1,0 +1,5 @@
+/* import.h: `windlass import`: a job.json of Azure Batch AI becomes a manifest. */
+#pragma once
+
+/* argv[0] is the command's name. Returns the exit code. */
+int import_command(int argc, char **argv);

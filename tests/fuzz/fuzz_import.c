@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A job.json of anybody's -> a manifest. Whatever comes out is YAML of one DistTrain: what is wrong
+ * with it is wrong with a field. */
+#include "operator/commands/import_job.h"
+#include "operator/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *job = NULL;
+    AUTO(tree_freep) json_t *object = NULL;
+    AUTO(text_freep) char *text = NULL;
+    if (tree_parse((const char *)data, size, 1 << 20, &job, &err) < 0 ||
+        import_job(job, "job", &text, &err) < 0) {
+        return 0;
+    }
+    if (resource_parse("job.yaml", text, strlen(text), &object, &err) < 0 &&
+        (err.kind != ERROR_INVALID || !strstr(err.text, ": spec"))) {
+        abort();
+    }
+    return 0;
+}
