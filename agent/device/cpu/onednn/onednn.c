@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cpu/onednn/onednn.h"
 
+#include "agent/device/cpu/onednn/pieces.h"
 #include "agent/device/cpu/onednn/primitive.h"
 #include "agent/ops/table.h"
 
@@ -58,6 +59,12 @@ static int onednn_run(const struct call *call, struct error *err) {
 }
 static const struct kernel onednn_kernel = {"oneDNN", onednn_run};
 
+static int pieces_kernel_run(const struct call *call, struct error *err) {
+    dnnl_status_t status = pieces_run(call->state, call);
+    return status == dnnl_success ? 0 : error_from_onednn(err, status, "run");
+}
+static const struct kernel pieces_kernel = {"oneDNN in pieces", pieces_kernel_run};
+
 static request_fill *request_of(const struct schedule *schedule, const struct step *step) {
     int id = step->node->op->id;
     bool has_shape = id == OP_CONV_GRADIENT_INPUT || id == OP_CONV_GRADIENT_WEIGHTS;
@@ -95,10 +102,25 @@ static request_fill *request_of(const struct schedule *schedule, const struct st
     }
 }
 
+static bool pieces_try(struct onednn *onednn, struct schedule *schedule, struct step *step,
+                       request_fill *fill) {
+    struct pieces *pieces;
+    omp_set_num_threads(1);
+    if (pieces_count(schedule, step) == 1 ||
+        pieces_new(onednn, schedule, step, fill, &pieces) != dnnl_success) {
+        return false;
+    }
+    step->state = pieces;
+    step->release = pieces_free;
+    step->scratch_bytes = pieces_scratch_bytes(pieces);
+    step->kernel = &pieces_kernel;
+    return true;
+}
+
 void onednn_step_try(struct onednn *onednn, struct schedule *schedule, struct step *step) {
     request_fill *fill = onednn ? request_of(schedule, step) : NULL;
     struct request request;
-    if (!fill || !fill(schedule, step, &request)) {
+    if (!fill || pieces_try(onednn, schedule, step, fill) || !fill(schedule, step, &request)) {
         return;
     }
     struct primitive *primitive;
