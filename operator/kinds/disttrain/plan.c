@@ -121,8 +121,9 @@ static int plan_unfinished(struct gang *gang, json_t **ret_result, struct error 
     plan_conclude(job);
     /* specHash in the status closes the spec: one that was changed before can still be put back. */
     bool is_open = job->is_changed && job->outcome.state == OUTCOME_UNDER_WAY;
-    json_t *status = gang_status(is_open ? job->stored : object, readable ? &gang->spec : NULL,
-                                 &job->outcome, job->progress, job->now_ms);
+    json_t *status =
+        gang_status(is_open ? job->stored : object, readable ? &gang->spec : NULL, &job->outcome,
+                    job->progress, gang->hub ? gang->hub->attempt : 0, job->now_ms);
     *ret_result = plan_result(job, status, needs);
     return 0;
 }

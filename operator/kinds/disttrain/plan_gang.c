@@ -120,12 +120,9 @@ static void fail_of_deaths(struct gang *gang, const struct life *life) {
     }
 }
 
-/* One that has told of itself. */
-static bool had_hub(const struct gang *gang) {
-    const json_t *status = json_object_get(gang->job.observed->object, "status");
-    return json_object_get(status, "step") || tree_integer(status, "workers.registered", 0) > 0 ||
-           tree_integer(status, "restarts.counted", 0) > 0 ||
-           tree_integer(status, "restarts.disrupted", 0) > 0;
+/* Of the hubs that there have been, whether their pods are still there to tell or not. */
+static int known_attempt(const struct gang *gang) {
+    return job_bounded(gang->job.observed->object, "status.attempt", 0, 1000000 - 1);
 }
 
 static struct restarts restarts_of(const struct gang *gang) {
@@ -139,7 +136,7 @@ static struct restarts restarts_of(const struct gang *gang) {
         told.counted += counts(gang->hub);
         told.disrupted += !counts(gang->hub);
     } else if (!gang->hub &&
-               had_hub(gang)) { /* somebody deleted it, and all that it was known by */
+               known_attempt(gang) > 0) { /* somebody deleted it, and all that it was known by */
         told.disrupted++;
     }
     return told;
@@ -209,12 +206,10 @@ static bool may_start(struct gang *gang, const struct place *place) {
 }
 
 /* Which pod of that place comes next. Members never go back to a hub of a lower attempt than they
- * have seen; of hubs that are gone without a trace there were no more than restarts. */
-static int next_attempt(const struct gang *gang, const struct place *place, int index,
-                        const struct restarts *restarts) {
-    bool is_forgotten = index == 0 && place->newest.attempt == 0 && had_hub(gang);
-    int64_t total = MIN(restarts->counted + restarts->disrupted, 1000000 - 1);
-    return is_forgotten ? (int)MAX(total, 0) + 1 : place->newest.attempt + 1;
+ * have seen, even when nothing is left of that one. */
+static int next_attempt(const struct gang *gang, const struct place *place, int index) {
+    int known = index == 0 ? known_attempt(gang) : 0;
+    return MAX(place->newest.attempt, known) + 1;
 }
 
 static void make_missing(struct gang *gang, struct place *places) {
@@ -230,18 +225,20 @@ static void make_missing(struct gang *gang, struct place *places) {
         }
         plan_make_pod(&gang->job,
                       pods_member(&gang->spec, &gang->job.endpoint, i,
-                                  next_attempt(gang, &places[i], i, &restarts), &restarts),
+                                  next_attempt(gang, &places[i], i), &restarts),
                       newest->attempt > 0 ? newest : NULL, places[i].deaths);
     }
 }
 
-/* What the cluster took away has no log worth keeping. But until its replacement is there it alone
+/* What the cluster took away has no log worth keeping, and what still runs in a place that another
+ * has (its deletion was refused or lost) is in the way. But until its replacement is there it alone
  * knows which attempt that is: writes of one look may be refused or cut short between any two. */
-static void drop_taken_away(struct gang *gang, const struct place *places) {
+static void drop_replaced(struct gang *gang, const struct place *places) {
     for (size_t i = 0; i < gang->job.life_count; i++) {
         const struct life *life = &gang->job.lives[i];
-        if (life->stage == LIFE_DEAD && life->exit_code < 0 && life->gone_ms == 0 &&
-            life->index >= 0 && life->index < gang->spec.workers &&
+        bool is_taken_away = life->stage == LIFE_DEAD && life->exit_code < 0 && life->gone_ms == 0;
+        if ((is_taken_away || life_is_alive(life)) && life->index >= 0 &&
+            life->index < gang->spec.workers &&
             life->attempt < places[life->index].newest.attempt) {
             plan_remove_pod(&gang->job, life);
         }
@@ -326,7 +323,7 @@ static void tell_waiting(struct gang *gang, const struct place *places) {
 static void tell(struct gang *gang, const struct place *places) {
     struct outcome *outcome = &gang->job.outcome;
     const struct life *hub = gang->hub;
-    if (!hub && had_hub(gang)) {
+    if (!hub && known_attempt(gang) > 0) {
         outcome_set(outcome, OUTCOME_UNDER_WAY, "Restarting",
                     "all start again, led by another pod");
     } else if (!hub) {
@@ -351,7 +348,7 @@ static void tell(struct gang *gang, const struct place *places) {
 void gang_pods(struct gang *gang) {
     struct place *places = fold_places(gang);
     drop_lost(gang, places);
-    drop_taken_away(gang, places);
+    drop_replaced(gang, places);
     tell(gang, places);
     make_missing(gang, places);
     free(places);

@@ -101,11 +101,15 @@ static void set_workers(json_t *status, const struct disttrain_spec *spec, bool 
 }
 
 json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
-                    const struct outcome *outcome, const json_t *progress, int64_t now_ms) {
+                    const struct outcome *outcome, const json_t *progress, int attempt,
+                    int64_t now_ms) {
     json_t *status = outcome_status(object, spec ? &spec->job : NULL, outcome, now_ms);
     bool none_run = outcome->state != OUTCOME_UNDER_WAY || outcome->suspended;
     if (json_is_object(progress)) {
         copy_progress(status, progress);
+    }
+    if (attempt > tree_integer(status, "attempt", 0)) {
+        json_object_set_new(status, "attempt", json_integer(attempt));
     }
     set_workers(status, spec, none_run);
     if (none_run) {

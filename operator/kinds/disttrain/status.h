@@ -13,6 +13,8 @@
 #include "operator/kinds/job/outcome.h"
 
 /* object: the resource with its last status. spec: NULL when it could not be read. progress: what
- * the hub said last, or NULL: what stands there stays. Owned by the caller. */
+ * the hub said last, or NULL: what stands there stays. attempt: of the hub's pod; 0: there is none.
+ * Owned by the caller. */
 json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
-                    const struct outcome *outcome, const json_t *progress, int64_t now_ms);
+                    const struct outcome *outcome, const json_t *progress, int attempt,
+                    int64_t now_ms);

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whole lives of gangs on a cluster where everything goes wrong: pods die with every code, are
+ * evicted, leave slowly, are lost to the hub, the controller misses answers, acts twice, and is
+ * killed between any two of its writes. Whatever happens, there is one hub, its attempt grows for
+ * good, nothing runs of a gang that has ended or waits, and every job ends. The hub is a simple
+ * one: it is done after so many steps with all members there. SOAK_SEED, SOAK_LIVES choose how
+ * many. */
+#include "operator/kinds/disttrain/plan.h"
+
+#include "lib/clock.h"
+#include "operator/object.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+enum { STEPS = 30, LOOKS_MAX = 4000, MAX_RESTARTS = 3 };
+
+struct world {
+    uint64_t random;
+    int64_t now_ms;
+    json_t *object, *service, *pods;
+    int workers, trouble; /* of 1000: how often a pod comes to harm in a step */
+    unsigned losses;      /* of 100: how many writes are lost */
+    int step;
+    int64_t counted, disrupted; /* of the hub that lives */
+    int lost;                   /* an index that the hub does not hear; -1: none */
+};
+
+static unsigned draw(struct world *world, unsigned below) {
+    world->random = world->random * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (unsigned)(world->random >> 33) % below;
+}
+
+static void make_world(struct world *world, uint64_t seed) {
+    *world = (struct world){.random = seed * 7919 + 1, .now_ms = 1763700000000, .lost = -1};
+    world->workers = 1 + (int)draw(world, 5);
+    world->trouble = (int)draw(world, 4) * 15;
+    world->losses = draw(world, 2) ? 0 : draw(world, 60);
+    world->object = json_pack(
+        "{s:s, s:s, s:{s:s, s:s, s:s, s:i}, s:{s:i, s:s, s:[s], s:s, s:s, s:{s:i}}, s:{s:{s:s, "
+        "s:s, s:b}}}",
+        "apiVersion", "windlass.dev/v1alpha1", "kind", "DistTrain", "metadata", "name", "life",
+        "namespace", "n", "uid", "u", "generation", 1, "spec", "workers", world->workers, "image",
+        "i", "command", "train", "launcher", "MPI", "gang", "None", "restart", "maxRestarts",
+        MAX_RESTARTS, "status", "credentials", "secret", "s", "certificateSHA256", "ab", "created",
+        true);
+    world->service = json_pack("{s:{s:{s:s, s:s}}, s:{s:s, s:[{s:i}]}}", "metadata", "annotations",
+                               ANNOTATION_CERTIFICATE_SHA256, "ab", ANNOTATION_SECRET, "s", "spec",
+                               "clusterIP", "10.0.0.1", "ports", "port", 1);
+    world->pods = json_array();
+}
+
+static void end_world(struct world *world) {
+    json_decref(world->object);
+    json_decref(world->service);
+    json_decref(world->pods);
+}
+
+static void end_pod(const struct world *world, json_t *pod, int exit_code) {
+    char now[21];
+    clock_format(world->now_ms, now);
+    json_object_set_new(pod, "status",
+                        json_pack("{s:s, s:[{s:{s:{s:i, s:s}}}]}", "phase",
+                                  exit_code ? "Failed" : "Succeeded", "containerStatuses", "state",
+                                  "terminated", "exitCode", exit_code, "finishedAt", now));
+}
+
+static void trouble_pod(struct world *world, json_t *pod) {
+    switch (draw(world, 5)) {
+    case 0:
+        json_object_set_new(pod, "status",
+                            json_pack("{s:s, s:s}", "phase", "Failed", "reason", "Evicted"));
+        break;
+    case 1: /* its node does not answer: it should be gone for long */
+        json_object_set_new(
+            json_object_get(pod, "metadata"), "deletionTimestamp",
+            json_string(draw(world, 2) ? "2025-11-21T04:00:00Z" : "2026-11-21T04:00:00Z"));
+        break;
+    case 2:
+        world->lost = life_read(pod).index;
+        break;
+    default:
+        end_pod(world, pod, draw(world, 3) ? 137 : 3);
+    }
+}
+
+/* As the hub counts: a pod of the gang that is not there any more ended a round. */
+static void note_end(struct world *world, const struct life *life) {
+    if (life->index > 0) {
+        world->disrupted++;
+    }
+}
+
+static int64_t number_of(const json_t *pod, const char *variable) {
+    const json_t *row = tree_find(tree_get(pod, "spec.containers[0].env"), "name", variable);
+    return strtoll(tree_text(row, "value", "0"), NULL, 10);
+}
+
+static json_t *running_hub(const struct world *world) {
+    for (size_t i = 0; i < json_array_size(world->pods); i++) {
+        json_t *pod = json_array_get(world->pods, i);
+        struct life life = life_read(pod);
+        if (life.index == 0 && life.stage == LIFE_RUNNING) {
+            return pod;
+        }
+    }
+    return NULL;
+}
+
+static void start_pod(struct world *world, json_t *pod) {
+    struct life life = life_read(pod);
+    json_object_set_new(pod, "status", json_pack("{s:s}", "phase", "Running"));
+    if (life.index == 0) {
+        world->counted = number_of(pod, "WINDLASS_RESTARTS");
+        world->disrupted = number_of(pod, "WINDLASS_DISRUPTED");
+        world->lost = -1;
+    }
+}
+
+static void pass_time(struct world *world) {
+    int running = 0;
+    world->now_ms += 1 + draw(world, 1500);
+    if (draw(world, 40) == 0) {
+        bool suspended = tree_bool(world->object, "spec.suspend", false);
+        json_object_set_new(json_object_get(world->object, "spec"), "suspend",
+                            json_boolean(!suspended));
+    }
+    for (size_t i = json_array_size(world->pods); i-- > 0;) {
+        json_t *pod = json_array_get(world->pods, i);
+        struct life life = life_read(pod);
+        if (life.stage == LIFE_LEAVING && draw(world, 3) == 0) {
+            json_array_remove(world->pods, i);
+        } else if (life_is_alive(&life) && (int)draw(world, 1000) < world->trouble) {
+            trouble_pod(world, pod);
+            note_end(world, &life);
+        } else if (life.stage == LIFE_WAITING && draw(world, 2)) {
+            start_pod(world, pod);
+        } else {
+            running += life.stage == LIFE_RUNNING;
+        }
+    }
+    json_t *hub = running_hub(world);
+    if (hub && running >= world->workers && world->lost < 0 && ++world->step >= STEPS) {
+        end_pod(world, hub, 0);
+    }
+}
+
+static json_t *look(struct world *world, bool answers) {
+    struct error err = {0};
+    AUTO(tree_freep)
+    json_t *progress =
+        json_pack("{s:s, s:i, s:{s:i}, s:{s:I, s:I}}", "state", "Running", "step", world->step,
+                  "workers", "registered", world->workers, "restarts", "counted",
+                  (json_int_t)world->counted, "disrupted", (json_int_t)world->disrupted);
+    if (world->lost >= 0) {
+        json_object_set_new(progress, "lost", json_pack("[i]", world->lost));
+    }
+    struct disttrain_observed observed = {.job.object = world->object,
+                                          .job.service = world->service,
+                                          .job.pods = world->pods,
+                                          .job.progress =
+                                              answers && running_hub(world) ? progress : NULL};
+    json_t *result = NULL;
+    CHECK_OK(disttrain_plan(&observed, world->now_ms, &result, &err), &err);
+    return result;
+}
+
+static size_t find_pod(const struct world *world, const char *name) {
+    size_t i = 0;
+    while (i < json_array_size(world->pods) &&
+           strcmp(tree_text(json_array_get(world->pods, i), "metadata.name", ""), name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static void remove_pod(struct world *world, const char *name) {
+    size_t index = find_pod(world, name);
+    json_t *pod = json_array_get(world->pods, index);
+    struct life life = life_read(pod);
+    if (pod && life_is_alive(&life) && draw(world, 2)) { /* it takes its time */
+        json_object_set_new(json_object_get(pod, "metadata"), "deletionTimestamp",
+                            json_string("2026-11-21T04:00:00Z"));
+    } else if (pod) {
+        json_array_remove(world->pods, index);
+    }
+    world->lost = life.index == world->lost ? -1 : world->lost;
+}
+
+/* True when every write arrived. */
+static bool carry_out(struct world *world, const json_t *result) {
+    const json_t *created = json_object_get(result, "create");
+    const json_t *deleted = json_object_get(result, "delete");
+    int lost = 0;
+    for (size_t i = 0; i < json_array_size(deleted); i++) {
+        if (draw(world, 100) < world->losses) {
+            lost++;
+        } else {
+            remove_pod(world, tree_text(json_array_get(deleted, i), "name", ""));
+        }
+    }
+    for (size_t i = 0; i < json_array_size(created); i++) {
+        const json_t *made = json_array_get(created, i);
+        if (draw(world, 100) < world->losses) {
+            lost++;
+            continue;
+        }
+        CHECK(find_pod(world, tree_text(made, "metadata.name", "")) ==
+              json_array_size(world->pods)); /* or it would be refused for ever */
+        struct life life = life_read(made);
+        int64_t known = tree_integer(world->object, "status.attempt", 0);
+        CHECK(life.index > 0 || life.attempt > known); /* or members would not follow it */
+        json_array_append_new(world->pods, json_deep_copy(made));
+    }
+    if (draw(world, 100) < world->losses) {
+        lost++;
+    } else {
+        json_object_set(world->object, "status", json_object_get(result, "status"));
+    }
+    return lost == 0;
+}
+
+/* arrived: what the last look asked for was done. */
+static void check_promises(struct world *world, bool arrived) {
+    int hubs = 0, alive = 0;
+    for (size_t i = 0; i < json_array_size(world->pods); i++) {
+        struct life life = life_read(json_array_get(world->pods, i));
+        hubs += life.index == 0 && life_is_alive(&life);
+        alive += life_is_alive(&life);
+    }
+    CHECK(hubs <= 1);
+    CHECK(!arrived || alive <= world->workers);
+    if (arrived &&
+        (tree_bool(world->object, "spec.suspend", false) || outcome_is_finished(world->object))) {
+        CHECK_INT(alive, 0);
+    }
+}
+
+static void take_look(struct world *world, bool answers) {
+    AUTO(tree_freep) json_t *result = look(world, answers);
+    bool arrived = carry_out(world, result);
+    check_promises(world, arrived);
+    /* Asked again at once, nothing more is made, but in the place of what is gone meanwhile. */
+    if (arrived && json_array_size(json_object_get(result, "delete")) == 0) {
+        AUTO(tree_freep) json_t *second = look(world, answers);
+        CHECK_INT(json_array_size(json_object_get(second, "create")), 0);
+    }
+}
+
+static void live(uint64_t seed) {
+    struct world world;
+    make_world(&world, seed);
+    int looks = 0;
+    for (; looks < LOOKS_MAX && !outcome_is_finished(world.object); looks++) {
+        pass_time(&world);
+        take_look(&world, draw(&world, 3) > 0);
+    }
+    CHECK(looks < LOOKS_MAX);
+    const json_t *succeeded = outcome_condition(world.object, "Succeeded");
+    const char *outcome = tree_text(succeeded, "status", "");
+    CHECK_STR(outcome, world.trouble == 0 ? "True" : outcome);
+    CHECK(strcmp(outcome, "True") != 0 || world.step >= STEPS);
+    if (test_failures) {
+        printf("# SOAK_SEED=%llu\n", (unsigned long long)seed);
+    }
+    end_world(&world);
+}
+
+static void test_lives(void) {
+    const char *seed_text = getenv("SOAK_SEED"), *lives_text = getenv("SOAK_LIVES");
+    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 1;
+    uint64_t lives = lives_text ? strtoull(lives_text, NULL, 10) : 200;
+    for (uint64_t i = 0; i < lives && test_failures == 0; i++) {
+        live(seed + i);
+    }
+}
+
+int main(void) {
+    TEST(test_lives);
+    return TEST_END();
+}
