@@ -279,6 +279,7 @@ int check_run(struct comm *comm, const struct check_options *options, struct che
         return -1; /* the reducer may still use all of it */
     }
     reducer_close(check.reducer);
+    result.crc = check.mine.crc;
     result.bucket_count = check.buckets.count;
     result.last_bytes = check.buckets.all[check.buckets.count - 1].bytes;
     buckets_release(&check.buckets);

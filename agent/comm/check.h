@@ -14,8 +14,9 @@ struct check_options {
 enum { CHECK_HOST_MAX = 64 }; /* of a name, with NUL; longer ones are cut */
 
 struct check_result {
-    char (*hosts)[CHECK_HOST_MAX];       /* [comm->size]; the caller frees */
-    size_t bucket_count, last_bytes;     /* of the last bucket */
+    char (*hosts)[CHECK_HOST_MAX];   /* [comm->size]; the caller frees */
+    size_t bucket_count, last_bytes; /* of the last bucket */
+    uint32_t crc; /* CRC-32C of a sum of random numbers: equal where ranks and options are */
     double median_ms, least_ms, most_ms; /* of all buckets, on the slowest rank of each round */
 };
 

@@ -58,7 +58,7 @@ static void say_result(const struct comm *comm, const struct check_options *opti
     printf("%d rank%s on ", comm->size, comm->size == 1 ? "" : "s");
     print_hosts((const char(*)[CHECK_HOST_MAX])result->hosts, comm->size);
     printf("; %s\n", comm->about);
-    printf("sums are right, and have the same bits on every rank\n");
+    printf("sums are right, and have the same bits on every rank (CRC-32C %08x)\n", result->crc);
     printf("%lld MB in %zu buffers, the last of %.1f MB\n", (long long)options->megabytes,
            result->bucket_count, (double)result->last_bytes / 1e6);
     printf("min %.3f ms, max %.3f ms, of %lld\n", result->least_ms, result->most_ms,
@@ -122,8 +122,9 @@ static int check_main(int argc, char **argv, struct error *err) {
         .usage = "mpirun -np N windlass-trainer comm check [--megabytes 100] [--rounds 10]",
         .about = "Adds numbers up between the ranks that it is started with, as training adds\n"
                  "gradients: in buffers of falling sizes, by the same thread. Compares every sum,\n"
-                 "whether all ranks have the same bits, and times it. The last line is the median\n"
-                 "of the slowest rank. A rank that does not answer ends it with an error.",
+                 "whether all ranks have the same bits (and by the CRC-32C, whether the next run\n"
+                 "has them), and times it. The last line is the median of the slowest rank. A\n"
+                 "rank that does not answer ends it with an error.",
         .examples = "mpirun -np 4 windlass-trainer comm check\n"
                     "  windlass-trainer comm check --rounds 3     # one process",
         .words_min = 0,

@@ -28,10 +28,25 @@ done
 right() {
     mpi -np "$1" "$trainer" comm check --megabytes 5 --rounds 2 --fusion 2 >"$work/check" 2>&1 &&
         grep -q "^$1 ranks on $(hostname) ($1); Open MPI v" "$work/check" &&
-        grep -q '^sums are right, and have the same bits on every rank$' "$work/check" &&
+        grep -qE '^sums are right, and have the same bits on every rank \(CRC-32C [0-9a-f]{8}\)$' "$work/check" &&
         grep -q '^5 MB in 3 buffers' "$work/check" && tail -1 "$work/check" | grep -qE '^median [0-9.]+ ms$'
 }
 for ranks in 2 3 5; do check "comm check, $ranks ranks" right $ranks; done
+# A training that is started again has to go the same way.
+crc() { grep -o 'CRC-32C [0-9a-f]*' "$work/check"; }
+again() { local first; first=$(crc) && right 5 && [ "$(crc)" = "$first" ]; }
+check "another run has the same bits" again
+# In a soak: the ways of adding that Open MPI has to choose from (coll tuned), and its other modules.
+ways=()
+[ -z "${SOAK_ROUNDS:-}" ] || ways=("coll_tuned_allreduce_algorithm "{1..6} "coll_han_priority 100" "coll_sm_priority 100" "coll ^tuned")
+by_way() { # WAY RANKS
+    # shellcheck disable=SC2086 # name and value
+    mpi --mca coll_tuned_use_dynamic_rules 1 --mca $1 -np "$2" "$trainer" comm check --megabytes 3 --rounds 1 >"$work/check" 2>&1 &&
+        grep -q '^sums are right' "$work/check"
+}
+for way in "${ways[@]}"; do
+    for ranks in 3 4 6; do check "$way, $ranks ranks" by_way "$way" $ranks; done
+done
 alone() {
     "$trainer" comm check --megabytes 5 --rounds 1 >"$work/check" 2>&1 && grep -q '^1 rank on .*; one process$' "$work/check"
 }
