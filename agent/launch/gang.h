@@ -13,6 +13,7 @@ enum {
     GANG_ROUND_BITS = 20,
     GANG_NAME_MAX = 64,      /* bytes of an incarnation */
     GANG_WORDS_MAX = 512,    /* of what a cause says */
+    GANG_NOT_FOUND = 127,    /* code of FINAL: there is no such command */
     GANG_LOST_MS = 15000,    /* of a connection that broke: longer is lost */
     GANG_STOP_MS = 15000,    /* to answer STOP, and ... */
     GANG_ARM_MS = 60000,     /* ... ARM: longer is lost */

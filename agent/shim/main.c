@@ -2,6 +2,7 @@
 /* build/windlass-shim: what runs in a container of the user's image. Fully static, so that it needs
  * nothing of that image and loads nothing from it. */
 #include "agent/commands/command.h"
+#include "agent/commands/launch.h"
 #include "agent/commands/pod.h"
 #include "lib/tls.h"
 
@@ -10,6 +11,7 @@
 
 static const struct command commands[] = {
     {"score", score_command, "takes leases and has a program of yours score them: a worker"},
+    {"launch", launch_command, "a pod of a gang: registers, prepares, runs the command with all"},
     {NULL, NULL, NULL}, /* ends the table */
 };
 

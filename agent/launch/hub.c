@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/hub.h"
+
+#include "agent/launch/link.h"
+#include "agent/launch/port.h"
+#include "lib/clock.h"
+#include "lib/digest.h"
+#include "lib/log.h"
+#include "lib/server.h"
+#include "lib/tree.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SERVICE_MS = 500, ACKNOWLEDGE_MS = 500, FAREWELL_MS = 1000 };
+
+struct hub_member {
+    struct hub *hub;
+    struct server_peer *peer; /* NULL: not connected */
+    struct link *link;
+    char incarnation[GANG_NAME_MAX], pod[254];
+    struct table_row row;
+};
+
+struct hub {
+    struct hub_options options;
+    struct server *server;
+    struct gang *gang;
+    struct hub_member *members;
+    char name[33]; /* this process, whatever attempt it is */
+    char address[46];
+    pthread_t thread;
+    pthread_mutex_t lock; /* of progress */
+    char *progress;
+    bool has_run; /* a round was started */
+    bool is_over;
+    int code;
+    int64_t acknowledged_ms;
+    atomic_bool gives_way, is_leaving;
+};
+
+/* ---- what is said --------------------------------------------------------------------------- */
+
+static void send_text(void *context, const char *text) {
+    struct hub_member *member = context;
+    if (member->peer) {
+        server_send(member->peer, text);
+    }
+}
+
+static void tell(struct hub *hub, const struct gang_action *action, struct gang_message *message) {
+    for (size_t i = 0; i < action->count; i++) {
+        struct hub_member *member = &hub->members[action->members[i]];
+        if (member->link) {
+            link_send(member->link, message);
+        }
+    }
+}
+
+static void arm(struct hub *hub, const struct gang_action *action) {
+    struct gang_message message = {.type = MESSAGE_TABLE, .round = action->round};
+    message.port = port_find_free(hub->address, action->round);
+    message.table.round = action->round;
+    message.table.rows = x_calloc(action->count, sizeof *message.table.rows);
+    for (size_t i = 0; i < action->count; i++) {
+        message.table.rows[message.table.count++] = hub->members[action->members[i]].row;
+    }
+    tell(hub, action, &message);
+    table_release(&message.table);
+    log_event(LOG_INFO, "round %lld: %zu workers get ready", (long long)action->round,
+              action->count);
+}
+
+static void carry_out(struct hub *hub, const struct gang_action *action) {
+    struct gang_message message = {
+        .round = action->round, .seconds = action->seconds, .code = action->code};
+    switch (action->kind) {
+    case GANG_ARM:
+        arm(hub, action);
+        return;
+    case GANG_START:
+        message.type = MESSAGE_GO;
+        hub->has_run = true;
+        log_event(LOG_INFO, "round %lld: all start", (long long)action->round);
+        break;
+    case GANG_STOP:
+        message.type = MESSAGE_STOP;
+        log_event(LOG_INFO, "round %lld: %zu workers stop", (long long)action->round,
+                  action->count);
+        break;
+    case GANG_NOTICE:
+        message.type = MESSAGE_NOTICE;
+        break;
+    case GANG_DONE:
+        message.type = MESSAGE_DONE;
+        hub->is_over = true;
+        hub->code = action->code;
+        break;
+    case GANG_GIVE_WAY:
+        log_event(LOG_ERROR, "another pod has taken over: giving way");
+        atomic_store(&hub->gives_way, true);
+        return;
+    }
+    tell(hub, action, &message);
+}
+
+/* ---- what people hear ----------------------------------------------------------------------- */
+
+static const char *state_name(const struct hub *hub, const struct gang_facts *facts) {
+    if (hub->is_over) {
+        return hub->code == 0 ? "Succeeded" : "Failed";
+    }
+    if (facts->state == GANG_RUNNING) {
+        return "Running";
+    }
+    if (hub->has_run) {
+        return "Restarting";
+    }
+    return facts->registered == hub->options.gang.workers ? "Preparing" : "Gathering";
+}
+
+static const char *reason_name(const struct gang_verdict *last) {
+    return last->cause == GANG_OUT_OF_MEMORY ? "OutOfMemory"
+           : last->cause == GANG_HUNG        ? "Hung"
+           : last->cause != GANG_NO_RETRY    ? "RankFailed"
+           : last->code == GANG_NOT_FOUND    ? "CommandNotFound"
+                                             : "PrepareFailed";
+}
+
+/* "worker 2, rank 5 ended with exit code 7: its last words" */
+static void describe(const struct gang_verdict *last, char *text, size_t size) {
+    char who[64] = "", how[64] = "";
+    if (last->rank >= 0) {
+        snprintf(who, sizeof who, ", rank %d", last->rank);
+    }
+    if (last->cause == GANG_APP && last->code > 128 && last->code < 128 + 65) {
+        snprintf(how, sizeof how, " was ended by signal %d", last->code - 128);
+    } else if (last->cause == GANG_APP) {
+        snprintf(how, sizeof how, " ended with exit code %d", last->code);
+    } else if (last->cause == GANG_HUNG) {
+        snprintf(how, sizeof how, " did not move");
+    }
+    if (last->index >= 0) {
+        snprintf(text, size, "worker %d%s%s%s%s", last->index, who, how, *last->words ? ": " : "",
+                 last->words);
+    } else {
+        snprintf(text, size, "%s%s", *who ? who + 2 : "the workers", how);
+    }
+}
+
+static json_t *restarts(const struct gang_facts *facts) {
+    json_t *tree =
+        json_pack("{s:i, s:i}", "counted", facts->counted, "disrupted", facts->disrupted);
+    char message[GANG_WORDS_MAX + 200];
+    if (facts->last.cause == GANG_NONE) {
+        return tree;
+    }
+    describe(&facts->last, message, sizeof message);
+    json_t *last = json_pack("{s:s}", "cause", gang_cause_name(facts->last.cause));
+    const struct {
+        const char *name;
+        int value;
+    } numbers[] = {
+        {"index", facts->last.index}, {"rank", facts->last.rank}, {"exitCode", facts->last.code}};
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        if (numbers[i].value >= 0) {
+            json_object_set_new(last, numbers[i].name, json_integer(numbers[i].value));
+        }
+    }
+    json_object_set_new(last, "message", json_string(message));
+    json_object_set_new(tree, "last", last);
+    return tree;
+}
+
+static void write_progress(struct hub *hub) {
+    struct gang_facts facts;
+    gang_facts(hub->gang, &facts);
+    AUTO(tree_freep)
+    json_t *tree = json_pack("{s:s, s:{s:i, s:i}, s:o}", "state", state_name(hub, &facts),
+                             "workers", "registered", facts.registered, "prepared", facts.prepared,
+                             "restarts", restarts(&facts));
+    json_t *lost = json_array();
+    for (size_t i = 0; i < facts.lost_count; i++) {
+        json_array_append_new(lost, json_integer(facts.lost[i]));
+    }
+    json_object_set_new(tree, "lost", lost);
+    if (hub->is_over && hub->code) {
+        char message[GANG_WORDS_MAX + 200];
+        describe(&facts.last, message, sizeof message);
+        json_object_set_new(tree, "reason", json_string(reason_name(&facts.last)));
+        json_object_set_new(tree, "message", json_string(message));
+    }
+    char *text = json_dumps(tree, JSON_COMPACT);
+    pthread_mutex_lock(&hub->lock);
+    free(hub->progress);
+    hub->progress = text;
+    pthread_mutex_unlock(&hub->lock);
+}
+
+char *hub_progress(struct hub *hub) {
+    pthread_mutex_lock(&hub->lock);
+    char *text = x_strdup(hub->progress);
+    pthread_mutex_unlock(&hub->lock);
+    return text;
+}
+
+static struct server_page page(void *context, const char *path) {
+    struct hub *hub = context;
+    struct server_page page = {0};
+    if (strcmp(path, "/progress") == 0) {
+        page.body = hub_progress(hub);
+    } else if (strcmp(path, "/healthz") == 0) {
+        page = (struct server_page){x_strdup("ok\n"), "text/plain", 0};
+    }
+    return page;
+}
+
+/* ---- what members say ----------------------------------------------------------------------- */
+
+static void opened(void *context, struct server_peer *peer) {
+    (void)context;
+    (void)peer;
+}
+
+static void closed(void *context, struct server_peer *peer) {
+    struct hub *hub = context;
+    struct hub_member *member = server_peer_get(peer);
+    if (!member || member->peer != peer) {
+        return;
+    }
+    member->peer = NULL;
+    link_broken(member->link);
+    struct gang_event event = {.kind = GANG_SILENT,
+                               .index = (int)(member - hub->members),
+                               .incarnation = member->incarnation};
+    gang_tell(hub->gang, &event, clock_monotonic_ms());
+    log_event(LOG_WARNING, "worker %d (%s): connection lost", event.index, member->pod);
+}
+
+/* code: the job's, where all is over; -1: it has no place here. */
+static void refuse(struct server_peer *peer, int code, const char *why) {
+    struct gang_message done = {.type = MESSAGE_DONE, .code = code};
+    AUTO(text_freep) char *text = gang_message_write(&done);
+    log_event(LOG_WARNING, "a worker is sent away: %s", why);
+    server_send(peer, text);
+    server_close(peer);
+}
+
+/* Before the gang acts on it: what it has to say goes behind WELCOME. */
+static void greet(struct hub_member *member, const struct gang_message *hello) {
+    struct hub *hub = member->hub;
+    bool is_same =
+        strcmp(member->incarnation, hello->incarnation) == 0 && strcmp(hello->hub, hub->name) == 0;
+    if (!member->link) {
+        member->link = link_new(send_text, member);
+    }
+    if (!is_same) {
+        link_reset(member->link);
+    }
+    snprintf(member->incarnation, sizeof member->incarnation, "%s", hello->incarnation);
+    snprintf(member->pod, sizeof member->pod, "%s", hello->pod);
+    member->row = (struct table_row){
+        .index = hello->index, .slots = MAX(hello->slots, 1), .port = hello->port};
+    snprintf(member->row.address, sizeof member->row.address, "%s", hello->address);
+    struct gang_message welcome = {.type = MESSAGE_WELCOME,
+                                   .attempt = hub->options.gang.attempt,
+                                   .last = link_last(member->link)};
+    snprintf(welcome.hub, sizeof welcome.hub, "%s", hub->name);
+    AUTO(text_freep) char *text = gang_message_write(&welcome);
+    server_send(member->peer, text);
+    link_resume(member->link, is_same ? hello->last : 0);
+}
+
+static void on_hello(struct hub *hub, struct server_peer *peer, const struct gang_message *hello) {
+    if (strcmp(hello->version, WINDLASS_VERSION) != 0) {
+        log_event(LOG_ERROR, "%s is version %s, this is %s: one image for all of a job", hello->pod,
+                  hello->version, WINDLASS_VERSION);
+    }
+    if (hello->index >= hub->options.gang.workers || strcmp(hello->version, WINDLASS_VERSION)) {
+        refuse(peer, -1, "not of this job");
+        return;
+    }
+    struct hub_member *member = &hub->members[hello->index];
+    struct gang_event event = {.kind = GANG_HELLO,
+                               .index = hello->index,
+                               .incarnation = hello->incarnation,
+                               .round = hello->round,
+                               .attempt = hello->attempt,
+                               .seen = hello->seen,
+                               .is_prepared = hello->is_prepared};
+    if (!gang_tell(hub->gang, &event, clock_monotonic_ms())) {
+        bool is_over = hub->is_over;
+        refuse(peer, is_over ? hub->code : -1,
+               is_over ? "all is over" : "another pod has its index");
+        return;
+    }
+    if (member->peer) {
+        struct server_peer *before = member->peer;
+        server_peer_set(before, NULL);
+        server_close(before);
+    }
+    member->peer = peer;
+    server_peer_set(peer, member);
+    greet(member, hello);
+    log_event(LOG_INFO, "worker %d (%s at %s) is here", hello->index, hello->pod, hello->address);
+}
+
+static void act_on(struct hub *hub, struct hub_member *member, const struct gang_message *message) {
+    static const enum gang_event_kind kinds[MESSAGE_TYPES] = {
+        [MESSAGE_PREPARED] = GANG_PREPARED, [MESSAGE_FAILED] = GANG_FINAL,
+        [MESSAGE_READY] = GANG_READY,       [MESSAGE_EXITED] = GANG_EXITED,
+        [MESSAGE_STOPPED] = GANG_STOPPED,   [MESSAGE_BEAT] = GANG_BEAT,
+        [MESSAGE_LEAVING] = GANG_LEAVING};
+    struct gang_event event = {.kind = kinds[message->type],
+                               .index = member->row.index,
+                               .incarnation = member->incarnation,
+                               .round = message->round,
+                               .rank = message->rank,
+                               .code = message->code,
+                               .seconds = message->seconds,
+                               .progress = message->progress,
+                               .is_waiting = message->is_waiting,
+                               .words = message->words};
+    int64_t now_ms = clock_monotonic_ms();
+    if (event.kind == GANG_HELLO) { /* no member says such a thing */
+        return;
+    }
+    if (event.kind == GANG_FINAL) {
+        event.rank = -1;
+    }
+    if (message->is_memory) {
+        struct gang_event killed = event;
+        killed.kind = GANG_MEMORY;
+        killed.words = "the kernel ended it for want of memory (/dev/shm counts): raise "
+                       "spec.resources.limits.memory";
+        gang_tell(hub->gang, &killed, now_ms);
+    }
+    gang_tell(hub->gang, &event, now_ms);
+}
+
+static void received(void *context, struct server_peer *peer, const char *text, size_t size) {
+    struct hub *hub = context;
+    struct hub_member *member = server_peer_get(peer);
+    struct gang_message message;
+    struct error err = {0};
+    if (gang_message_read(text, size, &message, &err) < 0) {
+        refuse(peer, -1, err.text);
+        return;
+    }
+    if (!member && message.type == MESSAGE_HELLO) {
+        on_hello(hub, peer, &message);
+    } else if (member && member->peer == peer && link_received(member->link, &message)) {
+        act_on(hub, member, &message);
+    }
+    gang_message_release(&message);
+}
+
+/* ---- its thread ----------------------------------------------------------------------------- */
+
+static void acknowledge(struct hub *hub, int64_t now_ms) {
+    if (now_ms - hub->acknowledged_ms < ACKNOWLEDGE_MS) {
+        return;
+    }
+    hub->acknowledged_ms = now_ms;
+    for (int i = 0; i < hub->options.gang.workers; i++) {
+        if (hub->members[i].link) {
+            link_acknowledge(hub->members[i].link);
+        }
+    }
+}
+
+static bool is_alone(const struct hub *hub) {
+    for (int i = 0; i < hub->options.gang.workers; i++) {
+        if (hub->members[i].peer) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void *serve(void *context) {
+    struct hub *hub = context;
+    struct error err = {0};
+    struct gang_action action;
+    int64_t until_ms = INT64_MAX;
+    for (;;) {
+        int64_t now_ms = clock_monotonic_ms();
+        while (gang_next(hub->gang, now_ms, &action)) {
+            carry_out(hub, &action);
+        }
+        acknowledge(hub, now_ms);
+        write_progress(hub);
+        if (atomic_load(&hub->is_leaving)) {
+            until_ms = MIN(until_ms, now_ms + FAREWELL_MS);
+            if (is_alone(hub) || now_ms >= until_ms) {
+                return NULL;
+            }
+        }
+        int64_t wait_ms = MIN(MAX(gang_wake_ms(hub->gang) - now_ms, (int64_t)0), SERVICE_MS);
+        if (server_service(hub->server, (int)MIN(wait_ms, until_ms - now_ms), &err) < 0) {
+            log_event(LOG_ERROR, "the hub cannot go on: %s", err.text);
+            atomic_store(&hub->gives_way, true);
+            return NULL;
+        }
+    }
+}
+
+int hub_start(const struct hub_options *options, struct hub **ret_hub, struct error *err) {
+    static const struct server_events events = {
+        .page = page, .opened = opened, .received = received, .closed = closed};
+    struct hub *hub = x_calloc(1, sizeof *hub);
+    struct server_options server = {.bind = options->bind,
+                                    .certificate_pem = options->certificate_pem,
+                                    .key_pem = options->key_pem,
+                                    .socket_path = "/gang",
+                                    .token = options->token,
+                                    .events = &events,
+                                    .context = hub};
+    hub->options = *options;
+    if (port_host(options->bind, hub->address, err) < 0 ||
+        server_open(&server, &hub->server, err) < 0) {
+        free(hub);
+        return -1;
+    }
+    hub->options.bind = hub->options.certificate_pem = hub->options.key_pem = NULL;
+    hub->options.token = NULL;
+    hub->gang = gang_new(&options->gang);
+    hub->members = x_calloc((size_t)options->gang.workers, sizeof *hub->members);
+    for (int i = 0; i < options->gang.workers; i++) {
+        hub->members[i].hub = hub;
+    }
+    AUTO(text_freep) char *name = digest_random(16);
+    snprintf(hub->name, sizeof hub->name, "%s", name);
+    pthread_mutex_init(&hub->lock, NULL);
+    write_progress(hub);
+    if (pthread_create(&hub->thread, NULL, serve, hub) != 0) {
+        server_free(hub->server);
+        gang_free(hub->gang);
+        free(hub->members);
+        free(hub);
+        return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread");
+    }
+    *ret_hub = hub;
+    return 0;
+}
+
+int hub_port(const struct hub *hub) {
+    return server_port(hub->server);
+}
+
+bool hub_gives_way(struct hub *hub) {
+    return atomic_load(&hub->gives_way);
+}
+
+void hub_free(struct hub *hub) {
+    if (!hub) {
+        return;
+    }
+    atomic_store(&hub->is_leaving, true);
+    server_wake(hub->server);
+    pthread_join(hub->thread, NULL);
+    for (int i = 0; i < hub->options.gang.workers; i++) {
+        link_free(hub->members[i].link);
+    }
+    server_free(hub->server);
+    gang_free(hub->gang);
+    pthread_mutex_destroy(&hub->lock);
+    free(hub->progress);
+    free(hub->members);
+    free(hub);
+}

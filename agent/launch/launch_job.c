@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/launch_job.h"
+
+#include "agent/launch/expand.h"
+#include "agent/launch/port.h"
+#include "agent/store/path.h"
+#include "lib/file.h"
+#include "lib/tls.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPEC_MAX = 128 << 10, WORDS_COUNT_MAX = 4096, PATHS_MAX = 256, ID_MAX = 200 };
+
+static int read_variable(const char *name, const char **ret_value, struct error *err) {
+    const char *value = getenv(name);
+    if (!value || !*value) {
+        return error_set(err, ERROR_INVALID,
+                         "the environment variable %s is missing: this command is started by "
+                         "windlass",
+                         name);
+    }
+    *ret_value = value;
+    return 0;
+}
+
+/* The bytes themselves go, which every process of this user can read in /proc/PID/environ. */
+static char *take_secret(const char *name) {
+    char *value = getenv(name);
+    if (!value || !*value) {
+        return NULL;
+    }
+    char *copy = x_strdup(value);
+    explicit_bzero(value, strlen(value));
+    unsetenv(name);
+    return copy;
+}
+
+static void forget(char **secret) {
+    if (*secret) {
+        explicit_bzero(*secret, strlen(*secret));
+    }
+    free(TAKE(*secret));
+}
+
+static int read_number(const char *name, int64_t least, int64_t most, int64_t *ret_value,
+                       struct error *err) {
+    const char *text = NULL;
+    char *end = NULL;
+    if (read_variable(name, &text, err) < 0) {
+        return -1;
+    }
+    int64_t value = strtoll(text, &end, 10);
+    if (*end || value < least || value > most) {
+        return error_set(err, ERROR_INVALID,
+                         "the environment variable %s is no number of %lld to "
+                         "%lld",
+                         name, (long long)least, (long long)most);
+    }
+    *ret_value = value;
+    return 0;
+}
+
+/* ---- the spec ------------------------------------------------------------------------------- */
+
+static int bounded(const json_t *spec, const char *path, int64_t fallback, int64_t most,
+                   struct error *err) {
+    int64_t value = tree_integer(spec, path, fallback);
+    if (value < 0 || value > most) {
+        error_set(err, ERROR_INVALID, "spec.%s is %lld, expected 0 to %lld", path, (long long)value,
+                  (long long)most);
+        return 0;
+    }
+    return (int)value;
+}
+
+static const char *look_up(void *context, const char *name) {
+    (void)context;
+    return text_starts(name, "WINDLASS_") ? NULL : getenv(name);
+}
+
+/* Inputs and outputs stand in the environment under their names, for what comes behind. */
+static int read_words(const json_t *spec, const char *field, char ***ret_words, struct error *err) {
+    const json_t *list = json_object_get(spec, field);
+    size_t count = json_array_size(list);
+    char **words = x_calloc(MIN(count, WORDS_COUNT_MAX) + 1, sizeof *words);
+    int result = 0;
+    for (size_t i = 0; i < count && i < WORDS_COUNT_MAX && result == 0; i++) {
+        const char *word = json_string_value(json_array_get(list, i));
+        result = word ? launch_expand(word, look_up, NULL, &words[i], err)
+                      : error_set(err, ERROR_INVALID, "it is no text");
+        if (result < 0) {
+            error_context(err, "spec.%s[%zu]", field, i);
+        }
+    }
+    *ret_words = words;
+    return result;
+}
+
+static int read_paths(const json_t *spec, const char *field, struct launch_path **ret_paths,
+                      size_t *ret_count, struct error *err) {
+    const json_t *list = json_object_get(spec, field);
+    size_t count = MIN(json_array_size(list), PATHS_MAX);
+    bool is_input = strcmp(field, "inputs") == 0;
+    *ret_paths = x_calloc(count + 1, sizeof **ret_paths);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *one = json_array_get(list, i);
+        const char *id = tree_text(one, "id", ""), *path = tree_text(one, "path", "");
+        AUTO(text_freep) char *expanded = NULL;
+        char *resolved = NULL;
+        if (strlen(id) > ID_MAX || launch_expand(path, look_up, NULL, &expanded, err) < 0 ||
+            (is_input ? path_resolve(expanded, &resolved, err)
+                      : path_make_folder(expanded, &resolved, err)) < 0) {
+            return error_context(err, "spec.%s[%zu].path", field, i);
+        }
+        (*ret_paths)[i] = (struct launch_path){.id = x_strdup(id), .path = resolved};
+        *ret_count = i + 1;
+        AUTO(text_freep)
+        char *name = x_printf("AZ_BATCHAI_%s_%s", is_input ? "INPUT" : "OUTPUT", id);
+        setenv(name, resolved, 1);
+    }
+    return 0;
+}
+
+static bool makes_processes_itself(char *const *words) {
+    bool is_it = words[0] && strcmp(file_basename(words[0]), "torchrun") == 0;
+    for (size_t i = 0; words[i] && words[i + 1]; i++) {
+        is_it |=
+            strcmp(words[i], "-m") == 0 && (strcmp(words[i + 1], "torch.distributed.run") == 0 ||
+                                            strcmp(words[i + 1], "torch.distributed.launch") == 0);
+    }
+    return is_it;
+}
+
+static int read_launcher(struct launch_job *job, struct error *err) {
+    const char *launcher = tree_text(job->spec, "launcher", "MPI");
+    job->launcher = strcmp(launcher, "Torchrun") == 0 ? LAUNCHER_TORCHRUN : LAUNCHER_NONE;
+    if (strcmp(launcher, "MPI") == 0) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "spec.launcher MPI cannot be done yet; None and Torchrun can");
+    }
+    if (job->launcher == LAUNCHER_NONE && strcmp(launcher, "None") != 0) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.launcher is %.40s, expected MPI, Torchrun or None", launcher);
+    }
+    job->is_torchrun = job->launcher == LAUNCHER_TORCHRUN && makes_processes_itself(job->command);
+    job->gang.processes =
+        job->launcher == LAUNCHER_TORCHRUN && !job->is_torchrun ? job->gang.slots : 1;
+    return 0;
+}
+
+static int read_spec(struct launch_job *job, struct error *err) {
+    const char *text = NULL;
+    if (read_variable("WINDLASS_SPEC", &text, err) < 0) {
+        return -1;
+    }
+    if (tree_parse(text, strlen(text), SPEC_MAX, &job->spec, err) < 0) {
+        return error_context(err, "the environment variable WINDLASS_SPEC");
+    }
+    const json_t *spec = job->spec;
+    struct gang_options *gang = &job->gang;
+    gang->workers = bounded(spec, "workers", 1, GANG_MEMBERS_MAX, err);
+    gang->min_workers = bounded(spec, "minWorkers", gang->workers, gang->workers, err);
+    gang->slots = bounded(spec, "slotsPerWorker", 1, 64, err);
+    gang->max_restarts = bounded(spec, "restart.maxRestarts", 3, INT_MAX, err);
+    gang->backoff_ms = 1000LL * bounded(spec, "restart.backoffSeconds", 5, 86400, err);
+    gang->wait_ms = 1000LL * bounded(spec, "restart.waitSeconds", 60, 86400, err);
+    gang->hang_ms = 1000LL * bounded(spec, "restart.hangSeconds", 0, 864000, err);
+    job->gpus = bounded(spec, "gpus", 0, 1024, err);
+    if (!err->kind && (gang->workers < 1 || gang->min_workers < 1 || gang->slots < 1)) {
+        error_set(err, ERROR_INVALID, "spec.workers, minWorkers and slotsPerWorker are at least 1");
+    }
+    if (err->kind || read_paths(spec, "inputs", &job->inputs, &job->input_count, err) < 0 ||
+        read_paths(spec, "outputs", &job->outputs, &job->output_count, err) < 0 ||
+        read_words(spec, "command", &job->command, err) < 0 ||
+        read_words(spec, "prepare", &job->prepare, err) < 0) {
+        return -1;
+    }
+    const char *logs = tree_text(spec, "logs.path", NULL);
+    if (logs && path_make_folder(logs, &job->logs, err) < 0) {
+        return error_context(err, "spec.logs.path");
+    }
+    if (!job->command[0]) {
+        return error_set(err, ERROR_INVALID, "spec.command is missing");
+    }
+    return read_launcher(job, err);
+}
+
+/* ---- the pod -------------------------------------------------------------------------------- */
+
+static int read_hub(struct launch_job *job, struct error *err) {
+    const char *hub = NULL, *sha256 = NULL;
+    if (job->index == 0) {
+        if (read_variable("WINDLASS_BIND", &job->bind, err) < 0 ||
+            read_variable("WINDLASS_TLS_CERTIFICATE", &job->certificate_pem, err) < 0 ||
+            tls_certificate_sha256(job->certificate_pem, job->sha256, err) < 0) {
+            return -1;
+        }
+        if (!job->key_pem) {
+            return error_set(err, ERROR_INVALID,
+                             "the environment variable WINDLASS_TLS_KEY is missing");
+        }
+        hub = job->bind;
+    } else if (read_variable("WINDLASS_HUB", &hub, err) < 0 ||
+               read_variable("WINDLASS_HUB_SHA256", &sha256, err) < 0) {
+        return -1;
+    } else {
+        snprintf(job->sha256, sizeof job->sha256, "%s", sha256);
+    }
+    snprintf(job->hub, sizeof job->hub, "%s", hub);
+    return 0;
+}
+
+static int read_pod(struct launch_job *job, struct error *err) {
+    int64_t index = 0;
+    const char *address = NULL;
+    if (read_variable("WINDLASS_JOB", &job->name, err) < 0 ||
+        read_variable("WINDLASS_WORKER", &job->worker, err) < 0 ||
+        read_number("WINDLASS_INDEX", 0, GANG_MEMBERS_MAX - 1, &index, err) < 0 ||
+        read_number("WINDLASS_ATTEMPT", 1, INT_MAX, &job->attempt, err) < 0 ||
+        read_variable("POD_IP", &address, err) < 0) {
+        return -1;
+    }
+    job->index = (int)index;
+    job->gang.attempt = job->attempt;
+    snprintf(job->address, sizeof job->address, "%s", address);
+    int64_t counted = 0, disrupted = 0;
+    if ((getenv("WINDLASS_RESTARTS") &&
+         read_number("WINDLASS_RESTARTS", 0, INT_MAX / 2, &counted, err) < 0) ||
+        (getenv("WINDLASS_DISRUPTED") &&
+         read_number("WINDLASS_DISRUPTED", 0, INT_MAX / 2, &disrupted, err) < 0)) {
+        return -1;
+    }
+    job->gang.counted = (int)counted;
+    job->gang.disrupted = (int)disrupted;
+    if (!job->token) {
+        return error_set(err, ERROR_INVALID, "the environment variable WINDLASS_TOKEN is missing");
+    }
+    const char *folder = getenv("WINDLASS_FOLDER");
+    job->bin = file_join(folder && *folder ? folder : "/windlass", "bin");
+    job->run = file_join(folder && *folder ? folder : "/windlass", "run");
+    return file_make_folders(job->run, err) < 0 ? -1 : read_hub(job, err);
+}
+
+int launch_job_read(struct launch_job *ret_job, struct error *err) {
+    struct launch_job job = {.token = take_secret("WINDLASS_TOKEN"),
+                             .key_pem = take_secret("WINDLASS_TLS_KEY")};
+    if (read_pod(&job, err) < 0 || read_spec(&job, err) < 0) {
+        launch_job_release(&job);
+        return -1;
+    }
+    if (job.index >= job.gang.workers) {
+        launch_job_release(&job);
+        return error_set(err, ERROR_INVALID, "WINDLASS_INDEX is not below spec.workers");
+    }
+    *ret_job = job;
+    return 0;
+}
+
+static void free_words(char **words) {
+    for (size_t i = 0; words && words[i]; i++) {
+        free(words[i]);
+    }
+    free(words);
+}
+
+static void free_paths(struct launch_path *paths, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        free((char *)paths[i].id);
+        free((char *)paths[i].path);
+    }
+    free(paths);
+}
+
+void launch_job_release(struct launch_job *job) {
+    forget(&job->token);
+    forget(&job->key_pem);
+    free_words(job->command);
+    free_words(job->prepare);
+    free_paths(job->inputs, job->input_count);
+    free_paths(job->outputs, job->output_count);
+    free(job->logs);
+    free(job->bin);
+    free(job->run);
+    json_decref(job->spec);
+}

@@ -1,0 +1,33 @@
+/* launch_job.h: what a pod of a DistTrain gets in its environment (operator/kinds/disttrain/pods.c,
+ * work.h), read and checked. */
+#pragma once
+
+#include "agent/launch/environment.h"
+#include "agent/launch/gang.h"
+#include "lib/tree.h"
+
+struct launch_job {
+    const char *name, *worker; /* WINDLASS_JOB, WINDLASS_WORKER: this pod's */
+    int index;                 /* WINDLASS_INDEX */
+    int64_t attempt;           /* WINDLASS_ATTEMPT: this pod's */
+    char *token;               /* WINDLASS_TOKEN, taken out of the environment; so are ... */
+    char *key_pem;             /* ... WINDLASS_TLS_KEY; index 0 */
+    const char *certificate_pem, *bind; /* index 0 */
+    char hub[80];                       /* IP:PORT of member 0; index 0: its own */
+    char sha256[65];                    /* of the hub's certificate */
+    char address[46];                   /* of this pod: POD_IP */
+    char *bin, *run; /* folders: WINDLASS_FOLDER (else /windlass), /bin and /run */
+    struct gang_options gang;
+    enum launcher launcher;
+    bool is_torchrun;
+    int gpus;
+    json_t *spec;              /* WINDLASS_SPEC; owned */
+    char **command, **prepare; /* NULL-ended, variables expanded; prepare: NULL: none */
+    struct launch_path *inputs, *outputs;
+    size_t input_count, output_count;
+    char *logs; /* NULL: none */
+};
+
+/* INVALID: a line that names the variable or the field. */
+NODISCARD int launch_job_read(struct launch_job *ret_job, struct error *err);
+void launch_job_release(struct launch_job *job);

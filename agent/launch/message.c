@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/message.h"
+
+#include "agent/launch/gang.h"
+#include "lib/tree.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES_MAX = 1 << 20, SLOTS_MAX = 1024, PORT_MAX = 65535 };
+
+static const char *const type_names[] = {"ack",    "hello",   "prepared", "failed",  "ready",
+                                         "exited", "stopped", "beat",     "leaving", "welcome",
+                                         "table",  "go",      "stop",     "notice",  "done"};
+static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPES, "a name for each type");
+
+void gang_message_release(struct gang_message *message) {
+    table_release(&message->table);
+}
+
+/* Numbers and texts as they stand in the object; what is 0 or "" is left out. */
+static const struct field {
+    const char *name;
+    size_t at, size; /* size: of a text; 0: an int64_t; 1: an int; 2: a bool */
+    int64_t least, most;
+} fields[] = {
+#define TEXT(member)                                                                               \
+    {                                                                                              \
+#member, offsetof(struct gang_message, member), sizeof((struct gang_message *)0)->member,  \
+            0, 0                                                                                   \
+    }
+#define LONG(name, member)                                                                         \
+    { name, offsetof(struct gang_message, member), 0, 0, INT64_MAX }
+#define INTEGER(member, least, most)                                                               \
+    { #member, offsetof(struct gang_message, member), 1, least, most }
+#define YES(name, member)                                                                          \
+    { name, offsetof(struct gang_message, member), 2, 0, 1 }
+    LONG("n", number),
+    LONG("a", ack),
+    TEXT(version),
+    TEXT(pod),
+    TEXT(incarnation),
+    TEXT(address),
+    TEXT(hub),
+    TEXT(words),
+    INTEGER(index, 0, GANG_MEMBERS_MAX - 1),
+    INTEGER(slots, 0, SLOTS_MAX),
+    INTEGER(port, 0, PORT_MAX),
+    INTEGER(rank, -1, 1 << 20),
+    INTEGER(code, -1, 1 << 20),
+    INTEGER(seconds, 0, 1 << 20),
+    LONG("attempt", attempt),
+    LONG("seen", seen),
+    LONG("last", last),
+    LONG("round", round),
+    LONG("progress", progress),
+    YES("prepared", is_prepared),
+    YES("memory", is_memory),
+    YES("waiting", is_waiting),
+#undef TEXT
+#undef LONG
+#undef INTEGER
+#undef YES
+};
+
+static json_t *write_field(const struct field *field, const struct gang_message *message) {
+    const char *place = (const char *)message + field->at;
+    int64_t number = field->size == 0   ? *(const int64_t *)place
+                     : field->size == 1 ? *(const int *)place
+                     : field->size == 2 ? *(const bool *)place
+                                        : 0;
+    if (field->size > 2) {
+        /* What a program printed last may be no UTF-8. */
+        json_t *text = *place ? json_string(place) : NULL;
+        return text || !*place ? text : json_string("(not UTF-8)");
+    }
+    return number == 0 ? NULL : field->size == 2 ? json_true() : json_integer(number);
+}
+
+char *gang_message_write(const struct gang_message *message) {
+    AUTO(tree_freep) json_t *tree = json_pack("{s:s}", "type", type_names[message->type]);
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        json_t *value = write_field(&fields[i], message);
+        if (value) {
+            json_object_set_new(tree, fields[i].name, value);
+        }
+    }
+    if (message->type == MESSAGE_TABLE) {
+        json_t *rows = json_array();
+        for (size_t i = 0; i < message->table.count; i++) {
+            const struct table_row *row = &message->table.rows[i];
+            json_array_append_new(
+                rows, json_pack("[i, i, i, s]", row->index, row->slots, row->port, row->address));
+        }
+        json_object_set_new(tree, "rows", rows);
+    }
+    char *text = json_dumps(tree, JSON_COMPACT);
+    assert(text);
+    return text;
+}
+
+static int read_field(const struct field *field, const json_t *tree, struct gang_message *message,
+                      struct error *err) {
+    char *place = (char *)message + field->at;
+    const json_t *value = json_object_get(tree, field->name);
+    if (!value) {
+        return 0;
+    }
+    int64_t number = json_is_true(value) ? 1 : json_integer_value(value);
+    bool is_right = field->size > 2    ? json_is_string(value)
+                    : field->size == 2 ? json_is_boolean(value)
+                                       : json_is_integer(value);
+    if (!is_right || (field->size <= 2 && (number < field->least || number > field->most))) {
+        return error_set(err, ERROR_INVALID, "a message's %s is no such thing", field->name);
+    }
+    if (field->size > 2) {
+        snprintf(place, field->size, "%s", json_string_value(value));
+    } else if (field->size == 2) {
+        *(bool *)place = number != 0;
+    } else if (field->size == 1) {
+        *(int *)place = (int)number;
+    } else {
+        *(int64_t *)place = number;
+    }
+    return 0;
+}
+
+static int read_row(const json_t *tree, int after, struct table_row *row, struct error *err) {
+    json_int_t index = -1, slots = 0, port = 0;
+    const char *address = "";
+    if (json_unpack((json_t *)tree, "[I, I, I, s!]", &index, &slots, &port, &address) < 0 ||
+        index <= after || index >= GANG_MEMBERS_MAX || slots < 1 || slots > SLOTS_MAX || port < 0 ||
+        port > PORT_MAX || strlen(address) >= sizeof row->address) {
+        return error_set(err, ERROR_INVALID, "a row of a message's table is no such thing");
+    }
+    *row = (struct table_row){.index = (int)index, .slots = (int)slots, .port = (int)port};
+    snprintf(row->address, sizeof row->address, "%s", address);
+    return 0;
+}
+
+static int read_rows(const json_t *tree, struct gang_message *message, struct error *err) {
+    const json_t *rows = json_object_get(tree, "rows");
+    size_t count = json_array_size(rows);
+    if (count < 1 || count > GANG_MEMBERS_MAX) {
+        return error_set(err, ERROR_INVALID, "a message's table has %zu rows", count);
+    }
+    message->table.rows = x_calloc(count, sizeof *message->table.rows);
+    message->table.round = message->round;
+    for (size_t i = 0; i < count; i++) {
+        int after = i ? message->table.rows[i - 1].index : -1;
+        if (read_row(json_array_get(rows, i), after, &message->table.rows[i], err) < 0) {
+            return -1;
+        }
+        message->table.count++;
+    }
+    return 0;
+}
+
+int gang_message_read(const char *text, size_t size, struct gang_message *ret_message,
+                      struct error *err) {
+    AUTO(tree_freep) json_t *tree = NULL;
+    struct gang_message message = {.type = MESSAGE_TYPES};
+    if (tree_parse(text, size, BYTES_MAX, &tree, err) < 0) {
+        return -1;
+    }
+    const char *type = tree_text(tree, "type", "");
+    for (int i = 0; i < MESSAGE_TYPES; i++) {
+        message.type = strcmp(type, type_names[i]) == 0 ? (enum gang_message_type)i : message.type;
+    }
+    if (message.type == MESSAGE_TYPES) {
+        return error_set(err, ERROR_INVALID, "a message has no type that is known");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        if (read_field(&fields[i], tree, &message, err) < 0) {
+            return -1;
+        }
+    }
+    if (message.type == MESSAGE_TABLE && read_rows(tree, &message, err) < 0) {
+        gang_message_release(&message);
+        return -1;
+    }
+    *ret_message = message;
+    return 0;
+}

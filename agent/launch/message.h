@@ -1,0 +1,59 @@
+/* message.h: what the hub (member 0's pod) and the members of a gang say to each other: WebSocket
+ * /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a connection; all
+ * others are numbered by link.h, which repeats them when a connection broke.
+ *
+ *   member -> hub: hello prepared failed ready exited stopped beat leaving
+ *   hub -> member: welcome table go stop notice done                                 both: ack */
+#pragma once
+
+#include "agent/launch/table.h"
+
+enum { MESSAGE_NAME_MAX_BYTES = 63, MESSAGE_WORDS_MAX = 511 };
+
+enum gang_message_type {
+    MESSAGE_ACK, /* nothing but the link's own numbers */
+    MESSAGE_HELLO,
+    MESSAGE_PREPARED,
+    MESSAGE_FAILED,  /* no restart would help: words */
+    MESSAGE_READY,   /* round */
+    MESSAGE_EXITED,  /* round, rank, code, is_memory, words */
+    MESSAGE_STOPPED, /* round */
+    MESSAGE_BEAT,    /* rank, progress, is_waiting */
+    MESSAGE_LEAVING, /* seconds */
+    MESSAGE_WELCOME, /* attempt, hub, last */
+    MESSAGE_TABLE,   /* table, port: the master's */
+    MESSAGE_GO,      /* round */
+    MESSAGE_STOP,    /* round */
+    MESSAGE_NOTICE,  /* seconds */
+    MESSAGE_DONE,    /* code; not numbered, -1: another pod has your place */
+    MESSAGE_TYPES
+};
+
+/* What a type does not list above is 0 or "". */
+struct gang_message {
+    enum gang_message_type type;
+    int64_t number; /* of the link; 0: it is not numbered */
+    int64_t ack;    /* the last one that was received */
+    /* hello */
+    char version[MESSAGE_NAME_MAX_BYTES + 1], pod[254], incarnation[MESSAGE_NAME_MAX_BYTES + 1];
+    char address[46];
+    int index, slots, port;
+    int64_t attempt; /* of the member's pod; WELCOME: of the hub's */
+    int64_t seen;    /* the highest attempt of a hub that it heard of */
+    int64_t last;    /* the number of the last message that it received, of ... */
+    char hub[MESSAGE_NAME_MAX_BYTES + 1]; /* ... this one; WELCOME: whom it has reached */
+    bool is_prepared;
+    int64_t round;
+    int rank, code, seconds;
+    bool is_memory, is_waiting;
+    int64_t progress;
+    char words[MESSAGE_WORDS_MAX + 1];
+    struct table table; /* owned */
+};
+
+/* The caller frees. */
+char *gang_message_write(const struct gang_message *message);
+/* INVALID: what is wrong with it. Texts that are too long are cut. */
+NODISCARD int gang_message_read(const char *text, size_t size, struct gang_message *ret_message,
+                                struct error *err);
+void gang_message_release(struct gang_message *message);

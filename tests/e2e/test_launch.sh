@@ -1,0 +1,211 @@
+#!/usr/bin/env bash
+# windlass-shim launch, pods that are network namespaces (tests/netns.bash): all start when all are there, prepared and
+# late ones too; ranks' variables; what fails is said; one that fails starts all anew; a pod that dies, leaves, is cut
+# off for 5 s or for ever; member 0's pod replaced; the token is nobody's to read. launcher None and Torchrun.
+#   SOAK_ROUNDS: late starts and cuts, so often (divided by 100); SOAK_SEED: their delays
+set -u
+cd "$(dirname "$0")/../.." || exit 3
+. tests/e2e/lib.sh
+. tests/netns.bash
+net_possible || { echo "skip launch: network namespaces want root"; exit 0; }
+build=$(realpath "${BUILD:-build}")
+make -s "$build/windlass-shim" || { echo "not ok test_launch: cannot be built"; exit 1; }
+work=$(mktemp -d)
+declare -A pid=()
+finish() {
+    kill -9 "${pid[@]}" 2>/dev/null
+    net_down
+    wait 2>/dev/null
+    rm -rf "$work"
+}
+trap finish EXIT
+net_up 6 none || { echo "not ok test_launch: no network namespaces"; exit 1; }
+make_certificate "$work" || exit 3
+RANDOM=$((${SOAK_SEED:-20261121} % 32768))
+token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
+
+# job NAME WORKERS SPEC: what pod starts from here on; its pods are on machines base + 1, ...
+job() { job_name=$1 workers=$2 out=$work/$1 spec=$3; mkdir -p "$out"; : "${base:=0}"; }
+# pod INDEX [ATTEMPT [MACHINE]]
+pod() {
+    local index=$1 attempt=${2:-1} machine=${3:-$((base + $1 + 1))} own=(WINDLASS_HUB="10.77.0.$((base + 1)):8443" WINDLASS_HUB_SHA256="$sha256")
+    [ "$index" -gt 0 ] || own=(WINDLASS_BIND="10.77.0.$((base + 1)):8443" WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")"
+        WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_UID=u "${counts[@]}")
+    # (A simple command: its pid is the program's.)
+    nsenter --net="/run/netns/$net_prefix-$machine" env -i PATH="$PATH" out="$out" WINDLASS_JOB="$job_name" WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$spec" \
+        WINDLASS_TOKEN="$token" WINDLASS_WORKER="$job_name-$index-$attempt" WINDLASS_INDEX="$index" WINDLASS_ATTEMPT="$attempt" \
+        POD_IP="10.77.0.$machine" WINDLASS_FOLDER="$out/pod-$index-$attempt" WINDLASS_TERMINATION_LOG="$out/words-$index-$attempt" \
+        "${own[@]}" "$build/windlass-shim" launch >"$out/pod-$index-$attempt.out" 2>"$out/pod-$index-$attempt.log" &
+    pid[$job_name-$index-$attempt]=$!
+}
+counts=()
+# ends INDEX ATTEMPT: its code in $code
+ends() {
+    local key=$job_name-$1-${2:-1} end=$((SECONDS + ${patience:-60}))
+    while kill -0 "${pid[$key]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
+    code=99
+    if kill -0 "${pid[$key]}" 2>/dev/null; then kill -9 "${pid[$key]}"; else wait "${pid[$key]}"; code=$?; fi
+    unset "pid[$key]"
+}
+all_end() { local i; codes=; for i in $(seq 0 $((workers - 1))); do ends "$i" "${1:-1}"; codes="$codes $code"; done; }
+said() { jq -r "$1" "$out/words-0-${2:-1}" 2>/dev/null; }
+progress() { net_run $((base + 1)) curl -sk --max-time 3 "https://10.77.0.$((base + 1)):8443/progress"; }
+until_true() { # SECONDS COMMAND...
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
+}
+show() {
+    [ $failures -eq "${shown:-0}" ] && return
+    shown=$failures
+    tail -n 12 "$out"/pod-*.log | sed 's/^/# /'
+    sed 's/^/# words: /; $a\' "$out"/words-* 2>/dev/null
+}
+restart='"restart":{"maxRestarts":3,"backoffSeconds":0,"waitSeconds":60,"hangSeconds":0}'
+words() { jq -cn '$ARGS.positional' --args -- "$@"; }
+# spec_of WORKERS LAUNCHER SLOTS COMMAND...
+spec_of() { echo "{\"workers\":$1,\"slotsPerWorker\":$3,\"launcher\":\"$2\",$restart,\"outputs\":[{\"id\":\"MODEL\",\"path\":\"out/models\"}],\"command\":$(words "${@:4}")}"; }
+
+##### cut for ever: beside all others, as silence takes 24 s ######################################
+base=4
+# shellcheck disable=SC2016 # the program's own shell
+job forever 2 "$(spec_of 2 None 1 bash -c 'echo start $WINDLASS_ROUND $WINDLASS_RANK $BASHPID >>$out/starts; for i in $(seq 600); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')"
+pod 0; pod 1
+lines() { cat "$1" 2>/dev/null | wc -l; }
+both_run() { [ "$(lines "$out/starts")" -ge "${1:-2}" ]; }
+check "two pods run" until_true 60 both_run
+net_cut 6
+cut_at=$SECONDS
+base=0
+
+##### all together ################################################################################
+# Each says when it began; `prepare` of each must have ended before.
+# shellcheck disable=SC2016
+together=$(spec_of 3 None 1 bash -c 'ls $out/prepared.* | wc -l >$out/began.$WINDLASS_RANK; env >$out/env.$WINDLASS_RANK; echo "rank $WINDLASS_RANK of $WINDLASS_WORLD"')
+together=${together%\}}',"prepare":["bash","-c","sleep 0.$WINDLASS_INDEX; touch $out/prepared.$WINDLASS_INDEX"]}'
+together() { # DELAY...
+    local i
+    rm -rf "$out"; mkdir -p "$out"
+    for i in 0 1 2; do
+        pod $i
+        sleep "${delays[$i]}"
+    done
+    all_end
+    [ "$codes" = " 0 0 0" ] && [ "$(cat "$out"/began.{0,1,2} | xargs)" = "3 3 3" ] &&
+        grep -qx 'rank 2 of 3' "$out/pod-2-1.out" && [ "$(said .state)" = Succeeded ] &&
+        [ "$(said .restarts.counted)$(said .restarts.disrupted)" = 00 ]
+}
+job together 3 "$together"
+delays=(0.3 0.3 0)
+check "three pods start together, whenever each comes and prepares" together
+show
+for round in $(seq $((${SOAK_ROUNDS:-0} / 100))); do
+    delays=($((RANDOM % 20)).$((RANDOM % 10)) $((RANDOM % 20)) 0)
+    check "late $round: ${delays[*]}" together
+    show
+done
+variables() {
+    grep -qx 'AZ_BATCH_HOST_LIST=10.77.0.1,10.77.0.2,10.77.0.3' "$out/env.1" && grep -qx 'AZ_BATCHAI_TASK_INDEX=1' "$out/env.1" &&
+        grep -qx "AZ_BATCHAI_OUTPUT_MODEL=$out/models" "$out/env.1" && grep -q '^TF_CONFIG={"cluster".*10.77.0.3:[0-9]*.*"index": 2' "$out/env.2" &&
+        [ "$(cat "$out/pod-1-1/run/hosts")" = "$(printf '10.77.0.%s slots=1\n' 1 2 3)" ]
+}
+check "their variables, outputs' folders and hostfiles" variables
+no_secret() { ! grep -rqF -e "$token" -e 'PRIVATE KEY' "$out"; }
+check "none of them, no log and no file has the token" no_secret
+
+##### processes of Torchrun #######################################################################
+# shellcheck disable=SC2016
+job torch 2 "$(spec_of 2 Torchrun 2 bash -c 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR $((MASTER_PORT > 1024))"')"
+pod 0; pod 1; all_end
+torch() { [ "$codes" = " 0 0" ] && [ "$(sort "$out"/pod-*.out | xargs -n 5 | paste -sd,)" = "0/4 0/2 0 10.77.0.1 1,1/4 1/2 0 10.77.0.1 1,2/4 0/2 1 10.77.0.1 1,3/4 1/2 1 10.77.0.1 1" ]; }
+check "Torchrun: each process has its rank" torch
+show
+
+##### what fails ##################################################################################
+fails() { # NAME SPEC REASON MESSAGE
+    job "$1" 2 "$2"
+    pod 0; pod 1
+    ends 0
+    [ "$code" = 1 ] && kill -TERM "${pid[$1-1-1]}" 2>/dev/null # (the plan deletes it)
+    first=$code
+    ends 1
+    [ "$first" = 1 ] && [ "$(said .state)" = Failed ] && [ "$(said .reason)" = "$3" ] && said .message | grep -qE "$4"
+}
+once=$(spec_of 2 None 1 "bash" "-c" 'echo one; echo last words; exit $((7 * WINDLASS_RANK))' | sed 's/"maxRestarts":3/"maxRestarts":0/')
+check "a rank's code and last words" fails code "$once" RankFailed '^worker 1, rank 1 ended with exit code 7: one \| last words$'
+show
+check "a command that is not there" fails none "$(spec_of 2 None 1 no-such-program)" CommandNotFound 'no-such-program'
+show
+check "prepare that fails" fails prepare "${together//sleep 0./exit 4; sleep 0.}" PrepareFailed 'spec.prepare ended with 4'
+show
+job mpi 2 "$(spec_of 2 MPI 1 true)"
+pod 0; ends 0
+refused() { [ "$code" -ne 0 ] && grep -q 'spec.launcher MPI cannot be done yet' "$out/pod-0-1.log"; }
+check "launcher MPI is refused by name" refused
+
+##### what starts anew ############################################################################
+# shellcheck disable=SC2016
+job again 3 "$(spec_of 3 None 1 bash -c 'echo $WINDLASS_ROUND >>$out/rounds.$WINDLASS_RANK; [ $WINDLASS_RANK != 1 ] || [ -e $out/failed ] || { touch $out/failed; kill -9 $BASHPID; }; sleep 1')"
+for i in 0 1 2; do pod $i; done
+all_end
+again() {
+    [ "$codes" = " 0 0 0" ] && [ "$(said .restarts.counted)" = 1 ] && [ "$(said .restarts.last.exitCode)" = 137 ] &&
+        for i in 0 1 2; do [ "$(cat "$out/rounds.$i" | xargs)" = "1048577 1048578" ] || return 1; done
+}
+check "kill -9 of a rank: all start anew in the same pods, counted" again
+show
+
+# shellcheck disable=SC2016
+waits=$(spec_of 3 None 1 bash -c 'echo $WINDLASS_ROUND $BASHPID >>$out/starts.$WINDLASS_RANK; for i in $(seq 600); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')
+job pods 3 "$waits"
+for i in 0 1 2; do pod $i; done
+has_started() { local i; for i in 0 1 2; do [ "$(lines "$out/starts.$i")" -ge "$1" ] || return 1; done; }
+alive() { for i in "$@"; do kill -0 "$i" 2>/dev/null && return 0; done; return 1; }
+check "three pods run" until_true 60 has_started 1
+first=$(cut -d' ' -f2 "$out/starts.1")
+kill -9 "${pid[pods-1-1]}"
+unset "pid[pods-1-1]"
+gone() { ! alive "$first"; }
+check "kill -9 of a pod's agent: its rank dies with it" until_true 20 gone
+pod 1 2
+check "its successor comes, all start anew" until_true 60 has_started 2
+disrupted() { [ "$(progress | jq -c '[.restarts.counted, .restarts.disrupted, .restarts.last.cause]')" = '[0,1,"Disruption"]' ]; }
+check "that is not counted" disrupted
+kill -TERM "${pid[pods-2-1]}"
+ends 2
+check "a pod that is told to end ends, 130" [ "$code" = 130 ]
+pod 2 2
+check "and has a successor" until_true 60 has_started 3
+kill -9 "${pid[pods-0-1]}"
+unset "pid[pods-0-1]"
+counts=(WINDLASS_RESTARTS=0 WINDLASS_DISRUPTED=2)
+pod 0 2
+counts=()
+check "member 0's pod replaced: the others stop and come to it" until_true 60 has_started 4
+rounds() { [ "$(cut -d' ' -f1 "$out/starts.2" | xargs)" = "1048577 1048578 1048579 2097153" ]; }
+check "rounds only grow" rounds
+net_cut 3; sleep 5; net_mend 3
+sleep 1
+still() { has_started 4 && ! has_started 5 && [ "$(progress | jq -r '.state')" = Running ]; }
+check "a cut of 5 s: nothing starts anew" still
+touch "$out/end"
+ends 0 2; zero=$code; ends 1 2; one=$code; ends 2 2
+check "and the job ends well" [ "$zero $one $code" = "0 0 0" ]
+show
+
+##### cut for ever, on ############################################################################
+base=4 job_name=forever workers=2 out=$work/forever
+# shellcheck disable=SC2016
+spec=$(spec_of 2 None 1 bash -c 'echo start $WINDLASS_ROUND $WINDLASS_RANK $BASHPID >>$out/starts; for i in $(seq 600); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')
+is_lost() { [ "$(progress | jq -c '[.lost, .restarts.last.cause, .state]')" = '[[1],"Lost","Restarting"]' ]; }
+check "a pod that is cut off for ever is lost" until_true 60 is_lost
+pod 1 2 4 # on another machine
+check "its successor makes a new round" until_true 60 both_run 4
+old=$(awk '$3 == 1 { print $4; exit }' "$out/starts")
+fenced() { ! alive "$old"; }
+[ -z "${SOAK_ROUNDS:-}" ] || check "the old one has ended what it ran, by itself" until_true $((cut_at + 60 > SECONDS ? cut_at + 60 - SECONDS : 1)) fenced
+touch "$out/end"
+ends 0; zero=$code; ends 1 2
+check "and the job ends well" [ "$zero $code" = "0 0" ]
+show
+exit $((failures > 0))
