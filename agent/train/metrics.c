@@ -167,11 +167,11 @@ static int render_events(const struct metrics *metrics, struct buffer *buffer, s
 int metrics_write(struct metrics *metrics, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     AUTO(buffer_release) struct buffer events;
+    buffer_init(&text, STORE_PUT_MAX);
+    buffer_init(&events, STORE_PUT_MAX);
     if (metrics->written && metrics->written == metrics->count) {
         return 0;
     }
-    buffer_init(&text, STORE_PUT_MAX);
-    buffer_init(&events, STORE_PUT_MAX);
     int result = render_head(&text, err);
     for (size_t i = 0; result == 0 && i < metrics->count; i++) {
         result = render_row(&text, &metrics->rows[i], err);

@@ -11,7 +11,7 @@ enum { METRICS_ROWS_MAX = 1 << 20 };
 
 /* Columns of the CSV (behind step, epoch, time) and tags of the event file. */
 enum metric {
-    METRIC_LOSS,          /* "loss": mean of the batches since the last row */
+    METRIC_LOSS,          /* "loss": mean of the batches since the epoch began */
     METRIC_ACCURACY,      /* "accuracy": 0..1 */
     METRIC_TEST_LOSS,     /* "test_loss" */
     METRIC_TEST_ACCURACY, /* "test_accuracy" */

@@ -2,6 +2,7 @@
 /* build/windlass-trainer: one rank of a training. The only program that is linked with MPI. */
 #include "agent/commands/command.h"
 #include "agent/trainer/comm_command.h"
+#include "agent/trainer/train_command.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -11,15 +12,15 @@
 static int not_built(int argc, char **argv) {
     (void)argc;
     fprintf(stderr,
-            "windlass-trainer %s: this release does not train yet; `windlass-trainer comm check` "
-            "is what it has\n",
+            "windlass-trainer %s: this release starts no gangs yet; mpirun does: "
+            "mpirun -np 4 windlass-trainer train\n",
             argv[0]);
     return 2;
 }
 
 static const struct command commands[] = {
     {"comm", comm_command, "check: do these ranks add up, and how fast?"},
-    {"train", not_built, "not built yet: one rank of a training"},
+    {"train", train_command, "one rank of a training"},
     {"launch", not_built, "not built yet: starts the ranks of a gang"},
     {NULL, NULL, NULL}, /* ends the table */
 };

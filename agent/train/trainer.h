@@ -1,0 +1,26 @@
+/* trainer.h: one rank of a training, from the spec to OUT/model.onnx. All ranks call it with the
+ * same spec; comm says who they are. What a rank does is a function of spec, seed and step: a
+ * training that was ended and goes on from a checkpoint makes the same steps (with the same number
+ * of ranks: the same bits). */
+#pragma once
+
+#include "agent/comm/comm.h"
+
+#include <jansson.h>
+
+struct train_job {
+    const json_t *trainer; /* the spec's object of that name, defaults filled in or not */
+    const char *run;       /* 16 hexadecimal digits: OUT/.windlass/RUN/ is the memory of the run */
+    const char *device;    /* registry.h; NULL: "cpu" */
+    int threads;           /* of this rank, at least 1 */
+    int64_t patience_ms;   /* with other ranks (reducer.h); 0: for ever */
+    bool (*is_stopped)(void); /* asked to leave: a last checkpoint, then CANCELLED; or NULL */
+    /* One line for people, without a newline, of rank 0 alone. */
+    void (*say)(const char *line);
+};
+
+/* INVALID, UNSUPPORTED: the spec, the model or the data, by name. FAILED: the loss is no finite
+ * number; step and rate are named. CONFLICT: a newer start of this run has taken over. CANCELLED:
+ * is_stopped; the checkpoint is written. All else: the machine's, the store's or another rank's. An
+ * error after which comm->is_lost: leave by _exit (reducer.h). */
+NODISCARD int trainer_run(const struct train_job *job, struct comm *comm, struct error *err);

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/train/trainer_state.h"
+
+#include "agent/onnx/write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PIECE = 8 << 20 };
+#define MODEL_FILE "model.onnx"
+
+void trainer_say(const struct trainer *trainer, const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    if (trainer->comm->rank == 0 && trainer->job->say) {
+        va_start(arguments, format);
+        vsnprintf(line, sizeof line, format, arguments);
+        va_end(arguments);
+        trainer->job->say(line);
+    }
+}
+
+/* ---- the state, as a list of tensors -------------------------------------------------------- */
+
+static size_t state_count(const struct trainer *trainer) {
+    size_t variables = trainer->graph.variable_count;
+    return variables * (1 + optimizer_state_count(trainer->optimizer)) +
+           2 * trainer->graph.norm_count + 1;
+}
+
+struct part {
+    char name[CHECKPOINT_NAME_MAX];
+    struct shape shape;
+    float *data;
+};
+
+/* The i-th tensor of the state: weights, the optimizer's vectors, statistics, the epoch's sums (as
+ * the bytes that they are). */
+static void state_part(struct trainer *trainer, size_t i, struct part *part) {
+    const struct graph *network = trainer->network;
+    size_t variables = trainer->graph.variable_count;
+    size_t states = optimizer_state_count(trainer->optimizer);
+    if (i < variables * (1 + states)) {
+        size_t parameter = i % variables, which = i / variables;
+        size_t variable = trainer->in_order[parameter];
+        const struct value *value = &network->values[trainer->graph.variables[variable]];
+        part->shape = value->shape;
+        part->data = which ? optimizer_state(trainer->optimizer, parameter, which - 1)
+                           : trainer->weights[variable];
+        snprintf(part->name, sizeof part->name, "%s%s%s", value->name, which ? "/" : "",
+                 which ? optimizer_state_name(trainer->optimizer, which - 1) : "");
+        return;
+    }
+    size_t statistic = i - variables * (1 + states);
+    if (statistic == 2 * trainer->graph.norm_count) {
+        part->shape = (struct shape){1, {sizeof trainer->sums / sizeof(float)}};
+        part->data = (float *)(void *)&trainer->sums;
+        snprintf(part->name, sizeof part->name, "windlass:epoch");
+        return;
+    }
+    const struct value *value = &network->values[statistic_value(trainer, statistic)];
+    part->shape = value->shape;
+    part->data = trainer->statistics[statistic];
+    snprintf(part->name, sizeof part->name, "%s", value->name);
+}
+
+static size_t part_count(const struct part *part) {
+    return (size_t)shape_count(&part->shape);
+}
+
+/* ---- beginning ------------------------------------------------------------------------------ */
+
+static void on_skipped(void *context, const char *name, const char *why) {
+    trainer_say(context, "checkpoint %s is not used: %s", name, why);
+}
+
+static int take_state(struct trainer *trainer, const struct checkpoint *checkpoint,
+                      struct error *err) {
+    for (size_t i = 0; i < state_count(trainer); i++) {
+        struct part part;
+        const struct checkpoint_tensor *found = NULL;
+        state_part(trainer, i, &part);
+        for (size_t k = 0; k < checkpoint->count && !found; k++) {
+            const struct checkpoint_tensor *tensor = &checkpoint->tensors[k];
+            bool is_it = strcmp(tensor->name, part.name) == 0;
+            found = is_it && shape_equal(&tensor->shape, &part.shape) ? tensor : NULL;
+        }
+        if (!found) {
+            return error_set(err, ERROR_BUG, "a checkpoint of these settings lacks %.100s",
+                             part.name);
+        }
+        memcpy(part.data, found->data, part_count(&part) * sizeof(float));
+    }
+    trainer->step = checkpoint->step;
+    return 0;
+}
+
+/* Rank 0: the claim, and what the newest checkpoint holds. */
+static int load(struct trainer *trainer, struct error *err) {
+    AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
+    char host[256] = "";
+    bool found = false;
+    gethostname(host, sizeof host - 1);
+    struct checkpoint_place place = {trainer->store, trainer->prefix};
+    if (checkpoint_claim(&place, host, &trainer->generation, err) < 0 ||
+        checkpoint_load(&place, trainer->generation, trainer->digest, on_skipped, trainer, &found,
+                        &loaded, err) < 0 ||
+        (found && take_state(trainer, &loaded.checkpoint, err) < 0)) {
+        return -1;
+    }
+    if (found) {
+        trainer_say(trainer, "goes on from the checkpoint of step %lld", (long long)trainer->step);
+    }
+    return metrics_open(trainer->store, trainer->step, &trainer->metrics, err);
+}
+
+/* Rank 0's state becomes everybody's. */
+static int share(struct comm *comm, void *context, struct error *err) {
+    struct trainer *trainer = context;
+    char digest[65];
+    buckets_digest(&trainer->buckets, digest);
+    if (comm_agree(comm, "settings", trainer->digest, err) < 0 ||
+        comm_agree(comm, "buckets", digest, err) < 0 ||
+        comm_broadcast(comm, &trainer->step, sizeof trainer->step, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < state_count(trainer); i++) {
+        struct part part;
+        state_part(trainer, i, &part);
+        if (comm_broadcast(comm, part.data, part_count(&part) * sizeof(float), err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int trainer_begin(struct trainer *trainer, struct error *err) {
+    const json_t *output = json_object_get(trainer->job->trainer, "output");
+    const char *path = json_string_value(json_object_get(output, "path"));
+    if (!path) {
+        return error_set(err, ERROR_INVALID, "output.path: a text is expected");
+    }
+    if (trainer->comm->rank == 0 &&
+        (store_open(path, /* writes= */ true, &trainer->store, err) < 0 ||
+         load(trainer, err) < 0)) {
+        return -1;
+    }
+    return reducer_call(trainer->reducer, share, trainer, err);
+}
+
+/* ---- checkpoints ---------------------------------------------------------------------------- */
+
+static void *write_checkpoint(void *context) {
+    struct writer *writer = context;
+    int64_t generation = writer->checkpoint.generation;
+    if (checkpoint_write(&writer->place, &writer->checkpoint, NULL, &writer->error) == 0) {
+        struct error ignored = {0};
+        if (checkpoint_tidy(&writer->place, generation, writer->keep, &ignored) < 0) {
+            error_clear(&ignored); /* the next one tries again */
+        }
+    }
+    atomic_store(&writer->is_done, true);
+    return NULL;
+}
+
+int trainer_saved(struct trainer *trainer, struct error *err) {
+    struct writer *writer = &trainer->writer;
+    if (!writer->is_running) {
+        return 0;
+    }
+    pthread_join(writer->thread, NULL);
+    writer->is_running = false;
+    for (size_t i = 0; i < writer->checkpoint.count; i++) {
+        free((char *)(uintptr_t)writer->tensors[i].name);
+    }
+    free(TAKE(writer->tensors));
+    free(TAKE(writer->copy));
+    if (writer->error.kind == ERROR_NONE) {
+        return 0;
+    }
+    *err = writer->error;
+    return error_context(err, "checkpoint of step %lld", (long long)writer->checkpoint.step);
+}
+
+void trainer_save(struct trainer *trainer) {
+    struct writer *writer = &trainer->writer;
+    struct error err = {0};
+    if (trainer_saved(trainer, &err) < 0) {
+        trainer_say(trainer, "%s", err.text);
+    }
+    size_t count = state_count(trainer), numbers = 0, at = 0;
+    struct part part;
+    for (size_t i = 0; i < count; i++) {
+        state_part(trainer, i, &part);
+        numbers += part_count(&part);
+    }
+    writer->copy = x_calloc(numbers + 1, sizeof *writer->copy);
+    writer->tensors = x_calloc(count + 1, sizeof *writer->tensors);
+    for (size_t i = 0; i < count; i++) {
+        state_part(trainer, i, &part);
+        writer->tensors[i] =
+            (struct checkpoint_tensor){x_strdup(part.name), part.shape, writer->copy + at};
+        memcpy(writer->copy + at, part.data, part_count(&part) * sizeof(float));
+        at += part_count(&part);
+    }
+    writer->place = (struct checkpoint_place){trainer->store, trainer->prefix};
+    writer->checkpoint = (struct checkpoint){.generation = trainer->generation,
+                                             .step = trainer->step,
+                                             .seed = trainer->seed,
+                                             .digest = trainer->digest,
+                                             .count = count,
+                                             .tensors = writer->tensors};
+    writer->error = (struct error){0};
+    atomic_store(&writer->is_done, false);
+    writer->is_running = true;
+    if (pthread_create(&writer->thread, NULL, write_checkpoint, writer) != 0) {
+        abort(); /* no thread left: as no memory */
+    }
+}
+
+/* ---- the result ----------------------------------------------------------------------------- */
+
+static int put_model(struct trainer *trainer, const struct buffer *bytes, struct error *err) {
+    AUTO(store_upload_freep) struct store_upload *upload = NULL;
+    if (store_upload_open(trainer->store, MODEL_FILE, &upload, err) < 0) {
+        return -1;
+    }
+    for (size_t at = 0; at < bytes->size; at += PIECE) {
+        size_t piece = MIN(bytes->size - at, (size_t)PIECE);
+        if (store_upload_add(upload, bytes->data + at, piece, err) < 0) {
+            return -1;
+        }
+    }
+    return store_upload_commit(upload, STORE_REPLACE, err);
+}
+
+int trainer_publish(struct trainer *trainer, struct error *err) {
+    const struct training_graph *graph = &trainer->graph;
+    struct checkpoint_place place = {trainer->store, trainer->prefix};
+    AUTO(buffer_release) struct buffer bytes;
+    bool is_newest = false;
+    buffer_init(&bytes, WRITE_BYTES_MAX);
+    if (checkpoint_is_newest(&place, trainer->generation, &is_newest, err) < 0) {
+        return -1;
+    }
+    if (!is_newest) {
+        return error_set(err, ERROR_CONFLICT, "a newer start of this training has taken over");
+    }
+    const void **weights = x_calloc(trainer->network->value_count + 1, sizeof *weights);
+    for (size_t i = 0; i < graph->variable_count; i++) {
+        weights[graph->variables[i]] = trainer->weights[i];
+    }
+    for (size_t i = 0; i < 2 * graph->norm_count; i++) {
+        weights[statistic_value(trainer, i)] = trainer->statistics[i];
+    }
+    struct write_options options = {.opset = trainer->opset, .weights = weights};
+    int result = model_write(trainer->network, &options, &bytes, err);
+    free(weights);
+    return result < 0 || put_model(trainer, &bytes, err) < 0 ? -1
+                                                             : metrics_write(trainer->metrics, err);
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/train/trainer_state.h"
+
+#include "agent/graph/builder.h"
+#include "agent/models/models.h"
+#include "agent/store/stored_file.h"
+#include "agent/train/fields.h"
+#include "agent/train/order.h"
+#include "lib/digest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FREEZE_MAX = 64 };
+
+static const double memory_share = 0.25; /* of the machine's or the container's, for data */
+
+/* ---- the network ---------------------------------------------------------------------------- */
+
+static int make_model(struct trainer *trainer, const json_t *spec, struct error *err) {
+    const json_t *shape = json_object_get(spec, "shape");
+    const char *name = json_string_value(json_object_get(spec, "new"));
+    struct model_options options = {.seed = trainer->seed};
+    int kind = name ? model_kind_find(name) : -1;
+    if (kind < 0) {
+        return error_set(err, ERROR_INVALID,
+                         "model.new: one of CNN, MLP, ResNet18, ResNet50 is "
+                         "expected, or model.path");
+    }
+    if (fields_integer(spec, "classes", (int64_t[]){1, MODELS_CLASSES_MAX}, trainer->train->classes,
+                       &options.classes, err) < 0 ||
+        fields_flag(spec, "smooth", &options.is_smooth, err) < 0) {
+        return error_context(err, "model");
+    }
+    for (size_t i = 0; i < 3; i++) { /* as the data is, where nothing is said */
+        options.shape[i] =
+            shape ? json_integer_value(json_array_get(shape, i)) : trainer->augment.shape.dims[i];
+    }
+    trainer->opset = MODELS_OPSET;
+    trainer->network = &trainer->made;
+    return model_new((enum model_kind)kind, &options, &trainer->made, err) < 0
+               ? error_context(err, "model")
+               : 0;
+}
+
+static int open_model(struct trainer *trainer, const char *path, struct error *err) {
+    AUTO(local_file_release) struct local_file file = {0};
+    struct error cause = {0};
+    if (local_file_open(path, &file, err) < 0) {
+        return -1;
+    }
+    if (model_open(file.path, &trainer->model, &cause) < 0) { /* mapped: the copy may go */
+        *err = cause;
+        return error_context(err, "model.path");
+    }
+    trainer->opset = trainer->model->opset;
+    trainer->network = &trainer->model->graph;
+    return 0;
+}
+
+/* The network's one input takes a batch of what augmentation makes, its output fits the classes. */
+static int check_shapes(const struct trainer *trainer, struct error *err) {
+    const struct graph *network = trainer->network;
+    const struct shape *wanted = &network->values[network->inputs[0]].shape;
+    const struct shape *sample = &trainer->augment.shape;
+    char theirs[128], ours[128];
+    bool fits = network->input_count == 1 && wanted->rank == sample->rank + 1;
+    for (int i = 0; fits && i < sample->rank; i++) {
+        fits = wanted->dims[i + 1] < 0 || wanted->dims[i + 1] == sample->dims[i];
+    }
+    if (!fits) {
+        shape_format(wanted, theirs);
+        shape_format(sample, ours);
+        return error_set(err, ERROR_INVALID, "the network takes %s, a sample is %s", theirs, ours);
+    }
+    return 0;
+}
+
+static int build_graphs(struct trainer *trainer, const json_t *spec, struct error *err) {
+    static const char *const losses[] = {"CrossEntropy", "MeanSquared", NULL};
+    const char *freeze[FREEZE_MAX];
+    const json_t *patterns = json_object_get(json_object_get(spec, "model"), "freeze");
+    struct training_options *options = &trainer->loss;
+    double smoothing;
+    int loss;
+    if (fields_choice(spec, "loss", losses, 0, &loss, err) < 0 ||
+        fields_number(spec, "labelSmoothing", (double[]){0, 0.999}, 0, &smoothing, err) < 0) {
+        return -1;
+    }
+    *options = (struct training_options){
+        .loss = (enum training_loss)loss, .smoothing = (float)smoothing, .freeze = freeze};
+    bool has_classes = trainer->train->classes > 0;
+    if (has_classes != (options->loss == TRAINING_CROSS_ENTROPY)) {
+        return error_set(err, ERROR_INVALID, "loss: %s does not fit targets that are %s",
+                         losses[loss], has_classes ? "classes" : "numbers");
+    }
+    for (size_t i = 0; i < MIN(json_array_size(patterns), (size_t)FREEZE_MAX); i++) {
+        const char *pattern = json_string_value(json_array_get(patterns, i));
+        freeze[options->freeze_count++] = pattern ? pattern : "";
+    }
+    if (training_graph_build(trainer->network, options, &trainer->graph, err) < 0) {
+        return -1;
+    }
+    options->freeze = NULL; /* it was this function's */
+    options->freeze_count = 0;
+    struct builder builder;
+    builder_init(&builder, trainer->network);
+    for (size_t i = 0; i < trainer->graph.variable_count; i++) {
+        builder_make_input(&builder, trainer->graph.variables[i]);
+    }
+    for (size_t i = 0; i < 2 * trainer->graph.norm_count; i++) {
+        builder_make_input(&builder, statistic_value(trainer, i));
+    }
+    builder_take(&builder, &trainer->evaluation);
+    return 0;
+}
+
+/* ---- data ----------------------------------------------------------------------------------- */
+
+/* What a container may use, as its cgroup says, or the machine has. */
+static int64_t memory_bytes(void) {
+    int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    FILE *file = fopen("/sys/fs/cgroup/memory.max", "re");
+    long long limit;
+    if (file && fscanf(file, "%lld", &limit) == 1) {
+        bytes = MIN(bytes, limit);
+    }
+    if (file) {
+        fclose(file);
+    }
+    return bytes;
+}
+
+static int open_data(struct trainer *trainer, const json_t *spec, struct error *err) {
+    const json_t *data = json_object_get(spec, "data");
+    const json_t *test = json_object_get(data, "test");
+    int64_t room = (int64_t)((double)memory_bytes() * memory_share);
+    struct dataset_options options = {.memory_bytes = room / (test ? 2 : 1)};
+    if (dataset_open(json_object_get(data, "train"), &options, &trainer->train, err) < 0) {
+        return error_context(err, "data.train");
+    }
+    options.like = trainer->train;
+    if (test && dataset_open(test, &options, &trainer->test, err) < 0) {
+        return error_context(err, "data.test");
+    }
+    return augment_read(json_object_get(data, "augment"), json_object_get(data, "normalize"),
+                        trainer->train, &trainer->augment, err) < 0
+               ? error_context(err, "data")
+               : 0;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+size_t variable_count_of(const struct trainer *trainer, size_t variable) {
+    return (size_t)shape_count(&trainer->network->values[trainer->graph.variables[variable]].shape);
+}
+
+int statistic_value(const struct trainer *trainer, size_t statistic) {
+    const struct training_norm *norm = &trainer->graph.norms[statistic / 2];
+    return statistic % 2 ? norm->variance : norm->mean;
+}
+
+size_t statistic_count_of(const struct trainer *trainer, size_t statistic) {
+    return (size_t)shape_count(
+        &trainer->network->values[statistic_value(trainer, statistic)].shape);
+}
+
+/* A copy of a constant's numbers, aligned as kernels want them. */
+static float *copy_numbers(const struct graph *network, int value) {
+    size_t bytes = (size_t)shape_count(&network->values[value].shape) * sizeof(float);
+    float *copy = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
+    if (!copy) {
+        abort(); /* as x_malloc */
+    }
+    memcpy(copy, network->values[value].constant.data, bytes);
+    return copy;
+}
+
+static struct tensor number_tensor(const struct graph *network, int value, float *data) {
+    return (struct tensor){TENSOR_FLOAT32, network->values[value].shape, data, false};
+}
+
+static void lay_out(struct trainer *trainer) {
+    const struct training_graph *graph = &trainer->graph;
+    const struct graph *network = trainer->network;
+    size_t variables = graph->variable_count, statistics = 2 * graph->norm_count;
+    trainer->weights = x_calloc(variables + 1, sizeof *trainer->weights);
+    trainer->statistics = x_calloc(statistics + 1, sizeof *trainer->statistics);
+    trainer->inputs = x_calloc(graph->graph.input_count + 1, sizeof *trainer->inputs);
+    trainer->outputs = x_calloc(graph->graph.output_count + 1, sizeof *trainer->outputs);
+    trainer->evaluation_inputs =
+        x_calloc(trainer->evaluation.input_count + 1, sizeof *trainer->evaluation_inputs);
+    trainer->evaluation_outputs =
+        x_calloc(trainer->evaluation.output_count + 1, sizeof *trainer->evaluation_outputs);
+    for (size_t i = 0; i < variables; i++) {
+        int value = graph->variables[i];
+        trainer->weights[i] = copy_numbers(network, value);
+        trainer->inputs[graph->first_variable + i] = trainer->evaluation_inputs[1 + i] =
+            number_tensor(network, value, trainer->weights[i]);
+    }
+    for (size_t i = 0; i < statistics; i++) {
+        int value = statistic_value(trainer, i);
+        trainer->statistics[i] = copy_numbers(network, value);
+        trainer->evaluation_inputs[1 + variables + i] =
+            number_tensor(network, value, trainer->statistics[i]);
+    }
+    struct shape batch = {.rank = trainer->augment.shape.rank + 1};
+    memcpy(batch.dims + 1, trainer->augment.shape.dims, sizeof batch.dims - sizeof *batch.dims);
+    trainer->inputs[0] = trainer->evaluation_inputs[0] =
+        (struct tensor){.type = TENSOR_FLOAT32, .shape = batch};
+    struct tensor *target = &trainer->inputs[graph->target];
+    if (trainer->train->classes) {
+        *target = (struct tensor){.type = TENSOR_INT64, .shape = {1, {0}}};
+    } else {
+        *target = (struct tensor){.type = TENSOR_FLOAT32, .shape = {2, {0, 0}}};
+        target->shape.dims[1] = trainer->train->target_count;
+    }
+    trainer->inputs[graph->scale] =
+        (struct tensor){.type = TENSOR_FLOAT32, .data = &trainer->scale};
+}
+
+/* ---- the spec ------------------------------------------------------------------------------- */
+
+static int read_times(struct trainer *trainer, const json_t *spec, struct error *err) {
+    const json_t *checkpoint = json_object_get(spec, "checkpoint");
+    int64_t seed, every_s, keep;
+    if (fields_integer(spec, "epochs", (int64_t[]){1, EPOCHS_MAX}, 0, &trainer->epochs, err) < 0 ||
+        fields_integer(spec, "batchSize", (int64_t[]){1, 1 << 20}, 0, &trainer->batch_size, err) <
+            0 ||
+        fields_integer(spec, "seed", (int64_t[]){0, INT64_MAX}, 42, &seed, err) < 0 ||
+        fields_integer(checkpoint, "everySeconds", (int64_t[]){1, 86400}, 60, &every_s, err) < 0 ||
+        fields_integer(checkpoint, "keep", (int64_t[]){1, 100}, 2, &keep, err) < 0) {
+        return -1;
+    }
+    const char *precision = json_string_value(json_object_get(spec, "precision"));
+    if (precision && strcmp(precision, "FP32") != 0) {
+        return error_set(err, ERROR_INVALID, "precision: %.16s is not built, FP32 is", precision);
+    }
+    if (json_is_true(json_object_get(spec, "timeline"))) {
+        return error_set(err, ERROR_INVALID, "timeline: it is not built");
+    }
+    trainer->seed = (uint64_t)seed;
+    trainer->save_every_ms = 1000 * every_s;
+    trainer->writer.keep = (int)keep;
+    return 0;
+}
+
+/* Of all that decides what is trained; how fast and how often does not. */
+static char *digest_settings(const struct trainer *trainer) {
+    static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline", "output"};
+    json_t *settings = json_deep_copy(trainer->job->trainer);
+    char hex[65];
+    for (size_t i = 0; i < ARRAY_LEN(pace); i++) {
+        json_object_del(settings, pace[i]);
+    }
+    json_object_set_new(settings, "data of this digest",
+                        json_integer((json_int_t)trainer->train->digest));
+    for (size_t i = 0; i < trainer->graph.variable_count; i++) {
+        const struct value *value = &trainer->network->values[trainer->graph.variables[i]];
+        AUTO(text_freep) char *name = x_printf("weights of %s", value->name ? value->name : "");
+        json_object_set_new(settings, name, json_integer(shape_count(&value->shape)));
+    }
+    AUTO(text_freep) char *text = json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(settings);
+    digest_sha256(text ? text : "", text ? strlen(text) : 0, hex);
+    return x_strdup(hex);
+}
+
+int trainer_open(struct trainer *trainer, struct error *err) {
+    const json_t *spec = trainer->job->trainer, *model = json_object_get(spec, "model");
+    const char *path = json_string_value(json_object_get(model, "path"));
+    if (read_times(trainer, spec, err) < 0 || open_data(trainer, spec, err) < 0 ||
+        (path ? open_model(trainer, path, err) : make_model(trainer, model, err)) < 0 ||
+        check_shapes(trainer, err) < 0 || build_graphs(trainer, spec, err) < 0 ||
+        registry_open(trainer->job->device, trainer->job->threads, &trainer->device, err) < 0) {
+        return -1;
+    }
+    if (!trainer->device->is_host) {
+        return error_set(err, ERROR_UNSUPPORTED, "training on %s is not built, cpu is",
+                         trainer->device->name);
+    }
+    trainer->epoch_steps = order_steps(trainer->train->count, trainer->batch_size);
+    trainer->total_steps = trainer->epoch_steps * trainer->epochs;
+    trainer->digest = digest_settings(trainer);
+    trainer->prefix = x_printf(".windlass/%s/", trainer->job->run);
+    lay_out(trainer);
+    return 0;
+}
+
+void trainer_close(struct trainer *trainer) {
+    reducer_close(trainer->reducer);
+    loader_close(trainer->loader);
+    for (size_t i = 0; i < PREPARED_MAX; i++) {
+        training_free(trainer->prepared[i].training);
+        training_free(trainer->evaluated[i].training);
+        free(trainer->prepared[i].due);
+    }
+    for (size_t i = 0; trainer->weights && i < trainer->graph.variable_count; i++) {
+        free(trainer->weights[i]);
+    }
+    for (size_t i = 0; trainer->statistics && i < 2 * trainer->graph.norm_count; i++) {
+        free(trainer->statistics[i]);
+    }
+    free(trainer->weights);
+    free(trainer->statistics);
+    free(trainer->inputs);
+    free(trainer->outputs);
+    free(trainer->evaluation_inputs);
+    free(trainer->evaluation_outputs);
+    optimizer_free(trainer->optimizer);
+    buckets_release(&trainer->buckets);
+    free(trainer->gradients);
+    free(trainer->in_order);
+    free(trainer->first);
+    free(trainer->prefix);
+    free(trainer->digest);
+    metrics_free(trainer->metrics);
+    store_free(trainer->store);
+    dataset_close(trainer->train);
+    dataset_close(trainer->test);
+    device_close(trainer->device);
+    graph_release(&trainer->evaluation);
+    training_graph_release(&trainer->graph);
+    graph_release(&trainer->made);
+    model_free(trainer->model);
+}

@@ -1,0 +1,120 @@
+/* trainer_state.h: what the files of the trainer share: trainer.c (life, the loop),
+ * trainer_open.c (model, data, memory), trainer_step.c (one step), trainer_evaluate.c,
+ * trainer_keep.c (checkpoints, results). Used by them alone. */
+#pragma once
+
+#include "agent/comm/reducer.h"
+#include "agent/device/registry.h"
+#include "agent/onnx/model.h"
+#include "agent/ops/training_graph.h"
+#include "agent/run/training.h"
+#include "agent/train/checkpoint.h"
+#include "agent/train/loader.h"
+#include "agent/train/metrics.h"
+#include "agent/train/optimizer.h"
+#include "agent/train/rate.h"
+#include "agent/train/trainer.h"
+
+#include <pthread.h>
+
+/* What rides in the last buffer beside the gradients, summed over the ranks. */
+enum ride { RIDE_LOSS, RIDE_CORRECT, RIDE_SAVE, RIDE_LEAVE, RIDE_COUNT };
+
+/* A graph prepared for one number of samples. */
+struct prepared {
+    int64_t samples; /* 0: not yet */
+    struct training *training;
+    size_t *due; /* per bucket: the step after which it is due */
+};
+enum { PREPARED_MAX = 2 }; /* a whole batch, and the last one of an epoch */
+
+/* An object that a thread writes while the training goes on. */
+struct writer {
+    pthread_t thread;
+    bool is_running;
+    atomic_bool is_done;
+    struct checkpoint checkpoint;
+    struct checkpoint_tensor *tensors;
+    float *copy; /* of all the tensors' numbers */
+    struct checkpoint_place place;
+    int keep;
+    struct error error; /* of the last write; told once */
+};
+
+struct trainer {
+    const struct train_job *job;
+    struct comm *comm;
+    /* the network */
+    struct model *model; /* spec.model.path; NULL: made */
+    struct graph made;
+    const struct graph *network;
+    int opset;
+    struct training_graph graph;
+    struct graph evaluation; /* the network with weights and statistics as inputs */
+    struct device *device;
+    /* data */
+    struct dataset *train, *test; /* test: NULL without */
+    struct augment augment;
+    struct loader *loader;
+    struct training_options loss;
+    /* time */
+    int64_t batch_size, epochs, epoch_steps, total_steps, step; /* step: done */
+    uint64_t seed;
+    struct rate rate;
+    int64_t save_every_ms, saved_ms;
+    /* memory: variables and statistics lie here, in the order of the graph's lists */
+    float **weights;    /* [variable_count] */
+    float **statistics; /* [2 * norm_count]: mean, variance */
+    struct optimizer *optimizer;
+    struct buckets buckets;
+    float *gradients; /* the buckets' memory */
+    size_t *in_order; /* parameter of the optimizer -> variable: as they lie in the buckets */
+    size_t *first;    /* [buckets.count + 1]: the first parameter of each bucket */
+    struct reducer *reducer;
+    struct prepared prepared[PREPARED_MAX], evaluated[PREPARED_MAX];
+    struct tensor *inputs, *outputs; /* of a step; of an evaluation */
+    struct tensor *evaluation_inputs, *evaluation_outputs;
+    float scale;
+    float rides[RIDE_COUNT]; /* of the last step, summed */
+    /* Of the epoch so far, over samples; kept in checkpoints, as half an epoch has no other. */
+    struct epoch_sums {
+        double loss, correct, samples;
+    } sums;
+    /* what is kept */
+    struct store *store; /* the output; rank 0 alone */
+    char *prefix;        /* ".windlass/RUN/" */
+    char *digest;
+    int64_t generation;
+    struct writer writer;
+    struct metrics *metrics;
+};
+
+/* trainer_open.c */
+NODISCARD int trainer_open(struct trainer *trainer, struct error *err);
+void trainer_close(struct trainer *trainer);
+size_t variable_count_of(const struct trainer *trainer, size_t variable); /* elements */
+/* The network's constant behind statistics 2i (mean) and 2i + 1 (variance) of norm i. */
+int statistic_value(const struct trainer *trainer, size_t statistic);
+size_t statistic_count_of(const struct trainer *trainer, size_t statistic); /* elements */
+
+/* trainer_step.c. prepare: buckets, optimizer, rates. step: batch -> new weights; rides. */
+NODISCARD int trainer_prepare(struct trainer *trainer, struct error *err);
+NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch, bool saves,
+                           bool leaves, struct error *err);
+/* The statistics of norms become the ranks' mean. */
+NODISCARD int trainer_average(struct trainer *trainer, struct error *err);
+
+/* trainer_evaluate.c: over the test data; both NAN without any. */
+NODISCARD int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accuracy,
+                               struct error *err);
+
+/* trainer_keep.c. begin: the generation is claimed, the newest checkpoint loaded, and every rank
+ * has what rank 0 has. */
+NODISCARD int trainer_begin(struct trainer *trainer, struct error *err);
+/* Copies the state; a thread writes it. Waits for the one before. Rank 0 alone. */
+void trainer_save(struct trainer *trainer);
+/* Waits for what is being written; a failure of it is the error. */
+NODISCARD int trainer_saved(struct trainer *trainer, struct error *err);
+/* model.onnx, metrics. Rank 0 alone. */
+NODISCARD int trainer_publish(struct trainer *trainer, struct error *err);
+void trainer_say(const struct trainer *trainer, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/trainer/train_command.h"
+
+#include "agent/job.h"
+#include "agent/train/trainer.h"
+#include "lib/options.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 1024 };
+
+static int64_t number_of(const char *variable) {
+    const char *text = getenv(variable);
+    return text ? strtoll(text, NULL, 10) : 0;
+}
+
+/* The processors of this pod, or what it was told of them, shared by the ranks that run in it. */
+static int choose_threads(int64_t asked) {
+    cpu_set_t set;
+    int64_t here = MAX(number_of("OMPI_COMM_WORLD_LOCAL_SIZE"), 1);
+    int64_t count = number_of("WINDLASS_THREADS");
+    if (count < 1) {
+        count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    }
+    return (int)MIN(MAX(asked ? asked : count / here, 1), THREADS_MAX);
+}
+
+static void say(const char *line) {
+    printf("%s\n", line);
+    fflush(stdout);
+}
+
+/* Leaves without MPI_Finalize and without exit handlers, which a thread in the middle of a call
+ * would keep waiting; mpirun ends the others. */
+_Noreturn static void leave(int code) {
+    fflush(stdout);
+    fflush(stderr);
+    _exit(code);
+}
+
+static int run(const char *kind, struct train_job *job, struct error *err) {
+    AUTO(comm_closep) struct comm *comm = NULL;
+    if (comm_open(kind, &comm, err) < 0) {
+        return -1;
+    }
+    int rank = comm->rank, result = trainer_run(job, comm, err);
+    bool is_alone = comm->size == 1;
+    if (result < 0) {
+        fprintf(stderr, "windlass-trainer train: rank %d of %d: %s\n", rank, comm->size, err->text);
+        /* Others may wait for this rank in a sum: who leaves without a word ends them, too. */
+        if (atomic_load(&comm->is_lost) || (!is_alone && err->kind != ERROR_CANCELLED)) {
+            leave(error_exit_code(err));
+        }
+        return error_exit_code(err);
+    }
+    return 0;
+}
+
+static int train_main(int argc, char **argv, struct error *err) {
+    const char *kind = NULL;
+    int64_t threads = 0;
+    const struct option options[] = {
+        {"comm", 0, OPTION_TEXT, "NAME", "mpi or single (mpi, if mpirun started this)", &kind},
+        {"threads", 't', OPTION_INTEGER, "N", "of this rank (the processors, shared by the ranks)",
+         &threads},
+        {.name = NULL}};
+    static const struct command_help help = {
+        .usage = "mpirun -np N windlass-trainer train [--threads N]",
+        .about = "One rank of a training. Its job is in the environment: WINDLASS_SPEC (JSON; its\n"
+                 "trainer), WINDLASS_RUN (what it is kept under), and a variable with the folder\n"
+                 "of each volume. Writes OUT/model.onnx, metrics.csv, and an event file for\n"
+                 "TensorBoard; what was begun and ended goes on from its checkpoint.",
+        .words_min = 0,
+        .words_max = 0};
+    struct option_list words = {0};
+    int read = options_read(argc, argv, &help, options, &words, err);
+    if (read != 0) {
+        return MIN(read, 0);
+    }
+    AUTO(tree_freep) json_t *spec = NULL;
+    struct train_job job = {.run = getenv("WINDLASS_RUN"),
+                            .threads = choose_threads(threads),
+                            .is_stopped = job_is_interrupted,
+                            .say = say};
+    if (!job.run || strlen(job.run) != 16 || strspn(job.run, "0123456789abcdef") != 16) {
+        return error_set(err, ERROR_INVALID, "WINDLASS_RUN: 16 hexadecimal digits are expected");
+    }
+    if (job_read_spec(&spec, err) < 0) {
+        return -1;
+    }
+    job.trainer = json_object_get(spec, "trainer");
+    if (!json_is_object(job.trainer)) {
+        return error_set(err, ERROR_INVALID, "WINDLASS_SPEC: trainer is missing");
+    }
+    const json_t *restart = json_object_get(spec, "restart");
+    job.patience_ms = 1000 * json_integer_value(json_object_get(restart, "hangSeconds"));
+    job_catch_signals();
+    return run(kind, &job, err);
+}
+
+int train_command(int argc, char **argv) {
+    struct error err = {0};
+    int code = train_main(argc, argv, &err);
+    if (code < 0) {
+        fprintf(stderr, "windlass-trainer train: %s\n", err.text);
+        return error_exit_code(&err);
+    }
+    return code;
+}

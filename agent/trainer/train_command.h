@@ -1,0 +1,4 @@
+/* train_command.h: windlass-trainer train: one rank of a training, its job in the environment. */
+#pragma once
+
+int train_command(int argc, char **argv);
