@@ -84,8 +84,9 @@ static int find_folders(const json_t *object, const struct pod_settings *setting
     json_t *volume;
     json_array_foreach(tree_get(object, "spec.volumes"), i, volume) {
         AUTO(text_freep) char *folder = NULL;
-        if (json_object_get(volume, "secret")) {
-            continue; /* stores' keys lie where WINDLASS_STORES_FOLDER says */
+        /* Stores' keys lie where WINDLASS_STORES_FOLDER says, and this machine knows its users. */
+        if (json_object_get(volume, "secret") || json_object_get(volume, "downwardAPI")) {
+            continue;
         }
         if (volume_find(&settings->places, volume, &folder, err) < 0) {
             return -1;

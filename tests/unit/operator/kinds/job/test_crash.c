@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The controller is killed after each of its writes, with and without having heard of its success,
- * and another one goes on: the job ends the same, never with two pods for one role, and leaves
- * nothing behind. */
+ * and another one goes on: the job, of either kind, ends the same, never with two pods for one
+ * role, and leaves nothing behind. */
 #include "operator/kinds/batchscore/reconcile.h"
 
 #include "lib/clock.h"
 #include "lib/file.h"
-#include "operator/kinds/batchscore/plan.h"
-#include "operator/kinds/batchscore/status.h"
+#include "operator/kinds/disttrain/plan.h"
+#include "operator/kinds/disttrain/reconcile.h"
+#include "operator/kinds/job/reconcile.h"
 #include "operator/local/local.h"
 #include "operator/resource.h"
 #include "tests/test.h"
@@ -32,6 +33,48 @@ static const char agent[] =
     "rmdir \"$data/coordinator\"\n"
     "printf '{\"state\": \"Succeeded\", \"message\": \"\", \"miniBatches\": {\"total\": 1, "
     "\"done\": 1}, \"items\": {\"total\": 8, \"done\": 8}}' >\"$WINDLASS_TERMINATION_LOG\"\n";
+
+static const char gang_manifest[] =
+    "{apiVersion: windlass.dev/v1alpha1, kind: DistTrain, metadata: {name: job}, spec: {"
+    "workers: 3, image: i, command: [train], volumes: [{name: data, persistentVolumeClaim: "
+    "{claimName: films}}]}}";
+
+/* The first one is done soon; the others would wait for ever. */
+static const char gang_agent[] =
+    "#!/bin/sh\n"
+    "echo $WINDLASS_WORKER >>\"$data/started\"\n"
+    "[ $WINDLASS_INDEX = 0 ] || exec sleep 100\n"
+    "mkdir \"$data/hub\" || { echo two hubs >>\"$data/wrong\"; exit 1; }\n"
+    "sleep 0.1\n"
+    "rmdir \"$data/hub\"\n"
+    "printf '{\"state\": \"Succeeded\", \"message\": \"\", \"step\": 8}' "
+    ">\"$WINDLASS_TERMINATION_LOG\"\n";
+
+/* What is tried, by kind. */
+static const struct subject {
+    const struct kind *kind;
+    const char *manifest, *agent, *service;
+    const char *done;       /* 8 of it at the end */
+    const char *once[2];    /* pods that are started exactly once, NULL at the end */
+    const char *at_most[4]; /* the same, once at most */
+    const char *never[4];   /* never */
+} scores = {.kind = &batchscore_kind,
+            .manifest = manifest,
+            .agent = agent,
+            .service = "job-coordinator",
+            .done = "status.items.done",
+            .once = {"job-coordinator-1\n"},
+            .at_most = {"job-worker-0\n", "job-worker-1\n"},
+            .never = {"job-coordinator-2\n", "job-worker-0-2\n", "job-worker-2\n"}},
+  gang = {.kind = &disttrain_kind,
+          .manifest = gang_manifest,
+          .agent = gang_agent,
+          .service = "job-hub",
+          .done = "status.step",
+          .once = {"job-0\n"},
+          .at_most = {"job-1\n", "job-2\n"},
+          .never = {"job-0-2\n", "job-1-2\n", "job-3\n"}};
+static const struct subject *subject = &scores;
 
 enum { WRITES_ENOUGH = 60, TIMEOUT_MS = 8000 };
 
@@ -118,13 +161,32 @@ static struct {
     struct controller *controller;
 } world;
 
-/* batchscore_kind, in a rush or not. */
+/* The subject's kind, in a rush or not. */
 static struct kind hurried;
 static int64_t rush_ms;
 
+static bool is_hub(const json_t *pod) {
+    const char *index = owned_label(pod, LABEL_INDEX);
+    return index && strcmp(index, "0") == 0;
+}
+
+/* Of all that this version refuses to carry out, too. */
+static int plan_gang(const struct reconcile *request, const struct job_observed *observed,
+                     json_t **ret_plan, struct error *err) {
+    struct disttrain_observed all = {.job = *observed};
+    return disttrain_plan(&all, request->wall_ms, ret_plan, err);
+}
+
+static json_t *keep_all(const json_t *object) {
+    return json_deep_copy(object);
+}
+
 static int reconcile_hurried(void *state, struct reconcile *request, struct error *err) {
+    static const struct job_ops gang_ops = {
+        .is_hub = is_hub, .plan = plan_gang, .keep_ended = keep_all};
     request->rush_ms = rush_ms;
-    return batchscore_kind.reconcile(state, request, err);
+    return subject == &gang ? job_reconcile(&gang_ops, state, request, err)
+                            : subject->kind->reconcile(state, request, err);
 }
 
 static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
@@ -138,7 +200,7 @@ static void report(void *context, const char *key, const struct error *err, int6
 static void start_controller(void) {
     static const struct kind *const kinds[] = {&hurried, NULL};
     struct error err = {0};
-    hurried = batchscore_kind;
+    hurried = *subject->kind;
     hurried.reconcile = reconcile_hurried;
     world.mortal.is_dead = false;
     world.mortal.life++;
@@ -152,7 +214,7 @@ static void open_world(void) {
     snprintf(world.folder, sizeof world.folder, "/tmp/windlass-crash-XXXXXX");
     CHECK(mkdtemp(world.folder));
     AUTO(text_freep) char *program = file_join(world.folder, "windlass-agent");
-    CHECK_OK(file_write(program, agent, strlen(agent), &err), &err);
+    CHECK_OK(file_write(program, subject->agent, strlen(subject->agent), &err), &err);
     CHECK_INT(chmod(program, 0755), 0);
     AUTO(text_freep) char *data = file_join(world.folder, "data");
     CHECK_OK(file_make_folders(data, &err), &err);
@@ -163,7 +225,9 @@ static void open_world(void) {
     CHECK_OK(local_open(&options, &world.mortal.inner, &err), &err);
     world.mortal.base.ops = &mortal_ops;
     AUTO(tree_freep) json_t *object = NULL;
-    CHECK_OK(resource_parse("job.yaml", manifest, sizeof manifest - 1, &object, &err), &err);
+    CHECK_OK(
+        resource_parse("job.yaml", subject->manifest, strlen(subject->manifest), &object, &err),
+        &err);
     world.mortal.inner->ops->write(world.mortal.inner, CLUSTER_APPLY, object, NULL, NULL);
 }
 
@@ -179,12 +243,12 @@ static void close_world(void) {
 }
 
 static const json_t *find_job(void) {
-    return local_find(world.mortal.inner, "BatchScore", "default", "job");
+    return local_find(world.mortal.inner, subject->kind->name, "default", "job");
 }
 
 static bool is_over(void) {
     return outcome_is_finished(find_job()) && local_pod_count(world.mortal.inner) == 0 &&
-           !local_find(world.mortal.inner, "Service", "default", "job-coordinator");
+           !local_find(world.mortal.inner, "Service", "default", subject->service);
 }
 
 static char *read_note(const char *name) {
@@ -227,16 +291,20 @@ static int run_lives(int writes, bool hears) {
 static void check_end(void) {
     CHECK(is_over());
     CHECK_STR(tree_text(outcome_condition(find_job(), "Succeeded"), "status", ""), "True");
-    CHECK_INT(tree_integer(find_job(), "status.items.done", 0), 8);
+    CHECK_INT(tree_integer(find_job(), subject->done, 0), 8);
     AUTO(text_freep) char *wrong = read_note("wrong");
     CHECK_STR(wrong, "");
     /* Nobody was started twice: a pod is made by its name. */
     AUTO(text_freep) char *started = read_note("started");
-    CHECK_INT(count_lines(started, "job-coordinator-1\n"), 1);
-    CHECK_INT(count_lines(started, "job-coordinator-2\n"), 0);
-    CHECK(count_lines(started, "job-worker-0\n") <= 1);
-    CHECK(count_lines(started, "job-worker-0-2\n") == 0);
-    CHECK_INT(count_lines(started, "job-worker-2\n"), 0);
+    for (const char *const *name = subject->once; *name; name++) {
+        CHECK_INT(count_lines(started, *name), 1);
+    }
+    for (const char *const *name = subject->at_most; *name; name++) {
+        CHECK(count_lines(started, *name) <= 1);
+    }
+    for (const char *const *name = subject->never; *name; name++) {
+        CHECK_INT(count_lines(started, *name), 0);
+    }
 }
 
 static void killed_after_every_write(void) {
@@ -263,8 +331,21 @@ static void killed_after_every_write_in_a_rush(void) {
     killed_after_every_write();
 }
 
+static void gang_killed_after_every_write(void) {
+    subject = &gang;
+    rush_ms = 0;
+    killed_after_every_write();
+}
+
+static void gang_killed_after_every_write_in_a_rush(void) {
+    rush_ms = 60000;
+    killed_after_every_write();
+}
+
 int main(void) {
     TEST(killed_after_every_write);
     TEST(killed_after_every_write_in_a_rush);
+    TEST(gang_killed_after_every_write);
+    TEST(gang_killed_after_every_write_in_a_rush);
     return TEST_END();
 }
