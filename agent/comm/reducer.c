@@ -232,6 +232,7 @@ void reducer_close(struct reducer *reducer) {
     pthread_cond_broadcast(&reducer->changed);
     pthread_mutex_unlock(&reducer->lock);
     if (is_stuck) {
+        atomic_store(&reducer->comm->is_lost, true);
         pthread_detach(reducer->thread);
         return;
     }

@@ -29,7 +29,8 @@ struct reducer_times {
  * be NULL where there are no buckets. patience_ms: 0 for ever. */
 NODISCARD int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
                            int64_t patience_ms, struct reducer **ret_reducer, struct error *err);
-/* No sum may be under way, but after an error: then what the thread still uses is left to it. */
+/* Where a call is under way (this rank gives up between reducer_due and reducer_wait, or after an
+ * error) the thread is left to it, and the comm is lost: look before freeing what it uses. */
 void reducer_close(struct reducer *reducer);
 void reducer_closep(struct reducer **reducer);
 

@@ -233,12 +233,33 @@ static void a_call_without_the_others_is_an_error(void) {
     reducer_close(reducer);
 }
 
+/* A rank that gives up in the middle of a step: nothing is freed under the thread's hands. */
+static void giving_up_in_a_sum_loses_the_comm(void) {
+    static float values[1024];
+    static struct meeting two;
+    static struct buckets one;
+    static struct bucket bucket = {.bytes = 64};
+    struct error err = {0};
+    struct reducer *reducer = NULL;
+    one = (struct buckets){.bytes = 64, .count = 1, .all = &bucket};
+    meeting_init(&two, 2);
+    CHECK_OK(reducer_open(&two.ranks[0].comm, &one, values, PATIENCE_MS, &reducer, &err), &err);
+    reducer_due(reducer, 0);
+    for (int i = 0; i < 3000 && atomic_load(&two.begun) == 0; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    CHECK(!atomic_load(&two.ranks[0].comm.is_lost));
+    reducer_close(reducer);
+    CHECK(atomic_load(&two.ranks[0].comm.is_lost));
+}
+
 int main(void) {
     TEST(sums_are_right_in_any_order);
     TEST(a_call_that_fails_names_its_bucket);
     TEST(an_answer_that_is_no_is_not_the_end);
     TEST(a_rank_that_never_comes_is_an_error);
     TEST(a_call_without_the_others_is_an_error);
+    TEST(giving_up_in_a_sum_loses_the_comm);
     int code = TEST_END();
     fflush(stdout);
     _exit(code); /* threads are stuck on purpose: as programs leave, too */

@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +16,7 @@ struct meeting {
     struct threads_comm *ranks;
     float *sum;
     size_t sum_room;
-    atomic_int mismatches; /* calls that ranks made differently */
+    atomic_int mismatches, begun; /* calls that ranks made differently; that one has begun */
 };
 
 struct threads_comm {
@@ -50,6 +49,7 @@ static bool meet(struct threads_comm *self, const char *what, size_t size, const
 
 static int threads_begin(struct threads_comm *self, struct error *err) {
     int call = self->calls++;
+    atomic_fetch_add(&self->meeting->begun, 1);
     while (call == self->vanish_at) {
         pause();
     }
