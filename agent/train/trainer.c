@@ -167,6 +167,7 @@ int trainer_run(const struct train_job *job, struct comm *comm, struct error *er
     trainer->job = job;
     trainer->comm = comm;
     int result = run(trainer, err);
+    reducer_close(TAKE(trainer->reducer)); /* in the middle of a sum: that makes the comm lost */
     if (atomic_load(&comm->is_lost)) {
         return -1; /* the reducer's thread may still use all of it */
     }
