@@ -142,15 +142,22 @@ static struct restarts restarts_of(const struct gang *gang) {
     return told;
 }
 
+/* What it said last counts more than its exit code, which is the command's own. */
+static bool has_failed(const struct gang *gang) {
+    const struct life *hub = gang->hub;
+    return hub && hub->stage == LIFE_DEAD &&
+           (hub->exit_code == EXIT_FAILED || hub->exit_code == EXIT_INVALID ||
+            strcmp(tree_text(gang->job.progress, "state", ""), "Failed") == 0);
+}
+
 void gang_verdict(struct gang *gang) {
     const struct life *hub = gang->hub;
-    int code = hub && hub->stage == LIFE_DEAD ? hub->exit_code : -1;
     if (hub && hub->stage == LIFE_SUCCEEDED) {
         succeed(gang);
-    } else if (code == EXIT_FAILED || code == EXIT_INVALID) {
+    } else if (has_failed(gang)) {
         AUTO(text_freep) char *words = plan_last_words(hub);
-        plan_fail(&gang->job, reason_of(gang, code == EXIT_FAILED ? "Failed" : "InputInvalid"),
-                  words, hub);
+        const char *reason = hub->exit_code == EXIT_INVALID ? "InputInvalid" : "Failed";
+        plan_fail(&gang->job, reason_of(gang, reason), words, hub);
     }
     if (gang->job.outcome.reason || !gang->job.spec) {
         return;
