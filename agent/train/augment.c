@@ -64,7 +64,7 @@ static int read_normalize(const json_t *normalize, struct augment *augment, stru
 static int check(const struct augment *augment, const struct dataset *dataset, struct error *err) {
     bool is_picture = dataset->shape.rank == 3;
     int64_t channels = is_picture ? dataset->shape.dims[0] : 0;
-    if (augment->crop != AUGMENT_CROP_NONE && augment->size == 0) {
+    if (augment->crop == AUGMENT_CROP_RANDOM_RESIZED && augment->size == 0) {
         return error_set(err, ERROR_INVALID, "augment.size: crop needs it");
     }
     if (augment->size && (dataset->type != TENSOR_UINT8 || (channels != 1 && channels != 3))) {
@@ -86,7 +86,7 @@ static int check(const struct augment *augment, const struct dataset *dataset, s
 
 int augment_read(const json_t *object, const json_t *normalize, const struct dataset *dataset,
                  struct augment *ret_augment, struct error *err) {
-    static const char *const crops[] = {"None", "RandomResized", NULL};
+    static const char *const crops[] = {"None", "Random", "RandomResized", NULL};
     struct augment augment = {.shape = dataset->shape, .type = dataset->type};
     int64_t size, pad;
     int crop;
@@ -241,8 +241,8 @@ void augment_fill(const struct augment *augment, const struct sample *sample,
     }
     AUTO(picture_release) struct picture scaled = {0};
     struct view view = view_of(sample, augment->type);
-    if (augment->size &&
-        (augment->crop || view.height != augment->size || view.width != augment->size)) {
+    if (augment->size && (augment->crop == AUGMENT_CROP_RANDOM_RESIZED ||
+                          view.height != augment->size || view.width != augment->size)) {
         AUTO(picture_release) struct picture cut = {0};
         struct region region = choose_region(augment, draw, view.width, view.height);
         cut_picture(&view, augment->channels, region, &cut);

@@ -1,13 +1,13 @@
 /* augment.h: a sample -> what the network gets: cut, padded, flipped, normalized. PURE: what is
  * random is drawn by seed, epoch and sample (order.h), whoever does it. In the spec:
  *
- *   augment: {crop: None | RandomResized, size: 224, pad: 4, flip: true}
+ *   augment: {crop: None | Random | RandomResized, size: 224, pad: 4, flip: true}
  *   normalize: {mean: ["0.286"], deviation: ["0.353"]}
  *
  * size: a square is cut from a picture and scaled to size x size. RandomResized, in training: 8 to
  * 100 % of the area, sides 3:4 to 4:3, anywhere (as for Inception: Szegedy et al., "Going Deeper
  * with Convolutions", 2014); in evaluation the middle, 7/8 of the shorter side. None: the middle,
- * all of the shorter side.
+ * all of the shorter side. Random: as None, and pad, below, says where (as it does without).
  * pad, flip: in training alone; so many zeros on each side, of which any part of the former size is
  * cut (as for CIFAR); left and right exchanged in half of the cases.
  * normalize: (x - mean) / deviation, one of each for all channels or one for each; bytes are
@@ -18,7 +18,7 @@
 
 enum { AUGMENT_CHANNELS_MAX = 16, AUGMENT_SIZE_MAX = 4096 };
 
-enum augment_crop { AUGMENT_CROP_NONE, AUGMENT_CROP_RANDOM_RESIZED };
+enum augment_crop { AUGMENT_CROP_NONE, AUGMENT_CROP_RANDOM, AUGMENT_CROP_RANDOM_RESIZED };
 
 struct augment {
     enum augment_crop crop;

@@ -45,9 +45,6 @@ static int open_shard(struct cifar_set *set, size_t index, int64_t *memory_bytes
     struct store_info *info = &shard->info;
     int64_t record = (int64_t)set->label_bytes + PIXELS;
     shard->path = json_string_value(json_array_get(set->paths, index));
-    if (!shard->path) {
-        return error_set(err, ERROR_INVALID, "paths: texts are expected");
-    }
     if (stored_file_open(shard->path, &shard->file, err) < 0 ||
         store_stat(shard->file.store, shard->file.name, info, err) < 0) {
         return -1;
@@ -77,14 +74,39 @@ static int open_shard(struct cifar_set *set, size_t index, int64_t *memory_bytes
                : error_set(err, ERROR_CONFLICT, "%s: it changes", shard->path);
 }
 
+/* Of a folder: what is named test* is to evaluate with, where there is such. */
+static int find_files(const char *path, bool is_test, json_t **ret_files, struct error *err) {
+    json_t *all, *tests = json_array(), *others = json_array();
+    if (dataset_files(path, "*.bin", &all, err) < 0) {
+        json_decref(tests);
+        json_decref(others);
+        return -1;
+    }
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        json_t *file = json_array_get(all, i);
+        const char *text = json_string_value(file), *slash = strrchr(text, '/');
+        json_array_append(text_starts(slash ? slash + 1 : text, "test") ? tests : others, file);
+    }
+    json_t **wanted = is_test ? &tests : &others;
+    if (json_array_size(*wanted) && json_array_size(all) > 1) {
+        *ret_files = json_incref(*wanted);
+    } else {
+        *ret_files = json_incref(all);
+    }
+    json_decref(all);
+    json_decref(tests);
+    json_decref(others);
+    return 0;
+}
+
 static int cifar_open(const json_t *fields, const struct dataset_options *options,
                       struct dataset **ret_dataset, struct error *err) {
     AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct cifar_set));
     struct cifar_set *set = (struct cifar_set *)base;
-    const json_t *paths;
+    const char *path;
     int64_t memory_bytes = options->memory_bytes;
     base->ops = &dataset_cifar;
-    if (fields_array(fields, "paths", DATASET_SHARDS_MAX, &paths, err) < 0 ||
+    if (fields_text(fields, "path", &path, err) < 0 ||
         fields_integer(fields, "classes", (int64_t[]){10, 100}, 10, &base->classes, err) < 0) {
         return -1;
     }
@@ -92,11 +114,13 @@ static int cifar_open(const json_t *fields, const struct dataset_options *option
         return error_set(err, ERROR_INVALID, "classes: 10 or 100 is expected");
     }
     set->label_bytes = base->classes == 100 ? LABELS_MAX : 1;
-    set->paths = json_deep_copy(paths);
+    if (find_files(path, options->like != NULL, &set->paths, err) < 0) {
+        return -1;
+    }
     base->type = TENSOR_UINT8;
     base->shape = (struct shape){3, {3, SIDE, SIDE}};
-    set->shards = x_calloc(json_array_size(paths), sizeof *set->shards);
-    while (set->shard_count < json_array_size(paths)) {
+    set->shards = x_calloc(json_array_size(set->paths), sizeof *set->shards);
+    while (set->shard_count < json_array_size(set->paths)) {
         if (open_shard(set, set->shard_count++, &memory_bytes, err) < 0) {
             return -1;
         }

@@ -23,8 +23,7 @@ static void synthetic_close(struct dataset *dataset) {
     free(dataset);
 }
 
-static int read_shape(const json_t *fields, struct shape *ret_shape, struct error *err) {
-    const json_t *sides = json_object_get(fields, "shape");
+static int read_shape(const json_t *sides, struct shape *ret_shape, struct error *err) {
     struct shape shape = {.rank = 3};
     int64_t elements = 1;
     for (size_t i = 0; i < 3; i++) {
@@ -42,17 +41,19 @@ static int read_shape(const json_t *fields, struct shape *ret_shape, struct erro
     return 0;
 }
 
-static int synthetic_open(const json_t *fields, const struct dataset_options *options UNUSED,
+static int synthetic_open(const json_t *fields, const struct dataset_options *options,
                           struct dataset **ret_dataset, struct error *err) {
     AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct synthetic_set));
     struct synthetic_set *set = (struct synthetic_set *)base;
-    int64_t seed;
+    const json_t *shape = json_object_get(fields, "shape");
+    int64_t seed, classes = options->classes ? options->classes : 10;
     base->ops = &dataset_synthetic;
     if (fields_integer(fields, "count", (int64_t[]){1, DATASET_COUNT_MAX}, 0, &base->count, err) <
             0 ||
-        fields_integer(fields, "classes", (int64_t[]){2, 10000}, 10, &base->classes, err) < 0 ||
+        fields_integer(fields, "classes", (int64_t[]){2, 10000}, classes, &base->classes, err) <
+            0 ||
         fields_integer(fields, "seed", (int64_t[]){0, INT64_MAX}, 0, &seed, err) < 0 ||
-        read_shape(fields, &base->shape, err) < 0) {
+        read_shape(shape ? shape : options->shape, &base->shape, err) < 0) {
         return -1;
     }
     set->seed = (uint64_t)seed;

@@ -50,12 +50,7 @@ static void tensors_close(struct dataset *dataset) {
     free(set);
 }
 
-static int column_open(const json_t *fields, const char *name, struct column *column,
-                       struct error *err) {
-    const char *path;
-    if (fields_text(fields, name, &path, err) < 0) {
-        return -1;
-    }
+static int column_open(const char *path, struct column *column, struct error *err) {
     column->path = x_strdup(path);
     return stored_file_open(path, &column->file, err) < 0 ||
                    npy_open(column->file.store, column->file.name, &column->npy, &column->info,
@@ -171,25 +166,46 @@ static int measure(struct tensors_set *set, struct shard *shard, struct error *e
     return has_labels ? read_labels(set, shard, err) : hold_if_small(set, &shard->targets, err);
 }
 
+static int open_shards(struct tensors_set *set, const json_t *samples, const json_t *targets,
+                       struct error *err) {
+    size_t count = json_array_size(samples);
+    if (count != json_array_size(targets)) {
+        return error_set(err, ERROR_INVALID, "%zu files of samples, but %zu of labels", count,
+                         json_array_size(targets));
+    }
+    set->shards = x_calloc(count, sizeof *set->shards);
+    for (size_t i = 0; i < count; i++) {
+        struct shard *shard = &set->shards[set->shard_count++];
+        if (column_open(json_string_value(json_array_get(samples, i)), &shard->samples, err) < 0 ||
+            column_open(json_string_value(json_array_get(targets, i)), &shard->targets, err) < 0 ||
+            measure(set, shard, err) < 0 || hold_if_small(set, &shard->samples, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int tensors_open(const json_t *fields, const struct dataset_options *options,
                         struct dataset **ret_dataset, struct error *err) {
     AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct tensors_set));
     struct tensors_set *set = (struct tensors_set *)base;
-    const json_t *shards;
+    const char *samples, *labels;
+    json_t *sample_files = NULL, *label_files = NULL;
     base->ops = &dataset_tensors;
     set->memory_bytes = options->memory_bytes;
-    if (fields_array(fields, "shards", DATASET_SHARDS_MAX, &shards, err) < 0) {
+    if (fields_text(fields, "samples", &samples, err) < 0 ||
+        fields_text(fields, "labels", &labels, err) < 0) {
         return -1;
     }
-    set->shards = x_calloc(json_array_size(shards), sizeof *set->shards);
-    for (size_t i = 0; i < json_array_size(shards); i++) {
-        struct shard *shard = &set->shards[set->shard_count++];
-        const json_t *pair = json_array_get(shards, i);
-        if (column_open(pair, "samples", &shard->samples, err) < 0 ||
-            column_open(pair, "targets", &shard->targets, err) < 0 ||
-            measure(set, shard, err) < 0 || hold_if_small(set, &shard->samples, err) < 0) {
-            return -1;
-        }
+    int result = dataset_files(samples, "*.npy", &sample_files, err) < 0 ||
+                         dataset_files(labels, "*.npy", &label_files, err) < 0 ||
+                         open_shards(set, sample_files, label_files, err) < 0
+                     ? -1
+                     : 0;
+    json_decref(sample_files);
+    json_decref(label_files);
+    if (result < 0) {
+        return -1;
     }
     *ret_dataset = TAKE(base);
     return 0;

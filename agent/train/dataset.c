@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/dataset.h"
 
+#include "agent/data/source.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,42 @@ float *sample_target_room(struct sample *sample, size_t count) {
         sample->target_room = count * sizeof(float);
     }
     return sample->target;
+}
+
+struct collecting {
+    const struct source *source;
+    json_t *files;
+};
+
+static int add_file(void *context, const char *name, struct error *err) {
+    const struct collecting *collecting = context;
+    AUTO(text_freep) char *path = x_printf("%s/%s", store_path(collecting->source->store), name);
+    if (json_array_size(collecting->files) == DATASET_SHARDS_MAX) {
+        return error_set(err, ERROR_INVALID, "%s: more than %d files",
+                         store_path(collecting->source->store), DATASET_SHARDS_MAX);
+    }
+    json_array_append_new(collecting->files, json_string(path));
+    return 0;
+}
+
+int dataset_files(const char *path, const char *pattern, json_t **ret_files, struct error *err) {
+    AUTO(source_release) struct source source = {0};
+    struct collecting collecting = {&source, json_array()};
+    int result = source_open(path, &source, err);
+    if (result == 0 && source.file) {
+        json_array_append_new(collecting.files, json_string(path));
+    } else if (result == 0) {
+        result = source_list(&source, pattern, NULL, add_file, &collecting, err);
+    }
+    if (result == 0 && json_array_size(collecting.files) == 0) {
+        result = error_set(err, ERROR_INVALID, "%s: there is no %s", path, pattern);
+    }
+    if (result < 0) {
+        json_decref(collecting.files);
+        return -1;
+    }
+    *ret_files = collecting.files;
+    return 0;
 }
 
 static int open_kind(const struct dataset_ops *ops, const json_t *fields,

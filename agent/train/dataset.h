@@ -1,15 +1,18 @@
 /* dataset.h: samples by number, with a class or with numbers as what is to be learned. Kinds:
  *
  *   {"idx": {"images": PATH, "labels": PATH}}      MNIST's format, also .gz; held in memory
- *   {"cifar": {"paths": [PATH, ...], "classes": 10}}   CIFAR-10's binary files (100: CIFAR-100's,
- *                                                  of whose two labels the fine one counts)
+ *   {"cifar": {"path": PATH, "classes": 10}}       CIFAR-10's binary files (100: CIFAR-100's, of
+ *                                                  whose two labels the fine one counts): one, or
+ *                                                  all *.bin of a folder; of such to evaluate with
+ *                                                  those named test*, to train with the others
  *   {"folder": {"path": PATH}}                     CLASS/any/x.jpg (.jpeg, .png); classes are
  *                                                  numbered in the order of their names' bytes
- *   {"tensors": {"shards": [{"samples": PATH, "targets": PATH}, ...]}}   .npy, first axis: samples;
- *                                                  targets: integers [n] are classes, floats
- *                                                  [n, ...] numbers
+ *   {"tensors": {"samples": PATH, "labels": PATH}} .npy, first axis: samples; labels: integers [n]
+ *                                                  are classes, floats [n, ...] numbers. Two files,
+ *                                                  or two folders of as many, in order of names
  *   {"synthetic": {"count": N, "classes": N, "shape": [C, H, W], "seed": N}}   no files: each class
- *                                                  a pattern of its own, with noise
+ *                                                  a pattern of its own, with noise. Classes and
+ *                                                  shape may come from the options
  *
  * PATH: VOLUME/path or az://ACCOUNT/CONTAINER/path. A data set never changes; any thread may read.
  */
@@ -33,6 +36,10 @@ struct dataset_options {
     /* Of data to evaluate with: the training data. Samples must have the same type, shape and
      * number of targets, and classes are its classes (a folder's go by name). NULL: none. */
     const struct dataset *like;
+    /* Of synthetic samples, where the spec does not say: what the model takes. 0, NULL: 10; none.
+     */
+    int64_t classes;
+    const json_t *shape;
 };
 
 struct dataset {
@@ -77,6 +84,11 @@ void dataset_closep(struct dataset **dataset);
 /* index: 0..count - 1. Errors name the file. */
 NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample,
                            struct error *err);
+
+/* For kinds: the files that a path names, itself or all of a folder that match the pattern, in the
+ * order of their names; a list of 1 to DATASET_SHARDS_MAX texts, the caller's. */
+NODISCARD int dataset_files(const char *path, const char *pattern, json_t **ret_files,
+                            struct error *err);
 
 /* For kinds: room for so many bytes. */
 void *sample_room(struct sample *sample, size_t bytes);

@@ -137,7 +137,11 @@ static int open_data(struct trainer *trainer, const json_t *spec, struct error *
     const json_t *data = json_object_get(spec, "data");
     const json_t *test = json_object_get(data, "test");
     int64_t room = (int64_t)((double)memory_bytes() * memory_share);
-    struct dataset_options options = {.memory_bytes = room / (test ? 2 : 1)};
+    const json_t *model = json_object_get(spec, "model");
+    struct dataset_options options = {.memory_bytes = room / (test ? 2 : 1),
+                                      .classes =
+                                          json_integer_value(json_object_get(model, "classes")),
+                                      .shape = json_object_get(model, "shape")};
     if (dataset_open(json_object_get(data, "train"), &options, &trainer->train, err) < 0) {
         return error_context(err, "data.train");
     }

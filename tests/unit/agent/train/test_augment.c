@@ -71,7 +71,8 @@ static void test_plain_samples_are_normalized(void) {
 static void test_flip_and_pad_move_every_pixel_alike(void) {
     enum { HIGH = 5, WIDE = 6, PAD = 2, SAMPLES = 4000, PLANE = HIGH * WIDE };
     struct dataset dataset = pictures(3, HIGH, WIDE);
-    struct augment augment = read_augment("{\"flip\": true, \"pad\": 2}", "", &dataset);
+    struct augment augment =
+        read_augment("{\"crop\": \"Random\", \"flip\": true, \"pad\": 2}", "", &dataset);
     AUTO(sample_release) struct sample sample = {0};
     int flips = 0, seen[2 * PAD + 1][2 * PAD + 1] = {{0}};
     make_sample(&sample, HIGH, WIDE, false);
@@ -167,7 +168,8 @@ static void test_what_does_not_fit_is_named(void) {
         int set;
         const char *augment, *normalize, *says;
     } rows[] = {
-        {0, "{\"crop\": \"Random\"}", "", "augment: crop: one of None, RandomResized is expected"},
+        {0, "{\"crop\": \"Middle\"}", "",
+         "augment: crop: one of None, Random, RandomResized is expected"},
         {0, "{\"crop\": \"RandomResized\"}", "", "augment.size: crop needs it"},
         {0, "{\"size\": 5000}", "", "augment: size: an integer from 0 to 4096"},
         {0, "{\"flip\": 1}", "", "augment: flip: true or false is expected"},

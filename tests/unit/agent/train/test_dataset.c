@@ -168,12 +168,13 @@ static void make_cifar(const char *name, size_t labels, int count, int first) {
 }
 
 static void test_cifar_is_read_from_several_files(void) {
-    static const char ten[] = "{\"cifar\": {\"paths\": [\"out/c0.bin\", \"out/c1.bin\"]}}";
-    static const char hundred[] = "{\"cifar\": {\"paths\": [\"out/c2.bin\"], \"classes\": 100}}";
+    static const char ten[] = "{\"cifar\": {\"path\": \"out/c\"}}";
+    static const char hundred[] = "{\"cifar\": {\"path\": \"out/c2.bin\", \"classes\": 100}}";
     struct dataset_options none = {.memory_bytes = 1}, one = {.memory_bytes = 4 * 3073};
     struct error err = {0};
-    make_cifar("c0.bin", 1, 4, 0);
-    make_cifar("c1.bin", 1, 9, 4);
+    make_cifar("c/data_0.bin", 1, 4, 0);
+    make_cifar("c/data_1.bin", 1, 9, 4);
+    make_cifar("c/test_batch.bin", 1, 3, 5);
     make_cifar("c2.bin", 2, 5, 0);
     AUTO(dataset_closep) struct dataset *held = must_open(ten, NULL);
     AUTO(dataset_closep) struct dataset *read = must_open(ten, &none);
@@ -182,6 +183,9 @@ static void test_cifar_is_read_from_several_files(void) {
     check_same(held, read);
     check_same(held, half);
     CHECK(held->count == 13 && held->classes == 10 && fine->classes == 100);
+    struct dataset_options like = {.like = held};
+    AUTO(dataset_closep) struct dataset *test = must_open(ten, &like);
+    CHECK_INT(test->count, 3);
     AUTO(sample_release) struct sample sample = {0};
     for (int64_t i = 0; i < held->count; i++) {
         CHECK_OK(dataset_read(held, i, &sample, &err), &err);
@@ -190,11 +194,11 @@ static void test_cifar_is_read_from_several_files(void) {
     }
     CHECK_OK(dataset_read(fine, 3, &sample, &err), &err);
     CHECK_INT(sample.label, 3);
-    CHECK(!open_set("{\"cifar\": {\"paths\": [\"out/c2.bin\"]}}", NULL, &err));
+    CHECK(!open_set("{\"cifar\": {\"path\": \"out/c2.bin\"}}", NULL, &err));
     CHECK(strstr(err.text, "cifar: out/c2.bin: 15370 bytes are no records of 3073"));
     write_file("c3.bin", (char[3073]){10}, 3073);
     AUTO(dataset_closep)
-    struct dataset *wrong = must_open("{\"cifar\": {\"paths\": [\"out/c3.bin\"]}}", NULL);
+    struct dataset *wrong = must_open("{\"cifar\": {\"path\": \"out/c3.bin\"}}", NULL);
     err = (struct error){0};
     CHECK_INT(dataset_read(wrong, 0, &sample, &err), -1);
     CHECK_STR(err.text, "out/c3.bin: record 0 has a label that is no class");
@@ -272,13 +276,15 @@ static void test_a_folder_of_pictures(void) {
 
 static void test_tensors_from_numpy(void) {
     run("/usr/bin/python3 -c \"\n"
-        "import numpy as n\n"
+        "import os, numpy as n\n"
         "for k in 'u1 f2 f4 f8'.split():\n"
         "    for s, c in enumerate([3, 4]):\n"
         "        v = (n.arange(c * 6) * 5 + s * 100).reshape(c, 2, 3)\n"
-        "        n.save('x%s%d.npy' % (k, s), (v if k == 'u1' else v / 8).astype(k))\n"
-        "n.save('l0.npy', n.array([2, 0, 1])); n.save('l1.npy', n.array([5, 0, 1, 1], 'u1'))\n"
-        "n.save('t0.npy', n.arange(6).reshape(3, 2) / 4); n.save('t1.npy', n.ones((4, 2)))\n"
+        "        os.makedirs('x' + k, exist_ok=True)\n"
+        "        n.save('x%s/%d.npy' % (k, s), (v if k == 'u1' else v / 8).astype(k))\n"
+        "os.makedirs('l', exist_ok=True); os.makedirs('t', exist_ok=True)\n"
+        "n.save('l/0.npy', n.array([2, 0, 1])); n.save('l/1.npy', n.array([5, 0, 1, 1], 'u1'))\n"
+        "n.save('t/0.npy', n.arange(6).reshape(3, 2) / 4); n.save('t/1.npy', n.ones((4, 2)))\n"
         "n.save('neg.npy', n.array([0, -1, 2])); n.save('i4.npy', n.zeros((3, 2), 'i4'))\n"
         "\"");
     struct error err = {0};
@@ -287,10 +293,8 @@ static void test_tensors_from_numpy(void) {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         bool is_byte = i == 0;
         AUTO(text_freep)
-        char *spec = x_printf("{\"tensors\": {\"shards\": ["
-                              "{\"samples\": \"out/x%s0.npy\", \"targets\": \"out/l0.npy\"},"
-                              "{\"samples\": \"out/x%s1.npy\", \"targets\": \"out/l1.npy\"}]}}",
-                              kinds[i], kinds[i]);
+        char *spec =
+            x_printf("{\"tensors\": {\"samples\": \"out/x%s\", \"labels\": \"out/l\"}}", kinds[i]);
         struct dataset_options none = {.memory_bytes = 1};
         AUTO(dataset_closep) struct dataset *held = must_open(spec, NULL);
         AUTO(dataset_closep) struct dataset *read = must_open(spec, &none);
@@ -308,9 +312,8 @@ static void test_tensors_from_numpy(void) {
             }
         }
     }
-    static const char numbers[] = "{\"tensors\": {\"shards\": ["
-                                  "{\"samples\": \"out/xf40.npy\", \"targets\": \"out/t0.npy\"},"
-                                  "{\"samples\": \"out/xf41.npy\", \"targets\": \"out/t1.npy\"}]}}";
+    static const char numbers[] =
+        "{\"tensors\": {\"samples\": \"out/xf4\", \"labels\": \"out/t\"}}";
     struct dataset_options none = {.memory_bytes = 1};
     AUTO(dataset_closep) struct dataset *held = must_open(numbers, NULL);
     AUTO(dataset_closep) struct dataset *read = must_open(numbers, &none);
@@ -319,16 +322,16 @@ static void test_tensors_from_numpy(void) {
     CHECK_OK(dataset_read(held, 2, &sample, &err), &err);
     CHECK(held->target_count == 2 && sample.target[0] == 1.0f && sample.target[1] == 1.25f);
     static const char *const rows[][3] = {
-        {"xf40", "l1", "out/xf40.npy: 3 samples, and 4 targets in out/l1.npy"},
-        {"xf40", "neg", "out/neg.npy: label -1 of sample 1 is no class"},
-        {"i4", "l0", "out/i4.npy: samples of i4; u1, f2, f4 and f8 are read"},
-        {"xf40", "i4", "out/i4.npy: integers have 2 axes, labels have one"},
-        {"none", "l0", "none.npy"},
+        {"xf4/0.npy", "l/1.npy", "out/xf4/0.npy: 3 samples, and 4 targets in out/l/1.npy"},
+        {"xf4/0.npy", "neg.npy", "out/neg.npy: label -1 of sample 1 is no class"},
+        {"i4.npy", "l/0.npy", "out/i4.npy: samples of i4; u1, f2, f4 and f8 are read"},
+        {"xf4/0.npy", "i4.npy", "out/i4.npy: integers have 2 axes, labels have one"},
+        {"xf4", "l/0.npy", "tensors: 2 files of samples, but 1 of labels"},
+        {"none.npy", "l/0.npy", "none.npy"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(text_freep)
-        char *spec = x_printf("{\"tensors\": {\"shards\": [{\"samples\": \"out/%s.npy\", "
-                              "\"targets\": \"out/%s.npy\"}]}}",
+        char *spec = x_printf("{\"tensors\": {\"samples\": \"out/%s\", \"labels\": \"out/%s\"}}",
                               rows[i][0], rows[i][1]);
         err = (struct error){0};
         CHECK(!open_set(spec, NULL, &err));
@@ -386,11 +389,11 @@ static void test_fields_are_named(void) {
         {"{\"mnist\": {}}", "one of idx"},
         {"{\"idx\": {}, \"cifar\": {}}", "one of idx"},
         {"{\"idx\": {\"images\": 3}}", "idx: images: a text is expected"},
-        {"{\"cifar\": {\"paths\": []}}", "cifar: paths: a list of 1 to 256 items is expected"},
-        {"{\"cifar\": {\"paths\": [1]}}", "cifar: paths: texts are expected"},
-        {"{\"cifar\": {\"paths\": [\"out/x\"], \"classes\": 11}}", "cifar: classes: 10 or 100"},
+        {"{\"cifar\": {\"path\": 1}}", "cifar: path: a text is expected"},
+        {"{\"cifar\": {\"path\": \"out/f\"}}", "cifar: out/f: there is no *.bin"},
+        {"{\"cifar\": {\"path\": \"out/x\", \"classes\": 11}}", "cifar: classes: 10 or 100"},
         {"{\"folder\": {\"path\": \"out/nowhere\"}}", "folder: out/nowhere"},
-        {"{\"tensors\": {\"shards\": [{}]}}", "tensors: samples: a text is expected"},
+        {"{\"tensors\": {}}", "tensors: samples: a text is expected"},
         {"{\"synthetic\": {\"count\": 0}}", "synthetic: count: an integer from 1"},
         {"{\"synthetic\": {\"count\": 5, \"shape\": [1, 2]}}", "synthetic: shape: three sizes"},
         {"{\"synthetic\": {\"count\": 5, \"shape\": [16384, 16384, 2]}}", "of at most 256 MiB"},

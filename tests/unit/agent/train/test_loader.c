@@ -152,9 +152,8 @@ static void test_a_sample_that_cannot_be_read_ends_it(void) {
     CHECK_INT(system(line), 0);
     struct dataset_options none = {.memory_bytes = 1};
     AUTO(dataset_closep)
-    struct dataset *dataset = must_open("{\"tensors\": {\"shards\": [{\"samples\": \"out/x.npy\", "
-                                        "\"targets\": \"out/y.npy\"}]}}",
-                                        &none);
+    struct dataset *dataset =
+        must_open("{\"tensors\": {\"samples\": \"out/x.npy\", \"labels\": \"out/y.npy\"}}", &none);
     AUTO(text_freep) char *path = x_printf("%s/x.npy", fixtures_out);
     CHECK_INT(truncate(path, 1000), 0);
     struct augment augment = full_augment(dataset);
