@@ -28,10 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     AUTO(text_freep) char *line = x_strndup((const char *)data, size);
     AUTO(buffer_release) struct buffer quoted;
     struct words words, again;
+    buffer_init(&quoted, 1 << 20);
     if (size > 100000 || !words_split(line, &words)) {
         return 0;
     }
-    buffer_init(&quoted, 1 << 20);
     for (size_t i = 0; i < words.count; i++) {
         quote(&quoted, words.items[i], i < words.assigned);
     }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/rsh.h"
+
+#include "lib/buffer.h"
+
+#include <string.h>
+
+/* ssh(1) of OpenSSH 9.2 and rsh(1) of netkit: letters alone, and those with a value. */
+static const char flags[] = "46AaCfGgKkMNnqsTtVvXxYyd";
+static const char with_value[] = "BbcDEeFIiJLlmOopQRSWw";
+
+/* The options in argv[*at], "-xq", "-lroot" or "-l" "root". */
+static int pass_over(int argc, char *const *argv, int *at, struct error *err) {
+    for (const char *letter = argv[*at] + 1; *letter; letter++) {
+        if (strchr(with_value, *letter)) {
+            if (!letter[1] && ++*at >= argc) {
+                return error_set(err, ERROR_INVALID, "the option -%c wants a value", *letter);
+            }
+            return 0;
+        }
+        if (!strchr(flags, *letter)) {
+            return error_set(err, ERROR_INVALID, "-%c is no option of ssh or rsh", *letter);
+        }
+    }
+    return 0;
+}
+
+int rsh_read(int argc, char *const *argv, const char **ret_host, char **ret_line,
+             struct error *err) {
+    const char *host = NULL;
+    int at = 1;
+    /* Options may stand before the host and behind it; the first word of the command ends them. */
+    for (; at < argc; at++) {
+        if (strcmp(argv[at], "--") == 0) {
+            at++;
+            break;
+        }
+        if (argv[at][0] == '-' && argv[at][1]) {
+            if (pass_over(argc, argv, &at, err) < 0) {
+                return -1;
+            }
+        } else if (!host) {
+            host = argv[at];
+        } else {
+            break;
+        }
+    }
+    if (!host && at < argc) {
+        host = argv[at++];
+    }
+    if (!host || !*host || at >= argc) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: a host and a command are expected: ssh [options] HOST COMMAND...",
+                         host && *host ? host : "remote shell");
+    }
+    const char *user = strrchr(host, '@');
+    AUTO(buffer_release) struct buffer line;
+    buffer_init(&line, RSH_LINE_MAX);
+    for (int i = at; i < argc; i++) {
+        struct error full = {0};
+        if (buffer_printf(&line, &full, "%s%s", i > at ? " " : "", argv[i]) < 0) {
+            return error_set(err, ERROR_INVALID, "the command for %s is longer than %d bytes", host,
+                             RSH_LINE_MAX);
+        }
+    }
+    *ret_host = user ? user + 1 : host;
+    *ret_line = buffer_take(&line, NULL);
+    return 0;
+}
