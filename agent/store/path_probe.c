@@ -98,8 +98,8 @@ int path_probe_wait(struct path_probe *probe, int timeout_ms, struct error *err)
     int result = probe->is_running ? 0 : start(probe, err);
     while (result == 0 && probe->is_running) {
         if (pthread_cond_timedwait(&probe->ended, &probe->lock, &until) == ETIMEDOUT) {
-            result = error_set(err, ERROR_TIMEOUT, "%s: the storage does not answer within %d ms",
-                               probe->spec_path, timeout_ms);
+            result = error_set(err, ERROR_TIMEOUT, "%s: the storage does not answer within %g s",
+                               probe->spec_path, timeout_ms / 1000.0);
         }
     }
     if (result == 0 && probe->result.kind != ERROR_NONE) {

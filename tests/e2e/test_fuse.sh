@@ -3,7 +3,7 @@
 # process is killed. tests/fuse/sick.c stands for blobfuse: no link(), nothing exclusive. With one try for each
 # mini-batch, so that whatever counted as one would fail the job: the output is byte for byte that of a quiet run, and
 # who works on a dead mount leaves, or never takes work. The suite of stores runs there, too. Side by side: most of the
-# time is waiting.
+# time is waiting. In a soak (SOAK_ROUNDS) also what takes minutes.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
@@ -171,21 +171,25 @@ coordinator() {
 }
 
 ##### before work is taken #########################################################################
-before() {
-    own before
+# pods_at PORT: pods started by hand, at that port from here on.
+pods_at() {
     make_certificate "$work" || exit 3
-    port=$((20000 + $$ % 20000))
+    port=$1
     spec=$(jq -cn '{input: {files: {path: "data/in"}}, miniBatchSize: 10, output: {path: "data/o"},
         scorer: {onnx: {path: "model/invert.onnx"}}, retry: {maxTries: 1, timeoutSeconds: 60}}')
-    pod() { # name, role, mount
-        env data="$work/$3.mount" model="$work/model" WINDLASS_JOB=ill WINDLASS_RUN=0123456789abcdef WINDLASS_UID=u \
-            WINDLASS_SPEC="$spec" WINDLASS_TOKEN=secret WINDLASS_WORKER="$1" WINDLASS_THREADS=1 \
-            WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" WINDLASS_TLS_KEY="$(cat "$work/key.pem")" \
-            WINDLASS_BIND="127.0.0.1:$port" WINDLASS_COORDINATOR="127.0.0.1:$port" WINDLASS_COORDINATOR_SHA256="$sha256" \
-            WINDLASS_TERMINATION_LOG="$work/$1.words" timeout 60 "$build/windlass-agent" "$2" 2>>"$work/$1.log" &
-        pid[$1]=$!
-    }
-    leaves() { wait "${pid[$1]}"; code=$?; }
+}
+pod() { # name, role, mount, seconds
+    env data="$work/$3.mount" model="$work/model" WINDLASS_JOB=ill WINDLASS_RUN=0123456789abcdef WINDLASS_UID=u \
+        WINDLASS_SPEC="$spec" WINDLASS_TOKEN=secret WINDLASS_WORKER="$1" WINDLASS_THREADS=1 \
+        WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" WINDLASS_TLS_KEY="$(cat "$work/key.pem")" \
+        WINDLASS_BIND="127.0.0.1:$port" WINDLASS_COORDINATOR="127.0.0.1:$port" WINDLASS_COORDINATOR_SHA256="$sha256" \
+        WINDLASS_TERMINATION_LOG="$work/$1.words" timeout "${4:-60}" "$build/windlass-agent" "$2" 2>>"$work/$1.log" &
+    pid[$1]=$!
+}
+leaves() { wait "${pid[$1]}"; code=$?; }
+before() {
+    own before
+    pods_at $((20000 + $$ % 20000))
     mount_sick hung hang
     mount_sick dead
     kill -9 "${pid[dead]}"
@@ -212,6 +216,24 @@ before() {
     check "nothing excludes, and it says so" [ "$(jq .exclusive "$work/c.words")" = false ]
 }
 
+# A coordinator waits for a storage that hangs as long as for one that fails, and no longer.
+forever() {
+    own forever
+    pods_at $((20001 + $$ % 20000))
+    pod c coordinate fuse 400
+    for _ in $(seq 100); do
+        grep -qs 'mini-batches' "$work/c.log" && break
+        sleep 0.1
+    done
+    say fuse hang
+    local start=$SECONDS
+    leaves c
+    check "a coordinator whose mount hangs for good leaves after 5 min ($((SECONDS - start)) s, with $code)" \
+        test $code -eq 3 -a $((SECONDS - start)) -ge 295
+    check "and its last words name the volume" grep -q 'volume: data: the storage does not answer within 300 s' "$work/c.words"
+    say fuse well
+}
+
 ##### the suite of stores ########################################################################
 suite() {
     own suite
@@ -221,5 +243,5 @@ suite() {
     sed 's/^ok /ok on FUSE: /' "$work/suite"
 }
 
-side_by_side suite waited whole hang killed coordinator before
+side_by_side suite waited whole hang killed coordinator before ${SOAK_ROUNDS:+forever}
 exit $((failures > 0))
