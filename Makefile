@@ -52,8 +52,9 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) $(CFLAGS) $(HARDEN) -pthre
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LDFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE))
 # The same inner loops three times; agent/device/cpu/fast/isa.c chooses at run time.
-CFLAGS_agent_device_cpu_fast_vector_avx2 := -mavx2 -mfma
-CFLAGS_agent_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
+CFLAGS_agent_device_cpu_fast_vector_avx2 := -mavx2 -mfma $(CFLAGS_VECTOR)
+CFLAGS_agent_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma $(CFLAGS_VECTOR)
+CFLAGS_agent_device_cpu_fast_vector_plain := $(CFLAGS_VECTOR)
 # Plain loops over bytes that only -O3 makes vectors of.
 CFLAGS_agent_score_pixels := -O3
 CFLAGS_agent_data_yuv := -O3
