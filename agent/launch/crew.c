@@ -240,6 +240,14 @@ void crew_stop(struct crew *crew, int64_t now_ms) {
     }
 }
 
+void crew_kill_one(struct crew *crew, int id) {
+    for (const struct mate *mate = crew->mates; mate; mate = mate->next) {
+        if (mate->id == id) {
+            kill(-mate->process.pid, SIGKILL);
+        }
+    }
+}
+
 void crew_kill(struct crew *crew) {
     for (const struct mate *mate = crew->mates; mate; mate = mate->next) {
         kill(-mate->process.pid, SIGKILL);

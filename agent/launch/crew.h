@@ -30,6 +30,8 @@ NODISCARD int crew_start(struct crew *crew, int id, const char *const *words, ch
 bool crew_look(struct crew *crew, int64_t now_ms, struct crew_end *ret_end);
 /* SIGTERM now, SIGKILL in CREW_TERM_MS (crew_look), also to what they left behind. */
 void crew_stop(struct crew *crew, int64_t now_ms);
+/* SIGKILL to that one and its group. */
+void crew_kill_one(struct crew *crew, int id);
 /* SIGKILL now. */
 void crew_kill(struct crew *crew);
 size_t crew_count(const struct crew *crew); /* that have not ended */

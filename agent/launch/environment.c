@@ -166,7 +166,6 @@ static void set_gang(const struct launch_world *world, struct launch_variables *
  * Variables". The last two have not been run. */
 static void set_mpi(const struct launch_world *world, struct launch_variables *variables) {
     AUTO(text_freep) char *ssh = x_printf("%s/ssh", world->bin);
-    AUTO(text_freep) char *rank = x_printf("%s/rank", world->bin);
     AUTO(text_freep) char *hosts = x_printf("%s/hosts", world->run);
     const char *const rows[][2] = {
         {"OMPI_MCA_plm_rsh_agent", ssh},
@@ -174,7 +173,6 @@ static void set_mpi(const struct launch_world *world, struct launch_variables *v
         {"OMPI_MCA_orte_leave_session_attached", "1"}, /* no orted that is nobody's child */
         {"OMPI_MCA_orte_default_hostfile", hosts},
         {"OMPI_MCA_hwloc_base_binding_policy", "none"}, /* pods of one node share its cores */
-        {"OMPI_MCA_orte_fork_agent", rank},
         {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
         {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
         {"PRTE_MCA_plm_ssh_agent", ssh},

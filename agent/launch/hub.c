@@ -308,6 +308,21 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
     log_event(LOG_INFO, "worker %d (%s at %s) is here", hello->index, hello->pod, hello->address);
 }
 
+/* From one member to another: the index says which, and then who. */
+static void forward(struct hub *hub, struct hub_member *from, const struct gang_message *message) {
+    struct gang_message copy = *message;
+    struct hub_member *to = &hub->members[message->index];
+    copy.index = from->row.index;
+    if (message->index < hub->options.gang.workers && to->link) {
+        link_send(to->link, &copy);
+    } else if (message->type == MESSAGE_SPAWN) {
+        struct gang_message ended = {
+            .type = MESSAGE_ENDED, .index = message->index, .id = message->id, .code = 255};
+        snprintf(ended.words, sizeof ended.words, "worker %d is not there", message->index);
+        link_send(from->link, &ended);
+    }
+}
+
 static void act_on(struct hub *hub, struct hub_member *member, const struct gang_message *message) {
     static const enum gang_event_kind kinds[MESSAGE_TYPES] = {
         [MESSAGE_PREPARED] = GANG_PREPARED, [MESSAGE_FAILED] = GANG_FINAL,
@@ -325,6 +340,11 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
                                .is_waiting = message->is_waiting,
                                .words = message->words};
     int64_t now_ms = clock_monotonic_ms();
+    if (message->type == MESSAGE_SPAWN || message->type == MESSAGE_ENDED ||
+        message->type == MESSAGE_KILL) {
+        forward(hub, member, message);
+        return;
+    }
     if (event.kind == GANG_HELLO) { /* no member says such a thing */
         return;
     }

@@ -138,8 +138,9 @@ static int read_launcher(struct launch_job *job, struct error *err) {
     const char *launcher = tree_text(job->spec, "launcher", "MPI");
     job->launcher = strcmp(launcher, "Torchrun") == 0 ? LAUNCHER_TORCHRUN : LAUNCHER_NONE;
     if (strcmp(launcher, "MPI") == 0) {
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "spec.launcher MPI cannot be done yet; None and Torchrun can");
+        job->launcher = LAUNCHER_MPI;
+        job->gang.processes = 0;
+        return 0;
     }
     if (job->launcher == LAUNCHER_NONE && strcmp(launcher, "None") != 0) {
         return error_set(err, ERROR_INVALID,

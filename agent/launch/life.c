@@ -3,9 +3,14 @@
 
 #include "agent/launch/hub.h"
 #include "agent/launch/member.h"
+#include "lib/file.h"
 #include "lib/log.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
 
@@ -24,6 +29,25 @@ static void catch_signals(void) {
     }
 }
 
+/* `ssh` and `rsh` are this program: what calls them finds us in PATH, and MPI by its hooks. */
+static void make_links(const struct launch_job *job) {
+    static const char *const names[] = {"ssh", "rsh"};
+    struct error err = {0};
+    char self[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (size < 0 || file_make_folders(job->bin, &err) < 0) {
+        log_event(LOG_WARNING, "%s: no links to this program: %s", job->bin, err.text);
+        return;
+    }
+    self[size] = 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO(text_freep) char *path = file_join(job->bin, names[i]);
+        if (symlink(self, path) < 0 && errno != EEXIST) {
+            log_event(LOG_WARNING, "%s: %s", path, strerror(errno));
+        }
+    }
+}
+
 int life_run(const struct launch_job *job, char **ret_words) {
     struct error err = {0};
     struct hub *hub = NULL;
@@ -35,6 +59,7 @@ int life_run(const struct launch_job *job, char **ret_words) {
                                   .gang = job->gang};
     *ret_words = NULL;
     catch_signals();
+    make_links(job);
     if ((job->index == 0 && hub_start(&options, &hub, &err) < 0) ||
         member_run(job, hub, &interrupted, &code, &err) < 0) {
         log_event(LOG_ERROR, "%s", err.text);

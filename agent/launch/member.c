@@ -4,6 +4,8 @@
 #include "agent/launch/crew.h"
 #include "agent/launch/link.h"
 #include "agent/launch/port.h"
+#include "agent/launch/shell.h"
+#include "agent/launch/words.h"
 #include "lib/clock.h"
 #include "lib/digest.h"
 #include "lib/file.h"
@@ -17,8 +19,10 @@
 extern char **environ;
 
 enum {
-    PREPARE = -2, /* id of its process; others are ranks */
-    BUSY_MS = 20, /* between two looks at what runs, ... */
+    PREPARE = -2, /* ids of processes; others are ranks, and ... */
+    COMMAND = -1,
+    SPAWNED = 1 << 20, /* ... from here on what programs of other pods have started here */
+    BUSY_MS = 20,      /* between two looks at what runs, ... */
     IDLE_MS = 200,
     ACKNOWLEDGE_MS = 500,
     BEAT_MS = 2000,
@@ -26,8 +30,17 @@ enum {
     FAREWELL_MS = 1500, /* for the hub to hear of the end */
 };
 
+struct spawned {
+    int id, index; /* here; the pod that asked, ... */
+    int64_t asked; /* ... and its number there */
+    struct spawned *next;
+};
+
 struct member {
     const struct launch_job *job;
+    struct shell *shell;
+    struct spawned *spawned;
+    int last_spawned;
     struct hub *hub;
     struct socket_client *socket;
     struct link *link;
@@ -99,12 +112,20 @@ static struct launch_world world_of(const struct member *member, int slot) {
                                  .output_count = job->output_count};
 }
 
-static int start(struct member *member, int id, int slot, char *const *words, struct error *err) {
+/* words: the first `assigned` ones are variables. */
+static int start(struct member *member, int id, int slot, char *const *words, size_t assigned,
+                 struct error *err) {
     struct launch_world world = world_of(member, slot);
     struct launch_variables variables;
     world.launcher = id == PREPARE ? LAUNCHER_NONE : world.launcher;
-    launch_variables(&world, LAUNCH_PROCESS, &variables);
-    int result = crew_start(member->crew, id, (const char *const *)words, variables.items, err);
+    launch_variables(&world, id == COMMAND ? LAUNCH_COMMAND : LAUNCH_PROCESS, &variables);
+    for (size_t i = 0; i < assigned; i++) {
+        const char *value = strchr(words[i], '=');
+        AUTO(text_freep) char *name = x_strndup(words[i], (size_t)(value - words[i]));
+        launch_variable_set(&variables, name, "%s", value + 1);
+    }
+    int result =
+        crew_start(member->crew, id, (const char *const *)words + assigned, variables.items, err);
     launch_variables_release(&variables);
     return result;
 }
@@ -121,7 +142,7 @@ static void prepare(struct member *member) {
     }
     member->table = (struct table){.count = 1, .rows = &row};
     member->is_preparing = true;
-    if (start(member, PREPARE, -1, member->job->prepare, &err) < 0) {
+    if (start(member, PREPARE, -1, member->job->prepare, 0, &err) < 0) {
         member->is_preparing = false;
         fail(member, 1, "spec.prepare", err.text);
     }
@@ -135,17 +156,99 @@ static void go(struct member *member, int64_t round) {
         return;
     }
     bool is_one = job->launcher == LAUNCHER_NONE || job->is_torchrun;
-    int count = is_one ? 1 : job->gang.slots;
+    bool is_mpi = job->launcher == LAUNCHER_MPI;
+    int count = is_mpi ? job->index == 0 : is_one ? 1 : job->gang.slots;
     for (int slot = 0; slot < count; slot++) {
-        int rank = is_one ? table_place(&member->table, job->index)
-                          : table_rank(&member->table, job->index, slot);
-        if (start(member, rank, is_one ? -1 : slot, job->command, &err) < 0) {
+        int rank = is_mpi   ? COMMAND
+                   : is_one ? table_place(&member->table, job->index)
+                            : table_rank(&member->table, job->index, slot);
+        if (start(member, rank, is_one || is_mpi ? -1 : slot, job->command, 0, &err) < 0) {
             fail(member, err.kind == ERROR_INVALID ? GANG_NOT_FOUND : 1, "spec.command", err.text);
             crew_kill(member->crew);
             return;
         }
     }
     log_event(LOG_INFO, "round %lld: %d processes run", (long long)round, count);
+}
+
+/* ---- remote starts -------------------------------------------------------------------------- */
+
+static void spawn(struct member *member, const struct gang_message *asked) {
+    struct gang_message answer = {
+        .type = MESSAGE_ENDED, .index = asked->index, .id = asked->id, .code = 255};
+    const char *const shell[] = {"/bin/sh", "-c", asked->line ? asked->line : "", NULL};
+    struct words words = {0};
+    struct error err = {0};
+    bool is_plain = words_split(shell[2], &words);
+    int id = SPAWNED + ++member->last_spawned;
+    int result = -1;
+    if (asked->round != member->round || member->is_stopping || !member->round) {
+        error_set(&err, ERROR_CANCELLED, "that round is over");
+    } else {
+        result = start(member, id, -1, is_plain ? words.items : (char *const *)shell,
+                       words.assigned, &err);
+    }
+    words_release(&words);
+    if (result < 0) {
+        snprintf(answer.words, sizeof answer.words, "worker %d: %.300s%s", member->job->index,
+                 err.text, is_plain ? "" : " (the command is no plain words, and needs a shell)");
+        say(member, &answer);
+        return;
+    }
+    struct spawned *spawned = x_calloc(1, sizeof *spawned);
+    *spawned = (struct spawned){id, asked->index, asked->id, member->spawned};
+    member->spawned = spawned;
+}
+
+static void spawned_ended(struct member *member, const struct crew_end *end) {
+    for (struct spawned **at = &member->spawned; *at; at = &(*at)->next) {
+        struct spawned *spawned = *at;
+        if (spawned->id == end->id) {
+            struct gang_message message = {.type = MESSAGE_ENDED,
+                                           .index = spawned->index,
+                                           .id = spawned->asked,
+                                           .code = end->code};
+            snprintf(message.words, sizeof message.words, "%s", end->words);
+            say(member, &message);
+            *at = spawned->next;
+            free(spawned);
+            return;
+        }
+    }
+}
+
+/* Who asked has ended, or was killed. */
+static void kill_spawned(struct member *member, const struct gang_message *message) {
+    for (const struct spawned *one = member->spawned; one; one = one->next) {
+        if (one->index == message->index && one->asked == message->id) {
+            crew_kill_one(member->crew, one->id);
+        }
+    }
+}
+
+/* Programs of this pod that ask for starts elsewhere, by the host they know. */
+static void serve_shell(struct member *member) {
+    struct shell_request request;
+    struct gang_message gone = {.type = MESSAGE_KILL};
+    while (shell_take(member->shell, &request)) {
+        const struct table_row *row = table_find_host(&member->table, request.host);
+        struct gang_message message = {.type = MESSAGE_SPAWN, .id = request.id};
+        if (!row || !member->round || member->is_stopping) {
+            AUTO(text_freep)
+            char *words = x_printf("%.100s is no pod of this round", request.host);
+            shell_answer(member->shell, request.id, 255, words);
+            continue;
+        }
+        message.index = row->index;
+        message.line = (char *)request.line;
+        say(member, &message);
+    }
+    while (shell_gone(member->shell, &gone.id)) {
+        for (size_t i = 0; i < member->table.count; i++) {
+            gone.index = member->table.rows[i].index; /* whichever has it */
+            say(member, &gone);
+        }
+    }
 }
 
 static void ended(struct member *member, const struct crew_end *end) {
@@ -163,6 +266,10 @@ static void ended(struct member *member, const struct crew_end *end) {
             AUTO(text_freep) char *what = x_printf("spec.prepare ended with %d", end->code);
             fail(member, 1, what, end->words);
         }
+        return;
+    }
+    if (end->id >= SPAWNED) {
+        spawned_ended(member, end);
         return;
     }
     snprintf(message.words, sizeof message.words, "%s", end->words);
@@ -281,6 +388,15 @@ static void on_received(void *context, const char *text, size_t size) {
         case MESSAGE_STOP:
             on_stop(member, message.round);
             break;
+        case MESSAGE_SPAWN:
+            spawn(member, &message);
+            break;
+        case MESSAGE_ENDED:
+            shell_answer(member->shell, message.id, message.code, message.words);
+            break;
+        case MESSAGE_KILL:
+            kill_spawned(member, &message);
+            break;
         case MESSAGE_NOTICE:
             on_notice(member, message.seconds);
             break;
@@ -381,6 +497,7 @@ static void beat(struct member *member, int64_t now_ms) {
 static void look_around(struct member *member, const volatile sig_atomic_t *is_interrupted) {
     int64_t now_ms = clock_monotonic_ms();
     struct crew_end end;
+    serve_shell(member);
     while (crew_look(member->crew, now_ms, &end)) {
         ended(member, &end);
     }
@@ -409,6 +526,10 @@ static int live(struct member *member, const volatile sig_atomic_t *is_interrupt
                                      .sha256 = member->job->sha256,
                                      .events = &events,
                                      .context = member};
+    AUTO(text_freep) char *path = file_join(member->job->run, "agent");
+    if (shell_open(path, &member->shell, err) < 0) {
+        return -1;
+    }
     prepare(member);
     if (socket_open(&options, &member->socket, err) < 0) {
         return error_context(err, "hub");
@@ -439,6 +560,12 @@ int member_run(const struct launch_job *job, struct hub *hub,
     member.port = port_find_free(job->address, job->index + job->attempt * GANG_MEMBERS_MAX);
     int result = live(&member, is_interrupted, err);
     crew_free(member.crew);
+    shell_free(member.shell);
+    while (member.spawned) {
+        struct spawned *next = member.spawned->next;
+        free(member.spawned);
+        member.spawned = next;
+    }
     socket_free(member.socket);
     link_free(member.link);
     table_release(&member.table);

@@ -11,13 +11,14 @@
 
 enum { BYTES_MAX = 1 << 20, SLOTS_MAX = 1024, PORT_MAX = 65535 };
 
-static const char *const type_names[] = {"ack",    "hello",   "prepared", "failed",  "ready",
-                                         "exited", "stopped", "beat",     "leaving", "welcome",
-                                         "table",  "go",      "stop",     "notice",  "done"};
+static const char *const type_names[] = {
+    "ack",   "hello", "prepared", "failed",  "ready", "exited", "stopped", "beat",   "leaving",
+    "spawn", "ended", "kill",     "welcome", "table", "go",     "stop",    "notice", "done"};
 static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPES, "a name for each type");
 
 void gang_message_release(struct gang_message *message) {
     table_release(&message->table);
+    free(TAKE(message->line));
 }
 
 /* Numbers and texts as they stand in the object; what is 0 or "" is left out. */
@@ -55,6 +56,7 @@ static const struct field {
     LONG("seen", seen),
     LONG("last", last),
     LONG("round", round),
+    LONG("id", id),
     LONG("progress", progress),
     YES("prepared", is_prepared),
     YES("memory", is_memory),
@@ -86,6 +88,10 @@ char *gang_message_write(const struct gang_message *message) {
         if (value) {
             json_object_set_new(tree, fields[i].name, value);
         }
+    }
+    if (message->line) {
+        json_t *line = json_string(message->line);
+        json_object_set_new(tree, "line", line ? line : json_string(""));
     }
     if (message->type == MESSAGE_TABLE) {
         json_t *rows = json_array();
@@ -181,6 +187,7 @@ int gang_message_read(const char *text, size_t size, struct gang_message *ret_me
         gang_message_release(&message);
         return -1;
     }
+    message.line = x_strdup(tree_text(tree, "line", NULL));
     *ret_message = message;
     return 0;
 }

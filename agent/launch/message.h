@@ -20,6 +20,9 @@ enum gang_message_type {
     MESSAGE_STOPPED, /* round */
     MESSAGE_BEAT,    /* rank, progress, is_waiting */
     MESSAGE_LEAVING, /* seconds */
+    MESSAGE_SPAWN,   /* both ways: round, id, line; index: on which pod; from the hub: for which */
+    MESSAGE_ENDED,   /* both ways: id, code, words; index likewise */
+    MESSAGE_KILL,    /* both ways: id; index likewise: nobody waits for it any more */
     MESSAGE_WELCOME, /* attempt, hub, last */
     MESSAGE_TABLE,   /* table, port: the master's */
     MESSAGE_GO,      /* round */
@@ -48,6 +51,8 @@ struct gang_message {
     bool is_memory, is_waiting;
     int64_t progress;
     char words[MESSAGE_WORDS_MAX + 1];
+    int64_t id;
+    char *line;         /* owned; NULL: none */
     struct table table; /* owned */
 };
 

@@ -1,5 +1,5 @@
 /* rsh.h: what an MPI launcher says to the remote shell that we are in ssh's or rsh's place: a host
- * and a command line, as ssh's manual page has them. Pure; who carries it out comes with step 5. */
+ * and a command line, as ssh's manual page has them. How it is carried out: shell.h. */
 #pragma once
 
 #include "lib/error.h"
@@ -13,3 +13,8 @@ enum { RSH_LINE_MAX = 256 << 10 /* bytes */ };
  * too long. */
 NODISCARD int rsh_read(int argc, char *const *argv, const char **ret_host, char **ret_line,
                        struct error *err);
+
+/* The program in ssh's place: has the agent of this pod ($WINDLASS_SOCKET) start the line on the
+ * host's pod, waits for its end and says what it said last; its exit code, 255: it could not be
+ * started. */
+int rsh_main(int argc, char **argv);

@@ -4,10 +4,13 @@
 #include "agent/commands/command.h"
 #include "agent/commands/launch.h"
 #include "agent/commands/pod.h"
+#include "agent/launch/rsh.h"
+#include "lib/file.h"
 #include "lib/tls.h"
 
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 
 static const struct command commands[] = {
     {"score", score_command, "takes leases and has a program of yours score them: a worker"},
@@ -27,5 +30,10 @@ static const struct program program = {
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     tls_ignore_configuration();
+    /* What launchers of MPI take for a remote shell (agent/launch/life.c). */
+    const char *name = argc > 0 ? file_basename(argv[0]) : "";
+    if (strcmp(name, "ssh") == 0 || strcmp(name, "rsh") == 0) {
+        return rsh_main(argc, argv);
+    }
     return program_run(&program, argc, argv);
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # windlass-shim launch, pods that are network namespaces (tests/netns.bash): all start when all are there, prepared and
 # late ones too; ranks' variables; what fails is said; one that fails starts all anew; a pod that dies, leaves, is cut
-# off for 5 s or for ever; member 0's pod replaced; the token is nobody's to read. launcher None and Torchrun.
+# off for 5 s or for ever; member 0's pod replaced; the token is nobody's to read. Launchers None, Torchrun, and
+# Open MPI's own mpirun.
 #   SOAK_ROUNDS: late starts and cuts, so often (divided by 100); SOAK_SEED: their delays
 set -u
 cd "$(dirname "$0")/../.." || exit 3
@@ -32,7 +33,8 @@ pod() {
     [ "$index" -gt 0 ] || own=(WINDLASS_BIND="10.77.0.$((base + 1)):8443" WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")"
         WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_UID=u "${counts[@]}")
     # (A simple command: its pid is the program's.)
-    nsenter --net="/run/netns/$net_prefix-$machine" env -i PATH="$PATH" out="$out" WINDLASS_JOB="$job_name" WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$spec" \
+    # shellcheck disable=SC2016 # the inner shell's
+    nsenter --net="/run/netns/$net_prefix-$machine" unshare --uts -- sh -c 'hostname "$0" && exec "$@"' "machine-$machine" env -i PATH="$PATH" out="$out" WINDLASS_JOB="$job_name" WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$spec" \
         WINDLASS_TOKEN="$token" WINDLASS_WORKER="$job_name-$index-$attempt" WINDLASS_INDEX="$index" WINDLASS_ATTEMPT="$attempt" \
         POD_IP="10.77.0.$machine" WINDLASS_FOLDER="$out/pod-$index-$attempt" WINDLASS_TERMINATION_LOG="$out/words-$index-$attempt" \
         "${own[@]}" "$build/windlass-shim" launch >"$out/pod-$index-$attempt.out" 2>"$out/pod-$index-$attempt.log" &
@@ -138,10 +140,44 @@ check "a command that is not there" fails none "$(spec_of 2 None 1 no-such-progr
 show
 check "prepare that fails" fails prepare "${together//sleep 0./exit 4; sleep 0.}" PrepareFailed 'spec.prepare ended with 4'
 show
-job mpi 2 "$(spec_of 2 MPI 1 true)"
-pod 0; ends 0
-refused() { [ "$code" -ne 0 ] && grep -q 'spec.launcher MPI cannot be done yet' "$out/pod-0-1.log"; }
-check "launcher MPI is refused by name" refused
+##### Open MPI ##################################################################################
+cat >"$work/sum.c" <<'C'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    int rank, size, sum;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d of %d in pod %s: %d\n", rank, size, getenv("WINDLASS_INDEX") ? getenv("WINDLASS_INDEX") : "0?", sum);
+    MPI_Finalize();
+    return argc > 1 && rank == 2 ? 7 : 0;
+}
+C
+mpi=
+if mpicc -o "$work/sum" "$work/sum.c" 2>/dev/null && mpirun --version | grep -q 'Open MPI'; then mpi=1; else echo "skip Open MPI: it is not here"; fi
+mpi_job() { # NAME, ARGUMENT of sum
+    job "$1" 3 "$(spec_of 3 MPI 2 mpirun -np 6 "$work/sum" "${@:2}" | sed 's/"maxRestarts":3/"maxRestarts":0/')"
+    pod 2; pod 1; sleep 0.5; pod 0
+    all_end
+}
+sums() {
+    mpi_job mpi
+    [ "$codes" = " 0 0 0" ] && [ "$(grep -c '^rank [0-5] of 6 in pod .*: 15$' "$out/pod-0-1.out")" = 6 ] &&
+        grep -q '^rank 2 of 6 in pod 1:' "$out/pod-0-1.out" && grep -q '^rank 5 of 6 in pod 2:' "$out/pod-0-1.out"
+}
+[ -z "$mpi" ] || check "mpirun over three pods without ssh" sums
+show
+code_of_a_rank() {
+    mpi_job code7 fail
+    [ "$codes" = " 1 0 0" ] && [ "$(said .reason)" = RankFailed ] && said .message | grep -q '^worker 0 ended with exit code 7'
+}
+[ -z "$mpi" ] || check "and a rank's code comes through" code_of_a_rank
+show
+no_host() { WINDLASS_SOCKET=$work/none "$out/pod-0-1/bin/ssh" 10.0.0.1 true 2>"$work/err"; [ $? -eq 255 ] && grep -q 'agent of this pod' "$work/err"; }
+[ -z "$mpi" ] || check "ssh without an agent says so" no_host
 
 ##### what starts anew ############################################################################
 # shellcheck disable=SC2016
