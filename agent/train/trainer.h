@@ -10,6 +10,7 @@
 
 struct train_job {
     const json_t *trainer; /* the spec's object of that name, defaults filled in or not */
+    const char *name;      /* the job's, for people; or NULL */
     const char *run;       /* 16 hexadecimal digits: OUT/.windlass/RUN/ is the memory of the run */
     const char *device;    /* registry.h; NULL: "cpu" */
     int threads;           /* of this rank, at least 1 */
@@ -19,8 +20,8 @@ struct train_job {
     void (*say)(const char *line);
 };
 
-/* INVALID, UNSUPPORTED: the spec, the model or the data, by name. FAILED: the loss is no finite
- * number; step and rate are named. CONFLICT: a newer start of this run has taken over. CANCELLED:
- * is_stopped; the checkpoint is written. All else: the machine's, the store's or another rank's. An
- * error after which comm->is_lost: leave by _exit (reducer.h). */
+/* INVALID, UNSUPPORTED: the spec, the model or the data, by name; the output is another job's.
+ * FAILED: the loss is no finite number; step and rate are named. CONFLICT: a newer start of this
+ * run has taken over. CANCELLED: is_stopped; the checkpoint is written. All else: the machine's,
+ * the store's or another rank's. An error after which comm->is_lost: leave by _exit (reducer.h). */
 NODISCARD int trainer_run(const struct train_job *job, struct comm *comm, struct error *err);

@@ -2,14 +2,17 @@
 #include "agent/train/trainer_state.h"
 
 #include "agent/onnx/write.h"
+#include "lib/clock.h"
+#include "lib/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PIECE = 8 << 20 };
+enum { PIECE = 8 << 20, OWNER_BYTES_MAX = 16 << 10 };
 #define MODEL_FILE "model.onnx"
+#define OWNER ".windlass/owner"
 
 void trainer_say(const struct trainer *trainer, const char *format, ...) {
     char line[1024];
@@ -97,6 +100,42 @@ static int take_state(struct trainer *trainer, const struct checkpoint *checkpoi
     return 0;
 }
 
+/* Whose the output is, as BatchScores say it (agent/score/commit.c): two jobs do not share one. */
+static int own(const struct trainer *trainer, struct error *err) {
+    struct store *store = trainer->store;
+    char at[21];
+    clock_format(clock_wall_ms(), at);
+    const char *name = trainer->job->name ? trainer->job->name : "";
+    AUTO(tree_freep)
+    json_t *mine = json_pack("{s:s,s:s,s:s}", "run", trainer->job->run, "job", name, "at", at);
+    AUTO(text_freep) char *text = mine ? json_dumps(mine, JSON_COMPACT) : x_strdup("");
+    AUTO(buffer_release) struct buffer there;
+    AUTO(tree_freep) json_t *owner = NULL;
+    struct error ignored = {0};
+    buffer_init(&there, OWNER_BYTES_MAX);
+    /* Who made it shows when it is read: its own answer may have been lost. */
+    if (store_put(store, OWNER, text, strlen(text), STORE_CREATE, &ignored) < 0 &&
+        ignored.kind != ERROR_CONFLICT) {
+        *err = ignored;
+        return -1;
+    }
+    if (store_get(store, OWNER, &there, NULL, err) < 0) {
+        return -1;
+    }
+    const char *run =
+        tree_parse(there.data ? there.data : "", there.size, OWNER_BYTES_MAX, &owner, &ignored) == 0
+            ? tree_text(owner, "run", NULL)
+            : NULL;
+    if (run && strcmp(run, trainer->job->run) == 0) {
+        return 0;
+    }
+    return error_set(err, ERROR_INVALID,
+                     "%s holds the results of job %s (run %s); choose another output or, when no "
+                     "pod of it lives, delete %s/.windlass",
+                     store_path(store), run ? tree_text(owner, "job", "?") : "?", run ? run : "?",
+                     store_path(store));
+}
+
 /* Rank 0: the claim, and what the newest checkpoint holds. */
 static int load(struct trainer *trainer, struct error *err) {
     AUTO(checkpoint_release) struct checkpoint_loaded loaded = {0};
@@ -104,7 +143,7 @@ static int load(struct trainer *trainer, struct error *err) {
     bool found = false;
     gethostname(host, sizeof host - 1);
     struct checkpoint_place place = {trainer->store, trainer->prefix};
-    if (checkpoint_claim(&place, host, &trainer->generation, err) < 0 ||
+    if (own(trainer, err) < 0 || checkpoint_claim(&place, host, &trainer->generation, err) < 0 ||
         checkpoint_load(&place, trainer->generation, trainer->digest, on_skipped, trainer, &found,
                         &loaded, err) < 0 ||
         (found && take_state(trainer, &loaded.checkpoint, err) < 0)) {

@@ -82,7 +82,8 @@ static int train_main(int argc, char **argv, struct error *err) {
         return MIN(read, 0);
     }
     AUTO(tree_freep) json_t *spec = NULL;
-    struct train_job job = {.run = getenv("WINDLASS_RUN"),
+    struct train_job job = {.name = getenv("WINDLASS_JOB"),
+                            .run = getenv("WINDLASS_RUN"),
                             .threads = choose_threads(threads),
                             .is_stopped = job_is_interrupted,
                             .say = say};

@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$work
 unset OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_SIZE
-export data=$work/data out=$work/out WINDLASS_RUN=00000000000000aa WINDLASS_THREADS=2
+export data=$work/data out=$work/out WINDLASS_JOB=trains WINDLASS_RUN=00000000000000aa WINDLASS_THREADS=2
 mkdir -p "$data" "$out"
 RANDOM=${SOAK_SEED:-1}
 
@@ -180,4 +180,6 @@ check "a loss that does not fit is refused" refused 2 "loss: MeanSquared does no
 spec one "$smooth" 26
 told() { timeout 60 "$trainer" train >"$work/told" 2>&1 && grep -q 'is not used: it is of another model, other data or settings' "$work/told"; }
 check "a checkpoint of other settings is named and not used" told
+WINDLASS_RUN=00000000000000bb
+check "another job's output is refused" refused 2 "out/one holds the results of job trains (run 00000000000000aa); choose another output"
 exit $((failures > 0))
