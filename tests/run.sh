@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs test programs and scripts one after the other and counts their lines:
+# Runs test programs and scripts, one after the other, and counts their lines:
 #   run.sh [--beside SCRIPT] [--lanes N] PROGRAM...
 #   "ok x" passes, "not ok x" fails, "skip x: why" is shown.
-# --beside: that script runs while the end-to-end scripts do, with the processor time they leave (they wait
-# for servers most of the time), and is counted last. --lanes: so many end-to-end scripts run at a time; each has
-# servers, folders and ports of its own. A log is shown when its script has ended.
+# --beside: that script runs while the others do, with the processor time they leave (they wait for servers most of the
+# time), and is counted last. --lanes: so many run at a time; each has servers, folders and ports of its own. A log is
+# shown when its program has ended.
 # A program that exits non-zero without a "not ok" line (a crash, a sanitizer's report) fails once.
 # Ends with the one line that says it all: "N passed, N failed".
 set -u
@@ -51,7 +51,7 @@ start_beside() {
     set +m
 }
 
-end_one() { # waits for one script of the lanes
+end_one() { # waits for one of the lanes
     local pid code
     wait -n -p pid "${!lane_program[@]}"
     code=$?
@@ -67,20 +67,10 @@ start_lane() { # program
     lane_start[$!]=$SECONDS
 }
 
-for program in "$@"; do
-    [[ -z $beside || -n $beside_pid || $program != tests/e2e/* ]] || start_beside
-    if [[ $program == tests/e2e/* ]]; then
-        start_lane "$program"
-    else
-        while [ ${#lane_program[@]} -gt 0 ]; do end_one; done
-        start=$SECONDS
-        start_one "$program" "$logs/one"
-        count "$program" "$logs/one" $? $((SECONDS - start))
-    fi
-done
+[ -z "$beside" ] || start_beside
+for program in "$@"; do start_lane "$program"; done
 while [ ${#lane_program[@]} -gt 0 ]; do end_one; done
 if [ -n "$beside" ]; then
-    [ -n "$beside_pid" ] || start_beside
     wait "$beside_pid"
     code=$?
     beside_pid=
