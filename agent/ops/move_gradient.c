@@ -67,9 +67,12 @@ int gradient_concat(struct gradient *gradient, const struct node *node, struct e
     return 0;
 }
 
-int gradient_split(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
+int gradient_split(struct gradient *gradient, const struct node *node, struct error *err) {
     int parts[NODE_PORTS_MAX];
     for (int i = 0; i < node->output_count; i++) {
+        if (node->outputs[i] < 0) {
+            return error_set(err, ERROR_UNSUPPORTED, "output %d has no name", i);
+        }
         parts[i] = gradient_of(gradient, node->outputs[i]);
         if (parts[i] < 0) { /* nobody reads this part */
             int zero = builder_number(gradient_builder(gradient), 0);

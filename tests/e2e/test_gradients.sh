@@ -65,4 +65,6 @@ check "an unknown loss is refused" refused "cross-entropy or mean-squared" "${bo
 check "a target that does not fit is refused" refused "target" "${both[@]}" --target "$folder/cnn/input.pb"
 check "an unknown value is refused" refused 'has no value "nobody"' "${both[@]}" --keep nobody
 check "all frozen is refused" refused "no weights that could be trained" "${both[@]}" --freeze '*'
+# Where there is a GPU: what it has no kernels for; else that there is none, or no CUDA in this build.
+check "a device that cannot is refused by name" refused 'device "cuda"' "${both[@]}" --device cuda
 exit $((failures > 0))
