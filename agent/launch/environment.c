@@ -167,6 +167,7 @@ static void set_gang(const struct launch_world *world, struct launch_variables *
 static void set_mpi(const struct launch_world *world, struct launch_variables *variables) {
     AUTO(text_freep) char *ssh = x_printf("%s/ssh", world->bin);
     AUTO(text_freep) char *hosts = x_printf("%s/hosts", world->run);
+    AUTO(text_freep) char *hydra = x_printf("%s/hosts.hydra", world->run);
     const char *const rows[][2] = {
         {"OMPI_MCA_plm_rsh_agent", ssh},
         {"OMPI_MCA_plm_rsh_no_tree_spawn", "1"},       /* all starts come from member 0 */
@@ -180,10 +181,10 @@ static void set_mpi(const struct launch_world *world, struct launch_variables *v
         {"HYDRA_LAUNCHER", "rsh"}, /* "ssh" would count connections and wait */
         {"HYDRA_LAUNCHER_EXEC", ssh},
         {"HYDRA_LAUNCHER_AUTOFORK", "0"}, /* member 0's proxy comes through us, too */
-        {"HYDRA_HOST_FILE", hosts},
+        {"HYDRA_HOST_FILE", hydra},
         {"I_MPI_HYDRA_BOOTSTRAP", "rsh"},
         {"I_MPI_HYDRA_BOOTSTRAP_EXEC", ssh},
-        {"I_MPI_HYDRA_HOST_FILE", hosts},
+        {"I_MPI_HYDRA_HOST_FILE", hydra},
         {"I_MPI_PIN", "0"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -292,11 +292,18 @@ static void stopped(struct member *member) {
 
 /* ---- what the hub says ---------------------------------------------------------------------- */
 
+static int write_hosts(const struct member *member, const char *name, bool for_hydra,
+                       struct error *err) {
+    AUTO(buffer_release) struct buffer hosts;
+    AUTO(text_freep) char *path = file_join(member->job->run, name);
+    buffer_init(&hosts, 1 << 20);
+    return table_hostfile(&member->table, for_hydra, &hosts, err) < 0
+               ? -1
+               : file_write(path, hosts.data, hosts.size, err);
+}
+
 static void on_table(struct member *member, struct gang_message *message) {
     struct error err = {0};
-    AUTO(buffer_release) struct buffer hosts;
-    AUTO(text_freep) char *path = file_join(member->job->run, "hosts");
-    buffer_init(&hosts, 1 << 20);
     if (table_place(&message->table, member->job->index) < 0) {
         return;
     }
@@ -306,8 +313,8 @@ static void on_table(struct member *member, struct gang_message *message) {
     member->round = message->round;
     member->master_port = message->port;
     member->is_stopping = false;
-    if (table_hostfile(&member->table, &hosts, &err) < 0 ||
-        file_write(path, hosts.data, hosts.size, &err) < 0) {
+    if (write_hosts(member, "hosts", false, &err) < 0 ||
+        write_hosts(member, "hosts.hydra", true, &err) < 0) {
         fail(member, 1, "the hostfile", err.text);
         return;
     }

@@ -54,10 +54,13 @@ static int slots_at(const struct table *table, size_t at) {
     return slots;
 }
 
-int table_hostfile(const struct table *table, struct buffer *text, struct error *err) {
+int table_hostfile(const struct table *table, bool for_hydra, struct buffer *text,
+                   struct error *err) {
+    const char *between = for_hydra ? ":" : " slots=";
     for (size_t i = 0; i < table->count; i++) {
         int slots = slots_at(table, i);
-        if (slots && buffer_printf(text, err, "%s slots=%d\n", table->rows[i].address, slots) < 0) {
+        if (slots &&
+            buffer_printf(text, err, "%s%s%d\n", table->rows[i].address, between, slots) < 0) {
             return -1;
         }
     }

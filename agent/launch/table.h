@@ -27,8 +27,9 @@ int table_rank(const struct table *table, int index, int slot);
 /* All slots. */
 int table_ranks(const struct table *table);
 /* "ADDRESS slots=N" lines, the first one member 0's; pods of one address (`windlass run`) share a
- * line. */
-NODISCARD int table_hostfile(const struct table *table, struct buffer *text, struct error *err);
+ * line. for_hydra: "ADDRESS:N", as MPICH and Intel MPI have them. */
+NODISCARD int table_hostfile(const struct table *table, bool for_hydra, struct buffer *text,
+                             struct error *err);
 /* The addresses in the same order, with commas. With ports: ADDRESS:PORT, a pod each. */
 NODISCARD int table_hosts(const struct table *table, bool with_ports, struct buffer *text,
                           struct error *err);

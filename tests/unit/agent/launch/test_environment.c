@@ -27,7 +27,7 @@ static void hosts_of_a_table(void) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, 1000);
-    CHECK_OK(table_hostfile(&table, &text, &err), &err);
+    CHECK_OK(table_hostfile(&table, false, &text, &err), &err);
     CHECK_STR(text.data, "10.1.0.5 slots=2\n10.1.0.6 slots=2\nfd00::7 slots=2\n");
     buffer_clear(&text);
     CHECK_OK(table_hosts(&table, true, &text, &err), &err);
@@ -42,14 +42,17 @@ static void hosts_of_a_table(void) {
     struct table_row same[] = {{0, 2, 1, "127.0.0.1"}, {1, 2, 2, "127.0.0.1"}};
     struct table here = {.round = 1, .count = 2, .rows = same};
     buffer_clear(&text);
-    CHECK_OK(table_hostfile(&here, &text, &err), &err);
+    CHECK_OK(table_hostfile(&here, false, &text, &err), &err);
     CHECK_STR(text.data, "127.0.0.1 slots=4\n");
     buffer_clear(&text);
     CHECK_OK(table_hosts(&here, false, &text, &err), &err);
     CHECK_STR(text.data, "127.0.0.1");
+    buffer_clear(&text);
+    CHECK_OK(table_hostfile(&here, true, &text, &err), &err);
+    CHECK_STR(text.data, "127.0.0.1:4\n");
     struct buffer small;
     buffer_init(&small, 10);
-    CHECK(table_hostfile(&table, &small, &err) < 0);
+    CHECK(table_hostfile(&table, false, &small, &err) < 0);
     buffer_release(&small);
 }
 
