@@ -49,7 +49,7 @@ static void any_bytes_are_tidy(void) {
         uint64_t sides = 1 + draw(&seed) % 256;
         for (size_t i = 0; i < size; i++) {
             uint64_t dice = draw(&seed);
-            text[i] = dice % 40 == 0 ? '\n' : (char)(dice / 40 % sides + 256 - sides);
+            text[i] = (char)(dice % 40 == 0 ? '\n' : dice / 40 % sides + 256 - sides);
         }
         memset(tail, 'x', sizeof tail);
         tail_format(text, size, tail);
