@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/job.h"
 
+#include "lib/environment.h"
 #include "lib/file.h"
 #include "lib/log.h"
 
@@ -29,41 +30,6 @@ void job_catch_signals(void) {
 
 bool job_is_interrupted(void) {
     return interrupted;
-}
-
-static int missing(const char *name, struct error *err) {
-    return error_set(err, ERROR_INVALID,
-                     "the environment variable %s is missing: this command is started by windlass",
-                     name);
-}
-
-static int read_variable(const char *name, const char **ret_value, struct error *err) {
-    const char *value = getenv(name);
-    if (!value || !*value) {
-        return missing(name, err);
-    }
-    *ret_value = value;
-    return 0;
-}
-
-/* Every process of this user can read our environment as the kernel keeps it: where the bytes were
- * at the start, whatever unsetenv says. So the bytes themselves go. NULL: there is none. */
-static char *take_secret(const char *name) {
-    char *value = getenv(name);
-    if (!value || !*value) {
-        return NULL;
-    }
-    char *copy = x_strdup(value);
-    explicit_bzero(value, strlen(value));
-    unsetenv(name);
-    return copy;
-}
-
-static void forget_secret(char **secret) {
-    if (*secret) {
-        explicit_bzero(*secret, strlen(*secret));
-    }
-    free(TAKE(*secret));
 }
 
 static int read_field(const json_t *spec, const char *path, const char **ret_value,
@@ -115,7 +81,7 @@ static int read_thresholds(struct job *job, struct error *err) {
 
 int job_read_spec(json_t **ret_spec, struct error *err) {
     const char *text = NULL;
-    if (read_variable("WINDLASS_SPEC", &text, err) < 0) {
+    if (environment_read("WINDLASS_SPEC", &text, err) < 0) {
         return -1;
     }
     return tree_parse(text, strlen(text), SPEC_BYTES_MAX, ret_spec, err) < 0
@@ -176,7 +142,7 @@ static int read_variables(enum job_role role, struct job *job, struct error *err
     };
     for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
         if ((variables[i].roles >> role & 1) &&
-            read_variable(variables[i].name, variables[i].target, err) < 0) {
+            environment_read(variables[i].name, variables[i].target, err) < 0) {
             return -1;
         }
     }
@@ -184,10 +150,10 @@ static int read_variables(enum job_role role, struct job *job, struct error *err
     job->gpus = role == JOB_WORKER && gpus ? (int)MAX(MIN(strtol(gpus, NULL, 10), GPUS_MAX), 0) : 0;
     job->events = role == JOB_WORKER && events && *events ? events : NULL;
     if (!job->token) {
-        return missing("WINDLASS_TOKEN", err);
+        return environment_missing("WINDLASS_TOKEN", err);
     }
     if (role == JOB_COORDINATOR && !job->key_pem) {
-        return missing("WINDLASS_TLS_KEY", err);
+        return environment_missing("WINDLASS_TLS_KEY", err);
     }
     if (!is_run(job->run)) {
         return error_set(err, ERROR_INVALID,
@@ -197,8 +163,8 @@ static int read_variables(enum job_role role, struct job *job, struct error *err
 }
 
 int job_read(enum job_role role, struct job *ret_job, struct error *err) {
-    struct job job = {.token = take_secret("WINDLASS_TOKEN"),
-                      .key_pem = take_secret("WINDLASS_TLS_KEY")};
+    struct job job = {.token = secret_take("WINDLASS_TOKEN"),
+                      .key_pem = secret_take("WINDLASS_TLS_KEY")};
     if (read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0) {
         job_release(&job);
         return -1;
@@ -208,8 +174,8 @@ int job_read(enum job_role role, struct job *ret_job, struct error *err) {
 }
 
 void job_release(struct job *job) {
-    forget_secret(&job->token);
-    forget_secret(&job->key_pem);
+    secret_forget(&job->token);
+    secret_forget(&job->key_pem);
     json_decref(TAKE(job->spec));
 }
 

@@ -4,6 +4,7 @@
 #include "agent/launch/expand.h"
 #include "agent/launch/port.h"
 #include "agent/store/path.h"
+#include "lib/environment.h"
 #include "lib/file.h"
 #include "lib/tls.h"
 
@@ -14,42 +15,11 @@
 
 enum { SPEC_MAX = 128 << 10, WORDS_COUNT_MAX = 4096, PATHS_MAX = 256, ID_MAX = 200 };
 
-static int read_variable(const char *name, const char **ret_value, struct error *err) {
-    const char *value = getenv(name);
-    if (!value || !*value) {
-        return error_set(err, ERROR_INVALID,
-                         "the environment variable %s is missing: this command is started by "
-                         "windlass",
-                         name);
-    }
-    *ret_value = value;
-    return 0;
-}
-
-/* The bytes themselves go, which every process of this user can read in /proc/PID/environ. */
-static char *take_secret(const char *name) {
-    char *value = getenv(name);
-    if (!value || !*value) {
-        return NULL;
-    }
-    char *copy = x_strdup(value);
-    explicit_bzero(value, strlen(value));
-    unsetenv(name);
-    return copy;
-}
-
-static void forget(char **secret) {
-    if (*secret) {
-        explicit_bzero(*secret, strlen(*secret));
-    }
-    free(TAKE(*secret));
-}
-
 static int read_number(const char *name, int64_t least, int64_t most, int64_t *ret_value,
                        struct error *err) {
     const char *text = NULL;
     char *end = NULL;
-    if (read_variable(name, &text, err) < 0) {
+    if (environment_read(name, &text, err) < 0) {
         return -1;
     }
     int64_t value = strtoll(text, &end, 10);
@@ -154,7 +124,7 @@ static int read_launcher(struct launch_job *job, struct error *err) {
 
 static int read_spec(struct launch_job *job, struct error *err) {
     const char *text = NULL;
-    if (read_variable("WINDLASS_SPEC", &text, err) < 0) {
+    if (environment_read("WINDLASS_SPEC", &text, err) < 0) {
         return -1;
     }
     if (tree_parse(text, strlen(text), SPEC_MAX, &job->spec, err) < 0) {
@@ -194,8 +164,8 @@ static int read_spec(struct launch_job *job, struct error *err) {
 static int read_hub(struct launch_job *job, struct error *err) {
     const char *hub = NULL, *sha256 = NULL;
     if (job->index == 0) {
-        if (read_variable("WINDLASS_BIND", &job->bind, err) < 0 ||
-            read_variable("WINDLASS_TLS_CERTIFICATE", &job->certificate_pem, err) < 0 ||
+        if (environment_read("WINDLASS_BIND", &job->bind, err) < 0 ||
+            environment_read("WINDLASS_TLS_CERTIFICATE", &job->certificate_pem, err) < 0 ||
             tls_certificate_sha256(job->certificate_pem, job->sha256, err) < 0) {
             return -1;
         }
@@ -204,8 +174,8 @@ static int read_hub(struct launch_job *job, struct error *err) {
                              "the environment variable WINDLASS_TLS_KEY is missing");
         }
         hub = job->bind;
-    } else if (read_variable("WINDLASS_HUB", &hub, err) < 0 ||
-               read_variable("WINDLASS_HUB_SHA256", &sha256, err) < 0) {
+    } else if (environment_read("WINDLASS_HUB", &hub, err) < 0 ||
+               environment_read("WINDLASS_HUB_SHA256", &sha256, err) < 0) {
         return -1;
     } else {
         snprintf(job->sha256, sizeof job->sha256, "%s", sha256);
@@ -217,11 +187,11 @@ static int read_hub(struct launch_job *job, struct error *err) {
 static int read_pod(struct launch_job *job, struct error *err) {
     int64_t index = 0;
     const char *address = NULL;
-    if (read_variable("WINDLASS_JOB", &job->name, err) < 0 ||
-        read_variable("WINDLASS_WORKER", &job->worker, err) < 0 ||
+    if (environment_read("WINDLASS_JOB", &job->name, err) < 0 ||
+        environment_read("WINDLASS_WORKER", &job->worker, err) < 0 ||
         read_number("WINDLASS_INDEX", 0, GANG_MEMBERS_MAX - 1, &index, err) < 0 ||
         read_number("WINDLASS_ATTEMPT", 1, INT_MAX, &job->attempt, err) < 0 ||
-        read_variable("POD_IP", &address, err) < 0) {
+        environment_read("POD_IP", &address, err) < 0) {
         return -1;
     }
     job->index = (int)index;
@@ -246,8 +216,8 @@ static int read_pod(struct launch_job *job, struct error *err) {
 }
 
 int launch_job_read(struct launch_job *ret_job, struct error *err) {
-    struct launch_job job = {.token = take_secret("WINDLASS_TOKEN"),
-                             .key_pem = take_secret("WINDLASS_TLS_KEY")};
+    struct launch_job job = {.token = secret_take("WINDLASS_TOKEN"),
+                             .key_pem = secret_take("WINDLASS_TLS_KEY")};
     if (read_pod(&job, err) < 0 || read_spec(&job, err) < 0) {
         launch_job_release(&job);
         return -1;
@@ -276,8 +246,8 @@ static void free_paths(struct launch_path *paths, size_t count) {
 }
 
 void launch_job_release(struct launch_job *job) {
-    forget(&job->token);
-    forget(&job->key_pem);
+    secret_forget(&job->token);
+    secret_forget(&job->key_pem);
     free_words(job->command);
     free_words(job->prepare);
     free_paths(job->inputs, job->input_count);
