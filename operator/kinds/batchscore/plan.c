@@ -34,14 +34,9 @@ static void release(struct plan *plan) {
 
 /* What a job that has ended leaves: the logs that tell why, for a while. */
 static void plan_finished(struct plan *plan) {
-    const json_t *condition = outcome_condition(plan->job.observed->object, "Succeeded");
-    bool succeeded = strcmp(tree_text(condition, "status", ""), "True") == 0;
-    int64_t over_ms = plan_over_ms(&plan->job);
-    plan_clean_up(plan, succeeded, over_ms >= 0 && plan->job.now_ms >= over_ms);
+    bool succeeded = false, is_over = plan_is_over(&plan->job, &succeeded);
+    plan_clean_up(plan, succeeded, is_over);
     plan_remove_service(&plan->job);
-    if (over_ms >= 0 && plan->job.life_count > 0) {
-        plan_wake(&plan->job, over_ms);
-    }
 }
 
 static long long count_items(const struct plan *plan, const char *which) {
@@ -49,13 +44,6 @@ static long long count_items(const struct plan *plan, const char *which) {
     AUTO(text_freep) char *before = x_printf("status.items.%s", which);
     return tree_integer(plan->job.progress, now,
                         tree_integer(plan->job.observed->object, before, 0));
-}
-
-static bool is_too_late(struct plan *plan) {
-    AUTO(text_freep)
-    char *how_far = x_printf("%lld of %lld items are done", count_items(plan, "done"),
-                             count_items(plan, "total"));
-    return plan_is_too_late(&plan->job, how_far);
 }
 
 static void suspend(struct plan *plan) {
@@ -78,22 +66,23 @@ static void plan_under_way(struct plan *plan, const char **ret_needs) {
     if (job->outcome.reason) {
         return;
     }
-    if (tree_bool(job->observed->object, "spec.suspend", false)) {
+    AUTO(text_freep)
+    char *how_far = x_printf("%lld of %lld items are done", count_items(plan, "done"),
+                             count_items(plan, "total"));
+    switch (plan_course(job, how_far, ret_needs)) {
+    case PLAN_COURSE_SUSPEND:
         suspend(plan);
-    } else if (is_too_late(plan)) {
-        return;
-    } else if (job->is_changed) {
-        plan_keep_going(job);
-    } else {
-        bool ready = plan_credentials(job, ret_needs);
-        if (plan_is_outdated(job)) {
-            return;
-        }
-        if (ready) {
-            plan_pods(plan);
-            job->outcome.pods_requested = plan->coordinator || json_array_size(job->create) > 0;
-        }
+        break;
+    case PLAN_COURSE_MAKE:
+        plan_pods(plan);
+        job->outcome.pods_requested = plan->coordinator || json_array_size(job->create) > 0;
         plan_tell_troubles(job, plan_has_running_worker(plan));
+        break;
+    case PLAN_COURSE_WAIT:
+        plan_tell_troubles(job, plan_has_running_worker(plan));
+        break;
+    case PLAN_COURSE_HOLD:
+        break;
     }
 }
 

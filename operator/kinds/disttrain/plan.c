@@ -6,9 +6,8 @@
 #include <string.h>
 
 static const char *const warnings[] = {
-    "ImagePullFailed", "VolumeFailed", "ConfigFailed", "OutOfMemory", "Denied",
-    "QuotaExceeded",   "NameTaken",    "Unreachable",  "CRDOutdated", "ObjectRefused",
-    "GangIncomplete",  "Restarting",   "NotSupported", NULL};
+    "ImagePullFailed", "VolumeFailed", "ConfigFailed", "OutOfMemory",   "Denied", "QuotaExceeded",
+    "NameTaken",       "Unreachable",  "CRDOutdated",  "ObjectRefused", NULL};
 
 const struct job_words disttrain_words = {
     .definition = "disttrains.windlass.dev",
@@ -24,25 +23,15 @@ static void release(struct gang *gang) {
 
 /* What a job that has ended leaves: the logs that tell why, for a while. */
 static void plan_finished(struct gang *gang) {
-    const json_t *condition = outcome_condition(gang->job.observed->object, "Succeeded");
-    bool succeeded = strcmp(tree_text(condition, "status", ""), "True") == 0;
-    int64_t over_ms = plan_over_ms(&gang->job);
-    gang_clean_up(gang, succeeded, over_ms >= 0 && gang->job.now_ms >= over_ms);
+    bool succeeded = false, is_over = plan_is_over(&gang->job, &succeeded);
+    gang_clean_up(gang, succeeded, is_over);
     plan_remove_service(&gang->job);
-    if (over_ms >= 0 && gang->job.life_count > 0) {
-        plan_wake(&gang->job, over_ms);
-    }
 }
 
 /* As far as the hub has told, now or ever. */
 static int64_t steps(const struct gang *gang) {
     return tree_integer(gang->job.progress, "step",
                         tree_integer(gang->job.observed->object, "status.step", 0));
-}
-
-static bool is_too_late(struct gang *gang) {
-    AUTO(text_freep) char *how_far = x_printf("%lld steps are done", (long long)steps(gang));
-    return plan_is_too_late(&gang->job, how_far);
 }
 
 static void suspend(struct gang *gang) {
@@ -67,22 +56,21 @@ static void plan_under_way(struct gang *gang, const char **ret_needs) {
     if (job->outcome.reason) {
         return;
     }
-    if (tree_bool(job->observed->object, "spec.suspend", false)) {
+    AUTO(text_freep) char *how_far = x_printf("%lld steps are done", (long long)steps(gang));
+    switch (plan_course(job, how_far, ret_needs)) {
+    case PLAN_COURSE_SUSPEND:
         suspend(gang);
-    } else if (is_too_late(gang)) {
-        return;
-    } else if (job->is_changed) {
-        plan_keep_going(job);
-    } else {
-        bool ready = plan_credentials(job, ret_needs);
-        if (plan_is_outdated(job)) {
-            return;
-        }
-        if (ready) {
-            gang_pods(gang);
-            job->outcome.pods_requested = gang->hub || json_array_size(job->create) > 0;
-        }
+        break;
+    case PLAN_COURSE_MAKE:
+        gang_pods(gang);
+        job->outcome.pods_requested = gang->hub || json_array_size(job->create) > 0;
         plan_tell_troubles(job, gang_is_running(gang));
+        break;
+    case PLAN_COURSE_WAIT:
+        plan_tell_troubles(job, gang_is_running(gang));
+        break;
+    case PLAN_COURSE_HOLD:
+        break;
     }
 }
 

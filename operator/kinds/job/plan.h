@@ -110,18 +110,20 @@ json_t *plan_result(struct job_plan *plan, json_t *status_new, const char *needs
 void plan_pin(struct job_plan *plan);
 /* True when the spec is not what the job began with. */
 bool plan_spec_changed(const struct job_plan *plan);
-/* Such a job goes on as it was, and says so. */
-void plan_keep_going(struct job_plan *plan);
-/* One step towards credentials that are known to be in the cluster. True when they are. */
-bool plan_credentials(struct job_plan *plan, const char **ret_needs);
 /* The gravest trouble with what is to be made becomes what the job says, unless it runs. */
 void plan_tell_troubles(struct job_plan *plan, bool is_running);
 /* A definition that is older than this program: true when nothing may be made. */
 bool plan_is_outdated(struct job_plan *plan);
-/* True once spec.activeDeadlineSeconds are over; how_far: what is said of it. */
-bool plan_is_too_late(struct job_plan *plan, const char *how_far);
-/* When the pods of a finished job go; -1: never. */
-int64_t plan_over_ms(const struct job_plan *plan);
+/* Of a job that has ended: whether its pods go now, too; else another look is asked for then. */
+bool plan_is_over(struct job_plan *plan, bool *ret_succeeded);
+/* What comes next of a job that is under way and has no verdict yet. */
+enum plan_course {
+    PLAN_COURSE_SUSPEND, /* spec.suspend */
+    PLAN_COURSE_HOLD,    /* nothing: too late, a changed spec, an old definition */
+    PLAN_COURSE_WAIT,    /* for the credentials; troubles are told */
+    PLAN_COURSE_MAKE,    /* pods; then troubles are told */
+};
+enum plan_course plan_course(struct job_plan *plan, const char *how_far, const char **ret_needs);
 /* At the end of a look at an unfinished job: what a job that has ended leaves behind goes, the next
  * look, one event per transition. */
 void plan_conclude(struct job_plan *plan);

@@ -38,7 +38,7 @@ static void record(struct job_plan *plan, const char *secret, const char *sha256
 }
 
 /* One step towards credentials that are known to be in the cluster. True when they are. */
-bool plan_credentials(struct job_plan *plan, const char **ret_needs) {
+static bool credentials(struct job_plan *plan, const char **ret_needs) {
     const struct job_observed *observed = plan->observed;
     const json_t *object = observed->object, *service = observed->service;
     const struct credentials *fresh = observed->credentials;
@@ -179,7 +179,7 @@ bool plan_spec_changed(const struct job_plan *plan) {
                tree_integer(object, "status.observedGeneration", -1);
 }
 
-void plan_keep_going(struct job_plan *plan) {
+static void keep_going(struct job_plan *plan) {
     const json_t *before = outcome_condition(plan->observed->object, "Succeeded");
     const char *reason = tree_text(before, "reason", "Pending");
     reason = strcmp(reason, "Suspended") == 0 ? "Pending" : reason;
@@ -210,7 +210,8 @@ void plan_pin(struct job_plan *plan) {
 
 /* ---- time ---- */
 
-bool plan_is_too_late(struct job_plan *plan, const char *how_far) {
+/* True once spec.activeDeadlineSeconds are over; how_far: what is said of it. */
+static bool is_too_late(struct job_plan *plan, const char *how_far) {
     int64_t limit_s = tree_integer(plan->observed->object, "spec.activeDeadlineSeconds", 0);
     if (limit_s <= 0) {
         return false;
@@ -226,23 +227,49 @@ bool plan_is_too_late(struct job_plan *plan, const char *how_far) {
     return true;
 }
 
-int64_t plan_over_ms(const struct job_plan *plan) {
-    int64_t ttl_s = tree_integer(plan->observed->object, "spec.ttlSecondsAfterFinished", -1);
-    return ttl_s < 0 ? -1 : time_of(plan, "status.completionTime", plan->now_ms) + 1000 * ttl_s;
+bool plan_is_over(struct job_plan *plan, bool *ret_succeeded) {
+    const json_t *object = plan->observed->object;
+    int64_t ttl_s = tree_integer(object, "spec.ttlSecondsAfterFinished", -1);
+    *ret_succeeded =
+        strcmp(tree_text(outcome_condition(object, "Succeeded"), "status", ""), "True") == 0;
+    if (ttl_s < 0) {
+        return false;
+    }
+    int64_t over_ms = time_of(plan, "status.completionTime", plan->now_ms) + 1000 * ttl_s;
+    if (plan->life_count > 0) {
+        plan_wake(plan, over_ms);
+    }
+    return plan->now_ms >= over_ms;
+}
+
+/* ---- the course of a job -------------------------------------------------------------------- */
+
+enum plan_course plan_course(struct job_plan *plan, const char *how_far, const char **ret_needs) {
+    if (tree_bool(plan->observed->object, "spec.suspend", false)) {
+        return PLAN_COURSE_SUSPEND;
+    }
+    if (is_too_late(plan, how_far)) {
+        return PLAN_COURSE_HOLD;
+    }
+    if (plan->is_changed) {
+        keep_going(plan);
+        return PLAN_COURSE_HOLD;
+    }
+    bool ready = credentials(plan, ret_needs);
+    if (plan_is_outdated(plan)) {
+        return PLAN_COURSE_HOLD;
+    }
+    return ready ? PLAN_COURSE_MAKE : PLAN_COURSE_WAIT;
 }
 
 /* One event per transition. */
 static void tell_transitions(struct job_plan *plan) {
-    static const char *const warnings[] = {"ImagePullFailed",  "VolumeFailed",  "ConfigFailed",
-                                           "OutOfMemory",      "Denied",        "QuotaExceeded",
-                                           "NameTaken",        "Unreachable",   "CRDOutdated",
-                                           "WaitingForOldPod", "ObjectRefused", "ScheduleInvalid"};
     const json_t *object = plan->observed->object;
     const struct outcome *outcome = &plan->outcome;
     const char *before = tree_text(outcome_condition(object, "Succeeded"), "reason", "");
     bool warning = outcome->state == OUTCOME_FAILED;
-    for (size_t i = 0; i < ARRAY_LEN(warnings); i++) {
-        warning |= strcmp(outcome->reason, warnings[i]) == 0;
+    for (const char *const *each = plan->words->warnings; *each; each++) {
+        warning |= strcmp(outcome->reason, *each) == 0;
     }
     if (strcmp(before, "Suspended") == 0 && !outcome->suspended) {
         plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
