@@ -5,6 +5,7 @@
 #include "agent/score/desk.h"
 #include "agent/score/mounts.h"
 #include "agent/score/summary.h"
+#include "agent/score/tidy.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
@@ -430,27 +431,6 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
     summary_leave_words(words);
 }
 
-/* What only the making needed; the summary says by now that the outputs are there, and which items
- * have failed is listed. That it fails is no reason to fail a job. */
-static void tidy_up(struct coordinator *coordinator) {
-    static const char *const folders[] = {"try", "join"};
-    struct store *output = coordinator->prepared.output;
-    struct error err = {0};
-    for (size_t i = 0; i < ARRAY_LEN(folders) && !err.kind; i++) {
-        AUTO(text_freep)
-        char *prefix = x_printf(".windlass/%s/%s/", coordinator->job->run, folders[i]);
-        (void)!store_clear(output, prefix, &err);
-    }
-    /* Whoever was killed may have left something beside the outputs. */
-    if (!err.kind && (coordinator->desk.losses > 0 || coordinator->desk.gone ||
-                      books_of(coordinator)->epoch > 0)) {
-        (void)!store_sweep(output, &err);
-    }
-    if (err.kind) {
-        log_event(LOG_WARNING, "something is left: %s", err.text);
-    }
-}
-
 /* Workers hear that no work is left. The outcome needs no listener: it is in the last words. */
 static void say_farewell(struct coordinator *coordinator) {
     struct error err = {0};
@@ -541,7 +521,11 @@ int coordinator_run(const struct job *job) {
     AUTO(tree_freep) json_t *words = NULL;
     if (mounts_try(job, MOUNTS_TRY_MS, &err) == 0 &&
         (words = summary_recall(job, /* any_uid= */ false, &code))) {
+        bool is_told = tree_bool(words, "report", false);
         say_again(job, words, "an earlier coordinator has ended it");
+        if (code == 0 && is_told) {
+            tidy_run_ended(job);
+        }
         return code;
     }
     struct coordinator coordinator = {.job = job,
@@ -583,7 +567,9 @@ int coordinator_run(const struct job *job) {
         say_farewell(&coordinator);
     }
     if (result == 0 && coordinator.is_told) {
-        tidy_up(&coordinator);
+        bool was_killed = coordinator.desk.losses > 0 || coordinator.desk.gone ||
+                          books_of(&coordinator)->epoch > 0;
+        tidy_run(job, coordinator.prepared.output, was_killed);
     }
     mounts_free(mounts);
     release(&coordinator);

@@ -126,7 +126,7 @@ hurt() {
     [ ${#victims[@]} -eq 0 ] || kill -9 "${victims[RANDOM % ${#victims[@]}]}" 2>/dev/null
 }
 round() { # number, from 1 on; beside what is done to processes, what is done to the storage is the script's
-    local kind=$((($1 + 1) % 3)) code=1 coordinators=0 controllers=0 workers=0 fine=yes start=$SECONDS seen=0
+    local kind=$((($1 + 1) % 3)) code=1 coordinators=0 controllers=0 workers=0 wrong= start=$SECONDS seen=0
     # Each round by itself, however many draws the last took; hashed, as near seeds draw alike.
     RANDOM=$(($(cksum <<<"$seed $1" | cut -d" " -f1) % 32768))
     rm -rf "$work/state"
@@ -149,7 +149,7 @@ round() { # number, from 1 on; beside what is done to processes, what is done to
     done
     again=0
     exec 2>&3 3>&-
-    holds() { "$@" || { echo "# not so: $*"; fine=; }; }
+    holds() { "$@" || wrong+="; not so: $*"; }
     collect_output
     holds [ $code -eq 0 ]
     holds diff -q <(output) "$work/quiet.$kind"
@@ -157,10 +157,11 @@ round() { # number, from 1 on; beside what is done to processes, what is done to
     holds nothing_left
     holds [ "$(jq -r .items.done "$work/out/summary.json")" = $((batches * sizes[kind])) ]
     holds [ -z "$(pods WINDLASS_JOB=)" ]
-    if [ -z "$fine" ]; then
-        echo "# seed $seed, round $1, exit code $code"
+    if [ -n "$wrong" ]; then # what tells most comes last: a log is cut at its beginning
+        tail -n 6 "$work"/state/*worker*.log | sed 's/^/# /'
+        tail -n 12 "$work"/state/*coordinator*.log | sed 's/^/# /'
         tail -5 "$work/log" | sed 's/^/# /'
-        tail -n 12 "$work"/state/*.log | sed 's/^/# /'
+        echo "# seed $seed, round $1, exit code $code$wrong"
     fi
-    check "round $1, kind $kind: byte for byte, after the deaths of $workers workers, $coordinators coordinators, $controllers controllers ($((SECONDS - start)) s)" [ -n "$fine" ]
+    check "round $1, kind $kind: byte for byte, after the deaths of $workers workers, $coordinators coordinators, $controllers controllers ($((SECONDS - start)) s)" [ -z "$wrong" ]
 }

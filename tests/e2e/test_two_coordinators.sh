@@ -60,6 +60,16 @@ check "a quiet run" [ $code -eq 0 ]
 check "its commits count each once" commits_add_up
 wanted=$(sha256sum <"$work/o/in.mp4")
 end_all
+# Killed after its summary and before it tidied up: the next one does that.
+mkdir -p "$work/o/.windlass/0123456789abcdef/try/0" "$work/o/.windlass/0123456789abcdef/join"
+touch "$work/o/.windlass/0123456789abcdef"/{try/0/7-quiet-w-1,join/in.mp4} "$work/o/.windlass-tmp-1-2"
+pod quiet-c coordinate 0
+wait_for quiet-c 60
+check "one that finds the run ended says so (code $code)" grep -q 'an earlier coordinator has ended it: Succeeded' "$work/quiet-c.log"
+left=$(cd "$work/o" && find . -path '*/try/*' -o -path '*/join/*' -o -name '.windlass-tmp-*')
+check "and removes what was left${left:+: $left}" [ "$code${left}" = 0 ]
+check "but not the film" [ "$(sha256sum <"$work/o/in.mp4")" = "$wanted" ]
+end_all
 
 round() {
     local count=$((2 + $1 % 2)) codes='' winners=0 fine=yes i

@@ -1,0 +1,15 @@
+/* tidy.h: what goes when a run has succeeded: tries, half-made outputs, what writers left that were
+ * killed. The summary says by then that the outputs are there, and which items have failed is
+ * listed. That it fails is no reason to fail a job: it is logged. */
+#pragma once
+
+#include "agent/job.h"
+#include "agent/store/store.h"
+
+/* was_killed: somebody may have left something beside the outputs, which is looked for. */
+void tidy_run(const struct job *job, struct store *output, bool was_killed);
+
+/* The same for a run that an earlier coordinator has ended, which may have been killed before it
+ * tidied up. The last words are left before: where a volume hangs for 5 min the process ends
+ * with 0. */
+void tidy_run_ended(const struct job *job);
