@@ -69,9 +69,9 @@ static void on_object(struct command *command, const char *line, size_t size) {
         on_noise(command, line, size);
         return;
     }
-    if (!command->is_ready && !message.has_id && (message.is_ready || message.error.at)) {
-        command->is_ready = message.is_ready && !message.error.at;
-        free(command->refusal);
+    bool has_said = command->is_ready || command->refusal; /* the first word of an init counts */
+    if (!has_said && !message.has_id && (message.is_ready || message.error.at)) {
+        command->is_ready = !message.error.at;
         command->refusal = message.error.at ? command_slice_text(&message.error) : NULL;
         return;
     }

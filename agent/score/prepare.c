@@ -19,10 +19,11 @@ enum {
     LATER_MS = 15000, /* behind a scorer's own clock: what it has not ended, we do */
 };
 
-/* An input that is one file, and lies where one of ours is to be written. output, input: on this
- * machine; NULL where one of them is elsewhere, and names alone tell. */
-static int try_replaced(const struct job *job, const struct media *media, const char *output,
-                        const char *input, struct error *err) {
+/* A file that is read (field: "path" of an input that is one, or "manifest"), and lies where one of
+ * ours is to be written. output, input: on this machine; NULL where one of them is elsewhere, and
+ * names alone tell. */
+static int try_replaced(const struct job *job, const struct media *media, const char *field,
+                        const char *output, const char *input, struct error *err) {
     const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
     const char *rows = sink_form(job->spec, media) == SINK_ROWS
                            ? tree_text(job->spec, "output.appendRowFileName", "rows.txt")
@@ -32,32 +33,35 @@ static int try_replaced(const struct job *job, const struct media *media, const 
     for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
         AUTO(text_freep) char *spec_path = x_printf("%s/%s", job->output, ours[i]);
         AUTO(text_freep) char *path = output ? file_join(output, ours[i]) : NULL;
-        if (strcmp(spec_path, tree_text(fields, "path", "")) == 0 ||
-            (path && path_is_inside(path, input))) {
-            return error_set(err, ERROR_INVALID,
-                             "spec.output.path: %s is the input itself, which the results would "
-                             "replace: choose another folder",
-                             spec_path);
+        if (strcmp(spec_path, tree_text(fields, field, "")) != 0 &&
+            (!path || !path_is_inside(path, input))) {
+            continue;
         }
+        bool is_input = strcmp(field, "path") == 0;
+        return error_set(err, ERROR_INVALID,
+                         "spec.output.path: %s is the input%s, which the results would replace: "
+                         "choose another folder",
+                         spec_path, is_input ? " itself" : "'s manifest");
     }
     return 0;
 }
 
 /* Results among the inputs would be read as inputs the next time, or replace them. That a video's
  * result does not replace it, its listing has seen. */
-static int try_apart(const struct job *job, const struct media *media, struct error *err) {
+static int try_apart(const struct job *job, const struct media *media, const char *field,
+                     struct error *err) {
     const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
-    const char *input = tree_text(fields, "path", "");
+    const char *input = tree_text(fields, field, "");
     AUTO(text_freep) char *folder = NULL;
     AUTO(text_freep) char *output = NULL;
     if (!store_is_local(input) || !store_is_local(job->output)) {
-        return try_replaced(job, media, NULL, NULL, err);
+        return try_replaced(job, media, field, NULL, NULL, err);
     }
     if (path_resolve(job->output, &output, err) < 0) {
         return error_context(err, "spec.output.path");
     }
     if (path_resolve(input, &folder, err) < 0) {
-        return error_context(err, "spec.input.%s.path", media->name);
+        return error_context(err, "spec.input.%s.%s", media->name, field);
     }
     if (media->lines && path_is_inside(output, folder)) {
         return error_set(err, ERROR_INVALID,
@@ -65,7 +69,7 @@ static int try_apart(const struct job *job, const struct media *media, struct er
                          "taken for inputs: choose a folder beside it",
                          job->output, input);
     }
-    return try_replaced(job, media, output, folder, err);
+    return try_replaced(job, media, field, output, folder, err);
 }
 
 /* Locks the run's folder, unless the output is another run's, which the log of commits will say. */
@@ -95,7 +99,10 @@ static int try_lock(const struct job *job, struct prepared *prepared, struct err
 }
 
 static int try_output(const struct job *job, struct prepared *prepared, struct error *err) {
-    if (try_apart(job, prepared->media, err) < 0) {
+    const json_t *fields = json_object_get(tree_get(job->spec, "input"), prepared->media->name);
+    if (try_apart(job, prepared->media, "path", err) < 0 ||
+        (json_object_get(fields, "manifest") &&
+         try_apart(job, prepared->media, "manifest", err) < 0)) {
         return -1;
     }
     if (store_open(job->output, /* writes= */ true, &prepared->output, err) < 0) {

@@ -48,6 +48,19 @@ echo none.png >>"$work/data/list.txt"
 run missing '{path: data/in, manifest: data/list.txt}' 1
 check "a file of the manifest that is not there fails, by name" grep -q 'none.png' "$work/log"
 check "the others are there" [ "$code $(made missing)" = "1 ./deep/p7.png ./p2.png ./p5.png " ]
+printf 'p5.png\n' >"$work/data/list.txt"
+mkdir "$work/data/lists"
+ln -s lists "$work/data/alias"
+for name in summary.json failed.jsonl mini_batches.csv workers.csv report.html; do
+    cp "$work/data/list.txt" "$work/data/lists/$name"
+    run lists "{path: data/in, manifest: data/alias/$name}" 2
+    check "a manifest that $name would replace is refused by name" \
+        [ "$code $(grep -c "spec.output.path: data/lists/$name is the input's manifest" "$work/log")" = "2 1" ]
+done
+check "and stays" [ "$(cat "$work"/data/lists/* | sort -u) $(find "$work/data/lists" -mindepth 1 -name '.*' | wc -l)" = "p5.png 0" ]
+mv "$work/data/lists/summary.json" "$work/data/lists/list.txt"
+run lists '{path: data/in, manifest: data/lists/list.txt}'
+check "one of another name may lie there" [ "$code $(made lists)$(cat "$work/data/lists/list.txt")" = "0 ./p5.png p5.png" ]
 for i in 4 1 6 2 5 3; do touch -d "2026-01-0$i 12:00" "$work/data/in/p$((7 - i)).png"; done
 touch -d "2025-01-01" "$work/data/in/deep/p7.png"
 run changed '{path: data/in, pattern: "*.png", order: Modified}'
