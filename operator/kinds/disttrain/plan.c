@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const char *const warnings[] = {
-    "ImagePullFailed", "VolumeFailed", "ConfigFailed", "OutOfMemory",   "Denied", "QuotaExceeded",
-    "NameTaken",       "Unreachable",  "CRDOutdated",  "ObjectRefused", NULL};
+    "ImagePullFailed", "VolumeFailed",   "ConfigFailed", "OutOfMemory", "Denied",
+    "QuotaExceeded",   "NameTaken",      "Unreachable",  "CRDOutdated", "ObjectRefused",
+    "NotSupported",    "GangIncomplete", "Restarting",   NULL};
 
 const struct job_words disttrain_words = {
     .definition = "disttrains.windlass.dev",

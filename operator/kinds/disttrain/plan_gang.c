@@ -327,10 +327,17 @@ static void tell_waiting(struct gang *gang, const struct place *places) {
     }
 }
 
+/* Whoever comes back from spec.suspend starts, and nothing went wrong. */
+static bool was_waiting(const struct gang *gang) {
+    const json_t *before = outcome_condition(gang->job.observed->object, "Succeeded");
+    const char *reason = tree_text(before, "reason", "");
+    return strcmp(reason, "Suspended") == 0 || strcmp(reason, "Pending") == 0;
+}
+
 static void tell(struct gang *gang, const struct place *places) {
     struct outcome *outcome = &gang->job.outcome;
     const struct life *hub = gang->hub;
-    if (!hub && known_attempt(gang) > 0) {
+    if (!hub && known_attempt(gang) > 0 && !was_waiting(gang)) {
         outcome_set(outcome, OUTCOME_UNDER_WAY, "Restarting",
                     "all start again, led by another pod");
     } else if (!hub) {
