@@ -25,6 +25,8 @@ P
     ffmpeg -v error -f lavfi -i "testsrc2=size=32x32:rate=50" -frames:v $((batches * 2)) -c:v libx264 -preset ultrafast -g 50 -pix_fmt yuv420p "$work/data/film.mp4" </dev/null || exit 3
 }
 
+# Of a round, from 1 on, where the script has no rule of its own.
+declare -F kind_of >/dev/null || kind_of() { echo $((($1 + 1) % 3)); }
 # Pictures and a film through a network, each result a file; pictures through a program, in one file of rows.
 inputs=("{files: {path: $in/photos}}" "{video: {path: $in/film.mp4}}" "{files: {path: $in/photos}}")
 sizes=(1 2 1) # of a mini-batch
@@ -126,7 +128,8 @@ hurt() {
     [ ${#victims[@]} -eq 0 ] || kill -9 "${victims[RANDOM % ${#victims[@]}]}" 2>/dev/null
 }
 round() { # number, from 1 on; beside what is done to processes, what is done to the storage is the script's
-    local kind=$((($1 + 1) % 3)) code=1 coordinators=0 controllers=0 workers=0 wrong= start=$SECONDS seen=0
+    local kind code=1 coordinators=0 controllers=0 workers=0 wrong= start=$SECONDS seen=0
+    kind=$(kind_of "$1")
     # Each round by itself, however many draws the last took; hashed, as near seeds draw alike.
     RANDOM=$(($(cksum <<<"$seed $1" | cut -d" " -f1) % 32768))
     rm -rf "$work/state"

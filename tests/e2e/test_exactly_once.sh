@@ -41,6 +41,6 @@ case $ONCE_KIND in
 2) check "a row for each picture" [ "$(wc -l <"$work/data/out/rows.txt")" = "$batches" ] ;;
 esac
 for ((number = 1; number <= rounds; number++)); do
-    [ $(((number + 1) % 3)) != "$ONCE_KIND" ] || round "$number"
+    [ "$(kind_of "$number")" != "$ONCE_KIND" ] || round "$number"
 done
 exit $((failures > 0))

@@ -2,13 +2,14 @@
 # As test_exactly_once.sh, with inputs and outputs on a real Azurite, behind a proxy that answers 500 to a request in
 # twenty, loses the answer of another and cuts a third in the middle: one in ten or more, all in all. The quiet run,
 # which it must equal byte for byte, goes straight to Azurite.
-#   SOAK_SEED (1) decides who dies when; ONCE_ROUNDS (1, in a soak SOAK_ROUNDS / 10) says how many runs;
-#   ONCE_BATCHES (500, in a soak 2000); ONCE_PARTS (1, in a soak 3): the rounds are done by so many, beside each other,
-#   each with an Azurite of its own; ONCE_PART: one of them alone.
+#   SOAK_SEED (1) decides who dies when; ONCE_ROUNDS (1, in a soak SOAK_ROUNDS / 10) says how many runs of a program of
+#   the user's, ONCE_OTHERS (0, in a soak a twentieth of that) how many of networks come after them, each result an
+#   object; ONCE_BATCHES (500, in a soak 2000); ONCE_PARTS (1, in a soak 5): the rounds are done by so many, beside each
+#   other, each with an Azurite of its own; ONCE_PART: one of them alone.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
-parts=${ONCE_PARTS:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 1 || echo 3)}
+parts=${ONCE_PARTS:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 1 || echo 5)}
 if [ "$parts" -gt 1 ] && [ -z "${ONCE_PART:-}" ]; then
     logs=$(mktemp -d) running=()
     trap 'kill "${running[@]}" 2>/dev/null; wait; rm -rf "$logs"' EXIT
@@ -20,7 +21,9 @@ if [ "$parts" -gt 1 ] && [ -z "${ONCE_PART:-}" ]; then
     for ((part = 0; part < parts; part++)); do cat "$logs/$part"; done
     exit $((failures > 0))
 fi
-rounds=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-10} + 9) / 10))}
+programs=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-10} + 9) / 10))}
+rounds=$((programs + ${ONCE_OTHERS:-$((${SOAK_ROUNDS:-0} / 200))}))
+kind_of() { [ "$1" -le $programs ] && echo 2 || echo $((($1 - programs) % 2)); }
 batches=${ONCE_BATCHES:-$([ -n "${SOAK_ROUNDS:-}" ] && echo 2000 || echo 500)}
 seed=${SOAK_SEED:-1}
 in=az://films/tests/in out=az://results/tests/out
@@ -68,7 +71,7 @@ jq -n '[{share: 0.05, status: 500}, {share: 0.05, cutBefore: true}, {share: 0.05
 
 kinds=()
 for ((number = 1 + ${ONCE_PART:-0}; number <= rounds; number += parts)); do
-    kind=$(((number + 1) % 3)) # as round() has it
+    kind=$(kind_of "$number")
     [ -n "${kinds[kind]:-}" ] || quiet_run $kind
     kinds[kind]=quiet
 done
