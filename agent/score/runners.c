@@ -2,11 +2,12 @@
 #include "agent/score/runners.h"
 
 #include "agent/score/tail.h"
-#include "agent/score/try_log.h"
+#include "agent/store/spool.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,7 +48,7 @@ struct runners {
     struct runner *of;
     int count;
     struct store *log_store; /* NULL: logs lie in the output */
-    struct try_log *log;     /* NULL before the first lease, and where no program says anything */
+    struct spool *log;       /* NULL before the first lease, and where no program says anything */
     bool has_tried_log;
 
     pthread_mutex_t lock; /* guards all below, and what runners have */
@@ -104,13 +105,13 @@ static void on_waits(void *context, bool waits) {
 /* ---- scoring -------------------------------------------------------------------------------- */
 
 /* What the program said goes with what it did not do. */
-static void add_tail(struct try_log *log, int slot, struct told *told) {
-    char said[TRY_LOG_TAIL + 1], tail[TAIL_BYTES + 1];
+static void add_tail(struct spool *log, int slot, struct told *told) {
+    char said[SPOOL_TAIL + 1], tail[TAIL_BYTES + 1];
     const struct message_result *result = &told->result;
     if (result->is_fault ? result->fault != MESSAGE_SCORER : result->failed == 0) {
         return;
     }
-    try_log_tail(log, slot, said);
+    spool_tail(log, slot, said);
     tail_format(said, strlen(said), tail);
     if (*tail) {
         told->said = x_strdup(tail);
@@ -141,7 +142,9 @@ static void run_next(struct runner *runner) {
     atomic_store(&runner->dropped, false);
     pthread_mutex_unlock(&runners->lock);
     if (runners->log) {
-        try_log_begin(runners->log, runner->index, lease.first, lease.try);
+        char mark[SPOOL_MARK];
+        snprintf(mark, sizeof mark, "mini-batch %lld, try %d", (long long)lease.first, lease.try);
+        spool_begin(runners->log, runner->index, mark);
     }
     bool is_dead = false;
     struct attempt attempt = {.job = runners->options.job,
@@ -199,10 +202,10 @@ static void on_said(void *context, const char *line, size_t size) {
     struct runner *runner = context;
     log_event(LOG_INFO, "slot %d: %.*s", runner->index, (int)size, line);
     pthread_mutex_lock(&runner->all->lock);
-    struct try_log *log = runner->all->log;
+    struct spool *log = runner->all->log;
     pthread_mutex_unlock(&runner->all->lock);
     if (log) {
-        try_log_add(log, runner->index, line, size);
+        spool_add(log, runner->index, line, size);
     }
 }
 
@@ -216,17 +219,23 @@ static void open_log(struct runners *runners, int64_t epoch) {
         return;
     }
     runners->has_tried_log = true;
-    AUTO(text_freep)
-    char *prefix = runners->log_store ? x_printf("%s/%s", job->run, job->worker)
-                                      : x_printf(".windlass/%s/log/%s", job->run, job->worker);
-    struct try_log_options options = {.store = runners->log_store ? runners->log_store
-                                                                  : runners->options.output,
-                                      .prefix = prefix,
-                                      .epoch = epoch,
-                                      .slots = runners->count};
-    if (try_log_new(&options, &runners->log, &err) < 0) {
+    char **names = x_calloc((size_t)runners->count, sizeof *names);
+    for (int i = 0; i < runners->count; i++) {
+        const char *folder = runners->log_store ? "" : ".windlass/";
+        names[i] = x_printf("%s%s%s/%s-%d-%lld", folder, job->run, *folder ? "/log" : "",
+                            job->worker, i, (long long)epoch);
+    }
+    struct spool_options options = {.store = runners->log_store ? runners->log_store
+                                                                : runners->options.output,
+                                    .names = (const char *const *)names,
+                                    .count = runners->count};
+    if (spool_new(&options, &runners->log, &err) < 0) {
         log_event(LOG_WARNING, "the programs' logs are not kept: %s", err.text);
     }
+    for (int i = 0; i < runners->count; i++) {
+        free(names[i]);
+    }
+    free(names);
 }
 
 /* With the lock. */
@@ -416,7 +425,7 @@ static void release(struct runners *runners) {
     }
     free(runners->told);
     free(runners->of);
-    if (try_log_free(runners->log, RUNNERS_LOG_END_MS) == 0) {
+    if (spool_free(runners->log, RUNNERS_LOG_END_MS) == 0) {
         store_free(runners->log_store);
     }
     pthread_mutex_destroy(&runners->lock);

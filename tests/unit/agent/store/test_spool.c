@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What programs say, kept in pieces: nothing lost and nothing twice on a store that goes wrong by a
  * seed, from several threads; what a slow store costs; how it ends. SOAK_SEED, SOAK_ROUNDS. */
-#include "agent/score/try_log.h"
+#include "agent/store/spool.h"
 
 #include "lib/clock.h"
 #include "lib/file.h"
@@ -24,12 +24,14 @@ static struct store *open_folder(int number) {
     return store;
 }
 
-static struct try_log *open_log(struct store *store, int slots, int every_ms) {
+static struct spool *open_log(struct store *store, int slots, int every_ms) {
     struct error err = {0};
-    struct try_log *log = NULL;
-    struct try_log_options options = {
-        .store = store, .prefix = "log/w-0", .epoch = 16, .slots = slots, .every_ms = every_ms};
-    CHECK_OK(try_log_new(&options, &log, &err), &err);
+    struct spool *log = NULL;
+    static const char *const names[] = {"log/w-0-0-16", "log/w-0-1-16", "log/w-0-2-16"};
+    struct spool_options options = {
+        .store = store, .names = names, .count = slots, .every_ms = every_ms};
+    CHECK((size_t)slots <= ARRAY_LEN(names));
+    CHECK_OK(spool_new(&options, &log, &err), &err);
     return log;
 }
 
@@ -38,7 +40,7 @@ static void read_slot(struct store *store, int slot, struct buffer *text, int *r
     for (*ret_count = 0;; ++*ret_count) {
         struct error err = {0};
         AUTO(buffer_release) struct buffer piece;
-        buffer_init(&piece, TRY_LOG_PIECE);
+        buffer_init(&piece, SPOOL_SIZE);
         AUTO(text_freep) char *name = x_printf("log/w-0-%d-16/%04d", slot, *ret_count);
         if (store_get(store, name, &piece, NULL, &err) < 0) {
             CHECK_INT(err.kind, ERROR_NOT_FOUND);
@@ -66,7 +68,7 @@ static int64_t count_lines(const char *text) {
 /* ---- threads and a broken store ------------------------------------------------------------- */
 
 struct talker {
-    struct try_log *log;
+    struct spool *log;
     pthread_t thread;
     int slot;
     int64_t lines;
@@ -79,11 +81,13 @@ static void *talk(void *context) {
     for (int64_t i = 0; i < talker->lines; i++) {
         char line[4096];
         if (i % 10 == 0) {
-            try_log_begin(talker->log, talker->slot, i / 10, 1);
+            char mark[SPOOL_MARK];
+            snprintf(mark, sizeof mark, "mini-batch %lld, try 1", (long long)i / 10);
+            spool_begin(talker->log, talker->slot, mark);
         }
         int more = (int)(test_random(&talker->seed) % 3000);
         int size = snprintf(line, sizeof line, "%lld %.*s", (long long)i, more, filler);
-        try_log_add(talker->log, talker->slot, line, (size_t)size);
+        spool_add(talker->log, talker->slot, line, (size_t)size);
         if (i % 200 == 0) {
             poll(NULL, 0, 1);
         }
@@ -100,7 +104,7 @@ static void nothing_is_lost_or_twice(void) {
         int folder = folders++;
         struct broken_options broken = {.seed = first + (uint64_t)round, .percent = 10};
         struct store *store = broken_store(open_folder(folder), &broken);
-        struct try_log *log = open_log(store, SLOTS, 30);
+        struct spool *log = open_log(store, SLOTS, 30);
         struct talker talkers[SLOTS];
         for (int i = 0; i < SLOTS; i++) {
             talkers[i] =
@@ -113,7 +117,7 @@ static void nothing_is_lost_or_twice(void) {
         }
         /* Ending gives up at the first failure; while it lives it does not. */
         AUTO(store_freep) struct store *sound = open_folder(folder);
-        int64_t lost = try_log_lost(log), until_ms = clock_monotonic_ms() + 20000;
+        int64_t lost = spool_lost(log), until_ms = clock_monotonic_ms() + 20000;
         bool is_all = false;
         while (!is_all && clock_monotonic_ms() < until_ms) {
             is_all = true;
@@ -128,7 +132,7 @@ static void nothing_is_lost_or_twice(void) {
         }
         CHECK(is_all);
         CHECK_INT(lost, 0);
-        CHECK_INT(try_log_free(log, 5000), 0);
+        CHECK_INT(spool_free(log, 5000), 0);
         if (test_failures) {
             printf("# SOAK_SEED=%llu\n", (unsigned long long)broken.seed);
         }
@@ -138,17 +142,17 @@ static void nothing_is_lost_or_twice(void) {
 
 /* ---- marks, pieces, ends -------------------------------------------------------------------- */
 
-static void a_try_is_named_before_its_first_line(void) {
+static void what_it_is_of_is_said_before_its_first_line(void) {
     int pieces = 0;
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, 1 << 20);
     AUTO(store_freep) struct store *store = open_folder(folders++);
-    struct try_log *log = open_log(store, 1, 60000);
-    try_log_begin(log, 0, 7, 1); /* says nothing */
-    try_log_begin(log, 0, 8, 2);
-    try_log_add(log, 0, "one", 3);
-    try_log_add(log, 0, "two \xFF\0 bytes", 11);
-    CHECK_INT(try_log_free(log, 5000), 0); /* long before it is due */
+    struct spool *log = open_log(store, 1, 60000);
+    spool_begin(log, 0, "mini-batch 7, try 1"); /* says nothing */
+    spool_begin(log, 0, "mini-batch 8, try 2");
+    spool_add(log, 0, "one", 3);
+    spool_add(log, 0, "two \xFF\0 bytes", 11);
+    CHECK_INT(spool_free(log, 5000), 0); /* long before it is due */
     read_slot(store, 0, &text, &pieces);
     CHECK_INT(pieces, 1);
     CHECK(text_starts(text.data, "-- 20"));
@@ -162,11 +166,11 @@ static void a_process_that_follows_goes_on_behind(void) {
     buffer_init(&text, 1 << 20);
     AUTO(store_freep) struct store *store = open_folder(folders++);
     for (int life = 0; life < 3; life++) {
-        struct try_log *log = open_log(store, 1, 60000);
+        struct spool *log = open_log(store, 1, 60000);
         char line[8];
         snprintf(line, sizeof line, "%d", life);
-        try_log_add(log, 0, line, strlen(line));
-        CHECK_INT(try_log_free(log, 5000), 0);
+        spool_add(log, 0, line, strlen(line));
+        CHECK_INT(spool_free(log, 5000), 0);
     }
     read_slot(store, 0, &text, &pieces);
     CHECK_INT(pieces, 3);
@@ -176,44 +180,44 @@ static void a_process_that_follows_goes_on_behind(void) {
 static void a_store_that_is_dead_costs_lines_alone(void) {
     struct broken_options broken = {.seed = 1, .dies_after = 1};
     AUTO(store_freep) struct store *store = broken_store(open_folder(folders++), &broken);
-    struct try_log *log = open_log(store, 1, 20);
+    struct spool *log = open_log(store, 1, 20);
     static const char line[1000] = {[0 ... 999] = 'x'};
     int64_t from_ms = clock_monotonic_ms();
     for (int i = 0; i < 5000; i++) { /* 5 MB: 2 MiB have room */
-        try_log_add(log, 0, line, sizeof line);
+        spool_add(log, 0, line, sizeof line);
     }
     CHECK(clock_monotonic_ms() - from_ms < 5000);
-    CHECK(try_log_lost(log) > 1000);
-    CHECK_INT(try_log_free(log, 5000), 0);
+    CHECK(spool_lost(log) > 1000);
+    CHECK_INT(spool_free(log, 5000), 0);
     CHECK(clock_monotonic_ms() - from_ms < 10000);
 }
 
 static void without_a_store_there_are_tails(void) {
-    char tail[TRY_LOG_TAIL + 1];
-    struct try_log *log = open_log(NULL, 2, 0);
-    try_log_tail(log, 1, tail);
+    char tail[SPOOL_TAIL + 1];
+    struct spool *log = open_log(NULL, 2, 0);
+    spool_tail(log, 1, tail);
     CHECK_STR(tail, "");
     for (int i = 0; i < 1000; i++) {
         char line[32];
         snprintf(line, sizeof line, "line %d", i);
-        try_log_add(log, 1, line, strlen(line));
-        try_log_tail(log, 1, tail);
+        spool_add(log, 1, line, strlen(line));
+        spool_tail(log, 1, tail);
         AUTO(text_freep) char *end = x_printf("%s\n", line);
-        CHECK(strlen(tail) <= TRY_LOG_TAIL && text_ends(tail, end) && text_starts(tail, "line "));
+        CHECK(strlen(tail) <= SPOOL_TAIL && text_ends(tail, end) && text_starts(tail, "line "));
     }
-    CHECK(strlen(tail) > TRY_LOG_TAIL - 20);
+    CHECK(strlen(tail) > SPOOL_TAIL - 20);
     static const char line[5000] = {[0 ... 4999] = 'x'};
-    try_log_add(log, 1, line, sizeof line);
-    try_log_tail(log, 1, tail);
-    CHECK_INT(strlen(tail), TRY_LOG_TAIL);
-    try_log_add(log, 1, "short", 5);
-    try_log_tail(log, 1, tail);
+    spool_add(log, 1, line, sizeof line);
+    spool_tail(log, 1, tail);
+    CHECK_INT(strlen(tail), SPOOL_TAIL);
+    spool_add(log, 1, "short", 5);
+    spool_tail(log, 1, tail);
     CHECK_STR(tail, "short\n");
-    try_log_begin(log, 1, 7, 1); /* what comes now is of another try */
-    try_log_tail(log, 1, tail);
+    spool_begin(log, 1, "another"); /* what comes now is of another try */
+    spool_tail(log, 1, tail);
     CHECK_STR(tail, "");
-    CHECK_INT(try_log_free(log, 0), 0);
-    CHECK_INT(try_log_free(NULL, 0), 0);
+    CHECK_INT(spool_free(log, 0), 0);
+    CHECK_INT(spool_free(NULL, 0), 0);
 }
 
 int main(void) {
@@ -223,7 +227,7 @@ int main(void) {
         return 1;
     }
     setenv("logtest", volume, 1);
-    TEST(a_try_is_named_before_its_first_line);
+    TEST(what_it_is_of_is_said_before_its_first_line);
     TEST(a_process_that_follows_goes_on_behind);
     TEST(without_a_store_there_are_tails);
     TEST(a_store_that_is_dead_costs_lines_alone);
