@@ -3,11 +3,25 @@
 
 #include "agent/job.h"
 #include "agent/launch/life.h"
+#include "agent/launch/metric.h"
+#include "agent/launch/rank.h"
+#include "agent/launch/rsh.h"
+#include "agent/launch/shell.h"
+#include "lib/file.h"
 #include "lib/options.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+launch_main *launch_link(const char *argv0) {
+    const char *name = argv0 ? file_basename(argv0) : "";
+    if (strcmp(name, "rank") == 0) {
+        return rank_main;
+    }
+    return strcmp(name, "ssh") == 0 || strcmp(name, "rsh") == 0 ? rsh_main : NULL;
+}
 
 int launch_command(int argc, char **argv) {
     static const struct option options[] = {{.name = NULL}};
@@ -34,4 +48,65 @@ int launch_command(int argc, char **argv) {
     }
     launch_job_release(&job);
     return code;
+}
+
+int alive_command(int argc, char **argv) {
+    static const struct option options[] = {{.name = NULL}};
+    AUTO(text_freep) char *usage = x_printf("%s alive", program_invocation_short_name);
+    AUTO(text_freep) char *words = NULL;
+    struct command_help help = {
+        .usage = usage, .about = "Does the agent of this pod still work? For a livenessProbe."};
+    struct option_list list = {0};
+    struct error err = {0};
+    struct shell_request request = {.kind = SHELL_ALIVE};
+    const char *folder = getenv("WINDLASS_FOLDER");
+    AUTO(text_freep)
+    char *path = x_printf("%s/run/agent", folder && *folder ? folder : "/windlass");
+    int code = 1, result = options_read(argc, argv, &help, options, &list, &err);
+    if (result > 0) {
+        return 0;
+    }
+    if (result < 0) {
+        fprintf(stderr, "%s: %s\n", usage, err.text);
+        return error_exit_code(&err);
+    }
+    if (shell_ask(path, &request, &code, &words, &err) < 0) {
+        fprintf(stderr, "%s: %s: %s\n", usage, path, err.text);
+        return 1;
+    }
+    if (code != 0) {
+        fprintf(stderr, "%s: %s\n", usage, words);
+    }
+    return code != 0;
+}
+
+int metric_command(int argc, char **argv) {
+    static const struct option options[] = {{.name = NULL}};
+    AUTO(text_freep)
+    char *usage = x_printf("%s metric NAME VALUE STEP", program_invocation_short_name);
+    struct command_help help = {
+        .usage = usage,
+        .about = "Tells a figure of this rank's training. The job's status shows epoch, loss,\n"
+                 "accuracy, samplesPerSecond and checkpoint of rank 0, and the step. Outside of a\n"
+                 "pod of a DistTrain it does nothing.",
+        .words_min = 3,
+        .words_max = 3};
+    struct option_list words = {0};
+    struct error err = {0};
+    struct metric metric;
+    int result = options_read(argc, argv, &help, options, &words, &err);
+    if (result > 0) {
+        return 0;
+    }
+    if (result == 0) {
+        AUTO(text_freep)
+        char *text = x_printf("0 %s %s %s", words.values[0], words.values[1], words.values[2]);
+        if (metric_read(text, &metric)) {
+            metric_send(metric.name, metric.value, metric.step);
+            return 0;
+        }
+        error_set(&err, ERROR_INVALID, "expected a name, a number, and a step of at least 0");
+    }
+    fprintf(stderr, "%s: %s\n", usage, err.text);
+    return error_exit_code(&err);
 }

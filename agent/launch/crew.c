@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/crew.h"
 
+#include "agent/launch/last.h"
 #include "agent/launch/process.h"
 #include "lib/buffer.h"
 
@@ -14,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE_MAX_BYTES = 64 << 10, READ_MAX = 16 << 10, LOOK_MAX = 1 << 20, LAST_LINES = 5 };
+enum { LINE_MAX_BYTES = 64 << 10, READ_MAX = 16 << 10, LOOK_MAX = 1 << 20 };
 
 struct stream {
     struct buffer line; /* the beginning of one */
@@ -25,8 +26,7 @@ struct mate {
     int id;
     struct process process;
     struct stream out, errors;
-    char last[CREW_WORDS_MAX]; /* the end of what it said */
-    size_t last_size;
+    struct last last;
     int64_t killed_before;
     struct mate *next;
 };
@@ -73,19 +73,6 @@ static void write_all(int fd, const char *data, size_t size) {
     }
 }
 
-static void remember(struct mate *mate, const char *data, size_t size) {
-    size_t room = sizeof mate->last - 1;
-    if (size > room) {
-        data += size - room;
-        size = room;
-    }
-    size_t over = mate->last_size + size > room ? mate->last_size + size - room : 0;
-    memmove(mate->last, mate->last + over, mate->last_size - over);
-    memcpy(mate->last + mate->last_size - over, data, size);
-    mate->last_size += size - over;
-    mate->last[mate->last_size] = 0;
-}
-
 /* Whole lines, so that those of several processes do not mix. */
 static void pass_on(struct crew *crew, struct stream *stream, bool is_end) {
     char *newline = stream->line.size ? memrchr(stream->line.data, '\n', stream->line.size) : NULL;
@@ -118,32 +105,12 @@ static void read_stream(struct crew *crew, struct mate *mate, struct stream *str
             *fd = -1;
             return;
         }
-        remember(mate, data, (size_t)got);
+        last_add(&mate->last, data, (size_t)got);
         if (buffer_append(&stream->line, data, (size_t)got, &err) == 0) {
             pass_on(crew, stream, false);
         }
         total += (size_t)got;
     }
-}
-
-/* The last lines as one. */
-static void last_words(const struct mate *mate, char words[static CREW_WORDS_MAX]) {
-    const char *start = mate->last + mate->last_size;
-    for (int lines = 0; start > mate->last; start--) {
-        if (start[-1] == '\n' && start[0] && lines++ == LAST_LINES - 1) {
-            break;
-        }
-    }
-    size_t size = 0;
-    for (const char *at = start; *at && size + 4 < CREW_WORDS_MAX; at++) {
-        if (*at == '\n' && at[1]) {
-            memcpy(words + size, " | ", 3);
-            size += 3;
-        } else if ((unsigned char)*at >= ' ') {
-            words[size++] = *at;
-        }
-    }
-    words[size] = 0;
 }
 
 /* ---- starts and ends ------------------------------------------------------------------------ */
@@ -190,7 +157,7 @@ static void end_one(struct crew *crew, struct mate *mate, struct crew_end *ret_e
     process_kill(&mate->process); /* whoever has left its group */
     *ret_end = (struct crew_end){.id = mate->id, .is_memory = oom_kills() > mate->killed_before};
     ret_end->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    last_words(mate, ret_end->words);
+    last_words(&mate->last, ret_end->words);
     free_mate(crew, mate);
 }
 

@@ -156,6 +156,10 @@ static void set_gang(const struct launch_world *world, struct launch_variables *
     launch_variable_set(variables, "WINDLASS_ROUND", "%lld", (long long)world->table->round);
     launch_variable_set(variables, "WINDLASS_NOTICE", "%s/notice", world->run);
     launch_variable_set(variables, "WINDLASS_SOCKET", "%s/agent", world->run);
+    launch_variable_set(variables, "WINDLASS_METRICS", "%s/metrics", world->run);
+    if (world->kept) {
+        launch_variable_set(variables, "WINDLASS_LOGS", "%s", world->kept);
+    }
 }
 
 /* ---- MPI ------------------------------------------------------------------------------------ */
@@ -166,6 +170,7 @@ static void set_gang(const struct launch_world *world, struct launch_variables *
  * Variables". The last two have not been run. */
 static void set_mpi(const struct launch_world *world, struct launch_variables *variables) {
     AUTO(text_freep) char *ssh = x_printf("%s/ssh", world->bin);
+    AUTO(text_freep) char *rank = x_printf("%s/rank", world->bin);
     AUTO(text_freep) char *hosts = x_printf("%s/hosts", world->run);
     AUTO(text_freep) char *hydra = x_printf("%s/hosts.hydra", world->run);
     const char *const rows[][2] = {
@@ -173,11 +178,13 @@ static void set_mpi(const struct launch_world *world, struct launch_variables *v
         {"OMPI_MCA_plm_rsh_no_tree_spawn", "1"},       /* all starts come from member 0 */
         {"OMPI_MCA_orte_leave_session_attached", "1"}, /* no orted that is nobody's child */
         {"OMPI_MCA_orte_default_hostfile", hosts},
+        {"OMPI_MCA_orte_fork_agent", rank},
         {"OMPI_MCA_hwloc_base_binding_policy", "none"}, /* pods of one node share its cores */
         {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
         {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
         {"PRTE_MCA_plm_ssh_agent", ssh},
         {"PRTE_MCA_plm_ssh_no_tree_spawn", "1"},
+        {"PRTE_MCA_prte_fork_agent", rank},
         {"HYDRA_LAUNCHER", "rsh"}, /* "ssh" would count connections and wait */
         {"HYDRA_LAUNCHER_EXEC", ssh},
         {"HYDRA_LAUNCHER_AUTOFORK", "0"}, /* member 0's proxy comes through us, too */

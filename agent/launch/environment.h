@@ -28,6 +28,7 @@ struct launch_world {
     int master_port;            /* free on member 0 */
     const char *job, *worker;   /* names */
     const char *logs;           /* a folder of everybody's; NULL: there is none */
+    const char *kept;           /* the same as VOLUME/path, for `rank` (rank.h) */
     const char *bin;            /* where `ssh`, `rsh` and `rank` are ours: "/windlass/bin" */
     const char *run;            /* this pod's own files: "/windlass/run" */
     const char *const *secrets; /* names, NULL-ended; NULL: none */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/hub.h"
 
+#include "agent/launch/figures.h"
 #include "agent/launch/link.h"
 #include "agent/launch/port.h"
 #include "lib/clock.h"
@@ -40,6 +41,13 @@ struct hub {
     int code;
     int64_t acknowledged_ms;
     atomic_bool gives_way, is_leaving;
+    atomic_llong turned_ms;
+    struct figures figures;
+    /* Under MPI: the first rank that ended badly in the last while, and the round whose command has
+     * failed. */
+    struct gang_message hint;
+    int hint_index;
+    int64_t hint_ms, failed_round;
 };
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -187,6 +195,7 @@ static void write_progress(struct hub *hub) {
         json_array_append_new(lost, json_integer(facts.lost[i]));
     }
     json_object_set_new(tree, "lost", lost);
+    figures_tell(&hub->figures, tree);
     if (hub->is_over && hub->code) {
         char message[GANG_WORDS_MAX + 200];
         describe(&facts.last, message, sizeof message);
@@ -323,6 +332,42 @@ static void forward(struct hub *hub, struct hub_member *from, const struct gang_
     }
 }
 
+static void tell_hint(struct hub *hub, int64_t now_ms) {
+    struct hub_member *member = &hub->members[hub->hint_index];
+    struct gang_event event = {.kind = GANG_EXITED,
+                               .index = hub->hint_index,
+                               .incarnation = member->incarnation,
+                               .round = hub->hint.round,
+                               .rank = hub->hint.rank,
+                               .code = hub->hint.code,
+                               .words = hub->hint.words};
+    gang_tell(hub->gang, &event, now_ms);
+}
+
+/* Under MPI a rank's end says why, and not that: the command decides (`mpirun a || mpirun b`). So
+ * it is kept until the command has failed. True: the gang hears of it now. */
+static bool passes(struct hub *hub, const struct hub_member *member,
+                   const struct gang_message *exited, int64_t now_ms) {
+    bool is_fresh = hub->hint.round == exited->round && now_ms - hub->hint_ms <= GANG_EXPLAIN_MS;
+    if (hub->options.gang.processes != 0 || hub->failed_round == exited->round) {
+        return true;
+    }
+    if (exited->rank < 0) {
+        hub->failed_round = exited->code ? exited->round : 0;
+        if (exited->code && is_fresh) {
+            tell_hint(hub, now_ms);
+        }
+        return true;
+    }
+    if (!is_fresh) {
+        hub->hint = *exited;
+        hub->hint.line = NULL; /* not ours, as the table, which exits have none of */
+        hub->hint_index = member->row.index;
+        hub->hint_ms = now_ms;
+    }
+    return false;
+}
+
 static void act_on(struct hub *hub, struct hub_member *member, const struct gang_message *message) {
     static const enum gang_event_kind kinds[MESSAGE_TYPES] = {
         [MESSAGE_PREPARED] = GANG_PREPARED, [MESSAGE_FAILED] = GANG_FINAL,
@@ -345,11 +390,18 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
         forward(hub, member, message);
         return;
     }
+    if (message->type == MESSAGE_FIGURES) {
+        figures_read(&hub->figures, message->line);
+        return;
+    }
     if (event.kind == GANG_HELLO) { /* no member says such a thing */
         return;
     }
     if (event.kind == GANG_FINAL) {
         event.rank = -1;
+    }
+    if (message->type == MESSAGE_EXITED && !passes(hub, member, message, now_ms)) {
+        return;
     }
     if (message->is_memory) {
         struct gang_event killed = event;
@@ -408,6 +460,7 @@ static void *serve(void *context) {
     int64_t until_ms = INT64_MAX;
     for (;;) {
         int64_t now_ms = clock_monotonic_ms();
+        atomic_store(&hub->turned_ms, now_ms);
         while (gang_next(hub->gang, now_ms, &action)) {
             carry_out(hub, &action);
         }
@@ -456,6 +509,7 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
     snprintf(hub->name, sizeof hub->name, "%s", name);
     pthread_mutex_init(&hub->lock, NULL);
     write_progress(hub);
+    atomic_store(&hub->turned_ms, clock_monotonic_ms());
     if (pthread_create(&hub->thread, NULL, serve, hub) != 0) {
         server_free(hub->server);
         gang_free(hub->gang);
@@ -469,6 +523,10 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
 
 int hub_port(const struct hub *hub) {
     return server_port(hub->server);
+}
+
+int64_t hub_silent_ms(struct hub *hub) {
+    return clock_monotonic_ms() - atomic_load(&hub->turned_ms);
 }
 
 bool hub_gives_way(struct hub *hub) {

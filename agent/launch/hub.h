@@ -17,6 +17,8 @@ struct hub;
 /* Listens, and serves from then on. */
 NODISCARD int hub_start(const struct hub_options *options, struct hub **ret_hub, struct error *err);
 int hub_port(const struct hub *hub);
+/* Since its thread has turned last; it does twice a second. Any thread. */
+int64_t hub_silent_ms(struct hub *hub);
 /* There is a later hub, or this one cannot go on: this pod has to end with 3. Any thread. */
 bool hub_gives_way(struct hub *hub);
 /* What GET /progress says (JSON, one line); the caller frees. Any thread. */

@@ -94,6 +94,19 @@ static int read_paths(const json_t *spec, const char *field, struct launch_path 
     return 0;
 }
 
+static const char **read_names(const json_t *spec, const char *field) {
+    const json_t *list = json_object_get(spec, field);
+    size_t count = MIN(json_array_size(list), (size_t)WORDS_COUNT_MAX), used = 0;
+    const char **names = x_calloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (name && *name && !strchr(name, '=')) {
+            names[used++] = name;
+        }
+    }
+    return names;
+}
+
 static bool makes_processes_itself(char *const *words) {
     bool is_it = words[0] && strcmp(file_basename(words[0]), "torchrun") == 0;
     for (size_t i = 0; words[i] && words[i + 1]; i++) {
@@ -149,6 +162,7 @@ static int read_spec(struct launch_job *job, struct error *err) {
         read_words(spec, "prepare", &job->prepare, err) < 0) {
         return -1;
     }
+    job->secrets = read_names(spec, "secrets");
     const char *logs = tree_text(spec, "logs.path", NULL);
     if (logs && path_make_folder(logs, &job->logs, err) < 0) {
         return error_context(err, "spec.logs.path");
@@ -250,6 +264,7 @@ void launch_job_release(struct launch_job *job) {
     secret_forget(&job->key_pem);
     free_words(job->command);
     free_words(job->prepare);
+    free(job->secrets);
     free_paths(job->inputs, job->input_count);
     free_paths(job->outputs, job->output_count);
     free(job->logs);

@@ -26,6 +26,8 @@ struct launch_job {
     struct launch_path *inputs, *outputs;
     size_t input_count, output_count;
     char *logs; /* NULL: none */
+    /* Names, NULL-ended, borrowed from spec: variables that ranks get and mpirun does not. */
+    const char **secrets;
 };
 
 /* INVALID: a line that names the variable or the field. */

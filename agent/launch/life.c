@@ -29,9 +29,10 @@ static void catch_signals(void) {
     }
 }
 
-/* `ssh` and `rsh` are this program: what calls them finds us in PATH, and MPI by its hooks. */
+/* `ssh`, `rsh` and `rank` are this program: what calls them finds us in PATH, and MPI by its hooks.
+ */
 static void make_links(const struct launch_job *job) {
-    static const char *const names[] = {"ssh", "rsh"};
+    static const char *const names[] = {"ssh", "rsh", "rank"};
     struct error err = {0};
     char self[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/member.h"
+#include "agent/launch/member_state.h"
 
-#include "agent/launch/crew.h"
-#include "agent/launch/link.h"
 #include "agent/launch/port.h"
-#include "agent/launch/shell.h"
-#include "agent/launch/words.h"
 #include "lib/clock.h"
 #include "lib/digest.h"
 #include "lib/file.h"
@@ -16,48 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern char **environ;
-
 enum {
-    PREPARE = -2, /* ids of processes; others are ranks, and ... */
-    COMMAND = -1,
-    SPAWNED = 1 << 20, /* ... from here on what programs of other pods have started here */
-    BUSY_MS = 20,      /* between two looks at what runs, ... */
+    BUSY_MS = 20, /* between two looks at what runs, ... */
     IDLE_MS = 200,
     ACKNOWLEDGE_MS = 500,
     BEAT_MS = 2000,
     GRACE_S = 25,       /* of the 30 s that a pod has when it is deleted */
     FAREWELL_MS = 1500, /* for the hub to hear of the end */
-};
-
-struct spawned {
-    int id, index; /* here; the pod that asked, ... */
-    int64_t asked; /* ... and its number there */
-    struct spawned *next;
-};
-
-struct member {
-    const struct launch_job *job;
-    struct shell *shell;
-    struct spawned *spawned;
-    int last_spawned;
-    struct hub *hub;
-    struct socket_client *socket;
-    struct link *link;
-    struct crew *crew;
-    char incarnation[33];
-    char hub_name[64]; /* whom the link's numbers are about */
-    int64_t seen;      /* the highest attempt of a hub */
-    struct table table;
-    int64_t round; /* of the table; 0: none */
-    int master_port, port;
-    bool is_prepared, is_preparing, has_failed, is_stopping;
-    char failure[CREW_WORDS_MAX];
-    int failure_code;
-    int64_t alone_since_ms; /* without a hub; -1: not */
-    int64_t leaving_since_ms, left_at_ms, beat_ms, acknowledged_ms, lines;
-    char complaint[512];
-    int exit_code; /* -1: go on */
 };
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -66,19 +27,19 @@ static void send_text(void *context, const char *text) {
     socket_send(((struct member *)context)->socket, text);
 }
 
-static void say(struct member *member, struct gang_message *message) {
+void member_say(struct member *member, struct gang_message *message) {
     message->round = message->round ? message->round : member->round;
     link_send(member->link, message);
 }
 
-static void fail(struct member *member, int code, const char *what, const char *words) {
+void member_fail(struct member *member, int code, const char *what, const char *words) {
     struct gang_message message = {.type = MESSAGE_FAILED, .code = code};
     snprintf(member->failure, sizeof member->failure, "%s%s%s", what, *words ? ": " : "", words);
     snprintf(message.words, sizeof message.words, "%s", member->failure);
     member->has_failed = true;
     member->failure_code = code;
     log_event(LOG_ERROR, "%s", member->failure);
-    say(member, &message);
+    member_say(member, &message);
 }
 
 static void say_leaving(struct member *member) {
@@ -86,195 +47,36 @@ static void say_leaving(struct member *member) {
     struct gang_message message = {.type = MESSAGE_LEAVING,
                                    .seconds = (int)MAX(GRACE_S - used_ms / 1000 - 5, (int64_t)0),
                                    .words = "its pod is told to end"};
-    say(member, &message);
+    member_say(member, &message);
 }
 
-/* ---- programs ------------------------------------------------------------------------------- */
-
-static struct launch_world world_of(const struct member *member, int slot) {
-    const struct launch_job *job = member->job;
-    return (struct launch_world){.base = (const char *const *)environ,
-                                 .table = &member->table,
-                                 .launcher = job->launcher,
-                                 .is_torchrun = job->is_torchrun,
-                                 .index = job->index,
-                                 .slot = slot,
-                                 .gpus = job->gpus,
-                                 .master_port = member->master_port,
-                                 .job = job->name,
-                                 .worker = job->worker,
-                                 .logs = job->logs,
-                                 .bin = job->bin,
-                                 .run = job->run,
-                                 .inputs = job->inputs,
-                                 .outputs = job->outputs,
-                                 .input_count = job->input_count,
-                                 .output_count = job->output_count};
-}
-
-/* words: the first `assigned` ones are variables. */
-static int start(struct member *member, int id, int slot, char *const *words, size_t assigned,
-                 struct error *err) {
-    struct launch_world world = world_of(member, slot);
-    struct launch_variables variables;
-    world.launcher = id == PREPARE ? LAUNCHER_NONE : world.launcher;
-    launch_variables(&world, id == COMMAND ? LAUNCH_COMMAND : LAUNCH_PROCESS, &variables);
-    for (size_t i = 0; i < assigned; i++) {
-        const char *value = strchr(words[i], '=');
-        AUTO(text_freep) char *name = x_strndup(words[i], (size_t)(value - words[i]));
-        launch_variable_set(&variables, name, "%s", value + 1);
-    }
-    int result =
-        crew_start(member->crew, id, (const char *const *)words + assigned, variables.items, err);
-    launch_variables_release(&variables);
-    return result;
-}
-
-/* A pod's own table, for a program that runs before there is one. */
-static void prepare(struct member *member) {
-    struct table_row row = {
-        .index = member->job->index, .slots = member->job->gang.slots, .port = member->port};
-    struct error err = {0};
-    snprintf(row.address, sizeof row.address, "%s", member->job->address);
-    if (!member->job->prepare[0]) {
-        member->is_prepared = true;
-        return;
-    }
-    member->table = (struct table){.count = 1, .rows = &row};
-    member->is_preparing = true;
-    if (start(member, PREPARE, -1, member->job->prepare, 0, &err) < 0) {
-        member->is_preparing = false;
-        fail(member, 1, "spec.prepare", err.text);
-    }
-    member->table = (struct table){0};
-}
-
-static void go(struct member *member, int64_t round) {
-    const struct launch_job *job = member->job;
-    struct error err = {0};
-    if (round != member->round || !round) {
-        return;
-    }
-    bool is_one = job->launcher == LAUNCHER_NONE || job->is_torchrun;
-    bool is_mpi = job->launcher == LAUNCHER_MPI;
-    int count = is_mpi ? job->index == 0 : is_one ? 1 : job->gang.slots;
-    for (int slot = 0; slot < count; slot++) {
-        int rank = is_mpi   ? COMMAND
-                   : is_one ? table_place(&member->table, job->index)
-                            : table_rank(&member->table, job->index, slot);
-        if (start(member, rank, is_one || is_mpi ? -1 : slot, job->command, 0, &err) < 0) {
-            fail(member, err.kind == ERROR_INVALID ? GANG_NOT_FOUND : 1, "spec.command", err.text);
-            crew_kill(member->crew);
-            return;
-        }
-    }
-    log_event(LOG_INFO, "round %lld: %d processes run", (long long)round, count);
-}
-
-/* ---- remote starts -------------------------------------------------------------------------- */
-
-static void spawn(struct member *member, const struct gang_message *asked) {
-    struct gang_message answer = {
-        .type = MESSAGE_ENDED, .index = asked->index, .id = asked->id, .code = 255};
-    const char *const shell[] = {"/bin/sh", "-c", asked->line ? asked->line : "", NULL};
-    struct words words = {0};
-    struct error err = {0};
-    bool is_plain = words_split(shell[2], &words);
-    int id = SPAWNED + ++member->last_spawned;
-    int result = -1;
-    if (asked->round != member->round || member->is_stopping || !member->round) {
-        error_set(&err, ERROR_CANCELLED, "that round is over");
-    } else {
-        result = start(member, id, -1, is_plain ? words.items : (char *const *)shell,
-                       words.assigned, &err);
-    }
-    words_release(&words);
-    if (result < 0) {
-        snprintf(answer.words, sizeof answer.words, "worker %d: %.300s%s", member->job->index,
-                 err.text, is_plain ? "" : " (the command is no plain words, and needs a shell)");
-        say(member, &answer);
-        return;
-    }
-    struct spawned *spawned = x_calloc(1, sizeof *spawned);
-    *spawned = (struct spawned){id, asked->index, asked->id, member->spawned};
-    member->spawned = spawned;
-}
-
-static void spawned_ended(struct member *member, const struct crew_end *end) {
-    for (struct spawned **at = &member->spawned; *at; at = &(*at)->next) {
-        struct spawned *spawned = *at;
-        if (spawned->id == end->id) {
-            struct gang_message message = {.type = MESSAGE_ENDED,
-                                           .index = spawned->index,
-                                           .id = spawned->asked,
-                                           .code = end->code};
-            snprintf(message.words, sizeof message.words, "%s", end->words);
-            say(member, &message);
-            *at = spawned->next;
-            free(spawned);
-            return;
-        }
-    }
-}
-
-/* Who asked has ended, or was killed. */
-static void kill_spawned(struct member *member, const struct gang_message *message) {
-    for (const struct spawned *one = member->spawned; one; one = one->next) {
-        if (one->index == message->index && one->asked == message->id) {
-            crew_kill_one(member->crew, one->id);
-        }
-    }
-}
-
-/* Programs of this pod that ask for starts elsewhere, by the host they know. */
-static void serve_shell(struct member *member) {
-    struct shell_request request;
-    struct gang_message gone = {.type = MESSAGE_KILL};
-    while (shell_take(member->shell, &request)) {
-        const struct table_row *row = table_find_host(&member->table, request.host);
-        struct gang_message message = {.type = MESSAGE_SPAWN, .id = request.id};
-        if (!row || !member->round || member->is_stopping) {
-            AUTO(text_freep)
-            char *words = x_printf("%.100s is no pod of this round", request.host);
-            shell_answer(member->shell, request.id, 255, words);
-            continue;
-        }
-        message.index = row->index;
-        message.line = (char *)request.line;
-        say(member, &message);
-    }
-    while (shell_gone(member->shell, &gone.id)) {
-        for (size_t i = 0; i < member->table.count; i++) {
-            gone.index = member->table.rows[i].index; /* whichever has it */
-            say(member, &gone);
-        }
-    }
-}
+/* ---- what ends ------------------------------------------------------------------------------ */
 
 static void ended(struct member *member, const struct crew_end *end) {
     struct gang_message message = {.type = MESSAGE_EXITED,
                                    .rank = end->id,
                                    .code = end->code,
                                    .is_memory = end->is_memory && end->code != 0};
-    if (end->id == PREPARE) {
+    if (end->id == MEMBER_PREPARE) {
         member->is_preparing = false;
         if (end->code == 0) {
             member->is_prepared = true;
             message = (struct gang_message){.type = MESSAGE_PREPARED};
-            say(member, &message);
+            member_say(member, &message);
         } else if (member->leaving_since_ms < 0) {
             AUTO(text_freep) char *what = x_printf("spec.prepare ended with %d", end->code);
-            fail(member, 1, what, end->words);
+            member_fail(member, 1, what, end->words);
         }
         return;
     }
-    if (end->id >= SPAWNED) {
-        spawned_ended(member, end);
+    if (remote_ended(member, end)) {
         return;
     }
+    member->figures_ms = 0; /* what it said last comes before its end */
+    remote_hear(member, clock_monotonic_ms());
     snprintf(message.words, sizeof message.words, "%s", end->words);
     if (member->round) { /* else nobody asks any more */
-        say(member, &message);
+        member_say(member, &message);
     }
 }
 
@@ -285,7 +87,7 @@ static void stopped(struct member *member) {
         member->is_stopping = false;
         table_release(&member->table);
         remove(notice);
-        say(member, &message);
+        member_say(member, &message);
         member->round = 0;
     }
 }
@@ -315,17 +117,17 @@ static void on_table(struct member *member, struct gang_message *message) {
     member->is_stopping = false;
     if (write_hosts(member, "hosts", false, &err) < 0 ||
         write_hosts(member, "hosts.hydra", true, &err) < 0) {
-        fail(member, 1, "the hostfile", err.text);
+        member_fail(member, 1, "the hostfile", err.text);
         return;
     }
     struct gang_message ready = {.type = MESSAGE_READY};
-    say(member, &ready);
+    member_say(member, &ready);
 }
 
 static void on_stop(struct member *member, int64_t round) {
     struct gang_message message = {.type = MESSAGE_STOPPED, .round = round};
     if (!member->round) {
-        say(member, &message);
+        member_say(member, &message);
     } else if (round >= member->round) {
         member->is_stopping = true;
         crew_stop(member->crew, clock_monotonic_ms());
@@ -357,12 +159,12 @@ static void on_welcome(struct member *member, const struct gang_message *welcome
     link_resume(member->link, is_same ? welcome->last : 0);
     /* What hello has not told a hub that knows nothing. */
     if (!is_same && member->is_prepared) {
-        say(member, &(struct gang_message){.type = MESSAGE_PREPARED});
+        member_say(member, &(struct gang_message){.type = MESSAGE_PREPARED});
     }
     if (!is_same && member->has_failed) {
         struct gang_message message = {.type = MESSAGE_FAILED, .code = member->failure_code};
         snprintf(message.words, sizeof message.words, "%s", member->failure);
-        say(member, &message);
+        member_say(member, &message);
     }
     if (!is_same && member->leaving_since_ms >= 0) {
         say_leaving(member);
@@ -390,19 +192,19 @@ static void on_received(void *context, const char *text, size_t size) {
             on_table(member, &message);
             break;
         case MESSAGE_GO:
-            go(member, message.round);
+            member_go(member, message.round);
             break;
         case MESSAGE_STOP:
             on_stop(member, message.round);
             break;
         case MESSAGE_SPAWN:
-            spawn(member, &message);
+            remote_spawn(member, &message);
             break;
         case MESSAGE_ENDED:
             shell_answer(member->shell, message.id, message.code, message.words);
             break;
         case MESSAGE_KILL:
-            kill_spawned(member, &message);
+            remote_kill(member, &message);
             break;
         case MESSAGE_NOTICE:
             on_notice(member, message.seconds);
@@ -498,13 +300,14 @@ static void beat(struct member *member, int64_t now_ms) {
     }
     member->beat_ms = now_ms;
     member->lines = lines;
-    say(member, &message);
+    member_say(member, &message);
 }
 
 static void look_around(struct member *member, const volatile sig_atomic_t *is_interrupted) {
     int64_t now_ms = clock_monotonic_ms();
     struct crew_end end;
-    serve_shell(member);
+    remote_serve(member);
+    remote_hear(member, now_ms);
     while (crew_look(member->crew, now_ms, &end)) {
         ended(member, &end);
     }
@@ -534,10 +337,12 @@ static int live(struct member *member, const volatile sig_atomic_t *is_interrupt
                                      .events = &events,
                                      .context = member};
     AUTO(text_freep) char *path = file_join(member->job->run, "agent");
-    if (shell_open(path, &member->shell, err) < 0) {
+    AUTO(text_freep) char *metrics = file_join(member->job->run, "metrics");
+    if (shell_open(path, &member->shell, err) < 0 ||
+        metric_socket_open(metrics, &member->metrics, err) < 0) {
         return -1;
     }
-    prepare(member);
+    member_prepare(member);
     if (socket_open(&options, &member->socket, err) < 0) {
         return error_context(err, "hub");
     }
@@ -560,6 +365,7 @@ int member_run(const struct launch_job *job, struct hub *hub,
                             .seen = job->index == 0 ? job->attempt : 0,
                             .alone_since_ms = clock_monotonic_ms(),
                             .leaving_since_ms = -1,
+                            .moved_rank = -1,
                             .exit_code = -1};
     AUTO(text_freep) char *name = digest_random(16);
     snprintf(member.incarnation, sizeof member.incarnation, "%s", name);
@@ -568,11 +374,8 @@ int member_run(const struct launch_job *job, struct hub *hub,
     int result = live(&member, is_interrupted, err);
     crew_free(member.crew);
     shell_free(member.shell);
-    while (member.spawned) {
-        struct spawned *next = member.spawned->next;
-        free(member.spawned);
-        member.spawned = next;
-    }
+    metric_socket_free(member.metrics);
+    remote_free(&member);
     socket_free(member.socket);
     link_free(member.link);
     table_release(&member.table);

@@ -2,7 +2,7 @@
  * /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a connection; all
  * others are numbered by link.h, which repeats them when a connection broke.
  *
- *   member -> hub: hello prepared failed ready exited stopped beat leaving
+ *   member -> hub: hello prepared failed ready exited stopped beat leaving figures
  *   hub -> member: welcome table go stop notice done                                 both: ack */
 #pragma once
 
@@ -20,6 +20,7 @@ enum gang_message_type {
     MESSAGE_STOPPED, /* round */
     MESSAGE_BEAT,    /* rank, progress, is_waiting */
     MESSAGE_LEAVING, /* seconds */
+    MESSAGE_FIGURES, /* line: figures.h */
     MESSAGE_SPAWN,   /* both ways: round, id, line; index: on which pod; from the hub: for which */
     MESSAGE_ENDED,   /* both ways: id, code, words; index likewise */
     MESSAGE_KILL,    /* both ways: id; index likewise: nobody waits for it any more */

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/rsh.h"
 
+#include "agent/launch/shell.h"
 #include "lib/buffer.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ssh(1) of OpenSSH 9.2 and rsh(1) of netkit: letters alone, and those with a value. */
@@ -66,4 +69,23 @@ int rsh_read(int argc, char *const *argv, const char **ret_host, char **ret_line
     *ret_host = user ? user + 1 : host;
     *ret_line = buffer_take(&line, NULL);
     return 0;
+}
+
+int rsh_main(int argc, char **argv) {
+    struct error err = {0};
+    struct shell_request request = {.kind = SHELL_START};
+    AUTO(text_freep) char *line = NULL;
+    AUTO(text_freep) char *words = NULL;
+    int code = 255;
+    if (rsh_read(argc, argv, &request.host, &line, &err) == 0) {
+        request.text = line;
+        if (shell_ask(getenv("WINDLASS_SOCKET"), &request, &code, &words, &err) == 0) {
+            if (code != 0 && *words) {
+                fprintf(stderr, "%s: %s\n", request.host, words);
+            }
+            return code;
+        }
+    }
+    fprintf(stderr, "%s: %s\n", argv[0], err.text);
+    return 255;
 }

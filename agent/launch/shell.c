@@ -4,6 +4,7 @@
 #include "agent/launch/rsh.h"
 #include "lib/buffer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,13 +15,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { CLIENTS_MAX = 2048, HOST_MAX = 256, ANSWER_MAX = 8 << 10 };
+enum { CLIENTS_MAX = 2048, HEAD_MAX = 300 };
 
-/* A client says HOST, newline, LINE, NUL; it hears CODE, newline, words, and the end. */
+/* A client says KIND, its words with spaces between them, newline, text, NUL; it hears CODE,
+ * newline, words, and the end. */
+static const char *const kinds[] = {"start", "alive", "variables", "exited", "missing"};
+static_assert(ARRAY_LEN(kinds) == SHELL_KINDS, "a name for each kind");
+
 struct client {
     int fd;
     int64_t id;
-    bool is_taken;
+    bool is_taken, is_start;
     struct buffer said;
     struct client *next;
 };
@@ -92,7 +97,7 @@ static void accept_all(struct shell *shell) {
         struct client *client = x_calloc(1, sizeof *client);
         client->fd = fd;
         client->id = ++shell->last_id;
-        buffer_init(&client->said, RSH_LINE_MAX + HOST_MAX + 2);
+        buffer_init(&client->said, RSH_LINE_MAX + HEAD_MAX + 2);
         client->next = shell->clients;
         shell->clients = client;
         shell->count++;
@@ -117,6 +122,30 @@ static bool listen_to(struct client *client) {
     }
 }
 
+/* The head, which is cut up. False: it is none. */
+static bool read_head(char *head, struct shell_request *request) {
+    char *space = strchr(head, ' ');
+    int used = 0;
+    if (space) {
+        *space++ = 0;
+    }
+    for (request->kind = 0; request->kind < SHELL_KINDS; request->kind++) {
+        if (strcmp(head, kinds[request->kind]) == 0) {
+            break;
+        }
+    }
+    switch (request->kind) {
+    case SHELL_START:
+        request->host = space;
+        return space != NULL;
+    case SHELL_EXITED:
+        return space && sscanf(space, "%d %d%n", &request->rank, &request->code, &used) == 2 &&
+               !space[used] && request->rank >= 0 && request->code >= 0 && request->code < 256;
+    default:
+        return request->kind < SHELL_KINDS && !space;
+    }
+}
+
 bool shell_take(struct shell *shell, struct shell_request *ret_request) {
     accept_all(shell);
     for (struct client *client = shell->clients; client; client = client->next) {
@@ -125,22 +154,33 @@ bool shell_take(struct shell *shell, struct shell_request *ret_request) {
             continue;
         }
         char *newline = strchr(client->said.data, '\n');
+        struct shell_request request = {.id = client->id};
+        client->is_taken = true;
         if (newline) {
             *newline = 0;
-            client->is_taken = true;
-            *ret_request = (struct shell_request){client->id, client->said.data, newline + 1};
-            return true;
+            request.text = newline + 1;
         }
+        if (!newline || !read_head(client->said.data, &request)) {
+            shell_answer(shell, client->id, 255, "that is nothing to ask for");
+            return shell_take(shell, ret_request);
+        }
+        client->is_start = request.kind == SHELL_START;
+        *ret_request = request;
+        return true;
     }
     return false;
 }
 
 bool shell_gone(struct shell *shell, int64_t *ret_id) {
     for (struct client **at = &shell->clients; *at; at = &(*at)->next) {
+        bool was_start = (*at)->is_start;
         if (!listen_to(*at)) {
             *ret_id = (*at)->id;
             drop(shell, at);
-            return true;
+            if (was_start) {
+                return true;
+            }
+            return shell_gone(shell, ret_id);
         }
     }
     return false;
@@ -149,63 +189,89 @@ bool shell_gone(struct shell *shell, int64_t *ret_id) {
 void shell_answer(struct shell *shell, int64_t id, int code, const char *words) {
     for (struct client **at = &shell->clients; *at; at = &(*at)->next) {
         if ((*at)->id == id) {
-            AUTO(text_freep) char *text = x_printf("%d\n%s", code, words);
+            bool fits = strlen(words) < SHELL_ANSWER_MAX;
+            AUTO(text_freep)
+            char *text =
+                fits ? x_printf("%d\n%s", code, words)
+                     : x_printf("255\nthe answer is longer than %d bytes", SHELL_ANSWER_MAX);
             ssize_t ignored = send((*at)->fd, text, strlen(text), MSG_NOSIGNAL);
-            (void)ignored;
+            (void)ignored; /* it has gone */
             drop(shell, at);
             return;
         }
     }
 }
 
-/* ---- the program in ssh's place ------------------------------------------------------------- */
+/* ---- who asks ------------------------------------------------------------------------------- */
 
-static int ask(const char *host, const char *line, char answer[static ANSWER_MAX],
-               struct error *err) {
-    const char *path = getenv("WINDLASS_SOCKET");
-    struct sockaddr_un address;
-    AUTO(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    AUTO(text_freep) char *request = x_printf("%s\n%s", host, line);
-    size_t size = strlen(request) + 1, done = 0;
-    if (!path || address_of(path, &address, err) < 0) {
-        return error_set(err, ERROR_INVALID,
-                         "WINDLASS_SOCKET is missing: this is no ssh, but what "
-                         "stands in its place in a pod of a DistTrain");
-    }
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
-        return error_from_errno(err, errno, "the agent of this pod");
-    }
-    while (done < size) {
-        ssize_t sent = send(fd, request + done, size - done, MSG_NOSIGNAL);
+static int say_all(int fd, const char *data, size_t size, struct error *err) {
+    while (size > 0) {
+        ssize_t sent = send(fd, data, size, MSG_NOSIGNAL);
         if (sent < 0 && errno != EINTR) {
             return error_from_errno(err, errno, "the agent of this pod");
         }
-        done += (size_t)MAX(sent, 0);
+        data += MAX(sent, 0);
+        size -= (size_t)MAX(sent, 0);
     }
-    for (done = 0; done < ANSWER_MAX - 1;) {
-        ssize_t got = read(fd, answer + done, ANSWER_MAX - 1 - done);
-        if (got <= 0 && (got == 0 || errno != EINTR)) {
-            break;
-        }
-        done += (size_t)MAX(got, 0);
-    }
-    answer[done] = 0;
-    return done ? 0 : error_set(err, ERROR_UNAVAILABLE, "the agent of this pod has ended");
+    return 0;
 }
 
-int rsh_main(int argc, char **argv) {
-    struct error err = {0};
-    const char *host = NULL;
-    AUTO(text_freep) char *line = NULL;
-    char answer[ANSWER_MAX];
-    if (rsh_read(argc, argv, &host, &line, &err) < 0 || ask(host, line, answer, &err) < 0) {
-        fprintf(stderr, "%s: %s\n", argv[0], err.text);
-        return 255;
+static int hear_all(int fd, struct buffer *answer, struct error *err) {
+    char data[4096];
+    for (;;) {
+        ssize_t got = read(fd, data, sizeof data);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0 && errno == EAGAIN) {
+            return error_set(err, ERROR_TIMEOUT, "the agent of this pod does not answer");
+        }
+        if (got <= 0) {
+            return answer->size
+                       ? 0
+                       : error_set(err, ERROR_UNAVAILABLE, "the agent of this pod has ended");
+        }
+        if (buffer_append(answer, data, (size_t)got, err) < 0) {
+            return -1;
+        }
+    }
+}
+
+int shell_ask(const char *path, const struct shell_request *request, int *ret_code,
+              char **ret_words, struct error *err) {
+    struct sockaddr_un address;
+    bool waits = request->kind == SHELL_START;
+    int patience_ms = request->kind == SHELL_ALIVE ? SHELL_ALIVE_MS : SHELL_PATIENCE_MS;
+    struct timeval patience = {.tv_sec = waits ? 0 : patience_ms / 1000}; /* 0: for ever */
+    char numbers[32] = "";
+    if (!path) {
+        return error_set(err, ERROR_INVALID,
+                         "WINDLASS_SOCKET is missing: this has a meaning in pods of a DistTrain "
+                         "alone");
+    }
+    if (request->kind == SHELL_EXITED) {
+        snprintf(numbers, sizeof numbers, "%d %d", request->rank, request->code);
+    }
+    const char *words = waits ? request->host : numbers;
+    AUTO(text_freep)
+    char *said = x_printf("%s%s%s\n%s", kinds[request->kind], *words ? " " : "", words,
+                          request->text ? request->text : "");
+    AUTO(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    AUTO(buffer_release) struct buffer answer;
+    buffer_init(&answer, SHELL_ANSWER_MAX + 64);
+    if (address_of(path, &address, err) < 0) {
+        return -1;
+    }
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ||
+        connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+        return error_from_errno(err, errno, "the agent of this pod");
+    }
+    if (say_all(fd, said, strlen(said) + 1, err) < 0 || hear_all(fd, &answer, err) < 0) {
+        return -1;
     }
     char *end = NULL;
-    long code = strtol(answer, &end, 10);
-    if (code != 0 && *end && end[1]) {
-        fprintf(stderr, "%s: %s\n", host, end + 1);
-    }
-    return (int)code;
+    *ret_code = (int)strtol(answer.data, &end, 10);
+    *ret_words = x_strdup(*end ? end + 1 : end);
+    return 0;
 }

@@ -4,17 +4,18 @@
 #include "agent/commands/command.h"
 #include "agent/commands/launch.h"
 #include "agent/commands/pod.h"
-#include "agent/launch/rsh.h"
-#include "lib/file.h"
+#include "agent/launch/rank.h"
 #include "lib/tls.h"
 
 #include <signal.h>
 #include <stddef.h>
-#include <string.h>
 
 static const struct command commands[] = {
     {"score", score_command, "takes leases and has a program of yours score them: a worker"},
     {"launch", launch_command, "a pod of a gang: registers, prepares, runs the command with all"},
+    {"alive", alive_command, "does the agent of this pod still work? for a livenessProbe"},
+    {"rank", rank_main, "stands before a rank: keeps what it says, tells how it ended"},
+    {"metric", metric_command, "tells a figure of this rank's training: loss 0.31 1200"},
     {NULL, NULL, NULL}, /* ends the table */
 };
 
@@ -30,10 +31,9 @@ static const struct program program = {
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     tls_ignore_configuration();
-    /* What launchers of MPI take for a remote shell (agent/launch/life.c). */
-    const char *name = argc > 0 ? file_basename(argv[0]) : "";
-    if (strcmp(name, "ssh") == 0 || strcmp(name, "rsh") == 0) {
-        return rsh_main(argc, argv);
+    launch_main *other = launch_link(argc > 0 ? argv[0] : NULL);
+    if (other) {
+        return other(argc, argv);
     }
     return program_run(&program, argc, argv);
 }

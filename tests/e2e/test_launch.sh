@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # windlass-shim launch, pods that are network namespaces (tests/netns.bash): all start when all are there, prepared and
 # late ones too; ranks' variables; what fails is said; one that fails starts all anew; a pod that dies, leaves, is cut
-# off for 5 s or for ever; member 0's pod replaced; the token is nobody's to read. Launchers None, Torchrun, and
-# Open MPI's own mpirun.
+# off for 5 s or for ever; member 0's pod replaced; the token is nobody's to read, secrets are the ranks'; what a rank
+# says is kept, and why it ended is told. Launchers None, Torchrun, and the
+# mpirun of Open MPI, the mpiexec of MPICH.
 #   SOAK_ROUNDS: late starts and cuts, so often (divided by 100); SOAK_SEED: their delays
 set -u
 cd "$(dirname "$0")/../.." || exit 3
@@ -34,13 +35,13 @@ pod() {
         WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_UID=u "${counts[@]}")
     # (A simple command: its pid is the program's.)
     # shellcheck disable=SC2016 # the inner shell's
-    nsenter --net="/run/netns/$net_prefix-$machine" unshare --uts -- sh -c 'hostname "$0" && exec "$@"' "machine-$machine" env -i PATH="$PATH" out="$out" WINDLASS_JOB="$job_name" WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$spec" \
+    nsenter --net="/run/netns/$net_prefix-$machine" unshare --uts --ipc -- sh -c 'hostname "$0" && exec "$@"' "machine-$machine" env -i PATH="$PATH" out="$out" shim="$build/windlass-shim" WINDLASS_JOB="$job_name" WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$spec" \
         WINDLASS_TOKEN="$token" WINDLASS_WORKER="$job_name-$index-$attempt" WINDLASS_INDEX="$index" WINDLASS_ATTEMPT="$attempt" \
         POD_IP="10.77.0.$machine" WINDLASS_FOLDER="$out/pod-$index-$attempt" WINDLASS_TERMINATION_LOG="$out/words-$index-$attempt" \
-        "${own[@]}" "$build/windlass-shim" launch >"$out/pod-$index-$attempt.out" 2>"$out/pod-$index-$attempt.log" &
+        "${own[@]}" "${extra[@]}" "$build/windlass-shim" launch >"$out/pod-$index-$attempt.out" 2>"$out/pod-$index-$attempt.log" &
     pid[$job_name-$index-$attempt]=$!
 }
-counts=()
+counts=() extra=()
 # ends INDEX ATTEMPT: its code in $code
 ends() {
     local key=$job_name-$1-${2:-1} end=$((SECONDS + ${patience:-60}))
@@ -83,8 +84,9 @@ base=0
 ##### all together ################################################################################
 # Each says when it began; `prepare` of each must have ended before.
 # shellcheck disable=SC2016
-together=$(spec_of 3 None 1 bash -c 'ls $out/prepared.* | wc -l >$out/began.$WINDLASS_RANK; env >$out/env.$WINDLASS_RANK; echo "rank $WINDLASS_RANK of $WINDLASS_WORLD"')
-together=${together%\}}',"prepare":["bash","-c","sleep 0.$WINDLASS_INDEX; touch $out/prepared.$WINDLASS_INDEX"]}'
+together=$(spec_of 3 None 1 bash -c 'ls $out/prepared.* | wc -l >$out/began.$WINDLASS_RANK; env >$out/env.$WINDLASS_RANK; $shim metric loss 0.${WINDLASS_RANK}5 4$WINDLASS_RANK; echo "rank $WINDLASS_RANK of $WINDLASS_WORLD"')
+logs=',"logs":{"path":"out/logs"}}'
+together=${together%\}}',"logs":{"path":"out/logs"},"prepare":["bash","-c","sleep 0.$WINDLASS_INDEX; touch $out/prepared.$WINDLASS_INDEX"]}'
 together() { # DELAY...
     local i
     rm -rf "$out"; mkdir -p "$out"
@@ -95,11 +97,11 @@ together() { # DELAY...
     all_end
     [ "$codes" = " 0 0 0" ] && [ "$(cat "$out"/began.{0,1,2} | xargs)" = "3 3 3" ] &&
         grep -qx 'rank 2 of 3' "$out/pod-2-1.out" && [ "$(said .state)" = Succeeded ] &&
-        [ "$(said .restarts.counted)$(said .restarts.disrupted)" = 00 ]
+        [ "$(said .restarts.counted)$(said .restarts.disrupted)" = 00 ] && [ "$(said '"\(.step) \(.loss)"')" = "40 0.05" ]
 }
 job together 3 "$together"
 delays=(0.3 0.3 0)
-check "three pods start together, whenever each comes and prepares" together
+check "three pods start together, whenever each comes and prepares; rank 0 tells a figure" together
 show
 for round in $(seq $((${SOAK_ROUNDS:-0} / 100))); do
     delays=($((RANDOM % 20)).$((RANDOM % 10)) $((RANDOM % 20)) 0)
@@ -112,6 +114,10 @@ variables() {
         [ "$(cat "$out/pod-1-1/run/hosts")" = "$(printf '10.77.0.%s slots=1\n' 1 2 3)" ]
 }
 check "their variables, outputs' folders and hostfiles" variables
+# What its ranks said, from their pieces; $1: 1 for stdout of rank 001
+kept() { cat "$out/logs/rank.$1/${2:-stdout}"/* 2>/dev/null; }
+kept_once() { local i; for i in 0 1 2; do [ "$(kept 00$i | grep -v '^-- ')" = "rank $i of 3" ] && kept 00$i | grep -q "^-- 20.*Z round 1048577, together-$i-1\$" || return 1; done; }
+check "what each said is kept, once" kept_once
 no_secret() { ! grep -rqF -e "$token" -e 'PRIVATE KEY' "$out"; }
 check "none of them, no log and no file has the token" no_secret
 
@@ -138,6 +144,9 @@ check "a rank's code and last words" fails code "$once" RankFailed '^worker 1, r
 show
 check "a command that is not there" fails none "$(spec_of 2 None 1 no-such-program)" CommandNotFound 'no-such-program'
 show
+none=$(spec_of 2 None 1 no-such-program)
+check "and where logs are kept" fails none-kept "${none%\}}$logs" CommandNotFound 'no-such-program'
+show
 check "prepare that fails" fails prepare "${together//sleep 0./exit 4; sleep 0.}" PrepareFailed 'spec.prepare ended with 4'
 show
 ##### Open MPI ##################################################################################
@@ -151,7 +160,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    printf("rank %d of %d in pod %s: %d\n", rank, size, getenv("WINDLASS_INDEX") ? getenv("WINDLASS_INDEX") : "0?", sum);
+    printf("rank %d of %d in pod %s: %d %s\n", rank, size, getenv("WINDLASS_INDEX"), sum, getenv("HUSH"));
     MPI_Finalize();
     return argc > 1 && rank == 2 ? 7 : 0;
 }
@@ -159,22 +168,50 @@ C
 mpi=
 if mpicc -o "$work/sum" "$work/sum.c" 2>/dev/null && mpirun --version | grep -q 'Open MPI'; then mpi=1; else echo "skip Open MPI: it is not here"; fi
 mpi_job() { # NAME, ARGUMENT of sum
-    job "$1" 3 "$(spec_of 3 MPI 2 mpirun -np 6 "$work/sum" "${@:2}" | sed 's/"maxRestarts":3/"maxRestarts":0/')"
+    local one
+    # shellcheck disable=SC2016
+    one=$(spec_of 3 MPI 2 bash -c 'env >$out/env.command; exec mpirun -np 6 "$@"' bash "$work/sum" "${@:2}" | sed 's/"maxRestarts":3/"maxRestarts":0/')
+    job "$1" 3 "${one%\}},\"secrets\":[\"HUSH\"]$logs"
+    extra=(HUSH=quiet)
     pod 2; pod 1; sleep 0.5; pod 0
+    extra=()
     all_end
 }
 sums() {
     mpi_job mpi
-    [ "$codes" = " 0 0 0" ] && [ "$(grep -c '^rank [0-5] of 6 in pod .*: 15$' "$out/pod-0-1.out")" = 6 ] &&
-        grep -q '^rank 2 of 6 in pod 1:' "$out/pod-0-1.out" && grep -q '^rank 5 of 6 in pod 2:' "$out/pod-0-1.out"
+    [ "$codes" = " 0 0 0" ] && [ "$(grep -c '^rank [0-5] of 6 in pod .*: 15 quiet$' "$out/pod-0-1.out")" = 6 ] &&
+        grep -q '^rank 1 of 6 in pod 0:' "$out/pod-0-1.out" && grep -q '^rank 2 of 6 in pod 1:' "$out/pod-0-1.out" && grep -q '^rank 5 of 6 in pod 2:' "$out/pod-0-1.out"
 }
-[ -z "$mpi" ] || check "mpirun over three pods without ssh" sums
+[ -z "$mpi" ] || check "mpirun over three pods without ssh, ranks with their secret" sums
 show
+mpirun_has_none() { grep -q '^OMPI_MCA_' "$out/env.command" && ! grep -q -e '^HUSH=' -e '^WINDLASS_INDEX=' "$out/env.command"; }
+[ -z "$mpi" ] || check "which mpirun has not" mpirun_has_none
+ranks_kept() {
+    local i
+    for i in 0 1 2 3 4 5; do [ "$(kept 00$i | grep -v '^-- ')" = "rank $i of 6 in pod $((i / 2)): 15 quiet" ] || return 1; done
+    [ "$(grep -hc '^rank ' "$out/logs/command/stdout/0000")" = 6 ]
+}
+[ -z "$mpi" ] || check "what each rank said is kept, beside the command's" ranks_kept
 code_of_a_rank() {
     mpi_job code7 fail
-    [ "$codes" = " 1 0 0" ] && [ "$(said .reason)" = RankFailed ] && said .message | grep -q '^worker 0 ended with exit code 7'
+    [ "$codes" = " 1 0 0" ] && [ "$(said .reason)" = RankFailed ] && said .message | grep -q '^worker 1, rank 2 ended with exit code 7: rank 2 of 6 in pod 1: 15 quiet$'
 }
-[ -z "$mpi" ] || check "and a rank's code comes through" code_of_a_rank
+[ -z "$mpi" ] || check "and a rank's code and last words come through" code_of_a_rank
+show
+hydra=
+if mpicc.mpich -o "$work/sum-mpich" "$work/sum.c" 2>/dev/null; then hydra=1; else echo "skip MPICH: it is not here"; fi
+mpich_sums() {
+    local one
+    # shellcheck disable=SC2016
+    one=$(spec_of 3 MPI 2 bash -c 'exec mpiexec.hydra -np 6 "$@"' bash "$work/sum-mpich")
+    job mpich 3 "${one%\}},\"secrets\":[\"HUSH\"]$logs"
+    extra=(HUSH=quiet)
+    pod 2; pod 1; pod 0
+    extra=()
+    all_end
+    [ "$codes" = " 0 0 0" ] && [ "$(sort "$out/pod-0-1.out")" = "$(for i in 0 1 2 3 4 5; do echo "rank $i of 6 in pod $((i / 2)): 15 quiet"; done)" ]
+}
+[ -z "$hydra" ] || check "MPICH's mpiexec over three pods, ranks with their secret" mpich_sums
 show
 no_host() { WINDLASS_SOCKET=$work/none "$out/pod-0-1/bin/ssh" 10.0.0.1 true 2>"$work/err"; [ $? -eq 255 ] && grep -q 'agent of this pod' "$work/err"; }
 [ -z "$mpi" ] || check "ssh without an agent says so" no_host
@@ -199,6 +236,14 @@ has_started() { local i; for i in 0 1 2; do [ "$(lines "$out/starts.$i")" -ge "$
 alive() { for i in "$@"; do kill -0 "$i" 2>/dev/null && return 0; done; return 1; }
 check "three pods run" until_true 60 has_started 1
 first=$(cut -d' ' -f2 "$out/starts.1")
+answers() { env -i WINDLASS_FOLDER="$out/pod-$1-1" "$build/windlass-shim" alive 2>"$work/err"; }
+both_answer() { answers 0 && answers 1; }
+check "alive: the agents answer" both_answer
+kill -STOP "${pid[pods-1-1]}"
+hangs() { answers 1; [ $? -eq 1 ] && grep -q 'does not answer' "$work/err"; }
+check "one that stands still does not" hangs
+kill -CONT "${pid[pods-1-1]}"
+check "and does again" until_true 20 answers 1
 kill -9 "${pid[pods-1-1]}"
 unset "pid[pods-1-1]"
 gone() { ! alive "$first"; }

@@ -1,0 +1,15 @@
+/* last.h: the end of what a program said: five lines at most, as one. Pure. */
+#pragma once
+
+#include "lib/base.h"
+
+enum { LAST_WORDS_MAX = 512 };
+
+struct last { /* {0} at first */
+    char text[LAST_WORDS_MAX];
+    size_t size;
+};
+
+void last_add(struct last *last, const char *data, size_t size);
+/* "one | two": without what is no text. */
+void last_words(const struct last *last, char words[static LAST_WORDS_MAX]);

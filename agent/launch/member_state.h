@@ -1,0 +1,77 @@
+/* member_state.h: what member.c (the hub's word, the course), programs.c (what runs) and remote.c
+ * (what programs of the gang ask for) share. Nobody else includes it. */
+#pragma once
+
+#include "agent/launch/crew.h"
+#include "agent/launch/figures.h"
+#include "agent/launch/link.h"
+#include "agent/launch/member.h"
+#include "agent/launch/shell.h"
+
+enum { /* ids of processes; others are ranks, and ... */
+       MEMBER_PREPARE = -2,
+       MEMBER_COMMAND = -1,
+       MEMBER_SPAWNED =
+           1 << 20, /* ... from here on what programs of other pods have started here */
+};
+
+struct member_spawned {
+    int id, index; /* here; the pod that asked, ... */
+    int64_t asked; /* ... and its number there */
+    struct member_spawned *next;
+};
+
+struct member {
+    const struct launch_job *job;
+    struct shell *shell;
+    struct metric_socket *metrics;
+    struct figures figures; /* not told yet */
+    int64_t figures_ms;     /* when some were told last */
+    int moved_rank;         /* one that has said a metric since; -1: none */
+    int64_t moves;
+    struct member_spawned *spawned;
+    int last_spawned;
+    struct hub *hub;
+    struct socket_client *socket;
+    struct link *link;
+    struct crew *crew;
+    char incarnation[33];
+    char hub_name[64]; /* whom the link's numbers are about */
+    int64_t seen;      /* the highest attempt of a hub */
+    struct table table;
+    int64_t round; /* of the table; 0: none */
+    int master_port, port;
+    bool is_prepared, is_preparing, has_failed, is_stopping;
+    char failure[CREW_WORDS_MAX];
+    int failure_code;
+    int64_t alone_since_ms; /* without a hub; -1: not */
+    int64_t leaving_since_ms, left_at_ms, beat_ms, acknowledged_ms, lines;
+    char complaint[512];
+    int exit_code; /* -1: go on */
+};
+
+/* Numbered, and repeated over connections; round: this one, unless the message has another. */
+void member_say(struct member *member, struct gang_message *message);
+/* What no restart would change. */
+void member_fail(struct member *member, int code, const char *what, const char *words);
+
+/* words: the first `assigned` ones are variables. */
+NODISCARD int member_start(struct member *member, int id, int slot, char *const *words,
+                           size_t assigned, struct error *err);
+void member_prepare(struct member *member); /* spec.prepare, if there is one */
+void member_go(struct member *member, int64_t round);
+/* What ranks that mpirun started have and its own environment has not, JSON; the caller frees.
+ * NULL: one is no UTF-8. */
+char *member_variables(struct member *member);
+
+/* A program of another pod wants one here. */
+void remote_spawn(struct member *member, const struct gang_message *asked);
+/* It has ended: who asked hears of it. False: it is none of these. */
+bool remote_ended(struct member *member, const struct crew_end *end);
+/* Who asked has ended, or was killed. */
+void remote_kill(struct member *member, const struct gang_message *message);
+/* What programs of this pod ask for. */
+void remote_serve(struct member *member);
+/* What its ranks say of themselves: each moves, and the hub hears figures once a second. */
+void remote_hear(struct member *member, int64_t now_ms);
+void remote_free(struct member *member);

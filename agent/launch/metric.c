@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/metric.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { RANKS_MAX = 1 << 20 };
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/";
+
+struct metric_socket {
+    int fd;
+    char *path;
+};
+
+void metric_write(const struct metric *metric, char text[static METRIC_TEXT_MAX]) {
+    snprintf(text, METRIC_TEXT_MAX, "%d %s %.9g %lld", metric->rank, metric->name, metric->value,
+             (long long)metric->step);
+}
+
+bool metric_read(const char *text, struct metric *ret_metric) {
+    struct metric metric = {0};
+    char *end = NULL;
+    long rank = strtol(text, &end, 10);
+    if (end == text || *end != ' ' || rank < 0 || rank >= RANKS_MAX) {
+        return false;
+    }
+    const char *name = end + 1;
+    size_t size = strspn(name, letters);
+    if (size < 1 || size > METRIC_NAME_MAX || name[size] != ' ') {
+        return false;
+    }
+    const char *value = name + size + 1;
+    metric.value = strtod(value, &end);
+    if (end == value || *end != ' ') {
+        return false;
+    }
+    const char *step = end + 1;
+    errno = 0;
+    metric.step = strtoll(step, &end, 10);
+    if (end == step || errno || metric.step < 0 || (*end && strcmp(end, "\n") != 0)) {
+        return false;
+    }
+    metric.rank = (int)rank;
+    memcpy(metric.name, name, size);
+    *ret_metric = metric;
+    return true;
+}
+
+static int address_of(const char *path, struct sockaddr_un *address, struct error *err) {
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address->sun_path) {
+        return error_set(err, ERROR_INVALID, "%s is too long for a socket", path);
+    }
+    memcpy(address->sun_path, path, strlen(path) + 1);
+    return 0;
+}
+
+/* ---- a rank --------------------------------------------------------------------------------- */
+
+static int own_rank(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK",
+                                        "WINDLASS_RANK"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *text = getenv(names[i]);
+        if (text && *text) {
+            return (int)strtol(text, NULL, 10);
+        }
+    }
+    return 0;
+}
+
+void metric_send(const char *name, double value, int64_t step) {
+    struct metric metric = {.rank = own_rank(), .value = value, .step = step};
+    const char *path = getenv("WINDLASS_METRICS");
+    struct sockaddr_un address;
+    struct error err = {0};
+    char text[METRIC_TEXT_MAX];
+    if (!path || address_of(path, &address, &err) < 0) {
+        return;
+    }
+    AUTO(fd_closep) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    snprintf(metric.name, sizeof metric.name, "%s", name);
+    metric_write(&metric, text);
+    ssize_t ignored =
+        sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, sizeof address);
+    (void)ignored;
+}
+
+/* ---- the agent ------------------------------------------------------------------------------ */
+
+int metric_socket_open(const char *path, struct metric_socket **ret_socket, struct error *err) {
+    struct sockaddr_un address;
+    if (address_of(path, &address, err) < 0) {
+        return -1;
+    }
+    unlink(path);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+        chmod(path, 0600) < 0) {
+        int why = errno;
+        fd_closep(&fd);
+        return error_from_errno(err, why, "%s", path);
+    }
+    struct metric_socket *opened = x_calloc(1, sizeof *opened);
+    opened->fd = fd;
+    opened->path = x_strdup(path);
+    *ret_socket = opened;
+    return 0;
+}
+
+void metric_socket_free(struct metric_socket *socket) {
+    if (socket) {
+        unlink(socket->path);
+        fd_closep(&socket->fd);
+        free(socket->path);
+        free(socket);
+    }
+}
+
+bool metric_socket_take(struct metric_socket *socket, struct metric *ret_metric) {
+    char text[METRIC_TEXT_MAX + 1];
+    for (;;) {
+        ssize_t got = recv(socket->fd, text, sizeof text, MSG_TRUNC);
+        if (got < 0 && errno != EINTR) {
+            return false;
+        }
+        if (got >= 0 && got < (ssize_t)sizeof text) {
+            text[got] = 0;
+            if (metric_read(text, ret_metric)) {
+                return true;
+            }
+        }
+    }
+}

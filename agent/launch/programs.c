@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/member_state.h"
+
+#include "lib/file.h"
+#include "lib/log.h"
+#include "lib/tree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern char **environ;
+
+static struct launch_world world_of(const struct member *member, int slot) {
+    const struct launch_job *job = member->job;
+    return (struct launch_world){.base = (const char *const *)environ,
+                                 .table = &member->table,
+                                 .launcher = job->launcher,
+                                 .is_torchrun = job->is_torchrun,
+                                 .index = job->index,
+                                 .slot = slot,
+                                 .gpus = job->gpus,
+                                 .master_port = member->master_port,
+                                 .job = job->name,
+                                 .worker = job->worker,
+                                 .logs = job->logs,
+                                 .kept = tree_text(job->spec, "logs.path", NULL),
+                                 .bin = job->bin,
+                                 .run = job->run,
+                                 .secrets = job->secrets,
+                                 .inputs = job->inputs,
+                                 .outputs = job->outputs,
+                                 .input_count = job->input_count,
+                                 .output_count = job->output_count};
+}
+
+/* Where logs are kept `rank` stands between (rank.h): it keeps what the program says. Ranks that
+ * mpirun makes have one each, by its own hook. */
+static int start_kept(struct member *member, int id, char *const *words, char **variables,
+                      struct error *err) {
+    if (!member->job->logs || id == MEMBER_PREPARE || id >= MEMBER_SPAWNED) {
+        return crew_start(member->crew, id, (const char *const *)words, variables, err);
+    }
+    size_t count = 0;
+    while (words[count]) {
+        count++;
+    }
+    AUTO(text_freep) char *program = file_join(member->job->bin, "rank");
+    AUTO(text_freep)
+    char *name = id == MEMBER_COMMAND ? x_strdup("command") : x_printf("rank.%03d", id);
+    const char **all = x_calloc(count + 4, sizeof *all);
+    all[0] = program;
+    all[1] = "--log";
+    all[2] = name;
+    memcpy(all + 3, words, count * sizeof *all);
+    int result = crew_start(member->crew, id, all, variables, err);
+    free(all);
+    return result;
+}
+
+int member_start(struct member *member, int id, int slot, char *const *words, size_t assigned,
+                 struct error *err) {
+    struct launch_world world = world_of(member, slot);
+    struct launch_variables variables;
+    world.launcher = id == MEMBER_PREPARE ? LAUNCHER_NONE : world.launcher;
+    launch_variables(&world, id == MEMBER_COMMAND ? LAUNCH_COMMAND : LAUNCH_PROCESS, &variables);
+    for (size_t i = 0; i < assigned; i++) {
+        const char *value = strchr(words[i], '=');
+        AUTO(text_freep) char *name = x_strndup(words[i], (size_t)(value - words[i]));
+        launch_variable_set(&variables, name, "%s", value + 1);
+    }
+    int result = start_kept(member, id, words + assigned, variables.items, err);
+    launch_variables_release(&variables);
+    return result;
+}
+
+char *member_variables(struct member *member) {
+    struct launch_world world = world_of(member, -1);
+    struct launch_variables here, everywhere;
+    if (!member->round) {
+        return x_strdup("{}");
+    }
+    launch_variables(&world, LAUNCH_PROCESS, &here);
+    launch_variables(&world, LAUNCH_COMMAND, &everywhere);
+    AUTO(tree_freep) json_t *tree = json_object();
+    bool is_text = true;
+    for (size_t i = 0; i < here.count; i++) {
+        const char *value = strchr(here.items[i], '=');
+        AUTO(text_freep) char *name = x_strndup(here.items[i], (size_t)(value - here.items[i]));
+        if (!launch_variable(&everywhere, name)) {
+            is_text &= json_object_set_new(tree, name, json_string(value + 1)) == 0;
+        }
+    }
+    launch_variables_release(&here);
+    launch_variables_release(&everywhere);
+    return is_text ? json_dumps(tree, JSON_COMPACT) : NULL;
+}
+
+/* A pod's own table, for a program that runs before there is one. */
+void member_prepare(struct member *member) {
+    struct table_row row = {
+        .index = member->job->index, .slots = member->job->gang.slots, .port = member->port};
+    struct error err = {0};
+    snprintf(row.address, sizeof row.address, "%s", member->job->address);
+    if (!member->job->prepare[0]) {
+        member->is_prepared = true;
+        return;
+    }
+    member->table = (struct table){.count = 1, .rows = &row};
+    member->is_preparing = true;
+    if (member_start(member, MEMBER_PREPARE, -1, member->job->prepare, 0, &err) < 0) {
+        member->is_preparing = false;
+        member_fail(member, 1, "spec.prepare", err.text);
+    }
+    member->table = (struct table){0};
+}
+
+void member_go(struct member *member, int64_t round) {
+    const struct launch_job *job = member->job;
+    struct error err = {0};
+    if (round != member->round || !round) {
+        return;
+    }
+    bool is_one = job->launcher == LAUNCHER_NONE || job->is_torchrun;
+    bool is_mpi = job->launcher == LAUNCHER_MPI;
+    int count = is_mpi ? job->index == 0 : is_one ? 1 : job->gang.slots;
+    for (int slot = 0; slot < count; slot++) {
+        int rank = is_mpi   ? MEMBER_COMMAND
+                   : is_one ? table_place(&member->table, job->index)
+                            : table_rank(&member->table, job->index, slot);
+        if (member_start(member, rank, is_one || is_mpi ? -1 : slot, job->command, 0, &err) < 0) {
+            member_fail(member, err.kind == ERROR_INVALID ? GANG_NOT_FOUND : 1, "spec.command",
+                        err.text);
+            crew_kill(member->crew);
+            return;
+        }
+    }
+    log_event(LOG_INFO, "round %lld: %d processes run", (long long)round, count);
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/rank.h"
+
+#include "agent/launch/last.h"
+#include "agent/launch/shell.h"
+#include "agent/store/spool.h"
+#include "lib/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum {
+    LINE_MAX_BYTES = 64 << 10, /* of the log: a longer one becomes several */
+    READ_MAX = 16 << 10,
+    STORE_TRY_MS = 5000,
+    LOG_END_MS = 5000,
+    NOT_FOUND = 127,
+    RANKS_MAX = 1 << 20,
+};
+
+struct stream {
+    int from, theirs, to; /* theirs: the rank's end */
+    struct buffer line;   /* the beginning of one */
+};
+
+struct rank {
+    int number;       /* -1: the agent runs us, and sees how it ends */
+    const char *name; /* of the log */
+    struct store *store;
+    struct spool *spool; /* NULL: none are kept */
+    struct stream streams[2];
+    struct last last;
+    sigset_t before;
+    pid_t pid;
+    int fd; /* a pidfd */
+};
+
+static const char *agent(void) {
+    return getenv("WINDLASS_SOCKET");
+}
+
+static void complain(const struct rank *rank, const char *what, const struct error *err) {
+    fprintf(stderr, "windlass-shim: %s: %s: %s\n", rank->name, what, err->text);
+}
+
+/* ---- what a rank gets ----------------------------------------------------------------------- */
+
+/* By Open MPI 4, and by 5 (not run). */
+static int find_number(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *text = getenv(names[i]);
+        char *end = NULL;
+        long number = text && *text ? strtol(text, &end, 10) : -1;
+        if (number >= 0 && !*end && number < RANKS_MAX) {
+            return (int)number;
+        }
+    }
+    return -1;
+}
+
+/* What it has already is its own. */
+static int get_variables(struct error *err) {
+    struct shell_request request = {.kind = SHELL_VARIABLES};
+    AUTO(text_freep) char *words = NULL;
+    AUTO(tree_freep) json_t *tree = NULL;
+    const char *name;
+    json_t *value;
+    int code = 0;
+    if (shell_ask(agent(), &request, &code, &words, err) < 0) {
+        return -1;
+    }
+    if (code != 0) {
+        return error_set(err, ERROR_UNAVAILABLE, "%s", words);
+    }
+    if (tree_parse(words, strlen(words), SHELL_ANSWER_MAX, &tree, err) < 0) {
+        return -1;
+    }
+    json_object_foreach(tree, name, value) {
+        if (json_is_string(value)) {
+            setenv(name, json_string_value(value), 0);
+        }
+    }
+    explicit_bzero(words, strlen(words));
+    return 0;
+}
+
+/* A log is worth no rank. */
+static void open_logs(struct rank *rank) {
+    const char *path = getenv("WINDLASS_LOGS"), *round = getenv("WINDLASS_ROUND");
+    const char *worker = getenv("WINDLASS_WORKER");
+    struct error err = {0};
+    if (!path) {
+        return;
+    }
+    AUTO(text_freep) char *out = x_printf("%s/stdout", rank->name);
+    AUTO(text_freep) char *errors = x_printf("%s/stderr", rank->name);
+    const char *const names[] = {out, errors};
+    struct spool_options options = {.names = names, .count = 2};
+    if (store_try(path, STORE_TRY_MS, &err) < 0 || store_open(path, true, &rank->store, &err) < 0) {
+        complain(rank, "its log is not kept", &err);
+        return;
+    }
+    options.store = rank->store;
+    if (spool_new(&options, &rank->spool, &err) < 0) {
+        complain(rank, "its log is not kept", &err);
+        return;
+    }
+    char mark[SPOOL_MARK];
+    snprintf(mark, sizeof mark, "round %.30s%s%.100s", round ? round : "?", worker ? ", " : "",
+             worker ? worker : "");
+    spool_begin(rank->spool, 0, mark);
+    spool_begin(rank->spool, 1, mark);
+}
+
+/* ---- its start ------------------------------------------------------------------------------ */
+
+/* Bytes go through it as they are. */
+static int open_terminal(struct stream *stream) {
+    char name[128];
+    struct termios modes;
+    AUTO(fd_closep) int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 ||
+        ptsname_r(master, name, sizeof name) != 0) {
+        return -1;
+    }
+    int slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (slave < 0 || tcgetattr(slave, &modes) < 0) {
+        fd_closep(&slave);
+        return -1;
+    }
+    cfmakeraw(&modes);
+    tcsetattr(slave, TCSANOW, &modes);
+    stream->from = master;
+    master = -1;
+    stream->theirs = slave;
+    return 0;
+}
+
+static int open_stream(struct stream *stream, int to, struct error *err) {
+    int ends[2];
+    *stream = (struct stream){.from = -1, .theirs = -1, .to = to};
+    buffer_init(&stream->line, LINE_MAX_BYTES + READ_MAX);
+    if (!isatty(to) || open_terminal(stream) < 0) {
+        if (pipe2(ends, O_CLOEXEC) < 0) {
+            return error_from_errno(err, errno, "cannot make a pipe");
+        }
+        stream->from = ends[0];
+        stream->theirs = ends[1];
+    }
+    fcntl(stream->from, F_SETFL, O_NONBLOCK);
+    return 0;
+}
+
+static _Noreturn void become(const struct rank *rank, char **words, int why, pid_t parent) {
+    int out = rank->streams[0].theirs, errors = rank->streams[1].theirs;
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &rank->before, NULL);
+    if (dup2(out, 1) == 1 && dup2(errors, 2) == 2 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
+        if (getppid() != parent) {
+            _exit(NOT_FOUND);
+        }
+        execvp(words[0], words);
+    }
+    int reason = errno;
+    ssize_t ignored = write(why, &reason, sizeof reason);
+    (void)ignored;
+    _exit(NOT_FOUND);
+}
+
+/* INVALID: no such program. */
+static int start(struct rank *rank, char **words, struct error *err) {
+    int why[2], reason = 0;
+    if (open_stream(&rank->streams[0], 1, err) < 0 || open_stream(&rank->streams[1], 2, err) < 0 ||
+        pipe2(why, O_CLOEXEC) < 0) {
+        return error_from_errno(err, errno, "cannot make a pipe");
+    }
+    fflush(NULL);
+    pid_t parent = getpid();
+    rank->pid = fork();
+    if (rank->pid == 0) {
+        become(rank, words, why[1], parent);
+    }
+    int failure = errno;
+    close(why[1]);
+    fd_closep(&rank->streams[0].theirs);
+    fd_closep(&rank->streams[1].theirs);
+    ssize_t got = rank->pid < 0 ? 0 : read(why[0], &reason, sizeof reason);
+    close(why[0]);
+    if (rank->pid < 0) {
+        return error_from_errno(err, failure, "cannot start a process");
+    }
+    if (got > 0) {
+        waitpid(rank->pid, NULL, 0);
+        bool is_theirs =
+            reason == ENOENT || reason == EACCES || reason == ENOEXEC || reason == ENOTDIR;
+        return is_theirs
+                   ? error_set(err, ERROR_INVALID, "cannot run %s: %s", words[0], strerror(reason))
+                   : error_from_errno(err, reason, "cannot run %s", words[0]);
+    }
+    rank->fd = pidfd_open(rank->pid, 0);
+    return rank->fd < 0 ? error_from_errno(err, errno, "cannot watch a process") : 0;
+}
+
+/* ---- its output ----------------------------------------------------------------------------- */
+
+static void write_all(int fd, const char *data, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(fd, data, size);
+        if (written < 0 && errno == EAGAIN) {
+            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+        } else if (written < 0 && errno != EINTR) {
+            return; /* nobody reads */
+        }
+        data += MAX(written, 0);
+        size -= (size_t)MAX(written, 0);
+    }
+}
+
+static void keep(struct rank *rank, struct stream *stream, const char *data, size_t size) {
+    struct error err = {0};
+    struct buffer *line = &stream->line;
+    int slot = (int)(stream - rank->streams);
+    if (!rank->spool || buffer_append(line, data, size, &err) < 0) {
+        return;
+    }
+    size_t done = 0;
+    for (char *end; (end = memchr(line->data + done, '\n', line->size - done));) {
+        size_t at = (size_t)(end - line->data);
+        spool_add(rank->spool, slot, line->data + done, at - done);
+        done = at + 1;
+    }
+    if (line->size - done >= LINE_MAX_BYTES) {
+        spool_add(rank->spool, slot, line->data + done, line->size - done);
+        done = line->size;
+    }
+    buffer_drop(line, done);
+}
+
+/* Up to so many bytes of what is there. False: there is nothing now. */
+static bool pass_on(struct rank *rank, struct stream *stream) {
+    char data[READ_MAX];
+    ssize_t got = stream->from >= 0 ? read(stream->from, data, sizeof data) : 0;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return errno == EINTR;
+    }
+    if (got <= 0) { /* of a terminal EIO: nobody has it open any more */
+        fd_closep(&stream->from);
+        stream->from = -1;
+        return false;
+    }
+    last_add(&rank->last, data, (size_t)got);
+    write_all(stream->to, data, (size_t)got);
+    keep(rank, stream, data, (size_t)got);
+    return true;
+}
+
+static int await(struct rank *rank) {
+    int status = 0;
+    for (bool is_over = false; !is_over;) {
+        struct pollfd fds[] = {{.fd = rank->streams[0].from, .events = POLLIN},
+                               {.fd = rank->streams[1].from, .events = POLLIN},
+                               {.fd = rank->fd, .events = POLLIN}};
+        poll(fds, ARRAY_LEN(fds), -1);
+        is_over = fds[2].revents != 0;
+        pass_on(rank, &rank->streams[0]);
+        pass_on(rank, &rank->streams[1]);
+    }
+    while (waitpid(rank->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    for (size_t i = 0; i < ARRAY_LEN(rank->streams); i++) {
+        struct stream *stream = &rank->streams[i];
+        while (pass_on(rank, stream)) {
+        }
+        if (rank->spool && stream->line.size) {
+            spool_add(rank->spool, (int)i, stream->line.data, stream->line.size);
+        }
+        buffer_release(&stream->line);
+    }
+    return status;
+}
+
+/* ---- its end -------------------------------------------------------------------------------- */
+
+static void tell(const struct rank *rank, enum shell_kind kind, int code, const char *text) {
+    struct shell_request request = {
+        .kind = kind, .rank = MAX(rank->number, 0), .code = code, .text = text};
+    AUTO(text_freep) char *words = NULL;
+    struct error err = {0};
+    if (agent() && shell_ask(agent(), &request, &code, &words, &err) < 0) {
+        complain(rank, "how it ended", &err);
+    }
+}
+
+/* The group was: a rank's end is then a consequence, which explains nothing. */
+static bool was_told_to_end(void) {
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigset_t pending;
+    bool was_told = false;
+    sigpending(&pending);
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        was_told |= sigismember(&pending, numbers[i]) == 1;
+    }
+    return was_told;
+}
+
+/* As the rank did. */
+static int end_as(int status) {
+    if (!WIFSIGNALED(status)) {
+        return WEXITSTATUS(status);
+    }
+    sigset_t one;
+    int number = WTERMSIG(status);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* it has left its own */
+    signal(number, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    kill(getpid(), number);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    return 128 + number;
+}
+
+static int run(struct rank *rank, char **words) {
+    struct error err = {0};
+    open_logs(rank);
+    if (start(rank, words, &err) < 0) {
+        complain(rank, "it did not start", &err);
+        if (err.kind == ERROR_INVALID) {
+            tell(rank, SHELL_MISSING, 0, err.text);
+        }
+        return NOT_FOUND;
+    }
+    int status = await(rank);
+    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (rank->number >= 0 && code != 0 && !was_told_to_end()) {
+        char last[LAST_WORDS_MAX];
+        last_words(&rank->last, last);
+        tell(rank, SHELL_EXITED, code, last);
+    }
+    /* A thread that a dead store holds ends with us. */
+    if (spool_free(rank->spool, LOG_END_MS) == 0) {
+        store_free(rank->store);
+    }
+    return end_as(status);
+}
+
+int rank_main(int argc, char **argv) {
+    struct rank rank = {.number = -1, .name = "rank", .fd = -1};
+    struct error err = {0};
+    bool has_log = argc > 2 && strcmp(argv[1], "--log") == 0;
+    char **words = argv + (has_log ? 3 : 1), name[32];
+    sigset_t all;
+    if (!words[0] || words[0][0] == '-') {
+        fprintf(stderr, "usage: rank [--log NAME] PROGRAM ARGUMENTS...\n"
+                        "Stands before a rank of a DistTrain; windlass starts it.\n");
+        return words[0] && strcmp(words[0], "--help") == 0 ? 0 : 2;
+    }
+    if (has_log) {
+        rank.name = argv[2];
+    } else {
+        rank.number = find_number();
+        snprintf(name, sizeof name, "rank.%03d", rank.number);
+        rank.name = name;
+    }
+    /* They go to the group, and so to the rank, whose end is ours. */
+    sigfillset(&all);
+    sigdelset(&all, SIGTSTP);
+    sigprocmask(SIG_BLOCK, &all, &rank.before);
+    if (!has_log && agent() && get_variables(&err) < 0) {
+        complain(&rank, "its variables", &err);
+        return 3;
+    }
+    if (!agent() || (!has_log && rank.number < 0)) { /* nobody's */
+        signal(SIGPIPE, SIG_DFL);
+        sigprocmask(SIG_SETMASK, &rank.before, NULL);
+        execvp(words[0], words);
+        fprintf(stderr, "rank: cannot run %s: %s\n", words[0], strerror(errno));
+        return NOT_FOUND;
+    }
+    return run(&rank, words);
+}

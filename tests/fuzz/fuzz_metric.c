@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a program may say to the agent's socket, and agents to the hub's: what is a metric is one
+ * again when it is written, and a status takes whatever comes of it. */
+#include "agent/launch/figures.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    AUTO(text_freep) char *text = x_strndup((const char *)data, size);
+    AUTO(tree_freep) json_t *progress = json_object();
+    struct figures figures = {0};
+    struct metric metric, again;
+    char written[METRIC_TEXT_MAX];
+    if (metric_read(text, &metric)) {
+        metric_write(&metric, written);
+        if (!metric_read(written, &again) || again.rank != metric.rank ||
+            again.step != metric.step || strcmp(again.name, metric.name) != 0) {
+            abort();
+        }
+    }
+    figures_read(&figures, text);
+    figures_tell(&figures, progress);
+    AUTO(text_freep) char *said = tree_canonical(progress);
+    if (!said || strlen(said) > 512) {
+        abort();
+    }
+    return 0;
+}

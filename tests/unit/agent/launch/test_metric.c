@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Figures: texts that are metrics and such that are not, over the socket, and what a status gets.
+ */
+#include "agent/launch/figures.h"
+#include "tests/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void texts(void) {
+    static const char *const wrong[] = {"",
+                                        "loss 1 2",
+                                        "0 loss 1",
+                                        "0 loss x 2",
+                                        "0 loss 1 x",
+                                        "0 loss 1 -2",
+                                        "-1 loss 1 2",
+                                        "0  1 2",
+                                        "0 lo$s 1 2",
+                                        "0 loss 1 2 3",
+                                        "0 loss 1 99999999999999999999",
+                                        "9999999 loss 1 2"};
+    struct metric metric;
+    char text[METRIC_TEXT_MAX], longest[METRIC_NAME_MAX + 20];
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        CHECK(!metric_read(wrong[i], &metric));
+    }
+    CHECK(metric_read("3 train/loss 0.25 1200\n", &metric));
+    metric_write(&metric, text);
+    CHECK_STR(text, "3 train/loss 0.25 1200");
+    CHECK(metric_read("0 loss nan 7", &metric) && isnan(metric.value));
+    snprintf(longest, sizeof longest, "0 %0*d 1 2", METRIC_NAME_MAX, 7);
+    CHECK(metric_read(longest, &metric));
+    snprintf(longest, sizeof longest, "0 %0*d 1 2", METRIC_NAME_MAX + 1, 7);
+    CHECK(!metric_read(longest, &metric));
+}
+
+static void over_a_socket(void) {
+    struct error err = {0};
+    struct metric_socket *socket = NULL;
+    struct metric metric;
+    char folder[] = "/tmp/windlass-metric-XXXXXX";
+    CHECK(mkdtemp(folder) != NULL);
+    AUTO(text_freep) char *path = x_printf("%s/metrics", folder);
+    setenv("WINDLASS_METRICS", path, 1);
+    setenv("RANK", "5", 1);
+    metric_send("loss", 1, 1); /* nobody is there: nothing happens */
+    CHECK_OK(metric_socket_open(path, &socket, &err), &err);
+    CHECK(!metric_socket_take(socket, &metric));
+    metric_send("no metric", 1, 1);
+    metric_send("loss", 0.5, 12);
+    CHECK(metric_socket_take(socket, &metric));
+    CHECK(metric.rank == 5 && metric.value == 0.5 && metric.step == 12);
+    CHECK(!metric_socket_take(socket, &metric));
+    for (int i = 0; i < 100000; i++) { /* more than has room: nobody waits */
+        metric_send("loss", 0.5, i);
+    }
+    CHECK(metric_socket_take(socket, &metric) && metric.step == 0);
+    metric_socket_free(socket);
+    CHECK(access(path, F_OK) != 0);
+    rmdir(folder);
+}
+
+static void add(struct figures *figures, const char *text) {
+    struct metric metric;
+    CHECK(metric_read(text, &metric));
+    figures_add(figures, &metric);
+}
+
+static void what_a_status_gets(void) {
+    struct figures figures = {0}, there = {0};
+    AUTO(tree_freep) json_t *none = json_object();
+    AUTO(tree_freep) json_t *progress = json_object();
+    figures_tell(&figures, none);
+    CHECK_INT(json_object_size(none), 0);
+    add(&figures, "0 loss 0.5 10");
+    add(&figures, "0 accuracy 0.8725 10");
+    add(&figures, "0 epoch 3 10");
+    add(&figures, "0 epoch -1 10");
+    add(&figures, "0 samplesPerSecond 4123.456789 11");
+    add(&figures, "0 checkpoint 1150 11");
+    add(&figures, "0 unknown 1 12");
+    add(&figures, "0 loss 0.25 11");
+    AUTO(text_freep) char *lines = figures_write(&figures);
+    figures_read(&there, lines);
+    figures_read(&there, "nonsense\n\n");
+    figures_tell(&there, progress);
+    AUTO(text_freep) char *text = tree_canonical(progress);
+    CHECK_STR(text, "{\"accuracy\":\"0.8725\",\"checkpoint\":{\"step\":1150},\"epoch\":3,\"loss\":"
+                    "\"0.25\",\"samplesPerSecond\":\"4123.46\",\"step\":11}");
+}
+
+int main(void) {
+    TEST(texts);
+    TEST(over_a_socket);
+    TEST(what_a_status_gets);
+    return TEST_END();
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What programs of a pod ask its agent for, over a real socket, and the program that stands before
+ * a rank: every byte comes through once, into a pipe and a terminal; its end, its log, what it gets
+ * and what it tells. */
+#include "agent/launch/rank.h"
+#include "agent/launch/shell.h"
+#include "lib/buffer.h"
+#include "lib/clock.h"
+#include "lib/file.h"
+#include "tests/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char *folder, *path;
+
+/* What the agent was asked for last, and what the child said. */
+struct heard {
+    struct buffer out;
+    int status;
+    int alive, variables, exited, missing;
+    int rank, code;
+    char text[600];
+};
+
+static void serve(struct shell *shell, struct heard *heard) {
+    struct shell_request request;
+    while (shell_take(shell, &request)) {
+        heard->alive += request.kind == SHELL_ALIVE;
+        heard->variables += request.kind == SHELL_VARIABLES;
+        heard->exited += request.kind == SHELL_EXITED;
+        heard->missing += request.kind == SHELL_MISSING;
+        heard->rank = request.rank;
+        heard->code = request.code;
+        snprintf(heard->text, sizeof heard->text, "%s", request.text);
+        bool is_variables = request.kind == SHELL_VARIABLES;
+        shell_answer(shell, request.id, 0,
+                     is_variables ? "{\"HUSH\": \"qu\\niet\", \"MINE\": \"no\"}" : "");
+    }
+}
+
+/* In a child: the program's main, its stdout at `out`. */
+static pid_t fork_main(int (*run)(void *context), void *context, int out) {
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(out, 1);
+        setpgid(0, 0);
+        _exit(run(context));
+    }
+    return pid;
+}
+
+static void await(struct shell *shell, pid_t pid, int from, struct heard *heard) {
+    struct error err = {0};
+    char data[16 << 10];
+    int64_t until_ms = clock_monotonic_ms() + 30000;
+    bool is_over = false;
+    fcntl(from, F_SETFL, O_NONBLOCK);
+    while (!is_over) {
+        is_over = waitpid(pid, &heard->status, WNOHANG) == pid;
+        serve(shell, heard);
+        for (ssize_t got; (got = read(from, data, sizeof data)) > 0;) {
+            CHECK_OK(buffer_append(&heard->out, data, (size_t)got, &err), &err);
+        }
+        poll(NULL, 0, 1);
+        if (clock_monotonic_ms() > until_ms) {
+            CHECK(is_over);
+            kill(-pid, SIGKILL);
+            waitpid(pid, NULL, 0);
+            return;
+        }
+    }
+}
+
+/* ---- the socket ----------------------------------------------------------------------------- */
+
+static int ask_all(void *context) {
+    struct error err = {0};
+    char *words = NULL;
+    int code = -1;
+    (void)context;
+    struct shell_request request = {.kind = SHELL_ALIVE};
+    bool is_right = shell_ask(path, &request, &code, &words, &err) == 0 && code == 0 && !*words;
+    free(TAKE(words));
+    request.kind = SHELL_VARIABLES;
+    is_right = is_right && shell_ask(path, &request, &code, &words, &err) == 0 && *words == '{';
+    free(TAKE(words));
+    request = (struct shell_request){.kind = SHELL_EXITED, .rank = 7, .code = 137, .text = "a | b"};
+    is_right = is_right && shell_ask(path, &request, &code, &words, &err) == 0;
+    free(words);
+    return is_right ? 0 : 1;
+}
+
+static void what_is_asked_is_heard(void) {
+    struct error err = {0};
+    struct heard heard = {0};
+    struct shell *shell = NULL;
+    int pipes[2];
+    buffer_init(&heard.out, 1 << 10);
+    CHECK_OK(shell_open(path, &shell, &err), &err);
+    CHECK_INT(pipe(pipes), 0);
+    await(shell, fork_main(ask_all, NULL, 2), pipes[0], &heard);
+    CHECK_INT(heard.status, 0);
+    CHECK_INT(heard.alive * 100 + heard.variables * 10 + heard.exited, 111);
+    CHECK_INT(heard.rank, 7);
+    CHECK_INT(heard.code, 137);
+    CHECK_STR(heard.text, "a | b");
+    shell_free(shell);
+    struct shell_request request = {.kind = SHELL_ALIVE};
+    char *words = NULL;
+    int code = 0;
+    CHECK(shell_ask(path, &request, &code, &words, &err) < 0); /* nobody listens */
+    close(pipes[0]);
+    close(pipes[1]);
+    buffer_release(&heard.out);
+}
+
+/* What makes no sense is answered by 255, and harms nobody. */
+static void nonsense_is_refused(void) {
+    static const char *const lines[] = {"",
+                                        "\n",
+                                        "start\nx",
+                                        "dance\n",
+                                        "alive 1\n",
+                                        "exited\n",
+                                        "exited 1\n",
+                                        "exited a b\n",
+                                        "exited 1 2 3\n",
+                                        "exited -1 2\n",
+                                        "exited 1 256\n"};
+    struct error err = {0};
+    struct shell *shell = NULL;
+    CHECK_OK(shell_open(path, &shell, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        struct shell_request request;
+        char answer[256] = "";
+        snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+        AUTO(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK_INT(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+        CHECK_INT(write(fd, lines[i], strlen(lines[i]) + 1), strlen(lines[i]) + 1);
+        CHECK(!shell_take(shell, &request));
+        CHECK(read(fd, answer, sizeof answer - 1) > 0);
+        CHECK(text_starts(answer, "255\n"));
+    }
+    shell_free(shell);
+}
+
+/* ---- the program before a rank -------------------------------------------------------------- */
+
+struct job {
+    const char *const *words; /* NULL-ended */
+    const char *number;       /* as Open MPI says it; NULL: `rank --log` */
+    bool is_in_terminal;
+};
+
+static int run_rank(void *context) {
+    const struct job *job = context;
+    const char *argv[12] = {"rank"};
+    int count = 1;
+    setenv("WINDLASS_SOCKET", path, 1);
+    setenv("WINDLASS_LOGS", "ranktest/logs", 1);
+    setenv("WINDLASS_ROUND", "5", 1);
+    setenv("MINE", "yes", 1);
+    unsetenv("PMIX_RANK");
+    if (job->number) {
+        setenv("OMPI_COMM_WORLD_RANK", job->number, 1);
+    } else {
+        argv[count++] = "--log";
+        argv[count++] = "command";
+    }
+    for (size_t i = 0; job->words[i]; i++) {
+        argv[count++] = job->words[i];
+    }
+    return rank_main(count, (char **)argv);
+}
+
+static void run(const struct job *job, struct heard *heard) {
+    struct error err = {0};
+    struct shell *shell = NULL;
+    int ends[2];
+    *heard = (struct heard){0};
+    buffer_init(&heard->out, 16 << 20);
+    CHECK_OK(shell_open(path, &shell, &err), &err);
+    if (job->is_in_terminal) {
+        ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+        CHECK(ends[0] >= 0 && grantpt(ends[0]) == 0 && unlockpt(ends[0]) == 0);
+        ends[1] = open(ptsname(ends[0]), O_RDWR | O_NOCTTY | O_CLOEXEC);
+        CHECK(ends[1] >= 0);
+    } else {
+        CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+    }
+    await(shell, fork_main(run_rank, (void *)job, ends[1]), ends[0], heard);
+    close(ends[0]);
+    close(ends[1]);
+    shell_free(shell);
+}
+
+static void read_log(const char *name, struct buffer *text) {
+    struct error err = {0};
+    for (int i = 0;; i++) {
+        AUTO(text_freep) char *file = x_printf("%s/logs/%s/%04d", folder, name, i);
+        AUTO(text_freep) char *data = NULL;
+        size_t size = 0;
+        if (access(file, F_OK) != 0) {
+            return;
+        }
+        CHECK_OK(file_read(file, 2 << 20, &data, &size, &err), &err);
+        CHECK_OK(buffer_append(text, data, size, &err), &err);
+    }
+}
+
+/* 3 MB of all bytes, no newline at the end. */
+static void every_byte_comes_through_once(void) {
+    static const char *const words[] = {
+        "bash", "-c", "head -c 3000001 /dev/urandom | tee \"$RANKTEST\"; [ ! -t 1 ]", NULL};
+    AUTO(text_freep) char *copy = x_printf("%s/copy", folder);
+    AUTO(text_freep) char *wanted = NULL;
+    struct heard heard;
+    struct error err = {0};
+    size_t size = 0;
+    setenv("RANKTEST", copy, 1);
+    run(&(struct job){.words = words, .number = "0"}, &heard);
+    CHECK_OK(file_read(copy, 16 << 20, &wanted, &size, &err), &err);
+    CHECK_INT(heard.status, 0);
+    CHECK_INT(heard.out.size, size);
+    CHECK(heard.out.size == size && memcmp(heard.out.data, wanted, size) == 0);
+    CHECK_INT(heard.exited, 0); /* it ended well */
+    buffer_release(&heard.out);
+}
+
+static void where_stdout_is_a_terminal_the_rank_has_one(void) {
+    static const char *const words[] = {"bash", "-c", "[ -t 1 ] && printf 'one\\ntwo\\r\\n'", NULL};
+    struct heard heard;
+    run(&(struct job){.words = words, .number = "1", .is_in_terminal = true}, &heard);
+    CHECK_INT(heard.status, 0);
+    CHECK_STR(heard.out.data,
+              "one\r\ntwo\r\r\n"); /* the test's own terminal adds \r, ours nothing */
+    AUTO(buffer_release) struct buffer log;
+    buffer_init(&log, 1 << 20);
+    read_log("rank.001/stdout", &log);
+    CHECK(log.size && text_starts(log.data, "-- 20") &&
+          text_ends(log.data, "Z round 5\none\ntwo\r\n"));
+    buffer_release(&heard.out);
+}
+
+static void how_it_ends_is_told_and_kept(void) {
+    static const char *const words[] = {
+        "sh", "-c", "echo out; sleep 0.2; echo \"$HUSH $MINE\" >&2; exit 7", NULL};
+    struct heard heard;
+    run(&(struct job){.words = words, .number = "3"}, &heard);
+    CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 7);
+    CHECK_INT(heard.variables, 1);
+    CHECK_INT(heard.exited, 1);
+    CHECK_INT(heard.rank, 3);
+    CHECK_INT(heard.code, 7);
+    CHECK_STR(heard.text, "out | qu | iet yes"); /* its secret; what it had is its own */
+    AUTO(buffer_release) struct buffer log;
+    buffer_init(&log, 1 << 20);
+    read_log("rank.003/stderr", &log);
+    CHECK(log.size && text_ends(log.data, "\nqu\niet yes\n"));
+    buffer_release(&heard.out);
+}
+
+static void it_ends_as_the_rank_does(void) {
+    static const char *const words[] = {"sh", "-c", "kill -9 $$", NULL};
+    static const char *const none[] = {"no-such-program", NULL};
+    static const char *const told[] = {"sh", "-c", "trap 'exit 9' TERM; kill -TERM 0", NULL};
+    struct heard heard;
+    run(&(struct job){.words = words, .number = "2"}, &heard);
+    CHECK(WIFSIGNALED(heard.status) && WTERMSIG(heard.status) == SIGKILL);
+    CHECK_INT(heard.code, 137);
+    buffer_release(&heard.out);
+    run(&(struct job){.words = told, .number = "2"}, &heard);
+    CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 9);
+    CHECK_INT(heard.exited, 0); /* as its group was told to end */
+    buffer_release(&heard.out);
+    run(&(struct job){.words = words}, &heard);
+    CHECK(WIFSIGNALED(heard.status) && WTERMSIG(heard.status) == SIGKILL);
+    CHECK_INT(heard.exited + heard.variables, 0); /* its parent sees that itself */
+    buffer_release(&heard.out);
+    run(&(struct job){.words = none}, &heard);
+    CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 127);
+    CHECK_INT(heard.missing, 1);
+    CHECK_STR(heard.text, "cannot run no-such-program: No such file or directory");
+    buffer_release(&heard.out);
+}
+
+/* Signals are the group's, and SIGKILL of what stands before it is its end, too. */
+static void it_dies_with_what_stands_before_it(void) {
+    static const char *const words[] = {"sh", "-c", "echo $$; exec sleep 60", NULL};
+    static const int numbers[] = {SIGTERM, SIGKILL};
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        struct job job = {.words = words};
+        struct error err = {0};
+        struct shell *shell = NULL;
+        char said[32] = "";
+        int ends[2];
+        CHECK_OK(shell_open(path, &shell, &err), &err);
+        CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+        pid_t pid = fork_main(run_rank, &job, ends[1]);
+        CHECK(read(ends[0], said, sizeof said - 1) > 0);
+        kill(numbers[i] == SIGKILL ? pid : -pid, numbers[i]);
+        int status = 0;
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == numbers[i]);
+        pid_t rank = (pid_t)strtol(said, NULL, 10);
+        int64_t until_ms = clock_monotonic_ms() + 10000;
+        while (rank > 1 && kill(rank, 0) == 0 && clock_monotonic_ms() < until_ms) {
+            waitpid(rank, NULL, WNOHANG); /* should it be ours by now */
+            poll(NULL, 0, 5);
+        }
+        CHECK(rank > 1 && kill(rank, 0) < 0 && errno == ESRCH);
+        close(ends[0]);
+        close(ends[1]);
+        shell_free(shell);
+    }
+}
+
+int main(void) {
+    struct error err = {0};
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* nobody else may reap what dies here */
+    folder = x_printf("/tmp/windlass-rank-XXXXXX");
+    if (!mkdtemp(folder)) {
+        return 1;
+    }
+    path = x_printf("%s/agent", folder);
+    setenv("ranktest", folder, 1);
+    TEST(what_is_asked_is_heard);
+    TEST(nonsense_is_refused);
+    TEST(every_byte_comes_through_once);
+    TEST(where_stdout_is_a_terminal_the_rank_has_one);
+    TEST(how_it_ends_is_told_and_kept);
+    TEST(it_ends_as_the_rank_does);
+    TEST(it_dies_with_what_stands_before_it);
+    CHECK_OK(file_remove_tree(folder, &err), &err);
+    free(folder);
+    free(path);
+    return TEST_END();
+}
