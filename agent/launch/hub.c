@@ -115,6 +115,13 @@ static void carry_out(struct hub *hub, const struct gang_action *action) {
     tell(hub, action, &message);
 }
 
+static void act(struct hub *hub, int64_t now_ms) {
+    struct gang_action action;
+    while (gang_next(hub->gang, now_ms, &action)) {
+        carry_out(hub, &action);
+    }
+}
+
 /* ---- what people hear ----------------------------------------------------------------------- */
 
 static const char *state_name(const struct hub *hub, const struct gang_facts *facts) {
@@ -300,7 +307,9 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
                                .attempt = hello->attempt,
                                .seen = hello->seen,
                                .is_prepared = hello->is_prepared};
-    if (!gang_tell(hub->gang, &event, clock_monotonic_ms())) {
+    int64_t now_ms = clock_monotonic_ms();
+    if (!gang_tell(hub->gang, &event, now_ms)) {
+        act(hub, now_ms); /* all may be over by what was heard just before */
         bool is_over = hub->is_over;
         refuse(peer, is_over ? hub->code : -1,
                is_over ? "all is over" : "another pod has its index");
@@ -456,14 +465,11 @@ static bool is_alone(const struct hub *hub) {
 static void *serve(void *context) {
     struct hub *hub = context;
     struct error err = {0};
-    struct gang_action action;
     int64_t until_ms = INT64_MAX;
     for (;;) {
         int64_t now_ms = clock_monotonic_ms();
         atomic_store(&hub->turned_ms, now_ms);
-        while (gang_next(hub->gang, now_ms, &action)) {
-            carry_out(hub, &action);
-        }
+        act(hub, now_ms);
         acknowledge(hub, now_ms);
         write_progress(hub);
         if (atomic_load(&hub->is_leaving)) {
