@@ -26,6 +26,12 @@ bool books_counts(const struct books *books, const struct commit_head *head,
     return !is_given_up || strcmp(head->uid, books->job->uid) == 0;
 }
 
+/* One of the tries that this job has: lost workers and storages are nobody's fault. */
+static bool is_own_try(const struct books *books, const struct commit_head *head,
+                       const struct commit_record *record) {
+    return record->fault != COMMIT_LOST && strcmp(head->uid, books->job->uid) == 0;
+}
+
 static int restore(void *context, const struct commit_head *head,
                    const struct commit_record *record, struct error *err) {
     struct books *books = context;
@@ -47,7 +53,7 @@ static int restore(void *context, const struct commit_head *head,
                                memcmp(record->text, succeeded_text, record->text_size) == 0;
         return 0;
     case COMMIT_RETRY:
-        ledger_retried(books->ledger, record->cells, record->items);
+        ledger_retried(books->ledger, &entry, is_own_try(books, head, record));
         return 0;
     default:
         if (books_counts(books, head, record) && ledger_restore(books->ledger, &entry, err) < 0) {

@@ -121,8 +121,12 @@ static int superseded(const struct commit_log *log, const char *name, const stru
     AUTO(tree_freep) json_t *tree = NULL;
     struct error unread = {0};
     const char *text = there->data ? there->data : "";
-    if (!commit_is_whole(text, there->size) ||
-        commit_read_head(text, there->size, &head, &tree, &unread) < 0) {
+    bool is_read = commit_is_whole(text, there->size) &&
+                   commit_read_head(text, there->size, &head, &tree, &unread) == 0;
+    if (unread.kind == ERROR_UNSUPPORTED) {
+        return error_set(err, ERROR_GONE, "%s/%s: %s", store_path(log->store), name, unread.text);
+    }
+    if (!is_read) {
         return error_set(err, ERROR_UNAVAILABLE,
                          "%s/%s is not what was written there: the store has torn it",
                          store_path(log->store), name);
@@ -144,8 +148,14 @@ static int write_one(struct commit_log *log, const struct commit_writer *writer,
     buffer_init(&there, COMMIT_BYTES_MAX);
     size_t size = 0;
     AUTO(text_freep) char *text = object_text(log, writer, number, log->epoch, -1, &size);
-    int stored = store_object(log, name, text, size, &there, err);
-    return stored > 0 ? 0 : stored < 0 ? -1 : superseded(log, name, &there, err);
+    struct error cause = {0};
+    int stored = store_object(log, name, text, size, &there, &cause);
+    if (stored < 0) {
+        /* Full or forbidden: what it took before, it may take again from another. */
+        return error_set(err, error_is_machine(&cause) ? ERROR_UNAVAILABLE : cause.kind, "%s",
+                         cause.text);
+    }
+    return stored > 0 ? 0 : superseded(log, name, &there, err);
 }
 
 static void *write_all(void *argument) {

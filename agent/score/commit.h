@@ -20,7 +20,7 @@ struct commit_log;
 /* Reads what there is (each record that counts goes to `each`, in order; NULL: to nobody, and
  * unread), and claims the next number. output must outlive the log. CONFLICT: another RUN owns the
  * output; INVALID: a commit is torn with others behind it, missing, or not of this run, and nothing
- * is guessed; UNSUPPORTED: of a later release; else the store has failed for patience_ms. Blocks.
+ * is guessed; UNSUPPORTED: of another release; else the store has failed for patience_ms. Blocks.
  */
 NODISCARD int commit_open(struct store *output, const struct commit_identity *identity,
                           commit_each *each, void *context, struct commit_log **ret_log,
@@ -36,8 +36,8 @@ NODISCARD int commit_add(struct commit_log *log, const struct commit_record *rec
 /* From the thread that adds, between events: hands on to the writer what is due (200 ms old, 4 MiB,
  * or at_once). 1: so many records of all that were added, the first ones, are stored now; 0:
  * nothing new; -1: no more will ever be. GONE: a newer coordinator of this job (uid) has taken
- * over, leave without a verdict; BUSY: one of another job; else the store has taken nothing for
- * patience_ms. now_ms: monotonic. */
+ * over, leave without a verdict; BUSY: one of another job; UNAVAILABLE: the store has taken nothing
+ * for patience_ms, full ones and those that refuse among them. now_ms: monotonic. */
 NODISCARD int commit_turn(struct commit_log *log, bool at_once, int64_t now_ms,
                           int64_t *ret_through, struct error *err);
 /* No more leases for now: the store is slower than the workers. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 1, TRAILER_MAX = 64, NAME_MAX_BYTES = 512, TRY_MAX = 1 << 16 };
+enum { VERSION = 2, TRAILER_MAX = 64, NAME_MAX_BYTES = 512, TRY_MAX = 1 << 16 };
 
 static const char letters[] = "dpfvber";                               /* by verdict */
 static const char *const fault_names[] = {"error", "timeout", "lost"}; /* an error is not written */
@@ -320,8 +320,11 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
     const char *end = memchr(text, '\n', size);
     AUTO(tree_freep) json_t *tree = end ? load(text, (size_t)(end - text)) : NULL;
     const json_t *version = json_object_get(tree, "windlass");
-    if (is_number(version, INT64_MAX) && json_integer_value(version) > VERSION) {
-        return error_set(err, ERROR_UNSUPPORTED, "it was written by a later release");
+    if (is_number(version, INT64_MAX) && json_integer_value(version) != VERSION) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "it was written by another release (its format is %lld, this one's %d): "
+                         "let that one end the run, or choose another output",
+                         (long long)json_integer_value(version), VERSION);
     }
     const json_t *number = json_object_get(tree, "number"), *epoch = json_object_get(tree, "epoch");
     const json_t *from = json_object_get(tree, "void"), *workers = json_object_get(tree, "workers");

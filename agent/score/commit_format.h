@@ -85,7 +85,7 @@ char *commit_writer_text(const struct commit_writer *writer, const struct commit
 bool commit_is_whole(const char *text, size_t size);
 
 /* head: its texts are borrowed from *ret_tree, which the caller frees. INVALID: not what a commit
- * begins with; UNSUPPORTED: of a later version. The text is whole. */
+ * begins with; UNSUPPORTED: of another version. The text is whole. */
 NODISCARD int commit_read_head(const char *text, size_t size, struct commit_head *ret_head,
                                json_t **ret_tree, struct error *err);
 

@@ -41,8 +41,9 @@ NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items,
 NODISCARD int ledger_restore(struct ledger *ledger, const struct ledger_record *record,
                              struct error *err);
 
-/* Likewise: cells that an earlier coordinator gave out again, which are counted. */
-void ledger_retried(struct ledger *ledger, int64_t cells, int64_t items);
+/* Likewise: cells that an earlier coordinator gave out again, which are counted. is_try: as one of
+ * max_tries, too, if it was a lease of one cell; one try is left to a cell that still waits. */
+void ledger_retried(struct ledger *ledger, const struct ledger_record *record, bool is_try);
 
 /* Of what was accepted, a record was stored. */
 void ledger_committed(struct ledger *ledger, int64_t first, int64_t cells);

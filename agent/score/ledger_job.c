@@ -84,15 +84,20 @@ int ledger_restore(struct ledger *ledger, const struct ledger_record *record, st
     return 0;
 }
 
-void ledger_retried(struct ledger *ledger, int64_t cells, int64_t items) {
-    static const int64_t believed = (int64_t)1 << 40; /* of a record; a store may hold any */
-    ledger->batches_retried += MAX(MIN(cells, believed), 0);
-    ledger->items_retried += MAX(MIN(items, believed), 0);
-}
-
 /* Commits name cells, and those of a store may name any. */
 static bool is_range(int64_t first, int64_t cells) {
     return first >= 0 && cells > 0 && first < LEDGER_CELLS_MAX && cells <= LEDGER_CELLS_MAX;
+}
+
+void ledger_retried(struct ledger *ledger, const struct ledger_record *record, bool is_try) {
+    static const int64_t believed = (int64_t)1 << 40; /* of a record; a store may hold any */
+    ledger->batches_retried += MAX(MIN(record->cells, believed), 0);
+    ledger->items_retried += MAX(MIN(record->items, believed), 0);
+    if (is_try && record->cells == 1 && is_range(record->first, 1)) {
+        cells_cover(&ledger->cells, record->first + 1);
+        struct cell *cell = &ledger->cells.of[record->first];
+        cell->tries = (uint16_t)MIN(cell->tries + 1, ledger->options.max_tries - 1);
+    }
 }
 
 void ledger_committed(struct ledger *ledger, int64_t first, int64_t cells) {

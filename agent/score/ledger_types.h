@@ -73,7 +73,7 @@ enum ledger_verdict {
     LEDGER_FAILED,  /* not done, and tried often enough */
 };
 
-/* Of a commit. */
+/* Of a commit. verdict and failed: of a range that has ended. */
 struct ledger_record {
     enum ledger_verdict verdict;
     int64_t first, cells, items, failed;

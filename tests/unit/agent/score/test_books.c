@@ -14,6 +14,7 @@ enum { CELLS = 6, ITEMS = 11 /* two a cell, one in the last */ };
 static struct job job = {.name = "j", .uid = "uid-1", .run = RUN};
 static int told;
 static int64_t failed_items; /* of what is scored next */
+static int max_tries = 1;
 
 static void open_books(struct store *output, struct books *books) {
     struct error err = {0};
@@ -23,7 +24,7 @@ static void open_books(struct store *output, struct books *books) {
         .cells = CELLS,
         .items = ITEMS,
         .ledger = {.cell_items = 2,
-                   .max_tries = 1,
+                   .max_tries = max_tries,
                    .timeout_ms = 60000,
                    .errors_max = -1,
                    .batch_errors_max = -1,
@@ -305,6 +306,90 @@ static void test_tries_that_came_to_nothing_are_known_to_who_comes_next(void) {
     books_release(&books);
 }
 
+/* A lease of the next cell ends badly. *ret_try: which try it was. */
+static enum ledger_verdict fail(struct books *books, int worker, enum ledger_fault fault,
+                                int64_t wanted_cell, int *ret_try) {
+    struct error err = {0};
+    struct ledger_lease lease, ended;
+    CHECK(ledger_grant(books->ledger, clock_monotonic_ms(), &lease));
+    CHECK_INT(lease.first, wanted_cell);
+    *ret_try = lease.try;
+    struct ledger_report said = {
+        .worker = worker, .lease = lease.lease, .fault = fault, .items = 2, .cause = "it is bad"};
+    enum ledger_verdict verdict = ledger_report(books->ledger, &said, clock_monotonic_ms(), &ended);
+    struct books_failure failure = {fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
+                                    said.cause};
+    if (verdict == LEDGER_RETRY) {
+        CHECK_OK(books_retried(books, &ended, &failure, &err), &err);
+    } else {
+        CHECK_OK(books_accept(books, verdict, &ended, NULL, &failure, &err), &err);
+    }
+    return verdict;
+}
+
+/* One try with each coordinator: there are as many as the spec says, however many coordinators
+ * there are. What the machine did counts with none of them, nor what befell another job. */
+static void test_tries_hold_over_coordinators(void) {
+    struct books books;
+    int try = 0;
+    AUTO(store_freep) struct store *output = open_output("out/tries");
+    static const struct {
+        const char *uid;
+        enum ledger_fault fault;
+        int try;
+        enum ledger_verdict verdict;
+    } rows[] = {
+        {"uid-1", LEDGER_SCORER, 1, LEDGER_RETRY},  {"uid-1", LEDGER_MACHINE, 2, LEDGER_RETRY},
+        {"uid-1", LEDGER_MACHINE, 2, LEDGER_RETRY}, {"uid-1", LEDGER_SCORER, 2, LEDGER_RETRY},
+        {"uid-2", LEDGER_SCORER, 1, LEDGER_RETRY},  {"uid-1", LEDGER_MACHINE, 3, LEDGER_RETRY},
+        {"uid-1", LEDGER_SCORER, 3, LEDGER_FAILED},
+    };
+    max_tries = 3;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        job.uid = rows[i].uid;
+        open_books(output, &books);
+        CHECK_INT(ledger_counts(books.ledger).batches.retried, (int64_t)i);
+        CHECK_INT(fail(&books, join(&books), rows[i].fault, 0, &try), rows[i].verdict);
+        CHECK_INT(try, rows[i].try);
+        store_all(&books);
+        books_release(&books);
+    }
+    open_books(output, &books);
+    CHECK_INT(ledger_counts(books.ledger).batches.failed, 1);
+    books_release(&books);
+    max_tries = 1; /* of a cell that waits a try is left, also where the spec allows fewer now */
+    job.uid = "uid-2";
+    open_books(output, &books);
+    CHECK_INT(fail(&books, join(&books), LEDGER_SCORER, 0, &try), LEDGER_FAILED);
+    CHECK_INT(try, 1);
+    books_release(&books);
+    job.uid = "uid-1";
+}
+
+/* Made and then broken, a result has all its tries again. */
+static void test_tries_before_a_void_do_not_count(void) {
+    struct error err = {0};
+    struct books books;
+    int try = 0;
+    int64_t broken = 0;
+    AUTO(store_freep) struct store *output = open_output("out/fresh");
+    max_tries = 2;
+    open_books(output, &books);
+    int worker = join(&books);
+    CHECK_INT(fail(&books, worker, LEDGER_SCORER, 0, &try), LEDGER_RETRY);
+    CHECK_INT(score(&books, output, worker, NULL), 0);
+    store_all(&books);
+    books_broken(&books, 0, 1);
+    CHECK_OK(books_void_broken(&books, NULL, &broken, &err), &err);
+    store_all(&books);
+    books_release(&books);
+    open_books(output, &books);
+    CHECK_INT(fail(&books, join(&books), LEDGER_SCORER, 0, &try), LEDGER_RETRY);
+    CHECK_INT(try, 1);
+    books_release(&books);
+    max_tries = 1;
+}
+
 int main(void) {
     fixtures_start("books");
     TEST(test_what_is_stored_is_found_and_nothing_else);
@@ -312,5 +397,7 @@ int main(void) {
     TEST(test_failures_are_the_jobs_own);
     TEST(test_done_again_is_published_again);
     TEST(test_tries_that_came_to_nothing_are_known_to_who_comes_next);
+    TEST(test_tries_hold_over_coordinators);
+    TEST(test_tries_before_a_void_do_not_count);
     return TEST_END();
 }

@@ -221,7 +221,7 @@ static void test_records_that_are_none(void) {
         struct error err = {0};
         struct commit_record record = {0};
         AUTO(text_freep)
-        char *text = x_printf("{\"windlass\":1,\"run\":\"" RUN "\",\"number\":1,\"epoch\":1,"
+        char *text = x_printf("{\"windlass\":2,\"run\":\"" RUN "\",\"number\":1,\"epoch\":1,"
                               "\"nonce\":\"n\",\"uid\":\"u\",\"job\":\"j\",\"workers\":[\"w\"]}\n"
                               "%s\n{\"end\":1,\"crc\":\"00000000\"}\n",
                               rows[i].line);
