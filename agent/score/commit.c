@@ -68,10 +68,12 @@ static int look(struct commit_log *log, const char *name, const char *text, size
 }
 
 /* CONFLICT and NOT_FOUND mean something else to our callers: here they are answers of a store that
- * contradicts itself for too long. */
+ * contradicts itself for too long. What is full or busy is in trouble, too; what is forbidden, the
+ * manifest may have to correct. */
 static int gave_up(const struct error *cause, int64_t waited_ms, struct error *err) {
     bool is_odd = cause->kind == ERROR_CONFLICT || cause->kind == ERROR_NOT_FOUND;
-    return error_set(err, is_odd ? ERROR_UNAVAILABLE : cause->kind,
+    bool is_trouble = error_is_machine(cause) && cause->kind != ERROR_DENIED;
+    return error_set(err, is_odd || is_trouble ? ERROR_UNAVAILABLE : cause->kind,
                      "the store has taken nothing for %lld s: %s", (long long)waited_ms / 1000,
                      cause->text);
 }
@@ -151,8 +153,8 @@ static int write_one(struct commit_log *log, const struct commit_writer *writer,
     struct error cause = {0};
     int stored = store_object(log, name, text, size, &there, &cause);
     if (stored < 0) {
-        /* Full or forbidden: what it took before, it may take again from another. */
-        return error_set(err, error_is_machine(&cause) ? ERROR_UNAVAILABLE : cause.kind, "%s",
+        /* It took a commit before, and may do so again. */
+        return error_set(err, cause.kind == ERROR_DENIED ? ERROR_UNAVAILABLE : cause.kind, "%s",
                          cause.text);
     }
     return stored > 0 ? 0 : superseded(log, name, &there, err);

@@ -373,6 +373,8 @@ static int exit_code(const struct coordinator *coordinator, const struct error *
     case ERROR_UNAVAILABLE: /* the machine's, or its storage's: another pod may do better */
     case ERROR_TIMEOUT:
         return 3;
+    case ERROR_EXHAUSTED: /* of the output's storage, once all else has been tried out */
+        return coordinator->is_listed ? 3 : 1;
     case ERROR_INVALID:
     case ERROR_NOT_FOUND:
     case ERROR_DENIED:
@@ -391,7 +393,10 @@ static int name_item(void *context, int64_t first, int64_t index, struct buffer 
     return prepared_name(&coordinator->prepared, coordinator->job, first, index, name, err);
 }
 
-static void tell_in_full(struct coordinator *coordinator, const struct error *outcome) {
+/* Of a job that has succeeded what tells of it belongs to its outputs: UNAVAILABLE as of
+ * summary_tell. All else that goes wrong changes no outcome. */
+static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
+                        struct error *err) {
     struct progress *progress = &coordinator->desk.progress;
     struct summary summary = {.job = coordinator->job,
                               .progress = progress,
@@ -400,14 +405,16 @@ static void tell_in_full(struct coordinator *coordinator, const struct error *ou
                               .completed_wall_ms = clock_wall_ms(),
                               .exit_code = exit_code(coordinator, outcome)};
     if (summary_tell(&summary, coordinator->prepared.output, books_of(coordinator)->log, name_item,
-                     coordinator) == 0) {
+                     coordinator, err) == 0) {
         progress->summary = coordinator->prepared.summary_spec;
         coordinator->is_told = summary.has_report;
     }
+    return err->kind == ERROR_UNAVAILABLE ? -1 : 0;
 }
 
-/* The outcome is known: report, summary, last words. */
-static void conclude(struct coordinator *coordinator, const struct error *outcome) {
+/* The outcome is known: report, summary, last words. It is another if nobody could be told. */
+static void conclude(struct coordinator *coordinator, struct error *outcome) {
+    struct error untold = {0};
     struct progress *progress = &coordinator->desk.progress;
     const struct ledger *ledger = ledger_of(coordinator);
     progress->state = outcome->kind ? PROGRESS_FAILED : PROGRESS_SUCCEEDED;
@@ -421,8 +428,11 @@ static void conclude(struct coordinator *coordinator, const struct error *outcom
     } else {
         snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
     }
-    if (ledger && !coordinator->is_superseded) {
-        tell_in_full(coordinator, outcome);
+    if (ledger && !coordinator->is_superseded && tell_in_full(coordinator, outcome, &untold) < 0 &&
+        !outcome->kind) {
+        *outcome = untold;
+        progress->state = PROGRESS_FAILED;
+        snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
     }
     log_event(outcome->kind ? LOG_ERROR : LOG_INFO, "%s%s%s", progress_state_name(progress->state),
               *progress->message ? ": " : "", progress->message);
@@ -559,6 +569,7 @@ int coordinator_run(const struct job *job) {
     }
     if (!coordinator.finished || result < 0) {
         conclude(&coordinator, &err);
+        result = err.kind ? -1 : 0;
     }
     if (is_busy) { /* a thread is at work with the books, and with what release would free */
         _exit(exit_code(&coordinator, &err));

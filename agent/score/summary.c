@@ -183,21 +183,41 @@ int summary_report(const struct summary *summary, struct store *output, struct c
     return report_write(output, log, &options, ret_facts, err);
 }
 
+/* The machine's trouble. Not what is forbidden: a moment ago the same store took a commit, so that
+ * it is these names alone, and will be tomorrow. */
+static bool may_pass(const struct error *err) {
+    return error_is_machine(err) && err->kind != ERROR_DENIED;
+}
+
+static int say_untold(const struct error *why, struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "all is done, but what tells of it cannot be written: %s", why->text);
+}
+
 int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
-                 report_item *item, void *context) {
+                 report_item *item, void *context, struct error *err) {
     AUTO(facts_freep) struct facts *facts = NULL;
-    struct error err = {0}, report_err = {0};
+    struct error summary_err = {0}, report_err = {0};
+    bool has_succeeded = summary->exit_code == 0;
     if (summary_report(summary, output, log, item, context, &facts, &report_err) < 0) {
-        log_event(LOG_ERROR, "report: %s", report_err.text);
+        log_event(LOG_ERROR, "%s", report_err.text);
+        if (has_succeeded && may_pass(&report_err)) {
+            return say_untold(&report_err, err);
+        }
     }
     summary->has_report = !report_err.kind;
     summary->facts = facts;
-    int result = summary_write(summary, output, &err);
-    if (result < 0) {
-        log_event(LOG_ERROR, "summary: %s", err.text);
-    }
+    int result = summary_write(summary, output, &summary_err);
     summary->facts = NULL;
-    return result;
+    if (result == 0) {
+        return 0;
+    }
+    log_event(LOG_ERROR, "summary: %s", summary_err.text);
+    if (has_succeeded && may_pass(&summary_err)) {
+        return say_untold(&summary_err, err);
+    }
+    *err = summary_err;
+    return -1;
 }
 
 json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,

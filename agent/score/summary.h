@@ -35,10 +35,12 @@ NODISCARD int summary_report(const struct summary *summary, struct store *output
                              struct facts **ret_facts, struct error *err);
 
 /* Report, then summary, of what all commits say: in this order, since who finds a summary takes the
- * rest for written. What goes wrong goes to the log; 0: the summary is there. summary's facts are
- * borrowed meanwhile. */
+ * rest for written. 0: the summary is there, and says whether the report is. UNAVAILABLE: of a run
+ * that has succeeded (exit_code 0) one of them cannot be written for a reason that may pass, a full
+ * disk, an I/O error; there is no summary then, and another coordinator may do better. All that
+ * goes wrong goes to the log, too. summary's facts are borrowed meanwhile. */
 NODISCARD int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
-                           report_item *item, void *context);
+                           report_item *item, void *context, struct error *err);
 
 /* Leaves the last words of a coordinator: a /progress, or summary_words; less what is too long. */
 void summary_leave_words(json_t *progress);

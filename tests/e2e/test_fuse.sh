@@ -78,9 +78,9 @@ own() {
     work=$work/$1
     mount_sick fuse || exit 1
 }
-launch() { # where the data is
+launch() { # where the data is, for how many seconds
     rm -rf "$work/data/out" "$work/state"
-    timeout 120 "$build/windlass" run -f "$work/job.yaml" --volume "data=$1" --state "$work/state" >"$work/log" 2>&1 </dev/null &
+    timeout "${2:-120}" "$build/windlass" run -f "$work/job.yaml" --volume "data=$1" --state "$work/state" >"$work/log" 2>&1 </dev/null &
     run=$!
 }
 output() { (cd "$work/data/out" && find . -type f -name '*.png' ! -path './.windlass/*' -exec sha256sum {} + | sort -k 2); }
@@ -170,6 +170,35 @@ coordinator() {
     ends_well "a coordinator killed where nothing excludes another"
 }
 
+# Files that tell of a job, which no other file waits for: until they can be written the job has not succeeded.
+is_there() { [ -e "$work/state/ill-coordinator-$1.log" ]; }
+until_there() { until is_there "$1" || ! kill -0 $run 2>/dev/null; do sleep 0.1; done; }
+told() {
+    own told
+    for name in report.html summary.json; do
+        say fuse "enospc $name"
+        launch "$work/fuse.mount"
+        until_there 3
+        check "$name on a full disk: a third coordinator tries" is_there 3
+        check "and until it is written there is no summary" [ ! -e "$work/data/out/summary.json" ]
+        say fuse well
+        ends_well "then the job succeeds"
+        check "with all that tells of it" [ "$(jq -r '"\(.state) \(.report) \(.items.done)"' "$work/data/out/summary.json")$(grep -c '</html>' "$work/data/out/report.html")" = "Succeeded true 3001" ]
+        check "who could not said why, and left with 3" \
+            grep -q "all is done, but what tells of it cannot be written: .*data/out/$name: No space left on device" "$work/state/ill-coordinator-1.log"
+    done
+}
+# As often as a coordinator may die.
+untold() {
+    own untold
+    say fuse "eio report.html"
+    launch "$work/fuse.mount" 600
+    wait $run
+    check "for good: the job fails after ten coordinators (code $?)" is_there 10
+    check "with a plain cause" grep -q 'ill failed: all is done, but what tells of it cannot be written: .*report.html: Input/output error' "$work/log"
+    tail -n 5 "$work/log" | sed 's/^/# /'
+}
+
 ##### before work is taken #########################################################################
 # pods_at PORT: pods started by hand, at that port from here on.
 pods_at() {
@@ -243,5 +272,5 @@ suite() {
     sed 's/^ok /ok on FUSE: /' "$work/suite"
 }
 
-side_by_side suite waited whole hang killed coordinator before ${SOAK_ROUNDS:+forever}
+side_by_side suite waited whole hang killed coordinator told before ${SOAK_ROUNDS:+forever untold}
 exit $((failures > 0))

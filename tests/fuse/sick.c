@@ -6,9 +6,10 @@
  *     sick FOLDER MOUNTPOINT CONTROL
  *
  * CONTROL is a file that says what is wrong, looked at all the time: "well", or "eio", "estale",
- * "enotconn", "hang" (until it says something else; who is killed meanwhile is let go, as NFS
- * does), each alone or with " data" behind it: names and attributes then are well. kill -9 makes a
- * mount that is dead for good. */
+ * "enotconn", "enospc", "hang" (until it says something else; who is killed meanwhile is let go, as
+ * NFS does), each alone or with " data" behind it: names and attributes then are well; or with a
+ * name: only what is written comes not to be called so. kill -9 makes a mount that is dead for
+ * good. */
 #define FUSE_USE_VERSION 31
 #include <fuse.h>
 
@@ -33,6 +34,7 @@ static int folder_fd;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int trouble; /* under the lock: an errno, HANG, or 0 */
 static bool is_of_data;
+static char is_of_name[32]; /* "": of all */
 
 /* ---- trouble -------------------------------------------------------------------------------- */
 
@@ -40,8 +42,8 @@ static void look(void) {
     static const struct {
         const char *name;
         int trouble;
-    } rows[] = {
-        {"well", 0}, {"eio", EIO}, {"estale", ESTALE}, {"enotconn", ENOTCONN}, {"hang", HANG}};
+    } rows[] = {{"well", 0},        {"eio", EIO},  {"estale", ESTALE}, {"enotconn", ENOTCONN},
+                {"enospc", ENOSPC}, {"hang", HANG}};
     char text[64] = "", mode[32] = "", scope[32] = "";
     int fd = open(control, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || read(fd, text, sizeof text - 1) < 0) {
@@ -58,6 +60,7 @@ static void look(void) {
             pthread_mutex_lock(&lock);
             trouble = rows[i].trouble;
             is_of_data = strcmp(scope, "data") == 0;
+            snprintf(is_of_name, sizeof is_of_name, "%s", is_of_data ? "" : scope);
             pthread_mutex_unlock(&lock);
         }
     }
@@ -70,11 +73,13 @@ static void *watch(void *unused) {
     return unused;
 }
 
-/* Every call begins with it: 0, or minus what it answers. */
-static int ill(bool is_data) {
+/* Every call begins with it: 0, or minus what it answers. path: what will be called so, or NULL. */
+static int ill_as(bool is_data, const char *path) {
+    const char *last = path ? strrchr(path, '/') : NULL;
     for (;; poll(NULL, 0, LOOK_MS)) {
         pthread_mutex_lock(&lock);
-        int now = is_data || !is_of_data ? trouble : 0;
+        bool is_meant = !is_of_name[0] || (last && strcmp(last + 1, is_of_name) == 0);
+        int now = is_meant && (is_data || !is_of_data) ? trouble : 0;
         pthread_mutex_unlock(&lock);
         if (now != HANG) {
             return -now;
@@ -83,6 +88,10 @@ static int ill(bool is_data) {
             return -EINTR;
         }
     }
+}
+
+static int ill(bool is_data) {
+    return ill_as(is_data, NULL);
 }
 
 /* What a system call has returned, as FUSE wants it. */
@@ -176,7 +185,7 @@ static int sick_symlink(const char *target, const char *path) {
 
 static int sick_rename(const char *from, const char *to, unsigned flags) {
     (void)flags; /* RENAME_NOREPLACE among them */
-    int is = ill(true);
+    int is = ill_as(true, to);
     return is ? is : answer(renameat(folder_fd, below(from), folder_fd, below(to)));
 }
 

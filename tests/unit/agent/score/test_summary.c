@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/summary.h"
 
-#include "tests/test.h"
+#include "tests/broken_store.h"
+#include "tests/unit/agent/data/tries.h"
 
 #include <stdlib.h>
 
@@ -144,9 +145,63 @@ static void test_a_broken_summary_is_none(void) {
     }
 }
 
+/* Tells of a run without a result, to a store that dies after so many calls (0: never). */
+static int tell(struct summary *summary, struct commit_log *log, int64_t dies_after,
+                struct error *err) {
+    struct broken_options options = {.seed = (uint64_t)dies_after, .dies_after = dies_after};
+    AUTO(store_freep) struct store *output = broken_store(open_output("out/told"), &options);
+    error_clear(err);
+    return summary_tell(summary, output, log, NULL, NULL, err);
+}
+
+/* Wherever the disk becomes full: there is a summary, and behind it all else, or there is none. */
+static void test_a_success_that_cannot_be_told_is_none(void) {
+    static const char *const names[] = {"report.html", "failed.jsonl", "mini_batches.csv",
+                                        "workers.csv"};
+    struct error err = {0};
+    struct store_info info;
+    struct job job = {.name = "j", .uid = "u-1", .run = RUN, .output = "out/told"};
+    struct commit_identity identity = {.run = RUN, .uid = "u-1", .job = "j"};
+    struct commit_log *log = NULL;
+    AUTO(store_freep) struct store *output = open_output("out/told");
+    CHECK_OK(commit_open(output, &identity, NULL, NULL, &log, &err), &err);
+    struct ledger *ledger = new_ledger(8);
+    struct progress progress;
+    progress_init(&progress);
+    struct summary summary = {.job = &job, .progress = &progress, .ledger = ledger};
+    int64_t calls = 1;
+    while (calls < 1000 && tell(&summary, log, calls, &err) < 0) {
+        CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+        CHECK(text_starts(err.text, "all is done, but what tells of it cannot be written: "));
+        CHECK(store_stat(output, "summary.json", &info, &(struct error){0}) < 0);
+        calls++;
+    }
+    CHECK(calls > 5 && calls < 1000 && summary.has_report);
+    CHECK_OK(store_stat(output, "summary.json", &info, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CHECK_OK(store_stat(output, names[i], &info, &err), &err);
+    }
+    /* A job that has failed has failed: what can be told of it is told. */
+    summary.exit_code = 1;
+    CHECK(tell(&summary, log, calls - 2, &err) < 0 && !summary.has_report);
+    CHECK_STR(err.text, "out/told/summary.json: broken for a test");
+    error_clear(&err);
+    /* What stays in the way for good ends nothing, and the summary says that there is no report. */
+    summary.exit_code = 0;
+    CHECK_OK(store_remove(output, "report.html", &err), &err);
+    AUTO(text_freep) char *folder = x_printf("%s/told/report.html/folder", fixtures_out);
+    CHECK_OK(file_make_folders(folder, &err), &err);
+    CHECK_OK(tell(&summary, log, 0, &err), &err);
+    CHECK(!summary.has_report);
+    commit_free(log);
+    ledger_free(ledger);
+}
+
 int main(void) {
+    fixtures_start("summary");
     TEST(test_the_summary_tells_what_failed_and_who_did_what);
     TEST(test_a_summary_says_again_how_it_ended);
     TEST(test_a_broken_summary_is_none);
+    TEST(test_a_success_that_cannot_be_told_is_none);
     return TEST_END();
 }
