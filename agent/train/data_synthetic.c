@@ -50,7 +50,7 @@ static int synthetic_open(const json_t *fields, const struct dataset_options *op
     base->ops = &dataset_synthetic;
     if (fields_integer(fields, "count", (int64_t[]){1, DATASET_COUNT_MAX}, 0, &base->count, err) <
             0 ||
-        fields_integer(fields, "classes", (int64_t[]){2, 10000}, classes, &base->classes, err) <
+        fields_integer(fields, "classes", (int64_t[]){2, 100000}, classes, &base->classes, err) <
             0 ||
         fields_integer(fields, "seed", (int64_t[]){0, INT64_MAX}, 0, &seed, err) < 0 ||
         read_shape(shape ? shape : options->shape, &base->shape, err) < 0) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rules between the fields of a DistTrain: each stands in crds/disttrain.yaml as CEL, too, in
- * the same words, but for the places of a trainer's data, which are many: those are ours alone. */
+ * the same words, but for the places of a trainer's data, which are many: those are ours alone.
+ * A trainer's fields and their bounds are those that agent/train reads; what depends on the data or
+ * the model (its channels, the least side of a ResNet) is the agent's to refuse. */
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/template.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool has(const json_t *spec, const char *path) {
@@ -127,7 +130,89 @@ static int check_source(const json_t *spec, const char *which, struct error *err
             return -1;
         }
     }
+    int64_t classes = tree_integer(source, "cifar.classes", 10);
+    AUTO(text_freep) char *at = x_printf("%s.cifar.classes", field);
+    return classes == 10 || classes == 100 ? 0 : job_refuse(err, at, "must be 10 or 100");
+}
+
+/* A number with a point is a text; its form is the schema's. */
+static double number(const json_t *json) {
+    return strtod(json_string_value(json) ? json_string_value(json) : "0", NULL);
+}
+
+/* The bounds that the agent has (agent/train/optimizer.c, rate.c, augment.c). */
+static int check_numbers(const json_t *spec, struct error *err) {
+    static const struct {
+        const char *field; /* one, or a list of them */
+        double least, most;
+        const char *sentence;
+    } rows[] = {
+        {"trainer.labelSmoothing", 0, 0.999, "must be from 0 to 0.999"},
+        {"trainer.optimizer.learningRate", 1e-12, 1e6, "must be from 1e-12 to 1e6"},
+        {"trainer.optimizer.momentum", 0, 0.9999, "must be from 0 to 0.9999"},
+        {"trainer.optimizer.weightDecay", 0, 1, "must be from 0 to 1"},
+        {"trainer.optimizer.beta1", 0, 0.9999, "must be from 0 to 0.9999"},
+        {"trainer.optimizer.beta2", 0, 0.999999, "must be from 0 to 0.999999"},
+        {"trainer.optimizer.epsilon", 1e-12, 1, "must be from 1e-12 to 1"},
+        {"trainer.schedule.stepFactor", 0, 1, "must be from 0 to 1"},
+        {"trainer.data.normalize.mean", -1e6, 1e6, "must be from -1e6 to 1e6"},
+        {"trainer.data.normalize.deviation", 1e-6, 1e6, "must be from 1e-6 to 1e6"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const json_t *given = tree_get(spec, rows[i].field);
+        size_t count = json_is_array(given) ? json_array_size(given) : (size_t)(given != NULL);
+        for (size_t k = 0; k < count; k++) {
+            double value = number(json_is_array(given) ? json_array_get(given, k) : given);
+            AUTO(text_freep)
+            char *field = json_is_array(given) ? x_printf("%s[%zu]", rows[i].field, k)
+                                               : x_strdup(rows[i].field);
+            if (!(value >= rows[i].least && value <= rows[i].most)) {
+                return job_refuse(err, field, rows[i].sentence);
+            }
+        }
+    }
     return 0;
+}
+
+static int check_schedule(const json_t *spec, struct error *err) {
+    const json_t *schedule = tree_get(spec, "trainer.schedule");
+    const json_t *falls = json_object_get(schedule, "stepEpochs");
+    bool is_step = strcmp(tree_text(schedule, "kind", "Constant"), "Step") == 0;
+    int64_t warmup = tree_integer(schedule, "warmupEpochs", 0);
+    if (is_step && !falls) {
+        return job_refuse(err, "trainer.schedule.stepEpochs",
+                          "must be given with kind: Step, whose epochs these are");
+    }
+    if (falls && !is_step) {
+        return job_refuse(err, "trainer.schedule.stepEpochs", "belongs to kind: Step");
+    }
+    for (size_t i = 1; i < json_array_size(falls); i++) {
+        if (json_integer_value(json_array_get(falls, i)) <=
+            json_integer_value(json_array_get(falls, i - 1))) {
+            return job_refuse(err, "trainer.schedule.stepEpochs", "must rise");
+        }
+    }
+    return warmup == 0 || warmup < tree_integer(spec, "trainer.epochs", 1)
+               ? 0
+               : job_refuse(err, "trainer.schedule.warmupEpochs", "must be less than epochs");
+}
+
+static int check_settings(const json_t *spec, struct error *err) {
+    const json_t *optimizer = tree_get(spec, "trainer.optimizer");
+    bool is_sgd = strcmp(tree_text(optimizer, "kind", "SGD"), "SGD") == 0;
+    if (check_numbers(spec, err) < 0 || check_schedule(spec, err) < 0) {
+        return -1;
+    }
+    if (tree_bool(optimizer, "nesterov", false) &&
+        !(is_sgd && number(json_object_get(optimizer, "momentum")) > 0)) {
+        return job_refuse(err, "trainer.optimizer.nesterov", "is for SGD with a momentum");
+    }
+    const json_t *augment = tree_get(spec, "trainer.data.augment");
+    bool is_resized = strcmp(tree_text(augment, "crop", "None"), "RandomResized") == 0;
+    return is_resized && !json_object_get(augment, "size")
+               ? job_refuse(err, "trainer.data.augment.size",
+                            "must be given with crop: RandomResized")
+               : 0;
 }
 
 static int check_trainer(const json_t *spec, struct error *err) {
@@ -150,7 +235,8 @@ static int check_trainer(const json_t *spec, struct error *err) {
         return -1;
     }
     const char *output = tree_text(spec, "trainer.output.path", "");
-    return check_source(spec, "train", err) < 0 || check_source(spec, "test", err) < 0 ||
+    return check_settings(spec, err) < 0 || check_source(spec, "train", err) < 0 ||
+                   check_source(spec, "test", err) < 0 ||
                    job_check_place(spec, "trainer.output.path", output, err) < 0
                ? -1
                : job_check_written(spec, "trainer.output.path", "outputs need one", err);

@@ -100,8 +100,9 @@ static void note_rule(const char *path) {
     AUTO(text_freep) char *field = head(text, "field");
     AUTO(text_freep) char *says = head(text, "says");
     AUTO(text_freep) char *by = head(text, "by");
-    for (char *at; (at = strpbrk(field, "01"));) {
-        memmove(at, at + 1, strlen(at)); /* the schema knows no index: volumes[] */
+    for (char *at = field; (at = strchr(at, '[')); at++) {
+        char *end = at + strcspn(at, "]");
+        memmove(at + 1, end, strlen(end) + 1); /* the schema knows no index: volumes[] */
     }
     AUTO(text_freep) char *key = x_printf("%s %s", field, says);
     AUTO(text_freep) char *kind = x_printf("kind: %s", proven_kind);
