@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/environment.h"
 
+#include "agent/launch/expand.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,6 +264,39 @@ static void set_torch(const struct launch_world *world, struct launch_variables 
                         table->rows[0].address);
 }
 
+/* ---- the user's own ------------------------------------------------------------------------- */
+
+struct expansion {
+    const struct launch_world *world;
+    const struct launch_variables *variables;
+    const char *own; /* the one that is made */
+};
+
+static const char *look_up(void *context, const char *name) {
+    const struct expansion *expansion = context;
+    bool is_left = strcmp(name, expansion->own) == 0 || is_listed(expansion->world->secrets, name);
+    return is_left ? NULL : launch_variable(expansion->variables, name);
+}
+
+/* All from what they are before, whatever their order. What gets too long stays as it stands: that
+ * the pod's own variables fit is known (launch_job.c). */
+static void expand_own(const struct launch_world *world, struct launch_variables *variables) {
+    struct launch_variables made = {0};
+    for (const char *const *name = world->environment; name && *name; name++) {
+        struct expansion expansion = {world, variables, *name};
+        const char *value = launch_variable(variables, *name);
+        AUTO(text_freep) char *text = NULL;
+        struct error err = {0};
+        if (value && launch_expand(value, look_up, &expansion, &text, &err) == 0) {
+            launch_variable_set(&made, *name, "%s", text);
+        }
+    }
+    for (size_t i = 0; i < made.count; i++) {
+        put(variables, x_strdup(made.items[i]));
+    }
+    launch_variables_release(&made);
+}
+
 void launch_variables(const struct launch_world *world, enum launch_role role,
                       struct launch_variables *ret_variables) {
     struct launch_variables variables = {0};
@@ -281,5 +316,6 @@ void launch_variables(const struct launch_world *world, enum launch_role role,
             set_torch(world, &variables);
         }
     }
+    expand_own(world, &variables);
     *ret_variables = variables;
 }

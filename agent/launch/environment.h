@@ -32,6 +32,9 @@ struct launch_world {
     const char *bin;            /* where `ssh`, `rsh` and `rank` are ours: "/windlass/bin" */
     const char *run;            /* this pod's own files: "/windlass/run" */
     const char *const *secrets; /* names, NULL-ended; NULL: none */
+    /* The same, of those in which $NAME and ${NAME} stand for what the process has of that name;
+     * secrets and what it does not have stay as they stand. */
+    const char *const *environment;
     const struct launch_path *inputs, *outputs;
     size_t input_count, output_count;
 };

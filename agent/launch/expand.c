@@ -15,13 +15,14 @@ struct expansion {
 
 /* The name behind the $ at `at`: its bytes, and past all that stands for it; 0: it is none. */
 static size_t read_name(const char *at, const char **ret_name, const char **ret_end) {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    bool has_braces = at[1] == '{';
-    const char *name = at + 1 + has_braces;
-    size_t size = *name >= '0' && *name <= '9' ? 0 : strspn(name, letters);
+    /* In $(NAME), Kubernetes' form, names of volumes have dashes, which come first here. */
+    static const char all[] = "-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    char closing = at[1] == '{' ? '}' : at[1] == '(' ? ')' : 0;
+    const char *name = at + 1 + (closing != 0);
+    size_t size = *name >= '0' && *name <= '9' ? 0 : strspn(name, closing == ')' ? all : all + 1);
     *ret_name = name;
-    *ret_end = name + size + has_braces;
-    return size > NAME_MAX_BYTES || (has_braces && name[size] != '}') ? 0 : size;
+    *ret_end = name + size + (closing != 0);
+    return size > NAME_MAX_BYTES || (closing && name[size] != closing) ? 0 : size;
 }
 
 static int put(struct expansion *expansion, const char *text, size_t size, struct error *err) {

@@ -1,5 +1,6 @@
 /* expand.h: $NAME and ${NAME} in texts of the user's (environment, command, prepare, paths), as
- * Batch AI has them; $$ is one $. What is unknown stays as it stands: a shell may know it. Pure. */
+ * Batch AI has them, and $(NAME), Kubernetes' own form; $$ is one $. What is unknown stays as it
+ * stands: a shell may know it. Pure. */
 #pragma once
 
 #include "lib/buffer.h"

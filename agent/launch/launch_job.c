@@ -13,7 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPEC_MAX = 128 << 10, WORDS_COUNT_MAX = 4096, PATHS_MAX = 256, ID_MAX = 200 };
+enum {
+    SPEC_MAX = 128 << 10,
+    WORDS_COUNT_MAX = 4096,
+    PATHS_MAX = 256,
+    NAMES_MAX = 4096,
+    GRACE_S = 30, /* Kubernetes' own default */
+    ID_MAX = 200
+};
 
 static int read_number(const char *name, int64_t least, int64_t most, int64_t *ret_value,
                        struct error *err) {
@@ -46,20 +53,67 @@ static int bounded(const json_t *spec, const char *path, int64_t fallback, int64
     return (int)value;
 }
 
+static bool is_among(const char *const *names, const char *name) {
+    while (names && *names && strcmp(*names, name) != 0) {
+        names++;
+    }
+    return names && *names;
+}
+
+/* What is secret stays $NAME: an argument is seen by every process of the machine, and what mpirun
+ * has travels in the clear. A shell of the user's own knows it. */
 static const char *look_up(void *context, const char *name) {
-    (void)context;
-    return text_starts(name, "WINDLASS_") ? NULL : getenv(name);
+    const struct launch_job *job = context;
+    return text_starts(name, "WINDLASS_") || is_among(job->secrets, name) ? NULL : getenv(name);
+}
+
+static const char **read_names(const json_t *spec, const char *field) {
+    const json_t *list = json_object_get(spec, field);
+    size_t count = MIN(json_array_size(list), NAMES_MAX), used = 0;
+    const char **names = x_calloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (name && *name && !strchr(name, '=')) {
+            names[used++] = name;
+        }
+    }
+    return names;
+}
+
+struct own_name {
+    struct launch_job *job;
+    const char *name;
+};
+
+/* A variable that names itself means what the image had; nobody knows that any more. */
+static const char *look_up_other(void *context, const char *name) {
+    const struct own_name *own = context;
+    return strcmp(name, own->name) == 0 ? NULL : look_up(own->job, name);
+}
+
+/* Whether that can be done: it is done for each process, which knows more (environment.c). */
+static int check_environment(struct launch_job *job, struct error *err) {
+    for (const char **name = job->environment; *name; name++) {
+        struct own_name own = {job, *name};
+        const char *value = getenv(*name);
+        AUTO(text_freep) char *text = NULL;
+        if (value && launch_expand(value, look_up_other, &own, &text, err) < 0) {
+            return error_context(err, "spec.environment.%s", *name);
+        }
+    }
+    return 0;
 }
 
 /* Inputs and outputs stand in the environment under their names, for what comes behind. */
-static int read_words(const json_t *spec, const char *field, char ***ret_words, struct error *err) {
-    const json_t *list = json_object_get(spec, field);
+static int read_words(struct launch_job *job, const char *field, char ***ret_words,
+                      struct error *err) {
+    const json_t *list = json_object_get(job->spec, field);
     size_t count = json_array_size(list);
     char **words = x_calloc(MIN(count, WORDS_COUNT_MAX) + 1, sizeof *words);
     int result = 0;
     for (size_t i = 0; i < count && i < WORDS_COUNT_MAX && result == 0; i++) {
         const char *word = json_string_value(json_array_get(list, i));
-        result = word ? launch_expand(word, look_up, NULL, &words[i], err)
+        result = word ? launch_expand(word, look_up, job, &words[i], err)
                       : error_set(err, ERROR_INVALID, "it is no text");
         if (result < 0) {
             error_context(err, "spec.%s[%zu]", field, i);
@@ -69,9 +123,9 @@ static int read_words(const json_t *spec, const char *field, char ***ret_words, 
     return result;
 }
 
-static int read_paths(const json_t *spec, const char *field, struct launch_path **ret_paths,
+static int read_paths(struct launch_job *job, const char *field, struct launch_path **ret_paths,
                       size_t *ret_count, struct error *err) {
-    const json_t *list = json_object_get(spec, field);
+    const json_t *list = json_object_get(job->spec, field);
     size_t count = MIN(json_array_size(list), PATHS_MAX);
     bool is_input = strcmp(field, "inputs") == 0;
     *ret_paths = x_calloc(count + 1, sizeof **ret_paths);
@@ -80,7 +134,7 @@ static int read_paths(const json_t *spec, const char *field, struct launch_path 
         const char *id = tree_text(one, "id", ""), *path = tree_text(one, "path", "");
         AUTO(text_freep) char *expanded = NULL;
         char *resolved = NULL;
-        if (strlen(id) > ID_MAX || launch_expand(path, look_up, NULL, &expanded, err) < 0 ||
+        if (strlen(id) > ID_MAX || launch_expand(path, look_up, job, &expanded, err) < 0 ||
             (is_input ? path_resolve(expanded, &resolved, err)
                       : path_make_folder(expanded, &resolved, err)) < 0) {
             return error_context(err, "spec.%s[%zu].path", field, i);
@@ -92,19 +146,6 @@ static int read_paths(const json_t *spec, const char *field, struct launch_path 
         setenv(name, resolved, 1);
     }
     return 0;
-}
-
-static const char **read_names(const json_t *spec, const char *field) {
-    const json_t *list = json_object_get(spec, field);
-    size_t count = MIN(json_array_size(list), (size_t)WORDS_COUNT_MAX), used = 0;
-    const char **names = x_calloc(count + 1, sizeof *names);
-    for (size_t i = 0; i < count; i++) {
-        const char *name = json_string_value(json_array_get(list, i));
-        if (name && *name && !strchr(name, '=')) {
-            names[used++] = name;
-        }
-    }
-    return names;
 }
 
 static bool makes_processes_itself(char *const *words) {
@@ -156,13 +197,14 @@ static int read_spec(struct launch_job *job, struct error *err) {
     if (!err->kind && (gang->workers < 1 || gang->min_workers < 1 || gang->slots < 1)) {
         error_set(err, ERROR_INVALID, "spec.workers, minWorkers and slotsPerWorker are at least 1");
     }
-    if (err->kind || read_paths(spec, "inputs", &job->inputs, &job->input_count, err) < 0 ||
-        read_paths(spec, "outputs", &job->outputs, &job->output_count, err) < 0 ||
-        read_words(spec, "command", &job->command, err) < 0 ||
-        read_words(spec, "prepare", &job->prepare, err) < 0) {
+    job->environment = read_names(spec, "environment");
+    job->secrets = read_names(spec, "secrets");
+    if (err->kind || read_paths(job, "inputs", &job->inputs, &job->input_count, err) < 0 ||
+        read_paths(job, "outputs", &job->outputs, &job->output_count, err) < 0 ||
+        check_environment(job, err) < 0 || read_words(job, "command", &job->command, err) < 0 ||
+        read_words(job, "prepare", &job->prepare, err) < 0) {
         return -1;
     }
-    job->secrets = read_names(spec, "secrets");
     const char *logs = tree_text(spec, "logs.path", NULL);
     if (logs && path_make_folder(logs, &job->logs, err) < 0) {
         return error_context(err, "spec.logs.path");
@@ -218,6 +260,11 @@ static int read_pod(struct launch_job *job, struct error *err) {
          read_number("WINDLASS_DISRUPTED", 0, INT_MAX / 2, &disrupted, err) < 0)) {
         return -1;
     }
+    int64_t grace_s = GRACE_S;
+    if (getenv("WINDLASS_GRACE") && read_number("WINDLASS_GRACE", 1, 86400, &grace_s, err) < 0) {
+        return -1;
+    }
+    job->grace_s = (int)grace_s;
     job->gang.counted = (int)counted;
     job->gang.disrupted = (int)disrupted;
     if (!job->token) {
@@ -264,9 +311,10 @@ void launch_job_release(struct launch_job *job) {
     secret_forget(&job->key_pem);
     free_words(job->command);
     free_words(job->prepare);
-    free(job->secrets);
     free_paths(job->inputs, job->input_count);
     free_paths(job->outputs, job->output_count);
+    free(job->environment);
+    free(job->secrets);
     free(job->logs);
     free(job->bin);
     free(job->run);

@@ -17,6 +17,7 @@ struct launch_job {
     char sha256[65];                    /* of the hub's certificate */
     char address[46];                   /* of this pod: POD_IP */
     char *bin, *run; /* folders: WINDLASS_FOLDER (else /windlass), /bin and /run */
+    int grace_s;     /* between being told to end and SIGKILL: WINDLASS_GRACE, else 30 */
     struct gang_options gang;
     enum launcher launcher;
     bool is_torchrun;
@@ -26,8 +27,9 @@ struct launch_job {
     struct launch_path *inputs, *outputs;
     size_t input_count, output_count;
     char *logs; /* NULL: none */
-    /* Names, NULL-ended, borrowed from spec: variables that ranks get and mpirun does not. */
-    const char **secrets;
+    /* Names, NULL-ended, borrowed from spec: the user's variables, whose $VAR are replaced, and
+     * those that only the ranks get: they stand in no text of ours, and mpirun has none of them. */
+    const char **environment, **secrets;
 };
 
 /* INVALID: a line that names the variable or the field. */

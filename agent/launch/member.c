@@ -17,7 +17,7 @@ enum {
     IDLE_MS = 200,
     ACKNOWLEDGE_MS = 500,
     BEAT_MS = 2000,
-    GRACE_S = 25,       /* of the 30 s that a pod has when it is deleted */
+    RESERVE_S = 5,      /* of the grace that a pod has: to end what does not end by itself */
     FAREWELL_MS = 1500, /* for the hub to hear of the end */
 };
 
@@ -44,8 +44,9 @@ void member_fail(struct member *member, int code, const char *what, const char *
 
 static void say_leaving(struct member *member) {
     int64_t used_ms = clock_monotonic_ms() - member->leaving_since_ms;
+    int64_t left_s = member->job->grace_s - used_ms / 1000 - 2 * RESERVE_S;
     struct gang_message message = {.type = MESSAGE_LEAVING,
-                                   .seconds = (int)MAX(GRACE_S - used_ms / 1000 - 5, (int64_t)0),
+                                   .seconds = (int)MAX(left_s, (int64_t)0),
                                    .words = "its pod is told to end"};
     member_say(member, &message);
 }
@@ -278,7 +279,8 @@ static void leave(struct member *member, int64_t now_ms) {
         say_leaving(member);
     }
     bool is_idle = !member->round && crew_count(member->crew) == (size_t)member->is_preparing;
-    bool is_late = now_ms - member->leaving_since_ms >= GRACE_S * 1000;
+    int64_t most_ms = 1000 * MAX(member->job->grace_s - RESERVE_S, 1);
+    bool is_late = now_ms - member->leaving_since_ms >= most_ms;
     bool hears = socket_is_open(member->socket);
     if (is_late || (is_idle && (!hears || link_is_idle(member->link)))) {
         member->exit_code = 130;

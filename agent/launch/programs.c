@@ -27,6 +27,7 @@ static struct launch_world world_of(const struct member *member, int slot) {
                                  .kept = tree_text(job->spec, "logs.path", NULL),
                                  .bin = job->bin,
                                  .run = job->run,
+                                 .environment = job->environment,
                                  .secrets = job->secrets,
                                  .inputs = job->inputs,
                                  .outputs = job->outputs,

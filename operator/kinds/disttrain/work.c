@@ -11,6 +11,30 @@ static void copy(json_t *to, const json_t *from, const char *const *fields) {
     }
 }
 
+/* The agent must know which variables are the user's, whose $VAR it replaces, and which are nobody
+ * else's to see. */
+static void name_variables(json_t *work, const json_t *spec) {
+    json_t *environment = json_array(), *secrets = json_array();
+    const json_t *given = json_object_get(spec, "secrets");
+    const char *name;
+    json_t *ignored;
+    json_object_foreach(json_object_get(spec, "environment"), name, ignored) {
+        json_array_append_new(environment, json_string(name));
+    }
+    for (size_t i = 0; i < json_array_size(given); i++) {
+        json_array_append_new(secrets,
+                              json_string(tree_text(json_array_get(given, i), "name", "")));
+    }
+    if (json_array_size(environment) > 0) {
+        json_object_set(work, "environment", environment);
+    }
+    if (json_array_size(secrets) > 0) {
+        json_object_set(work, "secrets", secrets);
+    }
+    json_decref(environment);
+    json_decref(secrets);
+}
+
 json_t *work_of_disttrain(const json_t *spec) {
     static const char *const copied[] = {"workers",  "minWorkers", "slotsPerWorker", "gpus",
                                          "launcher", "command",    "prepare",        "inputs",
@@ -28,6 +52,7 @@ json_t *work_of_disttrain(const json_t *spec) {
     if (restart) {
         json_object_set_new(work, "restart", restart);
     }
+    name_variables(work, spec);
     return work;
 }
 

@@ -5,7 +5,9 @@
 
 /* WINDLASS_SPEC, owned by the caller: workers, minWorkers, slotsPerWorker, gpus, launcher, command,
  * prepare, inputs, outputs, logs, restart and trainer as they stand in the spec, with every default
- * filled in: minWorkers is workers, restart.hangSeconds 300 of a trainer and else 0. */
+ * filled in: minWorkers is workers, restart.hangSeconds 300 of a trainer and else 0. Of environment
+ * and secrets, where there are any, the variables' names alone: ["NAME", ...]; what they hold the
+ * pod has in its own. */
 json_t *work_of_disttrain(const json_t *spec);
 
 /* RUN: 16 hexadecimal digits over what decides what is trained: of a trainer all but what only says

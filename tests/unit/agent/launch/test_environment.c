@@ -6,6 +6,7 @@
 #include "lib/file.h"
 #include "tests/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct table_row rows[] = {
@@ -127,6 +128,52 @@ static void environments(void) {
     golden("none", &world, LAUNCH_PROCESS);
 }
 
+static const char *of(const struct launch_world *world, enum launch_role role, const char *name) {
+    static char text[256];
+    struct launch_variables variables;
+    launch_variables(world, role, &variables);
+    const char *value = launch_variable(&variables, name);
+    snprintf(text, sizeof text, "%s", value ? value : "(none)");
+    launch_variables_release(&variables);
+    return text;
+}
+
+/* $NAME in the user's own variables: of what the process has, in one go, and nothing secret. */
+static void variables_in_variables(void) {
+    static const char *const base[] = {"TIMELINE=$AZ_BATCHAI_OUTPUT_MODEL/${NAME}-$INDEX.json",
+                                       "NAME=$KEY$$HOME$UNKNOWN",
+                                       "INDEX=$AZ_BATCHAI_TASK_INDEX",
+                                       "AGAIN=$AGAIN:x",
+                                       "OTHER=$NAME",
+                                       "KEY=hidden",
+                                       "HOME=/root",
+                                       NULL};
+    static const char *const secrets[] = {"KEY", NULL};
+    static const char *const names[] = {"TIMELINE", "NAME", "INDEX", "AGAIN", "ABSENT", NULL};
+    static const struct launch_path outputs[] = {{"MODEL", "/out"}};
+    struct launch_world world = {.base = base,
+                                 .table = &table,
+                                 .launcher = LAUNCHER_MPI,
+                                 .index = 3,
+                                 .slot = -1,
+                                 .job = "j",
+                                 .worker = "j-3",
+                                 .bin = "/windlass/bin",
+                                 .run = "/windlass/run",
+                                 .secrets = secrets,
+                                 .environment = names,
+                                 .outputs = outputs,
+                                 .output_count = 1};
+    CHECK_STR(of(&world, LAUNCH_PROCESS, "TIMELINE"), "/out/$KEY$HOME$UNKNOWN-2.json");
+    CHECK_STR(of(&world, LAUNCH_PROCESS, "NAME"), "$KEY$HOME$UNKNOWN");
+    CHECK_STR(of(&world, LAUNCH_PROCESS, "AGAIN"), "$AGAIN:x");
+    CHECK_STR(of(&world, LAUNCH_PROCESS, "OTHER"), "$NAME"); /* of the image, not of the spec */
+    CHECK_STR(of(&world, LAUNCH_PROCESS, "ABSENT"), "(none)");
+    CHECK_STR(of(&world, LAUNCH_PROCESS, "KEY"), "hidden");
+    CHECK_STR(of(&world, LAUNCH_COMMAND, "KEY"), "(none)");
+    CHECK_STR(of(&world, LAUNCH_COMMAND, "INDEX"), "$AZ_BATCHAI_TASK_INDEX");
+}
+
 /* mpirun hands its variables to all: none of them may be of one pod. */
 static void what_mpirun_gets_is_the_same_everywhere(void) {
     static const char *const base[] = {"A=1", NULL};
@@ -157,6 +204,7 @@ int main(void) {
     TEST(ranks_of_a_table);
     TEST(hosts_of_a_table);
     TEST(environments);
+    TEST(variables_in_variables);
     TEST(what_mpirun_gets_is_the_same_everywhere);
     return TEST_END();
 }

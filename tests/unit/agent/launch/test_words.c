@@ -171,7 +171,8 @@ static void variables(void) {
         {"$COSTS", "$5 $A"},
         {"$", "$"},
         {"a$ b", "a$ b"},
-        {"$1 ${ ${A ${} $(A) $-", "$1 ${ ${A ${} $(A) $-"},
+        {"$1 ${ ${A ${} $-", "$1 ${ ${A ${} $-"},
+        {"$(A)$(a-b) $(date +%s) $(A $()", "a$(a-b) $(date +%s) $(A $()"},
         {"$_x9.", "under."},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -40,6 +40,23 @@ static void test_defaults(void) {
     CHECK_INT(strlen(one.job.run), 16);
 }
 
+/* The agent hears which variables are whose, and no Secret's name. */
+static void test_names_of_variables(void) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *object = load(BAD "dt-not-yet-command.yaml");
+    AUTO(disttrain_spec_release) struct disttrain_spec none = {0}, both = {0};
+    CHECK_OK(disttrain_spec_read(object, NULL, &none, &err), &err);
+    CHECK(!json_object_get(none.work, "environment") && !json_object_get(none.work, "secrets"));
+    set(object, "", "environment", "{\"B\": \"$A\", \"A\": \"told-to-nobody\"}");
+    set(object, "", "secrets",
+        "[{\"name\": \"KEY\", \"secretName\": \"told-to-nobody\", \"key\": \"k\"}]");
+    CHECK_OK(disttrain_spec_read(object, NULL, &both, &err), &err);
+    AUTO(text_freep) char *text = tree_canonical(both.work);
+    CHECK(strstr(text, "\"environment\":[\"B\",\"A\"]") != NULL);
+    CHECK(strstr(text, "\"secrets\":[\"KEY\"]") != NULL);
+    CHECK(strstr(text, "told-to-nobody") == NULL);
+}
+
 /* What names a run: what decides the result, and never how many do it. */
 static void test_run(void) {
     static const struct {
@@ -158,6 +175,7 @@ static void test_passwd(void) {
 
 int main(void) {
     TEST(test_defaults);
+    TEST(test_names_of_variables);
     TEST(test_run);
     TEST(test_rule_about_changes);
     TEST(test_passwd);
