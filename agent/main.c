@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/command.h"
 #include "agent/commands/install.h"
+#include "agent/commands/launch.h"
 #include "agent/commands/model.h"
 #include "agent/commands/pod.h"
 
@@ -11,6 +12,7 @@ static const struct command commands[] = {
     {"coordinate", coordinate_command,
      "lists the input, leases mini-batches to workers, joins the results"},
     {"score", score_command, "takes leases and scores them: a worker"},
+    {"launch", launch_command, "a pod of a gang: registers, prepares, runs the command with all"},
     {"watch", watch_command, "waits until a trigger appears or the input changes"},
     {"install", install_command, "puts windlass-shim into a folder, for an image of another's"},
     {"model", model_command, "check, run, test, time and make ONNX models"},
@@ -20,8 +22,8 @@ static const struct command commands[] = {
 static const struct program program = {
     .name = "windlass-agent",
     .about = "the part of Windlass that does the work inside a pod.",
-    .notes = "coordinate, score, watch and install are started by windlass, their job in the "
-             "environment.\n"
+    .notes = "coordinate, score, launch, watch and install are started by windlass, their job in "
+             "the\nenvironment.\n"
              "model is for people: does this network run here, and how fast?\n\n"
              "  windlass-agent model check examples/style-transfer/data/model/starry.onnx\n\n"
              "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
@@ -31,5 +33,9 @@ static const struct program program = {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
+    launch_main *other = launch_link(argc > 0 ? argv[0] : NULL);
+    if (other) {
+        return other(argc, argv);
+    }
     return program_run(&program, argc, argv);
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 launch_main *launch_link(const char *argv0) {
     const char *name = argv0 ? file_basename(argv0) : "";
@@ -34,6 +35,7 @@ int launch_command(int argc, char **argv) {
     struct option_list words = {0};
     struct error err = {0};
     struct launch_job job;
+    prctl(PR_SET_DUMPABLE, 0); /* as pod.c: programs run as the same user */
     int result = options_read(argc, argv, &help, options, &words, &err);
     if (result > 0) {
         return 0;

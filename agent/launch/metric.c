@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/metric.h"
 
+#include "agent/launch/unix_path.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,15 +55,6 @@ bool metric_read(const char *text, struct metric *ret_metric) {
     return true;
 }
 
-static int address_of(const char *path, struct sockaddr_un *address, struct error *err) {
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address->sun_path) {
-        return error_set(err, ERROR_INVALID, "%s is too long for a socket", path);
-    }
-    memcpy(address->sun_path, path, strlen(path) + 1);
-    return 0;
-}
-
 /* ---- a rank --------------------------------------------------------------------------------- */
 
 static int own_rank(void) {
@@ -82,7 +75,8 @@ void metric_send(const char *name, double value, int64_t step) {
     struct sockaddr_un address;
     struct error err = {0};
     char text[METRIC_TEXT_MAX];
-    if (!path || address_of(path, &address, &err) < 0) {
+    AUTO(fd_closep) int folder = -1;
+    if (!path || unix_path_address(path, &address, &folder, &err) < 0) {
         return;
     }
     AUTO(fd_closep) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -97,7 +91,8 @@ void metric_send(const char *name, double value, int64_t step) {
 
 int metric_socket_open(const char *path, struct metric_socket **ret_socket, struct error *err) {
     struct sockaddr_un address;
-    if (address_of(path, &address, err) < 0) {
+    AUTO(fd_closep) int folder = -1;
+    if (unix_path_address(path, &address, &folder, err) < 0) {
         return -1;
     }
     unlink(path);

@@ -2,6 +2,7 @@
 #include "agent/launch/shell.h"
 
 #include "agent/launch/rsh.h"
+#include "agent/launch/unix_path.h"
 #include "lib/buffer.h"
 
 #include <assert.h>
@@ -38,18 +39,10 @@ struct shell {
     int64_t last_id;
 };
 
-static int address_of(const char *path, struct sockaddr_un *address, struct error *err) {
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address->sun_path) {
-        return error_set(err, ERROR_INVALID, "%s is too long for a socket", path);
-    }
-    memcpy(address->sun_path, path, strlen(path) + 1);
-    return 0;
-}
-
 int shell_open(const char *path, struct shell **ret_shell, struct error *err) {
     struct sockaddr_un address;
-    if (address_of(path, &address, err) < 0) {
+    AUTO(fd_closep) int folder = -1;
+    if (unix_path_address(path, &address, &folder, err) < 0) {
         return -1;
     }
     unlink(path);
@@ -256,10 +249,11 @@ int shell_ask(const char *path, const struct shell_request *request, int *ret_co
     AUTO(text_freep)
     char *said = x_printf("%s%s%s\n%s", kinds[request->kind], *words ? " " : "", words,
                           request->text ? request->text : "");
+    AUTO(fd_closep) int folder = -1;
     AUTO(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     AUTO(buffer_release) struct buffer answer;
     buffer_init(&answer, SHELL_ANSWER_MAX + 64);
-    if (address_of(path, &address, err) < 0) {
+    if (unix_path_address(path, &address, &folder, err) < 0) {
         return -1;
     }
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||

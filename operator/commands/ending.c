@@ -70,6 +70,25 @@ void ending_print_said(FILE *to, const json_t *status) {
     }
 }
 
+/* Its program has said all else. */
+static void print_gang(const struct ending *ending) {
+    const json_t *outputs = json_object_get(ending->spec, "outputs");
+    int64_t restarts = tree_integer(ending->status, "restarts.counted", 0) +
+                       tree_integer(ending->status, "restarts.disrupted", 0);
+    printf("%s succeeded in %.1f s: %lld workers", ending->name,
+           (double)MAX(ending->elapsed_ms, 1) / 1000,
+           (long long)tree_integer(ending->spec, "workers", 1));
+    if (restarts > 0) {
+        printf(", started again %lld time%s", (long long)restarts, restarts == 1 ? "" : "s");
+    }
+    putchar('\n');
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        print_path(ending, "output", tree_text(json_array_get(outputs, i), "path", NULL));
+    }
+    printf("  %-8s %s\n", "logs", ending->state_folder);
+    fflush(stdout);
+}
+
 static void print_success(const struct ending *ending) {
     int64_t done = tree_integer(ending->status, "items.done", 0);
     double seconds = (double)MAX(ending->elapsed_ms, 1) / 1000;
@@ -139,6 +158,12 @@ static const struct advice {
      false},
     {"WorkersFailed", "correct what the worker says and run again", 1, true, true},
     {"CoordinatorFailed", "correct what the coordinator says and run again", 1, false, true},
+    {"PrepareFailed", "correct spec.prepare, or what it needs, and run again", 1, false, true},
+    {"CommandNotFound", "correct spec.command; its program must be on this machine", 1, false,
+     false},
+    {"RankFailed", "correct what the program says and run again", 1, false, true},
+    {"OutOfMemory", "raise spec.resources.limits.memory, or run fewer workers here", 1, false,
+     false},
     {NULL, "see the log, correct the cause and run again", 1, false, false},
 };
 
@@ -174,7 +199,11 @@ static int print_failure(const struct ending *ending) {
 
 int ending_print(const struct ending *ending) {
     if (condition_is(ending->status, "True")) {
-        print_success(ending);
+        if (ending->is_gang) {
+            print_gang(ending);
+        } else {
+            print_success(ending);
+        }
         return 0;
     }
     return print_failure(ending);

@@ -9,9 +9,11 @@
 struct ending {
     const char *file, *name, *unit; /* the manifest (NULL: not told); the job; "frames", "files" */
     const json_t *spec, *status;
-    const json_t *folders;                          /* volume name -> its folder on this machine */
-    const char *state_folder;                       /* where the logs are */
-    const char *failed_coordinator, *failed_worker; /* pods that failed last; NULL: none did */
+    const json_t *folders;    /* volume name -> its folder on this machine */
+    const char *state_folder; /* where the logs are */
+    /* Pods that failed last; NULL: none did. Of a gang the one that it failed by is the first. */
+    const char *failed_coordinator, *failed_worker;
+    bool is_gang;
     int64_t elapsed_ms;
 };
 

@@ -45,16 +45,25 @@ static int by_time(const void *a, const void *b) {
     return (one > two) - (one < two);
 }
 
+static bool is_kind(const char *kind) {
+    const char *const *known = remote_kinds;
+    while (*known && strcmp(*known, kind) != 0) {
+        known++;
+    }
+    return *known != NULL;
+}
+
 static bool is_of_job(const json_t *event, const char *job) {
     const json_t *about = json_object_get(event, "involvedObject");
     const char *kind = tree_text(about, "kind", ""), *name = tree_text(about, "name", "");
-    if (strcmp(kind, REMOTE_KIND) == 0) {
+    if (is_kind(kind)) {
         return strcmp(name, job) == 0;
     }
     /* A pod that is gone still has events, so its name is all there is to go by. */
     const char *rest = remote_short_name(name, job);
     return strcmp(kind, "Pod") == 0 && rest != name &&
-           (text_starts(rest, "coordinator-") || text_starts(rest, "worker-"));
+           (text_starts(rest, "coordinator-") || text_starts(rest, "worker-") ||
+            strspn(rest, "0123456789-") == strlen(rest));
 }
 
 static void print(json_t *const *events, size_t count) {

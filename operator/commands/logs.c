@@ -171,7 +171,7 @@ static bool has_log(const json_t *pod) {
 /* Of the pods of one role and index only the newest attempt, unless earlier ones are asked for. */
 static bool is_wanted(const struct request *request, const json_t *pods, const json_t *pod) {
     struct life life = life_read(pod);
-    bool is_coordinator = life.index < 0;
+    bool is_coordinator = life.index < 0; /* a gang has none */
     if ((request->coordinator && !is_coordinator) ||
         (request->worker >= 0 && life.index != request->worker)) {
         return false;

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* JOB-coordinator-ATTEMPT.log, JOB-worker-INDEX.log, JOB-worker-INDEX-ATTEMPT.log */
+/* JOB-coordinator-ATTEMPT.log, JOB-worker-INDEX.log, JOB-worker-INDEX-ATTEMPT.log; of a gang
+ * JOB-INDEX.log, JOB-INDEX-ATTEMPT.log */
 struct log_file {
     char *name;     /* the pod's */
     size_t job_len; /* of its job's, in name */
@@ -40,6 +41,38 @@ static const char *find_last(const char *text, const char *part) {
     return last;
 }
 
+static void set_name(struct log_file *file, const char *text, const char *rest) {
+    file->job_len = (size_t)(rest - text);
+    file->name = x_strndup(text, strlen(text) - strlen(".log"));
+}
+
+/* "-INDEX.log" or "-INDEX-ATTEMPT.log": a later attempt alone bears its number, from 2. */
+static bool read_member(const char *text, const char *rest, struct log_file *ret_file) {
+    struct log_file found = {.attempt = 1};
+    int used = 0;
+    if (sscanf(rest, "-%9d.log%n", &found.index, &used) < 1 || !used) {
+        sscanf(rest, "-%9d-%9d.log%n", &found.index, &found.attempt, &used);
+    }
+    if (!used || rest[used] || found.index < 0) {
+        return false;
+    }
+    set_name(&found, text, rest);
+    *ret_file = found;
+    return true;
+}
+
+/* Of the two jobs that "a-1-2.log" may be of (a, a-1) the one whose first pod is there. */
+static bool find_member(const char *folder, const char *file, struct log_file *ret_file) {
+    for (const char *rest = file + strlen(file); rest > file; rest--) {
+        AUTO(text_freep) char *job = x_strndup(file, (size_t)(rest - file));
+        AUTO(text_freep) char *first = x_printf("%s/%s-0.log", folder, job);
+        if (*rest == '-' && access(first, F_OK) == 0 && read_member(file, rest, ret_file)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_name(const char *file, struct log_file *ret_file) {
     const char *coordinator = find_last(file, "-coordinator-");
     const char *worker = find_last(file, "-worker-");
@@ -57,8 +90,7 @@ static bool read_name(const char *file, struct log_file *ret_file) {
     if (!used || role[used]) {
         return false;
     }
-    found.job_len = (size_t)(role - file);
-    found.name = x_strndup(file, strlen(file) - strlen(".log"));
+    set_name(&found, file, role);
     *ret_file = found;
     return true;
 }
@@ -76,7 +108,10 @@ static int find_files(const char *folder, const char *job, struct log_files *fil
     }
     for (struct dirent *entry; (entry = readdir(entries));) {
         struct log_file file;
-        if (!read_name(entry->d_name, &file)) {
+        const char *name = entry->d_name;
+        bool is_named = job && text_starts(name, job);
+        if (!(is_named && read_member(name, name + strlen(job), &file)) &&
+            !read_name(name, &file) && !find_member(folder, name, &file)) {
             continue;
         }
         if (job && (strlen(job) != file.job_len || strncmp(job, file.name, file.job_len) != 0)) {

@@ -54,6 +54,9 @@ static void format_time(int64_t seconds, char text[static 24]) {
 struct numbers {
     long long total, done, failed, retried, left_s;
     const char *rate; /* NULL before the first item is done */
+    /* of a gang: workers that were asked for (0: it is none) and are there, steps (-1: not told) */
+    long long wanted, workers, step, epoch, restarts;
+    const char *loss;
 };
 
 static struct numbers read_numbers(const json_t *status) {
@@ -63,14 +66,38 @@ static struct numbers read_numbers(const json_t *status) {
         .failed = tree_integer(status, "items.failed", 0),
         .retried = tree_integer(status, "miniBatches.retried", 0),
         .left_s = -1,
+        .wanted = tree_integer(status, "workers.wanted", 0),
+        .workers = tree_integer(status, "workers.registered", 0),
+        .step = tree_integer(status, "step", -1),
+        .epoch = tree_integer(status, "epoch", 0),
+        .restarts = tree_integer(status, "restarts.counted", 0) +
+                    tree_integer(status, "restarts.disrupted", 0),
+        .loss = tree_text(status, "loss", NULL),
     };
     if (numbers.total > 0 && numbers.done > 0) {
         numbers.rate = tree_text(status, "itemsPerSecond", NULL);
+    }
+    if (numbers.step > 0) {
+        numbers.rate = tree_text(status, "samplesPerSecond", NULL);
     }
     if (numbers.rate && numbers.done < numbers.total) {
         numbers.left_s = tree_integer(status, "secondsLeft", -1);
     }
     return numbers;
+}
+
+static void add_gang(char text[static 512], const struct numbers *numbers) {
+    if (numbers->step < 0) {
+        add(text, ": %lld of %lld workers", numbers->workers, numbers->wanted);
+        return;
+    }
+    add(text, ": step %lld", numbers->step);
+    if (numbers->epoch > 0) {
+        add(text, ", epoch %lld", numbers->epoch);
+    }
+    if (numbers->loss) {
+        add(text, ", loss %s", numbers->loss);
+    }
 }
 
 void progress_line(const struct progress *progress, const json_t *status, int64_t now_ms,
@@ -81,6 +108,9 @@ void progress_line(const struct progress *progress, const json_t *status, int64_
     if (numbers.total > 0) {
         add(text, ": %lld of %lld %s (%lld %%)", numbers.done, numbers.total, progress->unit,
             numbers.done * 100 / numbers.total);
+    }
+    if (numbers.wanted > 0) {
+        add_gang(text, &numbers);
     }
     if (numbers.rate) {
         add(text, ", %s %s/s", numbers.rate, progress->unit);
@@ -99,6 +129,9 @@ void progress_line(const struct progress *progress, const json_t *status, int64_
     }
     if (numbers.failed > 0) {
         add(text, ", %lld %s failed", numbers.failed, progress->unit);
+    }
+    if (numbers.restarts > 0) {
+        add(text, ", %lld restart%s", numbers.restarts, numbers.restarts == 1 ? "" : "s");
     }
 }
 
@@ -131,6 +164,11 @@ static void fill_parts(const struct progress *progress, const struct numbers *nu
         add(parts[PART_COUNT_DONE], "  %lld/%lld %s", numbers->done, numbers->total,
             progress->unit);
     }
+    if (numbers->wanted > 0 && numbers->step >= 0) {
+        add(parts[PART_COUNT_DONE], "  step %lld", numbers->step);
+    } else if (numbers->wanted > 0) {
+        add(parts[PART_COUNT_DONE], "  %lld/%lld workers", numbers->workers, numbers->wanted);
+    }
     char elapsed[24], left[24];
     format_time((now_ms - progress->start_ms) / 1000, elapsed);
     format_time(numbers->left_s, left);
@@ -148,6 +186,10 @@ static void fill_parts(const struct progress *progress, const struct numbers *nu
     }
     if (numbers->retried > 0) {
         add(parts[PART_RETRIED], "  %lld retried", numbers->retried);
+    }
+    if (numbers->restarts > 0) {
+        add(parts[PART_RETRIED], "  %lld restart%s", numbers->restarts,
+            numbers->restarts == 1 ? "" : "s");
     }
 }
 

@@ -7,7 +7,7 @@
 #include "lib/tree.h"
 
 struct progress {
-    const char *name, *unit; /* of the job; "frames", "files" */
+    const char *name, *unit; /* of the job; "frames", "files"; of a gang "samples" */
     bool is_terminal;
     bool is_drawn;    /* a bar stands in the last line of the terminal */
     int64_t start_ms; /* -1: not known */
@@ -27,7 +27,8 @@ void progress_clear(struct progress *progress);
 /* The bar's line for a terminal of so many columns; what has no room is left out. */
 void progress_bar(const struct progress *progress, const json_t *status, int64_t now_ms,
                   int columns, char text[static 512]);
-/* "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:02 elapsed, 0:20 left" */
+/* "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:02 elapsed, 0:20 left"; of a gang
+ * "job: Gathering: 3 of 4 workers, 0:02 elapsed", and how far it is, where it tells that. */
 void progress_line(const struct progress *progress, const json_t *status, int64_t now_ms,
                    char text[static 512]);
 /* The condition Succeeded; NULL when there is none. Borrowed. */

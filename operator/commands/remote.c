@@ -9,6 +9,8 @@
 
 enum { PAGE = 500, ITEMS_MAX = 100000, CONTINUE_MAX = 4096 };
 
+const char *const remote_kinds[] = {"BatchScore", "DistTrain", NULL};
+
 int remote_open(const struct remote_options *options, struct remote *ret_remote,
                 struct error *err) {
     struct config_options config = {.kubeconfig = options->kubeconfig, .context = options->context};
@@ -121,14 +123,25 @@ int remote_list(struct remote *remote, const struct rest_place *place, const cha
 }
 
 int remote_job(struct remote *remote, const char *name, json_t **ret_job, struct error *err) {
-    const struct rest_place place = {.api_version = REMOTE_API, .kind = REMOTE_KIND, .name = name};
-    if (remote_get(remote, &place, NULL, ret_job, err) < 0) {
-        return err->kind == ERROR_NOT_FOUND
-                   ? error_context(err, "namespace %s (windlass status -A lists all jobs)",
-                                   remote->namespace)
-                   : -1;
+    struct error first = {0};
+    for (const char *const *kind = remote_kinds; *kind; kind++) {
+        const struct rest_place place = {.api_version = REMOTE_API, .kind = *kind, .name = name};
+        struct error failure = {0};
+        if (remote_get(remote, &place, NULL, ret_job, &failure) == 0) {
+            return 0;
+        }
+        if (kind == remote_kinds || failure.kind != ERROR_NOT_FOUND) {
+            first = failure;
+        }
+        if (failure.kind != ERROR_NOT_FOUND) {
+            break;
+        }
     }
-    return 0;
+    *err = first;
+    return err->kind == ERROR_NOT_FOUND
+               ? error_context(err, "namespace %s (windlass status -A lists all jobs)",
+                               remote->namespace)
+               : -1;
 }
 
 static int by_role(const void *a, const void *b) {

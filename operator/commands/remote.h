@@ -6,7 +6,8 @@
 #include "operator/kube/rest.h"
 
 #define REMOTE_API "windlass.dev/v1alpha1"
-#define REMOTE_KIND "BatchScore"
+
+extern const char *const remote_kinds[]; /* of jobs; NULL ends them */
 
 struct remote_options {
     const char *kubeconfig, *context, *namespace;
@@ -47,9 +48,10 @@ NODISCARD int remote_get(struct remote *remote, const struct rest_place *place, 
 NODISCARD int remote_list(struct remote *remote, const struct rest_place *place, const char *query,
                           json_t **ret_items, struct error *err);
 
+/* Of whatever kind: the first of that name. */
 NODISCARD int remote_job(struct remote *remote, const char *name, json_t **ret_job,
                          struct error *err);
-/* The pods of a job, the coordinator's first, then by index and attempt. */
+/* The pods of a job, a coordinator's first, then by index and attempt. */
 NODISCARD int remote_pods(struct remote *remote, const char *job, json_t **ret_pods,
                           struct error *err);
 /* "worker-0-2" of "style-transfer-worker-0-2": what is left of a pod's name without the job's. */

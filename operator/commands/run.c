@@ -13,6 +13,8 @@
 #include "operator/kinds/batchscore/reconcile.h"
 #include "operator/kinds/batchscore/series.h"
 #include "operator/kinds/batchscore/spec.h"
+#include "operator/kinds/disttrain/reconcile.h"
+#include "operator/kinds/disttrain/spec.h"
 #include "operator/local/local.h"
 #include "operator/resource.h"
 
@@ -32,9 +34,10 @@
 enum {
     WORKERS_MAX = 1024,
     REDRAW_MS = 500,
-    LEAVE_MS = 1000, /* for pods to end by themselves when the job has ended */
-    STOP_MS = 5000,  /* for pods to end after SIGTERM */
-    FAILURES_MAX = 6 /* looks in a row, about 3 s */
+    LEAVE_MS = 1000,      /* for pods to end by themselves when the job has ended */
+    STOP_MS = 5000,       /* for pods to end after SIGTERM, ... */
+    STOP_GANG_MS = 10000, /* ... who first end what the user's programs have started */
+    FAILURES_MAX = 6      /* looks in a row, about 3 s */
 };
 
 #define STORES_FOLDER "WINDLASS_STORES_FOLDER" /* agent/store/azure_place.h */
@@ -45,6 +48,7 @@ struct run {
     int64_t workers;
     bool keep, anew, once;
     bool is_usage; /* what failed is the user's to correct: exit code 2 */
+    bool is_gang;  /* a DistTrain */
 
     json_t *object;  /* the manifest; after the start, as last seen in the cluster */
     json_t *folders; /* {volume: its folder} */
@@ -70,6 +74,8 @@ static const struct command_help help = {
         "Does the work of a manifest on this machine: cuts the input into mini-batches, runs the\n"
         "network on them in worker processes and writes the outputs. The same file does the same\n"
         "on a cluster (kubectl apply -f FILE).\n\n"
+        "Of a DistTrain: starts the command in all workers, which are processes here; what the\n"
+        "image has must be on this machine, and prepare is run on it.\n\n"
         "A path in a manifest is VOLUME/path/in/it. A volume's folder on this machine is what\n"
         "--volume says, else its hostPath, else the folder VOLUME/ beside the manifest; an "
         "emptyDir\n"
@@ -88,8 +94,8 @@ static const struct command_help help = {
 /* 1: the help was asked for and printed. */
 static int read_options(struct run *run, int argc, char **argv, struct error *err) {
     const struct option options[] = {
-        {"file", 'f', OPTION_TEXT, "FILE", "The manifest: one BatchScore, YAML or JSON.",
-         &run->file},
+        {"file", 'f', OPTION_TEXT, "FILE",
+         "The manifest: one BatchScore or DistTrain, YAML or JSON.", &run->file},
         {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be given many times.",
          &run->volumes},
         {"stores", 0, OPTION_TEXT, "DIR",
@@ -97,7 +103,9 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
          "(WINDLASS_STORES_FOLDER).",
          &run->stores},
         {"workers", 'w', OPTION_INTEGER, "N",
-         "Worker processes (spec.workers.max, at most one per processor).", &run->workers},
+         "Worker processes (spec.workers.max, at most one per processor; of a DistTrain "
+         "spec.workers).",
+         &run->workers},
         {"state", 0, OPTION_TEXT, "DIR",
          "Where logs, emptyDir and temporary files go (~/.local/state/windlass/NAME-TIME).",
          &run->state_option},
@@ -148,18 +156,44 @@ static void set_workers(struct run *run, int processors) {
     json_object_set_new(workers, "min", json_integer(run->workers));
 }
 
+/* What the command says of its ranks (mpirun -np 4) is for so many: nobody changes it unasked. */
+static void set_gang(struct run *run) {
+    json_t *spec = json_object_get(run->object, "spec");
+    if (run->workers == INT64_MIN) {
+        run->workers = tree_integer(spec, "workers", 1);
+    }
+    json_object_set_new(spec, "workers", json_integer(run->workers));
+}
+
+static int check_kind(struct run *run, const char *kind, struct error *err) {
+    run->is_gang = strcmp(kind, disttrain_kind.name) == 0;
+    if (!run->is_gang && strcmp(kind, batchscore_kind.name) != 0) {
+        return error_set(err, ERROR_INVALID, "%s: a %s cannot be run on this machine", run->file,
+                         kind);
+    }
+    if (run->is_gang && (run->anew || run->once)) {
+        run->is_usage = true;
+        return error_set(err, ERROR_INVALID, "--%s is for a BatchScore; %s is a DistTrain",
+                         run->anew ? "anew" : "once", run->file);
+    }
+    if (run->is_gang && run->workers > DISTTRAIN_WORKERS_MAX) {
+        run->is_usage = true;
+        return error_set(err, ERROR_INVALID, "--workers %lld: a DistTrain has at most %d",
+                         (long long)run->workers, DISTTRAIN_WORKERS_MAX);
+    }
+    return 0;
+}
+
 static int load(struct run *run, struct error *err) {
     if (resource_load_today(run->file, &run->object, err) < 0) {
         run->is_usage = true; /* even if it is not there or cannot be read */
         return -1;
     }
-    const char *kind = tree_text(run->object, "kind", "");
-    if (strcmp(kind, batchscore_kind.name) != 0) {
-        return error_set(err, ERROR_INVALID, "%s: a %s cannot be run on this machine", run->file,
-                         kind);
+    if (check_kind(run, tree_text(run->object, "kind", ""), err) < 0) {
+        return -1;
     }
     run->name = tree_text(run->object, "metadata.name", "");
-    run->unit = batchscore_unit(json_object_get(run->object, "spec"));
+    run->unit = run->is_gang ? "samples" : batchscore_unit(json_object_get(run->object, "spec"));
     const char *slash = strrchr(run->file, '/');
     run->manifest_folder =
         slash ? x_strndup(run->file, MAX(1, (size_t)(slash - run->file))) : x_strdup(".");
@@ -311,11 +345,15 @@ static int start(struct run *run, struct error *err) {
     if (run->once && series_is(run->object) && take_once(run, err) < 0) {
         return -1;
     }
-    set_workers(run, processors);
+    if (run->is_gang) {
+        set_gang(run);
+    } else {
+        set_workers(run, processors);
+    }
     struct local_options options = {.places = places_of(run),
                                     .threads = (int)MAX(1, processors / run->workers)};
     const struct kind *const kinds[] = {&run->kind, NULL};
-    run->kind = batchscore_kind;
+    run->kind = run->is_gang ? disttrain_kind : batchscore_kind;
     run->kind.options = &run->kind_options;
     if (open_signals(run, err) < 0 || local_open(&options, &run->cluster, err) < 0 ||
         controller_new(run->cluster, kinds, hear_failure, run, &run->controller, err) < 0) {
@@ -330,7 +368,7 @@ static int start(struct run *run, struct error *err) {
 }
 
 static const json_t *find_job(const struct run *run) {
-    return local_find(run->cluster, batchscore_kind.name,
+    return local_find(run->cluster, run->kind.name,
                       tree_text(run->object, "metadata.namespace", "default"), run->name);
 }
 
@@ -396,7 +434,7 @@ static bool goes_on(struct run *run) {
     if (run->failure.kind || (run->end_ms && now_ms - run->end_ms >= LEAVE_MS)) {
         stop(run);
     }
-    if (run->stop_ms && now_ms - run->stop_ms >= STOP_MS) {
+    if (run->stop_ms && now_ms - run->stop_ms >= (run->is_gang ? STOP_GANG_MS : STOP_MS)) {
         local_kill_all(run->cluster);
     }
     return true;
@@ -439,9 +477,30 @@ static int watch(struct run *run, struct error *err) {
     return 0;
 }
 
+/* The log of the worker that a gang failed by: of its pods the last. */
+static void note_failed_member(struct run *run) {
+    const json_t *status = json_object_get(run->object, "status");
+    int64_t index = tree_integer(status, "restarts.last.index", 0);
+    free(TAKE(run->failed_pod[0]));
+    for (int attempt = 1;; attempt++) {
+        AUTO(text_freep) char *first = x_printf("%s-%lld", run->name, (long long)index);
+        AUTO(text_freep)
+        char *name = attempt > 1 ? x_printf("%s-%d", first, attempt) : x_strdup(first);
+        AUTO(text_freep) char *path = local_log_path(run->cluster, name);
+        if (access(path, F_OK) < 0) {
+            return;
+        }
+        free(run->failed_pod[0]);
+        run->failed_pod[0] = TAKE(name);
+    }
+}
+
 static int finish(struct run *run) {
     progress_clear(&run->progress);
     run_series_clear(&run->series);
+    if (run->is_gang) {
+        note_failed_member(run);
+    }
     struct ending ending = {.file = run->file,
                             .name = run->name,
                             .unit = run->unit,
@@ -451,6 +510,7 @@ static int finish(struct run *run) {
                             .state_folder = run->state_folder,
                             .failed_coordinator = run->failed_pod[0],
                             .failed_worker = run->failed_pod[1],
+                            .is_gang = run->is_gang,
                             .elapsed_ms = run->end_ms - run->start_ms};
     if (run->end_ms) { /* a Ctrl-C that came too late changes nothing */
         return ending_print(&ending);

@@ -42,7 +42,8 @@ static int64_t age_of(const json_t *object, int64_t now_ms) {
 }
 
 static const char *unit_of(const json_t *job) {
-    return batchscore_unit(json_object_get(job, "spec"));
+    bool is_gang = strcmp(tree_text(job, "kind", ""), "DistTrain") == 0;
+    return is_gang ? "samples" : batchscore_unit(json_object_get(job, "spec"));
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -67,6 +68,18 @@ static char *left_cell(const json_t *status) {
     return x_strdup(text);
 }
 
+/* "24/280", "step 1200"; of a gang whose program tells no steps, its workers: "3/4". */
+static char *done_cell(const json_t *status) {
+    int64_t wanted = tree_integer(status, "workers.wanted", 0);
+    if (tree_get(status, "step")) {
+        return x_printf("step %lld", (long long)tree_integer(status, "step", 0));
+    }
+    return wanted > 0
+               ? x_printf("%lld/%lld", (long long)tree_integer(status, "workers.registered", 0),
+                          (long long)wanted)
+               : x_strdup(tree_text(status, "progress", ""));
+}
+
 enum cell {
     AT_NAMESPACE,
     AT_NAME,
@@ -84,7 +97,9 @@ static void add_row(struct table *table, const json_t *job, bool all, int64_t no
     const json_t *status = json_object_get(job, "status");
     AUTO(text_freep) char *bar = progress_cell(status);
     AUTO(text_freep) char *left = left_cell(status);
-    const char *rate = tree_text(status, "itemsPerSecond", NULL);
+    const char *rate =
+        tree_text(status, "itemsPerSecond", tree_text(status, "samplesPerSecond", NULL));
+    AUTO(text_freep) char *done = done_cell(status);
     AUTO(text_freep) char *speed = rate ? x_printf("%s/s", rate) : NULL;
     char age[32];
     table_age(age_of(job, now_ms), age);
@@ -93,7 +108,7 @@ static void add_row(struct table *table, const json_t *job, bool all, int64_t no
         [AT_NAME] = tree_text(job, "metadata.name", ""),
         [AT_STATE] = progress_state(status),
         [AT_BAR] = bar,
-        [AT_DONE] = tree_text(status, "progress", ""),
+        [AT_DONE] = done,
         [AT_RATE] = speed,
         [AT_LEFT] = left,
         [AT_AGE] = age,
@@ -129,15 +144,30 @@ static void print_table(struct table **table) {
     *table = table_new();
 }
 
+/* Of all kinds; an earlier version of Windlass has installed the first one alone. */
+static int list_jobs(struct remote *remote, json_t *jobs, struct error *err) {
+    for (const char *const *kind = remote_kinds; *kind; kind++) {
+        const struct rest_place place = {.api_version = REMOTE_API, .kind = *kind};
+        struct error failure = {0};
+        AUTO(tree_freep) json_t *some = NULL;
+        if (remote_list(remote, &place, NULL, &some, &failure) == 0) {
+            json_array_extend(jobs, some);
+        } else if (kind == remote_kinds || failure.kind != ERROR_NOT_FOUND) {
+            *err = failure;
+            return err->kind == ERROR_NOT_FOUND
+                       ? error_context(err, "this cluster has no BatchScores: is windlass "
+                                            "installed there (helm install windlass ...)?")
+                       : -1;
+        }
+    }
+    return 0;
+}
+
 static int list_once(struct remote *remote, bool all, struct table *table, json_t *versions,
                      struct error *err) {
-    const struct rest_place place = {.api_version = REMOTE_API, .kind = REMOTE_KIND};
-    AUTO(tree_freep) json_t *jobs = NULL;
-    if (remote_list(remote, &place, NULL, &jobs, err) < 0) {
-        return err->kind == ERROR_NOT_FOUND
-                   ? error_context(err, "this cluster has no BatchScores: is windlass installed "
-                                        "there (helm install windlass ...)?")
-                   : -1;
+    AUTO(tree_freep) json_t *jobs = json_array();
+    if (list_jobs(remote, jobs, err) < 0) {
+        return -1;
     }
     size_t i;
     json_t *job;
@@ -169,28 +199,36 @@ static void hear(void *context, enum cluster_event event, const json_t *job) {
 
 /* Until something is refused for good; never ends well. */
 static int follow_list(struct remote *remote, struct follower *follower, struct error *err) {
-    const struct watch_options options = {.api_version = REMOTE_API,
-                                          .kind = REMOTE_KIND,
-                                          .namespace = remote->namespace,
-                                          .listener = hear,
-                                          .context = follower};
-    struct watch *watch = NULL;
-    if (watch_new(&options, remote->client, remote->loop, &watch, err) < 0) {
-        return -1;
-    }
+    enum { KINDS_MAX = 4 };
+    struct watch *watches[KINDS_MAX] = {NULL};
+    size_t count = 0;
     int result = 0;
+    for (; remote_kinds[count] && count < KINDS_MAX && result == 0; count++) {
+        const struct watch_options options = {.api_version = REMOTE_API,
+                                              .kind = remote_kinds[count],
+                                              .namespace = remote->namespace,
+                                              .may_be_absent = count > 0,
+                                              .listener = hear,
+                                              .context = follower};
+        result = watch_new(&options, remote->client, remote->loop, &watches[count], err);
+    }
     while (result == 0 && (result = MIN(loop_wait(remote->loop, -1, err), 0)) == 0) {
         if (follower->has_news) {
             follower->has_news = false;
             print_table(&follower->table);
         }
-        const struct error *trouble = watch_trouble(watch);
-        if (trouble && (trouble->kind == ERROR_DENIED || trouble->kind == ERROR_NOT_FOUND)) {
-            *err = *trouble;
-            result = -1;
+        for (size_t i = 0; i < count && result == 0; i++) {
+            const struct error *trouble = watch_trouble(watches[i]);
+            bool is_absent = trouble && trouble->kind == ERROR_NOT_FOUND;
+            if (trouble && (trouble->kind == ERROR_DENIED || (is_absent && i == 0))) {
+                *err = *trouble;
+                result = -1;
+            }
         }
     }
-    watch_free(watch);
+    for (size_t i = 0; i < count; i++) {
+        watch_free(watches[i]);
+    }
     return result;
 }
 
@@ -234,7 +272,7 @@ static const struct advice {
     {"ImagePullBackOff", "check spec.image and imagePullSecrets: can a node pull that image?"},
     {"InvalidImageName", "correct spec.image"},
     {"Unschedulable", "the scheduler finds no node with room: kubectl describe pod %s"},
-    {"OOMKilled", "raise workers.resources.limits.memory"},
+    {"OOMKilled", "raise resources.limits.memory of the workers"},
     {"CreateContainerConfigError", "a Secret or a ConfigMap is missing: kubectl describe pod %s"},
     {"ContainerCreating", "a volume may not mount: windlass events shows it"},
 };

@@ -153,6 +153,10 @@ static int prepare(const json_t *object, const struct pod_settings *settings, st
     environment_set(&launch->environment, "WINDLASS_THREADS", threads);
     environment_set(&launch->environment, "WINDLASS_TERMINATION_LOG", launch->message_path);
     environment_set(&launch->environment, "HOSTNAME", name);
+    /* Of a gang's pod: its own files, and how long it has from SIGTERM on. */
+    AUTO(text_freep) char *grace = x_printf("%d", LOCAL_GRACE_S);
+    environment_set(&launch->environment, "WINDLASS_FOLDER", launch->folder);
+    environment_set(&launch->environment, "WINDLASS_GRACE", grace);
     /* As /tmp of a pod: whatever kills it, what it leaves there goes with it. */
     environment_set(&launch->environment, "TMPDIR", launch->folder);
     /* Here the agent does what the shim does in a container of the user's. */

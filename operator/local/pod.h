@@ -5,6 +5,9 @@
 
 #include "operator/local/volume.h"
 
+/* Of a gang's pod, between SIGTERM and SIGKILL: nobody waits half a minute for Ctrl-C. */
+enum { LOCAL_GRACE_S = 10 };
+
 struct pod_settings {
     struct volume_places places;
     const char *program_folder; /* where windlass-agent lies */

@@ -14,7 +14,7 @@ static bool is_coordinator(const json_t *pod) {
     return role && strcmp(role, "coordinator") == 0;
 }
 
-static bool begins(const json_t *object) {
+static bool begins(const json_t *object, const struct job_options *options UNUSED) {
     return !series_is(object);
 }
 

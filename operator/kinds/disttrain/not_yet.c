@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What crds/disttrain.yaml describes and this version does not carry out: refused by its name, by
- * `windlass check`, `windlass run` and the controller. Whoever builds it takes its row away. */
+ * `windlass check`, `windlass run` and the controller. Whoever builds it takes its row away.
+ *
+ * command on a cluster: no kubelet has run such pods yet. secrets, logs: what carries them out is
+ * there (agent/launch/rank.h), and no test of a whole job has seen it. */
 #include "operator/kinds/disttrain/spec.h"
 
 #include <string.h>
@@ -14,27 +17,31 @@ static bool is_smaller(const json_t *spec) {
     return tree_integer(spec, "minWorkers", INT64_MAX) < tree_integer(spec, "workers", 1);
 }
 
-int disttrain_not_yet(const json_t *object, struct error *err) {
+int disttrain_not_yet(const json_t *object, bool is_here, struct error *err) {
     const json_t *spec = json_object_get(object, "spec");
     const struct {
         const char *field;
         bool is_asked_for;
+        bool is_there_alone; /* this machine carries it out */
     } rows[] = {
-        {"gang", differs(spec, "gang", "None")},
-        {"minWorkers", is_smaller(spec)},
-        {"spot", tree_bool(spec, "spot", false)},
-        {"startDeadlineSeconds", tree_get(spec, "startDeadlineSeconds") != NULL},
-        {"restart.hangSeconds", tree_integer(spec, "restart.hangSeconds", 0) > 0},
-        {"trainer", tree_get(spec, "trainer") != NULL},
-        {"command", tree_get(spec, "command") != NULL},
+        {"gang", differs(spec, "gang", "None"), false},
+        {"minWorkers", is_smaller(spec), false},
+        {"spot", tree_bool(spec, "spot", false), false},
+        {"startDeadlineSeconds", tree_get(spec, "startDeadlineSeconds") != NULL, false},
+        {"restart.hangSeconds", tree_integer(spec, "restart.hangSeconds", 0) > 0, false},
+        {"logs", tree_get(spec, "logs") != NULL, false},
+        {"secrets", json_array_size(tree_get(spec, "secrets")) > 0, false},
+        {"trainer", tree_get(spec, "trainer") != NULL, false},
+        {"command", tree_get(spec, "command") != NULL, true},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (rows[i].is_asked_for) {
+        if (rows[i].is_asked_for && !(is_here && rows[i].is_there_alone)) {
             return error_set(err, ERROR_INVALID,
                              "spec.%s: is described, but Windlass " WINDLASS_VERSION
-                             " does not carry it out yet; no pods are made (docs/disttrain-plan.md "
-                             "says what is still to be built)",
-                             rows[i].field);
+                             " does not carry it out yet%s; no pods are made "
+                             "(docs/disttrain-plan.md says what is still to be built)",
+                             rows[i].field,
+                             rows[i].is_there_alone ? " on a cluster, but for `windlass run`" : "");
         }
     }
     return 0;

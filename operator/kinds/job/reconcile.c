@@ -263,8 +263,9 @@ static bool needs_credentials(const struct job_ops *ops, const json_t *kept,
                               const struct job_observed *observed) {
     const json_t *object = observed->object;
     return !observed->service && !json_object_get(kept, "credentials") &&
-           (!ops->begins || ops->begins(object)) && !tree_get(object, "status.credentials") &&
-           !outcome_is_finished(object) && !tree_bool(object, "spec.suspend", false);
+           (!ops->begins || ops->begins(object, observed->options)) &&
+           !tree_get(object, "status.credentials") && !outcome_is_finished(object) &&
+           !tree_bool(object, "spec.suspend", false);
 }
 
 static int ask_plan(const struct job_ops *ops, struct reconcile *request, json_t *kept,

@@ -13,7 +13,7 @@ struct job_ops {
     NODISCARD int (*plan)(const struct reconcile *request, const struct job_observed *observed,
                           json_t **ret_plan, struct error *err);
     /* The resource will need credentials when it begins; NULL: it always does. */
-    bool (*begins)(const json_t *object);
+    bool (*begins)(const json_t *object, const struct job_options *options);
     /* What is kept of a Pod or Service whose job has ended. */
     cache_keep *keep_ended;
 };

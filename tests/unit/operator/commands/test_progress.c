@@ -68,9 +68,33 @@ static void lines_tell_the_same(void) {
                     "left, 1 mini-batch retried");
 }
 
+static void gangs_tell_who_is_there_and_how_far(void) {
+    struct progress progress = {.name = "job", .unit = "samples", .start_ms = 1000};
+    char text[512];
+    AUTO(tree_freep)
+    json_t *gang = json_pack("{s:[{s:s, s:s}], s:{s:i, s:i}, s:{s:i, s:i}}", "conditions", "type",
+                             "Succeeded", "reason", "Gathering", "workers", "wanted", 4,
+                             "registered", 3, "restarts", "counted", 0, "disrupted", 0);
+    progress_line(&progress, gang, 3000, text);
+    CHECK_STR(text, "job: Gathering: 3 of 4 workers, 0:02 elapsed");
+    progress_bar(&progress, gang, 3000, 80, text);
+    CHECK_STR(text, "Gathering  3/4 workers  0:02");
+    json_object_set_new(gang, "step", json_integer(120));
+    json_object_set_new(gang, "epoch", json_integer(2));
+    json_object_set_new(gang, "loss", json_string("0.31"));
+    json_object_set_new(gang, "samplesPerSecond", json_string("4100"));
+    json_object_set_new(json_object_get(gang, "restarts"), "disrupted", json_integer(1));
+    progress_line(&progress, gang, 3000, text);
+    CHECK_STR(text, "job: Gathering: step 120, epoch 2, loss 0.31, 4100 samples/s, 0:02 elapsed, "
+                    "1 restart");
+    progress_bar(&progress, gang, 3000, 80, text);
+    CHECK_STR(text, "Gathering  step 120  4100/s  0:02  1 restart");
+}
+
 int main(void) {
     TEST(bars_fit_their_terminal);
     TEST(bars_tell_what_there_is);
     TEST(lines_tell_the_same);
+    TEST(gangs_tell_who_is_there_and_how_far);
     return TEST_END();
 }

@@ -1,0 +1,260 @@
+#!/usr/bin/env bash
+# `windlass run` of DistTrains, as written, on this machine: Open MPI's mpirun over two workers, PyTorch's DDP over gloo
+# (python3-torch), variables, restarts; codes of ranks, a prepare that fails, a command that is not there; a worker that is
+# killed; SIGTERM leaves no process; what is not carried out is refused by name; check and logs.
+set -u
+cd "$(dirname "$0")/../.." || exit 3
+. tests/e2e/lib.sh
+build=$(realpath "${BUILD:-build}")
+make -s "$build/windlass" "$build/windlass-agent" || { echo "not ok test_gang_local: cannot be built"; exit 1; }
+windlass=$build/windlass
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
+unset WINDLASS_STORES_FOLDER OMPI_COMM_WORLD_SIZE PMIX_RANK
+
+# manifest NAME WORKERS [FIELDS]: command and more come on stdin.
+manifest() {
+    mkdir -p "$work/$1/out"
+    {
+        printf 'apiVersion: windlass.dev/v1alpha1\nkind: DistTrain\nmetadata: {name: %s}\nspec:\n' "$1"
+        printf '  workers: %s\n  image: registry.test/any:1\n  volumes: [{name: out, hostPath: {path: %s}}]\n' "$2" "$work/$1/out"
+        printf '  outputs: [{id: MODEL, path: out/models}]\n'
+        sed 's/^/  /'
+    } >"$work/$1/job.yaml"
+}
+# run NAME [OPTIONS]: its code in $code, what it says in NAME/said.
+run() {
+    timeout -k 5 "${patience:-120}" "$windlass" run -f "$work/$1/job.yaml" --state "${state:-$work/$1/state}" "${@:2}" >"$work/$1/said" 2>&1
+    code=$?
+}
+says() { grep -qE -- "$2" "$work/$1/said"; }
+log() { cat "$work/$1/state/$1-$2.log"; }
+until_true() { # SECONDS COMMAND...
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.1; done
+}
+show() { [ "$failures" -eq 0 ] || { sed 's/^/# /' "$work/$1/said"; tail -n 5 "$work/$1"/state/*.log | sed 's/^/# /'; } 2>/dev/null; }
+
+##### ends well ###################################################################################
+cat >"$work/sum.c" <<'C'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    int rank, size, sum;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d of %d: %d\n", rank, size, sum);
+    MPI_Finalize();
+    return argc > 1 && rank == 2 ? 7 : 0;
+}
+C
+# Its state lies so deep that a socket's path has no room.
+mpi() {
+    local state code
+    state=$work/hello/$(printf 'a-folder-of-the-users/%.0s' 1 2 3 4 5 6)state
+    manifest hello 2 <<Y
+slotsPerWorker: 2
+command: [mpirun, -np, "4", $work/sum]
+Y
+    ln -s "$state" "$work/hello/state"
+    run hello
+    [ $code -eq 0 ] && says hello '^hello succeeded in .* s: 2 workers$' && says hello "^  output   $work/hello/out/models$" &&
+        [ "$(log hello 0 | grep -cE '^rank [0-3] of 4: 6$')" -eq 4 ] && [ -d "$work/hello/out/models" ]
+}
+mpi_code() {
+    local code
+    manifest seven 2 <<Y
+slotsPerWorker: 2
+command: [mpirun, -np, "4", $work/sum, fail]
+restart: {maxRestarts: 0}
+Y
+    run seven
+    [ $code -eq 1 ] && says seven '^windlass: seven failed: worker 0, rank 2 ended with exit code 7: rank 2 of 4: 6' && says seven "^  log: $work/seven/state/seven-0.log, which ends with$"
+}
+cat >"$work/ddp.py" <<'P'
+import os, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("gloo")
+rank, size = dist.get_rank(), dist.get_world_size()
+assert (rank, size) == (int(os.environ["RANK"]), 2)
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = DistributedDataParallel(torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+draw = torch.Generator().manual_seed(rank) # each its own samples
+for step in range(30):
+    x = torch.randn(16, 8, generator=draw)
+    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+weights = [torch.zeros(1, 8) for _ in range(size)]
+dist.all_gather(weights, model.module.weight.detach())
+assert torch.equal(weights[0], weights[1]) and loss < 0.05, loss
+print(f"rank {rank} of {size} agrees", flush=True)
+dist.destroy_process_group()
+P
+ddp() {
+    local code
+    manifest ddp 2 <<Y
+launcher: Torchrun
+command: [/usr/bin/python3, $work/ddp.py]
+Y
+    run ddp
+    [ $code -eq 0 ] && log ddp 0 | grep -qx 'rank 0 of 2 agrees' && log ddp 1 | grep -qx 'rank 1 of 2 agrees'
+}
+# $VAR of ours in the user's own, in arguments and in what the process alone knows; a shell's own are left to it.
+variables() {
+    local code
+    manifest variables 2 <<'Y'
+launcher: None
+environment: {WHERE: "$AZ_BATCHAI_OUTPUT_MODEL/of-$WINDLASS_INDEX", FOLDER: "$(out)/models"}
+prepare: [sh, -c, 'echo "$WINDLASS_INDEX" >"$1/prepared-$WINDLASS_INDEX"', sh, $FOLDER]
+command: [sh, -c, 'n=1; ls "$1"/prepared-* | wc -l >"$WHERE"; cat "$AZ_BATCHAI_MPI_HOST_FILE" >>"$WHERE"; env >"$1/env-$WINDLASS_RANK"; exit $((n - 1))', sh, $(out)/models]
+Y
+    run variables
+    local models=$work/variables/out/models
+    [ $code -eq 0 ] && [ "$(cat "$models"/of-{0,1} | xargs)" = "2 127.0.0.1 slots=2 2 127.0.0.1 slots=2" ] &&
+        grep -qx "WHERE=$models/of-1" "$models/env-1" && grep -qx 'AZ_BATCHAI_TASK_INDEX=1' "$models/env-1" && ! grep -qE 'WINDLASS_(TOKEN|SPEC)|PRIVATE KEY' "$models"/env-*
+}
+again() {
+    local code
+    manifest again 2 <<'Y'
+launcher: None
+restart: {maxRestarts: 1, backoffSeconds: 0}
+command: [bash, -c, 'echo "$WINDLASS_ROUND" >>"$1/rounds-$WINDLASS_RANK"; [ $WINDLASS_RANK = 0 ] || [ -e "$1/failed" ] || { touch "$1/failed"; kill -9 $BASHPID; }; sleep 0.5', sh, $AZ_BATCHAI_OUTPUT_MODEL]
+Y
+    run again
+    [ $code -eq 0 ] && says again '^again succeeded in .*, started again 1 time$' && [ "$(xargs <"$work/again/out/models/rounds-1")" = "1048577 1048578" ]
+}
+
+##### ends badly ##################################################################################
+rank_code() {
+    local code
+    manifest code 2 <<'Y'
+launcher: None
+restart: {maxRestarts: 0}
+command: [sh, -c, 'echo one; echo "last words"; exit $((7 * WINDLASS_RANK))']
+Y
+    run code
+    [ $code -eq 1 ] && says code '^windlass: code failed: worker 1, rank 1 ended with exit code 7: one \| last words' &&
+        says code "^  log: $work/code/state/code-1.log, which ends with$" && says code '^    \| .*last words'
+}
+prepare_fails() {
+    local code
+    manifest prepare 2 <<'Y'
+launcher: None
+prepare: [sh, -c, 'echo no such wheel; exit $((4 * WINDLASS_INDEX))']
+command: [touch, $AZ_BATCHAI_OUTPUT_MODEL/ran]
+Y
+    run prepare
+    [ $code -eq 1 ] && says prepare '^windlass: prepare failed: worker 1.*spec.prepare ended with 4: no such wheel' && [ ! -e "$work/prepare/out/models/ran" ]
+}
+not_found() {
+    local code
+    manifest nothing 2 <<<'command: [no-such-mpirun, -np, "2"]'
+    run nothing
+    [ $code -eq 1 ] && says nothing 'failed: worker 0.*no-such-mpirun' && says nothing 'next: correct spec.command'
+}
+refused() { # NAME WHAT: stdin
+    local code
+    manifest "$1" 2
+    run "$1"
+    [ $code -eq 2 ] && says "$1" "job.yaml:[0-9]+: spec.$2: is described, but Windlass" && ! compgen -G "$work/$1/state/*.log" >/dev/null
+}
+not_yet() {
+    refused secret secrets <<<$'command: ["true"]\nsecrets: [{name: KEY, secretName: s, key: k}]' &&
+        refused hang restart.hangSeconds <<<$'command: ["true"]\nrestart: {hangSeconds: 9}' &&
+        refused logs logs <<<$'command: ["true"]\nlogs: {path: out/logs}'
+}
+anew() {
+    local code
+    manifest anew 1 <<<'command: ["true"]'
+    run anew --anew
+    [ $code -eq 2 ] && says anew 'windlass: --anew is for a BatchScore'
+}
+
+##### who is killed, who is told to end ###########################################################
+starts() { cat "$work/$1"/out/models/starts-* 2>/dev/null | wc -l; }
+have_started() { [ "$(starts "$1")" -ge "$2" ]; }
+waits="command: [bash, -c, 'echo \$BASHPID >>\"\$1/starts-\$WINDLASS_RANK\"; for i in \$(seq 600); do [ ! -e \"\$1/end\" ] || exit 0; sleep 0.1; done; exit 9', sh, \$AZ_BATCHAI_OUTPUT_MODEL]"
+agent_of() { # NAME INDEX: the process that leads that worker
+    local pid
+    for pid in $(pgrep -P "$run_pid" windlass-agent); do
+        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "WINDLASS_INDEX=$2" && echo "$pid"
+    done
+}
+killed() {
+    local run_pid result
+    manifest killed 2 <<Y
+launcher: None
+restart: {maxRestarts: 2, backoffSeconds: 0}
+$waits
+Y
+    "$windlass" run -f "$work/killed/job.yaml" --state "$work/killed/state" >"$work/killed/said" 2>&1 &
+    run_pid=$!
+    until_true 60 have_started killed 2 && kill -9 "$(agent_of killed 1)" && until_true 60 have_started killed 4
+    result=$?
+    touch "$work/killed/out/models/end"
+    wait $run_pid || result=1
+    [ $result -eq 0 ] && says killed 'started again 1 time' && [ -s "$work/killed/state/killed-1-2.log" ]
+}
+# The second has a child in a session of its own that does not hear; none of all these is there afterwards.
+told() {
+    local run_pid nap=86$((RANDOM % 1000 + 1000)) code
+    manifest told 2 <<Y
+launcher: None
+command: [bash, -c, 'trap "echo heard >\\"\$1/heard-\$WINDLASS_RANK\\"; exit 0" TERM; setsid sh -c "trap : TERM; sleep $nap; sleep $nap" & echo \$BASHPID >"\$1/starts-\$WINDLASS_RANK"; wait; wait', sh, \$AZ_BATCHAI_OUTPUT_MODEL]
+Y
+    "$windlass" run -f "$work/told/job.yaml" --state "$work/told/state" >"$work/told/said" 2>&1 &
+    run_pid=$!
+    until_true 60 have_started told 2 && until_true 20 pgrep -f "sleep $nap" >/dev/null || return 1
+    kill -TERM $run_pid
+    wait $run_pid
+    code=$?
+    [ $code -eq 130 ] && [ "$(cat "$work"/told/out/models/heard-{0,1} | xargs)" = "heard heard" ] && says told 'told interrupted' && ! pgrep -f "sleep $nap" >/dev/null
+}
+checked() {
+    manifest checked 1 <<<'command: ["true"]'
+    "$windlass" check -f "$work/checked/job.yaml" >"$work/checked/said" 2>&1 && says checked 'DistTrain checked is OK$' &&
+        says checked 'but spec.command: is described, but .* on a cluster, but for `windlass run`'
+}
+logs() {
+    [ "$("$windlass" logs --state "$work/again/state" | grep -c '^\[[01]\] ')" -gt 3 ] && "$windlass" logs code --state "$work/code/state" --worker 1 | grep -qx '\[1\] last words' &&
+        ! "$windlass" logs code --state "$work/code/state" --worker 0 | grep -q '^\[1\]'
+}
+
+mpi_too() {
+    if mpicc -o "$work/sum" "$work/sum.c" 2>/dev/null && mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
+        check "mpirun over two workers of this machine" mpi; show hello
+        check "and a rank's code comes through" mpi_code; show seven
+    else
+        echo "skip Open MPI: it is not here"
+    fi
+}
+torch_too() {
+    /usr/bin/python3 -c 'import torch' 2>/dev/null || { echo "skip DDP: python3-torch is not here"; return; }
+    check "PyTorch's DDP over gloo" ddp; show ddp
+}
+well() {
+    check "variables, prepare, outputs, hostfile" variables; show variables
+    check "kill -9 of a rank: all start anew" again; show again
+}
+badly() {
+    check "a rank's code and last words" rank_code; show code
+    check "prepare that fails" prepare_fails; show prepare
+    check "a command that is not there" not_found; show nothing
+    check "what is not carried out is refused by name" not_yet
+    check "--anew is no option of it" anew
+    check "check says what a cluster lacks" checked
+}
+ends() {
+    check "kill -9 of a worker: another comes, all start anew" killed; show killed
+    check "SIGTERM: programs hear it, none is left" told; show told
+}
+side_by_side mpi_too torch_too well badly ends
+check "logs of a gang" logs
+exit $((failures > 0))
