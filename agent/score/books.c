@@ -32,6 +32,19 @@ static bool is_own_try(const struct books *books, const struct commit_head *head
     return record->fault != COMMIT_LOST && strcmp(head->uid, books->job->uid) == 0;
 }
 
+static void remember_first(struct books *books, const struct commit_record *record) {
+    struct books_first *first = &books->first_before;
+    const json_t *of_item = json_array_get(json_array_get(record->failures, 0), 1);
+    const char *cause =
+        record->verdict == COMMIT_FAILED ? record->text : json_string_value(of_item);
+    if (first->tries == 0) {
+        first->cell = record->first;
+        first->tries = MAX(record->try, 1);
+        snprintf(first->worker, sizeof first->worker, "%s", record->worker ? record->worker : "");
+        snprintf(first->cause, sizeof first->cause, "%s", cause ? cause : "");
+    }
+}
+
 static int restore(void *context, const struct commit_head *head,
                    const struct commit_record *record, struct error *err) {
     struct books *books = context;
@@ -56,8 +69,14 @@ static int restore(void *context, const struct commit_head *head,
         ledger_retried(books->ledger, &entry, is_own_try(books, head, record));
         return 0;
     default:
-        if (books_counts(books, head, record) && ledger_restore(books->ledger, &entry, err) < 0) {
+        if (!books_counts(books, head, record)) {
+            break;
+        }
+        if (ledger_restore(books->ledger, &entry, err) < 0) {
             return -1;
+        }
+        if (record->verdict != COMMIT_DONE) {
+            remember_first(books, record);
         }
         break;
     }
@@ -241,6 +260,20 @@ bool books_are_stored(const struct books *books) {
 
 bool books_are_full(const struct books *books) {
     return commit_is_full(books->log);
+}
+
+struct books_first books_first_failure(const struct books *books) {
+    size_t count = 0;
+    struct books_first first = books->first_before;
+    const struct ledger_failure *failure = ledger_failures(books->ledger, &count);
+    if (first.tries == 0 && count) {
+        first.cell = failure->cell;
+        first.tries = MAX(failure->tries, 1); /* lost ten times it may have had none */
+        snprintf(first.worker, sizeof first.worker, "%s",
+                 ledger_worker(books->ledger, failure->worker).name);
+        snprintf(first.cause, sizeof first.cause, "%s", failure->cause);
+    }
+    return first;
 }
 
 /* ---- when all is committed ------------------------------------------------------------------ */

@@ -11,15 +11,23 @@
 #include "agent/score/ledger.h"
 #include "agent/score/message.h"
 
+/* A mini-batch that was given up; tries 0: there is none. */
+struct books_first {
+    int64_t cell;
+    int tries;
+    char worker[256], cause[LEDGER_CAUSE_MAX]; /* cut, if need be */
+};
+
 struct books {
     const struct job *job;
     struct store *output; /* borrowed */
     struct ledger *ledger;
     struct commit_log *log;
-    int64_t epoch, epoch_ns;     /* epoch_ns: when it was claimed, monotonic */
-    bool is_ended;               /* the last record of all says that the run has ended ... */
-    bool has_succeeded;          /* ... and how */
-    struct books_entry *entries; /* added and not stored yet, oldest first */
+    int64_t epoch, epoch_ns;         /* epoch_ns: when it was claimed, monotonic */
+    bool is_ended;                   /* the last record of all says that the run has ended ... */
+    bool has_succeeded;              /* ... and how */
+    struct books_first first_before; /* of earlier coordinators of this job */
+    struct books_entry *entries;     /* added and not stored yet, oldest first */
     size_t first, count, room;
     int64_t stored; /* records of this epoch */
     struct books_void *voids;
@@ -75,6 +83,9 @@ NODISCARD int books_turn(struct books *books, bool at_once, books_stored *stored
                          struct error *err);
 bool books_are_stored(const struct books *books); /* all that was added */
 bool books_are_full(const struct books *books);   /* no more leases for now */
+
+/* The first mini-batch that this job gave up, whichever coordinator led. */
+struct books_first books_first_failure(const struct books *books);
 
 /* ---- when all is committed ------------------------------------------------------------------- */
 

@@ -246,9 +246,8 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
 /* What ended the job, first cause first. */
 static int has_failed(struct coordinator *coordinator, struct error *err) {
     struct error verdict = {0};
-    size_t count = 0;
+    struct books_first first = books_first_failure(books_of(coordinator));
     const struct ledger *ledger = ledger_of(coordinator);
-    const struct ledger_failure *failures = ledger_failures(ledger, &count);
     struct ledger_counts counts = ledger_counts(ledger);
     bool is_over = ledger_verdict(ledger, &verdict) < 0;
     /* A video with a hole is none. */
@@ -257,11 +256,10 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
     if (!is_over && !has_hole) {
         return 0;
     }
-    if (count) {
+    if (first.tries > 0) {
         return error_set(err, ERROR_FAILED,
                          "%s (mini-batch %lld on %s, %d tries; %lld of %lld mini-batches failed)",
-                         failures->cause, (long long)failures->cell,
-                         ledger_worker(ledger, failures->worker).name, failures->tries,
+                         first.cause, (long long)first.cell, first.worker, first.tries,
                          (long long)counts.batches.failed, (long long)counts.batches.total);
     }
     return is_over ? error_set(err, ERROR_FAILED, "%s", verdict.text)

@@ -207,9 +207,15 @@ static void test_failures_are_the_jobs_own(void) {
     open_books(output, &books);
     CHECK(ledger_is_committed(books.ledger) && books.is_ended && !books.has_succeeded);
     CHECK_INT(ledger_counts(books.ledger).batches.failed, 1);
+    struct books_first first = books_first_failure(&books);
+    CHECK_STR(first.cause, "it is bad");
+    CHECK_STR(first.worker, "w-0");
+    CHECK_INT(first.cell, 0);
+    CHECK_INT(first.tries, 1);
     books_release(&books);
     job.uid = "uid-2";
     open_books(output, &books);
+    CHECK_INT(books_first_failure(&books).tries, 0);
     CHECK(!ledger_is_accounted(books.ledger));
     CHECK_INT(done(&books), CELLS - 1);
     worker = join(&books);
