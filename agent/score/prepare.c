@@ -19,6 +19,16 @@ enum {
     LATER_MS = 15000, /* behind a scorer's own clock: what it has not ended, we do */
 };
 
+/* What the scorer was tried with. */
+struct trial {
+    const struct scorer_kind *kind;
+    struct local_file network; /* of az:// a copy: it is fetched once */
+};
+
+static void trial_release(struct trial *trial) {
+    local_file_release(&trial->network);
+}
+
 /* A file that is read (field: "path" of an input that is one, or "manifest"), and lies where one of
  * ours is to be written. output, input: on this machine; NULL where one of them is elsewhere, and
  * names alone tell. */
@@ -112,11 +122,8 @@ static int try_output(const struct job *job, struct prepared *prepared, struct e
 }
 
 /* Reads what is committed, and claims the run. */
-static int try_run(const struct job *job, struct prepared *prepared, struct error *err) {
-    const struct scorer_kind *kind = NULL;
-    if (scorer_find(job->spec, &kind, err) < 0) {
-        return -1;
-    }
+static int try_run(const struct job *job, struct prepared *prepared, const struct trial *trial,
+                   struct error *err) {
     bool is_batch = prepared->media->lines && prepared->media->lines->is_batch;
     struct books_options options = {
         .job = job,
@@ -127,7 +134,7 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
         .items = prepared->items,
         .ledger = {.cell_items = is_batch ? 0 : job->batch_items,
                    .max_tries = job->max_tries,
-                   .timeout_ms = job->timeout_ms + (kind->has_clock ? LATER_MS : 0),
+                   .timeout_ms = job->timeout_ms + (trial->kind->has_clock ? LATER_MS : 0),
                    .wait_ms = scorer_wait_ms(job->spec, job->timeout_ms) + LATER_MS,
                    .ahead_max = LEASES_AHEAD,
                    .is_auto = job->is_auto,
@@ -137,7 +144,8 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
                    .batch_errors_percent = job->batch_errors_percent},
     };
     AUTO(tree_freep) json_t *run = NULL;
-    if (run_file_make(job, prepared->media, prepared->listing, &run, err) < 0 ||
+    if (run_file_make(job, prepared->media, prepared->listing, trial->network.path, &run, err) <
+            0 ||
         run_file_check(prepared->output, job->run, run, err) < 0) {
         return -1;
     }
@@ -151,15 +159,23 @@ static int try_run(const struct job *job, struct prepared *prepared, struct erro
     return run_file_store(prepared->output, job->run, run, err);
 }
 
-static int try_scorer(const struct job *job, const struct prepared *prepared, struct error *err) {
-    const struct scorer_kind *kind = NULL;
-    struct scorer_options options = {.spec = job->spec, .media = prepared->media};
-    struct scorer *scorer = NULL;
-    if (scorer_find(job->spec, &kind, err) < 0 || kind->open(&options, &scorer, err) < 0) {
+static int try_scorer(const struct job *job, const struct prepared *prepared, struct trial *trial,
+                      struct error *err) {
+    const char *network = tree_text(job->spec, "scorer.onnx.path", NULL);
+    if (scorer_find(job->spec, &trial->kind, err) < 0) {
         return -1;
     }
-    int result = kind->try_out(scorer, err);
-    kind->free(scorer);
+    if (network && local_file_open(network, &trial->network, err) < 0) {
+        return error_context(err, "spec.scorer.onnx.path");
+    }
+    struct scorer_options options = {
+        .spec = job->spec, .media = prepared->media, .network = trial->network.path};
+    struct scorer *scorer = NULL;
+    if (trial->kind->open(&options, &scorer, err) < 0) {
+        return -1;
+    }
+    int result = trial->kind->try_out(scorer, err);
+    trial->kind->free(scorer);
     return result;
 }
 
@@ -316,8 +332,9 @@ int prepared_compare(struct prepared *prepared, struct error *err) {
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 static int prepare(const struct job *job, struct prepared *prepared, struct error *err) {
-    return try_input(job, prepared, err) < 0 || try_scorer(job, prepared, err) < 0 ||
-                   try_output(job, prepared, err) < 0 || try_run(job, prepared, err) < 0
+    AUTO(trial_release) struct trial trial = {0};
+    return try_input(job, prepared, err) < 0 || try_scorer(job, prepared, &trial, err) < 0 ||
+                   try_output(job, prepared, err) < 0 || try_run(job, prepared, &trial, err) < 0
                ? -1
                : open_list(job, prepared, err);
 }

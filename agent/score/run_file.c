@@ -20,13 +20,10 @@ static char *name_of(const char *run_name) {
 
 /* ---- what there is now ---------------------------------------------------------------------- */
 
-static int digest_file(const char *spec_path, char hex[static 65], struct error *err) {
-    AUTO(local_file_release) struct local_file file = {0};
+static int digest_file(const char *path, const char *spec_path, char hex[static 65],
+                       struct error *err) {
     struct stat status;
-    if (local_file_open(spec_path, &file, err) < 0) {
-        return -1;
-    }
-    AUTO(fd_closep) int fd = open(file.path, O_RDONLY | O_CLOEXEC);
+    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) < 0) {
         return error_from_errno(err, errno, "%s", spec_path);
     }
@@ -42,15 +39,17 @@ static int digest_file(const char *spec_path, char hex[static 65], struct error 
     return 0;
 }
 
-/* The field's file, if the spec has the field. */
+/* The field's file, if the spec has the field. path: where it is on this machine; NULL: not yet. */
 static int add_file(json_t *run, const struct job *job, const char *name, const char *field,
-                    struct error *err) {
+                    const char *path, struct error *err) {
+    AUTO(local_file_release) struct local_file file = {0};
     const char *spec_path = tree_text(job->spec, field, NULL);
     char hex[65];
     if (!spec_path) {
         return 0;
     }
-    if (digest_file(spec_path, hex, err) < 0) {
+    if ((!path && local_file_open(spec_path, &file, err) < 0) ||
+        digest_file(path ? path : file.path, spec_path, hex, err) < 0) {
         return error_context(err, "spec.%s", field);
     }
     json_object_set_new(run, name, json_string(hex));
@@ -68,10 +67,10 @@ static void add_input(json_t *run, const struct media *media, const struct listi
 }
 
 int run_file_make(const struct job *job, const struct media *media, const struct listing *listing,
-                  json_t **ret_run, struct error *err) {
+                  const char *network, json_t **ret_run, struct error *err) {
     AUTO(tree_freep) json_t *run = json_pack("{s:i}", "windlass", 1);
-    if (add_file(run, job, "model", "scorer.onnx.path", err) < 0 ||
-        add_file(run, job, "labels", "scorer.onnx.postprocess.labels", err) < 0) {
+    if (add_file(run, job, "model", "scorer.onnx.path", network, err) < 0 ||
+        add_file(run, job, "labels", "scorer.onnx.postprocess.labels", NULL, err) < 0) {
         return -1;
     }
     if (!media->lines) {

@@ -6,9 +6,11 @@
 #include "agent/data/media.h"
 #include "agent/job.h"
 
-/* What the files and the input are now. Errors name the spec's field. Owned. */
+/* What the files and the input are now. network: the network's file on this machine, if there is
+ * one. Errors name the spec's field. Owned. */
 NODISCARD int run_file_make(const struct job *job, const struct media *media,
-                            const struct listing *listing, json_t **ret_run, struct error *err);
+                            const struct listing *listing, const char *network, json_t **ret_run,
+                            struct error *err);
 /* INVALID, with what has changed: this is not what the run began with. */
 NODISCARD int run_file_check(struct store *output, const char *run_name, const json_t *run,
                              struct error *err);

@@ -21,6 +21,7 @@ typedef void scorer_waits(void *context, bool waits);
 struct scorer_options {
     const json_t *spec;
     const struct media *media;
+    const char *network; /* the file of an onnx on this machine, if it is here; NULL: fetched */
     /* What follows is a worker's; the coordinator, which only tries, has none of it. */
     const char *job, *worker;
     int slot, gpus; /* gpus: of the whole worker */

@@ -144,8 +144,10 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
         postprocess_read(spec, &scorer->postprocess, err) < 0) {
         return -1;
     }
-    if (local_file_open(tree_text(spec, "scorer.onnx.path", ""), &model, err) < 0 ||
-        session_open(model.path, &engine, &scorer->session, err) < 0) {
+    const char *path = tree_text(spec, "scorer.onnx.path", "");
+    if ((!options->network && local_file_open(path, &model, err) < 0) ||
+        session_open(options->network ? options->network : model.path, &engine, &scorer->session,
+                     err) < 0) {
         return error_context(err, "spec.scorer.onnx.path");
     }
     if (check_input(scorer, err) < 0) {

@@ -41,8 +41,18 @@ cp -r "$work/scripts" "$work/data/scripts"
 mkdir "$work/data/tables"
 printf 'name,age\nAda,36\n"Bob, jun.",7\n' >"$work/data/tables/a.csv"
 { echo name,age; seq 5000 | sed 's/.*/row &,&/'; } >"$work/data/tables/b.csv"
+# 5 slices, and 1,000 of 12 KB.
+python3 - "$work/data/arrays" <<'P'
+import array, os, struct, sys
+os.makedirs(sys.argv[1] + "/deep")
+for name, count in (("b", 5), ("deep/a", 1000)):
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({count}, 3, 32, 32), }}".encode()
+    head += b" " * (63 - (10 + len(head)) % 64) + b"\n"
+    values = array.array("f", ((i * 7 + i // 3072 * 13) % 97 for i in range(count * 3072)))
+    open(f"{sys.argv[1]}/{name}.npy", "wb").write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + values.tobytes())
+P
 for account in films results; do
-    az upload $account tests/data/tables "$work/data/tables" || exit 3
+    az upload $account tests/data/arrays "$work/data/arrays" && az upload $account tests/data/tables "$work/data/tables" || exit 3
     az upload $account tests/data/in "$work/data/in" && az upload $account tests/data/film.mp4 "$work/data/film.mp4" &&
         az upload $account tests/data/scripts "$work/scripts" || exit 3
 done
@@ -110,21 +120,25 @@ same() { # NAME ACCOUNT PATH LINES
 pictures='{files: {path: {in}/in, pattern: "*.png"}}' listed='{files: {path: {in}/in, manifest: {scripts}/list.txt}}'
 film='{video: {path: {in}/film.mp4}}' network='{onnx: {path: {scripts}/invert.onnx}}'
 classes='{onnx: {path: {scripts}/classes.onnx, postprocess: {type: Classes, labels: {scripts}/labels.txt}}}'
+arrays='{npy: {path: {in}/arrays}}'
 tables='{table: {path: {in}/tables, pattern: "*.csv"}}' program='{command: {command: [python3, $(code)/look.py]}}'
 run pictures data data/scripts data "$pictures" "$network"
 run listed data data/scripts data "$listed" "$classes"
 run film data data/scripts data "$film" "$network"
 run records data data/scripts data "$film" "$classes"
+run slices data data/scripts data "$arrays" "$classes" AppendRow "" 50
+check "slices of arrays, on volumes" eval 'fine && [ "$(wc -l <"$work/data/slices/rows.txt")" = 1005 ]'
 run people data - data "$tables" "$program" AppendRow "" 16KB
 check "on volumes" fine
-both() { # NAME FILES INPUT SCORER
-    run "$1" az://films/tests/data az://results/tests/data/scripts az://films/tests/made "$3" "$4"
+both() { # NAME FILES INPUT SCORER [MODE SIZE]
+    run "$1" az://films/tests/data az://results/tests/data/scripts az://films/tests/made "$3" "$4" "${5:-}" "" "${6:-}"
     fine && same "$1" films "tests/made/$1" "$2"
 }
 check "pictures: inputs and outputs in one account, the network in another" both pictures 6 "$pictures" "$network"
 check "named by a list, with labels" both listed 3 "$listed" "$classes"
 check "a film with its sound" both film 1 "$film" "$network"
 check "and records of its frames" both records 1 "$film" "$classes"
+check "slices of arrays" both slices 1 "$arrays" "$classes" AppendRow 50
 table() {
     run people az://films/tests/data - az://films/tests/made "$tables" "$program" AppendRow "" 16KB
     fine && same people films tests/made/people 1 && [ "$(wc -l <"$work/got/rows.txt")" -eq 5002 ]
@@ -141,6 +155,38 @@ other_run() {
     [ "$code" -eq 2 ] && grep -q "az://films/tests/made/film holds the results of job stored" "$work/log"
 }
 check "another network for the same output is refused by name" other_run
+
+##### a trigger, and the run that it starts, all of it in accounts ###############################
+cat >"$work/armed.yaml" <<M
+apiVersion: windlass.dev/v1alpha1
+kind: BatchScore
+metadata: {name: armed}
+spec:
+  input: {files: {path: az://films/tests/data/none, pattern: "*.png"}}
+  scorer: {onnx: {path: az://results/tests/data/scripts/invert.onnx}}
+  output: {path: az://results/tests/made/armed}
+  trigger: {path: az://results/tests/go/READY}
+  workers: {max: 1}
+  stores: [$open]
+M
+"$windlass" run -f "$work/armed.yaml" --state "$work/state/armed" >"$work/armed.log" 2>&1 </dev/null &
+armed=$!
+told_within() { # SECONDS TEXT
+    for _ in $(seq "$1"0); do grep -qF -- "$2" "$work/armed.log" && return; sleep 0.1; done
+    sed 's/^/# /' "$work/armed.log"
+    return 1
+}
+check "a job waits until an object of another account is there" told_within 30 "Armed: waits until az://results/tests/go/READY is there"
+az put results tests/go/READY az://films/tests/data/in
+check "which names the input of its run" told_within 60 "Armed: waits until az://results/tests/go/READY is written again"
+kill -INT $armed
+wait $armed
+made_by_trigger() {
+    fetched results tests/made/armed/runs >/dev/null
+    [ "$(find "$work/got" -mindepth 1 -maxdepth 1 | wc -l)" = 1 ] && diff <(files "$work/data/pictures") <(files "$work/got/"*)
+}
+check "which lie in a folder of their own, byte for byte" made_by_trigger
+cat "$work/armed.log" >>"$work/said"
 
 ##### programs, logs; an account that may only be read ###########################################
 stores='{account: films, secretName: films, readOnly: true}, {account: results, secretName: results}'
@@ -188,6 +234,8 @@ check "no such network" refuses 2 "spec.scorer.onnx.path: az://results/tests/dat
 check "no such container" refuses 2 "spec.output.path: az://results/nowhere/x: there is no such container" x $from $from/scripts az://results/nowhere "$film" "$network"
 check "a film that the result would replace" refuses 2 "the result would replace the input" data $from $from/scripts az://results/tests "$film" "$network"
 check "a film that the rows would replace" refuses 2 "$from/film.mp4 is the input itself" data $from $from/scripts az://results/tests "$film" "$classes" "AppendRow, appendRowFileName: film.mp4"
+az put results tests/data/failed.jsonl p1.png
+check "a list that ours would replace" refuses 2 "$from/failed.jsonl is the input's manifest" data $from $from/scripts az://results/tests '{files: {path: {in}/in, manifest: {in}/failed.jsonl}}' "$network"
 check "a table that the rows would replace" refuses 2 "$from/tables/a.csv is the input itself" tables $from - $from '{table: {path: {in}/tables/a.csv}}' "$program" "AppendRow, appendRowFileName: a.csv" "" 16KB
 mv "$azurite/stores/films" "$azurite/films"
 check "no key" refuses 2 "holds neither azurestorageaccountkey nor azurestorageaccountsastoken" x az://films/tests/data $from/scripts $from "$film" "$network"
