@@ -51,6 +51,11 @@ static int sum(const struct part *part, uint32_t *ret_crc, struct error *err) {
     return 0;
 }
 
+static int say_broken(const struct part *part, struct error *err) {
+    return error_set(err, ERROR_INVALID, "%s/%s: is not what was committed",
+                     store_path(part->store), part->name);
+}
+
 int part_check(const struct part *part, bool *ret_broken, struct error *err) {
     struct store_info info = {.size_bytes = part->size_bytes};
     uint32_t crc = 0;
@@ -60,10 +65,26 @@ int part_check(const struct part *part, bool *ret_broken, struct error *err) {
         *ret_broken = err->kind == ERROR_NOT_FOUND || err->kind == ERROR_INVALID;
         return -1;
     }
-    if (info.size_bytes != part->size_bytes || crc != part->crc) {
-        *ret_broken = true;
-        return error_set(err, ERROR_INVALID, "%s/%s: is not what was committed",
-                         store_path(part->store), part->name);
+    *ret_broken = info.size_bytes != part->size_bytes || crc != part->crc;
+    return *ret_broken ? say_broken(part, err) : 0;
+}
+
+int part_load(struct part *part, char *room, size_t room_bytes, bool *ret_broken,
+              struct error *err) {
+    size_t got = 0, size = (size_t)part->size_bytes;
+    *ret_broken = false;
+    if (part->bytes || size >= room_bytes) {
+        return part_check(part, ret_broken, err);
     }
+    /* A byte more would be one too many. */
+    if (store_read(part->store, part->name, 0, room, size + 1, NULL, &got, err) < 0) {
+        *ret_broken = err->kind == ERROR_NOT_FOUND || err->kind == ERROR_INVALID;
+        return -1;
+    }
+    if (got != size || digest_crc32c(0, room, got) != part->crc) {
+        *ret_broken = true;
+        return say_broken(part, err);
+    }
+    part->bytes = room;
     return 0;
 }

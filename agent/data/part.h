@@ -40,3 +40,7 @@ NODISCARD int part_read(const struct part *part, int64_t offset, void *data, siz
                         struct error *err);
 /* Is it what was committed? *ret_broken: it is gone or has other bytes; else the store failed. */
 NODISCARD int part_check(const struct part *part, bool *ret_broken, struct error *err);
+/* The same; what is smaller than room_bytes is read by that, at once: its bytes are in room then,
+ * which part borrows. */
+NODISCARD int part_load(struct part *part, char *room, size_t room_bytes, bool *ret_broken,
+                        struct error *err);

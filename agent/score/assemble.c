@@ -2,6 +2,7 @@
 #include "agent/score/assemble.h"
 
 #include "agent/score/standing.h"
+#include "lib/digest.h"
 #include "lib/file.h"
 
 #include <assert.h>
@@ -12,6 +13,7 @@ enum {
     LOADED_MAX = 4,  /* commits in memory: neighbours in the input are neighbours in the log */
     INDEX_BITS = 20, /* of a record in its commit: a record has more than 8 bytes */
     CHUNK_BYTES = 1 << 20,
+    AHEAD_BYTES = 256 << 10, /* of an object that is read with others */
 };
 static_assert(COMMIT_BYTES_MAX >> 3 <= 1 << INDEX_BITS, "every record's index fits");
 
@@ -30,6 +32,16 @@ struct loaded {
     size_t count, room;
 };
 
+/* Objects that were read together, before it is their turn: over az:// each alone would wait for
+ * its answer. What is not whole, or not what was committed, is looked at when it is its turn. */
+struct ahead {
+    int count, next;
+    int64_t cells[STORE_PEEK_MAX]; /* the row's first; ascending */
+    struct store_peeked objects[STORE_PEEK_MAX];
+    char names[STORE_PEEK_MAX][PART_NAME_MAX];
+    char *data; /* NULL before the first */
+};
+
 struct assembly {
     struct books *books;
     struct standing *standing;
@@ -39,6 +51,7 @@ struct assembly {
     uint64_t index;   /* and the record in it */
     struct loaded loaded[LOADED_MAX];
     int64_t looks;
+    struct ahead ahead;
     struct store_upload *upload;
 };
 
@@ -146,19 +159,81 @@ static int find_row(struct assembly *assembly, uint64_t place, const struct row 
     return 0;
 }
 
+static const struct row *row_in_memory(const struct assembly *assembly, uint64_t place) {
+    uint64_t index = place & ((1u << INDEX_BITS) - 1);
+    for (size_t i = 0; i < LOADED_MAX; i++) {
+        const struct loaded *loaded = &assembly->loaded[i];
+        if (loaded->number == (int64_t)(place >> INDEX_BITS)) {
+            return index < loaded->count ? &loaded->rows[index] : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* The next objects from this cell on, as far as their commits are in memory. */
+static void look_ahead(struct assembly *assembly, int64_t cell) {
+    struct ahead *ahead = &assembly->ahead;
+    ahead->count = ahead->next = 0;
+    if (!ahead->data) {
+        ahead->data = x_malloc((size_t)STORE_PEEK_MAX * AHEAD_BYTES);
+    }
+    for (; cell < assembly->cells && ahead->count < STORE_PEEK_MAX; cell++) {
+        if (!assembly->places[cell]) {
+            continue;
+        }
+        const struct row *row = row_in_memory(assembly, assembly->places[cell] - 1);
+        if (!row) {
+            break;
+        }
+        if (row->place == COMMIT_OBJECT && row->size_bytes <= AHEAD_BYTES) {
+            int i = ahead->count++;
+            part_name(assembly->books->job->run, row->epoch, row->lease, ahead->names[i]);
+            ahead->cells[i] = cell;
+            ahead->objects[i] = (struct store_peeked){.name = ahead->names[i],
+                                                      .data = ahead->data + (size_t)i * AHEAD_BYTES,
+                                                      .room = AHEAD_BYTES};
+        }
+    }
+    store_peek(assembly->books->output, ahead->objects, (size_t)ahead->count);
+}
+
+/* The row's bytes, if they were read with others; NULL: not, or they are not what was committed. */
+static const char *bytes_ahead(struct assembly *assembly, const struct row *row) {
+    struct ahead *ahead = &assembly->ahead;
+    if (store_can(assembly->books->output).is_local || row->size_bytes > AHEAD_BYTES) {
+        return NULL;
+    }
+    while (ahead->next < ahead->count && ahead->cells[ahead->next] < row->first) {
+        ahead->next++;
+    }
+    if (ahead->next == ahead->count) {
+        look_ahead(assembly, row->first);
+    }
+    const struct store_peeked *object = &ahead->objects[ahead->next];
+    return ahead->next < ahead->count && ahead->cells[ahead->next] == row->first &&
+                   object->is_whole && (int64_t)object->size == row->size_bytes &&
+                   digest_crc32c(0, object->data, object->size) == row->crc
+               ? object->data
+               : NULL;
+}
+
 static int copy_object(struct assembly *assembly, const struct row *row, struct error *err) {
     struct books *books = assembly->books;
     struct part part = {.store = books->output, .size_bytes = row->size_bytes, .crc = row->crc};
+    AUTO(text_freep) char *chunk = x_malloc(CHUNK_BYTES);
     bool is_void = false;
     part_name(books->job->run, row->epoch, row->lease, part.name);
-    if (part_check(&part, &is_void, err) < 0) {
+    part.bytes = bytes_ahead(assembly, row);
+    if (!part.bytes && part_load(&part, chunk, CHUNK_BYTES, &is_void, err) < 0) {
         if (is_void) {
             books_broken(books, row->first, row->cells);
             error_clear(err);
         }
         return is_void ? 0 : -1;
     }
-    AUTO(text_freep) char *chunk = x_malloc(CHUNK_BYTES);
+    if (part.bytes) {
+        return store_upload_add(assembly->upload, part.bytes, (size_t)part.size_bytes, err);
+    }
     for (int64_t at = 0; at < row->size_bytes;) {
         size_t size = (size_t)MIN(row->size_bytes - at, (int64_t)CHUNK_BYTES);
         if (part_read(&part, at, chunk, size, err) < 0 ||
@@ -224,6 +299,7 @@ int assemble_rows(struct books *books, const char *name, struct error *err) {
         unload(&assembly.loaded[i]);
     }
     free(assembly.places);
+    free(assembly.ahead.data);
     return result < 0 ? error_context(err, "spec.output.path") : 0;
 }
 

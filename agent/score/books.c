@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ROOM_BYTES = 1 << 20 };
+
 static const char succeeded_text[] = "Succeeded", failed_text[] = "Failed";
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -332,6 +334,7 @@ struct publishing {
     struct books *books;
     struct standing *standing;
     bool *published; /* by cell */
+    char *room;      /* for a part that is small */
     int64_t cells;
 };
 
@@ -377,7 +380,7 @@ static int publish_record(void *context, const struct commit_head *head,
     if (record->place == COMMIT_TEXT) {
         part.bytes = record->text;
         part.size_bytes = (int64_t)record->text_size;
-    } else if (part_check(&part, &is_void, err) < 0) {
+    } else if (part_load(&part, publishing->room, ROOM_BYTES, &is_void, err) < 0) {
         if (is_void) {
             books_broken(books, record->first, record->cells);
             error_clear(err);
@@ -393,12 +396,14 @@ int books_publish(struct books *books, struct error *err) {
         return 0;
     }
     publishing.standing = standing_new(publishing.cells);
+    publishing.room = x_malloc(ROOM_BYTES);
     publishing.published = x_calloc((size_t)publishing.cells, sizeof *publishing.published);
     int result = commit_replay(books->log, see_first, &publishing, err) < 0
                      ? -1
                      : commit_replay(books->log, publish_record, &publishing, err);
     standing_free(publishing.standing);
     free(publishing.published);
+    free(publishing.room);
     if (result < 0) {
         return error_context(err, "spec.output.path");
     }
