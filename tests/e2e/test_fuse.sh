@@ -188,6 +188,19 @@ told() {
             grep -q "all is done, but what tells of it cannot be written: .*data/out/$name: No space left on device" "$work/state/ill-coordinator-1.log"
     done
 }
+# Outputs that are made of what is committed, likewise.
+made() {
+    own made
+    sed -i 's/invert.onnx}/classes.onnx, postprocess: {type: Classes}}/; s/path: data.out}/path: data\/out, mode: AppendRow}/' "$work/job.yaml"
+    say fuse "enospc rows.txt"
+    launch "$work/fuse.mount"
+    until_there 3
+    check "rows on a full disk: a third coordinator tries" is_there 3
+    say fuse well
+    wait $run
+    check "then they are there, and the job has succeeded" [ "$? $(wc -l <"$work/data/out/rows.txt")" = "0 300" ]
+    check "each at its first try" commits_add_up
+}
 # As often as a coordinator may die.
 untold() {
     own untold
@@ -272,5 +285,5 @@ suite() {
     sed 's/^ok /ok on FUSE: /' "$work/suite"
 }
 
-side_by_side suite waited whole hang killed coordinator told before ${SOAK_ROUNDS:+forever untold}
+side_by_side suite waited whole hang killed coordinator told made before ${SOAK_ROUNDS:+forever untold}
 exit $((failures > 0))
