@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/error.h"
 
+#include "lib/jsontext.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +14,8 @@ static const char *const kind_names[] = {
 };
 static_assert(ARRAY_LEN(kind_names) == ERROR_KIND_COUNT, "one name per kind");
 
-/* Ends a cut text with "..." and keeps it one line whatever came in. */
+/* Ends a cut text with "..." and keeps it one line of UTF-8 whatever came in, such as half a
+ * character that %.400s has left. */
 static void tidy(struct error *err, int length) {
     size_t room = sizeof err->text;
     if (length >= (int)room) {
@@ -27,6 +30,7 @@ static void tidy(struct error *err, int length) {
             *at = ' ';
         }
     }
+    jsontext_make_utf8(err->text);
 }
 
 int error_set(struct error *err, enum error_kind kind, const char *format, ...) {

@@ -52,6 +52,13 @@ size_t jsontext_utf8_end(const char *data, size_t size) {
     return size;
 }
 
+void jsontext_make_utf8(char *text) {
+    size_t size = strlen(text);
+    for (size_t at = 0; (at += jsontext_utf8_end(text + at, size - at)) < size;) {
+        text[at] = '?';
+    }
+}
+
 /* Past the escape whose backslash is at `at`. */
 static const char *skip_escape(const char *at, const char *end) {
     if (end - at < 2) {

@@ -17,6 +17,8 @@ bool jsontext_is_value(const char *data, size_t size);
 
 /* The first byte that is not part of a whole UTF-8 character; size when there is none. */
 size_t jsontext_utf8_end(const char *data, size_t size);
+/* What is no UTF-8 in a text, such as half a character, becomes "?", byte by byte. */
+void jsontext_make_utf8(char *text);
 /* Appends UTF-8 as what stands between the quotes of a JSON string. */
 NODISCARD int jsontext_escape(struct buffer *buffer, const char *data, size_t size,
                               struct error *err);

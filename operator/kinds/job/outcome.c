@@ -26,8 +26,10 @@ void outcome_set(struct outcome *outcome, enum outcome_state state, const char *
 }
 
 void outcome_stall(struct outcome *outcome, const char *reason, const char *message) {
+    struct error text = {0};
+    error_set(&text, ERROR_FAILED, "%s", message);
     outcome->stalled = reason;
-    snprintf(outcome->stalled_message, sizeof outcome->stalled_message, "%s", message);
+    snprintf(outcome->stalled_message, sizeof outcome->stalled_message, "%s", text.text);
 }
 
 const json_t *outcome_condition(const json_t *object, const char *type) {
@@ -64,6 +66,7 @@ static void set_condition(json_t *status, const struct condition *condition, int
     json_t *made = json_pack("{s:s, s:s, s:s, s:s, s:I}", "type", condition->type, "status",
                              condition->status, "reason", condition->reason, "message",
                              condition->message, "observedGeneration", (json_int_t)generation);
+    assert(made); /* messages are UTF-8: outcome_set, outcome_stall */
     json_t *list = json_object_get(status, "conditions");
     if (!json_is_array(list)) {
         list = json_array();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/error.h"
+#include "lib/jsontext.h"
 
 #include "tests/test.h"
 
@@ -64,6 +65,19 @@ static void test_cut_keeps_whole_characters(void) {
     }
 }
 
+/* Characters of 2, 3 and 4 bytes, cut by a precision at each of their bytes; and one of Latin-1. */
+static void test_half_characters_are_no_harm(void) {
+    static const char *const texts[] = {"aää", "€uro €", "😀 😀", "caf\xE9 au lait"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        for (int cut = 1; cut <= (int)strlen(texts[i]); cut++) {
+            struct error err = {0};
+            error_set(&err, ERROR_FAILED, "%.*s; the rest", cut, texts[i]);
+            CHECK_INT(jsontext_utf8_end(err.text, strlen(err.text)), strlen(err.text));
+            CHECK_INT(strlen(err.text), (size_t)cut + strlen("; the rest"));
+        }
+    }
+}
+
 static void test_exit_codes(void) {
     struct error err = {0};
     CHECK_INT(error_exit_code(&err), 0);
@@ -82,6 +96,7 @@ int main(void) {
     TEST(test_errno_chooses_the_kind);
     TEST(test_message_stays_one_bounded_line);
     TEST(test_cut_keeps_whole_characters);
+    TEST(test_half_characters_are_no_harm);
     TEST(test_exit_codes);
     return TEST_END();
 }
