@@ -20,6 +20,7 @@ struct reducer {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
     bool *due;                  /* [count]: of this step */
+    struct reducer_span *spans; /* [count] */
     size_t next, taken;         /* the next that is summed, the next that reducer_wait gives */
     reducer_function *function; /* that reducer_call wants run, NULL: none */
     void *context;
@@ -46,9 +47,10 @@ static void sum(struct reducer *reducer) {
     int64_t start_ns = clock_monotonic_ns();
     int result = comm_reduce(reducer->comm, (float *)(void *)(reducer->memory + bucket->start),
                              bucket->bytes / sizeof(float), &err);
-    int64_t took_ns = clock_monotonic_ns() - start_ns;
+    int64_t end_ns = clock_monotonic_ns();
     pthread_mutex_lock(&reducer->lock);
-    reducer->times.summing_ns += took_ns;
+    reducer->times.summing_ns += end_ns - start_ns;
+    reducer->spans[index] = (struct reducer_span){start_ns, end_ns};
     if (result < 0) {
         error_context(&err, "bucket %zu of %zu", index + 1, reducer->buckets->count);
         if (!reducer->error.kind) {
@@ -172,6 +174,20 @@ int reducer_call(struct reducer *reducer, reducer_function *function, void *cont
     return result;
 }
 
+struct reducer_span reducer_span(struct reducer *reducer, size_t bucket) {
+    pthread_mutex_lock(&reducer->lock);
+    assert(bucket < reducer->buckets->count);
+    struct reducer_span span = reducer->spans[bucket];
+    pthread_mutex_unlock(&reducer->lock);
+    return span;
+}
+
+void reducer_set_patience(struct reducer *reducer, int64_t patience_ms) {
+    pthread_mutex_lock(&reducer->lock);
+    reducer->patience_ms = patience_ms;
+    pthread_mutex_unlock(&reducer->lock);
+}
+
 struct reducer_times reducer_times(struct reducer *reducer) {
     pthread_mutex_lock(&reducer->lock);
     struct reducer_times times = reducer->times;
@@ -185,6 +201,7 @@ static void reducer_free(struct reducer *reducer) {
     pthread_cond_destroy(&reducer->changed);
     pthread_mutex_destroy(&reducer->lock);
     free(reducer->due);
+    free(reducer->spans);
     free(reducer);
 }
 
@@ -208,6 +225,7 @@ int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
     reducer->patience_ms = patience_ms;
     reducer->since_ms = -1;
     reducer->due = x_calloc(MAX(buckets->count, (size_t)1), sizeof *reducer->due);
+    reducer->spans = x_calloc(MAX(buckets->count, (size_t)1), sizeof *reducer->spans);
     pthread_mutex_init(&reducer->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

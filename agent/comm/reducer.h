@@ -20,6 +20,11 @@
 
 struct reducer;
 
+/* When a sum was made (clock_monotonic_ns). */
+struct reducer_span {
+    int64_t began_ns, ended_ns;
+};
+
 struct reducer_times {
     int64_t summing_ns; /* that the thread spent in sums of buckets */
     int64_t waiting_ns; /* that reducer_wait took: what computing did not hide */
@@ -33,11 +38,16 @@ NODISCARD int reducer_open(struct comm *comm, const struct buckets *buckets, voi
  * error) the thread is left to it, and the comm is lost: look before freeing what it uses. */
 void reducer_close(struct reducer *reducer);
 void reducer_closep(struct reducer **reducer);
+/* Another patience from now on; by the thread that waits, between steps. */
+void reducer_set_patience(struct reducer *reducer, int64_t patience_ms);
 
 /* Once a step for each bucket. Does not block. */
 void reducer_due(struct reducer *reducer, size_t bucket);
 /* Waits for the next bucket, 0 to count - 1 each step, and says which it is. */
 NODISCARD int reducer_wait(struct reducer *reducer, size_t *ret_bucket, struct error *err);
+
+/* The newest sum of a bucket that reducer_wait has given. */
+struct reducer_span reducer_span(struct reducer *reducer, size_t bucket);
 
 /* Anything else that is said between ranks (weights, facts, barriers): the thread runs the
  * function; between steps, by the thread that waits. The function's error is the call's. */

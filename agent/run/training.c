@@ -48,6 +48,10 @@ size_t training_made_at(const struct training *training, size_t output) {
     return training->plan->bound[output].made_at;
 }
 
+const struct node *training_node(const struct training *training, size_t step) {
+    return training->plan->schedule->steps[step].node;
+}
+
 void training_bind(struct training *training, size_t output, void *memory) {
     plan_bind_output(training->plan, output, memory);
 }

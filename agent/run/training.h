@@ -19,6 +19,8 @@ void training_freep(struct training **training);
 struct tensor training_output(const struct training *training, size_t output);
 /* The index of the step that completes a bound output: what is made early is sent early. */
 size_t training_made_at(const struct training *training, size_t output);
+/* What a step computes, for who measures; NULL: nothing, its work was taken over by another. */
+const struct node *training_node(const struct training *training, size_t step);
 /* For each bound output before the first run: device memory of its size, 64-byte aligned, which
  * stays until the end or until another is bound. */
 void training_bind(struct training *training, size_t output, void *memory);

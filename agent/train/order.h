@@ -13,6 +13,8 @@ int64_t order_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place);
 /* 64 random bits: the draw-th of what happens to a sample (as the data set counts it) in an epoch.
  * Independent of order_place. */
 uint64_t chance(uint64_t seed, int64_t epoch, int64_t sample, uint32_t draw);
+/* The draw that is the key of dropout (internal.h: DropoutTraining); augment.c's lie below. */
+enum { DRAW_DROPOUT = 1 << 16 };
 /* Of such bits: evenly from 0 (included) to 1 (excluded). */
 double chance_unit(uint64_t bits);
 /* Of such bits: evenly from 0 to count - 1; count is at least 1 and below 2^32. */

@@ -7,16 +7,50 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { METRICS_EVERY_MS = 10000 };
+enum { METRICS_EVERY_MS = 10000, SAY_EVERY_MS = 60000, FIRST_STEP_PATIENCE = 3 };
 
 /* Since the epoch, or this process in it, began: for rates. */
 struct period {
     int64_t samples, began_ns, waited_ns;
+    int64_t row_ms, said_ms; /* when the last row, the last line were made */
 };
 
 static void begin_period(const struct trainer *trainer, struct period *period) {
+    int64_t now_ms = clock_monotonic_ms();
     *period = (struct period){.began_ns = clock_monotonic_ns(),
-                              .waited_ns = loader_waited_ns(trainer->loader)};
+                              .waited_ns = loader_waited_ns(trainer->loader),
+                              .row_ms = now_ms,
+                              .said_ms = now_ms};
+}
+
+static double speed_of(const struct period *period) {
+    double seconds = (double)(clock_monotonic_ns() - period->began_ns) / 1e9;
+    return (double)period->samples / seconds;
+}
+
+/* ", accuracy 0.9213", or nothing where there is none. */
+static void format_accuracy(char text[static 64], const char *what, double accuracy) {
+    *text = 0;
+    if (!isnan(accuracy)) {
+        snprintf(text, 64, ", %s %.4f", what, accuracy);
+    }
+}
+
+/* Of the epoch so far. */
+static double accuracy_of(const struct trainer *trainer) {
+    const struct epoch_sums *sums = &trainer->sums;
+    return trainer->graph.correct ? sums->correct / sums->samples : NAN;
+}
+
+/* Between two epochs: that it works, and how far it is. */
+static void say_step(const struct trainer *trainer, struct period *period) {
+    char accuracy[64];
+    format_accuracy(accuracy, "accuracy", accuracy_of(trainer));
+    trainer_say(trainer, "step %lld of %lld: loss %.4f%s, learning rate %.3g, %.0f samples/s",
+                (long long)trainer->step, (long long)trainer->total_steps,
+                trainer->sums.loss / trainer->sums.samples, accuracy,
+                rate_at(&trainer->rate, trainer->step - 1), speed_of(period));
+    period->said_ms = clock_monotonic_ms();
 }
 
 static void add_row(struct trainer *trainer, struct period *period, double test_loss,
@@ -27,7 +61,7 @@ static void add_row(struct trainer *trainer, struct period *period, double test_
     struct metrics_row row = {.step = trainer->step, .wall_ms = clock_wall_ms()};
     row.epoch = (double)trainer->step / (double)trainer->epoch_steps;
     row.values[METRIC_LOSS] = sums->loss / sums->samples;
-    row.values[METRIC_ACCURACY] = trainer->graph.correct ? sums->correct / sums->samples : NAN;
+    row.values[METRIC_ACCURACY] = accuracy_of(trainer);
     row.values[METRIC_TEST_LOSS] = test_loss;
     row.values[METRIC_TEST_ACCURACY] = test_accuracy;
     row.values[METRIC_RATE] = rate_at(&trainer->rate, trainer->step - 1);
@@ -36,6 +70,7 @@ static void add_row(struct trainer *trainer, struct period *period, double test_
     if (trainer->metrics) {
         metrics_add(trainer->metrics, &row);
     }
+    period->row_ms = clock_monotonic_ms();
 }
 
 /* A failure is told and no more: what is not written now is written with the next. */
@@ -47,23 +82,26 @@ static void keep_metrics(const struct trainer *trainer) {
 }
 
 static int end_epoch(struct trainer *trainer, struct period *period, struct error *err) {
-    double loss, accuracy, seconds = (double)(clock_monotonic_ns() - period->began_ns) / 1e9;
+    double loss, accuracy, speed = speed_of(period);
+    int64_t began_ns = clock_monotonic_ns();
     if (trainer_average(trainer, err) < 0 || trainer_evaluate(trainer, &loss, &accuracy, err) < 0) {
         return -1;
     }
+    timeline_add(trainer->timeline, TIMELINE_COMPUTE, "evaluation", began_ns, clock_monotonic_ns());
     add_row(trainer, period, loss, accuracy);
     keep_metrics(trainer);
-    char test[128] = "";
-    if (trainer->test && isnan(accuracy)) {
+    char test[64] = "", accuracies[2][64];
+    format_accuracy(accuracies[0], "accuracy", accuracy_of(trainer));
+    format_accuracy(accuracies[1], "test accuracy", accuracy);
+    if (trainer->test) {
         snprintf(test, sizeof test, ", test loss %.4f", loss);
-    } else if (trainer->test) {
-        snprintf(test, sizeof test, ", test loss %.4f, test accuracy %.4f", loss, accuracy);
     }
-    trainer_say(
-        trainer, "epoch %lld of %lld, step %lld: loss %.4f, accuracy %.4f%s, %.0f samples/s",
-        (long long)(trainer->step / trainer->epoch_steps), (long long)trainer->epochs,
-        (long long)trainer->step, trainer->sums.loss / trainer->sums.samples,
-        trainer->sums.correct / trainer->sums.samples, test, (double)period->samples / seconds);
+    trainer_say(trainer,
+                "epoch %lld of %lld, step %lld: loss %.4f%s%s%s, learning rate %.3g, "
+                "%.0f samples/s",
+                (long long)(trainer->step / trainer->epoch_steps), (long long)trainer->epochs,
+                (long long)trainer->step, trainer->sums.loss / trainer->sums.samples, accuracies[0],
+                test, accuracies[1], rate_at(&trainer->rate, trainer->step - 1), speed);
     begin_period(trainer, period);
     trainer->sums = (struct epoch_sums){0};
     return 0;
@@ -76,6 +114,7 @@ static bool wants_save(const struct trainer *trainer) {
 
 /* Every rank makes the statistics' mean; rank 0 writes. */
 static int save(struct trainer *trainer, struct error *err) {
+    int64_t began_ns = clock_monotonic_ns();
     if (trainer_average(trainer, err) < 0) {
         return -1;
     }
@@ -84,6 +123,7 @@ static int save(struct trainer *trainer, struct error *err) {
         trainer->saved_ms = clock_monotonic_ms();
         keep_metrics(trainer);
     }
+    timeline_add(trainer->timeline, TIMELINE_COMPUTE, "checkpoint", began_ns, clock_monotonic_ns());
     return 0;
 }
 
@@ -95,39 +135,73 @@ static int leave(struct trainer *trainer, struct error *err) {
                      (long long)trainer->step);
 }
 
-static int loop(struct trainer *trainer, struct error *err) {
+/* One step, and what is counted of it. since_ns: when the rank began to wait for its batch. */
+static int step(struct trainer *trainer, const struct batch *batch, int64_t since_ns,
+                struct period *period, struct error *err) {
     const struct train_job *job = trainer->job;
+    struct step_wish wish = {.saves = wants_save(trainer),
+                             .leaves = job->is_stopped && job->is_stopped(),
+                             .is_recorded = timeline_begin(trainer->timeline, batch->step + 1)};
+    double total = (double)batch->total;
+    if (wish.is_recorded) {
+        /* Viewers want what lies within another to begin after it. */
+        timeline_add(trainer->timeline, TIMELINE_COMPUTE, "wait for a batch", since_ns + 1,
+                     clock_monotonic_ns());
+    }
+    if (trainer_step(trainer, batch, &wish, err) < 0) {
+        return -1;
+    }
+    timeline_end(trainer->timeline, since_ns, clock_monotonic_ns(),
+                 (double)trainer->rides[RIDE_LOSS]);
+    trainer->sums.loss += (double)trainer->rides[RIDE_LOSS] * total;
+    trainer->sums.correct += (double)trainer->rides[RIDE_CORRECT];
+    trainer->sums.samples += total;
+    period->samples += batch->total;
+    return 0;
+}
+
+/* What is due behind a step. */
+static int after_step(struct trainer *trainer, struct period *period, bool is_first,
+                      struct error *err) {
+    int64_t now_ms = clock_monotonic_ms();
+    if (is_first) {
+        reducer_set_patience(trainer->reducer, trainer->job->patience_ms);
+    }
+    if (trainer->step % trainer->epoch_steps == 0) {
+        if (end_epoch(trainer, period, err) < 0) {
+            return -1;
+        }
+    } else {
+        if (now_ms - period->row_ms > METRICS_EVERY_MS) {
+            add_row(trainer, period, NAN, NAN);
+        }
+        if (is_first || now_ms - period->said_ms > SAY_EVERY_MS) {
+            say_step(trainer, period);
+        }
+    }
+    return trainer->rides[RIDE_SAVE] > 0 ? save(trainer, err) : 0;
+}
+
+static int loop(struct trainer *trainer, struct error *err) {
     const struct batch *batch;
     struct period period;
-    int64_t row_ns = clock_monotonic_ns();
+    int64_t since_ns = clock_monotonic_ns();
+    bool is_first = true;
     int more = 0;
     begin_period(trainer, &period);
     trainer->saved_ms = clock_monotonic_ms();
     while ((more = loader_take(trainer->loader, &batch, err)) > 0) {
-        bool leaves = job->is_stopped && job->is_stopped();
-        int64_t total = batch->total;
-        if (trainer_step(trainer, batch, wants_save(trainer), leaves, err) < 0) {
+        if (step(trainer, batch, since_ns, &period, err) < 0) {
             return -1;
         }
-        trainer->sums.loss += (double)trainer->rides[RIDE_LOSS] * (double)total;
-        trainer->sums.correct += (double)trainer->rides[RIDE_CORRECT];
-        trainer->sums.samples += (double)total;
-        period.samples += total;
         if (trainer->rides[RIDE_LEAVE] > 0) {
             return leave(trainer, err);
         }
-        if (trainer->step % trainer->epoch_steps == 0) {
-            if (end_epoch(trainer, &period, err) < 0) {
-                return -1;
-            }
-            row_ns = clock_monotonic_ns();
-        } else if (clock_monotonic_ns() - row_ns > METRICS_EVERY_MS * INT64_C(1000000)) {
-            add_row(trainer, &period, NAN, NAN);
-            row_ns = clock_monotonic_ns();
-        }
-        if (trainer->rides[RIDE_SAVE] > 0 && save(trainer, err) < 0) {
+        if (after_step(trainer, &period, is_first, err) < 0) {
             return -1;
         }
+        is_first = false;
+        since_ns = clock_monotonic_ns();
     }
     return more;
 }
@@ -136,8 +210,8 @@ static int run(struct trainer *trainer, struct error *err) {
     const struct train_job *job = trainer->job;
     struct comm *comm = trainer->comm;
     if (trainer_open(trainer, err) < 0 || trainer_prepare(trainer, err) < 0 ||
-        reducer_open(comm, &trainer->buckets, trainer->gradients, job->patience_ms,
-                     &trainer->reducer, err) < 0 ||
+        reducer_open(comm, &trainer->buckets, trainer->gradients,
+                     FIRST_STEP_PATIENCE * job->patience_ms, &trainer->reducer, err) < 0 ||
         trainer_begin(trainer, err) < 0) {
         return -1;
     }
@@ -154,11 +228,18 @@ static int run(struct trainer *trainer, struct error *err) {
     if (loader_open(&options, &trainer->loader, err) < 0 || loop(trainer, err) < 0) {
         return -1;
     }
-    /* The last state is kept before the result: whoever starts this run again has nothing to do. */
-    if (save(trainer, err) < 0 || trainer_saved(trainer, err) < 0) {
+    if (trainer_average(trainer, err) < 0) {
         return -1;
     }
-    return comm->rank == 0 ? trainer_publish(trainer, err) : 0;
+    return comm->rank == 0 ? trainer_finish(trainer, err) : 0;
+}
+
+/* However it ended: what was slow, or failed, can be looked at. */
+static void keep_timeline(struct trainer *trainer) {
+    struct error err = {0};
+    if (timeline_finish(trainer->timeline, &err) < 0) {
+        trainer_say(trainer, "%s", err.text);
+    }
 }
 
 int trainer_run(const struct train_job *job, struct comm *comm, struct error *err) {
@@ -171,6 +252,7 @@ int trainer_run(const struct train_job *job, struct comm *comm, struct error *er
     if (atomic_load(&comm->is_lost)) {
         return -1; /* the reducer's thread may still use all of it */
     }
+    keep_timeline(trainer);
     if (trainer_saved(trainer, &ignored) < 0) {
         error_clear(&ignored); /* the run has ended another way, which is told */
     }

@@ -14,13 +14,16 @@ struct train_job {
     const char *run;       /* 16 hexadecimal digits: OUT/.windlass/RUN/ is the memory of the run */
     const char *device;    /* registry.h; NULL: "cpu" */
     int threads;           /* of this rank, at least 1 */
-    int64_t patience_ms;   /* with other ranks (reducer.h); 0: for ever */
+    /* With other ranks (reducer.h); three times as long until the first step is done, as data are
+     * read and kernels prepared before it. 0: for ever. */
+    int64_t patience_ms;
     bool (*is_stopped)(void); /* asked to leave: a last checkpoint, then CANCELLED; or NULL */
     /* One line for people, without a newline, of rank 0 alone. */
     void (*say)(const char *line);
 };
 
-/* INVALID, UNSUPPORTED: the spec, the model or the data, by name; the output is another job's.
+/* The result is tried for five minutes where the store does not take it.
+ * INVALID, UNSUPPORTED: the spec, the model or the data, by name; the output is another job's.
  * FAILED: the loss is no finite number; step and rate are named. CONFLICT: a newer start of this
  * run has taken over. CANCELLED: is_stopped; the checkpoint is written. All else: the machine's,
  * the store's or another rank's. An error after which comm->is_lost: leave by _exit (reducer.h). */

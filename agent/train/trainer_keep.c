@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PIECE = 8 << 20, OWNER_BYTES_MAX = 16 << 10 };
-#define MODEL_FILE "model.onnx"
+/* What was trained for hours waits for a store that restarts. */
+enum { RESULT_PATIENCE_MS = 300000, PAUSE_MS = 1000, PAUSE_MAX_MS = 30000, LOOK_MS = 100 };
 #define OWNER ".windlass/owner"
 
 void trainer_say(const struct trainer *trainer, const char *format, ...) {
@@ -172,6 +174,24 @@ static int share(struct comm *comm, void *context, struct error *err) {
             return -1;
         }
     }
+    int result = comm_barrier(comm, err);
+    trainer->zero_ns = clock_monotonic_ns();
+    return result;
+}
+
+/* After rank 0 has made sure that the output is this training's. */
+static int begin_timeline(struct trainer *trainer, const char *path, struct error *err) {
+    char host[256] = "";
+    if (!trainer->store && store_open(path, /* writes= */ true, &trainer->store, err) < 0) {
+        return -1;
+    }
+    gethostname(host, sizeof host - 1);
+    struct timeline_options options = {.store = trainer->store,
+                                       .host = host,
+                                       .rank = trainer->comm->rank,
+                                       .size = trainer->comm->size,
+                                       .zero_ns = trainer->zero_ns};
+    trainer->timeline = timeline_new(&options);
     return 0;
 }
 
@@ -186,7 +206,10 @@ int trainer_begin(struct trainer *trainer, struct error *err) {
          load(trainer, err) < 0)) {
         return -1;
     }
-    return reducer_call(trainer->reducer, share, trainer, err);
+    if (reducer_call(trainer->reducer, share, trainer, err) < 0) {
+        return -1;
+    }
+    return trainer->has_timeline ? begin_timeline(trainer, path, err) : 0;
 }
 
 /* ---- checkpoints ---------------------------------------------------------------------------- */
@@ -263,7 +286,7 @@ void trainer_save(struct trainer *trainer) {
 
 static int put_model(struct trainer *trainer, const struct buffer *bytes, struct error *err) {
     AUTO(store_upload_freep) struct store_upload *upload = NULL;
-    if (store_upload_open(trainer->store, MODEL_FILE, &upload, err) < 0) {
+    if (store_upload_open(trainer->store, RESULT_MODEL, &upload, err) < 0) {
         return -1;
     }
     for (size_t at = 0; at < bytes->size; at += PIECE) {
@@ -275,7 +298,7 @@ static int put_model(struct trainer *trainer, const struct buffer *bytes, struct
     return store_upload_commit(upload, STORE_REPLACE, err);
 }
 
-int trainer_publish(struct trainer *trainer, struct error *err) {
+static int publish(struct trainer *trainer, struct error *err) {
     const struct training_graph *graph = &trainer->graph;
     struct checkpoint_place place = {trainer->store, trainer->prefix};
     AUTO(buffer_release) struct buffer bytes;
@@ -299,4 +322,54 @@ int trainer_publish(struct trainer *trainer, struct error *err) {
     free(weights);
     return result < 0 || put_model(trainer, &bytes, err) < 0 ? -1
                                                              : metrics_write(trainer->metrics, err);
+}
+
+static bool is_final(const struct error *err) {
+    return err->kind == ERROR_CONFLICT || err->kind == ERROR_INVALID ||
+           err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_BUG;
+}
+
+/* False: asked to leave meanwhile. */
+static bool pause_for(const struct trainer *trainer, int64_t ms) {
+    const struct train_job *job = trainer->job;
+    int64_t until_ms = clock_monotonic_ms() + ms;
+    bool is_stopped = false;
+    while (!is_stopped && clock_monotonic_ms() < until_ms) {
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);
+        is_stopped = job->is_stopped && job->is_stopped();
+    }
+    return !is_stopped;
+}
+
+int trainer_finish(struct trainer *trainer, struct error *err) {
+    int64_t until_ms = clock_monotonic_ms() + RESULT_PATIENCE_MS, pause_ms = PAUSE_MS;
+    bool is_kept = false;
+    for (;;) {
+        struct error cause = {0}, unkept = {0};
+        if (!is_kept) { /* first, so that whoever starts this run again has nothing to do */
+            trainer_save(trainer);
+            is_kept = trainer_saved(trainer, &unkept) == 0;
+        }
+        if (!is_kept) {
+            trainer_say(trainer, "%s", unkept.text);
+        }
+        if (publish(trainer, &cause) == 0) {
+            trainer_say(trainer, "the result: %s/" RESULT_MODEL, store_path(trainer->store));
+            return 0;
+        }
+        int64_t left_ms = until_ms - clock_monotonic_ms();
+        if (is_final(&cause) || left_ms <= 0) {
+            *err = cause;
+            err->kind = is_final(&cause) ? cause.kind : ERROR_UNAVAILABLE;
+            return error_context(err, "the result");
+        }
+        trainer_say(trainer, "the result: %s; it is tried for %lld s more", cause.text,
+                    (long long)(left_ms / 1000));
+        if (!pause_for(trainer, MIN(pause_ms, left_ms))) {
+            return error_set(err, ERROR_CANCELLED,
+                             "asked to leave before the result could be written%s",
+                             is_kept ? "; the checkpoint of the last step is" : "");
+        }
+        pause_ms = MIN(2 * pause_ms, PAUSE_MAX_MS);
+    }
 }

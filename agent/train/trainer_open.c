@@ -7,6 +7,7 @@
 #include "agent/train/fields.h"
 #include "agent/train/order.h"
 #include "lib/digest.h"
+#include "lib/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,13 +243,24 @@ static int read_times(struct trainer *trainer, const json_t *spec, struct error 
     if (precision && strcmp(precision, "FP32") != 0) {
         return error_set(err, ERROR_INVALID, "precision: %.16s is not built, FP32 is", precision);
     }
-    if (json_is_true(json_object_get(spec, "timeline"))) {
-        return error_set(err, ERROR_INVALID, "timeline: it is not built");
+    if (fields_flag(spec, "timeline", &trainer->has_timeline, err) < 0) {
+        return -1;
     }
     trainer->seed = (uint64_t)seed;
     trainer->save_every_ms = 1000 * every_s;
     trainer->writer.keep = (int)keep;
     return 0;
+}
+
+/* Else a training that goes on would begin with what it has made. */
+static int check_places(const json_t *spec, const char *path, struct error *err) {
+    AUTO(text_freep)
+    char *result = x_printf("%s/" RESULT_MODEL, tree_text(spec, "output.path", ""));
+    return path && strcmp(path, result) == 0
+               ? error_set(err, ERROR_INVALID,
+                           "model.path: %.200s is what this training writes; choose another output",
+                           path)
+               : 0;
 }
 
 /* Of all that decides what is trained; how fast and how often does not. */
@@ -261,6 +273,10 @@ static char *digest_settings(const struct trainer *trainer) {
     }
     json_object_set_new(settings, "data of this digest",
                         json_integer((json_int_t)trainer->train->digest));
+    if (trainer->model) { /* what is frozen, and how it is connected, is nowhere else compared */
+        digest_sha256(trainer->model->mapping, trainer->model->mapping_size, hex);
+        json_object_set_new(settings, "model of this digest", json_string(hex));
+    }
     for (size_t i = 0; i < trainer->graph.variable_count; i++) {
         const struct value *value = &trainer->network->values[trainer->graph.variables[i]];
         AUTO(text_freep) char *name = x_printf("weights of %s", value->name ? value->name : "");
@@ -275,7 +291,8 @@ static char *digest_settings(const struct trainer *trainer) {
 int trainer_open(struct trainer *trainer, struct error *err) {
     const json_t *spec = trainer->job->trainer, *model = json_object_get(spec, "model");
     const char *path = json_string_value(json_object_get(model, "path"));
-    if (read_times(trainer, spec, err) < 0 || open_data(trainer, spec, err) < 0 ||
+    if (check_places(spec, path, err) < 0 || read_times(trainer, spec, err) < 0 ||
+        open_data(trainer, spec, err) < 0 ||
         (path ? open_model(trainer, path, err) : make_model(trainer, model, err)) < 0 ||
         check_shapes(trainer, err) < 0 || build_graphs(trainer, spec, err) < 0 ||
         registry_open(trainer->job->device, trainer->job->threads, &trainer->device, err) < 0) {
@@ -311,6 +328,7 @@ void trainer_close(struct trainer *trainer) {
     free(trainer->statistics);
     free(trainer->inputs);
     free(trainer->outputs);
+    free(trainer->keys);
     free(trainer->evaluation_inputs);
     free(trainer->evaluation_outputs);
     optimizer_free(trainer->optimizer);
@@ -321,6 +339,7 @@ void trainer_close(struct trainer *trainer) {
     free(trainer->prefix);
     free(trainer->digest);
     metrics_free(trainer->metrics);
+    timeline_free(trainer->timeline);
     store_free(trainer->store);
     dataset_close(trainer->train);
     dataset_close(trainer->test);

@@ -13,9 +13,12 @@
 #include "agent/train/metrics.h"
 #include "agent/train/optimizer.h"
 #include "agent/train/rate.h"
+#include "agent/train/timeline.h"
 #include "agent/train/trainer.h"
 
 #include <pthread.h>
+
+#define RESULT_MODEL "model.onnx" /* in the output */
 
 /* What rides in the last buffer beside the gradients, summed over the ranks. */
 enum ride { RIDE_LOSS, RIDE_CORRECT, RIDE_SAVE, RIDE_LEAVE, RIDE_COUNT };
@@ -75,18 +78,22 @@ struct trainer {
     struct tensor *inputs, *outputs; /* of a step; of an evaluation */
     struct tensor *evaluation_inputs, *evaluation_outputs;
     float scale;
+    int64_t *keys;           /* of dropout, one a sample; NULL without any */
     float rides[RIDE_COUNT]; /* of the last step, summed */
     /* Of the epoch so far, over samples; kept in checkpoints, as half an epoch has no other. */
     struct epoch_sums {
         double loss, correct, samples;
     } sums;
     /* what is kept */
-    struct store *store; /* the output; rank 0 alone */
+    struct store *store; /* the output; of rank 0, and of all with a timeline */
     char *prefix;        /* ".windlass/RUN/" */
     char *digest;
     int64_t generation;
     struct writer writer;
     struct metrics *metrics;
+    int64_t zero_ns; /* clock_monotonic_ns of a moment that the ranks share */
+    bool has_timeline;
+    struct timeline *timeline; /* NULL: none */
 };
 
 /* trainer_open.c */
@@ -99,8 +106,12 @@ size_t statistic_count_of(const struct trainer *trainer, size_t statistic); /* e
 
 /* trainer_step.c. prepare: buckets, optimizer, rates. step: batch -> new weights; rides. */
 NODISCARD int trainer_prepare(struct trainer *trainer, struct error *err);
-NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch, bool saves,
-                           bool leaves, struct error *err);
+struct step_wish {
+    bool saves, leaves; /* of this rank; what any wants, all do */
+    bool is_recorded;   /* in the timeline */
+};
+NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch,
+                           const struct step_wish *wish, struct error *err);
 /* The statistics of norms become the ranks' mean. */
 NODISCARD int trainer_average(struct trainer *trainer, struct error *err);
 
@@ -115,6 +126,6 @@ NODISCARD int trainer_begin(struct trainer *trainer, struct error *err);
 void trainer_save(struct trainer *trainer);
 /* Waits for what is being written; a failure of it is the error. */
 NODISCARD int trainer_saved(struct trainer *trainer, struct error *err);
-/* model.onnx, metrics. Rank 0 alone. */
-NODISCARD int trainer_publish(struct trainer *trainer, struct error *err);
+/* The last checkpoint, model.onnx, metrics; five minutes are tried. Rank 0 alone. */
+NODISCARD int trainer_finish(struct trainer *trainer, struct error *err);
 void trainer_say(const struct trainer *trainer, const char *format, ...) PRINTF_LIKE(2, 3);

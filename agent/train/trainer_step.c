@@ -3,10 +3,12 @@
 
 #include "agent/train/fields.h"
 #include "agent/train/order.h"
+#include "lib/clock.h"
 
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +140,11 @@ int trainer_prepare(struct trainer *trainer, struct error *err) {
     void *targets = x_calloc((size_t)shape_count(&target->shape) + 1, sizeof(int64_t));
     input->data = zeros;
     target->data = targets;
+    if (trainer->graph.keys) {
+        trainer->keys = x_calloc((size_t)samples, sizeof *trainer->keys);
+        trainer->inputs[trainer->graph.keys] =
+            (struct tensor){.type = TENSOR_INT64, .shape = {1, {samples}}, .data = trainer->keys};
+    }
     int result = open_prepared(trainer, &trainer->prepared[0], err);
     free(zeros);
     free(targets);
@@ -156,12 +163,30 @@ int trainer_prepare(struct trainer *trainer, struct error *err) {
 struct computing {
     struct trainer *trainer;
     const struct prepared *prepared;
+    bool is_recorded;
+    int64_t since_ns; /* the node before has ended */
 };
+
+/* How long a node took; on a host a step that was started has ended (device.h). */
+static void record_node(struct computing *computing, size_t step) {
+    const struct node *node = training_node(computing->prepared->training, step);
+    int64_t now_ns = clock_monotonic_ns();
+    if (node) {
+        char name[TIMELINE_NAME_MAX];
+        snprintf(name, sizeof name, "%s %s", node->op->name, node->name ? node->name : "");
+        timeline_add(computing->trainer->timeline, TIMELINE_COMPUTE, name, computing->since_ns,
+                     now_ns);
+    }
+    computing->since_ns = clock_monotonic_ns();
+}
 
 /* All buckets but the last, which waits for what rides in it. */
 static int after_step(void *context, size_t step, struct error *err UNUSED) {
-    const struct computing *computing = context;
+    struct computing *computing = context;
     const struct trainer *trainer = computing->trainer;
+    if (computing->is_recorded) {
+        record_node(computing, step);
+    }
     for (size_t i = 0; i + 1 < trainer->buckets.count; i++) {
         if (computing->prepared->due[i] == step) {
             reducer_due(trainer->reducer, i);
@@ -190,6 +215,15 @@ static void average_norms(struct trainer *trainer) {
     }
 }
 
+/* A function of the sample and its epoch: the same elements go, whoever computes them. */
+static void set_keys(struct trainer *trainer, const struct batch *batch) {
+    trainer->inputs[trainer->graph.keys].shape.dims[0] = batch->count;
+    for (int64_t i = 0; i < batch->count; i++) {
+        trainer->keys[i] =
+            (int64_t)chance(trainer->seed, batch->epoch, batch->indices[i], DRAW_DROPOUT);
+    }
+}
+
 static void set_inputs(struct trainer *trainer, const struct batch *batch) {
     const struct training_graph *graph = &trainer->graph;
     struct tensor *input = &trainer->inputs[0], *target = &trainer->inputs[graph->target];
@@ -197,11 +231,14 @@ static void set_inputs(struct trainer *trainer, const struct batch *batch) {
     input->data = batch->samples;
     target->data = batch->labels ? (void *)batch->labels : (void *)batch->targets;
     trainer->scale = 1 / (float)batch->total;
+    if (graph->keys) {
+        set_keys(trainer, batch);
+    }
 }
 
 /* Gradients, loss and correct ones of this rank's samples; their buckets become due. */
-static int compute(struct trainer *trainer, const struct batch *batch, float *rides,
-                   struct error *err) {
+static int compute(struct trainer *trainer, const struct batch *batch, bool is_recorded,
+                   float *rides, struct error *err) {
     if (batch->count == 0) { /* fewer samples than ranks: nothing to add */
         memset(trainer->gradients, 0, trainer->buckets.bytes);
         for (size_t i = 0; i + 1 < trainer->buckets.count; i++) {
@@ -214,7 +251,7 @@ static int compute(struct trainer *trainer, const struct batch *batch, float *ri
     if (find_prepared(trainer, batch->count, &prepared, err) < 0) {
         return -1;
     }
-    struct computing computing = {trainer, prepared};
+    struct computing computing = {trainer, prepared, is_recorded, clock_monotonic_ns()};
     struct plan_hook hook = {after_step, &computing};
     if (training_run(prepared->training, trainer->inputs, trainer->outputs, &hook, err) < 0) {
         return -1;
@@ -226,27 +263,48 @@ static int compute(struct trainer *trainer, const struct batch *batch, float *ri
     return 0;
 }
 
-int trainer_step(struct trainer *trainer, const struct batch *batch, bool saves, bool leaves,
+/* Waits for the sums, bucket by bucket, and moves the weights by them. */
+static int apply(struct trainer *trainer, int64_t step, double rate, bool is_recorded,
                  struct error *err) {
-    const struct buckets *buckets = &trainer->buckets;
-    size_t place = buckets->places[trainer->graph.variable_count].start;
-    float *rides = (float *)(void *)((char *)trainer->gradients + place);
-    double rate = rate_at(&trainer->rate, batch->step);
-    float mine[RIDE_COUNT] = {0};
-    if (compute(trainer, batch, mine, err) < 0) {
-        return -1;
-    }
-    mine[RIDE_SAVE] = saves;
-    mine[RIDE_LEAVE] = leaves;
-    memcpy(rides, mine, sizeof mine);
-    reducer_due(trainer->reducer, buckets->count - 1);
-    for (size_t i = 0; i < buckets->count; i++) {
+    for (size_t i = 0; i < trainer->buckets.count; i++) {
         size_t bucket;
+        int64_t began_ns = clock_monotonic_ns();
         if (reducer_wait(trainer->reducer, &bucket, err) < 0) {
             return -1;
         }
+        int64_t summed_ns = clock_monotonic_ns();
         optimizer_apply(trainer->optimizer, trainer->first[bucket],
-                        trainer->first[bucket + 1] - trainer->first[bucket], batch->step, rate);
+                        trainer->first[bucket + 1] - trainer->first[bucket], step, rate);
+        if (is_recorded) {
+            char name[TIMELINE_NAME_MAX];
+            struct reducer_span span = reducer_span(trainer->reducer, bucket);
+            double megabytes = (double)trainer->buckets.all[bucket].bytes / 1e6;
+            timeline_add(trainer->timeline, TIMELINE_COMPUTE, "wait for a sum", began_ns,
+                         summed_ns);
+            timeline_add(trainer->timeline, TIMELINE_COMPUTE, "optimizer", summed_ns,
+                         clock_monotonic_ns());
+            snprintf(name, sizeof name, "bucket %zu, %.1f MB", bucket + 1, megabytes);
+            timeline_add(trainer->timeline, TIMELINE_SUMS, name, span.began_ns, span.ended_ns);
+        }
+    }
+    return 0;
+}
+
+int trainer_step(struct trainer *trainer, const struct batch *batch, const struct step_wish *wish,
+                 struct error *err) {
+    size_t place = trainer->buckets.places[trainer->graph.variable_count].start;
+    float *rides = (float *)(void *)((char *)trainer->gradients + place);
+    double rate = rate_at(&trainer->rate, batch->step);
+    float mine[RIDE_COUNT] = {0};
+    if (compute(trainer, batch, wish->is_recorded, mine, err) < 0) {
+        return -1;
+    }
+    mine[RIDE_SAVE] = wish->saves;
+    mine[RIDE_LEAVE] = wish->leaves;
+    memcpy(rides, mine, sizeof mine);
+    reducer_due(trainer->reducer, trainer->buckets.count - 1);
+    if (apply(trainer, batch->step, rate, wish->is_recorded, err) < 0) {
+        return -1;
     }
     memcpy(trainer->rides, rides, sizeof trainer->rides);
     trainer->step = batch->step + 1;

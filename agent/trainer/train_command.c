@@ -4,6 +4,7 @@
 #include "agent/job.h"
 #include "agent/train/trainer.h"
 #include "lib/options.h"
+#include "lib/tree.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 1024 };
+enum { THREADS_MAX = 1024, HANG_S = 300 /* as the resource says of a trainer */ };
 
 static int64_t number_of(const char *variable) {
     const char *text = getenv(variable);
@@ -72,8 +73,10 @@ static int train_main(int argc, char **argv, struct error *err) {
         .usage = "mpirun -np N windlass-trainer train [--threads N]",
         .about = "One rank of a training. Its job is in the environment: WINDLASS_SPEC (JSON; its\n"
                  "trainer), WINDLASS_RUN (what it is kept under), and a variable with the folder\n"
-                 "of each volume. Writes OUT/model.onnx, metrics.csv, and an event file for\n"
-                 "TensorBoard; what was begun and ended goes on from its checkpoint.",
+                 "of each volume. Writes OUT/model.onnx, metrics.csv, an event file for\n"
+                 "TensorBoard and, with timeline, rank.N.json for Perfetto; what was begun and\n"
+                 "ended goes on from its checkpoint. A rank that hears nothing from the others\n"
+                 "for restart.hangSeconds (300; 0: for ever) leaves with 3.",
         .words_min = 0,
         .words_max = 0};
     struct option_list words = {0};
@@ -97,8 +100,7 @@ static int train_main(int argc, char **argv, struct error *err) {
     if (!json_is_object(job.trainer)) {
         return error_set(err, ERROR_INVALID, "WINDLASS_SPEC: trainer is missing");
     }
-    const json_t *restart = json_object_get(spec, "restart");
-    job.patience_ms = 1000 * json_integer_value(json_object_get(restart, "hangSeconds"));
+    job.patience_ms = 1000 * MAX(tree_integer(spec, "restart.hangSeconds", HANG_S), 0);
     job_catch_signals();
     return run(kind, &job, err);
 }

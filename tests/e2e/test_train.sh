@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # `windlass-trainer train`, started by hand and by the real mpirun: 1, 3 and 4 ranks of one batch follow each other over 100
-# steps; killed at random moments (SOAK_SEED, SOAK_ROUNDS) a training ends with the bits of one that was left alone; asked to
-# leave it keeps its step; the result is a network that others read, as good as was said; what is wrong is named.
+# steps (SOAK_SEED, SOAK_ROUNDS: up to 20 seeds), with dropout, too; killed at random moments a training ends with the bits of
+# one that was left alone; asked to leave it keeps its step; a rank that stands still is left by the others; the result is a
+# network that others read, as good as was said, and waits for a store that is away; a network of the user's is gone on with;
+# timelines are whole while they grow; what is wrong is named.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
@@ -16,6 +18,8 @@ unset OMPI_COMM_WORLD_SIZE PMIX_RANK PMI_SIZE
 export data=$work/data out=$work/out WINDLASS_JOB=trains WINDLASS_RUN=00000000000000aa WINDLASS_THREADS=2
 mkdir -p "$data" "$out"
 RANDOM=${SOAK_SEED:-1}
+rounds=${SOAK_ROUNDS:-20}
+echo "# SOAK_SEED=${SOAK_SEED:-1}, SOAK_ROUNDS=$rounds"
 
 # spec OUTPUT MODEL EPOCHS [MORE]: a small data set that can be learned, of a last batch that is short.
 spec() {
@@ -30,25 +34,149 @@ mpi() { timeout -k 5 300 mpirun --oversubscribe --bind-to none "$@"; }
 # Step, losses, accuracies, rate: what does not depend on how fast it went; and of epochs alone.
 rows() { awk -F, 'NR > 1 && $6 != "" {print $1, $4, $5, $6, $7, $8}' "$out/$1/metrics.csv"; }
 
+# near A B: losses to 1e-4, accuracies but for one sample at the edge, over as many epochs.
+near() {
+    [ "$(rows "$1" | wc -l)" -eq "$(rows "$2" | wc -l)" ] && paste -d' ' <(rows "$1") <(rows "$2") | awk '
+        function far(a, b) { return (a > b ? a - b : b - a) }
+        $1 != $7 || far($2, $8) > 1e-4 * $2 || far($4, $10) > 1e-4 * $4 || far($3, $9) > 0.005 || $6 != $12 {
+            print "# step", $1, $2, $8, $4, $10; bad = 1 }
+        END { exit bad || NR == 0 }'
+}
+# Reads timelines while they grow: whoever looks sees JSON. Prints how often it looked.
+cat >"$work/watch.py" <<'P'
+import glob, json, os, sys, time
+seen = 0
+while not os.path.exists(sys.argv[2]):
+    for path in glob.glob(sys.argv[1] + "/rank.*.json"):
+        assert json.load(open(path))["traceEvents"]
+        seen += 1
+    time.sleep(0.02)
+print(seen)
+P
+
 # ---- 1, 3 and 4 ranks ----
+one_seed=42
 follow() {
-    spec one "$smooth" 25
-    timeout 300 "$trainer" train >"$work/one" 2>&1 || return
-    for ranks in 3 4; do
-        spec "of-$ranks" "$smooth" 25
-        mpi -np $ranks "$trainer" train >"$work/of-$ranks" 2>&1 || return
-        [ "$(rows "of-$ranks" | wc -l)" -eq 25 ] || return
-        # Losses to 1e-4, accuracies but for one sample at the edge.
-        paste -d' ' <(rows one) <(rows "of-$ranks") | awk '
-            function far(a, b) { return (a > b ? a - b : b - a) }
-            $1 != $7 || far($2, $8) > 1e-4 * $2 || far($4, $10) > 1e-4 * $4 || far($3, $9) > 0.005 || $6 != $12 {
-                print "# step", $1, $2, $8, $4, $10; bad = 1 }
-            END { exit bad }' || return
+    local round watcher
+    for ((round = 0; round == 0 || round < (rounds < 2000 ? rounds / 100 : 20); round++)); do
+        [ $round -eq 0 ] || one_seed=$RANDOM
+        rm -rf "$out"/one "$out"/of-* "$work/over"
+        spec one "$smooth" 25 "\"seed\": $one_seed"
+        timeout 300 "$trainer" train >"$work/one" 2>&1 || return
+        [ "$(rows one | wc -l)" -eq 25 ] || return
+        for ranks in 3 4; do
+            spec "of-$ranks" "$smooth" 25 "\"seed\": $one_seed, \"timeline\": true"
+            /usr/bin/python3 "$work/watch.py" "$out/of-$ranks" "$work/over" >"$work/watched-$ranks" 2>&1 &
+            watcher=$!
+            mpi -np $ranks "$trainer" train >"$work/of-$ranks" 2>&1 || return
+            touch "$work/over"
+            wait $watcher || return
+            rm "$work/over"
+            near one "of-$ranks" || { echo "# seed $one_seed"; return 1; }
+        done
     done
     rows one | tail -1 | awk '{exit !($2 < 0.1 && $5 > 0.95)}' # and it has learned
 }
 check "3 and 4 ranks follow one, 100 steps" follow
-[ $failures -eq 0 ] || tail -n 3 "$work/one" "$work/of-3" "$work/of-4" 2>/dev/null | sed 's/^/# /'
+[ $failures -eq 0 ] || tail -n 3 "$work/one" "$work/of-3" "$work/of-4" "$work"/watched-* 2>/dev/null | sed 's/^/# /'
+
+lines() { # what people read: the first step, one line an epoch, where the result is
+    local test='test loss [0-9.]*, test accuracy [0-9.]*' end='learning rate 0.05, [0-9]* samples/s$'
+    grep -q "^step 1 of 100: loss [0-9.]*, accuracy [0-9.]*, $end" "$work/$1" &&
+        [ "$(grep -c '^epoch ' "$work/$1")" -eq 25 ] && grep -qxF "the result: out/$1/model.onnx" "$work/$1" &&
+        grep -q "^epoch 25 of 25, step 100: loss [0-9.]*, accuracy [0-9.]*, $test, $end" "$work/$1"
+}
+check "one line an epoch" lines one
+check "of four ranks one speaks" lines of-4
+
+timelines() {
+    cat "$work/watched-3" "$work/watched-4" | sed 's/^/# looked at while they grew: /'
+    [ ! -e "$out/one/rank.0.json" ] && /usr/bin/python3 - "$out/of-3" <<'P'
+import json, sys
+sums = {}
+for rank in range(3):
+    events = json.load(open(f"{sys.argv[1]}/rank.{rank}.json"))["traceEvents"]
+    assert all(event["pid"] == rank for event in events)
+    slices = sorted((e for e in events if e["ph"] == "X"), key=lambda e: (e["tid"], e["ts"], -e["dur"]))
+    for lane in 0, 1:  # apart, or one within the other: else viewers drop them
+        ends = []
+        for event in (e for e in slices if e["tid"] == lane):
+            while ends and ends[-1] <= event["ts"] + 1e-6:
+                ends.pop()
+            assert not ends or event["ts"] + event["dur"] <= ends[-1] + 1e-6, event
+            ends.append(event["ts"] + event["dur"])
+    steps = [e for e in slices if e["name"].startswith("step ")]
+    assert [int(e["name"][5:]) for e in steps] == [*range(1, 21), 100]
+    for step in steps:
+        inner = [e for e in slices if e is not step and step["ts"] <= e["ts"] < step["ts"] + step["dur"]]
+        names = " ".join(e["name"] for e in inner if e["tid"] == 0)
+        for what in "wait for a batch", "Conv ", "SoftmaxCrossEntropy ", "ConvGradientWeights ", "wait for a sum", "optimizer":
+            assert what in names, (what, names)
+        assert sum(e["dur"] for e in inner if e["tid"] == 0) <= step["dur"]
+        sums[rank, step["name"]] = [e for e in inner if e["tid"] == 1]
+    assert sum(e["name"] == "evaluation" for e in slices) == 25
+    assert sum(e["ph"] == "C" and e["args"]["loss"] > 0 for e in events) == 21
+for (rank, name), own in sums.items():  # one sum, seen by three: nobody has it before all have begun it
+    for other in range(3):
+        assert len(own) == len(sums[other, name]) > 0
+        for a, b in zip(own, sums[other, name]):
+            assert a["ts"] <= b["ts"] + b["dur"] + 2e6, (rank, other, name)
+P
+}
+check "timelines: steps 1 to 20 and 100, node by node, sum by sum" timelines
+
+accuracy() { # with norms, whose statistics are of a rank's own samples, accuracy is what is the same
+    local ranks seed=$RANDOM
+    for ranks in 1 4; do
+        spec norm-$ranks '{"new": "CNN"}' 25 "\"seed\": $seed"
+        mpi -np $ranks "$trainer" train >"$work/norm" 2>&1 || return
+    done
+    for ranks in 1 4; do rows norm-$ranks | tail -1; done | awk '
+        {print "# seed '$seed': test accuracy " $5; bad = bad || $5 < 0.9; last[NR] = $5}
+        END {far = last[1] - last[2]; exit bad || NR != 2 || far > 0.05 || far < -0.05}'
+}
+before=$failures
+check "relus, maxima and norms: 4 ranks are as good as one" accuracy
+[ $failures -eq $before ] || tail -n 3 "$work/norm" | sed 's/^/# /'
+
+# ---- a network of the user's, with dropout ----
+cat >"$work/dropout.py" <<'P'
+import sys
+import numpy as n, onnx, onnx.helper as helper, onnx.numpy_helper as numpy_helper
+def make(path, ratio):
+    random = n.random.default_rng(5)
+    number = lambda name, values: numpy_helper.from_array(n.asarray(values, "f4"), name)
+    layer = lambda a, b: random.uniform(-1, 1, (a, b)) * (3 / a) ** 0.5
+    constants = [number("w1", layer(288, 64)), number("b1", n.zeros(64)), number("w2", layer(64, 6)),
+                 number("b2", n.zeros(6)), number("ratio", ratio)]
+    nodes = [helper.make_node("Flatten", ["x"], ["flat"]), helper.make_node("Gemm", ["flat", "w1", "b1"], ["h"]),
+             helper.make_node("Tanh", ["h"], ["t"]), helper.make_node("Dropout", ["t", "ratio"], ["d"], name="drop"),
+             helper.make_node("Gemm", ["d", "w2", "b2"], ["logits"])]
+    value = lambda name, shape: helper.make_tensor_value_info(name, 1, shape)
+    graph = helper.make_graph(nodes, "g", [value("x", ["n", 2, 12, 12])], [value("logits", ["n", 6])], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 7
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+make(sys.argv[1] + "/dropout.onnx", 0.5)
+make(sys.argv[1] + "/plain.onnx", 0.0)
+P
+dropout() {
+    /usr/bin/python3 "$work/dropout.py" "$data" || return
+    spec plain '{"path": "data/plain.onnx"}' 10
+    timeout 60 "$trainer" train >"$work/dropout" 2>&1 || return
+    spec drop-1 '{"path": "data/dropout.onnx"}' 10
+    timeout 60 "$trainer" train >"$work/dropout" 2>&1 || return
+    spec drop-3 '{"path": "data/dropout.onnx"}' 10
+    mpi -np 3 "$trainer" train >"$work/dropout" 2>&1 || return
+    near drop-1 drop-3 || return
+    # It drops: what is trained with is worse than without.
+    paste -d' ' <(rows plain) <(rows drop-1) | awk '
+        {print "# loss " $2 ", with dropout " $8; worse += $8 > $2; last = $8 / $2} END {exit !(worse >= 8 && last > 1.2)}'
+}
+before=$failures
+check "dropout: the same samples lose the same elements, whoever computes them" dropout
+[ $failures -eq $before ] || tail -n 3 "$work/dropout" | sed 's/^/# /'
 
 # ---- killed, and asked to leave ----
 with_norm='{"new": "CNN"}'
@@ -70,7 +198,7 @@ survives() {
     local round pid
     spec quiet "$with_norm" 120 '"checkpoint": {"everySeconds": 1}'
     mpi -np 2 "$trainer" train >"$work/quiet" 2>&1 || return
-    for ((round = 0; round < ${SOAK_ROUNDS:-20} / 20 + 1; round++)); do
+    for ((round = 0; round < rounds / 20 + 1; round++)); do
         spec "killed-$round" "$with_norm" 120 '"checkpoint": {"everySeconds": 1}'
         mpirun --oversubscribe --bind-to none -np 2 "$trainer" train >"$work/first" 2>&1 &
         pid=$!
@@ -114,11 +242,90 @@ again() { # a training that is done has nothing to do, and says what it said
     local sum
     sum=$(sha256sum <"$out/one/model.onnx")
     rm "$out/one/model.onnx"
-    spec one "$smooth" 25
+    spec one "$smooth" 25 "\"seed\": $one_seed"
     timeout 60 "$trainer" train >"$work/again" 2>&1 && [ "$sum" = "$(sha256sum <"$out/one/model.onnx")" ] &&
         ! grep -q ^epoch "$work/again" && [ "$(rows one | wc -l)" -eq 25 ]
 }
 check "what is done is not done again" again
+
+# ---- what stands still, what is away ----
+stands() {
+    local pid rank
+    spec stands "$smooth" 100000
+    WINDLASS_SPEC=${WINDLASS_SPEC%\}}', "restart": {"hangSeconds": 4}}'
+    timeout -k 5 120 mpirun --oversubscribe --bind-to none -np 2 "$trainer" train >"$work/stands" 2>&1 &
+    pid=$!
+    for _ in $(seq 600); do
+        grep -q '^epoch 2 ' "$work/stands" && break
+        sleep 0.1
+    done
+    rank=$(pgrep -P "$(pgrep -P $pid)" | tail -1)
+    kill -STOP "$rank" || return
+    wait $pid
+    [ $? -eq 3 ] && grep -q 'nothing from the other ranks for 4.0 s: one of them is dead, stopped or cut off' "$work/stands"
+}
+before=$failures
+check "a rank that stands still is left by the other after hangSeconds" stands
+[ $failures -eq $before ] || tail -n 3 "$work/stands" | sed 's/^/# /'
+
+# begin_away NAME: a training whose output is gone when it ends; its pid is in $pid.
+begin_away() {
+    spec "$1" "$smooth" 300
+    "$trainer" train >"$work/$1" 2>&1 &
+    pid=$!
+    for _ in $(seq 600); do
+        grep -q '^epoch 2 ' "$work/$1" && break
+        sleep 0.05
+    done
+    mv "$out/$1" "$out/$1-away"
+    for _ in $(seq 1200); do
+        grep -q '^the result: .*; it is tried for [0-9]* s more' "$work/$1" && return
+        sleep 0.1
+    done
+    return 1
+}
+comes_back() {
+    local pid
+    begin_away back && mv "$out/back-away" "$out/back" && wait $pid &&
+        grep -qxF "the result: out/back/model.onnx" "$work/back" && [ "$(rows back | wc -l)" -eq 300 ] && [ -s "$out/back/model.onnx" ]
+}
+leaves_without() { # asked to leave while it waits
+    local pid
+    begin_away without || return
+    kill -TERM $pid
+    wait $pid
+    [ $? -eq 130 ] && grep -q 'asked to leave before the result could be written' "$work/without"
+}
+gives_up() { # five minutes
+    local pid
+    begin_away gone || return
+    wait $pid
+    [ $? -eq 3 ] && grep -q '^windlass-trainer train: rank 0 of 1: the result: out/gone' "$work/gone"
+}
+before=$failures
+check "the result waits for its output" comes_back
+check "but not where it is asked to leave" leaves_without
+if [ -n "${SOAK_ROUNDS:-}" ]; then check "and not for ever" gives_up; fi
+[ $failures -eq $before ] || tail -n 3 "$work/back" "$work/without" "$work/gone" 2>/dev/null | sed 's/^/# /'
+
+# ---- a network that is gone on with ----
+further() {
+    spec further '{"path": "out/quiet/model.onnx", "freeze": ["conv1*", "bn1*"]}' 2
+    mpi -np 2 "$trainer" train >"$work/further" 2>&1 || return
+    rows further | head -1 | awk '{exit !($2 < 0.5)}' || return # a new one begins with 1.8
+    /usr/bin/python3 - "$out/quiet/model.onnx" "$out/further/model.onnx" <<'P'
+import sys, onnx, onnx.numpy_helper as helper
+a, b = ({t.name: helper.to_array(t) for t in onnx.load(path).graph.initializer} for path in sys.argv[1:])
+assert a.keys() == b.keys()
+layers = "conv1", "bn1", "conv2", "bn2", "fc1", "bn3", "fc2"
+kept = sorted(name for name in a if name.split(".")[0] in layers and a[name].tobytes() == b[name].tobytes())
+print("# kept:", *kept)
+assert len(kept) >= 5 and kept == sorted(name for name in a if name.startswith(("conv1.", "bn1.")))
+P
+}
+before=$failures
+check "model.path and freeze: it goes on, and what is frozen keeps its bits" further
+[ $failures -eq $before ] || tail -n 3 "$work/further" | sed 's/^/# /'
 
 # ---- real pictures, and the result ----
 real() {
@@ -171,13 +378,17 @@ WINDLASS_SPEC=${WINDLASS_SPEC/'"0.05"'/'"1e5"'}
 check "a loss that is no number ends it at once, by name" refused 1 "nan, at a learning rate of 6.4e+06"
 spec bad "$smooth" 1 '"precision": "BF16"'
 check "bf16 is refused" refused 2 "precision: BF16 is not built, FP32 is"
-spec bad "$smooth" 1 '"timeline": true'
-check "a timeline is refused" refused 2 "timeline: it is not built"
+spec bad "$smooth" 1 '"timeline": "yes"'
+check "a timeline is a flag" refused 2 "timeline: "
+spec bad '{"path": "out/bad/model.onnx"}' 1
+check "its own result is no network to begin with" refused 2 "model.path: out/bad/model.onnx is what this training writes"
+spec bad '{"path": "out/quiet/model.onnx", "freeze": ["*"]}' 1
+check "nothing to train is refused" refused 2 "the network has no weights that could be trained"
 spec bad '{"new": "CNN", "shape": [1, 12, 12]}' 1
 check "a network of another shape is refused" refused 2 "the network takes ?x1x12x12, a sample is 2x12x12"
 spec bad "$smooth" 1 '"loss": "MeanSquared"'
 check "a loss that does not fit is refused" refused 2 "loss: MeanSquared does not fit targets that are classes"
-spec one "$smooth" 26
+spec one "$smooth" 26 "\"seed\": $one_seed"
 told() { timeout 60 "$trainer" train >"$work/told" 2>&1 && grep -q 'is not used: it is of another model, other data or settings' "$work/told"; }
 check "a checkpoint of other settings is named and not used" told
 WINDLASS_RUN=00000000000000bb

@@ -78,6 +78,9 @@ static int step(struct reducer *reducer, struct comm *comm, float *values, int n
             return -1;
         }
         see(bucket == i);
+        struct reducer_span span = reducer_span(reducer, bucket);
+        see(span.began_ns > 0 && span.ended_ns >= span.began_ns &&
+            (i == 0 || span.began_ns >= reducer_span(reducer, i - 1).ended_ns));
         const struct bucket *of = &shared.buckets.all[i];
         for (size_t k = of->start / 4; k < (of->start + of->bytes) / 4; k++) {
             float wanted = 0;
@@ -204,7 +207,8 @@ static void a_rank_that_never_comes_is_an_error(void) {
     static const int64_t patience_ms = 150;
     struct error err = {0};
     meeting_init(&alone, 2);
-    struct reducer *reducer = open_alone(patience_ms, values);
+    struct reducer *reducer = open_alone(PATIENCE_MS, values);
+    reducer_set_patience(reducer, patience_ms);
     reducer_due(reducer, 1); /* not begun: 0 is not due, and that is our own affair */
     nanosleep(&(struct timespec){.tv_nsec = 2 * patience_ms * 1000000}, NULL);
     int64_t start_ms = clock_monotonic_ms();
