@@ -7,9 +7,9 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
-(. tests/cluster/lib.sh && need_packages python3-onnx python3-numpy dataset-fashion-mnist) || exit 3
+(. tests/cluster/lib.sh && need_packages python3-onnx python3-numpy python3-yaml dataset-fashion-mnist) || exit 3
 build=$(realpath "${BUILD:-build}")
-make -s "$build/windlass-trainer" || { echo "not ok test_train: cannot be built"; exit 1; }
+make -s "$build/windlass-trainer" "$build/windlass" || { echo "not ok test_train: cannot be built"; exit 1; }
 trainer=$build/windlass-trainer
 work=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
@@ -329,6 +329,7 @@ check "model.path and freeze: it goes on, and what is frozen keeps its bits" fur
 
 # ---- real pictures, and the result ----
 real() {
+    mkdir -p "$data/few"
     /usr/bin/python3 - "$data" "$work" <<'P' || return
 import gzip, struct, sys
 import numpy as n, onnx.numpy_helper as helper
@@ -336,7 +337,9 @@ for name, out, count in (("train", "train", 2000), ("t10k", "test", 500)):
     for kind, head in (("images-idx3", 16), ("labels-idx1", 8)):
         bytes_ = gzip.open(f"/usr/share/datasets/fashion-mnist/{name}-{kind}-ubyte.gz").read()
         item = 784 if head == 16 else 1
-        open(f"{sys.argv[1]}/{out}-{kind}", "wb").write(bytes_[:4] + struct.pack(">I", count) + bytes_[8:head + count * item])
+        part = bytes_[:4] + struct.pack(">I", count) + bytes_[8:head + count * item]
+        open(f"{sys.argv[1]}/{out}-{kind}", "wb").write(part)
+        gzip.open(f"{sys.argv[1]}/few/{name}-{kind}-ubyte.gz", "wb", 1).write(part)
 pixels = n.frombuffer(open(sys.argv[1] + "/test-images-idx3", "rb").read()[16:], "u1").reshape(500, 1, 28, 28)
 values = ((pixels / 255 - 0.286) / 0.353).astype("f4")
 open(sys.argv[2] + "/in.pb", "wb").write(helper.from_array(values, "input").SerializeToString())
@@ -364,6 +367,41 @@ P
 before=$failures
 check "2,000 pictures of Fashion-MNIST: the network is as good as was said" real
 [ $failures -eq $before ] || tail -3 "$work/real" 2>/dev/null | sed 's/^/# /'
+
+# example FOLDER EPOCHS RANKS LEAST: the trainer of examples/fashion-mnist, as its manifest says it but for the folder of data
+# and how long; the last line's accuracy is at least this.
+example() {
+    local folder=example-$2-$3
+    WINDLASS_SPEC=$(/usr/bin/python3 - "$1" "$2" "$folder" <<'P'
+import json, sys, yaml
+trainer = yaml.safe_load(open("examples/fashion-mnist/disttrain.yaml"))["spec"]["trainer"]
+assert trainer["output"]["path"] == "data/trained" and trainer["epochs"] == 10
+for which in trainer["data"]["train"], trainer["data"]["test"]:
+    which["idx"] = {key: path.replace("data/", "data/" + sys.argv[1], 1) for key, path in which["idx"].items()}
+trainer.update(epochs=int(sys.argv[2]), output={"path": "out/" + sys.argv[3]})
+print(json.dumps({"trainer": trainer}))
+P
+    ) || return
+    timeout -k 5 3600 mpirun --oversubscribe --bind-to none -np "$3" "$trainer" train >"$work/example" 2>&1 || return
+    rows "$folder" | tail -1 | awk -v least="$4" '{print "# test accuracy", $5; exit !($5 >= least)}'
+}
+# Until gangs are started the training is refused by that name alone: all else of it is as it should be.
+checked() {
+    "$build/windlass" check -f examples/fashion-mnist/disttrain.yaml >"$work/checked" 2>&1 ||
+        grep -qF 'spec.trainer: is described, but' "$work/checked" || { sed 's/^/# /' "$work/checked"; return 1; }
+}
+check "examples/fashion-mnist/disttrain.yaml is sound" checked
+before=$failures
+check "examples/fashion-mnist, its trainer, with 2,000 pictures" example few/ 10 2 0.75
+if [ -n "${SOAK_ROUNDS:-}" ]; then
+    ln -s /usr/share/datasets/fashion-mnist/* "$data/"
+    check "examples/fashion-mnist: 92 % of 10,000 are right" example "" 10 4 0.92
+    check "one rank, 5 epochs" example "" 5 1 0.89
+    check "four ranks, 5 epochs" example "" 5 4 0.89
+    check "are as good as each other" awk '{a[NR] = $5} END {far = a[1] - a[2]; exit NR != 2 || far > 0.01 || far < -0.01}' \
+        <(rows example-5-1 | tail -1; rows example-5-4 | tail -1)
+fi
+[ $failures -eq $before ] || tail -3 "$work/example" 2>/dev/null | sed 's/^/# /'
 
 # ---- what is wrong ----
 # refused CODE TEXT: the spec as it is exported
