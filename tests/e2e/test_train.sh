@@ -196,10 +196,10 @@ same() { /usr/bin/python3 "$work/same.py" "$out/$1/model.onnx" "$out/$2/model.on
 losses() { rows "$1" | cut -d' ' -f1-3,6; }
 survives() {
     local round pid
-    spec quiet "$with_norm" 120 '"checkpoint": {"everySeconds": 1}'
+    spec quiet "$with_norm" 80 '"checkpoint": {"everySeconds": 1}'
     mpi -np 2 "$trainer" train >"$work/quiet" 2>&1 || return
-    for ((round = 0; round < rounds / 20 + 1; round++)); do
-        spec "killed-$round" "$with_norm" 120 '"checkpoint": {"everySeconds": 1}'
+    for ((round = 0; round < (rounds + 19) / 20; round++)); do
+        spec "killed-$round" "$with_norm" 80 '"checkpoint": {"everySeconds": 1}'
         mpirun --oversubscribe --bind-to none -np 2 "$trainer" train >"$work/first" 2>&1 &
         pid=$!
         for _ in $(seq 600); do # after its first checkpoint
@@ -270,7 +270,7 @@ check "a rank that stands still is left by the other after hangSeconds" stands
 
 # begin_away NAME: a training whose output is gone when it ends; its pid is in $pid.
 begin_away() {
-    spec "$1" "$smooth" 300
+    spec "$1" "$smooth" 150
     "$trainer" train >"$work/$1" 2>&1 &
     pid=$!
     for _ in $(seq 600); do
@@ -287,7 +287,7 @@ begin_away() {
 comes_back() {
     local pid
     begin_away back && mv "$out/back-away" "$out/back" && wait $pid &&
-        grep -qxF "the result: out/back/model.onnx" "$work/back" && [ "$(rows back | wc -l)" -eq 300 ] && [ -s "$out/back/model.onnx" ]
+        grep -qxF "the result: out/back/model.onnx" "$work/back" && [ "$(rows back | wc -l)" -eq 150 ] && [ -s "$out/back/model.onnx" ]
 }
 leaves_without() { # asked to leave while it waits
     local pid
@@ -392,7 +392,7 @@ checked() {
 }
 check "examples/fashion-mnist/disttrain.yaml is sound" checked
 before=$failures
-check "examples/fashion-mnist, its trainer, with 2,000 pictures" example few/ 10 2 0.75
+check "examples/fashion-mnist, its trainer, with 2,000 pictures" example few/ 4 2 0.7
 if [ -n "${SOAK_ROUNDS:-}" ]; then
     ln -s /usr/share/datasets/fashion-mnist/* "$data/"
     check "examples/fashion-mnist: 92 % of 10,000 are right" example "" 10 4 0.92
