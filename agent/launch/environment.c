@@ -77,12 +77,17 @@ static bool is_listed(const char *const *names, const char *variable) {
     return false;
 }
 
-/* The pod's own, less ours: the token was one of these. */
+/* The pod's own, less ours: the token was one of these. Ranks of a trainer are ours, too, and read
+ * what none of their pods has for itself. */
 static void begin(const struct launch_world *world, enum launch_role role,
                   struct launch_variables *variables) {
+    static const char *const trainers[] = {"WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_STORES",
+                                           "WINDLASS_STORES_FOLDER", NULL};
     for (const char *const *one = world->base; one && *one; one++) {
         bool is_secret = role == LAUNCH_COMMAND && is_listed(world->secrets, *one);
-        if (!text_starts(*one, "WINDLASS_") && !is_secret && strchr(*one, '=')) {
+        bool is_ours =
+            text_starts(*one, "WINDLASS_") && !(world->is_trainer && is_listed(trainers, *one));
+        if (!is_ours && !is_secret && strchr(*one, '=')) {
             put(variables, x_strdup(*one));
         }
     }

@@ -22,6 +22,7 @@ struct launch_world {
     const struct table *table;
     enum launcher launcher;
     bool is_torchrun;           /* the command makes the processes of a pod itself */
+    bool is_trainer;            /* ranks are ours: they have spec, run and stores of the pod */
     int index;                  /* of the pod */
     int slot;                   /* of the process; -1: the command of a pod */
     int gpus;                   /* of the pod */

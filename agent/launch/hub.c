@@ -141,6 +141,7 @@ static const char *reason_name(const struct gang_verdict *last) {
     return last->cause == GANG_OUT_OF_MEMORY ? "OutOfMemory"
            : last->cause == GANG_HUNG        ? "Hung"
            : last->cause != GANG_NO_RETRY    ? "RankFailed"
+           : last->rank >= 0                 ? "RankFailed"
            : last->code == GANG_NOT_FOUND    ? "CommandNotFound"
                                              : "PrepareFailed";
 }
@@ -343,7 +344,8 @@ static void forward(struct hub *hub, struct hub_member *from, const struct gang_
 
 static void tell_hint(struct hub *hub, int64_t now_ms) {
     struct hub_member *member = &hub->members[hub->hint_index];
-    struct gang_event event = {.kind = GANG_EXITED,
+    bool is_final = hub->options.is_trainer && (hub->hint.code == 1 || hub->hint.code == 2);
+    struct gang_event event = {.kind = is_final ? GANG_FINAL : GANG_EXITED,
                                .index = hub->hint_index,
                                .incarnation = member->incarnation,
                                .round = hub->hint.round,

@@ -10,6 +10,9 @@ struct hub_options {
     const char *bind;                              /* "IP:PORT": ranks find member 0 at that IP */
     const char *certificate_pem, *key_pem, *token; /* copied */
     struct gang_options gang;
+    /* Ranks are windlass-trainer's, whose codes 1 and 2 say that another start would end the same:
+     * a loss that is no number, a spec, model or data that are wrong. */
+    bool is_trainer;
 };
 
 struct hub;

@@ -8,10 +8,12 @@
 #include "lib/file.h"
 #include "lib/tls.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     SPEC_MAX = 128 << 10,
@@ -19,6 +21,10 @@ enum {
     PATHS_MAX = 256,
     NAMES_MAX = 4096,
     GRACE_S = 30, /* Kubernetes' own default */
+    /* Ranks of a trainer leave by themselves when they hear nothing for hangSeconds, and have three
+     * times as long before their first step (agent/train/trainer.h). What they do not see
+     * themselves is the hub's. */
+    TRAINER_HANGS = 3,
     ID_MAX = 200
 };
 
@@ -176,6 +182,39 @@ static int read_launcher(struct launch_job *job, struct error *err) {
     return 0;
 }
 
+/* mpirun takes as many ranks as the hostfile has slots. All pods have the same image, and so the
+ * same path. */
+static int make_trainer(struct launch_job *job, struct error *err) {
+    char self[PATH_MAX];
+    int64_t threads = 0;
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (size < 0) {
+        return error_from_errno(err, errno, "/proc/self/exe");
+    }
+    if (getenv("WINDLASS_THREADS") && read_number("WINDLASS_THREADS", 1, 4096, &threads, err) < 0) {
+        return -1;
+    }
+    self[size] = 0;
+    char **words = x_calloc(6, sizeof *words);
+    words[0] = x_strdup("mpirun");
+    words[1] = x_strdup(self);
+    words[2] = x_strdup("train");
+    if (threads) { /* the pod's: `windlass run` has all pods' ranks under one mpirun */
+        words[3] = x_strdup("--threads");
+        words[4] = x_printf("%lld", (long long)MAX(threads / job->gang.slots, 1));
+    }
+    job->is_trainer = true;
+    job->gang.hang_ms *= TRAINER_HANGS;
+    job->command = words;
+    return 0;
+}
+
+static int read_command(struct launch_job *job, struct error *err) {
+    return json_is_object(json_object_get(job->spec, "trainer"))
+               ? make_trainer(job, err)
+               : read_words(job, "command", &job->command, err);
+}
+
 static int read_spec(struct launch_job *job, struct error *err) {
     const char *text = NULL;
     if (environment_read("WINDLASS_SPEC", &text, err) < 0) {
@@ -201,7 +240,7 @@ static int read_spec(struct launch_job *job, struct error *err) {
     job->secrets = read_names(spec, "secrets");
     if (err->kind || read_paths(job, "inputs", &job->inputs, &job->input_count, err) < 0 ||
         read_paths(job, "outputs", &job->outputs, &job->output_count, err) < 0 ||
-        check_environment(job, err) < 0 || read_words(job, "command", &job->command, err) < 0 ||
+        check_environment(job, err) < 0 || read_command(job, err) < 0 ||
         read_words(job, "prepare", &job->prepare, err) < 0) {
         return -1;
     }

@@ -21,6 +21,7 @@ struct launch_job {
     struct gang_options gang;
     enum launcher launcher;
     bool is_torchrun;
+    bool is_trainer; /* spec.trainer: the ranks are this program's own `train`, by mpirun */
     int gpus;
     json_t *spec;              /* WINDLASS_SPEC; owned */
     char **command, **prepare; /* NULL-ended, variables expanded; prepare: NULL: none */

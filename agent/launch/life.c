@@ -57,7 +57,8 @@ int life_run(const struct launch_job *job, char **ret_words) {
                                   .certificate_pem = job->certificate_pem,
                                   .key_pem = job->key_pem,
                                   .token = job->token,
-                                  .gang = job->gang};
+                                  .gang = job->gang,
+                                  .is_trainer = job->is_trainer};
     *ret_words = NULL;
     catch_signals();
     make_links(job);

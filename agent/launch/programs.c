@@ -17,6 +17,7 @@ static struct launch_world world_of(const struct member *member, int slot) {
                                  .table = &member->table,
                                  .launcher = job->launcher,
                                  .is_torchrun = job->is_torchrun,
+                                 .is_trainer = job->is_trainer,
                                  .index = job->index,
                                  .slot = slot,
                                  .gpus = job->gpus,

@@ -24,8 +24,8 @@ struct metrics {
     struct metrics_row *rows;
 };
 
-const char *metric_name(enum metric metric) {
-    return names[metric];
+const char *metric_name(enum metrics_column column) {
+    return names[column];
 }
 
 void metrics_free(struct metrics *metrics) {

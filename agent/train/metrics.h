@@ -10,7 +10,7 @@ enum { METRICS_ROWS_MAX = 1 << 20 };
 #define METRICS_EVENTS "events.out.tfevents.0.windlass"
 
 /* Columns of the CSV (behind step, epoch, time) and tags of the event file. */
-enum metric {
+enum metrics_column {
     METRIC_LOSS,          /* "loss": mean of the batches since the epoch began */
     METRIC_ACCURACY,      /* "accuracy": 0..1 */
     METRIC_TEST_LOSS,     /* "test_loss" */
@@ -43,4 +43,4 @@ void metrics_add(struct metrics *metrics, const struct metrics_row *row);
 NODISCARD int metrics_write(struct metrics *metrics, struct error *err);
 
 size_t metrics_count(const struct metrics *metrics);
-const char *metric_name(enum metric metric);
+const char *metric_name(enum metrics_column column);

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
 
+#include "agent/launch/metric.h"
 #include "agent/train/order.h"
 #include "lib/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { METRICS_EVERY_MS = 10000, SAY_EVERY_MS = 60000, FIRST_STEP_PATIENCE = 3 };
+enum {
+    METRICS_EVERY_MS = 10000,
+    SAY_EVERY_MS = 60000,
+    TELL_EVERY_MS = 1000,
+    FIRST_STEP_PATIENCE = 3
+};
 
 /* Since the epoch, or this process in it, began: for rates. */
 struct period {
     int64_t samples, began_ns, waited_ns;
-    int64_t row_ms, said_ms; /* when the last row, the last line were made */
+    int64_t row_ms, said_ms; /* when the last row, the last line were made, ... */
+    int64_t told_ms;         /* ... and figures told; 0: never */
 };
 
 static void begin_period(const struct trainer *trainer, struct period *period) {
@@ -40,6 +47,26 @@ static void format_accuracy(char text[static 64], const char *what, double accur
 static double accuracy_of(const struct trainer *trainer) {
     const struct epoch_sums *sums = &trainer->sums;
     return trainer->graph.correct ? sums->correct / sums->samples : NAN;
+}
+
+/* To the gang that this rank is of, if it is of one: what the job's status shows (figures.h), and
+ * that it moves. Of the epoch so far; test_accuracy: NAN where it is not known anew. */
+static void tell(const struct trainer *trainer, struct period *period, double speed,
+                 double test_accuracy) {
+    int64_t step = trainer->step, kept_step = atomic_load(&trainer->writer.kept_step);
+    if (trainer->comm->rank != 0) {
+        return;
+    }
+    metric_send("epoch", (double)((step - 1) / trainer->epoch_steps + 1), step);
+    metric_send("loss", trainer->sums.loss / trainer->sums.samples, step);
+    metric_send("samplesPerSecond", speed < 10 ? speed : round(speed), step);
+    if (!isnan(test_accuracy)) {
+        metric_send("accuracy", test_accuracy, step);
+    }
+    if (kept_step > 0) {
+        metric_send("checkpoint", (double)kept_step, step);
+    }
+    period->told_ms = clock_monotonic_ms();
 }
 
 /* Between two epochs: that it works, and how far it is. */
@@ -89,6 +116,7 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
     }
     timeline_add(trainer->timeline, TIMELINE_COMPUTE, "evaluation", began_ns, clock_monotonic_ns());
     add_row(trainer, period, loss, accuracy);
+    tell(trainer, period, speed, accuracy);
     keep_metrics(trainer);
     char test[64] = "", accuracies[2][64];
     format_accuracy(accuracies[0], "accuracy", accuracy_of(trainer));
@@ -172,6 +200,9 @@ static int after_step(struct trainer *trainer, struct period *period, bool is_fi
             return -1;
         }
     } else {
+        if (now_ms - period->told_ms >= TELL_EVERY_MS) {
+            tell(trainer, period, speed_of(period), NAN);
+        }
         if (now_ms - period->row_ms > METRICS_EVERY_MS) {
             add_row(trainer, period, NAN, NAN);
         }

@@ -152,6 +152,7 @@ static int load(struct trainer *trainer, struct error *err) {
         return -1;
     }
     if (found) {
+        atomic_store(&trainer->writer.kept_step, trainer->step);
         trainer_say(trainer, "goes on from the checkpoint of step %lld", (long long)trainer->step);
     }
     return metrics_open(trainer->store, trainer->step, &trainer->metrics, err);
@@ -218,6 +219,7 @@ static void *write_checkpoint(void *context) {
     struct writer *writer = context;
     int64_t generation = writer->checkpoint.generation;
     if (checkpoint_write(&writer->place, &writer->checkpoint, NULL, &writer->error) == 0) {
+        atomic_store(&writer->kept_step, writer->checkpoint.step);
         struct error ignored = {0};
         if (checkpoint_tidy(&writer->place, generation, writer->keep, &ignored) < 0) {
             error_clear(&ignored); /* the next one tries again */

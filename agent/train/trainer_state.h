@@ -36,6 +36,7 @@ struct writer {
     pthread_t thread;
     bool is_running;
     atomic_bool is_done;
+    atomic_llong kept_step; /* of the newest whole one; 0: none */
     struct checkpoint checkpoint;
     struct checkpoint_tensor *tensors;
     float *copy; /* of all the tensors' numbers */

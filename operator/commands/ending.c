@@ -78,12 +78,21 @@ static void print_gang(const struct ending *ending) {
     printf("%s succeeded in %.1f s: %lld workers", ending->name,
            (double)MAX(ending->elapsed_ms, 1) / 1000,
            (long long)tree_integer(ending->spec, "workers", 1));
+    const char *accuracy = tree_text(ending->status, "accuracy", NULL);
+    if (accuracy) {
+        printf(", accuracy %s", accuracy);
+    }
     if (restarts > 0) {
         printf(", started again %lld time%s", (long long)restarts, restarts == 1 ? "" : "s");
     }
     putchar('\n');
     for (size_t i = 0; i < json_array_size(outputs); i++) {
         print_path(ending, "output", tree_text(json_array_get(outputs, i), "path", NULL));
+    }
+    const char *trained = tree_text(ending->spec, "trainer.output.path", NULL);
+    if (trained) {
+        AUTO(text_freep) char *model = x_printf("%s/model.onnx", trained);
+        print_path(ending, "model", model);
     }
     printf("  %-8s %s\n", "logs", ending->state_folder);
     fflush(stdout);

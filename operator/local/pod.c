@@ -162,8 +162,12 @@ static int prepare(const json_t *object, const struct pod_settings *settings, st
     /* Here the agent does what the shim does in a container of the user's. */
     const char *program = launch->environment.words[0];
     bool is_ours = strcmp(program, "windlass-agent") == 0 || text_ends(program, "/windlass-shim");
-    launch->program =
-        is_ours ? file_join(settings->program_folder, "windlass-agent") : x_strdup(program);
+    if (strcmp(program, "windlass-trainer") == 0) {
+        launch->program = file_join(settings->program_folder, program);
+    } else {
+        launch->program =
+            is_ours ? file_join(settings->program_folder, "windlass-agent") : x_strdup(program);
+    }
     unlink(launch->message_path); /* of an earlier pod of that name */
     return file_make_folders(launch->folder, err);
 }

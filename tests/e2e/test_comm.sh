@@ -110,7 +110,7 @@ refused() {
     "$@" >"$work/refused" 2>&1
     [ $? -eq "$code" ] && [ "$(wc -l <"$work/refused")" -eq 1 ] && grep -qF -- "$text" "$work/refused"
 }
-check "launch is refused by name" refused 2 'windlass-trainer launch: ' "$trainer" launch
+check "launch without a job names what is missing" refused 2 'windlass-trainer launch: ' "$trainer" launch
 check "nccl is refused by name" refused 3 'comm "nccl": sums between GPUs are not built yet' "$trainer" comm check --comm nccl
 check "an unknown comm is refused" refused 2 'comm "x" is unknown' "$trainer" comm check --comm x
 check "0 rounds are refused" refused 2 '--rounds 0: 1 to 100000' "$trainer" comm check --rounds 0

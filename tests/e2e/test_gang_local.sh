@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # `windlass run` of DistTrains, as written, on this machine: Open MPI's mpirun over two workers, PyTorch's DDP over gloo
 # (python3-torch), variables, restarts; codes of ranks, a prepare that fails, a command that is not there; a worker that is
-# killed; SIGTERM leaves no process; what is not carried out is refused by name; check and logs.
+# killed; SIGTERM leaves no process; a training as its manifest says it, one whose rank is killed, one that is told to end
+# and run again, one whose loss is no number; what is not carried out is refused by name; check and logs.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
 build=$(realpath "${BUILD:-build}")
-make -s "$build/windlass" "$build/windlass-agent" || { echo "not ok test_gang_local: cannot be built"; exit 1; }
+make -s "$build/windlass" "$build/windlass-agent" "$build/windlass-trainer" || { echo "not ok test_gang_local: cannot be built"; exit 1; }
 windlass=$build/windlass
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
@@ -161,20 +162,85 @@ not_found() {
 }
 refused() { # NAME WHAT: stdin
     local code
-    manifest "$1" 2
+    if [[ $2 == trainer.* ]]; then training "$1" 2; else manifest "$1" 2; fi
     run "$1"
     [ $code -eq 2 ] && says "$1" "job.yaml:[0-9]+: spec.$2: is described, but Windlass" && ! compgen -G "$work/$1/state/*.log" >/dev/null
 }
 not_yet() {
     refused secret secrets <<<$'command: ["true"]\nsecrets: [{name: KEY, secretName: s, key: k}]' &&
         refused hang restart.hangSeconds <<<$'command: ["true"]\nrestart: {hangSeconds: 9}' &&
-        refused logs logs <<<$'command: ["true"]\nlogs: {path: out/logs}'
+        refused bf16 trainer.precision <<<"$(trainer 1; echo '  precision: BF16')"
 }
 anew() {
     local code
     manifest anew 1 <<<'command: ["true"]'
     run anew --anew
     [ $code -eq 2 ] && says anew 'windlass: --anew is for a BatchScore'
+}
+
+##### trainings ###################################################################################
+# trainer EPOCHS [RATE]: of a small data set that is made and can be learned, four steps an epoch.
+trainer() {
+    cat <<Y
+trainer:
+  model: {new: CNN, classes: 6, shape: [2, 12, 12]}
+  data:
+    train: {synthetic: {count: 250, classes: 6, shape: [2, 12, 12]}}
+    test: {synthetic: {count: 90, classes: 6, shape: [2, 12, 12]}}
+  epochs: $1
+  batchSize: 64
+  optimizer: {kind: SGD, learningRate: "${2:-0.05}", momentum: "0.9"}
+  checkpoint: {everySeconds: 1, keep: 2}
+  output: {path: out/trained}
+Y
+}
+training() { # NAME WORKERS: as manifest, without what is a command's
+    manifest "$@"
+    sed -i '/^  image:/d; /^  outputs:/d' "$work/$1/job.yaml"
+}
+trains() {
+    local code out=$work/trains/out
+    { trainer 25; echo 'logs: {path: out/logs}'; } | training trains 2
+    run trains
+    [ $code -eq 0 ] && says trains "^trains succeeded in .* s: 2 workers, accuracy (0\\.9|1)" && says trains "^  model    $out/trained/model.onnx$" &&
+        log trains 0 | grep -q '^epoch 25 of 25, step 100: ' && [ -s "$out/trained/model.onnx" ] && [ "$(grep -c ',0.05,' "$out/trained/metrics.csv")" -ge 25 ] &&
+        cat "$out/logs/rank.000/stdout"/* | grep -q '^epoch 25 of 25'
+}
+rank_of() { # NAME: a rank of that training
+    local pid
+    for pid in $(pgrep -f "^$build/windlass-trainer train"); do
+        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "WINDLASS_JOB=$1" && echo "$pid" && return
+    done
+    return 1
+}
+is_kept() { compgen -G "$work/$1/out/trained/.windlass/*/checkpoint/*" >/dev/null; }
+rank_killed() {
+    local run_pid result
+    { trainer 150; echo 'restart: {maxRestarts: 1, backoffSeconds: 0}'; } | training shot 2
+    "$windlass" run -f "$work/shot/job.yaml" --state "$work/shot/state" >"$work/shot/said" 2>&1 &
+    run_pid=$!
+    until_true 60 is_kept shot && kill -9 "$(rank_of shot)"
+    result=$?
+    wait $run_pid || result=1
+    [ $result -eq 0 ] && says shot 'started again 1 time' && says shot 'Running: step [0-9]+, epoch [0-9]+, loss [0-9.]+, [0-9.]+ samples/s' &&
+        log shot 0 | grep -q '^goes on from the checkpoint of step' && log shot 0 | grep -q '^epoch 150 of 150, step 600: '
+}
+left_and_again() {
+    local run_pid code
+    trainer 150 | training left 2
+    "$windlass" run -f "$work/left/job.yaml" --state "$work/left/state" >"$work/left/said" 2>&1 &
+    run_pid=$!
+    until_true 60 is_kept left && kill -TERM $run_pid
+    wait $run_pid
+    code=$?
+    [ $code -eq 130 ] && ! rank_of left && mv "$work/left/state/left-0.log" "$work/left/first" && run left && [ $code -eq 0 ] &&
+        grep -q 'asked to leave; the checkpoint of step [0-9]* is written' "$work/left/first" && log left 0 | grep -q '^goes on from the checkpoint of step'
+}
+no_number() { # at once, and not again
+    local code
+    { trainer 400 1e5; echo 'restart: {maxRestarts: 3, backoffSeconds: 0}'; } | sed 's/^  checkpoint.*/  schedule: {scaling: Linear, baseBatchSize: 1}/' | training number 2
+    run number
+    [ $code -eq 1 ] && says number 'failed: worker 0, rank [01]: .*nan, at a learning rate of 6.4e\+06' && [ "$(log number 0 | grep -c 'all start')" -eq 1 ]
 }
 
 ##### who is killed, who is told to end ###########################################################
@@ -235,6 +301,13 @@ mpi_too() {
         echo "skip Open MPI: it is not here"
     fi
 }
+trainings() {
+    mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo "skip trainings: Open MPI is not here"; return; }
+    check "a training, its figures, its model, its log" trains; show trains
+    check "kill -9 of one of its ranks: it goes on from its checkpoint" rank_killed; show shot
+    check "SIGTERM: its step is kept, and the next run goes on from it" left_and_again; show left
+    check "a loss that is no number ends it, at once" no_number; show number
+}
 torch_too() {
     /usr/bin/python3 -c 'import torch' 2>/dev/null || { echo "skip DDP: python3-torch is not here"; return; }
     check "PyTorch's DDP over gloo" ddp; show ddp
@@ -255,6 +328,6 @@ ends() {
     check "kill -9 of a worker: another comes, all start anew" killed; show killed
     check "SIGTERM: programs hear it, none is left" told; show told
 }
-side_by_side mpi_too torch_too well badly ends
+side_by_side trainings mpi_too torch_too well badly ends
 check "logs of a gang" logs
 exit $((failures > 0))

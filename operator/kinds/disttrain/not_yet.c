@@ -2,8 +2,7 @@
 /* What crds/disttrain.yaml describes and this version does not carry out: refused by its name, by
  * `windlass check`, `windlass run` and the controller. Whoever builds it takes its row away.
  *
- * command on a cluster: no kubelet has run such pods yet. secrets, logs: what carries them out is
- * there (agent/launch/rank.h), and no test of a whole job has seen it. */
+ * On a cluster: no kubelet has run such pods yet. secrets: this machine has none of a cluster's. */
 #include "operator/kinds/disttrain/spec.h"
 
 #include <string.h>
@@ -19,6 +18,7 @@ static bool is_smaller(const json_t *spec) {
 
 int disttrain_not_yet(const json_t *object, bool is_here, struct error *err) {
     const json_t *spec = json_object_get(object, "spec");
+    bool is_trainer = tree_get(spec, "trainer") != NULL;
     const struct {
         const char *field;
         bool is_asked_for;
@@ -29,9 +29,10 @@ int disttrain_not_yet(const json_t *object, bool is_here, struct error *err) {
         {"spot", tree_bool(spec, "spot", false), false},
         {"startDeadlineSeconds", tree_get(spec, "startDeadlineSeconds") != NULL, false},
         {"restart.hangSeconds", tree_integer(spec, "restart.hangSeconds", 0) > 0, false},
-        {"logs", tree_get(spec, "logs") != NULL, false},
         {"secrets", json_array_size(tree_get(spec, "secrets")) > 0, false},
-        {"trainer", tree_get(spec, "trainer") != NULL, false},
+        {"trainer.precision", differs(spec, "trainer.precision", "FP32"), false},
+        {"gpus", is_trainer && tree_integer(spec, "gpus", 0) > 0, false},
+        {"trainer", is_trainer, true},
         {"command", tree_get(spec, "command") != NULL, true},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -174,6 +174,32 @@ static void variables_in_variables(void) {
     CHECK_STR(of(&world, LAUNCH_COMMAND, "INDEX"), "$AZ_BATCHAI_TASK_INDEX");
 }
 
+/* Ranks of a trainer are ours, and read what their pod was told; no program of the user's does. */
+static void what_is_ours(void) {
+    static const char *const base[] = {"WINDLASS_SPEC={}",   "WINDLASS_RUN=0123456789abcdef",
+                                       "WINDLASS_STORES=[]", "WINDLASS_TOKEN=t",
+                                       "data=/data",         NULL};
+    static const char *const names[] = {"WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_STORES"};
+    struct launch_world world = {.base = base,
+                                 .table = &table,
+                                 .launcher = LAUNCHER_MPI,
+                                 .slot = -1,
+                                 .job = "j",
+                                 .worker = "j-0",
+                                 .bin = "/windlass/bin",
+                                 .run = "/windlass/run"};
+    for (int role = LAUNCH_COMMAND; role <= LAUNCH_PROCESS; role++) {
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+            world.is_trainer = false;
+            CHECK_STR(of(&world, (enum launch_role)role, names[i]), "(none)");
+            world.is_trainer = true;
+            CHECK_STR(of(&world, (enum launch_role)role, names[i]), strchr(base[i], '=') + 1);
+        }
+        CHECK_STR(of(&world, (enum launch_role)role, "WINDLASS_TOKEN"), "(none)");
+        CHECK_STR(of(&world, (enum launch_role)role, "data"), "/data");
+    }
+}
+
 /* mpirun hands its variables to all: none of them may be of one pod. */
 static void what_mpirun_gets_is_the_same_everywhere(void) {
     static const char *const base[] = {"A=1", NULL};
@@ -205,6 +231,7 @@ int main(void) {
     TEST(hosts_of_a_table);
     TEST(environments);
     TEST(variables_in_variables);
+    TEST(what_is_ours);
     TEST(what_mpirun_gets_is_the_same_everywhere);
     return TEST_END();
 }
