@@ -37,7 +37,7 @@ NODISCARD int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items,
 /* A record of an earlier coordinator, in the order of the commits, before anybody joins; cells may
  * not be known yet. verdict: DONE, PARTIAL, FAILED (the caller leaves out those of other uids).
  * DONE stands for ever, FAILED yields to PARTIAL, both to DONE; what yields nothing is ignored.
- * INVALID: cells or items that no input can have. */
+ * INVALID: cells or items that no input can have, or this one has not, where all is known. */
 NODISCARD int ledger_restore(struct ledger *ledger, const struct ledger_record *record,
                              struct error *err);
 

@@ -35,6 +35,12 @@ void ledger_free(struct ledger *ledger) {
 
 /* ---- the input and what earlier coordinators did of it -------------------------------------- */
 
+static int say_behind(const struct ledger *ledger, int64_t cell, struct error *err) {
+    return error_set(err, ERROR_INVALID,
+                     "the commits name mini-batch %lld, but the input has only %lld",
+                     (long long)cell, (long long)ledger->cells.known);
+}
+
 int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items, bool is_last,
                   struct error *err) {
     assert(!ledger->is_all && cells >= 0 && (items >= 0 || ledger->options.cell_items == 0));
@@ -47,12 +53,9 @@ int ledger_extend(struct ledger *ledger, int64_t cells, int64_t items, bool is_l
     cells_extend(&ledger->cells, cells);
     ledger->items += MAX(items, 0);
     ledger->is_all = is_last;
-    if (is_last && (int64_t)ledger->cells.count > ledger->cells.known) {
-        return error_set(err, ERROR_INVALID,
-                         "the commits name mini-batch %lld, but the input has only %lld",
-                         (long long)ledger->cells.count - 1, (long long)ledger->cells.known);
-    }
-    return 0;
+    return is_last && (int64_t)ledger->cells.count > ledger->cells.known
+               ? say_behind(ledger, (int64_t)ledger->cells.count - 1, err)
+               : 0;
 }
 
 static enum cell_end end_of(enum ledger_verdict verdict) {
@@ -72,6 +75,9 @@ int ledger_restore(struct ledger *ledger, const struct ledger_record *record, st
                          (long long)record->failed, (long long)record->items);
     }
     int64_t end = record->first + record->cells;
+    if (ledger->is_all && end > ledger->cells.known) {
+        return say_behind(ledger, end - 1, err);
+    }
     cells_cover(&ledger->cells, end);
     for (int64_t i = record->first; i < end; i++) {
         const struct cell *cell = &ledger->cells.of[i];
@@ -93,7 +99,8 @@ void ledger_retried(struct ledger *ledger, const struct ledger_record *record, b
     static const int64_t believed = (int64_t)1 << 40; /* of a record; a store may hold any */
     ledger->batches_retried += MAX(MIN(record->cells, believed), 0);
     ledger->items_retried += MAX(MIN(record->items, believed), 0);
-    if (is_try && record->cells == 1 && is_range(record->first, 1)) {
+    bool is_behind = ledger->is_all && record->first >= ledger->cells.known;
+    if (is_try && record->cells == 1 && is_range(record->first, 1) && !is_behind) {
         cells_cover(&ledger->cells, record->first + 1);
         struct cell *cell = &ledger->cells.of[record->first];
         cell->tries = (uint16_t)MIN(cell->tries + 1, ledger->options.max_tries - 1);

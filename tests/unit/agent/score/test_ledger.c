@@ -482,6 +482,17 @@ static void test_commits_that_no_input_has_are_refused(void) {
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK_STR(err.text, "the commits name mini-batch 3, but the input has only 3");
     error_clear(&err);
+    /* Of a film all is known before: what no cell is nobody would ever score. */
+    struct ledger *known = ledger_new(&plain);
+    CHECK_OK(ledger_extend(known, 3, 3, true, &err), &err);
+    struct ledger_record behind = {LEDGER_DONE, 3, 1, 1, 0};
+    CHECK_INT(ledger_restore(known, &behind, &err), -1);
+    CHECK_STR(err.text, "the commits name mini-batch 3, but the input has only 3");
+    ledger_retried(known, &behind, true);
+    CHECK_INT(ledger_counts(known).batches.total, 3);
+    CHECK_INT(ledger_counts(known).batches.retried, 1);
+    ledger_free(known);
+    error_clear(&err);
     struct ledger *large = ledger_new(&plain);
     CHECK_INT(ledger_extend(large, LEDGER_CELLS_MAX + 1, 1, true, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
