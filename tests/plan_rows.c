@@ -206,6 +206,7 @@ static void check_row(const struct plan_rows *rows, const char *file) {
         .progress = json_object_get(base, "progress"),
         .credentials = fresh ? &credentials : NULL,
         .troubles = json_object_get(base, "troubles"),
+        .applied = json_object_get(base, "applied"),
         .mounts = json_object_get(base, "mounts"),
         .ended = json_object_get(base, "ended"),
         .dropped = tree_text(base, "dropped", NULL),

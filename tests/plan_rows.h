@@ -1,7 +1,8 @@
 /* plan_rows.h: rows of decisions, for the plans of all kinds. Every file FOLDER/NAME.json is one:
  *   what      one sentence
  *   object    merged into base.json's object (null deletes); service: the same, null is none
- *   pods, runs, progress, credentials, troubles, mounts, dropped, ended, now   what is observed
+ *   pods, runs, progress, credentials, troubles, applied, mounts, dropped, ended, now   what was
+ *             observed
  *   want      create, apply: names, or whole objects where the whole object matters; delete: names;
  *             needs, again_ms, events; status: the whole status
  *   settles   false: asked again, it has more to do

@@ -45,9 +45,9 @@ static int gang_pods_of(const json_t *object, const struct endpoint *endpoint, j
     if (disttrain_spec_read(object, NULL, &spec, err) < 0) {
         return -1;
     }
-    *ret_pods = json_pack("[o]", pods_member(&spec, endpoint, 0, 1, &none));
+    *ret_pods = json_pack("[o]", pods_member(&spec, endpoint, 0, 1, &none, NULL));
     if (spec.workers > 1) {
-        json_array_append_new(*ret_pods, pods_member(&spec, endpoint, 1, 1, &none));
+        json_array_append_new(*ret_pods, pods_member(&spec, endpoint, 1, 1, &none, NULL));
     }
     return 0;
 }

@@ -5,6 +5,9 @@ Nothing runs: pods are bound, Running, and after RUN_SECONDS (0.5) the coordinat
 The name of a job says how: fail-*: the coordinator gives up; ooms-*: every worker runs out of memory;
 oom-*: only each worker's first attempt; evict-*: worker 0 is evicted once; crash-*: the coordinator is
 killed once; stuck-*: the image cannot be pulled; wait-*: the coordinator runs on. All others succeed.
+Of a DistTrain the first pod (the hub) ends RUN_SECONDS after all have run; fail-*: it gives up; crash-*: it is killed
+once; oom-*: each other member's first attempt runs out of memory; evict-*: member 1 is evicted once; queued-*: none gets
+a node.
 A pod that waits for a run of a series (role watch) sees what FOLDER/sight-JOB says, once it is another mark.
 Each pod's log has ten numbered lines a second while it runs; whoever follows it is cut off once, after 5 lines.
 FOLDER/violations gets a line whenever two pods have one role, or one name was given twice in a job."""
@@ -85,6 +88,21 @@ def end_worker(pod, job, attempt, index):
         end(pod, 137, "OOMKilled")
     elif job.startswith("evict-") and attempt == 1 and index == "0":
         status(pod, "Failed", None, reason="Evicted", message="The node was low on resource: memory.")
+
+
+def end_member(pod, job, attempt, index, is_whole):
+    if index != "0":
+        if job.startswith("oom-") and attempt == 1:
+            end(pod, 137, "OOMKilled")
+        elif job.startswith("evict-") and attempt == 1 and index == "1":
+            status(pod, "Failed", None, reason="Evicted", message="The node was low on resource: memory.")
+    elif is_whole and not job.startswith("wait-"):
+        if job.startswith("fail-"):
+            end(pod, 1, "Error", json.dumps({"state": "Failed", "reason": "RankFailed", "message": "no such luck", "step": 8}))
+        elif job.startswith("crash-") and attempt == 1:
+            end(pod, 137, "Error")
+        else:
+            end(pod, 0, "Completed", json.dumps({"state": "Succeeded", "message": "all done", "step": 8}))
 
 
 def watch(pod, job):
@@ -168,6 +186,22 @@ def check(pods):
             tell("one role, two pods: " + " ".join(here))
 
 
+gangs = {}  # uid of a DistTrain -> indexes of its members that run
+
+
+def is_whole_gang(pod):
+    spec = [v.get("value", "") for v in pod["spec"]["containers"][0]["env"] if v["name"] == "WINDLASS_SPEC"]
+    return len(gangs.get(pod["metadata"]["ownerReferences"][0]["uid"], ())) >= json.loads(spec[0])["workers"]
+
+
+def see_gangs(pods):
+    gangs.clear()
+    for pod in pods:
+        if is_in(pod, "member", "Running") and "deletionTimestamp" not in pod["metadata"]:
+            gangs.setdefault(pod["metadata"]["ownerReferences"][0]["uid"], set()).add(
+                pod["metadata"]["labels"].get("windlass.dev/index"))
+
+
 def step(pod, jobs_with_workers, ended_jobs):
     meta, phase = pod["metadata"], pod["status"].get("phase")
     labels = meta["labels"]
@@ -176,6 +210,8 @@ def step(pod, jobs_with_workers, ended_jobs):
     if "deletionTimestamp" in meta:
         ended_at.setdefault(meta["name"], time.time())
         ask("DELETE", path_of(pod), {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
+    elif not pod["spec"].get("nodeName") and job.startswith("queued-"):
+        pass
     elif not pod["spec"].get("nodeName"):
         ask("POST", path_of(pod) + "/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]},
                                                 "target": {"apiVersion": "v1", "kind": "Node", "name": "node1"}})
@@ -188,6 +224,10 @@ def step(pod, jobs_with_workers, ended_jobs):
         since = seen_running.setdefault(meta["uid"], time.monotonic())
         if time.monotonic() - since >= run_s and job in jobs_with_workers:
             end_coordinator(pod, job, attempt)
+    elif phase == "Running" and labels["windlass.dev/role"] == "member":
+        since = seen_running.setdefault(meta["uid"], time.monotonic())
+        is_whole = time.monotonic() - since >= run_s and is_whole_gang(pod)
+        end_member(pod, job, attempt, labels.get("windlass.dev/index"), is_whole)
     elif phase == "Running" and labels["windlass.dev/role"] == "watch":
         watch(pod, job)
     elif phase == "Running":
@@ -205,6 +245,7 @@ while not stopped:
     answer, tree = ask("GET", "/api/v1/pods?labelSelector=windlass.dev%2Fjob")
     pods = tree.get("items", []) if answer == 200 else []
     check(pods)
+    see_gangs(pods)
     job_of = lambda pod: pod["metadata"]["labels"]["windlass.dev/job"]
     working |= {job_of(pod) for pod in pods if is_in(pod, "worker", "Running")}
     ended = {job_of(pod) for pod in pods if is_in(pod, "coordinator", "Succeeded")}

@@ -32,6 +32,8 @@ eventually() {
     "$@" >/dev/null
 }
 k create namespace windlass >/dev/null && k create namespace jobs >/dev/null || exit 3
+make -s BUILD="${BUILD:-build}" "${BUILD:-build}/tests/kube/kube_gang" >/dev/null || exit 3
+k apply -f tests/kube/schedulers.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
 
 # RELEASE NAMESPACE: FOLDER/RELEASE.conf, by the token of the release's account, as a pod would have it.
 kubeconfig_of() {
@@ -131,6 +133,49 @@ JOB
     eventually told "$1" && [ -z "$(k get pods,services,secrets -n jobs -l "windlass.dev/job=$1" -o name)" ]
 }
 
+# RELEASE NAMESPACE SCOPE: what spec.gang of DistTrains asks for, by the release's account.
+gang_of() { # NAME LINE...
+    local name=$1
+    shift
+    { cat <<JOB; printf '  %s\n' "$@"; } | k apply -f - >/dev/null
+apiVersion: windlass.dev/v1alpha1
+kind: DistTrain
+metadata: {name: $name, namespace: jobs}
+spec:
+  workers: 2
+  image: registry.test/mpi:1
+  command: [mpirun, train]
+JOB
+}
+gangs_through() {
+    local only=() controller name pod group ok=0
+    [ "$3" = Cluster ] || only=("$2")
+    KUBECONFIG=$folder/$1.conf "${BUILD:-build}/tests/kube/kube_gang" "${only[@]}" 2>"$folder/$1-gang.log" &
+    controller=$!
+    gang_of "$1-plugin" "gang: PodGroup" && gang_of "$1-volcano" "gang: Volcano" && gang_of "$1-kueue" "gang: Kueue" "queue: q"
+    for name in plugin volcano kueue; do eventually pod_count "$1-$name" member 2 || ok=1; done
+    k get podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh -n jobs -o name | sort >"$folder/groups"
+    [ "$(wc -l <"$folder/groups")" -eq 2 ] || ok=1
+    group=$(k get pod -n jobs "$1-kueue-0" -o jsonpath='{.metadata.labels.kueue\.x-k8s\.io/pod-group-name}')
+    k create -f - >/dev/null <<WORKLOAD || ok=1
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {name: $group, namespace: jobs}
+WORKLOAD
+    for pod in 0 1; do
+        k patch pod -n jobs "$1-kueue-$pod" --type merge -p '{"metadata": {"finalizers": ["kueue.x-k8s.io/managed"]}}' >/dev/null
+    done
+    k patch dt -n jobs "$1-kueue" --type merge -p '{"spec": {"suspend": true}}' >/dev/null
+    is_gone() { ! k get workloads.kueue.x-k8s.io -n jobs "$group"; }
+    eventually is_gone || ok=1
+    for pod in 0 1; do k patch pod -n jobs "$1-kueue-$pod" --type merge -p '{"metadata": {"finalizers": null}}' >/dev/null; done
+    kill "$controller"
+    wait "$controller" || ok=1
+    k delete dt,podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh -n jobs --all >/dev/null
+    k delete pods,services -n jobs -l windlass.dev/role=member --force --grace-period=0 >/dev/null 2>&1
+    [ $ok -eq 0 ] || { tail -5 "$folder/$1-gang.log" | sed 's/^/# /'; return 1; }
+}
+
 # What the audit log says of an account: every request as "GROUP RESOURCE[/PART] VERB".
 asked() {
     jq -r --arg user "system:serviceaccount:$1" 'select(.user.username == $user and .objectRef.resource) |
@@ -148,8 +193,10 @@ nothing_forbidden() {
         {verb, requestURI, why: .responseStatus.message}' "$folder/audit.log" | sort | uniq -c | sed 's/^/# /' | tee "$folder/forbidden"
     [ ! -s "$folder/forbidden" ] && [ -n "$(asked "$1")" ]
 }
-# What a run without mishaps does not ask for.
+# What a run without mishaps does not ask for; create of what is applied is not asked for by that name.
 seldom='core events list
+scheduling.volcano.sh podgroups create
+scheduling.x-k8s.io podgroups create
 core services patch
 windlass.dev batchscores delete
 windlass.dev batchscores/finalizers update
@@ -172,6 +219,7 @@ as_chart_runs_it() {
         --set image.registry=registry.test --set "scope=$4" --take-ownership
     eventually quietly k get bs -A
     kubeconfig_of "$1" "$2" || exit 3
+    check "scope $4: gangs of three schedulers" gangs_through "$1" "$2" "$4"
     replica "$1" "$2" 1
     check "scope $4: the first replica leads" eventually page "$1-1" /readyz
     held() { [ -n "$(holder "$1")" ]; }

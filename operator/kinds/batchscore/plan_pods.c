@@ -2,6 +2,7 @@
 #include "operator/kinds/batchscore/plan_pods.h"
 
 #include "operator/cluster.h"
+#include "operator/kinds/job/plan_lives.h"
 #include "operator/kinds/job/waiting.h"
 
 #include <stdlib.h>

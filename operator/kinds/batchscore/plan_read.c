@@ -3,6 +3,7 @@
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/plan_pods.h"
 #include "operator/kinds/batchscore/series.h"
+#include "operator/kinds/job/plan_lives.h"
 
 #include <string.h>
 

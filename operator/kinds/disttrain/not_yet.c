@@ -24,7 +24,6 @@ int disttrain_not_yet(const json_t *object, bool is_here, struct error *err) {
         bool is_asked_for;
         bool is_there_alone; /* this machine carries it out */
     } rows[] = {
-        {"gang", differs(spec, "gang", "None"), false},
         {"minWorkers", is_smaller(spec), false},
         {"spot", tree_bool(spec, "spot", false), false},
         {"startDeadlineSeconds", tree_get(spec, "startDeadlineSeconds") != NULL, false},

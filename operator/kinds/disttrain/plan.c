@@ -6,9 +6,10 @@
 #include <string.h>
 
 static const char *const warnings[] = {
-    "ImagePullFailed", "VolumeFailed",   "ConfigFailed", "OutOfMemory", "Denied",
-    "QuotaExceeded",   "NameTaken",      "Unreachable",  "CRDOutdated", "ObjectRefused",
-    "NotSupported",    "GangIncomplete", "Restarting",   NULL};
+    "ImagePullFailed", "VolumeFailed",  "ConfigFailed",     "OutOfMemory",
+    "Denied",          "QuotaExceeded", "NameTaken",        "Unreachable",
+    "CRDOutdated",     "ObjectRefused", "NotSupported",     "GangIncomplete",
+    "GangUnavailable", "Restarting",    "WaitingForOldPod", NULL};
 
 const struct job_words disttrain_words = {
     .definition = "disttrains.windlass.dev",

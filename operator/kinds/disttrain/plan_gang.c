@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/plan_gang.h"
 
-#include "operator/kinds/job/waiting.h"
+#include "operator/kinds/disttrain/gang_objects.h"
+#include "operator/kinds/job/plan_lives.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     CREATES_MAX = 100, /* pods made by one look: a gang of a thousand must not need all memory */
-    DEAF_MS = 30000,   /* a hub that has run so long without an answer cannot be reached */
-    REST_MS = 5000, /* a member that was told "done" while the hub lives: its answer may be old */
+    REST_MS = 5000,   /* a member that was told "done" while the hub lives: its answer may be old */
+    ANEW_MS = 300000, /* what Kueue has not marked is made anew: it may be installed by now */
     EXIT_FAILED = 1,
     EXIT_INVALID = 2,
-    EXIT_LATER = 3, /* of no doing of its own: it gave way, or nobody was there to lead it */
-};
-
-/* One index: all pods that have had it. */
-struct place {
-    struct life newest; /* stage is meaningful when attempt > 0 */
-    int deaths;         /* by its own doing */
-    bool is_alive;
-    bool is_here; /* something of it may still run: alive, leaving, or out of sight */
+    EXIT_LATER = 3,  /* of no doing of its own: it gave way, or nobody was there to lead it */
+    EXIT_TOLD = 130, /* by a signal: its machine is shut down, say */
 };
 
 /* ---- what is there ---- */
@@ -53,7 +47,8 @@ bool gang_is_running(const struct gang *gang) {
 
 /* It ended by what it did itself, and another would do the same. */
 static bool counts(const struct life *life) {
-    return life->stage == LIFE_DEAD && life->exit_code >= 0 && life->exit_code != EXIT_LATER;
+    return life->stage == LIFE_DEAD && life->exit_code >= 0 && life->exit_code != EXIT_LATER &&
+           life->exit_code != EXIT_TOLD;
 }
 
 static struct place *fold_places(const struct gang *gang) {
@@ -67,6 +62,7 @@ static struct place *fold_places(const struct gang *gang) {
         struct place *place = &places[life->index];
         place->is_alive |= life_is_alive(life);
         place->is_here |= life_is_alive(life) || life->stage == LIFE_LEAVING;
+        place->is_counted |= gang_is_counted(life->pod);
         place->deaths += counts(life);
         if (life->attempt > place->newest.attempt) {
             place->newest = *life;
@@ -121,7 +117,7 @@ static void fail_of_deaths(struct gang *gang, const struct life *life) {
 }
 
 /* Of the hubs that there have been, whether their pods are still there to tell or not. */
-static int known_attempt(const struct gang *gang) {
+int gang_known_attempt(const struct gang *gang) {
     return job_bounded(gang->job.observed->object, "status.attempt", 0, 1000000 - 1);
 }
 
@@ -135,8 +131,8 @@ static struct restarts restarts_of(const struct gang *gang) {
     if (gang->hub && !life_is_alive(gang->hub)) { /* its own end is one more */
         told.counted += counts(gang->hub);
         told.disrupted += !counts(gang->hub);
-    } else if (!gang->hub &&
-               known_attempt(gang) > 0) { /* somebody deleted it, and all that it was known by */
+    } else if (!gang->hub && gang_known_attempt(gang) >
+                                 0) { /* somebody deleted it, and all that it was known by */
         told.disrupted++;
     }
     return told;
@@ -176,7 +172,14 @@ void gang_verdict(struct gang *gang) {
 
 /* ---- what is missing ---- */
 
-/* The hub knows of pods that run and answer nobody: their place is given to others. */
+/* It is told to leave, and its place is given to another. */
+static void dismiss(struct gang *gang, struct place *place) {
+    plan_remove_pod(&gang->job, &place->newest);
+    place->newest.stage = LIFE_LEAVING;
+    place->is_alive = false;
+}
+
+/* The hub knows of pods that run and answer nobody. */
 static void drop_lost(struct gang *gang, struct place *places) {
     const json_t *lost = json_object_get(gang->job.observed->progress, "lost");
     for (size_t i = 0; i < json_array_size(lost); i++) {
@@ -185,9 +188,28 @@ static void drop_lost(struct gang *gang, struct place *places) {
             json_is_integer(json_array_get(lost, i)) && index >= 0 && index < gang->spec.workers;
         struct place *place = is_one ? &places[index] : NULL;
         if (place && place->newest.stage == LIFE_RUNNING) {
-            plan_remove_pod(&gang->job, &place->newest);
-            place->newest.stage = LIFE_LEAVING;
-            place->is_alive = false;
+            dismiss(gang, place);
+        }
+    }
+}
+
+bool gang_is_unseen(const struct gang *gang, const struct life *life, int64_t after_ms) {
+    return gang->spec.gang == GANG_KUEUE && !gang_is_managed(life->pod) && life->born_ms > 0 &&
+           gang->job.now_ms >= life->born_ms + after_ms;
+}
+
+/* What waits in a group of Kueue's that is over, or where there was no Kueue, waits for ever. */
+static void drop_stuck(struct gang *gang, struct place *places) {
+    for (int i = 0; i < gang->spec.workers; i++) {
+        const struct life *newest = &places[i].newest;
+        if (newest->attempt == 0 || newest->stage != LIFE_WAITING) {
+            continue;
+        }
+        if (gang_is_orphan(newest->pod) || gang_is_unseen(gang, newest, ANEW_MS)) {
+            dismiss(gang, &places[i]);
+        } else if (gang->spec.gang == GANG_KUEUE && !gang_is_managed(newest->pod)) {
+            plan_wake(&gang->job, newest->born_ms + GANG_UNSEEN_MS);
+            plan_wake(&gang->job, newest->born_ms + ANEW_MS);
         }
     }
 }
@@ -199,7 +221,7 @@ static bool may_start(struct gang *gang, const struct place *place) {
     if (newest->attempt == 0) {
         return true;
     }
-    if (place->is_alive || (is_hub(newest) && place->is_here)) {
+    if (place->is_alive || place->is_counted || (is_hub(newest) && place->is_here)) {
         return false;
     }
     int64_t due_ms = 0;
@@ -215,16 +237,55 @@ static bool may_start(struct gang *gang, const struct place *place) {
 /* Which pod of that place comes next. Members never go back to a hub of a lower attempt than they
  * have seen, even when nothing is left of that one. */
 static int next_attempt(const struct gang *gang, const struct place *place, int index) {
-    int known = index == 0 ? known_attempt(gang) : 0;
+    int known = index == 0 ? gang_known_attempt(gang) : 0;
     return MAX(place->newest.attempt, known) + 1;
+}
+
+/* Kueue's, that the next pods join: of those that live, else another. The caller's. */
+static char *choose_group(const struct gang *gang, const struct place *places) {
+    for (int i = 0; i < gang->spec.workers; i++) {
+        const char *group = places[i].is_alive ? gang_group_of(places[i].newest.pod) : NULL;
+        if (group) {
+            return x_strdup(group);
+        }
+    }
+    return gang_group(&gang->spec, next_attempt(gang, &places[0], 0));
+}
+
+/* What the scheduler wants to be there before the pods. False: not yet; why not, if that is known,
+ * is what the job says unless it runs. */
+static bool has_object(struct gang *gang) {
+    struct job_plan *job = &gang->job;
+    AUTO(tree_freep) json_t *object = gang_object(&gang->spec, job->observed->service);
+    if (!object || plan_apply_unwatched(job, object)) {
+        return true;
+    }
+    const json_t *trouble = plan_trouble_with(job, object);
+    bool is_missing = strcmp(tree_text(trouble, "why", ""), "Missing") == 0;
+    if (trouble && strcmp(job->outcome.reason, "Running") != 0) {
+        outcome_set(&job->outcome, OUTCOME_UNDER_WAY, "GangUnavailable",
+                    "spec.gang is %s, and its PodGroup %.80s cannot be made: %s%.300s",
+                    disttrain_gangs[gang->spec.gang], tree_text(object, "metadata.name", ""),
+                    is_missing ? "this cluster has none of that kind. Install " : "",
+                    is_missing ? gang_needs(gang->spec.gang) : tree_text(trouble, "text", ""));
+        outcome_stall(&job->outcome, "GangUnavailable", job->outcome.message);
+    }
+    return false;
 }
 
 static void make_missing(struct gang *gang, struct place *places) {
     struct restarts restarts = restarts_of(gang);
+    AUTO(text_freep) char *group = NULL;
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct life *newest = &places[i].newest;
         if (!may_start(gang, &places[i])) {
             continue;
+        }
+        if (!group) {
+            group = choose_group(gang, places);
+            if (!has_object(gang)) {
+                return;
+            }
         }
         if (json_array_size(gang->job.create) >= CREATES_MAX) {
             plan_wake(&gang->job, gang->job.now_ms + 1);
@@ -232,7 +293,7 @@ static void make_missing(struct gang *gang, struct place *places) {
         }
         plan_make_pod(&gang->job,
                       pods_member(&gang->spec, &gang->job.endpoint, i,
-                                  next_attempt(gang, &places[i], i), &restarts),
+                                  next_attempt(gang, &places[i], i), &restarts, group),
                       newest->attempt > 0 ? newest : NULL, places[i].deaths);
     }
 }
@@ -252,120 +313,22 @@ static void drop_replaced(struct gang *gang, const struct place *places) {
     }
 }
 
-/* ---- what is said ---- */
-
-/* A NetworkPolicy, or a controller outside the cluster: nothing is known until its last words. */
-static bool is_deaf(struct gang *gang) {
-    const struct life *hub = gang->hub;
-    if (!hub->running_ms || gang->job.progress ||
-        tree_integer(gang->job.observed->object, "status.workers.registered", 0) > 0) {
-        return false;
-    }
-    plan_wake(&gang->job, hub->running_ms + DEAF_MS);
-    return gang->job.now_ms >= hub->running_ms + DEAF_MS;
-}
-
-static void tell_hub(struct gang *gang) {
-    static const char *const states[][2] = {{"Gathering", "the workers register"},
-                                            {"Preparing", "the workers prepare"},
-                                            {"Running", "the workers train"},
-                                            {"Restarting", "all start again"}};
-    struct outcome *outcome = &gang->job.outcome;
-    const json_t *before = outcome_condition(gang->job.observed->object, "Succeeded");
-    const char *state = tree_text(gang->job.progress, "state", "");
-    outcome_set(outcome, OUTCOME_UNDER_WAY, "Pending", "the workers start");
-    if (is_deaf(gang)) {
-        outcome_set(outcome, OUTCOME_UNDER_WAY, "Unreachable",
-                    "the job runs, but the controller cannot ask pod %.80s at %.64s how far it is; "
-                    "let it in (a NetworkPolicy?), or wait for the end",
-                    gang->hub->name, gang->job.endpoint.address);
-        return;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
-        const char *message = tree_text(gang->job.progress, "message", "");
-        if (strcmp(states[i][0], state) == 0) {
-            outcome_set(outcome, OUTCOME_UNDER_WAY, states[i][0], "%.400s",
-                        *message ? message : states[i][1]);
-        } else if (!*state && strcmp(states[i][0], tree_text(before, "reason", "")) == 0) {
-            outcome_set(outcome, OUTCOME_UNDER_WAY, states[i][0], "%.400s",
-                        tree_text(before, "message", "")); /* one lost answer is no news */
-        }
-    }
-}
-
-/* The first that waits, those with a reason before others. NULL: none waits. */
-static const struct life *find_waiting(const struct gang *gang, const struct place *places,
-                                       int *ret_running) {
-    const struct life *waiting = NULL;
-    *ret_running = 0;
-    for (int i = 0; i < gang->spec.workers; i++) {
-        const struct life *newest = &places[i].newest;
-        bool waits = newest->attempt > 0 && newest->stage == LIFE_WAITING;
-        *ret_running += newest->attempt > 0 && newest->stage == LIFE_RUNNING;
-        if (waits && (!waiting || (!*waiting->reason && *newest->reason))) {
-            waiting = newest;
-        }
-    }
-    return waiting;
-}
-
-/* While the program does not run, who is missing is what there is to say. */
-static void tell_waiting(struct gang *gang, const struct place *places) {
-    int running;
-    const struct life *waiting = find_waiting(gang, places, &running);
-    if (!waiting || strcmp(gang->job.outcome.reason, "Running") == 0 ||
-        strcmp(gang->job.outcome.reason, "Unreachable") == 0) {
-        return;
-    }
-    plan_tell_waiting(&gang->job, waiting, running, gang->spec.workers);
-    if (waiting->is_unscheduled && running > 0 &&
-        strcmp(gang->job.outcome.reason, "VolumeFailed") != 0) {
-        outcome_set(&gang->job.outcome, OUTCOME_UNDER_WAY, "GangIncomplete",
-                    "%d of %d workers run, and nothing starts before all of them do: %.400s",
-                    running, gang->spec.workers,
-                    *waiting->message ? waiting->message : waiting->reason);
-    }
-}
-
-/* Whoever comes back from spec.suspend starts, and nothing went wrong. */
-static bool was_waiting(const struct gang *gang) {
-    const json_t *before = outcome_condition(gang->job.observed->object, "Succeeded");
-    const char *reason = tree_text(before, "reason", "");
-    return strcmp(reason, "Suspended") == 0 || strcmp(reason, "Pending") == 0;
-}
-
-static void tell(struct gang *gang, const struct place *places) {
-    struct outcome *outcome = &gang->job.outcome;
-    const struct life *hub = gang->hub;
-    if (!hub && known_attempt(gang) > 0 && !was_waiting(gang)) {
-        outcome_set(outcome, OUTCOME_UNDER_WAY, "Restarting",
-                    "all start again, led by another pod");
-    } else if (!hub) {
-        outcome_set(outcome, OUTCOME_UNDER_WAY, "Pending", "the workers are made");
-    } else if (hub->stage == LIFE_RUNNING) {
-        tell_hub(gang);
-    } else if (hub->stage == LIFE_WAITING) {
-        outcome_set(outcome, OUTCOME_UNDER_WAY, "Pending", "the workers start");
-    } else if (hub->stage == LIFE_LEAVING) {
-        outcome_set(outcome, OUTCOME_UNDER_WAY, "Restarting",
-                    "pod %.80s, which leads the others, is leaving; all start again when another "
-                    "is in its place",
-                    hub->name);
-    } else {
-        AUTO(text_freep) char *words = plan_last_words(hub);
-        outcome_set(outcome, OUTCOME_UNDER_WAY, "Restarting",
-                    "pod %.80s, which led the others, is replaced: %.400s", hub->name, words);
-    }
-    tell_waiting(gang, places);
-}
-
 void gang_pods(struct gang *gang) {
     struct place *places = fold_places(gang);
     drop_lost(gang, places);
     drop_replaced(gang, places);
-    tell(gang, places);
+    drop_stuck(gang, places);
+    gang_say(gang, places);
     make_missing(gang, places);
     free(places);
+}
+
+/* Kueue keeps what was deleted and never ran for as long as it knows of the group. */
+static void let_go(struct job_plan *job, const struct life *life) {
+    const char *group = gang_group_of(life->pod);
+    if (gang_is_held(life->pod) && !tree_find(job->delete, "name", group)) {
+        json_array_append_new(job->delete, gang_workload(group));
+    }
 }
 
 void gang_clean_up(struct gang *gang, bool succeeded, bool all) {
@@ -379,5 +342,6 @@ void gang_clean_up(struct gang *gang, bool succeeded, bool all) {
             (succeeded && !is_hub(life) && life->stage != LIFE_LEAVING)) {
             plan_remove_pod(job, life);
         }
+        let_go(job, life);
     }
 }

@@ -12,6 +12,18 @@ struct gang {
     const struct life *hub; /* the newest pod of index 0; NULL: none */
 };
 
+/* One index: all pods that have had it. */
+struct place {
+    struct life newest; /* stage is meaningful when attempt > 0 */
+    int deaths;         /* by its own doing */
+    bool is_alive;
+    bool is_here;    /* something of it may still run: alive, leaving, or out of sight */
+    bool is_counted; /* Kueue has no place for another (gang_is_counted) */
+};
+
+/* A pod that Kueue has not marked after so long is none of Kueue's. */
+enum { GANG_UNSEEN_MS = 5000 };
+
 /* Fills in lives, hub and progress. */
 void gang_read(struct gang *gang);
 /* The verdict of a hub that ended, or of an index whose pods die too often, if there is one. */
@@ -22,3 +34,9 @@ void gang_pods(struct gang *gang);
  * when all is true. */
 void gang_clean_up(struct gang *gang, bool succeeded, bool all);
 bool gang_is_running(const struct gang *gang);
+/* Of the hubs that there have been, whether their pods are still there to tell or not. */
+int gang_known_attempt(const struct gang *gang);
+/* Kueue is to let it go, and has not marked it after_ms after it was made. */
+bool gang_is_unseen(const struct gang *gang, const struct life *life, int64_t after_ms);
+/* What the job says; places: one for each of spec.workers (plan_gang_say.c). */
+void gang_say(struct gang *gang, const struct place *places);

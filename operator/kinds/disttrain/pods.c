@@ -2,6 +2,7 @@
 #include "operator/kinds/disttrain/pods.h"
 
 #include "operator/cluster.h"
+#include "operator/kinds/disttrain/gang_objects.h"
 #include "operator/kinds/job/pod.h"
 #include "operator/kinds/job/pod_volumes.h"
 #include "operator/kinds/job/template.h"
@@ -132,7 +133,8 @@ static void add_passwd(json_t *pod) {
 }
 
 json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *endpoint, int index,
-                    int attempt, const struct restarts *restarts) {
+                    int attempt, const struct restarts *restarts, const char *group) {
+    AUTO(text_freep) char *first = group ? NULL : gang_group(spec, 1);
     AUTO(text_freep)
     char *name = attempt > 1 ? x_printf("%s-%d-%d", spec->job.name, index, attempt)
                              : x_printf("%s-%d", spec->job.name, index);
@@ -159,6 +161,7 @@ json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *en
     }
     pod_place(pod, spec->tolerations, spec->gpus, spec->spot);
     pod_set_if(json_object_get(pod, "spec"), "nodeSelector", json_deep_copy(spec->node_selector));
+    gang_mark(spec, group ? group : first, pod);
     template_apply(pod, spec->job.template);
     add_passwd(pod);
     return pod;

@@ -16,6 +16,7 @@ struct restarts {
     int64_t counted, disrupted;
 };
 
-/* attempt counts from 1: NAME-0; NAME-0-2. Owned by the caller. */
+/* attempt counts from 1: NAME-0; NAME-0-2. group: Kueue's (gang_objects.h); NULL: the first one.
+ * Owned by the caller. */
 json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *endpoint, int index,
-                    int attempt, const struct restarts *restarts);
+                    int attempt, const struct restarts *restarts, const char *group);

@@ -9,6 +9,9 @@
 const char *const disttrain_launchers[] = {"MPI", "Torchrun", "None"};
 static_assert(ARRAY_LEN(disttrain_launchers) == LAUNCHER_COUNT, "one name per launcher");
 
+const char *const disttrain_gangs[] = {"None", "PodGroup", "Volcano", "Kueue"};
+static_assert(ARRAY_LEN(disttrain_gangs) == GANG_COUNT, "one name per scheduler");
+
 /* What may change while the job runs: the rule at the root of the definition has all others. */
 static const char *const mutable_fields[] = {"suspend",
                                              "activeDeadlineSeconds",
@@ -17,14 +20,15 @@ static const char *const mutable_fields[] = {"suspend",
                                              "restart.maxRestarts",
                                              NULL};
 
-static enum launcher launcher_of(const json_t *spec) {
-    const char *given = tree_text(spec, "launcher", "");
-    for (int i = 0; i < LAUNCHER_COUNT; i++) {
-        if (strcmp(given, disttrain_launchers[i]) == 0) {
-            return (enum launcher)i;
+/* The place of that field's value among the names; 0: it is none of them. */
+static int choice_of(const json_t *spec, const char *field, const char *const *names, int count) {
+    const char *given = tree_text(spec, field, "");
+    for (int i = 0; i < count; i++) {
+        if (strcmp(given, names[i]) == 0) {
+            return i;
         }
     }
-    return LAUNCHER_MPI;
+    return 0;
 }
 
 /* spec.image is the program's; ours is the controller's, but for a trainer that names its own. */
@@ -53,7 +57,9 @@ int disttrain_spec_read(const json_t *object, const struct job_options *options,
         .slots = MAX(job_bounded(json, "slotsPerWorker", 1, 64), 1),
         .gpus = job_bounded(json, "gpus", 0, 16),
         .spot = tree_bool(json, "spot", false),
-        .launcher = launcher_of(json),
+        .launcher = (enum launcher)choice_of(json, "launcher", disttrain_launchers, LAUNCHER_COUNT),
+        .gang = (enum gang_kind)choice_of(json, "gang", disttrain_gangs, GANG_COUNT),
+        .queue = tree_text(json, "queue", NULL),
         .command = json_object_get(json, "command"),
         .environment = json_object_get(json, "environment"),
         .secrets = json_object_get(json, "secrets"),

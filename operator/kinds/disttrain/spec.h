@@ -11,12 +11,18 @@ enum { DISTTRAIN_WORKERS_MAX = 1000 };
 enum launcher { LAUNCHER_MPI, LAUNCHER_TORCHRUN, LAUNCHER_NONE, LAUNCHER_COUNT };
 extern const char *const disttrain_launchers[]; /* spec.launcher by enum launcher */
 
+/* Who places all workers or none (gang_objects.h). */
+enum gang_kind { GANG_NONE, GANG_POD_GROUP, GANG_VOLCANO, GANG_KUEUE, GANG_COUNT };
+extern const char *const disttrain_gangs[]; /* spec.gang by enum gang_kind */
+
 /* Texts and trees are borrowed from the object. */
 struct disttrain_spec {
     struct job_spec job; /* its image is ours: it brings the shim, or has the trainer */
     int workers, min_workers, slots, gpus;
     bool spot;
     enum launcher launcher;
+    enum gang_kind gang;
+    const char *queue;                   /* of Kueue or Volcano; NULL: not given */
     const json_t *command;               /* NULL: the trainer */
     const char *program_image;           /* of the command; NULL: the trainer's is job.image */
     const json_t *environment, *secrets; /* NULL where not given */

@@ -85,6 +85,34 @@ static json_t *keep_init_trouble(const json_t *pod) {
     return init ? json_pack("[o]", keep_pick(init, fields)) : json_array();
 }
 
+static json_t *part_of(json_t *object, const char *name) {
+    json_t *part = json_object_get(object, name);
+    if (!part) {
+        part = json_object();
+        json_object_set_new(object, name, part);
+    }
+    return part;
+}
+
+/* What is asked of a pod that waits for its turn with others, and of no other. */
+static void keep_turn(json_t *kept, const json_t *pod) {
+    static const char *const labels[] = {LABEL_KUEUE_GROUP, LABEL_KUEUE_MANAGED};
+    static const char *const spec[] = {"nodeName", "schedulingGates"};
+    if (!owned_label(pod, LABEL_KUEUE_GROUP)) {
+        return;
+    }
+    json_t *metadata = part_of(kept, "metadata");
+    for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
+        json_object_set(part_of(metadata, "labels"), labels[i],
+                        json_object_get(tree_get(pod, "metadata.labels"), labels[i]));
+    }
+    json_object_set(metadata, "finalizers", tree_get(pod, "metadata.finalizers"));
+    for (size_t i = 0; i < ARRAY_LEN(spec); i++) {
+        json_object_set(part_of(kept, "spec"), spec[i],
+                        json_object_get(json_object_get(pod, "spec"), spec[i]));
+    }
+}
+
 static json_t *keep_pod(const json_t *pod) {
     static const char *const fields[] = {"phase", "reason", "message", NULL};
     json_t *status = keep_pick(json_object_get(pod, "status"), fields);
@@ -101,6 +129,7 @@ static json_t *keep_pod(const json_t *pod) {
         put(container, "resources", json_pack("{s:o}", "limits", limits));
         json_object_set_new(kept, "spec", json_pack("{s:[o]}", "containers", container));
     }
+    keep_turn(kept, pod);
     return kept;
 }
 
@@ -113,6 +142,7 @@ json_t *job_keep_ended(const json_t *object) {
     put(kept, "labels", keep_pick(json_object_get(metadata, "labels"), labels));
     json_t *ended = json_pack("{s:o}", "metadata", kept);
     put(ended, "status", keep_pick(json_object_get(object, "status"), status));
+    keep_turn(ended, object);
     return ended;
 }
 

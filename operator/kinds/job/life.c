@@ -53,16 +53,34 @@ static bool was_turned_away(const json_t *pod) {
            strcmp(reason, "UnexpectedAdmissionError") == 0;
 }
 
+/* The kubelet took it away, for its machine's sake. From 1.26 on the condition says so; before, the
+ * reason alone, and of an eviction the message: a pod that has filled its own volumes is evicted,
+ * too. */
+static bool was_disrupted(const json_t *pod) {
+    static const char *const reasons[] = {"NodeLost", "NodeShutdown", "Preempting", "Shutdown",
+                                          "Terminated"};
+    const json_t *status = json_object_get(pod, "status");
+    const char *reason = tree_text(status, "reason", "");
+    if (strcmp(tree_text(object_condition(status, "DisruptionTarget"), "status", ""), "True") ==
+        0) {
+        return true;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+        if (strcmp(reason, reasons[i]) == 0) {
+            return true;
+        }
+    }
+    return strcmp(reason, "Evicted") == 0 &&
+           text_starts(tree_text(status, "message", ""), "The node ");
+}
+
 static bool has_node(const json_t *pod) {
     const json_t *scheduled = object_condition(json_object_get(pod, "status"), "PodScheduled");
     return strcmp(tree_text(scheduled, "status", "True"), "True") == 0;
 }
 
 static void read_ended(const json_t *pod, const json_t *terminated, struct life *life) {
-    bool disrupted =
-        strcmp(tree_text(object_condition(json_object_get(pod, "status"), "DisruptionTarget"),
-                         "status", ""),
-               "True") == 0;
+    bool disrupted = was_disrupted(pod);
     bool succeeded = strcmp(tree_text(pod, "status.phase", ""), "Succeeded") == 0;
     bool deleted = tree_get(pod, "metadata.deletionTimestamp") != NULL;
     int64_t code = tree_integer(terminated, "exitCode", 3);
@@ -79,6 +97,10 @@ static void read_ended(const json_t *pod, const json_t *terminated, struct life 
         life->exit_code = (int)(code & 255);
         life->reason = tree_text(terminated, "reason", "");
         life->message = tree_text(terminated, "message", "");
+        if (strcmp(tree_text(pod, "status.reason", ""), "Evicted") == 0) { /* for its own doing */
+            life->reason = "Evicted";
+            life->message = *life->message ? life->message : tree_text(pod, "status.message", "");
+        }
         life->never_started = strcmp(life->reason, "StartError") == 0 ||
                               strcmp(life->reason, "ContainerCannotRun") == 0;
     }

@@ -82,13 +82,16 @@ json_t *owned_service(const json_t *object, const struct owned_hub *hub,
     return service;
 }
 
+json_t *owned_by_service(const json_t *service) {
+    return json_pack("[{s:s, s:s, s:s, s:s}]", "apiVersion", "v1", "kind", "Service", "name",
+                     tree_text(service, "metadata.name", ""), "uid",
+                     tree_text(service, "metadata.uid", ""));
+}
+
 json_t *owned_secret(const json_t *object, const struct owned_hub *hub, const json_t *service,
                      const struct credentials *credentials) {
     json_t *metadata = owned_metadata(object, credentials->secret, hub->role);
-    json_object_set_new(metadata, "ownerReferences",
-                        json_pack("[{s:s, s:s, s:s, s:s}]", "apiVersion", "v1", "kind", "Service",
-                                  "name", tree_text(service, "metadata.name", ""), "uid",
-                                  tree_text(service, "metadata.uid", "")));
+    json_object_set_new(metadata, "ownerReferences", owned_by_service(service));
     return json_pack("{s:s, s:s, s:o, s:s, s:b, s:{s:s, s:s, s:s}}", "apiVersion", "v1", "kind",
                      "Secret", "metadata", metadata, "type", "Opaque", "immutable", true,
                      "stringData", SECRET_TOKEN, credentials->token, SECRET_CERTIFICATE,

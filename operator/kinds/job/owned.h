@@ -9,6 +9,10 @@
 /* On pods: which replacement this is, from 1. */
 #define LABEL_ATTEMPT "windlass.dev/attempt"
 #define LABEL_INDEX "windlass.dev/index" /* of a worker, from 0 */
+/* Of Kueue, on pods that wait for their turn together (kinds/disttrain/gang_objects.h): which
+ * group, and that it has seen them; a finalizer of this name keeps them. */
+#define LABEL_KUEUE_GROUP "kueue.x-k8s.io/pod-group-name"
+#define LABEL_KUEUE_MANAGED "kueue.x-k8s.io/managed"
 /* An annotation, too: how many before it, in its place, died of their own doing. So a count does
  * not begin anew because somebody (the cluster's collection of ended pods, say) deletes the old
  * ones. */
@@ -62,6 +66,9 @@ json_t *owned_service(const json_t *object, const struct owned_hub *hub,
 /* Immutable, and owned by the stored Service: it goes with it, and nobody has to delete Secrets. */
 json_t *owned_secret(const json_t *object, const struct owned_hub *hub, const json_t *service,
                      const struct credentials *credentials);
+
+/* ownerReferences of what goes with the stored Service. */
+json_t *owned_by_service(const json_t *service);
 
 /* NULL when there is none. Annotations and labels have dots in their names, which tree_get takes
  * for steps. Borrowed. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/plan.h"
 
+#include "operator/kinds/job/plan_lives.h"
+
 #include "operator/kinds/job/begun.h"
 
 #include <stdio.h>

@@ -20,8 +20,13 @@ struct job_observed {
      *   Taken    something of that name exists and is not this job's
      *   Leaving  the same, and it is on its way out (an earlier job of this name)
      *   Denied   not allowed (now): a quota, a policy, our permissions
-     *   Refused  the cluster finds it wrong: it would never take it */
+     *   Refused  the cluster finds it wrong: it would never take it
+     *   Missing  the cluster does not know the kind */
     const json_t *troubles;
+    /* Of objects that nobody watches, those that are known to be there, as they were applied within
+     * the last minute: {"PodGroup NAME": ...}. Whatever else is asked for them is asked again: they
+     * may be lost, changed or deleted at any time, unseen. */
+    const json_t *applied;
     /* The first field of the status that the cluster dropped when it was written last, because the
      * definition does not have it; NULL: none. */
     const char *dropped;
@@ -38,7 +43,7 @@ struct job_observed {
  * Result, owned by the caller:
  *   "create"    objects to make, none of which exists
  *   "apply"     objects to change
- *   "delete"    [{"kind": "Pod", "name": ...}]
+ *   "delete"    [{"kind": "Pod", "name": ...}]; with "apiVersion" what nobody watches
  *   "needs"     "Credentials": make some and ask again with them; else absent
  *   "status"    the whole status that the resource should have (the observed one when nothing
  *               changed: write it only when it differs)
@@ -106,6 +111,11 @@ json_t *plan_result(struct job_plan *plan, json_t *status_new, const char *needs
 
 /* ---- steps (plan_steps.c) ---- */
 
+/* Asks for an object that nobody watches, unless it is known to be there: then true. */
+bool plan_apply_unwatched(struct job_plan *plan, json_t *object);
+/* Of what is to be made or applied: {"why", "text"}; NULL: nothing is known to be wrong. Borrowed.
+ */
+const json_t *plan_trouble_with(const struct job_plan *plan, const json_t *object);
 /* A job ends with what it began with: run and image. */
 void plan_pin(struct job_plan *plan);
 /* True when the spec is not what the job began with. */
@@ -127,24 +137,3 @@ enum plan_course plan_course(struct job_plan *plan, const char *how_far, const c
 /* At the end of a look at an unfinished job: what a job that has ended leaves behind goes, the next
  * look, one event per transition. */
 void plan_conclude(struct job_plan *plan);
-
-/* ---- pods (plan_lives.c) ---- */
-
-/* True when it goes with another Secret than the job's, so that it belongs to nobody. A living one
- * is removed, and taken for leaving. */
-bool plan_drop_stray(struct job_plan *plan, struct life *life);
-/* A pod that leaves and should be gone for PLAN_LOST_MS is on a lost node: taken for dead. */
-void plan_note_lost(struct job_plan *plan, struct life *life);
-/* When it was seen to have ended, by our clock. */
-int64_t plan_ended_ms(const struct job_plan *plan, const struct life *life);
-/* Sets progress: the hub's last words outlive it, and are newer than its last answer. */
-void plan_read_progress(struct job_plan *plan, const struct life *hub);
-/* /progress JSON's message, or the end of a log: the last line that says something. NULL: nothing
- * does. Both are owned by the caller. */
-char *plan_find_words(const struct life *life);
-/* The same, or how it ended at least. */
-char *plan_last_words(const struct life *life);
-/* Killed for its memory. */
-bool plan_ran_out_of_memory(const struct life *life);
-/* Tells why that pod does not run yet (waiting.h). */
-void plan_tell_waiting(struct job_plan *plan, const struct life *life, int running, int wanted);

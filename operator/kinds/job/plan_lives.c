@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the plans of all kinds read from pods. */
-#include "operator/kinds/job/plan.h"
+#include "operator/kinds/job/plan_lives.h"
 
 #include "operator/kinds/job/waiting.h"
 

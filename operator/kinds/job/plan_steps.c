@@ -91,6 +91,25 @@ static const struct {
     {"Refused", "ObjectRefused", " is refused by the cluster: ", true, true, false},
 };
 
+/* "Pod digits-0"; the caller frees. */
+static char *name_of(const json_t *object) {
+    return x_printf("%s %s", tree_text(object, "kind", ""), tree_text(object, "metadata.name", ""));
+}
+
+const json_t *plan_trouble_with(const struct job_plan *plan, const json_t *object) {
+    AUTO(text_freep) char *name = name_of(object);
+    return json_object_get(plan->observed->troubles, name);
+}
+
+bool plan_apply_unwatched(struct job_plan *plan, json_t *object) {
+    AUTO(text_freep) char *name = name_of(object);
+    if (json_object_get(plan->observed->applied, name)) {
+        return true;
+    }
+    json_array_append(plan->apply, object);
+    return false;
+}
+
 /* The gravest trouble with what is to be made becomes what the job says. */
 void plan_tell_troubles(struct job_plan *plan, bool is_running) {
     size_t worst = 0; /* of trouble_kinds, from 1 */
@@ -98,16 +117,13 @@ void plan_tell_troubles(struct job_plan *plan, bool is_running) {
     const char *text = "";
     for (size_t i = 0; i < json_array_size(plan->create); i++) {
         const json_t *object = json_array_get(plan->create, i);
-        AUTO(text_freep)
-        char *name = x_printf("%s %s", tree_text(object, "kind", ""),
-                              tree_text(object, "metadata.name", ""));
-        const json_t *trouble = json_object_get(plan->observed->troubles, name);
+        const json_t *trouble = plan_trouble_with(plan, object);
         for (size_t k = worst; trouble && k < ARRAY_LEN(trouble_kinds); k++) {
             if (strcmp(trouble_kinds[k].why, tree_text(trouble, "why", "")) == 0) {
                 worst = k + 1;
                 text = tree_text(trouble, "text", "");
                 text_freep(&what);
-                what = x_strdup(name);
+                what = name_of(object);
             }
         }
     }

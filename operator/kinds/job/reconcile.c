@@ -14,6 +14,7 @@ enum {
     PROGRESS_MAX_BYTES = 64 << 10,
     STATUS_EVERY_MS = 1000, /* counters and words */
     PROBE_EVERY_MS = 60000, /* a status that the cluster does not store whole */
+    APPLIED_MS = 60000,     /* so long what nobody watches is taken to be there */
 };
 
 /* Kept between looks: "namespace/name" -> {"uid", "wroteMs": the last status,
@@ -22,6 +23,7 @@ enum {
  * "ended": {POD NAME: when it was first seen to have ended, wall clock},
  * "dropped": the field of the status that was not stored, while there is one,
  * "mounts": {POD NAME: the kubelet's words}, "mountsMs": when they were asked for,
+ * "applied": {"KIND NAME": when it last went well, of those that nobody watches},
  * "troubles": {"Pod NAME": {"kind": of error, "text", "sinceMs"}}}. */
 struct state {
     json_t *jobs;
@@ -90,6 +92,30 @@ static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request
     return progress;
 }
 
+static void note_applied(json_t *kept, const json_t *object) {
+    AUTO(text_freep)
+    char *name =
+        x_printf("%s %s", tree_text(object, "kind", ""), tree_text(object, "metadata.name", ""));
+    json_t *applied = json_object_get(kept, "applied");
+    if (!applied) {
+        applied = json_object();
+        json_object_set_new(kept, "applied", applied);
+    }
+    json_object_set_new(applied, name, json_integer(clock_monotonic_ms()));
+}
+
+/* Of those, what is new enough. */
+static void forget_applied(const json_t *kept, int64_t now_ms) {
+    json_t *applied = json_object_get(kept, "applied"), *since;
+    const char *name;
+    void *next;
+    json_object_foreach_safe(applied, next, name, since) {
+        if (now_ms - json_integer_value(since) >= APPLIED_MS) {
+            json_object_del(applied, name);
+        }
+    }
+}
+
 void job_wrote(void *opaque, const struct written *written) {
     const struct state *state = opaque;
     AUTO(text_freep) char *key = x_printf("%s/%s", written->namespace, written->name);
@@ -102,8 +128,13 @@ void job_wrote(void *opaque, const struct written *written) {
         json_object_set_new(kept, "wroteMs", json_integer(clock_monotonic_ms()));
         json_object_set_new(kept, "dropped", dropped ? json_string(dropped) : json_null());
     }
-    if (written->verb == CLUSTER_CREATE) {
+    if (written->verb == CLUSTER_APPLY && !written->err) {
+        note_applied(kept, written->object);
+    }
+    if (written->verb == CLUSTER_CREATE || written->verb == CLUSTER_APPLY) {
         troubles_note(kept, written);
+    }
+    if (written->verb == CLUSTER_CREATE) {
         if (strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
             credentials_note(kept, written);
         }
@@ -147,14 +178,23 @@ static void make_all(struct reconcile *request, const json_t *kept, json_t *plan
     write_all(request, CLUSTER_CREATE, create);
 }
 
+/* By its name alone, as there is none in the cache. */
+static json_t *unwatched(const struct reconcile *request, const json_t *named) {
+    return json_pack("{s:O, s:O, s:{s:O, s:s}}", "apiVersion", json_object_get(named, "apiVersion"),
+                     "kind", json_object_get(named, "kind"), "metadata", "name",
+                     json_object_get(named, "name"), "namespace", request->namespace);
+}
+
 /* plan names what is to go by kind and name; the cache knows which one that is. */
 static void delete_all(struct reconcile *request, const json_t *plan) {
     size_t i;
     json_t *named;
     json_array_foreach(json_object_get(plan, "delete"), i, named) {
         AUTO(tree_freep)
-        json_t *object = cache_find(request->cache, tree_text(named, "kind", ""),
-                                    request->namespace, tree_text(named, "name", ""));
+        json_t *object = json_object_get(named, "apiVersion")
+                             ? unwatched(request, named)
+                             : cache_find(request->cache, tree_text(named, "kind", ""),
+                                          request->namespace, tree_text(named, "name", ""));
         if (object && !tree_get(object, "metadata.deletionTimestamp")) {
             reconcile_write(request, CLUSTER_DELETE, json_incref(object));
         }
@@ -316,6 +356,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     AUTO(tree_freep) json_t *pods = cache_owned(request->cache, "Pod", object);
     const json_t *service = json_array_get(services, 0);
     note_ended(kept, pods, request->wall_ms);
+    forget_applied(kept, request->monotonic_ms);
     AUTO(tree_freep) json_t *progress = ask_progress(ops, request, service, pods);
     AUTO(tree_freep) json_t *troubles = troubles_tell(request, kept);
     struct job_observed observed = {.object = object,
@@ -324,6 +365,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
                                     .progress = progress,
                                     .options = request->options,
                                     .troubles = troubles,
+                                    .applied = json_object_get(kept, "applied"),
                                     .ended = json_object_get(kept, "ended"),
                                     .dropped = tree_text(kept, "dropped", NULL),
                                     .mounts = json_object_get(kept, "mounts")};

@@ -9,16 +9,10 @@
 static const struct {
     const char *list, *key;
 } lists[] = {
-    {"containers", "name"},
-    {"initContainers", "name"},
-    {"env", "name"},
-    {"volumes", "name"},
-    {"imagePullSecrets", "name"},
-    {"volumeMounts", "mountPath"},
-    {"volumeDevices", "devicePath"},
-    {"ports", "containerPort"},
-    {"hostAliases", "ip"},
-    {"tolerations", NULL},
+    {"containers", "name"},        {"initContainers", "name"},      {"env", "name"},
+    {"volumes", "name"},           {"imagePullSecrets", "name"},    {"schedulingGates", "name"},
+    {"volumeMounts", "mountPath"}, {"volumeDevices", "devicePath"}, {"ports", "containerPort"},
+    {"hostAliases", "ip"},         {"tolerations", NULL},
 };
 
 static const char *const templates[] = {"template", "workers.template", "coordinator.template"};

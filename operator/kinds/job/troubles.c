@@ -51,7 +51,9 @@ static void note_refusal(json_t *kept, const struct error *err) {
 
 void troubles_note(json_t *kept, const struct written *written) {
     note_trouble(kept, written);
-    note_refusal(kept, written->err);
+    if (written->verb == CLUSTER_CREATE) {
+        note_refusal(kept, written->err);
+    }
 }
 
 /* The name is taken: by what we made (its event is under way), by what is left of an earlier job,
@@ -88,6 +90,9 @@ json_t *troubles_tell(const struct reconcile *request, const json_t *kept) {
             break;
         case ERROR_DENIED:
             why = "Denied";
+            break;
+        case ERROR_NOT_FOUND:
+            why = "Missing";
             break;
         case ERROR_INVALID:
         case ERROR_UNSUPPORTED:

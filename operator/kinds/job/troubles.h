@@ -4,7 +4,7 @@
 
 #include "operator/control/controller.h"
 
-/* How a creation ended. */
+/* How a creation, or an apply, ended. */
 void troubles_note(json_t *kept, const struct written *written);
 /* As plan wants it (job/plan.h); owned by the caller. */
 json_t *troubles_tell(const struct reconcile *request, const json_t *kept);

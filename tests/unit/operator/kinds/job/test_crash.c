@@ -39,6 +39,11 @@ static const char gang_manifest[] =
     "workers: 3, image: i, command: [train], volumes: [{name: data, persistentVolumeClaim: "
     "{claimName: films}}]}}";
 
+static const char placed_manifest[] =
+    "{apiVersion: windlass.dev/v1alpha1, kind: DistTrain, metadata: {name: job}, spec: {"
+    "workers: 3, image: i, command: [train], gang: PodGroup, volumes: [{name: data, "
+    "persistentVolumeClaim: {claimName: films}}]}}";
+
 /* The first one is done soon; the others would wait for ever. */
 static const char gang_agent[] =
     "#!/bin/sh\n"
@@ -58,6 +63,7 @@ static const struct subject {
     const char *once[2];    /* pods that are started exactly once, NULL at the end */
     const char *at_most[4]; /* the same, once at most */
     const char *never[4];   /* never */
+    const char *object;     /* a PodGroup that is there while they run; NULL: none */
 } scores = {.kind = &batchscore_kind,
             .manifest = manifest,
             .agent = agent,
@@ -73,7 +79,16 @@ static const struct subject {
           .done = "status.step",
           .once = {"job-0\n"},
           .at_most = {"job-1\n", "job-2\n"},
-          .never = {"job-0-2\n", "job-1-2\n", "job-3\n"}};
+          .never = {"job-0-2\n", "job-1-2\n", "job-3\n"}},
+  placed = {.kind = &disttrain_kind,
+            .manifest = placed_manifest,
+            .agent = gang_agent,
+            .service = "job-hub",
+            .done = "status.step",
+            .once = {"job-0\n"},
+            .at_most = {"job-1\n", "job-2\n"},
+            .never = {"job-0-2\n", "job-1-2\n", "job-3\n"},
+            .object = "job-gang"};
 static const struct subject *subject = &scores;
 
 enum { WRITES_ENOUGH = 60, TIMEOUT_MS = 8000 };
@@ -185,8 +200,8 @@ static int reconcile_hurried(void *state, struct reconcile *request, struct erro
     static const struct job_ops gang_ops = {
         .is_hub = is_hub, .plan = plan_gang, .keep_ended = keep_all};
     request->rush_ms = rush_ms;
-    return subject == &gang ? job_reconcile(&gang_ops, state, request, err)
-                            : subject->kind->reconcile(state, request, err);
+    return subject->kind == &disttrain_kind ? job_reconcile(&gang_ops, state, request, err)
+                                            : subject->kind->reconcile(state, request, err);
 }
 
 static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
@@ -246,9 +261,26 @@ static const json_t *find_job(void) {
     return local_find(world.mortal.inner, subject->kind->name, "default", "job");
 }
 
+static const json_t *find_object(void) {
+    return local_find(world.mortal.inner, "PodGroup", "default", "job-gang");
+}
+
+/* No pod is made before it, and it goes with the Service. */
+static void check_object(void) {
+    const json_t *object = find_object();
+    bool has_service = local_find(world.mortal.inner, "Service", "default", subject->service);
+    if (subject->object && has_service && local_pod_count(world.mortal.inner) > 0) {
+        CHECK_STR(tree_text(object, "metadata.name", ""), subject->object);
+        CHECK_INT(tree_integer(object, "spec.minMember", 0), 3);
+    } else if (!subject->object) {
+        CHECK(!object);
+    }
+}
+
 static bool is_over(void) {
     return outcome_is_finished(find_job()) && local_pod_count(world.mortal.inner) == 0 &&
-           !local_find(world.mortal.inner, "Service", "default", subject->service);
+           !local_find(world.mortal.inner, "Service", "default", subject->service) &&
+           !find_object();
 }
 
 static char *read_note(const char *name) {
@@ -278,6 +310,7 @@ static int run_lives(int writes, bool hears) {
     int64_t end_ms = clock_monotonic_ms() + TIMEOUT_MS;
     while (!is_over() && clock_monotonic_ms() < end_ms) {
         CHECK_OK(controller_step(world.controller, 50, &err), &err);
+        check_object();
         if (world.mortal.is_dead) {
             lives++;
             controller_free(world.controller);
@@ -342,10 +375,17 @@ static void gang_killed_after_every_write_in_a_rush(void) {
     killed_after_every_write();
 }
 
+static void placed_gang_killed_after_every_write(void) {
+    subject = &placed;
+    rush_ms = 0;
+    killed_after_every_write();
+}
+
 int main(void) {
     TEST(killed_after_every_write);
     TEST(killed_after_every_write_in_a_rush);
     TEST(gang_killed_after_every_write);
     TEST(gang_killed_after_every_write_in_a_rush);
+    TEST(placed_gang_killed_after_every_write);
     return TEST_END();
 }

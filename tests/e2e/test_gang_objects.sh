@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# spec.gang of DistTrains on a real API server (Kubernetes 1.20 with its garbage collector), with the least of the
+# definitions that the three schedulers bring: what is made, what is said without them, that nothing is left. The
+# schedulers do not run, tests/cluster/kubelet.py places and runs pods, and this script does what Kueue's webhook does
+# (a gate is dropped by 1.20).
+set -u
+cd "$(dirname "$0")/../.." || exit 3
+. tests/e2e/lib.sh
+program=${BUILD:-build}/tests/kube/kube_gang
+make -s BUILD="${BUILD:-build}" "$program" >/dev/null || { echo "not ok gang objects: make"; exit 1; }
+work=$(mktemp -d)
+api=$work/api
+cleanup() {
+    # shellcheck disable=SC2046 # several numbers
+    kill -9 $(jobs -p) 2>/dev/null
+    wait 2>/dev/null
+    tests/cluster/api-server.sh stop "$api" >/dev/null 2>&1
+    rm -rf "$work"
+}
+trap cleanup EXIT
+tests/cluster/api-server.sh start "$api" --owner $$ >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
+kubectl=$api/kubectl
+export KUBECONFIG=$api/kubeconfig
+k() { "$kubectl" "$@"; }
+k apply --validate=false -f crds/disttrain.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
+within() { # SECONDS COMMAND...
+    local end=$((SECONDS + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ $SECONDS -lt $end ] || return 1
+        sleep 0.1
+    done
+}
+# apply NAME LINE...: a DistTrain with these lines in its spec.
+apply() {
+    local name=$1
+    shift
+    { cat <<YAML; printf '  %s\n' "$@"; } | k apply -f - >/dev/null
+apiVersion: windlass.dev/v1alpha1
+kind: DistTrain
+metadata: {name: $name}
+spec:
+  workers: 3
+  image: registry.test/mpi:1
+  command: [mpirun, train]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+YAML
+}
+of_volcano=("gang: Volcano" "queue: research" "minWorkers: 2" "priorityClassName: system-node-critical")
+of_kueue=("gang: Kueue" "queue: research")
+condition() { k get dt "$1" -o "jsonpath={.status.conditions[?(@.type==\"${3:-Succeeded}\")].$2}"; }
+has_reason() { [ "$(condition "$1" reason)" = "$2" ]; }
+stalled() { [ "$(condition "$1" status Stalled)/$(condition "$1" reason Stalled)" = True/GangUnavailable ]; }
+pods() { k get pods -l "windlass.dev/job=$1" -o name | wc -l; }
+has_pods() { [ "$(pods "$1")" -eq "$2" ]; }
+# each NAME JQ-FILTER: it holds for every pod of the job, of which there are 3.
+each() { k get pods -l "windlass.dev/job=$1" -o json | jq -e "(.items | length) == 3 and all(.items[]; $2)" >/dev/null; }
+is_gone() { ! k get "$1" "$2" >/dev/null 2>&1; }
+# holds JQ-FILTER of the file group.json, which is shown where it does not.
+holds() { jq -e "$1" "$work/group.json" >/dev/null || { sed 's/^/# /' "$work/group.json"; return 1; }; }
+suspend() { k patch dt "$1" --type merge -p "{\"spec\": {\"suspend\": $2}}" >/dev/null; }
+
+python3 tests/cluster/kubelet.py "$api" 0.1 & kubelet=$!
+"$program" 2>"$work/controller.log" &
+controller=$!
+
+##### a cluster without them #####################################################################
+apply plugin "gang: PodGroup"
+apply volcano "${of_volcano[@]}"
+check "gang: without PodGroup's definition the job says so" within 20 stalled plugin
+check "gang: and which one is to be installed" grep -qF "podgroups.scheduling.x-k8s.io" <<<"$(condition plugin message)"
+check "gang: without Volcano's, too" within 20 stalled volcano
+check "gang: and that it is Volcano's" grep -qF "https://volcano.sh" <<<"$(condition volcano message)"
+sleep 2
+check "gang: no pod is made" [ "$(pods plugin) $(pods volcano)" = "0 0" ]
+tries=$(grep -c "^DistTrain default/plugin: " "$work/controller.log")
+check "gang: and it is asked for less and less often ($tries times)" [ "$tries" -ge 2 -a "$tries" -le 12 ]
+k apply -f tests/kube/schedulers.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
+tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }
+
+##### with them ##################################################################################
+group() { k get "podgroups.$1" "$2" -o json; }
+check "PodGroup: when it is installed the job goes on, and comes to its end" within 60 has_reason plugin Completed
+check "Volcano: the same" within 60 has_reason volcano Completed
+apply wait-plugin "gang: PodGroup"
+check "PodGroup: all pods" within 20 has_pods wait-plugin 3
+group scheduling.x-k8s.io wait-plugin-gang >"$work/group.json"
+check "PodGroup: the object has as many as start, and goes with the Service" holds '.spec == {minMember: 3} and
+    (.metadata.ownerReferences | length) == 1 and .metadata.ownerReferences[0].kind == "Service" and
+    .metadata.ownerReferences[0].name == "wait-plugin-hub" and .metadata.labels["windlass.dev/job"] == "wait-plugin"'
+check "PodGroup: it is applied" holds '[.metadata.managedFields[] | "\(.manager) \(.operation)"] == ["windlass Apply"]'
+check "PodGroup: pods are labelled" each wait-plugin '.metadata.labels["scheduling.x-k8s.io/pod-group"] == "wait-plugin-gang"'
+apply wait-volcano "${of_volcano[@]}"
+check "Volcano: all pods" within 20 has_pods wait-volcano 3
+group scheduling.volcano.sh wait-volcano-gang >"$work/group.json"
+check "Volcano: the object has queue and priority, too, and minWorkers" holds '.spec == {minMember: 2, queue: "research",
+    priorityClassName: "system-node-critical"}'
+check "Volcano: pods name it, and are Volcano's" each wait-volcano '.spec.schedulerName == "volcano" and
+    .metadata.annotations["scheduling.k8s.io/group-name"] == "wait-volcano-gang"'
+
+##### one that is replaced, one that is suspended ################################################
+k delete podgroups.scheduling.x-k8s.io wait-plugin-gang >/dev/null
+sleep 1
+k delete pod wait-plugin-1 --wait=false >/dev/null
+check "PodGroup: a pod that is deleted is replaced" within 20 k get pod wait-plugin-1-2
+is_back() { group scheduling.x-k8s.io wait-plugin-gang; }
+sixty() { # its apply is a minute old at the most
+    kill "$controller"
+    wait "$controller"
+    "$program" 2>>"$work/controller.log" &
+    controller=$!
+    k delete pod wait-plugin-2 --wait=false >/dev/null
+    within 20 is_back
+}
+check "PodGroup: one that somebody deleted is made again before another pod is (after a restart at once)" sixty
+suspend wait-plugin true
+check "PodGroup: a suspended job has no pods" within 20 has_pods wait-plugin 0
+suspend wait-plugin false
+check "PodGroup: and all of them afterwards" within 20 has_pods wait-plugin 3
+
+##### Kueue ######################################################################################
+apply queued-one "${of_kueue[@]}"
+check "Kueue: all pods" within 20 has_pods queued-one 3
+uid=$(k get dt queued-one -o jsonpath='{.metadata.uid}')
+turn=queued-one-${uid:0:8}-1
+check "Kueue: pods have queue, group, and how many they are" each queued-one "
+    .metadata.labels[\"kueue.x-k8s.io/queue-name\"] == \"research\" and .metadata.labels[\"kueue.x-k8s.io/pod-group-name\"] == \"$turn\" and
+    .metadata.annotations[\"kueue.x-k8s.io/pod-group-total-count\"] == \"3\" and
+    .metadata.annotations[\"kueue.x-k8s.io/retriable-in-group\"] == \"false\""
+check "Kueue: where it takes no notice the job says so" within 20 stalled queued-one
+check "Kueue: and what is to be installed" grep -qF "https://kueue.sigs.k8s.io" <<<"$(condition queued-one message)"
+k create -f - >/dev/null <<YAML
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {name: $turn}
+spec: {queueName: research}
+YAML
+for pod in $(k get pods -l windlass.dev/job=queued-one -o name); do
+    k patch "$pod" --type merge -p '{"metadata": {"finalizers": ["kueue.x-k8s.io/managed"],
+        "labels": {"kueue.x-k8s.io/managed": "true"}}}' >/dev/null
+done
+not_stalled() { ! stalled queued-one; }
+check "Kueue: once it does it is all right" within 20 not_stalled
+check "Kueue: its Workload is there" k get workloads.kueue.x-k8s.io "$turn" -o name
+suspend queued-one true
+check "Kueue: of a job suspended in its queue the Workload is deleted" within 20 is_gone workloads.kueue.x-k8s.io "$turn"
+let_go() {
+    for pod in $(k get pods -l windlass.dev/job=queued-one -o name); do
+        k patch "$pod" --type merge -p '{"metadata": {"finalizers": null}}' >/dev/null 2>&1
+    done
+    has_pods queued-one 0
+}
+check "Kueue: which lets go of the pods" within 20 let_go
+suspend queued-one false
+check "Kueue: the next ones are there" within 20 has_pods queued-one 3
+check "Kueue: and are another group" each queued-one ".metadata.labels[\"kueue.x-k8s.io/pod-group-name\"] == \"${turn%-1}-2\""
+
+##### the end ####################################################################################
+k delete dt --all --wait=false >/dev/null
+nothing() { [ -z "$(k get podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh,pods,services -l windlass.dev/job -o name)" ]; }
+check "gang: when all are deleted nothing is left" within 60 nothing || k get podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh,pods,services -l windlass.dev/job
+# Of a suspended gang nothing is left that knows a member's attempts: those names come again.
+two=$(grep -v 'made twice' "$api/violations" 2>/dev/null)
+check "gang: no place had two pods ($two)" [ -z "$two" ]
+kill "$controller" "$kubelet"
+[ $failures -eq 0 ] || tail -n 20 "$work"/controller.log | sed 's/^/# /'
+exit $((failures > 0))
