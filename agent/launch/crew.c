@@ -36,11 +36,14 @@ struct crew {
     size_t count;
     int64_t kill_ms; /* -1: nobody is to be killed */
     int64_t lines;
+    int64_t killed_before; /* when the first of those that run began */
 };
 
-/* Of this container's cgroup: processes that the kernel has killed for want of memory. */
+/* Of this container's cgroup (version 2, or 1): processes that the kernel has killed for want of
+ * memory. */
 static int64_t oom_kills(void) {
     FILE *file = fopen("/sys/fs/cgroup/memory.events", "re");
+    file = file ? file : fopen("/sys/fs/cgroup/memory/memory.oom_control", "re");
     char line[128];
     long long kills = 0;
     while (file && fgets(line, sizeof line, file)) {
@@ -120,6 +123,7 @@ int crew_start(struct crew *crew, int id, const char *const *words, char **varia
     struct mate *mate = x_calloc(1, sizeof *mate);
     mate->id = id;
     mate->killed_before = oom_kills();
+    crew->killed_before = crew->count ? crew->killed_before : mate->killed_before;
     if (process_start(words, variables, &mate->process, err) < 0) {
         free(mate);
         return -1;
@@ -194,6 +198,21 @@ bool crew_look(struct crew *crew, int64_t now_ms, struct crew_end *ret_end) {
     }
     reap_orphans(crew);
     return false;
+}
+
+bool crew_find_halted(const struct crew *crew, int *ret_id, pid_t *ret_pid) {
+    for (const struct mate *mate = crew->mates; mate; mate = mate->next) {
+        *ret_id = mate->id;
+        *ret_pid = process_find_halted(&mate->process);
+        if (*ret_pid > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool crew_is_short_of_memory(const struct crew *crew) {
+    return oom_kills() > crew->killed_before;
 }
 
 void crew_stop(struct crew *crew, int64_t now_ms) {

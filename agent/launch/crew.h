@@ -5,6 +5,8 @@
 
 #include "lib/error.h"
 
+#include <sys/types.h>
+
 enum {
     CREW_TERM_MS = 10000, /* between SIGTERM and SIGKILL */
     CREW_WORDS_MAX = 512, /* bytes of what one said last: five lines at most, as one */
@@ -28,6 +30,11 @@ NODISCARD int crew_start(struct crew *crew, int id, const char *const *words, ch
                          struct error *err);
 /* Passes on output, reaps orphans. True: one has ended; ask again. */
 bool crew_look(struct crew *crew, int64_t now_ms, struct crew_end *ret_end);
+/* True: one is stopped (SIGSTOP), or what it has started is: its id, and that process. */
+bool crew_find_halted(const struct crew *crew, int *ret_id, pid_t *ret_pid);
+/* The kernel has killed in this container for want of memory since the first of those that run now
+ * began. */
+bool crew_is_short_of_memory(const struct crew *crew);
 /* SIGTERM now, SIGKILL in CREW_TERM_MS (crew_look), also to what they left behind. */
 void crew_stop(struct crew *crew, int64_t now_ms);
 /* SIGKILL to that one and its group. */

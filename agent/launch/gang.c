@@ -196,6 +196,9 @@ static void tell_known(struct gang *gang, const struct gang_event *event, int64_
             gang_blame(gang, &why, event->words, now_ms);
         }
         break;
+    case GANG_HALTED:
+        gang_halted(gang, event);
+        break;
     case GANG_FINAL:
         why.cause = GANG_NO_RETRY;
         gang_blame(gang, &why, event->words, now_ms);

@@ -67,6 +67,7 @@ enum gang_event_kind {
     GANG_SILENT,   /* its connection broke; HELLO ends that */
     GANG_BEAT,     /* a rank lives */
     GANG_MEMORY,   /* the kernel killed for want of memory there */
+    GANG_HALTED,   /* a rank of that round is stopped (SIGSTOP): that is why nothing moved */
     GANG_FINAL,    /* what no restart would change */
 };
 
@@ -83,7 +84,7 @@ struct gang_event {
     int seconds;             /* LEAVING: how long it has */
     int64_t progress;        /* BEAT: any number that differs when something moved */
     bool is_waiting;         /* BEAT: for other ranks */
-    const char *words;       /* EXITED, MEMORY, FINAL: for people; NULL: none */
+    const char *words;       /* EXITED, MEMORY, HALTED, FINAL: for people; NULL: none */
 };
 
 enum gang_action_kind {

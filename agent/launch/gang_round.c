@@ -188,7 +188,33 @@ void gang_silent(struct gang *gang, int index, int64_t now_ms) {
     }
 }
 
-/* Whose heartbeat has stopped; else who does not wait for others. */
+/* Which pod has that rank: those of the round have the same number each. -1: none. */
+static int index_of(const struct gang *gang, int rank) {
+    size_t members = 0, place = 0;
+    for (int i = 0; i < gang->options.workers; i++) {
+        members += gang->members[i].is_in_round;
+    }
+    for (int i = 0; rank >= 0 && members && i < gang->options.workers; i++) {
+        place += gang->members[i].is_in_round;
+        if (gang->members[i].is_in_round && (size_t)rank < gang->rank_count * place / members) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Heard when it was told to end: it explains the silence better than silence does. */
+void gang_halted(struct gang *gang, const struct gang_event *event) {
+    struct gang_verdict *verdict = &gang->verdict;
+    if (event->round == gang->round && gang->state == GANG_STOPPING &&
+        verdict->cause == GANG_HUNG) {
+        verdict->index = event->index;
+        verdict->rank = event->rank >= 0 ? event->rank : verdict->rank;
+        snprintf(verdict->words, sizeof verdict->words, "%s", event->words ? event->words : "");
+    }
+}
+
+/* Whose heartbeat has stopped; else who moved longest ago of all that do not wait for others. */
 static int hung_rank(const struct gang *gang, int64_t now_ms) {
     int oldest = -1, busy = -1;
     for (size_t i = 0; i < gang->rank_count; i++) {
@@ -200,7 +226,9 @@ static int hung_rank(const struct gang *gang, int64_t now_ms) {
             (oldest < 0 || rank->beat_ms < gang->ranks[oldest].beat_ms)) {
             oldest = (int)i;
         }
-        busy = busy < 0 && !rank->is_waiting ? (int)i : busy;
+        if (!rank->is_waiting && (busy < 0 || rank->beat_ms < gang->ranks[busy].beat_ms)) {
+            busy = (int)i;
+        }
     }
     return oldest >= 0 ? oldest : busy;
 }
@@ -213,9 +241,13 @@ static int64_t hang_at_ms(const struct gang *gang) {
 
 static void look_at_ranks(struct gang *gang, int64_t now_ms) {
     if (now_ms >= hang_at_ms(gang)) {
-        struct gang_verdict why = {.cause = GANG_HUNG, .index = -1, .code = -1};
+        struct gang_verdict why = {.cause = GANG_HUNG, .code = -1};
+        AUTO(text_freep)
+        char *words = x_printf("no word of any rank for %lld s (spec.restart.hangSeconds)",
+                               (long long)(now_ms - gang->moved_ms) / 1000);
         why.rank = hung_rank(gang, now_ms);
-        gang_blame(gang, &why, NULL, now_ms);
+        why.index = index_of(gang, why.rank);
+        gang_blame(gang, &why, words, now_ms);
     }
     if (now_ms - gang->since_ms >= GANG_FRUITFUL_MS) {
         gang->moves = MAX(gang->moves, 2);

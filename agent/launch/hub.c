@@ -342,6 +342,15 @@ static void forward(struct hub *hub, struct hub_member *from, const struct gang_
     }
 }
 
+/* An exit in a pod where the kernel has killed. */
+static void tell_memory(struct hub *hub, const struct gang_event *exited, int64_t now_ms) {
+    struct gang_event event = *exited;
+    event.kind = GANG_MEMORY;
+    event.words = "the kernel ended it for want of memory (/dev/shm counts): raise "
+                  "spec.resources.limits.memory";
+    gang_tell(hub->gang, &event, now_ms);
+}
+
 static void tell_hint(struct hub *hub, int64_t now_ms) {
     struct hub_member *member = &hub->members[hub->hint_index];
     bool is_final = hub->options.is_trainer && (hub->hint.code == 1 || hub->hint.code == 2);
@@ -352,6 +361,9 @@ static void tell_hint(struct hub *hub, int64_t now_ms) {
                                .rank = hub->hint.rank,
                                .code = hub->hint.code,
                                .words = hub->hint.words};
+    if (hub->hint.is_memory) {
+        tell_memory(hub, &event, now_ms);
+    }
     gang_tell(hub->gang, &event, now_ms);
 }
 
@@ -384,7 +396,7 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
         [MESSAGE_PREPARED] = GANG_PREPARED, [MESSAGE_FAILED] = GANG_FINAL,
         [MESSAGE_READY] = GANG_READY,       [MESSAGE_EXITED] = GANG_EXITED,
         [MESSAGE_STOPPED] = GANG_STOPPED,   [MESSAGE_BEAT] = GANG_BEAT,
-        [MESSAGE_LEAVING] = GANG_LEAVING};
+        [MESSAGE_LEAVING] = GANG_LEAVING,   [MESSAGE_HALTED] = GANG_HALTED};
     struct gang_event event = {.kind = kinds[message->type],
                                .index = member->row.index,
                                .incarnation = member->incarnation,
@@ -415,11 +427,7 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
         return;
     }
     if (message->is_memory) {
-        struct gang_event killed = event;
-        killed.kind = GANG_MEMORY;
-        killed.words = "the kernel ended it for want of memory (/dev/shm counts): raise "
-                       "spec.resources.limits.memory";
-        gang_tell(hub->gang, &killed, now_ms);
+        tell_memory(hub, &event, now_ms);
     }
     gang_tell(hub->gang, &event, now_ms);
 }

@@ -125,11 +125,24 @@ static void on_table(struct member *member, struct gang_message *message) {
     member_say(member, &ready);
 }
 
+/* Before SIGCONT wakes it. Under MPI what is ours is mpirun, and the rank one of its own. */
+static void tell_halted(struct member *member) {
+    struct gang_message message = {.type = MESSAGE_HALTED, .rank = -1};
+    int id = -1;
+    pid_t pid = 0;
+    if (crew_find_halted(member->crew, &id, &pid)) {
+        message.rank = id >= 0 && id < MEMBER_SPAWNED ? id : -1;
+        snprintf(message.words, sizeof message.words, "process %d is stopped (SIGSTOP)", (int)pid);
+        member_say(member, &message);
+    }
+}
+
 static void on_stop(struct member *member, int64_t round) {
     struct gang_message message = {.type = MESSAGE_STOPPED, .round = round};
     if (!member->round) {
         member_say(member, &message);
     } else if (round >= member->round) {
+        tell_halted(member);
         member->is_stopping = true;
         crew_stop(member->crew, clock_monotonic_ms());
     }

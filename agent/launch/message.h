@@ -2,7 +2,7 @@
  * /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a connection; all
  * others are numbered by link.h, which repeats them when a connection broke.
  *
- *   member -> hub: hello prepared failed ready exited stopped beat leaving figures
+ *   member -> hub: hello prepared failed ready exited stopped beat leaving figures halted
  *   hub -> member: welcome table go stop notice done                                 both: ack */
 #pragma once
 
@@ -21,6 +21,7 @@ enum gang_message_type {
     MESSAGE_BEAT,    /* rank, progress, is_waiting */
     MESSAGE_LEAVING, /* seconds */
     MESSAGE_FIGURES, /* line: figures.h */
+    MESSAGE_HALTED,  /* round, rank, words: it stands still, behind STOP */
     MESSAGE_SPAWN,   /* both ways: round, id, line; index: on which pod; from the hub: for which */
     MESSAGE_ENDED,   /* both ways: id, code, words; index likewise */
     MESSAGE_KILL,    /* both ways: id; index likewise: nobody waits for it any more */

@@ -208,3 +208,30 @@ void process_kill(struct process *process) {
         fd_closep(&process->errors);
     }
 }
+
+static char state_of(pid_t pid) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file) {
+        fclose(file);
+    }
+    text[size] = 0;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' ? name_end[2] : 0;
+}
+
+pid_t process_find_halted(const struct process *process) {
+    DIR *folder = opendir("/proc");
+    pid_t found = 0;
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        bool is_halted = pid > 1 && state_of(pid) == 'T';
+        found = is_halted && has_mark(pid, process->mark) ? pid : 0;
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return found;
+}

@@ -23,6 +23,8 @@ NODISCARD int process_start(const char *const *words, char **variables, struct p
 /* Kills what is left of it (the group, and whoever of its children has left the group), closes the
  * pipes. Safe for one that has ended, or never was. */
 void process_kill(struct process *process);
+/* A process of it that is stopped (SIGSTOP, a tty's); 0: none. */
+pid_t process_find_halted(const struct process *process);
 /* Kills the leader and its group alone, and waits for the leader: its status as of waitpid, 0 when
  * there is none any more. The pipes stay, for its last words. */
 int process_end(struct process *process);

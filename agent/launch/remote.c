@@ -91,8 +91,11 @@ static void say_alive(struct member *member, const struct shell_request *request
 
 /* Under MPI a rank is not ours: what started it says little of why it ended. */
 static void rank_exited(struct member *member, const struct shell_request *request) {
-    struct gang_message message = {
-        .type = MESSAGE_EXITED, .rank = request->rank, .code = request->code};
+    struct gang_message message = {.type = MESSAGE_EXITED,
+                                   .rank = request->rank,
+                                   .code = request->code,
+                                   .is_memory =
+                                       request->code && crew_is_short_of_memory(member->crew)};
     snprintf(message.words, sizeof message.words, "%s", request->text);
     if (member->round && request->code) {
         member_say(member, &message);

@@ -12,10 +12,6 @@ static bool differs(const json_t *spec, const char *field, const char *standard)
     return strcmp(value, standard) != 0;
 }
 
-static bool is_smaller(const json_t *spec) {
-    return tree_integer(spec, "minWorkers", INT64_MAX) < tree_integer(spec, "workers", 1);
-}
-
 int disttrain_not_yet(const json_t *object, bool is_here, struct error *err) {
     const json_t *spec = json_object_get(object, "spec");
     bool is_trainer = tree_get(spec, "trainer") != NULL;
@@ -24,10 +20,8 @@ int disttrain_not_yet(const json_t *object, bool is_here, struct error *err) {
         bool is_asked_for;
         bool is_there_alone; /* this machine carries it out */
     } rows[] = {
-        {"minWorkers", is_smaller(spec), false},
         {"spot", tree_bool(spec, "spot", false), false},
         {"startDeadlineSeconds", tree_get(spec, "startDeadlineSeconds") != NULL, false},
-        {"restart.hangSeconds", tree_integer(spec, "restart.hangSeconds", 0) > 0, false},
         {"secrets", json_array_size(tree_get(spec, "secrets")) > 0, false},
         {"trainer.precision", differs(spec, "trainer.precision", "FP32"), false},
         {"gpus", is_trainer && tree_integer(spec, "gpus", 0) > 0, false},

@@ -91,7 +91,7 @@ static void pass(struct world *world) {
     int64_t patience_ms = world->options.hang_ms * (world->moves ? 1 : 3);
     if (world->is_started && !world->is_stopped && world->options.hang_ms &&
         world->now_ms - world->moved_ms >= patience_ms) {
-        blame(world, GANG_HUNG, -1, -2, -1); /* -2: any rank */
+        blame(world, GANG_HUNG, -2, -2, -1); /* -2: any rank, and its pod */
     }
     if (world->is_started && !world->is_stopped &&
         world->now_ms - world->started_ms >= GANG_FRUITFUL_MS) {
@@ -233,7 +233,8 @@ static void conclude(struct world *world, const struct gang_facts *facts) {
     bool is_counted =
         why->cause == GANG_APP || why->cause == GANG_OUT_OF_MEMORY || why->cause == GANG_HUNG;
     CHECK_INT(facts->last.cause, why->cause); /* 12 */
-    CHECK_INT(facts->last.index, why->index);
+    CHECK(facts->last.index == why->index ||
+          (why->index == -2 && (facts->last.index >= 0) == (facts->last.rank >= 0)));
     CHECK(why->rank == -2 || facts->last.rank == why->rank);
     CHECK_INT(facts->last.code, why->code);
     for (int i = 0; i < world->options.workers; i++) { /* 6 */
@@ -405,6 +406,18 @@ static void view_beat(struct world *world, const struct gang_event *event) {
     }
 }
 
+/* It names who hung, and changes nothing else. */
+static void view_halted(struct world *world, const struct gang_event *event) {
+    const struct blamed *why = expected(world);
+    if (why && why->cause == GANG_HUNG && world->is_armed && world->is_stopped &&
+        event->round == world->round) {
+        struct blamed *hung = &world->log[why - world->log];
+        hung->index = event->index;
+        hung->rank = event->rank;
+        counts[HALTED]++;
+    }
+}
+
 static void view_known(struct world *world, const struct gang_event *event) {
     struct view *view = &world->views[event->index];
     switch (event->kind) {
@@ -446,6 +459,9 @@ static void view_known(struct world *world, const struct gang_event *event) {
         if (view->is_in_table) {
             blame(world, GANG_OUT_OF_MEMORY, event->index, event->rank, event->code);
         }
+        break;
+    case GANG_HALTED:
+        view_halted(world, event);
         break;
     case GANG_FINAL:
         blame(world, GANG_NO_RETRY, event->index, event->rank, event->code);

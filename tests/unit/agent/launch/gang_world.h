@@ -13,7 +13,8 @@
  *  9 success: only what ended with 0 before any STOP
  * 10 failure: only what is final, or the last restart was used up
  * 11 GIVE_WAY if and only if a higher attempt was heard of
- * 12 a round's cause is the first one that explains itself, else a rank's exit, else the command's
+ * 12 a round's cause is the first one that explains itself, else a rank's exit, else the command's;
+ *    who hung is who was found to stand still, if anybody was
  * 13 no ARM before the pause that the cause has
  * 14 a HELLO of a lower pod attempt is refused, and only that one (or at the end)
  * 15 NOTICE when somebody of a running round leaves with time, once a round
@@ -95,6 +96,7 @@ enum reached {
     EXPLAINED,
     SMALLER,
     CUT_OFF,
+    HALTED,
     REACHED
 };
 

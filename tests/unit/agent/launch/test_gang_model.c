@@ -98,6 +98,11 @@ static void receive(struct world *world, int index, const struct gang_action *ac
     } else if (action->kind == GANG_START) {
         pod->runs = pod->armed == action->round ? action->round : pod->runs;
     } else if (action->kind == GANG_STOP && pod->armed <= action->round) {
+        if (pod->runs == action->round && world_dice(world, 3) == 0) {
+            answer.kind = GANG_HALTED;
+            answer.rank = (int)world_dice(world, MAX(world->table_count, 1));
+            world_post(world, &pod->up, &answer, NULL);
+        }
         pod->armed = pod->runs = 0;
         answer.kind = GANG_STOPPED;
         world_post(world, &pod->up, &answer, NULL);
@@ -352,9 +357,9 @@ static bool course(uint64_t seed) {
 
 static void any_course(void) {
     static const char *const names[REACHED] = {
-        "starts",    "stops",     "successes", "failures",   "given way", "notices",
-        "refused",   "lost",      "hung",      "memory",     "app",       "of the command alone",
-        "disrupted", "explained", "smaller",   "hub cut off"};
+        "starts",    "stops",     "successes", "failures",    "given way", "notices",
+        "refused",   "lost",      "hung",      "memory",      "app",       "of the command alone",
+        "disrupted", "explained", "smaller",   "hub cut off", "halted"};
     const char *seed_text = getenv("SOAK_SEED"), *rounds_text = getenv("SOAK_ROUNDS");
     uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 20261121;
     int64_t rounds = rounds_text ? strtoll(rounds_text, NULL, 10) : 2000;
