@@ -4,6 +4,7 @@
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "operator/local/objects.h"
+#include "operator/local/orphans.h"
 #include "operator/local/pod.h"
 
 #include <arpa/inet.h>
@@ -370,6 +371,16 @@ static void start_pods(struct local *local) {
     }
 }
 
+/* Nobody who is alive has left what has no other parent than us. */
+static void end_orphans(const struct local *local) {
+    pid_t *pods = x_calloc(local->running_count + 1, sizeof *pods);
+    for (size_t i = 0; i < local->running_count; i++) {
+        pods[i] = pod_pid(local->running[i].pod);
+    }
+    orphans_end(pods, local->running_count);
+    free(pods);
+}
+
 static void collect_pods(struct local *local) {
     for (size_t i = local->running_count; i-- > 0;) {
         struct running ended = local->running[i];
@@ -380,6 +391,8 @@ static void collect_pods(struct local *local) {
             continue;
         }
         local->running[i] = local->running[--local->running_count];
+        end_orphans(
+            local); /* before anybody hears that the pod has ended: no round meets another */
         set_pod_status(local, ended.object, pod_status(ended.pod));
         const json_t *object = objects_find_like(local->objects, ended.object);
         if (tree_get(object, "metadata.deletionTimestamp")) {
@@ -423,6 +436,7 @@ static void local_free(struct cluster *cluster) {
         pod_free(local->running[i].pod);
         json_decref(local->running[i].object);
     }
+    orphans_end(NULL, 0);
     while (local->reservation_count) {
         give_back_port(local, local->reservations[0].uid);
     }
@@ -507,6 +521,7 @@ int local_open(const struct local_options *options, struct cluster **ret_cluster
     if (find_programs(options->program_folder, &program_folder, err) < 0) {
         return -1;
     }
+    orphans_adopt();
     struct local *local = x_calloc(1, sizeof *local);
     local->base.ops = &local_ops;
     local->objects = objects_new();

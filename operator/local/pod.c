@@ -282,6 +282,10 @@ const char *pod_uid(const struct pod *pod) {
     return pod->uid;
 }
 
+pid_t pod_pid(const struct pod *pod) {
+    return pod->pid;
+}
+
 int pod_fd(const struct pod *pod) {
     return pod->fd;
 }

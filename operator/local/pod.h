@@ -29,7 +29,8 @@ NODISCARD int pod_start(const json_t *object, const struct pod_settings *setting
 void pod_free(struct pod *pod);
 
 const char *pod_uid(const struct pod *pod); /* metadata.uid */
-int pod_fd(const struct pod *pod);          /* readable when the process has ended */
+pid_t pod_pid(const struct pod *pod);
+int pod_fd(const struct pod *pod); /* readable when the process has ended */
 
 /* SIGTERM to the whole group; SIGKILL when it is still there at pod_kill_at_ms. */
 void pod_stop(struct pod *pod, int64_t now_ms);

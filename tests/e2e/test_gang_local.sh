@@ -246,27 +246,47 @@ no_number() { # at once, and not again
 ##### who is killed, who is told to end ###########################################################
 starts() { cat "$work/$1"/out/models/starts-* 2>/dev/null | wc -l; }
 have_started() { [ "$(starts "$1")" -ge "$2" ]; }
-waits="command: [bash, -c, 'echo \$BASHPID >>\"\$1/starts-\$WINDLASS_RANK\"; for i in \$(seq 600); do [ ! -e \"\$1/end\" ] || exit 0; sleep 0.1; done; exit 9', sh, \$AZ_BATCHAI_OUTPUT_MODEL]"
+waits="command: [bash, -c, 'setsid sleep \$(cat \"\$1/nap\") & echo \$BASHPID >>\"\$1/starts-\$WINDLASS_RANK\"; for i in \$(seq 600); do [ ! -e \"\$1/end\" ] || exit 0; sleep 0.1; done; exit 9', sh, \$AZ_BATCHAI_OUTPUT_MODEL]"
 agent_of() { # NAME INDEX: the process that leads that worker
     local pid
     for pid in $(pgrep -P "$run_pid" windlass-agent); do
         tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "WINDLASS_INDEX=$2" && echo "$pid"
     done
 }
+# What a killed one has started is gone before all start anew, and nothing is left at the end.
 killed() {
-    local run_pid result
+    local run_pid result nap=87$((RANDOM % 1000 + 1000))
     manifest killed 2 <<Y
 launcher: None
 restart: {maxRestarts: 2, backoffSeconds: 0}
 $waits
 Y
+    mkdir -p "$work/killed/out/models"
+    echo "$nap" >"$work/killed/out/models/nap"
     "$windlass" run -f "$work/killed/job.yaml" --state "$work/killed/state" >"$work/killed/said" 2>&1 &
     run_pid=$!
-    until_true 60 have_started killed 2 && kill -9 "$(agent_of killed 1)" && until_true 60 have_started killed 4
+    until_true 60 have_started killed 2 && kill -9 "$(agent_of killed 1)" && until_true 60 have_started killed 4 &&
+        [ "$(pgrep -fc "^sleep $nap")" = 2 ]
     result=$?
     touch "$work/killed/out/models/end"
     wait $run_pid || result=1
-    [ $result -eq 0 ] && says killed 'started again 1 time' && [ -s "$work/killed/state/killed-1-2.log" ]
+    [ $result -eq 0 ] && says killed 'started again 1 time' && [ -s "$work/killed/state/killed-1-2.log" ] && ! pgrep -f "^sleep $nap"
+}
+twice() {
+    local run_pid nap=88$((RANDOM % 1000 + 1000)) code
+    manifest twice 2 <<Y
+launcher: None
+command: [bash, -c, 'trap "" TERM; echo >"\$1/starts-\$WINDLASS_RANK"; setsid sleep $nap; sleep $nap', sh, \$AZ_BATCHAI_OUTPUT_MODEL]
+Y
+    "$windlass" run -f "$work/twice/job.yaml" --state "$work/twice/state" >"$work/twice/said" 2>&1 &
+    run_pid=$!
+    until_true 60 have_started twice 2 && until_true 20 pgrep -f "^sleep $nap" >/dev/null || return 1
+    kill -INT $run_pid
+    sleep 0.3
+    kill -INT $run_pid
+    wait $run_pid
+    code=$?
+    [ $code -eq 130 ] && ! pgrep -f "^sleep $nap"
 }
 # The second has a child in a session of its own that does not hear; none of all these is there afterwards.
 told() {
@@ -327,6 +347,7 @@ badly() {
 ends() {
     check "kill -9 of a worker: another comes, all start anew" killed; show killed
     check "SIGTERM: programs hear it, none is left" told; show told
+    check "told twice, none is left either" twice; show twice
 }
 side_by_side trainings mpi_too torch_too well badly ends
 check "logs of a gang" logs
