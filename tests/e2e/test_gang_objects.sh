@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # spec.gang of DistTrains on a real API server (Kubernetes 1.20 with its garbage collector), with the least of the
-# definitions that the three schedulers bring: what is made, what is said without them, that nothing is left. The
-# schedulers do not run, tests/cluster/kubelet.py places and runs pods, and this script does what Kueue's webhook does
-# (a gate is dropped by 1.20).
+# definitions that the three schedulers bring: what is made, what is said without them, that nothing is left. Then
+# gangs through their lives, the controller killed at random moments. The schedulers do not run,
+# tests/cluster/kubelet.py places and runs pods, and this script does what Kueue's webhook does (1.20 drops a gate).
+#   SOAK_ROUNDS: 100 gangs and 50 kills in the last part, instead of a sample; SOAK_SEED: when
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
@@ -31,11 +32,12 @@ within() { # SECONDS COMMAND...
         sleep 0.1
     done
 }
-# apply NAME LINE...: a DistTrain with these lines in its spec.
-apply() {
+# job NAME LINE...: a DistTrain with these lines in its spec.
+job() {
     local name=$1
     shift
-    { cat <<YAML; printf '  %s\n' "$@"; } | k apply -f - >/dev/null
+    { cat <<YAML; printf '  %s\n' "$@"; }
+---
 apiVersion: windlass.dev/v1alpha1
 kind: DistTrain
 metadata: {name: $name}
@@ -46,6 +48,7 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 YAML
 }
+apply() { job "$@" | k apply -f - >/dev/null; }
 of_volcano=("gang: Volcano" "queue: research" "minWorkers: 2" "priorityClassName: system-node-critical")
 of_kueue=("gang: Kueue" "queue: research")
 condition() { k get dt "$1" -o "jsonpath={.status.conditions[?(@.type==\"${3:-Succeeded}\")].$2}"; }
@@ -139,9 +142,10 @@ for pod in $(k get pods -l windlass.dev/job=queued-one -o name); do
     k patch "$pod" --type merge -p '{"metadata": {"finalizers": ["kueue.x-k8s.io/managed"],
         "labels": {"kueue.x-k8s.io/managed": "true"}}}' >/dev/null
 done
+has_workload() { k get workloads.kueue.x-k8s.io "$turn" >/dev/null; }
 not_stalled() { ! stalled queued-one; }
 check "Kueue: once it does it is all right" within 20 not_stalled
-check "Kueue: its Workload is there" k get workloads.kueue.x-k8s.io "$turn" -o name
+check "Kueue: its Workload is there" has_workload
 suspend queued-one true
 check "Kueue: of a job suspended in its queue the Workload is deleted" within 20 is_gone workloads.kueue.x-k8s.io "$turn"
 let_go() {
@@ -154,6 +158,45 @@ check "Kueue: which lets go of the pods" within 20 let_go
 suspend queued-one false
 check "Kueue: the next ones are there" within 20 has_pods queued-one 3
 check "Kueue: and are another group" each queued-one ".metadata.labels[\"kueue.x-k8s.io/pod-group-name\"] == \"${turn%-1}-2\""
+
+##### killed at random moments ###################################################################
+# What test_controller.sh does with BatchScores, until DistTrains run in a cluster.
+rounds=4 jobs=8
+[ -z "${SOAK_ROUNDS:-}" ] || { rounds=50 jobs=100; }
+RANDOM=${SOAK_SEED:-7}
+lives=(good fail- oom- evict- crash-)
+gangs=("gang: None" "gang: PodGroup" "gang: None")
+for i in $(seq $jobs); do
+    job "${lives[i % 5]}$i" "${gangs[i % 3]}"
+done >"$work/kill.yaml"
+k apply -f "$work/kill.yaml" >/dev/null &
+creating=$!
+for _ in $(seq $rounds); do
+    sleep "$(printf '0.%03d' $((RANDOM % 1000)))"
+    kill -9 "$controller"
+    wait "$controller" 2>/dev/null
+    "$program" 2>>"$work/controller.log" &
+    controller=$!
+done
+wait $creating
+# wrong_ones: the jobs that are not at their right end, and where they are.
+wrong_ones() {
+    k get dt -o json | jq -r '.items[] | select(.metadata.name | test("^(good|fail-|oom-|evict-|crash-)[0-9]")) |
+        (.status.conditions // [] | map(select(.type == "Succeeded")) | .[0] | "\(.status) \(.reason)") as $end |
+        select($end != (if .metadata.name | startswith("fail-") then "False RankFailed" else "True Completed" end)) |
+        "\(.metadata.name): \($end)"'
+}
+all_ended() { [ -z "$(wrong_ones)" ]; }
+check "kills: $jobs gangs end right though the controller was killed $rounds times (seed ${SOAK_SEED:-7})" \
+    within $((60 + jobs * 2)) all_ended || wrong_ones
+# Of a success the hub's pod stays, of a failure all that ended.
+living() {
+    k get pods -o json | jq -r '.items[] | select((.metadata.labels["windlass.dev/job"] | test("^(wait|queued)-") | not) and
+        .status.phase != "Succeeded" and .status.phase != "Failed") |
+        "\(.metadata.name) \(.status.phase) \(.metadata.deletionTimestamp // "stays")"'
+}
+none_lives() { [ -z "$(living)" ]; }
+check "kills: nothing runs of them" within $((30 + jobs)) none_lives || living
 
 ##### the end ####################################################################################
 k delete dt --all --wait=false >/dev/null
