@@ -114,6 +114,7 @@ static int plan_unfinished(struct gang *gang, json_t **ret_result, struct error 
     json_t *status =
         gang_status(is_open ? job->stored : object, readable ? &gang->spec : NULL, &job->outcome,
                     job->progress, gang->hub ? gang->hub->attempt : 0, job->now_ms);
+    gang_status_last(status, gang_last(gang));
     *ret_result = plan_result(job, status, needs);
     return 0;
 }

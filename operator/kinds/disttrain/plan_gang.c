@@ -138,6 +138,25 @@ static struct restarts restarts_of(const struct gang *gang) {
     return told;
 }
 
+json_t *gang_last(const struct gang *gang) {
+    const struct life *hub = gang->hub;
+    bool goes_on = gang->job.outcome.state == OUTCOME_UNDER_WAY && !gang->job.outcome.suspended;
+    if (!hub || !goes_on || (hub->stage != LIFE_DEAD && hub->stage != LIFE_LEAVING)) {
+        return NULL;
+    }
+    bool is_memory = plan_ran_out_of_memory(hub);
+    AUTO(text_freep) char *words = hub->stage == LIFE_DEAD ? plan_last_words(hub) : NULL;
+    AUTO(text_freep)
+    char *message = x_printf("worker 0, which leads the others%s%.400s", words ? ": " : "",
+                             words ? words : ", is leaving");
+    const char *cause = is_memory ? "Memory" : counts(hub) ? "App" : "Disruption";
+    json_t *last = json_pack("{s:s, s:i, s:s*}", "cause", cause, "index", 0, "message", message);
+    if (counts(hub)) {
+        json_object_set_new(last, "exitCode", json_integer(hub->exit_code));
+    }
+    return last;
+}
+
 /* What it said last counts more than its exit code, which is the command's own. */
 static bool has_failed(const struct gang *gang) {
     const struct life *hub = gang->hub;

@@ -28,6 +28,9 @@ enum { GANG_UNSEEN_MS = 5000 };
 void gang_read(struct gang *gang);
 /* The verdict of a hub that ended, or of an index whose pods die too often, if there is one. */
 void gang_verdict(struct gang *gang);
+/* Why all start again when the hub itself has ended, as status.restarts.last: it cannot tell, and
+ * its successor does not know. NULL: it has not, or the job does not go on. The caller's. */
+json_t *gang_last(const struct gang *gang);
 /* What runs, what is missing; what the job says. */
 void gang_pods(struct gang *gang);
 /* Deletes what lives, and what is not worth keeping: of a success all but the hub's pod; everything

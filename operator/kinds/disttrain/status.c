@@ -117,3 +117,15 @@ json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
     }
     return status;
 }
+
+void gang_status_last(json_t *status, json_t *last) {
+    json_t *restarts = json_object_get(status, "restarts");
+    if (!last) {
+        return;
+    }
+    if (!json_is_object(restarts)) {
+        restarts = json_object();
+        json_object_set_new(status, "restarts", restarts);
+    }
+    json_object_set_new(restarts, "last", last);
+}

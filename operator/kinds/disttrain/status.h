@@ -18,3 +18,5 @@
 json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
                     const struct outcome *outcome, const json_t *progress, int attempt,
                     int64_t now_ms);
+/* Why all start again; takes `last`, NULL: what stands there stays. */
+void gang_status_last(json_t *status, json_t *last);
