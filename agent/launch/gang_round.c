@@ -209,7 +209,7 @@ void gang_halted(struct gang *gang, const struct gang_event *event) {
     if (event->round == gang->round && gang->state == GANG_STOPPING &&
         verdict->cause == GANG_HUNG) {
         verdict->index = event->index;
-        verdict->rank = event->rank >= 0 ? event->rank : verdict->rank;
+        verdict->rank = event->rank; /* -1: it is one of mpirun's, and any of them */
         snprintf(verdict->words, sizeof verdict->words, "%s", event->words ? event->words : "");
     }
 }
