@@ -40,6 +40,13 @@ static bool is_same_times(const char *from, const char *to) {
                       from, to) == 1;
 }
 
+/* test_video makes them, too, perhaps at this moment. */
+static void films_are_there(void) {
+    for (size_t i = 0; i < ARRAY_LEN(films); i++) {
+        CHECK_INT(fixture(films[i].name, films[i].command), 0);
+    }
+}
+
 static void round_trips(void) {
     for (size_t i = 0; i < ARRAY_LEN(films); i++) {
         struct error err = {0};
@@ -306,6 +313,7 @@ static void full_disks_are_told(void) {
 
 int main(void) {
     fixtures_start("video-join");
+    TEST(films_are_there);
     TEST(round_trips);
     TEST(times_are_exact);
     TEST(ready_for_a_browser);
