@@ -15,7 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE_MAX_BYTES = 64 << 10, READ_MAX = 16 << 10, LOOK_MAX = 1 << 20 };
+enum {
+    LINE_MAX_BYTES = 64 << 10,
+    READ_MAX = 16 << 10,
+    LOOK_MAX = 1 << 20, /* of a stream, and what its pipe holds: looks are some ms apart */
+};
 
 struct stream {
     struct buffer line; /* the beginning of one */
@@ -130,6 +134,8 @@ int crew_start(struct crew *crew, int id, const char *const *words, char **varia
     }
     fd_closep(&mate->process.in); /* nobody types */
     mate->process.in = -1;
+    fcntl(mate->process.out, F_SETPIPE_SZ, LOOK_MAX); /* where we may not it is slower */
+    fcntl(mate->process.errors, F_SETPIPE_SZ, LOOK_MAX);
     mate->out.to = 1;
     mate->errors.to = 2;
     buffer_init(&mate->out.line, LINE_MAX_BYTES + READ_MAX);

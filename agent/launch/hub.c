@@ -11,6 +11,7 @@
 #include "lib/tree.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +132,9 @@ static const char *state_name(const struct hub *hub, const struct gang_facts *fa
     if (facts->state == GANG_RUNNING) {
         return "Running";
     }
+    if (facts->state == GANG_STOPPING) { /* whether all start again is known when it has ended */
+        return "Stopping";
+    }
     if (hub->has_run) {
         return "Restarting";
     }
@@ -146,16 +150,36 @@ static const char *reason_name(const struct gang_verdict *last) {
                                              : "PrepareFailed";
 }
 
+/* Codes above 128 are programs' own, too: only of those that hardly anybody uses otherwise it is
+ * said which signal they stand for. "": of others. */
+static const char *signal_words(int code) {
+    static const struct {
+        int number;
+        const char *words;
+    } signals[] = {{SIGHUP, " (128 + signal 1: hangup)"},
+                   {SIGINT, " (128 + signal 2: interrupt)"},
+                   {SIGQUIT, " (128 + signal 3: quit)"},
+                   {SIGABRT, " (128 + signal 6: aborted)"},
+                   {SIGKILL, " (128 + signal 9: killed)"},
+                   {SIGSEGV, " (128 + signal 11: segmentation fault)"},
+                   {SIGTERM, " (128 + signal 15: terminated)"}};
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        if (code == 128 + signals[i].number) {
+            return signals[i].words;
+        }
+    }
+    return "";
+}
+
 /* "worker 2, rank 5 ended with exit code 7: its last words" */
 static void describe(const struct gang_verdict *last, char *text, size_t size) {
-    char who[64] = "", how[64] = "";
+    char who[64] = "", how[96] = "";
     if (last->rank >= 0) {
         snprintf(who, sizeof who, ", rank %d", last->rank);
     }
-    if (last->cause == GANG_APP && last->code > 128 && last->code < 128 + 65) {
-        snprintf(how, sizeof how, " was ended by signal %d", last->code - 128);
-    } else if (last->cause == GANG_APP) {
-        snprintf(how, sizeof how, " ended with exit code %d", last->code);
+    if (last->cause == GANG_APP) {
+        snprintf(how, sizeof how, " ended with exit code %d%s", last->code,
+                 signal_words(last->code));
     } else if (last->cause == GANG_HUNG) {
         snprintf(how, sizeof how, " did not move");
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/last.h"
 
+#include "lib/jsontext.h"
+
 #include <string.h>
 
 enum { LAST_LINES = 5 };
@@ -25,6 +27,9 @@ void last_words(const struct last *last, char words[static LAST_WORDS_MAX]) {
             break;
         }
     }
+    while (((unsigned char)*start & 0xC0) == 0x80) { /* whose character has left already */
+        start++;
+    }
     size_t size = 0;
     for (const char *at = start; *at && size + 4 < LAST_WORDS_MAX; at++) {
         if (*at == '\n' && at[1]) {
@@ -35,4 +40,5 @@ void last_words(const struct last *last, char words[static LAST_WORDS_MAX]) {
         }
     }
     words[size] = 0;
+    jsontext_make_utf8(words);
 }

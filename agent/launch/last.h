@@ -11,5 +11,5 @@ struct last { /* {0} at first */
 };
 
 void last_add(struct last *last, const char *data, size_t size);
-/* "one | two": without what is no text. */
+/* "one | two": UTF-8, "?" for what is none, without control characters. */
 void last_words(const struct last *last, char words[static LAST_WORDS_MAX]);

@@ -30,7 +30,7 @@ static void catch_signals(void) {
 }
 
 /* `ssh`, `rsh` and `rank` are this program: what calls them finds us in PATH, and MPI by its hooks.
- */
+ * The folder may be of an earlier run (windlass run --keep), and lead to a program that is gone. */
 static void make_links(const struct launch_job *job) {
     static const char *const names[] = {"ssh", "rsh", "rank"};
     struct error err = {0};
@@ -43,7 +43,8 @@ static void make_links(const struct launch_job *job) {
     self[size] = 0;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO(text_freep) char *path = file_join(job->bin, names[i]);
-        if (symlink(self, path) < 0 && errno != EEXIST) {
+        unlink(path);
+        if (symlink(self, path) < 0) {
             log_event(LOG_WARNING, "%s: %s", path, strerror(errno));
         }
     }

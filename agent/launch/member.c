@@ -290,8 +290,11 @@ static void leave(struct member *member, int64_t now_ms) {
         log_event(LOG_WARNING, "told to end");
         member->leaving_since_ms = now_ms;
         say_leaving(member);
+        if (member->is_preparing) { /* of what a round runs the hub says when it ends */
+            crew_stop(member->crew, now_ms);
+        }
     }
-    bool is_idle = !member->round && crew_count(member->crew) == (size_t)member->is_preparing;
+    bool is_idle = !member->round && crew_count(member->crew) == 0;
     int64_t most_ms = 1000 * MAX(member->job->grace_s - RESERVE_S, 1);
     bool is_late = now_ms - member->leaving_since_ms >= most_ms;
     bool hears = socket_is_open(member->socket);

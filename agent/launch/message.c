@@ -2,6 +2,7 @@
 #include "agent/launch/message.h"
 
 #include "agent/launch/gang.h"
+#include "lib/jsontext.h"
 #include "lib/tree.h"
 
 #include <assert.h>
@@ -75,9 +76,9 @@ static json_t *write_field(const struct field *field, const struct gang_message 
                      : field->size == 2 ? *(const bool *)place
                                         : 0;
     if (field->size > 2) {
-        /* What a program printed last may be no UTF-8. */
-        json_t *text = *place ? json_string(place) : NULL;
-        return text || !*place ? text : json_string("(not UTF-8)");
+        AUTO(text_freep) char *text = x_strdup(place);
+        jsontext_make_utf8(text); /* what a program printed, or was cut, may be none */
+        return *text ? json_string(text) : NULL;
     }
     return number == 0 ? NULL : field->size == 2 ? json_true() : json_integer(number);
 }

@@ -58,7 +58,7 @@ struct gang_message {
     struct table table; /* owned */
 };
 
-/* The caller frees. */
+/* Words may be any bytes: "?" stands for what is no UTF-8. The caller frees. */
 char *gang_message_write(const struct gang_message *message);
 /* INVALID: what is wrong with it. Texts that are too long are cut. */
 NODISCARD int gang_message_read(const char *text, size_t size, struct gang_message *ret_message,

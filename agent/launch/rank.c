@@ -23,6 +23,7 @@
 enum {
     LINE_MAX_BYTES = 64 << 10, /* of the log: a longer one becomes several */
     READ_MAX = 16 << 10,
+    REST_MAX = 1 << 20, /* as much as a pipe may hold: what a rank has left there when it ended */
     STORE_TRY_MS = 5000,
     LOG_END_MS = 5000,
     NOT_FOUND = 127,
@@ -248,7 +249,7 @@ static void keep(struct rank *rank, struct stream *stream, const char *data, siz
     buffer_drop(line, done);
 }
 
-/* Up to so many bytes of what is there. False: there is nothing now. */
+/* Up to READ_MAX bytes of what is there. False: there is nothing now. */
 static bool pass_on(struct rank *rank, struct stream *stream) {
     char data[READ_MAX];
     ssize_t got = stream->from >= 0 ? read(stream->from, data, sizeof data) : 0;
@@ -281,7 +282,8 @@ static int await(struct rank *rank) {
     }
     for (size_t i = 0; i < ARRAY_LEN(rank->streams); i++) {
         struct stream *stream = &rank->streams[i];
-        while (pass_on(rank, stream)) {
+        /* What it has left behind may go on writing for ever. */
+        for (size_t rest = 0; rest < REST_MAX && pass_on(rank, stream); rest += READ_MAX) {
         }
         if (rank->spool && stream->line.size) {
             spool_add(rank->spool, (int)i, stream->line.data, stream->line.size);

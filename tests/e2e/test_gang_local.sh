@@ -303,6 +303,22 @@ Y
     code=$?
     [ $code -eq 130 ] && [ "$(cat "$work"/told/out/models/heard-{0,1} | xargs)" = "heard heard" ] && says told 'told interrupted' && ! pgrep -f "sleep $nap" >/dev/null
 }
+# A prepare that does not end hears it, too.
+told_early() {
+    local run_pid code
+    manifest early 2 <<'Y'
+launcher: None
+prepare: [bash, -c, 'trap "sleep 0.5; echo heard >\"$1/heard-$WINDLASS_INDEX\"; exit 0" TERM; echo >"$1/starts-$WINDLASS_INDEX"; sleep 600 & wait', sh, $AZ_BATCHAI_OUTPUT_MODEL]
+command: ["true"]
+Y
+    "$windlass" run -f "$work/early/job.yaml" --state "$work/early/state" >"$work/early/said" 2>&1 &
+    run_pid=$!
+    until_true 60 have_started early 2 || return 1
+    kill -TERM $run_pid
+    wait $run_pid
+    code=$?
+    [ $code -eq 130 ] && [ "$(cat "$work"/early/out/models/heard-{0,1} | xargs)" = "heard heard" ]
+}
 checked() {
     manifest checked 1 <<<'command: ["true"]'
     "$windlass" check -f "$work/checked/job.yaml" >"$work/checked/said" 2>&1 && says checked 'DistTrain checked is OK$' &&
@@ -348,6 +364,7 @@ ends() {
     check "kill -9 of a worker: another comes, all start anew" killed; show killed
     check "SIGTERM: programs hear it, none is left" told; show told
     check "told twice, none is left either" twice; show twice
+    check "and so does a prepare" told_early; show early
 }
 side_by_side trainings mpi_too torch_too well badly ends
 check "logs of a gang" logs

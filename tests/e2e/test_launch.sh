@@ -89,7 +89,8 @@ logs=',"logs":{"path":"out/logs"}}'
 together=${together%\}}',"logs":{"path":"out/logs"},"prepare":["bash","-c","sleep 0.$WINDLASS_INDEX; touch $out/prepared.$WINDLASS_INDEX"]}'
 together() { # DELAY...
     local i
-    rm -rf "$out"; mkdir -p "$out"
+    rm -rf "$out"; mkdir -p "$out/pod-1-1/bin"
+    ln -s /gone "$out/pod-1-1/bin/rank" # an earlier run's, of a program that was moved
     for i in 0 1 2; do
         pod $i
         sleep "${delays[$i]}"
@@ -142,6 +143,15 @@ fails() { # NAME SPEC REASON MESSAGE
 once=$(spec_of 2 None 1 "bash" "-c" 'echo one; echo last words; exit $((7 * WINDLASS_RANK))' | sed 's/"maxRestarts":3/"maxRestarts":0/')
 check "a rank's code and last words" fails code "$once" RankFailed '^worker 1, rank 1 ended with exit code 7: one \| last words$'
 show
+# A code of its own above 128 is no signal's. Rank 0 takes its time to end: meanwhile nothing starts again.
+high=$(spec_of 2 None 1 bash -c 'trap "sleep 2; exit 0" TERM; [ $WINDLASS_RANK = 0 ] || exit 132; sleep 600 & wait' | sed 's/"maxRestarts":3/"maxRestarts":0/')
+states() { while sleep 0.1; do progress | jq -r .state; done; }
+base=0 states >"$work/states" 2>/dev/null &
+states_pid=$!
+check "a code above 128" fails high "$high" RankFailed '^worker 1, rank 1 ended with exit code 132$'
+show
+kill $states_pid
+check "what stops does not start again" eval 'grep -qx Stopping "$work/states" && ! grep -q Restarting "$work/states"'
 check "a command that is not there" fails none "$(spec_of 2 None 1 no-such-program)" CommandNotFound 'no-such-program'
 show
 none=$(spec_of 2 None 1 no-such-program)
@@ -236,6 +246,7 @@ for i in 0 1 2; do pod $i; done
 all_end
 again() {
     [ "$codes" = " 0 0 0" ] && [ "$(said .restarts.counted)" = 1 ] && [ "$(said .restarts.last.exitCode)" = 137 ] &&
+        [ "$(said .restarts.last.message)" = "worker 1, rank 1 ended with exit code 137 (128 + signal 9: killed)" ] &&
         for i in 0 1 2; do [ "$(cat "$out/rounds.$i" | xargs)" = "1048577 1048578" ] || return 1; done
 }
 check "kill -9 of a rank: all start anew in the same pods, counted" again

@@ -165,14 +165,32 @@ static bool has_failed(const struct gang *gang) {
             strcmp(tree_text(gang->job.progress, "state", ""), "Failed") == 0);
 }
 
+/* Whose log says more: the newest pod of the index that the hub blames. What ranks of mpirun say
+ * comes out of the command, which is the hub's. */
+static const struct life *culprit(const struct gang *gang, const char *reason) {
+    bool is_mpirun = gang->spec.command && gang->spec.launcher == LAUNCHER_MPI;
+    int64_t index = tree_integer(gang->job.progress, "restarts.last.index", 0);
+    const struct life *newest = gang->hub;
+    if (index == 0 || (is_mpirun && strcmp(reason, "PrepareFailed") != 0)) {
+        return newest;
+    }
+    for (size_t i = 0; i < gang->job.life_count; i++) {
+        const struct life *life = &gang->job.lives[i];
+        bool is_newer = newest->index != index || life->attempt > newest->attempt;
+        newest = life->index == index && is_newer ? life : newest;
+    }
+    return newest;
+}
+
 void gang_verdict(struct gang *gang) {
     const struct life *hub = gang->hub;
     if (hub && hub->stage == LIFE_SUCCEEDED) {
         succeed(gang);
     } else if (has_failed(gang)) {
         AUTO(text_freep) char *words = plan_last_words(hub);
-        const char *reason = hub->exit_code == EXIT_INVALID ? "InputInvalid" : "Failed";
-        plan_fail(&gang->job, reason_of(gang, reason), words, hub);
+        const char *reason =
+            reason_of(gang, hub->exit_code == EXIT_INVALID ? "InputInvalid" : "Failed");
+        plan_fail(&gang->job, reason, words, culprit(gang, reason));
     }
     if (gang->job.outcome.reason || !gang->job.spec) {
         return;

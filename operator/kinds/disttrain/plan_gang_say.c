@@ -23,6 +23,7 @@ static void tell_hub(struct gang *gang) {
     static const char *const states[][2] = {{"Gathering", "the workers register"},
                                             {"Preparing", "the workers prepare"},
                                             {"Running", "the workers train"},
+                                            {"Stopping", "all that runs is ended"},
                                             {"Restarting", "all start again"}};
     struct outcome *outcome = &gang->job.outcome;
     const json_t *before = outcome_condition(gang->job.observed->object, "Succeeded");

@@ -1,7 +1,8 @@
 /* status.h: a DistTrain's status: what every job's says (outcome.h), and what its hub tells. Pure.
  *
  * GET /progress of the hub, and its last words, one JSON object; everything may be absent:
- *   {"state": "Gathering" | "Preparing" | "Running" | "Restarting" | "Succeeded" | "Failed",
+ *   {"state": "Gathering" | "Preparing" | "Running" | "Stopping" | "Restarting" |
+ *    "Succeeded" | "Failed",
  *    "reason": of Failed, one of those in crds/disttrain.yaml; "message": one line, cause first,
  *    "step": 1200, "epoch": 3, "loss": "0.31", "accuracy": "0.91", "samplesPerSecond": "4100",
  *    "checkpoint": {"step": 1150}, "workers": {"registered": 4, "prepared": 4},

@@ -25,6 +25,7 @@ static char *folder, *path;
 /* What the agent was asked for last, and what the child said. */
 struct heard {
     struct buffer out;
+    bool is_slow; /* 16 KiB in 20 ms, and nothing is kept */
     int status;
     int alive, variables, exited, missing;
     int rank, code;
@@ -68,10 +69,11 @@ static void await(struct shell *shell, pid_t pid, int from, struct heard *heard)
     while (!is_over) {
         is_over = waitpid(pid, &heard->status, WNOHANG) == pid;
         serve(shell, heard);
-        for (ssize_t got; (got = read(from, data, sizeof data)) > 0;) {
+        bool is_slow = heard->is_slow && read(from, data, sizeof data) > 0;
+        for (ssize_t got; !heard->is_slow && (got = read(from, data, sizeof data)) > 0;) {
             CHECK_OK(buffer_append(&heard->out, data, (size_t)got, &err), &err);
         }
-        poll(NULL, 0, 1);
+        poll(NULL, 0, is_slow ? 20 : 1);
         if (clock_monotonic_ms() > until_ms) {
             CHECK(is_over);
             kill(-pid, SIGKILL);
@@ -160,7 +162,7 @@ static void nonsense_is_refused(void) {
 struct job {
     const char *const *words; /* NULL-ended */
     const char *number;       /* as Open MPI says it; NULL: `rank --log` */
-    bool is_in_terminal;
+    bool is_in_terminal, is_read_slowly;
 };
 
 static int run_rank(void *context) {
@@ -188,7 +190,7 @@ static void run(const struct job *job, struct heard *heard) {
     struct error err = {0};
     struct shell *shell = NULL;
     int ends[2];
-    *heard = (struct heard){0};
+    *heard = (struct heard){.is_slow = job->is_read_slowly};
     buffer_init(&heard->out, 16 << 20);
     CHECK_OK(shell_open(path, &shell, &err), &err);
     if (job->is_in_terminal) {
@@ -271,6 +273,17 @@ static void how_it_ends_is_told_and_kept(void) {
     buffer_release(&heard.out);
 }
 
+/* It writes faster than anybody reads, and never ends. */
+static void what_it_leaves_behind_is_not_waited_for(void) {
+    static const char *const words[] = {"bash", "-c", "yes & yes & yes & sleep 0.1; exit 3", NULL};
+    struct heard heard;
+    run(&(struct job){.words = words, .number = "4", .is_read_slowly = true}, &heard);
+    CHECK(WIFEXITED(heard.status) && WEXITSTATUS(heard.status) == 3);
+    CHECK_INT(heard.code, 3);
+    CHECK(text_ends(heard.text, "y | y"));
+    buffer_release(&heard.out);
+}
+
 static void it_ends_as_the_rank_does(void) {
     static const char *const words[] = {"sh", "-c", "kill -9 $$", NULL};
     static const char *const none[] = {"no-such-program", NULL};
@@ -341,6 +354,7 @@ int main(void) {
     TEST(every_byte_comes_through_once);
     TEST(where_stdout_is_a_terminal_the_rank_has_one);
     TEST(how_it_ends_is_told_and_kept);
+    TEST(what_it_leaves_behind_is_not_waited_for);
     TEST(it_ends_as_the_rank_does);
     TEST(it_dies_with_what_stands_before_it);
     CHECK_OK(file_remove_tree(folder, &err), &err);

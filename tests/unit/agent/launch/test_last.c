@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What programs said last is told, whatever bytes it is and wherever it is cut. */
+#include "agent/launch/last.h"
+#include "agent/launch/message.h"
+#include "tests/test.h"
+
+static void five_lines_are_one(void) {
+    struct last last = {0};
+    char words[LAST_WORDS_MAX];
+    for (const char *at = "0\n1\n2\r\n3\n\x1b[31m4\n5\n"; *at; at++) {
+        last_add(&last, at, 1);
+    }
+    last_words(&last, words);
+    CHECK_STR(words, "1 | 2 | 3 | [31m4 | 5");
+}
+
+/* 511 bytes are kept, the first of them whole or the second half of a character. */
+static void it_begins_with_a_whole_character(void) {
+    for (size_t after = 1; after < 3; after++) {
+        struct last last = {0};
+        char words[LAST_WORDS_MAX];
+        for (int i = 0; i < 400; i++) {
+            last_add(&last, "\xc3\xa4", 2);
+        }
+        last_add(&last, "bc", after);
+        last_words(&last, words);
+        CHECK(text_starts(words, "\xc3\xa4\xc3\xa4") && !strchr(words, '?'));
+        CHECK(strlen(words) > 500);
+    }
+}
+
+static void a_byte_that_is_no_text_is_one_question_mark(void) {
+    struct last last = {0};
+    char words[LAST_WORDS_MAX];
+    last_add(&last,
+             "Stra\xdf"
+             "e: 7\n",
+             10);
+    last_words(&last, words);
+    CHECK_STR(words, "Stra?e: 7");
+}
+
+/* Cut by whoever wrote it. */
+static void words_are_heard_whatever_they_are(void) {
+    struct gang_message message = {.type = MESSAGE_EXITED, .rank = 1, .code = 7}, heard;
+    struct error err = {0};
+    snprintf(message.words, sizeof message.words, "%.8s", "f\xfcr 12\xc3\xa4");
+    AUTO(text_freep) char *text = gang_message_write(&message);
+    CHECK_OK(gang_message_read(text, strlen(text), &heard, &err), &err);
+    CHECK_STR(heard.words, "f?r 12\xc3\xa4");
+    gang_message_release(&heard);
+    message.words[7] = 0;
+    AUTO(text_freep) char *cut = gang_message_write(&message);
+    CHECK_OK(gang_message_read(cut, strlen(cut), &heard, &err), &err);
+    CHECK_STR(heard.words, "f?r 12?");
+    CHECK_INT(heard.code, 7);
+    gang_message_release(&heard);
+}
+
+int main(void) {
+    TEST(five_lines_are_one);
+    TEST(it_begins_with_a_whole_character);
+    TEST(a_byte_that_is_no_text_is_one_question_mark);
+    TEST(words_are_heard_whatever_they_are);
+    return TEST_END();
+}
