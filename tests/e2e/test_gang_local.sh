@@ -320,9 +320,9 @@ Y
     [ $code -eq 130 ] && [ "$(cat "$work"/early/out/models/heard-{0,1} | xargs)" = "heard heard" ]
 }
 checked() {
-    manifest checked 1 <<<'command: ["true"]'
+    trainer 1 | training checked 1
     "$windlass" check -f "$work/checked/job.yaml" >"$work/checked/said" 2>&1 && says checked 'DistTrain checked is OK$' &&
-        says checked 'but spec.command: is described, but .* on a cluster, but for `windlass run`'
+        says checked 'but spec.trainer: is described, but .* on a cluster, but for `windlass run`'
 }
 logs() {
     [ "$("$windlass" logs --state "$work/again/state" | grep -c '^\[[01]\] ')" -gt 3 ] && "$windlass" logs code --state "$work/code/state" --worker 1 | grep -qx '\[1\] last words' &&

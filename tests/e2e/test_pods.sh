@@ -74,7 +74,7 @@ done
 check "manifests were found" [ "$found" -ge 6 ]
 # Of gangs, whatever this version carries out of them: which pods they would get.
 gangs=0
-for file in tests/data/bad-manifests/dt-not-yet-*.yaml; do
+for file in tests/data/gangs/*.yaml tests/data/bad-manifests/dt-not-yet-*.yaml; do
     gangs=$((gangs + 1))
     check "restricted: $file" restricted "$file"
     check "taken: $file" taken "$file"

@@ -124,11 +124,11 @@ gang_refused() {
 apiVersion: windlass.dev/v1alpha1
 kind: DistTrain
 metadata: {name: $1, namespace: jobs}
-spec: {workers: 2, image: registry.test/mpi:1, command: [mpirun, train]}
+spec: {workers: 2, image: registry.test/mpi:1, command: [mpirun, train], spot: true}
 JOB
     told() {
         k get dt -n jobs "$1" -o json | jq -e 'any(.status.conditions[]; .type == "Stalled" and .status == "True" and
-            .reason == "NotSupported" and (.message | contains("spec.command: is described, but Windlass")))'
+            .reason == "NotSupported" and (.message | contains("spec.spot: is described, but Windlass")))'
     }
     eventually told "$1" && [ -z "$(k get pods,services,secrets -n jobs -l "windlass.dev/job=$1" -o name)" ]
 }

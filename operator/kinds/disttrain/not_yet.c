@@ -2,7 +2,8 @@
 /* What crds/disttrain.yaml describes and this version does not carry out: refused by its name, by
  * `windlass check`, `windlass run` and the controller. Whoever builds it takes its row away.
  *
- * On a cluster: no kubelet has run such pods yet. secrets: this machine has none of a cluster's. */
+ * trainer, minWorkers, hangSeconds on a cluster: no kubelet has run such pods yet. secrets: this
+ * machine has none of a cluster's. */
 #include "operator/kinds/disttrain/spec.h"
 
 #include <string.h>
@@ -12,30 +13,37 @@ static bool differs(const json_t *spec, const char *field, const char *standard)
     return strcmp(value, standard) != 0;
 }
 
+static bool is_smaller(const json_t *spec) {
+    return tree_integer(spec, "minWorkers", INT64_MAX) < tree_integer(spec, "workers", 1);
+}
+
 int disttrain_not_yet(const json_t *object, bool is_here, struct error *err) {
     const json_t *spec = json_object_get(object, "spec");
     bool is_trainer = tree_get(spec, "trainer") != NULL;
     const struct {
         const char *field;
         bool is_asked_for;
-        bool is_there_alone; /* this machine carries it out */
+        bool is_here, is_there; /* this machine, a cluster carries it out */
     } rows[] = {
-        {"spot", tree_bool(spec, "spot", false), false},
-        {"startDeadlineSeconds", tree_get(spec, "startDeadlineSeconds") != NULL, false},
-        {"secrets", json_array_size(tree_get(spec, "secrets")) > 0, false},
-        {"trainer.precision", differs(spec, "trainer.precision", "FP32"), false},
-        {"gpus", is_trainer && tree_integer(spec, "gpus", 0) > 0, false},
-        {"trainer", is_trainer, true},
-        {"command", tree_get(spec, "command") != NULL, true},
+        {"minWorkers", is_smaller(spec), true, false},
+        {"spot", tree_bool(spec, "spot", false), false, false},
+        {"startDeadlineSeconds", tree_get(spec, "startDeadlineSeconds") != NULL, false, false},
+        {"restart.hangSeconds", tree_integer(spec, "restart.hangSeconds", 0) > 0, true, false},
+        {"secrets", json_array_size(tree_get(spec, "secrets")) > 0, false, true},
+        {"trainer.precision", differs(spec, "trainer.precision", "FP32"), false, false},
+        {"gpus", is_trainer && tree_integer(spec, "gpus", 0) > 0, false, false},
+        {"trainer", is_trainer, true, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (rows[i].is_asked_for && !(is_here && rows[i].is_there_alone)) {
+        const char *elsewhere = rows[i].is_here    ? " on a cluster, but for `windlass run`"
+                                : rows[i].is_there ? " on this machine, but on a cluster"
+                                                   : "";
+        if (rows[i].is_asked_for && !(is_here ? rows[i].is_here : rows[i].is_there)) {
             return error_set(err, ERROR_INVALID,
                              "spec.%s: is described, but Windlass " WINDLASS_VERSION
                              " does not carry it out yet%s; no pods are made "
                              "(docs/disttrain-plan.md says what is still to be built)",
-                             rows[i].field,
-                             rows[i].is_there_alone ? " on a cluster, but for `windlass run`" : "");
+                             rows[i].field, elsewhere);
         }
     }
     return 0;

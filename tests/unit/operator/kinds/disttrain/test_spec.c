@@ -26,7 +26,7 @@ static void set(json_t *object, const char *parent, const char *field, const cha
 
 static void test_defaults(void) {
     struct error err = {0};
-    AUTO(tree_freep) json_t *command = load(BAD "dt-not-yet-command.yaml");
+    AUTO(tree_freep) json_t *command = load("tests/data/gangs/command.yaml");
     AUTO(tree_freep) json_t *trainer = load(BAD "dt-not-yet-trainer.yaml");
     AUTO(disttrain_spec_release) struct disttrain_spec one = {0}, two = {0};
     CHECK_OK(disttrain_spec_read(command, NULL, &one, &err), &err);
@@ -43,7 +43,7 @@ static void test_defaults(void) {
 /* The agent hears which variables are whose, and no Secret's name. */
 static void test_names_of_variables(void) {
     struct error err = {0};
-    AUTO(tree_freep) json_t *object = load(BAD "dt-not-yet-command.yaml");
+    AUTO(tree_freep) json_t *object = load("tests/data/gangs/command.yaml");
     AUTO(disttrain_spec_release) struct disttrain_spec none = {0}, both = {0};
     CHECK_OK(disttrain_spec_read(object, NULL, &none, &err), &err);
     CHECK(!json_object_get(none.work, "environment") && !json_object_get(none.work, "secrets"));
@@ -63,26 +63,27 @@ static void test_run(void) {
         const char *file, *parent, *field, *value;
         bool is_another;
     } rows[] = {
-        {"command", "", "workers", "7", false},
-        {"command", "", "slotsPerWorker", "7", false},
-        {"command", "restart", "maxRestarts", "7", false},
-        {"command", "", "image", "\"other:1\"", false},
-        {"command", "", "command", "[\"other\"]", true},
-        {"command", "", "prepare", "[\"other\"]", true},
-        {"command", "", "environment", "{\"A\": \"b\"}", true},
-        {"trainer", "", "workers", "7", false},
-        {"trainer", "trainer", "timeline", "true", false},
-        {"trainer", "trainer", "fusionBufferMB", "7", false},
-        {"trainer", "trainer.checkpoint", "keep", "7", false},
-        {"trainer", "trainer", "batchSize", "7", true},
-        {"trainer", "trainer", "seed", "7", true},
-        {"trainer", "trainer.optimizer", "learningRate", "\"7\"", true},
-        {"trainer", "volumes[0].persistentVolumeClaim", "claimName", "\"other\"", true},
-        {"trainer", "volumes[0]", "mountPath", "\"/other\"", false},
+        {"gangs/command", "", "workers", "7", false},
+        {"gangs/command", "", "slotsPerWorker", "7", false},
+        {"gangs/command", "restart", "maxRestarts", "7", false},
+        {"gangs/command", "", "image", "\"other:1\"", false},
+        {"gangs/command", "", "command", "[\"other\"]", true},
+        {"gangs/command", "", "prepare", "[\"other\"]", true},
+        {"gangs/command", "", "environment", "{\"A\": \"b\"}", true},
+        {"bad-manifests/dt-not-yet-trainer", "", "workers", "7", false},
+        {"bad-manifests/dt-not-yet-trainer", "trainer", "timeline", "true", false},
+        {"bad-manifests/dt-not-yet-trainer", "trainer", "fusionBufferMB", "7", false},
+        {"bad-manifests/dt-not-yet-trainer", "trainer.checkpoint", "keep", "7", false},
+        {"bad-manifests/dt-not-yet-trainer", "trainer", "batchSize", "7", true},
+        {"bad-manifests/dt-not-yet-trainer", "trainer", "seed", "7", true},
+        {"bad-manifests/dt-not-yet-trainer", "trainer.optimizer", "learningRate", "\"7\"", true},
+        {"bad-manifests/dt-not-yet-trainer", "volumes[0].persistentVolumeClaim", "claimName",
+         "\"other\"", true},
+        {"bad-manifests/dt-not-yet-trainer", "volumes[0]", "mountPath", "\"/other\"", false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
-        AUTO(text_freep) char *path = x_printf(BAD "dt-not-yet-%s.yaml", rows[i].file);
+        AUTO(text_freep) char *path = x_printf("tests/data/%s.yaml", rows[i].file);
         AUTO(tree_freep) json_t *before = load(path);
         AUTO(tree_freep) json_t *after = json_deep_copy(before);
         AUTO(disttrain_spec_release) struct disttrain_spec one = {0}, two = {0};
@@ -155,7 +156,7 @@ static void test_passwd(void) {
     static const struct restarts none = {0};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
-        AUTO(tree_freep) json_t *object = load(BAD "dt-not-yet-command.yaml");
+        AUTO(tree_freep) json_t *object = load("tests/data/gangs/command.yaml");
         AUTO(disttrain_spec_release) struct disttrain_spec spec = {0};
         set(object, "", "template", rows[i].template);
         CHECK_OK(disttrain_spec_read(object, NULL, &spec, &err), &err);
