@@ -109,7 +109,7 @@ show() {
     {
         sed 's/^/# /' "$work/$job/said"
         echo "# hub: $(said .)"
-        tail -n 12 "$state"/*.log | sed 's/^/# /'
+        ls -t "$state"/*.log | head -n 8 | xargs tail -n 12 | sed 's/^/# /'
         ls "$out" | xargs | sed 's/^/# /'
     } 2>/dev/null
 }

@@ -11,6 +11,7 @@ enum {
     CREATES_MAX = 100, /* pods made by one look: a gang of a thousand must not need all memory */
     REST_MS = 5000,   /* a member that was told "done" while the hub lives: its answer may be old */
     ANEW_MS = 300000, /* what Kueue has not marked is made anew: it may be installed by now */
+    LOST_MS = 15000,  /* no member is lost before it has run so long */
     EXIT_FAILED = 1,
     EXIT_INVALID = 2,
     EXIT_LATER = 3,  /* of no doing of its own: it gave way, or nobody was there to lead it */
@@ -224,8 +225,15 @@ static void drop_lost(struct gang *gang, struct place *places) {
         bool is_one =
             json_is_integer(json_array_get(lost, i)) && index >= 0 && index < gang->spec.workers;
         struct place *place = is_one ? &places[index] : NULL;
-        if (place && place->newest.stage == LIFE_RUNNING) {
+        if (!place || place->newest.stage != LIFE_RUNNING) {
+            continue;
+        }
+        /* It may be a successor that the hub has not heard yet. */
+        int64_t due_ms = place->newest.running_ms + LOST_MS;
+        if (gang->job.now_ms >= due_ms) {
             dismiss(gang, place);
+        } else {
+            plan_wake(&gang->job, due_ms);
         }
     }
 }
