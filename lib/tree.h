@@ -16,6 +16,9 @@ bool tree_bool(const json_t *tree, const char *path, bool fallback);
  * none, or no list. Borrowed. */
 const json_t *tree_find(const json_t *list, const char *path, const char *text);
 
+/* The object in an object that has that name; made when there is none. Borrowed. */
+json_t *tree_part(json_t *object, const char *name);
+
 /* Cleanup for AUTO(tree_freep) json_t *value = NULL; */
 void tree_freep(json_t **tree);
 

@@ -62,18 +62,10 @@ json_t *gang_object(const struct disttrain_spec *spec, const json_t *service) {
 
 /* ---- pods ---- */
 
-static json_t *part_of(json_t *object, const char *name) {
-    json_t *part = json_object_get(object, name);
-    if (!part) {
-        part = json_object();
-        json_object_set_new(object, name, part);
-    }
-    return part;
-}
-
 static void mark_for_kueue(const struct disttrain_spec *spec, const char *group, json_t *pod) {
     json_t *metadata = json_object_get(pod, "metadata");
-    json_t *labels = part_of(metadata, "labels"), *annotations = part_of(metadata, "annotations");
+    json_t *labels = tree_part(metadata, "labels"),
+           *annotations = tree_part(metadata, "annotations");
     json_object_set_new(labels, KUEUE_QUEUE, json_string(spec->queue));
     json_object_set_new(labels, LABEL_KUEUE_GROUP, json_string(group));
     json_object_set_new(annotations, KUEUE_COUNT, json_sprintf("%d", spec->workers));
@@ -87,10 +79,10 @@ void gang_mark(const struct disttrain_spec *spec, const char *group, json_t *pod
     AUTO(text_freep) char *name = name_of_object(spec);
     switch (spec->gang) {
     case GANG_POD_GROUP:
-        json_object_set_new(part_of(metadata, "labels"), LABEL_POD_GROUP, json_string(name));
+        json_object_set_new(tree_part(metadata, "labels"), LABEL_POD_GROUP, json_string(name));
         break;
     case GANG_VOLCANO:
-        json_object_set_new(part_of(metadata, "annotations"), ANNOTATION_VOLCANO,
+        json_object_set_new(tree_part(metadata, "annotations"), ANNOTATION_VOLCANO,
                             json_string(name));
         json_object_set_new(json_object_get(pod, "spec"), "schedulerName", json_string("volcano"));
         break;

@@ -85,15 +85,6 @@ static json_t *keep_init_trouble(const json_t *pod) {
     return init ? json_pack("[o]", keep_pick(init, fields)) : json_array();
 }
 
-static json_t *part_of(json_t *object, const char *name) {
-    json_t *part = json_object_get(object, name);
-    if (!part) {
-        part = json_object();
-        json_object_set_new(object, name, part);
-    }
-    return part;
-}
-
 /* What is asked of a pod that waits for its turn with others, and of no other. */
 static void keep_turn(json_t *kept, const json_t *pod) {
     static const char *const labels[] = {LABEL_KUEUE_GROUP, LABEL_KUEUE_MANAGED};
@@ -101,14 +92,14 @@ static void keep_turn(json_t *kept, const json_t *pod) {
     if (!owned_label(pod, LABEL_KUEUE_GROUP)) {
         return;
     }
-    json_t *metadata = part_of(kept, "metadata");
+    json_t *metadata = tree_part(kept, "metadata");
     for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
-        json_object_set(part_of(metadata, "labels"), labels[i],
+        json_object_set(tree_part(metadata, "labels"), labels[i],
                         json_object_get(tree_get(pod, "metadata.labels"), labels[i]));
     }
     json_object_set(metadata, "finalizers", tree_get(pod, "metadata.finalizers"));
     for (size_t i = 0; i < ARRAY_LEN(spec); i++) {
-        json_object_set(part_of(kept, "spec"), spec[i],
+        json_object_set(tree_part(kept, "spec"), spec[i],
                         json_object_get(json_object_get(pod, "spec"), spec[i]));
     }
 }
