@@ -174,13 +174,9 @@ static void variables_in_variables(void) {
     CHECK_STR(of(&world, LAUNCH_COMMAND, "INDEX"), "$AZ_BATCHAI_TASK_INDEX");
 }
 
-/* Ranks of a trainer are ours, and read what their pod was told; no program of the user's does. */
-static void what_is_ours(void) {
-    static const char *const base[] = {"WINDLASS_SPEC={}",   "WINDLASS_RUN=0123456789abcdef",
-                                       "WINDLASS_STORES=[]", "WINDLASS_TOKEN=t",
-                                       "data=/data",         NULL};
-    static const char *const names[] = {"WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_STORES"};
-    struct launch_world world = {.base = base,
+/* Member 0's, before any process of it is meant. */
+static struct launch_world world_of_mpi(const char *const *base) {
+    return (struct launch_world){.base = base,
                                  .table = &table,
                                  .launcher = LAUNCHER_MPI,
                                  .slot = -1,
@@ -188,6 +184,15 @@ static void what_is_ours(void) {
                                  .worker = "j-0",
                                  .bin = "/windlass/bin",
                                  .run = "/windlass/run"};
+}
+
+/* Ranks of a trainer are ours, and read what their pod was told; no program of the user's does. */
+static void what_is_ours(void) {
+    static const char *const base[] = {"WINDLASS_SPEC={}",   "WINDLASS_RUN=0123456789abcdef",
+                                       "WINDLASS_STORES=[]", "WINDLASS_TOKEN=t",
+                                       "data=/data",         NULL};
+    static const char *const names[] = {"WINDLASS_SPEC", "WINDLASS_RUN", "WINDLASS_STORES"};
+    struct launch_world world = world_of_mpi(base);
     for (int role = LAUNCH_COMMAND; role <= LAUNCH_PROCESS; role++) {
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
             world.is_trainer = false;
@@ -203,14 +208,7 @@ static void what_is_ours(void) {
 /* mpirun hands its variables to all: none of them may be of one pod. */
 static void what_mpirun_gets_is_the_same_everywhere(void) {
     static const char *const base[] = {"A=1", NULL};
-    struct launch_world world = {.base = base,
-                                 .table = &table,
-                                 .launcher = LAUNCHER_MPI,
-                                 .slot = -1,
-                                 .job = "j",
-                                 .worker = "j-0",
-                                 .bin = "/windlass/bin",
-                                 .run = "/windlass/run"};
+    struct launch_world world = world_of_mpi(base);
     struct launch_variables here, there;
     launch_variables(&world, LAUNCH_COMMAND, &here);
     world.index = 1;
