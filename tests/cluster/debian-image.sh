@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# debian-image.sh NAME FILE PACKAGES: an image of Debian 12 with these packages (commas between them) and nothing of ours,
+# for a cluster that reaches no registry. Prints where its archive FILE lies, which is made once.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+name=${1:?a name} archive=$cache/images/${2:?a file} packages=${3:?packages}
+if [ ! -f "$archive" ]; then
+    need_packages mmdebstrap buildah
+    mkdir -p "$cache/images"
+    work=$(mktemp -d -p "$cache/images")
+    trap 'rm -rf "$work"' EXIT
+    # shellcheck disable=SC2016 # the format's variables are apt's
+    apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
+        sort -u >"$work/sources"
+    say "making an image of Debian's $packages"
+    mmdebstrap --variant=essential --include="$packages" bookworm "$work/root.tar" - <"$work/sources" >"$work/log" 2>&1 ||
+        { tail -n 20 "$work/log" >&2; fail "mmdebstrap failed"; }
+    b() { STORAGE_DRIVER=vfs buildah --root "$work/storage" --runroot "$work/run" "$@"; }
+    container=$(b from scratch)
+    b add -q "$container" "$work/root.tar" / >/dev/null
+    b commit -q --rm "$container" "$name" >/dev/null
+    b push -q "$name" "docker-archive:$work/image.tar:$name"
+    mv "$work/image.tar" "$archive"
+fi
+echo "$archive"
