@@ -114,6 +114,11 @@ static void set_hosts(const struct launch_world *world, struct launch_variables 
         launch_variable_set(variables, "AZ_BATCHAI_WORKER_HOSTS", "%s", ports.data);
     }
     launch_variable_set(variables, "AZ_BATCHAI_MPI_HOST_FILE", "%s/hosts", world->run);
+    const char *master = world->table->rows[0].address;
+    launch_variable_set(variables, "AZ_BATCHAI_PYTORCH_INIT_METHOD",
+                        strchr(master, ':') ? "tcp://[%s]:%d" : "tcp://%s:%d", master,
+                        world->master_port);
+    launch_variable_set(variables, "WINDLASS_ROUND", "%lld", (long long)world->table->round);
 }
 
 static void set_paths(const struct launch_world *world, struct launch_variables *variables) {
@@ -151,16 +156,11 @@ static void set_batch_ai(const struct launch_world *world, struct launch_variabl
     if (world->logs) {
         launch_variable_set(variables, "AZ_BATCHAI_SHARED_JOB_TEMP", "%s/shared", world->logs);
     }
-    const char *master = world->table->rows[0].address;
-    launch_variable_set(variables, "AZ_BATCHAI_PYTORCH_INIT_METHOD",
-                        strchr(master, ':') ? "tcp://[%s]:%d" : "tcp://%s:%d", master,
-                        world->master_port);
     offer(variables, "AZ_BATCHAI_PYTORCH_BACKEND", "gloo");
 }
 
-static void set_gang(const struct launch_world *world, struct launch_variables *variables) {
+static void set_job(const struct launch_world *world, struct launch_variables *variables) {
     launch_variable_set(variables, "WINDLASS_JOB", "%s", world->job);
-    launch_variable_set(variables, "WINDLASS_ROUND", "%lld", (long long)world->table->round);
     launch_variable_set(variables, "WINDLASS_NOTICE", "%s/notice", world->run);
     launch_variable_set(variables, "WINDLASS_SOCKET", "%s/agent", world->run);
     launch_variable_set(variables, "WINDLASS_METRICS", "%s/metrics", world->run);
@@ -208,14 +208,16 @@ static void set_mpi(const struct launch_world *world, struct launch_variables *v
 
 /* ---- what differs between pods -------------------------------------------------------------- */
 
-static void set_place(const struct launch_world *world, struct launch_variables *variables) {
-    int place = table_place(world->table, world->index);
+/* Of a pod; a smaller gang has gaps between indices, its tasks have none. */
+static void set_index(const struct launch_world *world, int task,
+                      struct launch_variables *variables) {
     launch_variable_set(variables, "WINDLASS_INDEX", "%d", world->index);
     launch_variable_set(variables, "WINDLASS_WORKER", "%s", world->worker);
-    launch_variable_set(variables, "AZ_BATCHAI_TASK_INDEX", "%d", place);
-    if (world->launcher == LAUNCHER_MPI) {
-        return; /* ranks are MPI's own business */
-    }
+    launch_variable_set(variables, "AZ_BATCHAI_TASK_INDEX", "%d", task);
+}
+
+static void set_rank(const struct launch_world *world, int place,
+                     struct launch_variables *variables) {
     int slots = table_ranks(world->table);
     bool is_one = world->slot < 0; /* a process a pod */
     int size = is_one ? (int)world->table->count : slots;
@@ -269,6 +271,26 @@ static void set_torch(const struct launch_world *world, struct launch_variables 
                         table->rows[0].address);
 }
 
+static void set_gang(const struct launch_world *world, enum launch_role role,
+                     struct launch_variables *variables) {
+    set_hosts(world, variables);
+    if (world->launcher == LAUNCHER_MPI) { /* ranks are MPI's own business */
+        set_mpi(world, variables);
+        launch_variable_set(variables, "WINDLASS_WORLD", "%d", table_ranks(world->table));
+    }
+    if (role == LAUNCH_PROCESS) {
+        int place = table_place(world->table, world->index);
+        set_index(world, place, variables);
+        if (world->launcher != LAUNCHER_MPI) {
+            set_rank(world, place, variables);
+        }
+        set_tensorflow(world, variables);
+        if (world->launcher == LAUNCHER_TORCHRUN) {
+            set_torch(world, variables);
+        }
+    }
+}
+
 /* ---- the user's own ------------------------------------------------------------------------- */
 
 struct expansion {
@@ -306,20 +328,13 @@ void launch_variables(const struct launch_world *world, enum launch_role role,
                       struct launch_variables *ret_variables) {
     struct launch_variables variables = {0};
     begin(world, role, &variables);
-    set_gang(world, &variables);
-    set_hosts(world, &variables);
+    set_job(world, &variables);
     set_paths(world, &variables);
     set_batch_ai(world, &variables);
-    if (world->launcher == LAUNCHER_MPI) {
-        set_mpi(world, &variables);
-        launch_variable_set(&variables, "WINDLASS_WORLD", "%d", table_ranks(world->table));
-    }
-    if (role == LAUNCH_PROCESS) {
-        set_place(world, &variables);
-        set_tensorflow(world, &variables);
-        if (world->launcher == LAUNCHER_TORCHRUN) {
-            set_torch(world, &variables);
-        }
+    if (role == LAUNCH_PREPARE) {
+        set_index(world, world->index, &variables);
+    } else {
+        set_gang(world, role, &variables);
     }
     expand_own(world, &variables);
     *ret_variables = variables;

@@ -11,6 +11,7 @@ enum launch_role {
     LAUNCH_COMMAND, /* mpirun on member 0, which hands its environment to all: nothing that differs
                        between pods, none of `secrets` */
     LAUNCH_PROCESS, /* a rank, the command on each pod, what mpirun starts on another pod */
+    LAUNCH_PREPARE, /* before there is a gang: its own place, nothing of the others, no rank */
 };
 
 struct launch_path {

@@ -64,8 +64,11 @@ int member_start(struct member *member, int id, int slot, char *const *words, si
                  struct error *err) {
     struct launch_world world = world_of(member, slot);
     struct launch_variables variables;
-    world.launcher = id == MEMBER_PREPARE ? LAUNCHER_NONE : world.launcher;
-    launch_variables(&world, id == MEMBER_COMMAND ? LAUNCH_COMMAND : LAUNCH_PROCESS, &variables);
+    launch_variables(&world,
+                     id == MEMBER_COMMAND   ? LAUNCH_COMMAND
+                     : id == MEMBER_PREPARE ? LAUNCH_PREPARE
+                                            : LAUNCH_PROCESS,
+                     &variables);
     for (size_t i = 0; i < assigned; i++) {
         const char *value = strchr(words[i], '=');
         AUTO(text_freep) char *name = x_strndup(words[i], (size_t)(value - words[i]));
@@ -98,23 +101,17 @@ char *member_variables(struct member *member) {
     return is_text ? json_dumps(tree, JSON_COMPACT) : NULL;
 }
 
-/* A pod's own table, for a program that runs before there is one. */
 void member_prepare(struct member *member) {
-    struct table_row row = {
-        .index = member->job->index, .slots = member->job->gang.slots, .port = member->port};
     struct error err = {0};
-    snprintf(row.address, sizeof row.address, "%s", member->job->address);
     if (!member->job->prepare[0]) {
         member->is_prepared = true;
         return;
     }
-    member->table = (struct table){.count = 1, .rows = &row};
     member->is_preparing = true;
     if (member_start(member, MEMBER_PREPARE, -1, member->job->prepare, 0, &err) < 0) {
         member->is_preparing = false;
         member_fail(member, 1, "spec.prepare", err.text);
     }
-    member->table = (struct table){0};
 }
 
 void member_go(struct member *member, int64_t round) {

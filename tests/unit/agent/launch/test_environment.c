@@ -126,6 +126,9 @@ static void environments(void) {
     world.launcher = LAUNCHER_NONE;
     world.slot = -1;
     golden("none", &world, LAUNCH_PROCESS);
+    world.table = NULL;
+    world.index = 3;
+    golden("prepare", &world, LAUNCH_PREPARE);
 }
 
 static const char *of(const struct launch_world *world, enum launch_role role, const char *name) {
