@@ -4,14 +4,13 @@
 #include "agent/launch/figures.h"
 #include "agent/launch/link.h"
 #include "agent/launch/port.h"
+#include "agent/launch/progress.h"
 #include "lib/clock.h"
 #include "lib/digest.h"
 #include "lib/log.h"
 #include "lib/server.h"
-#include "lib/tree.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +32,7 @@ struct hub {
     struct gang *gang;
     struct hub_member *members;
     char name[33]; /* this process, whatever attempt it is */
+    char pod[254];
     char address[46];
     pthread_t thread;
     pthread_mutex_t lock; /* of progress */
@@ -125,115 +125,27 @@ static void act(struct hub *hub, int64_t now_ms) {
 
 /* ---- what people hear ----------------------------------------------------------------------- */
 
-static const char *state_name(const struct hub *hub, const struct gang_facts *facts) {
-    if (hub->is_over) {
-        return hub->code == 0 ? "Succeeded" : "Failed";
-    }
-    if (facts->state == GANG_RUNNING) {
-        return "Running";
-    }
-    if (facts->state == GANG_STOPPING) { /* whether all start again is known when it has ended */
-        return "Stopping";
-    }
-    if (hub->has_run) {
-        return "Restarting";
-    }
-    return facts->registered == hub->options.gang.workers ? "Preparing" : "Gathering";
-}
-
-static const char *reason_name(const struct gang_verdict *last) {
-    return last->cause == GANG_OUT_OF_MEMORY ? "OutOfMemory"
-           : last->cause == GANG_HUNG        ? "Hung"
-           : last->cause != GANG_NO_RETRY    ? "RankFailed"
-           : last->rank >= 0                 ? "RankFailed"
-           : last->code == GANG_NOT_FOUND    ? "CommandNotFound"
-                                             : "PrepareFailed";
-}
-
-/* Codes above 128 are programs' own, too: only of those that hardly anybody uses otherwise it is
- * said which signal they stand for. "": of others. */
-static const char *signal_words(int code) {
-    static const struct {
-        int number;
-        const char *words;
-    } signals[] = {{SIGHUP, " (128 + signal 1: hangup)"},
-                   {SIGINT, " (128 + signal 2: interrupt)"},
-                   {SIGQUIT, " (128 + signal 3: quit)"},
-                   {SIGABRT, " (128 + signal 6: aborted)"},
-                   {SIGKILL, " (128 + signal 9: killed)"},
-                   {SIGSEGV, " (128 + signal 11: segmentation fault)"},
-                   {SIGTERM, " (128 + signal 15: terminated)"}};
-    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
-        if (code == 128 + signals[i].number) {
-            return signals[i].words;
-        }
-    }
-    return "";
-}
-
-/* "worker 2, rank 5 ended with exit code 7: its last words" */
-static void describe(const struct gang_verdict *last, char *text, size_t size) {
-    char who[64] = "", how[96] = "";
-    if (last->rank >= 0) {
-        snprintf(who, sizeof who, ", rank %d", last->rank);
-    }
-    if (last->cause == GANG_APP) {
-        snprintf(how, sizeof how, " ended with exit code %d%s", last->code,
-                 signal_words(last->code));
-    } else if (last->cause == GANG_HUNG) {
-        snprintf(how, sizeof how, " did not move");
-    }
-    if (last->index >= 0) {
-        snprintf(text, size, "worker %d%s%s%s%s", last->index, who, how, *last->words ? ": " : "",
-                 last->words);
-    } else {
-        snprintf(text, size, "%s%s", *who ? who + 2 : "the workers", how);
-    }
-}
-
-static json_t *restarts(const struct gang_facts *facts) {
-    json_t *tree =
-        json_pack("{s:i, s:i}", "counted", facts->counted, "disrupted", facts->disrupted);
-    char message[GANG_WORDS_MAX + 200];
-    if (facts->last.cause == GANG_NONE) {
-        return tree;
-    }
-    describe(&facts->last, message, sizeof message);
-    json_t *last = json_pack("{s:s}", "cause", gang_cause_name(facts->last.cause));
-    const struct {
-        const char *name;
-        int value;
-    } numbers[] = {
-        {"index", facts->last.index}, {"rank", facts->last.rank}, {"exitCode", facts->last.code}};
-    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-        if (numbers[i].value >= 0) {
-            json_object_set_new(last, numbers[i].name, json_integer(numbers[i].value));
-        }
-    }
-    json_object_set_new(last, "message", json_string(message));
-    json_object_set_new(tree, "last", last);
-    return tree;
+/* Whose name nobody has heard was never connected: but for member 0, which is this very pod. */
+static const char *pod_of(const struct hub *hub, int index) {
+    const char *pod = hub->members[index].pod;
+    return *pod ? pod : index == 0 ? hub->pod : "";
 }
 
 static void write_progress(struct hub *hub) {
     struct gang_facts facts;
     gang_facts(hub->gang, &facts);
-    AUTO(tree_freep)
-    json_t *tree = json_pack("{s:s, s:{s:i, s:i}, s:o}", "state", state_name(hub, &facts),
-                             "workers", "registered", facts.registered, "prepared", facts.prepared,
-                             "restarts", restarts(&facts));
+    struct progress progress = {.facts = &facts,
+                                .workers = hub->options.gang.workers,
+                                .has_run = hub->has_run,
+                                .is_over = hub->is_over,
+                                .code = hub->code};
+    AUTO(tree_freep) json_t *tree = progress_tell(&progress);
     json_t *lost = json_array();
     for (size_t i = 0; i < facts.lost_count; i++) {
-        json_array_append_new(lost, json_integer(facts.lost[i]));
+        json_array_append_new(lost, json_string(pod_of(hub, facts.lost[i])));
     }
     json_object_set_new(tree, "lost", lost);
     figures_tell(&hub->figures, tree);
-    if (hub->is_over && hub->code) {
-        char message[GANG_WORDS_MAX + 200];
-        describe(&facts.last, message, sizeof message);
-        json_object_set_new(tree, "reason", json_string(reason_name(&facts.last)));
-        json_object_set_new(tree, "message", json_string(message));
-    }
     char *text = json_dumps(tree, JSON_COMPACT);
     pthread_mutex_lock(&hub->lock);
     free(hub->progress);
@@ -539,7 +451,8 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
         return -1;
     }
     hub->options.bind = hub->options.certificate_pem = hub->options.key_pem = NULL;
-    hub->options.token = NULL;
+    hub->options.token = hub->options.pod = NULL;
+    snprintf(hub->pod, sizeof hub->pod, "%s", options->pod);
     hub->gang = gang_new(&options->gang);
     hub->members = x_calloc((size_t)options->gang.workers, sizeof *hub->members);
     for (int i = 0; i < options->gang.workers; i++) {

@@ -8,7 +8,8 @@
 
 struct hub_options {
     const char *bind;                              /* "IP:PORT": ranks find member 0 at that IP */
-    const char *certificate_pem, *key_pem, *token; /* copied */
+    const char *certificate_pem, *key_pem, *token; /* copied, as ... */
+    const char *pod;                               /* ... the name of this one, member 0's */
     struct gang_options gang;
     /* Ranks are windlass-trainer's, whose codes 1 and 2 say that another start would end the same:
      * a loss that is no number, a spec, model or data that are wrong. */

@@ -58,6 +58,7 @@ int life_run(const struct launch_job *job, char **ret_words) {
                                   .certificate_pem = job->certificate_pem,
                                   .key_pem = job->key_pem,
                                   .token = job->token,
+                                  .pod = job->worker,
                                   .gang = job->gang,
                                   .is_trainer = job->is_trainer};
     *ret_words = NULL;

@@ -93,7 +93,8 @@ char *gang_message_write(const struct gang_message *message) {
     }
     if (message->line) {
         json_t *line = json_string(message->line);
-        json_object_set_new(tree, "line", line ? line : json_string(""));
+        assert(line);
+        json_object_set_new(tree, "line", line);
     }
     if (message->type == MESSAGE_TABLE) {
         json_t *rows = json_array();

@@ -54,7 +54,7 @@ struct gang_message {
     int64_t progress;
     char words[MESSAGE_WORDS_MAX + 1];
     int64_t id;
-    char *line;         /* owned; NULL: none */
+    char *line;         /* owned, UTF-8; NULL: none */
     struct table table; /* owned */
 };
 

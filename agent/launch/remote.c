@@ -2,6 +2,7 @@
 #include "agent/launch/member_state.h"
 
 #include "agent/launch/words.h"
+#include "lib/jsontext.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,15 @@ static void start_elsewhere(struct member *member, const struct shell_request *r
     if (!row || !member->round || member->is_stopping) {
         AUTO(text_freep)
         char *words = x_printf("%.100s is no pod of this round", request->host);
+        shell_answer(member->shell, request->id, 255, words);
+        return;
+    }
+    /* A message is UTF-8 alone, and another command than the one that was meant must not run. */
+    size_t size = strlen(request->text), whole = jsontext_utf8_end(request->text, size);
+    if (whole < size) {
+        AUTO(text_freep)
+        char *words =
+            x_printf("byte %zu of the command is no UTF-8, and it is not started", whole + 1);
         shell_answer(member->shell, request->id, 255, words);
         return;
     }

@@ -381,26 +381,35 @@ static void end_orphans(const struct local *local) {
     free(pods);
 }
 
-static void collect_pods(struct local *local) {
-    for (size_t i = local->running_count; i-- > 0;) {
-        struct running ended = local->running[i];
-        if (!pod_has_ended(ended.pod)) {
-            if (pod_kill_at_ms(ended.pod) <= clock_monotonic_ms()) {
-                pod_kill(ended.pod);
-            }
-            continue;
-        }
-        local->running[i] = local->running[--local->running_count];
-        end_orphans(
-            local); /* before anybody hears that the pod has ended: no round meets another */
-        set_pod_status(local, ended.object, pod_status(ended.pod));
-        const json_t *object = objects_find_like(local->objects, ended.object);
-        if (tree_get(object, "metadata.deletionTimestamp")) {
-            objects_remove(local->objects, object);
-        }
-        pod_free(ended.pod);
-        json_decref(ended.object);
+static void tell_ended(struct local *local, struct running *ended) {
+    set_pod_status(local, ended->object, pod_status(ended->pod));
+    const json_t *object = objects_find_like(local->objects, ended->object);
+    if (tree_get(object, "metadata.deletionTimestamp")) {
+        objects_remove(local->objects, object);
     }
+    pod_free(ended->pod);
+    json_decref(ended->object);
+}
+
+static void collect_pods(struct local *local) {
+    struct running *ended = x_calloc(local->running_count + 1, sizeof *ended);
+    size_t count = 0;
+    for (size_t i = local->running_count; i-- > 0;) {
+        struct running one = local->running[i];
+        if (pod_has_ended(one.pod)) {
+            ended[count++] = one;
+            local->running[i] = local->running[--local->running_count];
+        } else if (pod_kill_at_ms(one.pod) <= clock_monotonic_ms()) {
+            pod_kill(one.pod);
+        }
+    }
+    if (count) { /* before anybody hears that a pod has ended: no round meets another */
+        end_orphans(local);
+    }
+    for (size_t i = 0; i < count; i++) {
+        tell_ended(local, &ended[i]);
+    }
+    free(ended);
 }
 
 static int local_wait(struct cluster *cluster, int timeout_ms, cluster_listener *listener,

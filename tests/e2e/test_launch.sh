@@ -253,12 +253,14 @@ check "kill -9 of a rank: all start anew in the same pods, counted" again
 show
 
 # shellcheck disable=SC2016
-waits=$(spec_of 3 None 1 bash -c 'echo $WINDLASS_ROUND $BASHPID >>$out/starts.$WINDLASS_RANK; for i in $(seq 600); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')
+waits=$(spec_of 3 None 1 bash -c '[ $WINDLASS_RANK != 2 ] || { ssh 10.77.0.2 echo $'"'\377'"'; echo $?; } >$out/bytes 2>&1; echo $WINDLASS_ROUND $BASHPID >>$out/starts.$WINDLASS_RANK; for i in $(seq 600); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')
 job pods 3 "$waits"
 for i in 0 1 2; do pod $i; done
 has_started() { local i; for i in 0 1 2; do [ "$(lines "$out/starts.$i")" -ge "$1" ] || return 1; done; }
 alive() { for i in "$@"; do kill -0 "$i" 2>/dev/null && return 0; done; return 1; }
 check "three pods run" until_true 60 has_started 1
+no_utf8() { [ "$(xargs <"$out/bytes")" = "10.77.0.2: byte 6 of the command is no UTF-8, and it is not started 255" ]; }
+check "a command that is no UTF-8 is refused, and nothing runs in its place" no_utf8
 first=$(cut -d' ' -f2 "$out/starts.1")
 answers() { env -i WINDLASS_FOLDER="$out/pod-$1-1" "$build/windlass-shim" alive 2>"$work/err"; }
 both_answer() { answers 0 && answers 1; }
@@ -302,7 +304,7 @@ show
 base=4 job_name=forever workers=2 out=$work/forever
 # shellcheck disable=SC2016
 spec=$(spec_of 2 None 1 bash -c 'echo start $WINDLASS_ROUND $WINDLASS_RANK $BASHPID >>$out/starts; for i in $(seq 600); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')
-is_lost() { [ "$(progress | jq -c '[.lost, .restarts.last.cause, .state]')" = '[[1],"Lost","Restarting"]' ]; }
+is_lost() { [ "$(progress | jq -c '[.lost, .restarts.last.cause, .state]')" = '[["forever-1-1"],"Lost","Restarting"]' ]; }
 check "a pod that is cut off for ever is lost" until_true 60 is_lost
 pod 1 2 4 # on another machine
 check "its successor makes a new round" until_true 60 both_run 4

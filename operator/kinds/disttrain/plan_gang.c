@@ -11,7 +11,8 @@ enum {
     CREATES_MAX = 100, /* pods made by one look: a gang of a thousand must not need all memory */
     REST_MS = 5000,   /* a member that was told "done" while the hub lives: its answer may be old */
     ANEW_MS = 300000, /* what Kueue has not marked is made anew: it may be installed by now */
-    LOST_MS = 15000,  /* no member is lost before it has run so long */
+    LOST_MS = 15000,  /* no member is lost before it has run so long: one of that name was, which
+                         somebody has deleted by force */
     EXIT_FAILED = 1,
     EXIT_INVALID = 2,
     EXIT_LATER = 3,  /* of no doing of its own: it gave way, or nobody was there to lead it */
@@ -217,21 +218,28 @@ static void dismiss(struct gang *gang, struct place *place) {
     place->is_alive = false;
 }
 
-/* The hub knows of pods that run and answer nobody. */
+static bool is_lost(const json_t *lost, const char *name) {
+    for (size_t i = 0; i < json_array_size(lost); i++) {
+        const char *one = json_string_value(json_array_get(lost, i));
+        if (one && strcmp(one, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The hub knows of pods that run and answer nobody, by name: until it has heard their successors,
+ * these have another one. */
 static void drop_lost(struct gang *gang, struct place *places) {
     const json_t *lost = json_object_get(gang->job.observed->progress, "lost");
-    for (size_t i = 0; i < json_array_size(lost); i++) {
-        int64_t index = json_integer_value(json_array_get(lost, i));
-        bool is_one =
-            json_is_integer(json_array_get(lost, i)) && index >= 0 && index < gang->spec.workers;
-        struct place *place = is_one ? &places[index] : NULL;
-        if (!place || place->newest.stage != LIFE_RUNNING) {
+    for (int i = 0; i < gang->spec.workers; i++) {
+        const struct life *newest = &places[i].newest;
+        if (newest->attempt == 0 || newest->stage != LIFE_RUNNING || !is_lost(lost, newest->name)) {
             continue;
         }
-        /* It may be a successor that the hub has not heard yet. */
-        int64_t due_ms = place->newest.running_ms + LOST_MS;
+        int64_t due_ms = newest->running_ms + LOST_MS;
         if (gang->job.now_ms >= due_ms) {
-            dismiss(gang, place);
+            dismiss(gang, &places[i]);
         } else {
             plan_wake(&gang->job, due_ms);
         }

@@ -7,7 +7,8 @@
  *    "step": 1200, "epoch": 3, "loss": "0.31", "accuracy": "0.91", "samplesPerSecond": "4100",
  *    "checkpoint": {"step": 1150}, "workers": {"registered": 4, "prepared": 4},
  *    "restarts": {"counted": 1, "disrupted": 0, "last": {"cause", "index", "rank", "exitCode",
- *    "message"}}, "lost": [2], "outputs": ["out/model.onnx"]} */
+ *    "message"}}, "lost": ["digits-2"]: pods that are to be replaced,
+ *    "outputs": ["out/model.onnx"]} */
 #pragma once
 
 #include "operator/kinds/disttrain/spec.h"

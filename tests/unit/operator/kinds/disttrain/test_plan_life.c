@@ -11,6 +11,7 @@
 #include "operator/object.h"
 #include "tests/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { STEPS = 30, LOOKS_MAX = 4000, MAX_RESTARTS = 3 };
@@ -23,7 +24,7 @@ struct world {
     unsigned losses;      /* of 100: how many writes are lost */
     int step;
     int64_t counted, disrupted; /* of the hub that lives */
-    int lost;                   /* an index that the hub does not hear; -1: none */
+    char lost[64]; /* a pod that the hub does not hear, until it has heard its successor */
 };
 
 static unsigned draw(struct world *world, unsigned below) {
@@ -32,7 +33,7 @@ static unsigned draw(struct world *world, unsigned below) {
 }
 
 static void make_world(struct world *world, uint64_t seed) {
-    *world = (struct world){.random = seed * 7919 + 1, .now_ms = 1763700000000, .lost = -1};
+    *world = (struct world){.random = seed * 7919 + 1, .now_ms = 1763700000000};
     world->workers = 1 + (int)draw(world, 5);
     world->trouble = (int)draw(world, 4) * 15;
     world->losses = draw(world, 2) ? 0 : draw(world, 60);
@@ -77,7 +78,7 @@ static void trouble_pod(struct world *world, json_t *pod) {
             json_string(draw(world, 2) ? "2025-11-21T04:00:00Z" : "2026-11-21T04:00:00Z"));
         break;
     case 2:
-        world->lost = life_read(pod).index;
+        snprintf(world->lost, sizeof world->lost, "%s", life_read(pod).name);
         break;
     default:
         end_pod(world, pod, draw(world, 3) ? 137 : 3);
@@ -113,8 +114,16 @@ static void start_pod(struct world *world, json_t *pod) {
     if (life.index == 0) {
         world->counted = number_of(pod, "WINDLASS_RESTARTS");
         world->disrupted = number_of(pod, "WINDLASS_DISRUPTED");
-        world->lost = -1;
+        world->lost[0] = 0;
     }
+}
+
+static bool is_heard(struct world *world, const struct life *life) {
+    const char *dash = strrchr(world->lost, '-');
+    AUTO(text_freep) char *place = x_printf("life-%d", life->index);
+    bool is_successor = dash && strcmp(life->name, world->lost) != 0 &&
+                        text_starts(world->lost, place) && life->stage == LIFE_RUNNING;
+    return is_successor && draw(world, 5) == 0;
 }
 
 static void pass_time(struct world *world) {
@@ -137,10 +146,11 @@ static void pass_time(struct world *world) {
             start_pod(world, pod);
         } else {
             running += life.stage == LIFE_RUNNING;
+            world->lost[0] = is_heard(world, &life) ? 0 : world->lost[0];
         }
     }
     json_t *hub = running_hub(world);
-    if (hub && running >= world->workers && world->lost < 0 && ++world->step >= STEPS) {
+    if (hub && running >= world->workers && !world->lost[0] && ++world->step >= STEPS) {
         end_pod(world, hub, 0);
     }
 }
@@ -152,8 +162,8 @@ static json_t *look(struct world *world, bool answers) {
         json_pack("{s:s, s:i, s:{s:i}, s:{s:I, s:I}}", "state", "Running", "step", world->step,
                   "workers", "registered", world->workers, "restarts", "counted",
                   (json_int_t)world->counted, "disrupted", (json_int_t)world->disrupted);
-    if (world->lost >= 0) {
-        json_object_set_new(progress, "lost", json_pack("[i]", world->lost));
+    if (world->lost[0]) {
+        json_object_set_new(progress, "lost", json_pack("[s]", world->lost));
     }
     struct disttrain_observed observed = {.job.object = world->object,
                                           .job.service = world->service,
@@ -184,7 +194,19 @@ static void remove_pod(struct world *world, const char *name) {
     } else if (pod) {
         json_array_remove(world->pods, index);
     }
-    world->lost = life.index == world->lost ? -1 : world->lost;
+}
+
+/* Nobody ends what runs but for a reason: the hub's loss, somebody's wish, a successor, the end. */
+static void check_reason(const struct world *world, const json_t *result, const char *name) {
+    const json_t *pod = json_array_get(world->pods, find_pod(world, name));
+    struct life life = life_read(pod);
+    bool is_newest = pod && life.stage == LIFE_RUNNING;
+    for (size_t i = 0; i < json_array_size(world->pods); i++) {
+        struct life other = life_read(json_array_get(world->pods, i));
+        is_newest &= other.index != life.index || other.attempt <= life.attempt;
+    }
+    CHECK(!is_newest || strcmp(name, world->lost) == 0 ||
+          tree_bool(world->object, "spec.suspend", false) || outcome_is_finished(result));
 }
 
 /* True when every write arrived. */
@@ -196,6 +218,7 @@ static bool carry_out(struct world *world, const json_t *result) {
         if (draw(world, 100) < world->losses) {
             lost++;
         } else {
+            check_reason(world, result, tree_text(json_array_get(deleted, i), "name", ""));
             remove_pod(world, tree_text(json_array_get(deleted, i), "name", ""));
         }
     }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/progress.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+static const char *state_name(const struct progress *progress) {
+    const struct gang_facts *facts = progress->facts;
+    if (progress->is_over) {
+        return progress->code == 0 ? "Succeeded" : "Failed";
+    }
+    if (facts->state == GANG_RUNNING) {
+        return "Running";
+    }
+    if (facts->state == GANG_STOPPING) { /* whether all start again is known when it has ended */
+        return "Stopping";
+    }
+    if (progress->has_run) {
+        return "Restarting";
+    }
+    return facts->registered == progress->workers ? "Preparing" : "Gathering";
+}
+
+static const char *reason_name(const struct gang_verdict *last) {
+    return last->cause == GANG_OUT_OF_MEMORY ? "OutOfMemory"
+           : last->cause == GANG_HUNG        ? "Hung"
+           : last->cause != GANG_NO_RETRY    ? "RankFailed"
+           : last->rank >= 0                 ? "RankFailed"
+           : last->code == GANG_NOT_FOUND    ? "CommandNotFound"
+                                             : "PrepareFailed";
+}
+
+/* Codes above 128 are programs' own, too: only of those that hardly anybody uses otherwise it is
+ * said which signal they stand for. "": of others. */
+static const char *signal_words(int code) {
+    static const struct {
+        int number;
+        const char *words;
+    } signals[] = {{SIGHUP, " (128 + signal 1: hangup)"},
+                   {SIGINT, " (128 + signal 2: interrupt)"},
+                   {SIGQUIT, " (128 + signal 3: quit)"},
+                   {SIGABRT, " (128 + signal 6: aborted)"},
+                   {SIGKILL, " (128 + signal 9: killed)"},
+                   {SIGSEGV, " (128 + signal 11: segmentation fault)"},
+                   {SIGTERM, " (128 + signal 15: terminated)"}};
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        if (code == 128 + signals[i].number) {
+            return signals[i].words;
+        }
+    }
+    return "";
+}
+
+/* "worker 2, rank 5 ended with exit code 7: its last words" */
+static void describe(const struct gang_verdict *last, char *text, size_t size) {
+    char who[64] = "", how[96] = "";
+    if (last->rank >= 0) {
+        snprintf(who, sizeof who, ", rank %d", last->rank);
+    }
+    if (last->cause == GANG_APP) {
+        snprintf(how, sizeof how, " ended with exit code %d%s", last->code,
+                 signal_words(last->code));
+    } else if (last->cause == GANG_HUNG) {
+        snprintf(how, sizeof how, " did not move");
+    }
+    if (last->index >= 0) {
+        snprintf(text, size, "worker %d%s%s%s%s", last->index, who, how, *last->words ? ": " : "",
+                 last->words);
+    } else {
+        snprintf(text, size, "%s%s", *who ? who + 2 : "the workers", how);
+    }
+}
+
+static json_t *restarts(const struct gang_facts *facts) {
+    json_t *tree =
+        json_pack("{s:i, s:i}", "counted", facts->counted, "disrupted", facts->disrupted);
+    char message[GANG_WORDS_MAX + 200];
+    if (facts->last.cause == GANG_NONE) {
+        return tree;
+    }
+    describe(&facts->last, message, sizeof message);
+    json_t *last = json_pack("{s:s}", "cause", gang_cause_name(facts->last.cause));
+    const struct {
+        const char *name;
+        int value;
+    } numbers[] = {
+        {"index", facts->last.index}, {"rank", facts->last.rank}, {"exitCode", facts->last.code}};
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        if (numbers[i].value >= 0) {
+            json_object_set_new(last, numbers[i].name, json_integer(numbers[i].value));
+        }
+    }
+    json_object_set_new(last, "message", json_string(message));
+    json_object_set_new(tree, "last", last);
+    return tree;
+}
+
+json_t *progress_tell(const struct progress *progress) {
+    const struct gang_facts *facts = progress->facts;
+    json_t *tree = json_pack("{s:s, s:{s:i, s:i}, s:o}", "state", state_name(progress), "workers",
+                             "registered", facts->registered, "prepared", facts->prepared,
+                             "restarts", restarts(facts));
+    if (progress->is_over && progress->code) {
+        char message[GANG_WORDS_MAX + 200];
+        describe(&facts->last, message, sizeof message);
+        json_object_set_new(tree, "reason", json_string(reason_name(&facts->last)));
+        json_object_set_new(tree, "message", json_string(message));
+    }
+    return tree;
+}
