@@ -100,13 +100,18 @@ bool gang_next(struct gang *gang, int64_t now_ms, struct gang_action *ret_action
 /* Another pod, or the same one after its agent has ended: what ran there is gone with it. */
 static void replace(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     struct gang_member *member = &gang->members[event->index];
-    bool was_in_round = member->is_in_round;
-    struct gang_verdict why = {
-        .cause = GANG_DISRUPTION, .index = event->index, .rank = -1, .code = -1};
+    bool was_in_round = member->is_in_round, is_memory = member->is_known && event->is_memory;
+    struct gang_verdict why = {.cause = is_memory ? GANG_OUT_OF_MEMORY : GANG_DISRUPTION,
+                               .index = event->index,
+                               .rank = -1,
+                               .code = -1};
     *member = (struct gang_member){.is_known = true, .attempt = event->attempt};
     snprintf(member->incarnation, sizeof member->incarnation, "%s", event->incarnation);
     if (was_in_round) {
-        gang_blame(gang, &why, "another pod is in its place", now_ms);
+        gang_blame(gang, &why, is_memory ? event->words : "another pod is in its place", now_ms);
+    }
+    if (is_memory) {
+        gang_explain_loss(gang, event, now_ms);
     }
     /* Still of the round, so that it is told to end what it does not run: it is not ready for the
      * next one before it has heard of that. */

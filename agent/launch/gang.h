@@ -79,12 +79,14 @@ struct gang_event {
     int64_t attempt;         /* HELLO: of its pod */
     int64_t seen;            /* HELLO: the highest attempt of a hub that it heard of */
     bool is_prepared;        /* HELLO */
-    int rank;                /* EXITED: -1: the starting command; BEAT */
-    int code;                /* EXITED: 128 + signal, where one ended it */
-    int seconds;             /* LEAVING: how long it has */
-    int64_t progress;        /* BEAT: any number that differs when something moved */
-    bool is_waiting;         /* BEAT: for other ranks */
-    const char *words;       /* EXITED, MEMORY, HALTED, FINAL: for people; NULL: none */
+    bool is_memory;    /* HELLO: the pod before it was ended for want of memory, with all in it */
+    int rank;          /* EXITED: -1: the starting command; BEAT */
+    int code;          /* EXITED: 128 + signal, where one ended it */
+    int seconds;       /* LEAVING: how long it has */
+    int64_t progress;  /* BEAT: any number that differs when something moved */
+    bool is_waiting;   /* BEAT: for other ranks */
+    const char *words; /* EXITED, MEMORY, HALTED, FINAL, HELLO (is_memory): for people;
+                          NULL: none */
 };
 
 enum gang_action_kind {

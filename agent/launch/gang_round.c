@@ -214,6 +214,27 @@ void gang_halted(struct gang *gang, const struct gang_event *event) {
     }
 }
 
+/* A kernel that ends all of a container at once (memory.oom.group) leaves nobody to say so: its pod
+ * was silent, and lost if its successor took its time. */
+void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
+    bool is_round = gang->state >= GANG_ARMING && gang->state <= GANG_STOPPING;
+    struct gang_verdict *verdict = is_round ? &gang->verdict : &gang->last;
+    if (verdict->cause != GANG_LOST || verdict->index != event->index) {
+        return;
+    }
+    verdict->cause = GANG_OUT_OF_MEMORY;
+    snprintf(verdict->words, sizeof verdict->words, "%s", event->words ? event->words : "");
+    if (is_round) { /* it is counted when all have stopped */
+        return;
+    }
+    gang->disrupted--;
+    if (gang->counted >= gang->options.max_restarts) {
+        over(gang, 1, now_ms);
+    } else {
+        gang->counted++;
+    }
+}
+
 /* Whose heartbeat has stopped; else who moved longest ago of all that do not wait for others. */
 static int hung_rank(const struct gang *gang, int64_t now_ms) {
     int oldest = -1, busy = -1;

@@ -55,6 +55,8 @@ void gang_blame(struct gang *gang, const struct gang_verdict *why, const char *w
                 int64_t now_ms);
 /* A process of the round has ended. */
 void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_ms);
+/* Why it was lost, if it was: its successor knows. */
+void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_t now_ms);
 /* One of its ranks is stopped. */
 void gang_halted(struct gang *gang, const struct gang_event *event);
 void gang_beat(struct gang *gang, const struct gang_event *event, int64_t now_ms);

@@ -227,6 +227,9 @@ static void greet(struct hub_member *member, const struct gang_message *hello) {
     link_resume(member->link, is_same ? hello->last : 0);
 }
 
+static const char out_of_memory[] = "the kernel ended it for want of memory (/dev/shm counts): "
+                                    "raise spec.resources.limits.memory";
+
 static void on_hello(struct hub *hub, struct server_peer *peer, const struct gang_message *hello) {
     if (strcmp(hello->version, WINDLASS_VERSION) != 0) {
         log_event(LOG_ERROR, "%s is version %s, this is %s: one image for all of a job", hello->pod,
@@ -243,7 +246,9 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
                                .round = hello->round,
                                .attempt = hello->attempt,
                                .seen = hello->seen,
-                               .is_prepared = hello->is_prepared};
+                               .is_prepared = hello->is_prepared,
+                               .is_memory = hello->is_memory,
+                               .words = out_of_memory};
     int64_t now_ms = clock_monotonic_ms();
     if (!gang_tell(hub->gang, &event, now_ms)) {
         act(hub, now_ms); /* all may be over by what was heard just before */
@@ -282,8 +287,7 @@ static void forward(struct hub *hub, struct hub_member *from, const struct gang_
 static void tell_memory(struct hub *hub, const struct gang_event *exited, int64_t now_ms) {
     struct gang_event event = *exited;
     event.kind = GANG_MEMORY;
-    event.words = "the kernel ended it for want of memory (/dev/shm counts): raise "
-                  "spec.resources.limits.memory";
+    event.words = out_of_memory;
     gang_tell(hub->gang, &event, now_ms);
 }
 

@@ -10,6 +10,7 @@ struct launch_job {
     const char *name, *worker; /* WINDLASS_JOB, WINDLASS_WORKER: this pod's */
     int index;                 /* WINDLASS_INDEX */
     int64_t attempt;           /* WINDLASS_ATTEMPT: this pod's */
+    bool is_after_memory;      /* WINDLASS_BEFORE: how the pod before it ended */
     char *token;               /* WINDLASS_TOKEN, taken out of the environment; so are ... */
     char *key_pem;             /* ... WINDLASS_TLS_KEY; index 0 */
     const char *certificate_pem, *bind; /* index 0 */

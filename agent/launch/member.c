@@ -244,6 +244,7 @@ static void on_opened(void *context) {
                                  .seen = member->seen,
                                  .last = link_last(member->link),
                                  .is_prepared = member->is_prepared,
+                                 .is_memory = job->is_after_memory,
                                  .round = member->round};
     snprintf(hello.version, sizeof hello.version, "%s", WINDLASS_VERSION);
     snprintf(hello.pod, sizeof hello.pod, "%s", job->worker);

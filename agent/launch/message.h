@@ -50,7 +50,8 @@ struct gang_message {
     bool is_prepared;
     int64_t round;
     int rank, code, seconds;
-    bool is_memory, is_waiting;
+    bool is_memory; /* EXITED; HELLO: that is how the pod before it ended */
+    bool is_waiting;
     int64_t progress;
     char words[MESSAGE_WORDS_MAX + 1];
     int64_t id;

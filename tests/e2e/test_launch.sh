@@ -277,26 +277,34 @@ check "kill -9 of a pod's agent: its rank dies with it" until_true 20 gone
 pod 1 2
 check "its successor comes, all start anew" until_true 60 has_started 2
 disrupted() { [ "$(progress | jq -c '[.restarts.counted, .restarts.disrupted, .restarts.last.cause]')" = '[0,1,"Disruption"]' ]; }
-check "that is not counted" disrupted
+check "that does not count" disrupted
+kill -9 "${pid[pods-1-2]}"
+unset "pid[pods-1-2]"
+extra=(WINDLASS_BEFORE=OutOfMemory)
+pod 1 3
+extra=()
+check "it is killed, too" until_true 60 has_started 3
+of_memory() { [ "$(progress | jq -c '.restarts | [.counted, .disrupted, .last.cause, .last.message]')" = '[1,1,"Memory","worker 1: the kernel ended it for want of memory (/dev/shm counts): raise spec.resources.limits.memory"]' ]; }
+check "for want of memory with all in it, says its successor: that counts" of_memory
 kill -TERM "${pid[pods-2-1]}"
 ends 2
 check "a pod that is told to end ends, 130" [ "$code" = 130 ]
 pod 2 2
-check "and has a successor" until_true 60 has_started 3
+check "and has a successor" until_true 60 has_started 4
 kill -9 "${pid[pods-0-1]}"
 unset "pid[pods-0-1]"
-counts=(WINDLASS_RESTARTS=0 WINDLASS_DISRUPTED=2)
+counts=(WINDLASS_RESTARTS=1 WINDLASS_DISRUPTED=2)
 pod 0 2
 counts=()
-check "member 0's pod replaced: the others stop and come to it" until_true 60 has_started 4
-rounds() { [ "$(cut -d' ' -f1 "$out/starts.2" | xargs)" = "1048577 1048578 1048579 2097153" ]; }
+check "member 0's pod replaced: the others stop and come to it" until_true 60 has_started 5
+rounds() { [ "$(cut -d' ' -f1 "$out/starts.2" | xargs)" = "1048577 1048578 1048579 1048580 2097153" ]; }
 check "rounds only grow" rounds
 net_cut 3; sleep 5; net_mend 3
 sleep 1
-still() { has_started 4 && ! has_started 5 && [ "$(progress | jq -r '.state')" = Running ]; }
+still() { has_started 5 && ! has_started 6 && [ "$(progress | jq -r '.state')" = Running ]; }
 check "a cut of 5 s: nothing starts anew" still
 touch "$out/end"
-ends 0 2; zero=$code; ends 1 2; one=$code; ends 2 2
+ends 0 2; zero=$code; ends 1 3; one=$code; ends 2 2
 check "and the job ends well" [ "$zero $one $code" = "0 0 0" ]
 show
 

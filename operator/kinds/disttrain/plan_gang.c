@@ -344,6 +344,7 @@ static void make_missing(struct gang *gang, struct place *places) {
             plan_wake(&gang->job, gang->job.now_ms + 1);
             return;
         }
+        restarts.is_memory = newest->attempt > 0 && plan_ran_out_of_memory(newest);
         plan_make_pod(&gang->job,
                       pods_member(&gang->spec, &gang->job.endpoint, i,
                                   next_attempt(gang, &places[i], i), &restarts, group),

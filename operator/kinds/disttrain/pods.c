@@ -55,6 +55,9 @@ static json_t *environment_of(const struct disttrain_spec *spec, const struct en
         add_hub(spec, endpoint, restarts, environment);
     } else {
         add_member(endpoint, environment);
+        if (restarts->is_memory) {
+            pod_add_value(environment, "WINDLASS_BEFORE", "OutOfMemory");
+        }
     }
     if (spec->spot) {
         pod_add_value(environment, "WINDLASS_EVENTS", POD_EVENTS_URL);

@@ -11,9 +11,11 @@
 /* On pods: the passwd file that they see, for programs that ask who they are. */
 #define ANNOTATION_PASSWD "windlass.dev/passwd"
 
-/* How often the gang was started again by earlier hubs: a new one counts on. */
+/* What a pod is to know of those before it. */
 struct restarts {
-    int64_t counted, disrupted;
+    int64_t counted, disrupted; /* of the gang, by earlier hubs: a new one counts on */
+    bool is_memory; /* its predecessor was ended for want of memory, with its agent: nobody else
+                       can tell the hub */
 };
 
 /* attempt counts from 1: NAME-0; NAME-0-2. group: Kueue's (gang_objects.h); NULL: the first one.

@@ -254,6 +254,7 @@ static void conclude(struct world *world, const struct gang_facts *facts) {
     for (int i = 0; i < world->options.workers; i++) {
         world->views[i].is_in_table = false;
     }
+    world->lost_index = why->cause == GANG_LOST ? why->index : -1;
     bool is_last = why->cause == GANG_NO_RETRY ||
                    (is_counted && world->counted >= world->options.max_restarts);
     CHECK_INT(facts->state == GANG_OVER, is_last); /* 10 */
@@ -330,15 +331,33 @@ void world_pump(struct world *world) {
     CHECK(!world->is_armed || world->is_stopped || world->is_over || !expected(world) ||
           (world->is_started && world->grace_ms > world->now_ms));
     CHECK(!world->has_later_hub || world->is_over); /* 11 */
+    CHECK(world->is_armed || world->is_over || facts.state == GANG_OVER ||
+          (facts.counted == world->counted && facts.disrupted == world->disrupted)); /* 19 */
     check_lost(world, &facts);
     check_wake(world, &facts);
 }
 
 /* ---- what the hub is told ------------------------------------------------------------------- */
 
+/* 19 */
+static void view_memory(struct world *world, int index) {
+    const struct blamed *why = expected(world);
+    if (world->is_armed && why && why->cause == GANG_LOST && why->index == index) {
+        world->log[why - world->log].cause = GANG_OUT_OF_MEMORY;
+        counts[LATE_MEMORIES]++;
+    } else if (!world->is_armed && world->lost_index == index) {
+        world->lost_index = -1;
+        world->disrupted--;
+        world->is_final |= world->counted >= world->options.max_restarts;
+        world->counted += !world->is_final;
+        counts[LATE_MEMORIES]++;
+    }
+}
+
 static void view_hello(struct world *world, const struct gang_event *event, int serial) {
     struct view *view = &world->views[event->index];
     bool is_same = view->is_known && view->serial == serial;
+    bool is_memory = view->is_known && !is_same && event->is_memory;
     if (!is_same) {
         bool was_in_table = view->is_in_table;
         *view = (struct view){.is_known = true,
@@ -349,8 +368,11 @@ static void view_hello(struct world *world, const struct gang_event *event, int 
                               .is_in_table = was_in_table && !world->is_stopped};
         view->may_run = view->is_in_table ? world->round : 0;
         if (was_in_table) {
-            blame(world, GANG_DISRUPTION, event->index, -1, -1);
+            blame(world, is_memory ? GANG_OUT_OF_MEMORY : GANG_DISRUPTION, event->index, -1, -1);
         }
+    }
+    if (is_memory) {
+        view_memory(world, event->index);
     }
     view->is_connected = true;
     view->is_lost = false;

@@ -20,7 +20,9 @@
  * 15 NOTICE when somebody of a running round leaves with time, once a round
  * 16 STOP in the same moment in which a round fails; who leaves has its grace until then
  * 17 an exit alone is judged when nothing can explain it any more, and not before
- * 18 members that are lost are told; most of them: member 0 */
+ * 18 members that are lost are told; most of them: member 0
+ * 19 who was ended for want of memory with its pod is counted so, whether its successor comes
+ * before or after it was taken for lost */
 #pragma once
 
 #include "agent/launch/gang.h"
@@ -40,6 +42,7 @@ struct mail {
 /* In truth. */
 struct pod {
     bool is_up, is_linked, is_prepared, is_mute; /* is_mute: it never answers */
+    bool is_after_memory;
     int serial;
     int64_t cut_ms;                                             /* not is_linked: since then */
     int64_t attempt, relink_ms, prepared_ms, ends_ms, comes_ms; /* -1: never */
@@ -71,6 +74,7 @@ struct world {
     bool is_armed, is_started, is_stopped; /* the current round */
     int64_t round, started_ms, moved_ms, moves, enough_ms, not_before_ms, grace_ms;
     int done_ranks, table_count, fruitless, counted, disrupted, notices;
+    int lost_index; /* the last round ended for the loss of that one; -1: for something else */
     bool rank_done[PODS * 4];
     int64_t rank_progress[PODS * 4];
     struct blamed log[LOG];
@@ -97,6 +101,7 @@ enum reached {
     SMALLER,
     CUT_OFF,
     HALTED,
+    LATE_MEMORIES,
     REACHED
 };
 

@@ -22,7 +22,8 @@ static void hello(struct world *world, int index) {
                                    .round = pod->armed,
                                    .attempt = pod->attempt,
                                    .seen = world->options.attempt,
-                                   .is_prepared = pod->is_prepared},
+                                   .is_prepared = pod->is_prepared,
+                                   .is_memory = pod->is_after_memory},
                pod->serial);
 }
 
@@ -43,6 +44,7 @@ static void come(struct world *world, int index) {
                         .attempt = pod->attempt + 1,
                         .ends_ms = -1,
                         .comes_ms = -1,
+                        .is_after_memory = index && world_dice(world, 3) == 0,
                         .prepared_ms = world->now_ms + world_dice(world, 3000)};
     hello(world, index);
 }
@@ -58,6 +60,7 @@ static void new_hub(struct world *world) {
     world->gang = gang_new(&world->options);
     world->is_armed = world->is_started = world->is_stopped = false;
     world->round = world->not_before_ms = 0;
+    world->lost_index = -1;
     world->fruitless = 0;
     world->grace_ms = world->enough_ms = -1;
     world->log_count = 0;
@@ -82,7 +85,7 @@ static void end_pod(struct world *world, int index) {
     pod->is_up = false;
     pod->runs = pod->armed = 0;
     pod->ends_ms = pod->relink_ms = -1;
-    pod->comes_ms = world->now_ms + world_dice(world, 5000);
+    pod->comes_ms = world->now_ms + world_dice(world, world_dice(world, 4) ? 5000 : 40000);
     if (index == 0) {
         new_hub(world);
     }
@@ -309,6 +312,7 @@ static void begin(struct world *world) {
     }
     world->gang = gang_new(&world->options);
     world->now_ms = 1000;
+    world->lost_index = -1;
     world->enough_ms = world->grace_ms = -1;
     for (int i = 0; i < world->options.workers; i++) {
         world->views[i].stop_ms = -1;
@@ -359,7 +363,7 @@ static void any_course(void) {
     static const char *const names[REACHED] = {
         "starts",    "stops",     "successes", "failures",    "given way", "notices",
         "refused",   "lost",      "hung",      "memory",      "app",       "of the command alone",
-        "disrupted", "explained", "smaller",   "hub cut off", "halted"};
+        "disrupted", "explained", "smaller",   "hub cut off", "halted",    "memory, told late"};
     const char *seed_text = getenv("SOAK_SEED"), *rounds_text = getenv("SOAK_ROUNDS");
     uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 20261121;
     int64_t rounds = rounds_text ? strtoll(rounds_text, NULL, 10) : 2000;
@@ -484,10 +488,47 @@ static void who_comes_back_empty_is_lost(void) {
     gang_free(gang);
 }
 
+/* The kernel ended a pod with its agent (memory.oom.group): its successor tells the hub. */
+static void who_died_of_memory_is_counted(void) {
+    for (int64_t after_ms = 2000; after_ms <= 20000; after_ms += 18000) {
+        struct gang *gang = running(0);
+        struct gang_action action;
+        struct gang_facts facts;
+        struct gang_event hello = {.kind = GANG_HELLO,
+                                   .index = 1,
+                                   .is_memory = true,
+                                   .incarnation = "b",
+                                   .words = "raise the limit"};
+        struct gang_event stopped = {.kind = GANG_STOPPED, .round = 3 << GANG_ROUND_BITS | 1};
+        tell_one(gang, (struct gang_event){.kind = GANG_SILENT, .index = 1}, 1000);
+        if (after_ms > GANG_LOST_MS) { /* it is lost meanwhile */
+            CHECK(gang_next(gang, 16000, &action) && action.kind == GANG_STOP);
+            tell_one(gang, stopped, 16001);
+            gang_facts(gang, &facts);
+            CHECK(facts.last.cause == GANG_LOST && facts.counted == 0 && facts.disrupted == 1);
+        }
+        for (int i = 0; i < 2; i++) { /* and comes back from a cut */
+            CHECK(gang_tell(gang, &hello, 1000 + after_ms + i));
+        }
+        tell_one(gang, stopped, 1002 + after_ms);
+        stopped.index = 1;
+        stopped.incarnation = "b";
+        gang_tell(gang, &stopped, 1002 + after_ms);
+        gang_facts(gang, &facts);
+        CHECK_INT(facts.last.cause, GANG_OUT_OF_MEMORY);
+        CHECK_INT(facts.last.index, 1);
+        CHECK_STR(facts.last.words, "raise the limit");
+        CHECK_INT(facts.counted, 1);
+        CHECK_INT(facts.disrupted, 0);
+        gang_free(gang);
+    }
+}
+
 int main(void) {
     TEST(any_course);
     TEST(a_hang_has_a_rank);
     TEST(a_command_waits_for_an_explanation);
     TEST(who_comes_back_empty_is_lost);
+    TEST(who_died_of_memory_is_counted);
     return TEST_END();
 }
