@@ -2,6 +2,7 @@
 #include "tests/broken_store.h"
 
 #include "agent/store/store_ops.h"
+#include "tests/seed.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -27,13 +28,6 @@ struct broken_upload {
     struct store_upload base;
     struct store_upload *inner;
 };
-
-uint64_t test_random(uint64_t *state) {
-    uint64_t x = *state += 0x9E3779B97F4A7C15u;
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-    return x ^ x >> 31;
-}
 
 static struct broken *broken_of(const struct store *base) {
     return (struct broken *)base;

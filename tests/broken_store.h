@@ -16,6 +16,3 @@ struct broken_options {
 /* Owns inner. store_free frees both; a write that is still to be done is not done then. */
 struct store *broken_store(struct store *inner, const struct broken_options *options);
 int64_t broken_store_faults(const struct store *store);
-
-/* The next of a sequence that the state's first value, the seed, decides (splitmix64). */
-uint64_t test_random(uint64_t *state);

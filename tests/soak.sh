@@ -6,7 +6,6 @@
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export SOAK_SEED=${SOAK_SEED:-$((RANDOM * 32768 + RANDOM))} SOAK_ROUNDS=${SOAK_ROUNDS:-2000}
-export SOAK_LIVES=${SOAK_LIVES:-$((SOAK_ROUNDS * 10))}
 export FUZZ_SECONDS=${SOAK_FUZZ_SECONDS:-600}
 log=build/soak.log
 commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD -- || echo ' (with uncommitted changes)')

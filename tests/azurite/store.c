@@ -12,6 +12,7 @@
 #include "agent/store/store.h"
 #include "lib/clock.h"
 #include "lib/digest.h"
+#include "tests/seed.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -195,11 +196,6 @@ static int do_drain(struct store *store, char **arguments, struct error *err) {
 
 /* ---- against a model ------------------------------------------------------------------------ */
 
-static uint64_t next_random(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
-}
-
 /* What the object must be: its bytes are one letter, repeated. Letter 0: there is none. */
 struct model {
     char letter[NAMES];
@@ -268,12 +264,12 @@ static int count_one(void *context, const char *name UNUSED, const struct store_
 
 static int one_operation(struct store *store, struct model *model, uint64_t *state,
                          struct error *err) {
-    int i = (int)(next_random(state) % NAMES), seen = 0, there = 0;
-    char letter = (char)('a' + next_random(state) % 26), name[32];
-    size_t large = next_random(state) % 8 == 0 ? 20u << 20 : 3000;
-    size_t size = next_random(state) % large;
+    int i = (int)(test_random(state) % NAMES), seen = 0, there = 0;
+    char letter = (char)('a' + test_random(state) % 26), name[32];
+    size_t large = test_random(state) % 8 == 0 ? 20u << 20 : 3000;
+    size_t size = test_random(state) % large;
     snprintf(name, sizeof name, "random/%d", i);
-    switch (next_random(state) % 6) {
+    switch (test_random(state) % 6) {
     case 0:
         return create(store, name, model, i, letter, size, err);
     case 1:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lib/base.h"
+#include "tests/seed.h"
 
 #include <stdint.h>
 
@@ -9,16 +10,8 @@
  * multiples of 0.1, so that no small step crosses a kink: made of `spaced`, which shuffle gives. */
 enum draw { SMOOTH, SPACED, OVER_ONE };
 
-static inline uint64_t next_random(uint64_t *state) {
-    *state += 0x9e3779b97f4a7c15u;
-    uint64_t z = *state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 static inline float uniform(uint64_t *state) { /* -1 to 1 */
-    return (float)((double)(next_random(state) >> 11) * 0x1p-52 - 1);
+    return (float)((double)(test_random(state) >> 11) * 0x1p-52 - 1);
 }
 
 static inline void fill(float *data, int64_t count, enum draw draw, int64_t *spaced,
@@ -42,7 +35,7 @@ static inline void fill(float *data, int64_t count, enum draw draw, int64_t *spa
 static inline int64_t *shuffle(int64_t count, uint64_t *state) {
     int64_t *numbers = x_calloc((size_t)count + 1, sizeof *numbers);
     for (int64_t i = 0; i < count; i++) {
-        int64_t at = (int64_t)(next_random(state) % (uint64_t)(i + 1));
+        int64_t at = (int64_t)(test_random(state) % (uint64_t)(i + 1));
         numbers[i] = numbers[at];
         numbers[at] = i - count / 2;
     }

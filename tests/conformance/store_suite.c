@@ -3,6 +3,7 @@
 
 #include "lib/clock.h"
 #include "tests/broken_store.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <pthread.h>

@@ -6,6 +6,7 @@
 
 #include "lib/clock.h"
 #include "lib/digest.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -15,10 +16,7 @@
 static struct comm *comm;
 
 static uint64_t mixed(uint64_t x) {
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
+    return test_random(&x);
 }
 
 static float number(int rank, size_t i) {
@@ -162,9 +160,8 @@ static int step(struct reducer *reducer, const struct buckets *buckets, float *v
 
 /* Buckets of other sizes each time, due on each rank in another order. */
 static void order_is_kept_however_buckets_are_due(void) {
-    const char *seed_text = getenv("SOAK_SEED"), *rounds_text = getenv("SOAK_ROUNDS");
-    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 15;
-    int rounds = rounds_text ? (int)strtol(rounds_text, NULL, 10) : 8;
+    uint64_t seed = test_seed(15);
+    int rounds = (int)test_rounds(8);
     if (comm->rank == 0) {
         printf("# SOAK_SEED=%llu, %d rounds\n", (unsigned long long)seed, rounds);
     }

@@ -7,6 +7,7 @@
 #include "lib/file.h"
 #include "tests/azurite/azurite.h"
 #include "tests/broken_store.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <errno.h>
@@ -185,19 +186,13 @@ static void run_round_on_disk(uint64_t seed, int percent) {
 }
 
 static int rounds_of(int few) {
-    const char *text = getenv("SOAK_ROUNDS");
-    return text ? (int)(strtol(text, NULL, 10) / 10) : few;
-}
-
-static uint64_t first_seed(void) {
-    const char *text = getenv("SOAK_SEED");
-    return text ? strtoull(text, NULL, 10) : 1;
+    return (int)test_rounds(few * 10) / 10;
 }
 
 static void four_processes(void) {
     int superseded = 0, rounds = rounds_of(4);
     for (int i = 0; i < rounds && !test_failures; i++) {
-        run_round_on_disk(first_seed() + (uint64_t)i, 0);
+        run_round_on_disk(test_seed(1) + (uint64_t)i, 0);
         superseded += shared->superseded;
     }
     CHECK(superseded > 0); /* or there was no race */
@@ -206,7 +201,7 @@ static void four_processes(void) {
 static void four_processes_and_a_broken_store(void) {
     int rounds = rounds_of(4);
     for (int i = 0; i < rounds && !test_failures; i++) {
-        run_round_on_disk(first_seed() + 1000 + (uint64_t)i, 15);
+        run_round_on_disk(test_seed(1) + 1000 + (uint64_t)i, 15);
     }
 }
 
@@ -215,7 +210,7 @@ static void four_processes_on_azurite(void) {
     char *azurite = azurite_start();
     CHECK(azurite != NULL);
     for (int i = 0; i < rounds && !test_failures; i++) {
-        uint64_t seed = first_seed() + 2000 + (uint64_t)i;
+        uint64_t seed = test_seed(1) + 2000 + (uint64_t)i;
         store_name = x_printf("az://films/tests/race/%llu", (unsigned long long)seed);
         run_round(seed, i % 2 ? 15 : 0);
         text_freep(&store_name);

@@ -332,9 +332,9 @@ static int add_constant(struct trial *trial, struct builder *builder, const stru
         if (input->kind == NUMBER) {
             ((float *)numbers)[i] = input->number;
         } else if (truths) {
-            ((uint8_t *)numbers)[i] = next_random(&trial->state) % 2;
+            ((uint8_t *)numbers)[i] = test_random(&trial->state) % 2;
         } else {
-            numbers[i] = input->kind == LABELS ? (int64_t)(next_random(&trial->state) % 5)
+            numbers[i] = input->kind == LABELS ? (int64_t)(test_random(&trial->state) % 5)
                                                : input->integers[i];
         }
     }

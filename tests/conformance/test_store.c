@@ -6,6 +6,7 @@
 #include "lib/file.h"
 #include "tests/broken_store.h"
 #include "tests/conformance/store_suite.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <errno.h>
@@ -159,7 +160,7 @@ __attribute__((noreturn)) static void write_until_killed(int round, int told_fd)
 /* Whatever moment a writer is killed at, what is there is whole. */
 static void killed_writers(void) {
     struct error err = {0};
-    uint64_t state = getenv("SOAK_SEED") ? strtoull(getenv("SOAK_SEED"), NULL, 10) : 7;
+    uint64_t state = test_seed(7);
     for (int round = 0; round < 20; round++) {
         int pipe_fds[2];
         char told;

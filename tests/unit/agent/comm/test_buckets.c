@@ -4,18 +4,12 @@
 #include "agent/comm/buckets.h"
 
 #include "tests/resnet50.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
 
 static const size_t mib = 1 << 20;
-
-static uint64_t next(uint64_t *state) {
-    uint64_t x = (*state += 0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
 
 static size_t rounded(size_t bytes) {
     return (bytes + 63) / 64 * 64;
@@ -75,18 +69,17 @@ static void check_sizes(const size_t *bytes, size_t count, size_t max, const str
 }
 
 static void any_sizes(void) {
-    const char *seed_text = getenv("SOAK_SEED"), *rounds_text = getenv("SOAK_ROUNDS");
-    uint64_t state = seed_text ? strtoull(seed_text, NULL, 10) : 15;
-    long rounds = rounds_text ? strtol(rounds_text, NULL, 10) : 300;
-    printf("# SOAK_SEED=%llu, %ld rounds\n", (unsigned long long)state, rounds);
-    for (long round = 0; round < rounds && !test_failures; round++) {
-        size_t count = next(&state) % 120, bytes[120];
+    uint64_t state = test_seed(15);
+    int64_t rounds = test_rounds(300);
+    printf("# SOAK_SEED=%llu, %lld rounds\n", (unsigned long long)state, (long long)rounds);
+    for (int64_t round = 0; round < rounds && !test_failures; round++) {
+        size_t count = test_random(&state) % 120, bytes[120];
         int made_at[120];
-        size_t max = 1 + next(&state) % (next(&state) % 2 ? 64 * mib : 3 * mib);
-        int steps = 1 + (int)(next(&state) % 200);
+        size_t max = 1 + test_random(&state) % (test_random(&state) % 2 ? 64 * mib : 3 * mib);
+        int steps = 1 + (int)(test_random(&state) % 200);
         for (size_t i = 0; i < count; i++) {
-            bytes[i] = 4 * (1 + (next(&state) >> (next(&state) % 24 + 40)));
-            made_at[i] = (int)(next(&state) % (uint64_t)steps);
+            bytes[i] = 4 * (1 + (test_random(&state) >> (test_random(&state) % 24 + 40)));
+            made_at[i] = (int)(test_random(&state) % (uint64_t)steps);
         }
         struct buckets plan, again;
         char digest[65], digest_again[65];
@@ -99,7 +92,7 @@ static void any_sizes(void) {
         CHECK_STR(digest_again, digest);
         buckets_release(&again);
         if (count) {
-            bytes[next(&state) % count] += 64;
+            bytes[test_random(&state) % count] += 64;
             buckets_plan(bytes, made_at, count, max, &again);
             buckets_digest(&again, digest_again);
             CHECK(strcmp(digest_again, digest) != 0);

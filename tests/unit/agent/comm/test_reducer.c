@@ -4,19 +4,13 @@
 #include "agent/comm/reducer.h"
 
 #include "lib/clock.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 #include "tests/unit/agent/comm/threads_comm.h"
 
 #include <time.h>
 
 enum { BUCKETS_MAX = 12, PATIENCE_MS = 60000 };
-
-static uint64_t next(uint64_t *state) {
-    uint64_t x = (*state += 0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
 
 /* What the ranks of a round share, and how often one of them saw what is not right. */
 static struct {
@@ -58,13 +52,13 @@ static int step(struct reducer *reducer, struct comm *comm, float *values, int n
                 uint64_t *state, struct error *err) {
     size_t order[BUCKETS_MAX], count = shared.buckets.count;
     for (size_t i = 0; i < count; i++) {
-        size_t other = next(state) % (i + 1);
+        size_t other = test_random(state) % (i + 1);
         order[i] = order[other];
         order[other] = i;
     }
     for (size_t i = 0; i < count; i++) {
-        if (next(state) % 4 == 0) {
-            nanosleep(&(struct timespec){.tv_nsec = (long)(next(state) % 200000)}, NULL);
+        if (test_random(state) % 4 == 0) {
+            nanosleep(&(struct timespec){.tv_nsec = (long)(test_random(state) % 200000)}, NULL);
         }
         const struct bucket *of = &shared.buckets.all[order[i]]; /* made now, and not before */
         for (size_t k = of->start / 4; k < (of->start + of->bytes) / 4; k++) {
@@ -117,16 +111,15 @@ static void *train(void *context) {
 }
 
 static void sums_are_right_in_any_order(void) {
-    const char *seed_text = getenv("SOAK_SEED"), *rounds_text = getenv("SOAK_ROUNDS");
-    uint64_t state = seed_text ? strtoull(seed_text, NULL, 10) : 15;
-    long rounds = rounds_text ? strtol(rounds_text, NULL, 10) : 60;
-    printf("# SOAK_SEED=%llu, %ld rounds\n", (unsigned long long)state, rounds);
-    for (long round = 0; round < rounds && !test_failures; round++) {
+    uint64_t state = test_seed(15);
+    int64_t rounds = test_rounds(60);
+    printf("# SOAK_SEED=%llu, %lld rounds\n", (unsigned long long)state, (long long)rounds);
+    for (int64_t round = 0; round < rounds && !test_failures; round++) {
         struct meeting meeting;
-        plan(next(&state) % (BUCKETS_MAX + 1));
-        meeting_init(&meeting, 1 + (int)(next(&state) % 5));
-        shared.seed = next(&state);
-        shared.steps = 1 + (int)(next(&state) % 6);
+        plan(test_random(&state) % (BUCKETS_MAX + 1));
+        meeting_init(&meeting, 1 + (int)(test_random(&state) % 5));
+        shared.seed = test_random(&state);
+        shared.steps = 1 + (int)(test_random(&state) % 6);
         atomic_store(&shared.wrong, 0);
         atomic_store(&shared.called, 0);
         meeting_run(&meeting, train);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/data/split.h"
+#include "tests/seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,27 +12,13 @@ static uint64_t table_random_state;
 
 /* [0, below) */
 static inline size_t table_random(size_t below) {
-    table_random_state ^= table_random_state << 13;
-    table_random_state ^= table_random_state >> 7;
-    table_random_state ^= table_random_state << 17;
-    return (size_t)((table_random_state >> 11) % below);
+    return (size_t)test_below(&table_random_state, below);
 }
-
-/* SOAK_SEED (7) and SOAK_ROUNDS (fallback). */
-static inline uint64_t table_seed(void) {
-    const char *text = getenv("SOAK_SEED");
-    return text ? strtoull(text, NULL, 10) : 7;
-}
-static inline uint64_t table_rounds(uint64_t fallback) {
-    const char *text = getenv("SOAK_ROUNDS");
-    return text ? MAX(strtoull(text, NULL, 10) * 100, fallback) : fallback;
+static inline uint64_t table_rounds(uint64_t usual) {
+    return MAX((uint64_t)test_rounds(0) * 100, usual);
 }
 static inline void table_random_start(uint64_t seed, uint64_t round) {
-    table_random_state = (seed * 0x9E3779B97F4A7C15u) ^ ((round + 1) * 0xD1B54A32D192ED03u);
-    table_random_state += !table_random_state;
-    for (int i = 0; i < 8; i++) {
-        table_random(2);
-    }
+    table_random_state = test_mix(seed) + test_mix(round + 1);
 }
 
 /* What Python's csv does with each byte, as far as rows go. */

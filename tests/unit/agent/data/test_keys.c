@@ -56,7 +56,7 @@ static void test_keys_are_in_the_order_of_their_values(void) {
     buffer_init(&keys[0], 1000);
     buffer_init(&keys[1], 1000);
     buffer_init(&text, 1000);
-    table_random_start(table_seed(), 0);
+    table_random_start(test_seed(7), 0);
     for (uint64_t round = 0; round < table_rounds(3000) && !test_failures; round++) {
         struct value values[2][2];
         for (int i = 0; i < 2; i++) {

@@ -8,6 +8,7 @@
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "tests/broken_store.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <poll.h>
@@ -330,9 +331,8 @@ static void list_side_by_side(uint64_t seed) {
 }
 
 static void test_two_coordinators_have_one_list(void) {
-    const char *rounds_text = getenv("SOAK_ROUNDS"), *seed_text = getenv("SOAK_SEED");
-    int64_t rounds = rounds_text ? strtoll(rounds_text, NULL, 10) : 40;
-    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 1;
+    int64_t rounds = test_rounds(40);
+    uint64_t seed = test_seed(1);
     for (int64_t i = 0; i < rounds && !test_failures; i++) {
         list_side_by_side(seed + (uint64_t)i);
         if (test_failures) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/agent/launch/gang_world.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -15,10 +16,7 @@ int world_failures(void) {
 }
 
 int64_t world_dice(struct world *world, int64_t sides) {
-    uint64_t x = world->random += 0x9E3779B97F4A7C15u; /* splitmix64 */
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return (int64_t)((x ^ (x >> 31)) % (uint64_t)sides);
+    return (int64_t)test_below(&world->random, (uint64_t)sides);
 }
 
 /* ---- what the model expects ----------------------------------------------------------------- */

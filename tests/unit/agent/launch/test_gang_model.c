@@ -5,6 +5,7 @@
  * both (gang_world.h lists the invariants). At last there is peace, and the job must end well.
  * SOAK_SEED and SOAK_ROUNDS choose other courses (make soak: SOAK_ROUNDS=500000),
  * GANG_TRACE=1 shows them. */
+#include "tests/seed.h"
 #include "tests/test.h"
 #include "tests/unit/agent/launch/gang_world.h"
 
@@ -364,9 +365,8 @@ static void any_course(void) {
         "starts",    "stops",     "successes", "failures",    "given way", "notices",
         "refused",   "lost",      "hung",      "memory",      "app",       "of the command alone",
         "disrupted", "explained", "smaller",   "hub cut off", "halted",    "memory, told late"};
-    const char *seed_text = getenv("SOAK_SEED"), *rounds_text = getenv("SOAK_ROUNDS");
-    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 20261121;
-    int64_t rounds = rounds_text ? strtoll(rounds_text, NULL, 10) : 2000;
+    uint64_t seed = test_seed(20261121);
+    int64_t rounds = test_rounds(2000);
     printf("# SOAK_SEED=%llu SOAK_ROUNDS=%lld\n", (unsigned long long)seed, (long long)rounds);
     for (int64_t i = 0; i < rounds && course(seed + (uint64_t)i); i++) {
     }

@@ -2,6 +2,7 @@
 /* Two links over connections that break at any moment, with what is under way, in both directions
  * (SOAK_SEED, SOAK_ROUNDS): everything arrives once, in its order. And the messages themselves. */
 #include "agent/launch/link.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -21,10 +22,7 @@ static uint64_t state;
 static int64_t lost;
 
 static uint64_t dice(uint64_t sides) {
-    uint64_t x = state += 0x9E3779B97F4A7C15u; /* splitmix64 */
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return (x ^ (x >> 31)) % sides;
+    return test_below(&state, sides);
 }
 
 static void send_text(void *context, const char *text) {
@@ -68,9 +66,8 @@ static void connect_both(struct side *sides) {
 }
 
 static void once_and_in_order(void) {
-    const char *seed_text = getenv("SOAK_SEED"), *rounds_text = getenv("SOAK_ROUNDS");
-    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 9;
-    int64_t rounds = rounds_text ? strtoll(rounds_text, NULL, 10) : 500;
+    uint64_t seed = test_seed(9);
+    int64_t rounds = test_rounds(500);
     printf("# SOAK_SEED=%llu SOAK_ROUNDS=%lld\n", (unsigned long long)seed, (long long)rounds);
     for (int64_t round = 0; round < rounds && !test_failures; round++) {
         static struct side sides[2];

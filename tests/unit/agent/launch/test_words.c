@@ -4,6 +4,7 @@
 #include "agent/launch/expand.h"
 #include "agent/launch/words.h"
 #include "lib/file.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -70,21 +71,14 @@ static void lines(void) {
     }
 }
 
-static uint64_t next_random(uint64_t *state) {
-    uint64_t x = *state += 0x9E3779B97F4A7C15u; /* splitmix64 */
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-}
-
 static char *random_line(uint64_t *state) {
     static const char *const parts[] = {"a", "b=",  "'",     "\"",         "\\", " ", "  ",  "$",
                                         "#", "~",   "*",     "-x",         "''", ";", "=",   "{",
                                         "!", "\\ ", "\t",    "é",          ",",  "/", "x:~", "[",
                                         "&", ">",   "'a b'", "\"c\\\"d\"", "%",  "@", "^",   "+"};
     char *line = x_strdup("p");
-    for (uint64_t i = next_random(state) % 12; i-- > 0;) {
-        char *longer = x_printf("%s%s", line, parts[next_random(state) % ARRAY_LEN(parts)]);
+    for (uint64_t i = test_random(state) % 12; i-- > 0;) {
+        char *longer = x_printf("%s%s", line, parts[test_random(state) % ARRAY_LEN(parts)]);
         free(line);
         line = longer;
     }
@@ -93,9 +87,8 @@ static char *random_line(uint64_t *state) {
 
 /* One shell gets all lines that are plain to us, p being a function that prints its words. */
 static void as_a_shell_has_them(void) {
-    const char *seed_text = getenv("SOAK_SEED"), *rounds_text = getenv("SOAK_ROUNDS");
-    uint64_t state = seed_text ? strtoull(seed_text, NULL, 10) : 5;
-    int64_t rounds = rounds_text ? strtoll(rounds_text, NULL, 10) * 10 : 20000;
+    uint64_t state = test_seed(5);
+    int64_t rounds = test_rounds(2000) * 10;
     printf("# SOAK_SEED=%llu SOAK_ROUNDS=%lld\n", (unsigned long long)state,
            (long long)rounds / 10);
     char folder[] = "/tmp/test-words-XXXXXX";

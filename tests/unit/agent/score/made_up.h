@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lib/base.h"
+#include "tests/seed.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -9,8 +10,7 @@
 static uint64_t seed_now = 1;
 
 static int64_t any(int64_t below) {
-    seed_now = seed_now * 6364136223846793005u + 1442695040888963407u;
-    return (int64_t)((seed_now >> 33) % (uint64_t)below);
+    return (int64_t)test_below(&seed_now, (uint64_t)below);
 }
 
 /* A plausible time: most near the mean, some much longer. */

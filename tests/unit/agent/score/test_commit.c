@@ -7,6 +7,7 @@
 #include "lib/digest.h"
 #include "lib/file.h"
 #include "tests/broken_store.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <poll.h>
@@ -281,11 +282,10 @@ static void finish(struct model *model, int number, uint64_t seed, uint64_t *sta
 }
 
 static void whatever_happens_nothing_is_lost_or_twice(void) {
-    const char *rounds_text = getenv("SOAK_ROUNDS"), *seed_text = getenv("SOAK_SEED");
-    uint64_t first = seed_text ? strtoull(seed_text, NULL, 10) : 1;
-    long rounds = rounds_text ? strtol(rounds_text, NULL, 10) * 10 : 300;
+    uint64_t first = test_seed(1);
+    int64_t rounds = test_rounds(30) * 10;
     struct model *model = x_malloc(sizeof *model);
-    for (long round = 0; round < rounds && !test_failures; round++) {
+    for (int64_t round = 0; round < rounds && !test_failures; round++) {
         uint64_t seed = first + (uint64_t)round, state = seed;
         int number = folders++;
         memset(model, 0, sizeof *model);

@@ -3,6 +3,7 @@
  * answer late and hand back, pages that come in, commits of earlier coordinators and voids, in any
  * order. The model knows each cell and each lease, and what every answer must be. SOAK_SEED and
  * SOAK_ROUNDS choose other worlds; make soak has SOAK_ROUNDS 50000 for it. */
+#include "tests/seed.h"
 #include "tests/unit/agent/score/ledgers.h"
 
 #include "agent/score/ledger_slots.h"
@@ -55,10 +56,7 @@ struct world {
 };
 
 static int64_t dice(struct world *world, int64_t sides) {
-    uint64_t x = world->random += 0x9E3779B97F4A7C15u; /* splitmix64 */
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return (int64_t)((x ^ (x >> 31)) % (uint64_t)sides);
+    return (int64_t)test_below(&world->random, (uint64_t)sides);
 }
 
 /* ---- what the model does -------------------------------------------------------------------- */
@@ -564,9 +562,8 @@ static void live(uint64_t seed, int64_t *leases, int64_t *over) {
 }
 
 static void test_no_cell_is_lost_or_taken_twice(void) {
-    const char *rounds_text = getenv("SOAK_ROUNDS"), *seed_text = getenv("SOAK_SEED");
-    int64_t rounds = rounds_text ? MAX(25 * strtoll(rounds_text, NULL, 10), 1) : 500;
-    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 1;
+    int64_t rounds = MAX(25 * test_rounds(20), 1);
+    uint64_t seed = test_seed(1);
     int64_t leases = 0, over = 0;
     for (int64_t i = 0; i < rounds && !test_failures; i++) {
         live(seed + (uint64_t)i, &leases, &over);

@@ -2,6 +2,7 @@
 /* miniBatchSize auto against fixed sizes: a job played through the ledger, with workers whose
  * leases cost a start and so much an item. SHOW=1 prints what each took. tests/bench/auto.sh
  * measures the same with real programs. */
+#include "tests/seed.h"
 #include "tests/unit/agent/score/ledgers.h"
 
 #include <stdlib.h>
@@ -29,14 +30,13 @@ struct play {
 };
 
 static int64_t cost_us(struct play *play, const struct ledger_lease *lease) {
+    uint64_t spread = (uint64_t)play->course->spread_percent;
     int64_t us = play->course->start_us;
     for (int64_t i = 0; i < lease->items; i++) {
-        play->random = play->random * 6364136223846793005u + 1442695040888963407u;
-        int64_t percent = (int64_t)(play->random >> 33) % (2 * play->course->spread_percent + 1);
-        us += play->course->item_us * (100 + percent - play->course->spread_percent) / 100;
+        int64_t percent = (int64_t)test_below(&play->random, 2 * spread + 1);
+        us += play->course->item_us * (100 + percent - (int64_t)spread) / 100;
     }
-    play->random = play->random * 6364136223846793005u + 1442695040888963407u;
-    us += us * ((int64_t)(play->random >> 33) % (play->course->spread_percent + 1)) / 200;
+    us += us * (int64_t)test_below(&play->random, spread + 1) / 200;
     return MAX(us, 1);
 }
 

@@ -531,8 +531,7 @@ static void add_many(struct commit_log *log, int64_t count) {
 }
 
 static void a_large_run_needs_little_memory(void) {
-    const char *soak_rounds = getenv("SOAK_ROUNDS");
-    int64_t count = soak_rounds ? 1000 * MIN(strtoll(soak_rounds, NULL, 10), 4000) : 100000;
+    int64_t count = 1000 * MIN(test_rounds(100), 4000);
     struct error err = {0};
     AUTO(store_freep) struct store *store = open_folder("large");
     struct commit_log *log = open_log(store, "uid-a");

@@ -8,16 +8,6 @@
 
 #include <stdlib.h>
 
-static uint64_t first_seed(void) {
-    const char *seed = getenv("SOAK_SEED");
-    return seed ? strtoull(seed, NULL, 10) : 1;
-}
-
-static int64_t rounds(int64_t usual) {
-    const char *soak_rounds = getenv("SOAK_ROUNDS");
-    return soak_rounds ? strtoll(soak_rounds, NULL, 10) : usual;
-}
-
 /* ---- sums ----------------------------------------------------------------------------------- */
 
 enum { SUM_WORKERS = 5, SUM_RECORDS = 400 };
@@ -108,12 +98,12 @@ static void check_sums(void) {
 }
 
 static void sums_are_those_of_all_records(void) {
-    int64_t count = rounds(60);
+    int64_t count = test_rounds(60);
     for (int64_t i = 0; i < count && !test_failures; i++) {
-        seed_now = first_seed() + (uint64_t)i;
+        seed_now = test_seed(1) + (uint64_t)i;
         check_sums();
         if (test_failures) {
-            printf("# SOAK_SEED=%llu\n", (unsigned long long)(first_seed() + (uint64_t)i));
+            printf("# SOAK_SEED=%llu\n", (unsigned long long)(test_seed(1) + (uint64_t)i));
         }
     }
 }

@@ -3,6 +3,7 @@
  * hand. SOAK_SEED, SOAK_ROUNDS: other logs, more of them. */
 #include "agent/score/standing.h"
 
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -12,8 +13,7 @@ enum { CELLS = 24, RECORDS = 60 };
 static uint64_t seed_now;
 
 static int64_t any(int64_t below) {
-    seed_now = seed_now * 6364136223846793005u + 1442695040888963407u;
-    return (int64_t)((seed_now >> 33) % (uint64_t)below);
+    return (int64_t)test_below(&seed_now, (uint64_t)below);
 }
 
 static struct commit_record random_record(void) {
@@ -83,9 +83,8 @@ static bool check_log(void) {
 }
 
 static void the_rules_hold_for_any_log(void) {
-    const char *seed = getenv("SOAK_SEED"), *soak_rounds = getenv("SOAK_ROUNDS");
-    uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
-    int64_t rounds = soak_rounds ? strtoll(soak_rounds, NULL, 10) * 100 : 3000;
+    uint64_t first = test_seed(1);
+    int64_t rounds = test_rounds(30) * 100;
     for (int64_t i = 0; i < rounds; i++) {
         seed_now = first + (uint64_t)i;
         if (!check_log()) {

@@ -3,6 +3,7 @@
 #include "agent/score/tail.h"
 
 #include "lib/jsontext.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -35,20 +36,15 @@ static void the_last_lines_are_shown(void) {
     check_tail("a\0b\n", 4, "a b");
 }
 
-static uint64_t draw(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
-}
-
 /* Any bytes: bounded, UTF-8, ten lines, none of them empty. */
 static void any_bytes_are_tidy(void) {
     uint64_t seed = 7;
     for (int round = 0; round < 20000; round++) {
         char text[4096], tail[TAIL_BYTES + 1];
-        size_t size = (size_t)(draw(&seed) % sizeof text);
-        uint64_t sides = 1 + draw(&seed) % 256;
+        size_t size = (size_t)(test_random(&seed) % sizeof text);
+        uint64_t sides = 1 + test_random(&seed) % 256;
         for (size_t i = 0; i < size; i++) {
-            uint64_t dice = draw(&seed);
+            uint64_t dice = test_random(&seed);
             text[i] = (char)(dice % 40 == 0 ? '\n' : dice / 40 % sides + 256 - sides);
         }
         memset(tail, 'x', sizeof tail);

@@ -6,6 +6,7 @@
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "tests/broken_store.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <poll.h>
@@ -96,9 +97,8 @@ static void *talk(void *context) {
 }
 
 static void nothing_is_lost_or_twice(void) {
-    const char *seed = getenv("SOAK_SEED"), *soak_rounds = getenv("SOAK_ROUNDS");
-    uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
-    int64_t rounds = soak_rounds ? strtoll(soak_rounds, NULL, 10) / 10 : 6;
+    uint64_t first = test_seed(1);
+    int64_t rounds = test_rounds(60) / 10;
     for (int64_t round = 0; round < rounds && !test_failures; round++) {
         enum { SLOTS = 3 };
         int folder = folders++;

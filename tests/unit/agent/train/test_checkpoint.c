@@ -5,6 +5,7 @@
 #include "agent/train/checkpoint.h"
 #include "lib/file.h"
 #include "tests/broken_store.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <pthread.h>
@@ -301,9 +302,8 @@ static void run_course(struct course *course) {
 }
 
 static void test_what_is_loaded_is_whole_and_not_too_old(void) {
-    const char *seed = getenv("SOAK_SEED"), *soak_rounds = getenv("SOAK_ROUNDS");
-    uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
-    int64_t rounds = soak_rounds ? strtoll(soak_rounds, NULL, 10) * 10 : 200, faults = 0;
+    uint64_t first = test_seed(1);
+    int64_t rounds = test_rounds(20) * 10, faults = 0;
     for (int64_t round = 0; round < rounds && !test_failures; round++) {
         struct course course = {.folder = folders++, .random = first + (uint64_t)round};
         run_course(&course);

@@ -3,6 +3,7 @@
  * ahead the loader goes; how it fails and ends. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/train/loader.h"
 #include "agent/train/order.h"
+#include "tests/seed.h"
 #include "tests/unit/agent/data/fixtures.h"
 #include "tests/unit/agent/train/sets.h"
 
@@ -69,9 +70,8 @@ static void check_gang(struct loader_options options) {
 }
 
 static void test_batches_are_the_same_for_everybody(void) {
-    const char *seed = getenv("SOAK_SEED"), *soak_rounds = getenv("SOAK_ROUNDS");
-    uint64_t state = seed ? strtoull(seed, NULL, 10) : 1;
-    int rounds = soak_rounds ? (int)strtol(soak_rounds, NULL, 10) : 40;
+    uint64_t state = test_seed(1);
+    int rounds = (int)test_rounds(40);
     for (int round = 0; round < rounds && !test_failures; round++) {
         uint64_t began = state, bits[6];
         for (int i = 0; i < 6; i++) {

@@ -2,20 +2,11 @@
 /* Orders are bijections, all of them are about equally likely, and nothing of one epoch, sample or
  * draw shows in another's. */
 #include "agent/train/order.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static uint64_t first_seed(void) {
-    const char *seed = getenv("SOAK_SEED");
-    return seed ? strtoull(seed, NULL, 10) : 1;
-}
-
-static int rounds(int usual) {
-    const char *text = getenv("SOAK_ROUNDS");
-    return text ? (int)strtol(text, NULL, 10) : usual;
-}
 
 static bool is_bijection(uint64_t seed, int64_t epoch, int64_t count) {
     AUTO(text_freep) char *seen = x_calloc((size_t)count, 1);
@@ -29,12 +20,12 @@ static bool is_bijection(uint64_t seed, int64_t epoch, int64_t count) {
 }
 
 static void test_every_order_is_a_bijection(void) {
-    uint64_t seed = first_seed();
+    uint64_t seed = test_seed(1);
     for (int64_t count = 1; count <= 300; count++) {
         CHECK(is_bijection(seed, count % 7, count));
     }
     static const int64_t counts[] = {1023, 1024, 1025, 4095, 4097, 60000, 65536, 65537, 200003};
-    for (int round = 0; round < rounds(1); round++) {
+    for (int64_t round = 0; round < test_rounds(1); round++) {
         for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
             if (!is_bijection(seed + (uint64_t)round, round, counts[i])) {
                 printf("# SOAK_SEED=%llu count %lld\n", (unsigned long long)seed + (unsigned)round,
@@ -50,7 +41,7 @@ static void check_orders_of(int count, int permutations) {
     enum { SEEDS_EACH = 100, PERMUTATIONS_MAX = 120 };
     int seen[PERMUTATIONS_MAX] = {0}, draws = SEEDS_EACH * permutations;
     for (int draw = 0; draw < draws; draw++) {
-        uint64_t seed = first_seed() + (uint64_t)(draw / 10);
+        uint64_t seed = test_seed(1) + (uint64_t)(draw / 10);
         int number = 0; /* Lehmer code */
         int64_t order[5];
         for (int i = 0; i < count; i++) {
@@ -100,7 +91,7 @@ static void test_chance_is_even_and_independent(void) {
     int cells[CELLS] = {0}, pairs[CELLS * CELLS] = {0};
     double sum = 0;
     for (int64_t i = 0; i < DRAWS; i++) {
-        uint64_t bits = chance(first_seed(), 3, i, 0), other = chance(first_seed(), 3, i, 1);
+        uint64_t bits = chance(test_seed(1), 3, i, 0), other = chance(test_seed(1), 3, i, 1);
         double unit = chance_unit(bits);
         CHECK(unit >= 0 && unit < 1);
         sum += unit;

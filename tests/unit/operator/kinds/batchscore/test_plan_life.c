@@ -4,13 +4,14 @@
  * its writes. Whatever happens, every look keeps the promises of plan.h, every job ends, and no
  * count of attempts begins anew, so no name is given twice, but in a place whose last pod was
  * deleted alive (suspended, not needed, by somebody). Where two coordinators would both write, none
- * is made beside one that may run. SOAK_SEED, SOAK_LIVES choose how many. */
+ * is made beside one that may run. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/batchscore/plan.h"
 
 #include "lib/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/job/life.h"
 #include "operator/object.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -30,8 +31,7 @@ struct world {
 };
 
 static unsigned draw(struct world *world, unsigned below) {
-    world->random = world->random * 6364136223846793005ULL + 1442695040888963407ULL;
-    return (unsigned)(world->random >> 33) % below;
+    return (unsigned)test_below(&world->random, below);
 }
 
 static void make_world(struct world *world, uint64_t seed) {
@@ -320,11 +320,10 @@ static void live(uint64_t seed) {
 }
 
 static void test_lives(void) {
-    const char *seed_text = getenv("SOAK_SEED"), *lives_text = getenv("SOAK_LIVES");
-    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 1;
-    uint64_t lives = lives_text ? strtoull(lives_text, NULL, 10) : 200;
-    for (uint64_t i = 0; i < lives && test_failures == 0; i++) {
-        live(seed + i);
+    uint64_t seed = test_seed(1);
+    int64_t lives = test_rounds(20) * 10;
+    for (int64_t i = 0; i < lives && test_failures == 0; i++) {
+        live(seed + (uint64_t)i);
     }
 }
 

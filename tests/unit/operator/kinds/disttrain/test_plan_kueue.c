@@ -2,13 +2,14 @@
 /* Whole lives of gangs whose pods Kueue lets go together, against a model of what its sources say
  * (gang_objects.h): finalizers, gates, excess pods, groups that are over, preemption. Whatever
  * comes to harm, Kueue never has one pod too many, every job ends, and no pod is kept for ever.
- * What the plan sees has gone through the controller's memory. SOAK_SEED, SOAK_LIVES choose how
+ * What the plan sees has gone through the controller's memory. SOAK_SEED, SOAK_ROUNDS choose how
  * many. */
 #include "operator/kinds/disttrain/gang_objects.h"
 #include "operator/kinds/disttrain/keep.h"
 #include "operator/kinds/disttrain/plan.h"
 
 #include "lib/clock.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -27,8 +28,7 @@ struct world {
 };
 
 static unsigned draw(struct world *world, unsigned below) {
-    world->random = world->random * 6364136223846793005ULL + 1442695040888963407ULL;
-    return (unsigned)(world->random >> 33) % below;
+    return (unsigned)test_below(&world->random, below);
 }
 
 static void make_world(struct world *world, uint64_t seed) {
@@ -398,11 +398,10 @@ static void stop(uint64_t seed) {
 }
 
 static void repeat(void (*what)(uint64_t seed)) {
-    const char *seed_text = getenv("SOAK_SEED"), *lives_text = getenv("SOAK_LIVES");
-    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 200;
-    uint64_t lives = lives_text ? strtoull(lives_text, NULL, 10) : 100;
-    for (uint64_t i = 0; i < lives && test_failures == 0; i++) {
-        what(seed + i);
+    uint64_t seed = test_seed(200);
+    int64_t lives = test_rounds(100);
+    for (int64_t i = 0; i < lives && test_failures == 0; i++) {
+        what(seed + (uint64_t)i);
     }
 }
 

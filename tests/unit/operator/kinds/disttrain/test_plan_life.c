@@ -3,12 +3,13 @@
  * evicted, leave slowly, are lost to the hub, the controller misses answers, acts twice, and is
  * killed between any two of its writes. Whatever happens, there is one hub, its attempt grows for
  * good, nothing runs of a gang that has ended or waits, and every job ends. The hub is a simple
- * one: it is done after so many steps with all members there. SOAK_SEED, SOAK_LIVES choose how
+ * one: it is done after so many steps with all members there. SOAK_SEED, SOAK_ROUNDS choose how
  * many. */
 #include "operator/kinds/disttrain/plan.h"
 
 #include "lib/clock.h"
 #include "operator/object.h"
+#include "tests/seed.h"
 #include "tests/test.h"
 
 #include <stdio.h>
@@ -28,8 +29,7 @@ struct world {
 };
 
 static unsigned draw(struct world *world, unsigned below) {
-    world->random = world->random * 6364136223846793005ULL + 1442695040888963407ULL;
-    return (unsigned)(world->random >> 33) % below;
+    return (unsigned)test_below(&world->random, below);
 }
 
 static void make_world(struct world *world, uint64_t seed) {
@@ -290,11 +290,10 @@ static void live(uint64_t seed) {
 }
 
 static void test_lives(void) {
-    const char *seed_text = getenv("SOAK_SEED"), *lives_text = getenv("SOAK_LIVES");
-    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : 1;
-    uint64_t lives = lives_text ? strtoull(lives_text, NULL, 10) : 200;
-    for (uint64_t i = 0; i < lives && test_failures == 0; i++) {
-        live(seed + i);
+    uint64_t seed = test_seed(1);
+    int64_t lives = test_rounds(20) * 10;
+    for (int64_t i = 0; i < lives && test_failures == 0; i++) {
+        live(seed + (uint64_t)i);
     }
 }
 

@@ -1,0 +1,36 @@
+/* seed.h: what all proofs that draw have in common: the seed, how many rounds, the numbers.
+ * `make soak` sets SOAK_SEED and SOAK_ROUNDS; a proof prints the seed that shows its failure. */
+#pragma once
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* SOAK_SEED, else the usual one. */
+static inline uint64_t test_seed(uint64_t usual) {
+    const char *text = getenv("SOAK_SEED");
+    return text ? strtoull(text, NULL, 10) : usual;
+}
+
+/* SOAK_ROUNDS (2,000 in a soak), else as many as `make test` does. */
+static inline int64_t test_rounds(int64_t usual) {
+    const char *text = getenv("SOAK_ROUNDS");
+    return text ? strtoll(text, NULL, 10) : usual;
+}
+
+/* Every bit of x changes every bit of the result (splitmix64's finalizer; Steele, Lea, Flood,
+ * "Fast splittable pseudorandom number generators", OOPSLA 2014). */
+static inline uint64_t test_mix(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+/* The next of a sequence that the state's first value, the seed, decides. */
+static inline uint64_t test_random(uint64_t *state) {
+    return test_mix(*state += 0x9E3779B97F4A7C15u);
+}
+
+/* [0, below) */
+static inline uint64_t test_below(uint64_t *state, uint64_t below) {
+    return test_random(state) % below;
+}
