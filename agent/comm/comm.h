@@ -58,6 +58,10 @@ NODISCARD int comm_open(const char *name, struct comm **ret_comm, struct error *
 /* A lost comm keeps its connections open and the memory that a call may still use. */
 void comm_close(struct comm *comm);
 void comm_closep(struct comm **comm);
+/* Ends this process, without MPI_Finalize and exit handlers, which a thread in the middle of a call
+ * would keep waiting: the way out for a rank whose comm is lost, and for one that others may wait
+ * for in a sum. mpirun ends them. */
+_Noreturn void comm_abandon(int exit_code);
 
 /* The calls of comm_ops. One that fails makes the comm lost. */
 NODISCARD int comm_reduce(struct comm *comm, float *values, size_t count, struct error *err);

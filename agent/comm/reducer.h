@@ -11,8 +11,8 @@
  * Patience: how long one call of the comm may take, which includes waiting for the slowest rank.
  * Then reducer_wait and reducer_call fail with ERROR_TIMEOUT: a rank is dead, stopped or cut off.
  * The thread is still in the call, and nobody can get it out. So whoever gets an error from
- * reducer_wait, or finds comm->is_lost, leaves by _exit without freeing what the comm may still
- * use; mpirun then ends the other ranks. */
+ * reducer_wait, or finds comm->is_lost, leaves by comm_abandon without freeing what the comm
+ * may still use; mpirun then ends the other ranks. */
 #pragma once
 
 #include "agent/comm/buckets.h"

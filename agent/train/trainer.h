@@ -26,5 +26,5 @@ struct train_job {
  * INVALID, UNSUPPORTED: the spec, the model or the data, by name; the output is another job's.
  * FAILED: the loss is no finite number; step and rate are named. CONFLICT: a newer start of this
  * run has taken over. CANCELLED: is_stopped; the checkpoint is written. All else: the machine's,
- * the store's or another rank's. An error after which comm->is_lost: leave by _exit (reducer.h). */
+ * the store's or another rank's. An error after which comm->is_lost: comm_abandon. */
 NODISCARD int trainer_run(const struct train_job *job, struct comm *comm, struct error *err);

@@ -70,14 +70,6 @@ static void say_result(const struct comm *comm, const struct check_options *opti
     printf("median %.3f ms\n", result->median_ms);
 }
 
-/* Leaves without MPI_Finalize and without exit handlers, which a thread in the middle of a call
- * would keep waiting; mpirun ends the others. */
-_Noreturn static void leave(int code) {
-    fflush(stdout);
-    fflush(stderr);
-    _exit(code);
-}
-
 static int check_command(const char *name, const struct check_options *options, struct error *err) {
     AUTO(comm_closep) struct comm *comm = NULL;
     struct check_result result = {0};
@@ -93,7 +85,7 @@ static int check_command(const char *name, const struct check_options *options, 
                     comm->size, host, err->text);
         }
         if (is_lost) {
-            leave(error_exit_code(err));
+            comm_abandon(error_exit_code(err));
         }
         return error_exit_code(err);
     }

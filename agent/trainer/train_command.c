@@ -35,14 +35,6 @@ static void say(const char *line) {
     fflush(stdout);
 }
 
-/* Leaves without MPI_Finalize and without exit handlers, which a thread in the middle of a call
- * would keep waiting; mpirun ends the others. */
-_Noreturn static void leave(int code) {
-    fflush(stdout);
-    fflush(stderr);
-    _exit(code);
-}
-
 static int run(const char *kind, struct train_job *job, struct error *err) {
     AUTO(comm_closep) struct comm *comm = NULL;
     if (comm_open(kind, &comm, err) < 0) {
@@ -54,7 +46,7 @@ static int run(const char *kind, struct train_job *job, struct error *err) {
         fprintf(stderr, "windlass-trainer train: rank %d of %d: %s\n", rank, comm->size, err->text);
         /* Others may wait for this rank in a sum: who leaves without a word ends them, too. */
         if (atomic_load(&comm->is_lost) || (!is_alone && err->kind != ERROR_CANCELLED)) {
-            leave(error_exit_code(err));
+            comm_abandon(error_exit_code(err));
         }
         return error_exit_code(err);
     }

@@ -2,27 +2,13 @@
 /* Times the reducer, with the buckets of a network of so many megabytes, against one plain
  * MPI_Allreduce in place of the same bytes, by turns in one run (allreduce.sh). Each time is the
  * slowest rank's, from a barrier on. Rank 0 prints JSON. All sums are compared. */
-#include "agent/comm/reducer.h"
-#include "lib/clock.h"
+#include "tests/bench/ranks.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-static struct comm *comm;
-static struct buckets buckets;
 static float *values;
-
-_Noreturn static void fail(const struct error *err) {
-    fprintf(stderr, "allreduce: rank %d: %s\n", comm ? comm->rank : -1, err->text);
-    fflush(stderr);
-    _exit(1);
-}
-
-static int say_barrier(struct comm *of, void *context UNUSED, struct error *err) {
-    return comm_barrier(of, err);
-}
 
 static int say_plain(struct comm *of UNUSED, void *context UNUSED, struct error *err) {
     int code = MPI_Allreduce(MPI_IN_PLACE, values, (int)(buckets.bytes / sizeof *values), MPI_FLOAT,
@@ -30,25 +16,11 @@ static int say_plain(struct comm *of UNUSED, void *context UNUSED, struct error 
     return code == MPI_SUCCESS ? 0 : error_set(err, ERROR_UNAVAILABLE, "MPI_Allreduce failed");
 }
 
-static int gather_most(struct comm *of, void *context, struct error *err) {
-    double *seconds = context, *all = x_calloc((size_t)of->size, sizeof *all);
-    int result = comm_gather(of, seconds, sizeof *seconds, all, err);
-    for (int rank = 0; rank < of->size; rank++) {
-        *seconds = MAX(*seconds, all[rank]);
-    }
-    free(all);
-    return result;
-}
-
-static void by_reducer(struct reducer *reducer, struct error *err) {
+static void by_reducer(struct reducer *reducer) {
     for (size_t i = 0; i < buckets.count; i++) {
         reducer_due(reducer, i);
     }
-    for (size_t i = 0, bucket; i < buckets.count; i++) {
-        if (reducer_wait(reducer, &bucket, err) < 0) {
-            fail(err);
-        }
-    }
+    wait_for_all(reducer);
 }
 
 /* The plain call is made by the same thread: what is compared is buckets and turns, and nothing
@@ -58,26 +30,20 @@ static double one(struct reducer *reducer, bool is_plain) {
     for (size_t i = 0; i < buckets.bytes / sizeof *values; i++) {
         values[i] = 1;
     }
-    if (reducer_call(reducer, say_barrier, NULL, &err) < 0) {
-        fail(&err);
-    }
-    int64_t start_ns = clock_monotonic_ns();
+    int64_t start_ns = begin_ns(reducer);
     if (!is_plain) {
-        by_reducer(reducer, &err);
+        by_reducer(reducer);
     } else if (reducer_call(reducer, say_plain, NULL, &err) < 0) {
         fail(&err);
     }
-    double seconds = (double)(clock_monotonic_ns() - start_ns) / 1e9;
+    double seconds = seconds_since(start_ns);
     for (size_t i = 0; i < buckets.bytes / sizeof *values; i++) {
         if (values[i] != (float)comm->size) {
             error_set(&err, ERROR_FAILED, "the sum is wrong at %zu", i);
             fail(&err);
         }
     }
-    if (reducer_call(reducer, gather_most, &seconds, &err) < 0) {
-        fail(&err);
-    }
-    return seconds;
+    return most(reducer, seconds);
 }
 
 static void print(const char *name, const double *seconds, int rounds) {

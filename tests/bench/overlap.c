@@ -5,45 +5,21 @@
  * forward, and gradients are made when backward's multiply-adds before them are done. By turns:
  * computing alone, sums behind it, sums beside it. Each time is the slowest rank's. Rank 0 prints
  * JSON. */
-#include "agent/comm/reducer.h"
-#include "lib/clock.h"
+#include "tests/bench/ranks.h"
 #include "tests/resnet50.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum mode { COMPUTE, OFF, ON, MODE_COUNT };
 
 static const char *const mode_names[MODE_COUNT] = {"compute_seconds", "off_seconds", "on_seconds"};
 
-static struct comm *comm;
 static struct resnet50 net;
-static struct buckets buckets;
 static double *due_at; /* [buckets.count]: the share of backward's work */
 static bool spins;
-
-_Noreturn static void fail(const struct error *err) {
-    fprintf(stderr, "overlap: rank %d: %s\n", comm ? comm->rank : -1, err->text);
-    fflush(stderr);
-    _exit(1);
-}
-
-static int say_barrier(struct comm *of, void *context UNUSED, struct error *err) {
-    return comm_barrier(of, err);
-}
-
-static int gather_most(struct comm *of, void *context, struct error *err) {
-    double *seconds = context, *all = x_calloc((size_t)of->size, sizeof *all);
-    int result = comm_gather(of, seconds, sizeof *seconds, all, err);
-    for (int rank = 0; rank < of->size; rank++) {
-        *seconds = MAX(*seconds, all[rank]);
-    }
-    free(all);
-    return result;
-}
 
 static int64_t clock_ns(void) {
     struct timespec now;
@@ -63,29 +39,19 @@ static void compute_until(int64_t ns) {
 }
 
 static double step(struct reducer *reducer, enum mode mode, double compute_s) {
-    struct error err = {0};
-    if (reducer_call(reducer, say_barrier, NULL, &err) < 0) {
-        fail(&err);
-    }
-    int64_t start_ns = clock_monotonic_ns(), begin_ns = clock_ns();
+    int64_t start_ns = begin_ns(reducer), own_ns = clock_ns();
     for (size_t i = 0; mode == ON && i < buckets.count; i++) {
-        compute_until(begin_ns + (int64_t)(compute_s * 1e9 * (1 + 2 * due_at[i]) / 3));
+        compute_until(own_ns + (int64_t)(compute_s * 1e9 * (1 + 2 * due_at[i]) / 3));
         reducer_due(reducer, i);
     }
-    compute_until(begin_ns + (int64_t)(compute_s * 1e9));
+    compute_until(own_ns + (int64_t)(compute_s * 1e9));
     for (size_t i = 0; mode == OFF && i < buckets.count; i++) {
         reducer_due(reducer, i);
     }
-    for (size_t i = 0, bucket; mode != COMPUTE && i < buckets.count; i++) {
-        if (reducer_wait(reducer, &bucket, &err) < 0) {
-            fail(&err);
-        }
+    if (mode != COMPUTE) {
+        wait_for_all(reducer);
     }
-    double seconds = (double)(clock_monotonic_ns() - start_ns) / 1e9;
-    if (reducer_call(reducer, gather_most, &seconds, &err) < 0) {
-        fail(&err);
-    }
-    return seconds;
+    return most(reducer, seconds_since(start_ns));
 }
 
 /* When the last gradient of each bucket is made. */
