@@ -83,11 +83,23 @@ static void arm(struct hub *hub, const struct gang_action *action) {
               action->count);
 }
 
+/* Why there is another round, or none. */
+static void say_why(const struct hub *hub, enum log_level level, const char *what) {
+    struct gang_facts facts;
+    char why[PROGRESS_WORDS];
+    gang_facts(hub->gang, &facts);
+    if (facts.last.cause != GANG_NONE) {
+        progress_describe(&facts.last, why);
+        log_event(level, "%s: %s: %s", what, gang_cause_name(facts.last.cause), why);
+    }
+}
+
 static void carry_out(struct hub *hub, const struct gang_action *action) {
     struct gang_message message = {
         .round = action->round, .seconds = action->seconds, .code = action->code};
     switch (action->kind) {
     case GANG_ARM:
+        say_why(hub, LOG_WARNING, "all start again");
         arm(hub, action);
         return;
     case GANG_START:
@@ -107,6 +119,11 @@ static void carry_out(struct hub *hub, const struct gang_action *action) {
         message.type = MESSAGE_DONE;
         hub->is_over = true;
         hub->code = action->code;
+        if (action->code) {
+            say_why(hub, LOG_ERROR, "failed");
+        } else {
+            log_event(LOG_INFO, "done");
+        }
         break;
     case GANG_GIVE_WAY:
         log_event(LOG_ERROR, "another pod has taken over: giving way");
@@ -190,7 +207,9 @@ static void closed(void *context, struct server_peer *peer) {
                                .index = (int)(member - hub->members),
                                .incarnation = member->incarnation};
     gang_tell(hub->gang, &event, clock_monotonic_ms());
-    log_event(LOG_WARNING, "worker %d (%s): connection lost", event.index, member->pod);
+    if (!hub->is_over) {
+        log_event(LOG_WARNING, "worker %d (%s): connection lost", event.index, member->pod);
+    }
 }
 
 /* code: the job's, where all is over; -1: it has no place here. */

@@ -51,8 +51,7 @@ static const char *signal_words(int code) {
     return "";
 }
 
-/* "worker 2, rank 5 ended with exit code 7: its last words" */
-static void describe(const struct gang_verdict *last, char *text, size_t size) {
+void progress_describe(const struct gang_verdict *last, char text[static PROGRESS_WORDS]) {
     char who[64] = "", how[96] = "";
     if (last->rank >= 0) {
         snprintf(who, sizeof who, ", rank %d", last->rank);
@@ -64,21 +63,21 @@ static void describe(const struct gang_verdict *last, char *text, size_t size) {
         snprintf(how, sizeof how, " did not move");
     }
     if (last->index >= 0) {
-        snprintf(text, size, "worker %d%s%s%s%s", last->index, who, how, *last->words ? ": " : "",
+        snprintf(text, PROGRESS_WORDS, "worker %d%s%s%s%s", last->index, who, how, *last->words ? ": " : "",
                  last->words);
     } else {
-        snprintf(text, size, "%s%s", *who ? who + 2 : "the workers", how);
+        snprintf(text, PROGRESS_WORDS, "%s%s", *who ? who + 2 : "the workers", how);
     }
 }
 
 static json_t *restarts(const struct gang_facts *facts) {
     json_t *tree =
         json_pack("{s:i, s:i}", "counted", facts->counted, "disrupted", facts->disrupted);
-    char message[GANG_WORDS_MAX + 200];
+    char message[PROGRESS_WORDS];
     if (facts->last.cause == GANG_NONE) {
         return tree;
     }
-    describe(&facts->last, message, sizeof message);
+    progress_describe(&facts->last, message);
     json_t *last = json_pack("{s:s}", "cause", gang_cause_name(facts->last.cause));
     const struct {
         const char *name;
@@ -101,8 +100,8 @@ json_t *progress_tell(const struct progress *progress) {
                              "registered", facts->registered, "prepared", facts->prepared,
                              "restarts", restarts(facts));
     if (progress->is_over && progress->code) {
-        char message[GANG_WORDS_MAX + 200];
-        describe(&facts->last, message, sizeof message);
+        char message[PROGRESS_WORDS];
+        progress_describe(&facts->last, message);
         json_object_set_new(tree, "reason", json_string(reason_name(&facts->last)));
         json_object_set_new(tree, "message", json_string(message));
     }

@@ -13,5 +13,9 @@ struct progress {
     int code; /* is_over: the job's */
 };
 
+enum { PROGRESS_WORDS = GANG_WORDS_MAX + 200 };
+
+/* "worker 2, rank 5 ended with exit code 7: its last words" */
+void progress_describe(const struct gang_verdict *last, char text[static PROGRESS_WORDS]);
 /* The caller's. */
 json_t *progress_tell(const struct progress *progress);
