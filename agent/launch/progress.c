@@ -63,8 +63,8 @@ void progress_describe(const struct gang_verdict *last, char text[static PROGRES
         snprintf(how, sizeof how, " did not move");
     }
     if (last->index >= 0) {
-        snprintf(text, PROGRESS_WORDS, "worker %d%s%s%s%s", last->index, who, how, *last->words ? ": " : "",
-                 last->words);
+        snprintf(text, PROGRESS_WORDS, "worker %d%s%s%s%s", last->index, who, how,
+                 *last->words ? ": " : "", last->words);
     } else {
         snprintf(text, PROGRESS_WORDS, "%s%s", *who ? who + 2 : "the workers", how);
     }
