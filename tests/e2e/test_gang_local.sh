@@ -168,7 +168,6 @@ refused() { # NAME WHAT: stdin
 }
 not_yet() {
     refused secret secrets <<<$'command: ["true"]\nsecrets: [{name: KEY, secretName: s, key: k}]' &&
-        refused late startDeadlineSeconds <<<$'command: ["true"]\nstartDeadlineSeconds: 60' &&
         refused bf16 trainer.precision <<<"$(trainer 1; echo '  precision: BF16')"
 }
 anew() {

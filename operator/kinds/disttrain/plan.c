@@ -39,6 +39,7 @@ static int64_t steps(const struct gang *gang) {
 static void suspend(struct gang *gang) {
     struct outcome *outcome = &gang->job.outcome;
     gang_clean_up(gang, false, false);
+    gang->wait = (struct gang_wait){0};
     outcome->suspended = true;
     if (steps(gang) > 0) {
         outcome_set(outcome, OUTCOME_UNDER_WAY, "Suspended",
@@ -107,6 +108,7 @@ static int plan_unfinished(struct gang *gang, json_t **ret_result, struct error 
     }
     if (job->outcome.state != OUTCOME_UNDER_WAY) {
         gang_clean_up(gang, job->outcome.state == OUTCOME_SUCCEEDED, false);
+        gang->wait = (struct gang_wait){0};
     }
     plan_conclude(job);
     /* specHash in the status closes the spec: one that was changed before can still be put back. */
@@ -114,6 +116,7 @@ static int plan_unfinished(struct gang *gang, json_t **ret_result, struct error 
     json_t *status =
         gang_status(is_open ? job->stored : object, readable ? &gang->spec : NULL, &job->outcome,
                     job->progress, gang->hub ? gang->hub->attempt : 0, job->now_ms);
+    gang_status_wait(status, &gang->wait);
     gang_status_last(status, gang_last(gang));
     *ret_result = plan_result(job, status, needs);
     return 0;

@@ -41,6 +41,7 @@ void gang_read(struct gang *gang) {
         }
     }
     plan_read_progress(job, gang->hub);
+    gang_wait_read(gang);
 }
 
 bool gang_is_running(const struct gang *gang) {
@@ -133,9 +134,8 @@ static struct restarts restarts_of(const struct gang *gang) {
     if (gang->hub && !life_is_alive(gang->hub)) { /* its own end is one more */
         told.counted += counts(gang->hub);
         told.disrupted += !counts(gang->hub);
-    } else if (!gang->hub && gang_known_attempt(gang) >
-                                 0) { /* somebody deleted it, and all that it was known by */
-        told.disrupted++;
+    } else if (!gang->hub && gang_known_attempt(gang) > 0 && !gang_was_waiting(gang)) {
+        told.disrupted++; /* somebody deleted it, and all that it was known by */
     }
     return told;
 }
@@ -143,7 +143,8 @@ static struct restarts restarts_of(const struct gang *gang) {
 json_t *gang_last(const struct gang *gang) {
     const struct life *hub = gang->hub;
     bool goes_on = gang->job.outcome.state == OUTCOME_UNDER_WAY && !gang->job.outcome.suspended;
-    if (!hub || !goes_on || (hub->stage != LIFE_DEAD && hub->stage != LIFE_LEAVING)) {
+    if (!hub || !goes_on || gang->wait.again_ms > 0 ||
+        (hub->stage != LIFE_DEAD && hub->stage != LIFE_LEAVING)) {
         return NULL;
     }
     bool is_memory = plan_ran_out_of_memory(hub);
@@ -369,11 +370,13 @@ static void drop_replaced(struct gang *gang, const struct place *places) {
 
 void gang_pods(struct gang *gang) {
     struct place *places = fold_places(gang);
-    drop_lost(gang, places);
-    drop_replaced(gang, places);
-    drop_stuck(gang, places);
-    gang_say(gang, places);
-    make_missing(gang, places);
+    if (!gang_rests(gang, places)) {
+        drop_lost(gang, places);
+        drop_replaced(gang, places);
+        drop_stuck(gang, places);
+        gang_say(gang, places);
+        make_missing(gang, places);
+    }
     free(places);
 }
 

@@ -10,6 +10,7 @@ struct gang {
     struct disttrain_spec spec;
     const char *not_yet;
     const struct life *hub; /* the newest pod of index 0; NULL: none */
+    struct gang_wait wait;  /* of the status, then what it is to be */
 };
 
 /* One index: all pods that have had it. */
@@ -43,3 +44,10 @@ int gang_known_attempt(const struct gang *gang);
 bool gang_is_unseen(const struct gang *gang, const struct life *life, int64_t after_ms);
 /* What the job says; places: one for each of spec.workers (plan_gang_say.c). */
 void gang_say(struct gang *gang, const struct place *places);
+/* It waited for its start, and had come to nothing yet that could be disrupted. */
+bool gang_was_waiting(const struct gang *gang);
+/* Fills in wait, as the status has it (plan_gang_wait.c). */
+void gang_wait_read(struct gang *gang);
+/* True: it is not whole for longer than spec.startDeadlineSeconds, has let all go or will, and no
+ * pods are to be made; the job says so. */
+bool gang_rests(struct gang *gang, const struct place *places);

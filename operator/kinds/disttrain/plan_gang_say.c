@@ -114,26 +114,36 @@ static void tell_waiting(struct gang *gang, const struct place *places) {
         return;
     }
     plan_tell_waiting(&gang->job, waiting, running, gang->spec.workers);
-    if (waiting->is_unscheduled && running > 0 &&
+    AUTO(text_freep)
+    char *enough = gang->spec.min_workers < gang->spec.workers
+                       ? x_printf("%d of them", gang->spec.min_workers)
+                       : x_strdup("all of them");
+    if (waiting->is_unscheduled && running > 0 && running < gang->spec.min_workers &&
         strcmp(gang->job.outcome.reason, "VolumeFailed") != 0) {
         outcome_set(&gang->job.outcome, OUTCOME_UNDER_WAY, "GangIncomplete",
-                    "%d of %d workers run, and nothing starts before all of them do: %.400s",
-                    running, gang->spec.workers,
+                    "%d of %d workers run, and nothing starts before %s do: %.400s", running,
+                    gang->spec.workers, enough,
                     *waiting->message ? waiting->message : waiting->reason);
     }
 }
 
-/* Whoever comes back from spec.suspend starts, and nothing went wrong. */
-static bool was_waiting(const struct gang *gang) {
+/* Whoever comes back from spec.suspend, or comes again, starts, and nothing went wrong. */
+bool gang_was_waiting(const struct gang *gang) {
+    static const char *const reasons[] = {"Suspended", "Pending", "GangIncomplete"};
     const json_t *before = outcome_condition(gang->job.observed->object, "Succeeded");
     const char *reason = tree_text(before, "reason", "");
-    return strcmp(reason, "Suspended") == 0 || strcmp(reason, "Pending") == 0;
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+        if (strcmp(reason, reasons[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void gang_say(struct gang *gang, const struct place *places) {
     struct outcome *outcome = &gang->job.outcome;
     const struct life *hub = gang->hub;
-    if (!hub && gang_known_attempt(gang) > 0 && !was_waiting(gang)) {
+    if (!hub && gang_known_attempt(gang) > 0 && !gang_was_waiting(gang)) {
         outcome_set(outcome, OUTCOME_UNDER_WAY, "Restarting",
                     "all start again, led by another pod");
     } else if (!hub) {

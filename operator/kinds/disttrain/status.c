@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/status.h"
 
+#include "lib/clock.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -116,6 +118,30 @@ json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
         json_object_del(status, "samplesPerSecond");
     }
     return status;
+}
+
+void gang_status_wait(json_t *status, const struct gang_wait *wait) {
+    const struct {
+        const char *name;
+        int64_t time_ms;
+    } times[] = {{"since", wait->since_ms}, {"againTime", wait->again_ms}};
+    json_t *gathering = json_object();
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        char text[21];
+        clock_format(times[i].time_ms, text);
+        if (times[i].time_ms > 0) {
+            json_object_set_new(gathering, times[i].name, json_string(text));
+        }
+    }
+    json_object_del(status, "gathering");
+    if (json_object_size(gathering) > 0) {
+        json_object_set(status, "gathering", gathering);
+    }
+    json_decref(gathering);
+    if (wait->again_ms > 0) {
+        set_workers(status, NULL, true);
+        json_object_del(status, "samplesPerSecond");
+    }
 }
 
 void gang_status_last(json_t *status, json_t *last) {

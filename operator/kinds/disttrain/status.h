@@ -20,5 +20,12 @@
 json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
                     const struct outcome *outcome, const json_t *progress, int attempt,
                     int64_t now_ms);
+/* Of a gang that is not whole, with spec.startDeadlineSeconds; 0: no. */
+struct gang_wait {
+    int64_t since_ms; /* since when it holds some nodes and waits for others */
+    int64_t again_ms; /* it has none, and comes again then */
+};
+/* status.gathering; goes where there is nothing to say. */
+void gang_status_wait(json_t *status, const struct gang_wait *wait);
 /* Why all start again; takes `last`, NULL: what stands there stays. */
 void gang_status_last(json_t *status, json_t *last);

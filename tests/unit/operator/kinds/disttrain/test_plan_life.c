@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whole lives of gangs on a cluster where everything goes wrong: pods die with every code, are
- * evicted, leave slowly, are lost to the hub, the controller misses answers, acts twice, and is
- * killed between any two of its writes. Whatever happens, there is one hub, its attempt grows for
- * good, nothing runs of a gang that has ended or waits, and every job ends. The hub is a simple
- * one: it is done after so many steps with all members there. SOAK_SEED, SOAK_ROUNDS choose how
- * many. */
+ * evicted, leave slowly, are lost to the hub, some come later than startDeadlineSeconds, the
+ * controller misses answers, acts twice, and is killed between any two of its writes. Whatever
+ * happens, there is one hub, its attempt grows for good, nothing runs of a gang that has ended or
+ * waits, and every job ends. The hub is a simple one: it is done after so many steps with all
+ * members there. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/disttrain/plan.h"
 
 #include "lib/clock.h"
@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STEPS = 30, LOOKS_MAX = 4000, MAX_RESTARTS = 3 };
+enum { STEPS = 30, LOOKS_MAX = 6000, MAX_RESTARTS = 3 };
+
+static int rests; /* how often all pods were let go */
 
 struct world {
     uint64_t random;
@@ -23,6 +25,7 @@ struct world {
     json_t *object, *service, *pods;
     int workers, trouble; /* of 1000: how often a pod comes to harm in a step */
     unsigned losses;      /* of 100: how many writes are lost */
+    unsigned looks;       /* that a pod waits for its node, on average */
     int step;
     int64_t counted, disrupted; /* of the hub that lives */
     char lost[64]; /* a pod that the hub does not hear, until it has heard its successor */
@@ -37,6 +40,7 @@ static void make_world(struct world *world, uint64_t seed) {
     world->workers = 1 + (int)draw(world, 5);
     world->trouble = (int)draw(world, 4) * 15;
     world->losses = draw(world, 2) ? 0 : draw(world, 60);
+    world->looks = draw(world, 4) ? 2 : 12;
     world->object = json_pack(
         "{s:s, s:s, s:{s:s, s:s, s:s, s:i}, s:{s:i, s:s, s:[s], s:s, s:s, s:{s:i}}, s:{s:{s:s, "
         "s:s, s:b}}}",
@@ -45,6 +49,10 @@ static void make_world(struct world *world, uint64_t seed) {
         "i", "command", "train", "launcher", "MPI", "gang", "None", "restart", "maxRestarts",
         MAX_RESTARTS, "status", "credentials", "secret", "s", "certificateSHA256", "ab", "created",
         true);
+    if (draw(world, 2)) {
+        json_object_set_new(json_object_get(world->object, "spec"), "startDeadlineSeconds",
+                            json_integer(10 + draw(world, 20)));
+    }
     world->service = json_pack("{s:{s:{s:s, s:s}}, s:{s:s, s:[{s:i}]}}", "metadata", "annotations",
                                ANNOTATION_CERTIFICATE_SHA256, "ab", ANNOTATION_SECRET, "s", "spec",
                                "clusterIP", "10.0.0.1", "ports", "port", 1);
@@ -126,9 +134,14 @@ static bool is_heard(struct world *world, const struct life *life) {
     return is_successor && draw(world, 5) == 0;
 }
 
+static bool is_resting(const struct world *world) {
+    const char *again = tree_text(world->object, "status.gathering.againTime", NULL);
+    return again && clock_parse(again) > world->now_ms;
+}
+
 static void pass_time(struct world *world) {
     int running = 0;
-    world->now_ms += 1 + draw(world, 1500);
+    world->now_ms += 1 + draw(world, is_resting(world) ? 20000 : 1500);
     if (draw(world, 40) == 0) {
         bool suspended = tree_bool(world->object, "spec.suspend", false);
         json_object_set_new(json_object_get(world->object, "spec"), "suspend",
@@ -142,7 +155,7 @@ static void pass_time(struct world *world) {
         } else if (life_is_alive(&life) && (int)draw(world, 1000) < world->trouble) {
             trouble_pod(world, pod);
             note_end(world, &life);
-        } else if (life.stage == LIFE_WAITING && draw(world, 2)) {
+        } else if (life.stage == LIFE_WAITING && draw(world, world->looks) == 0) {
             start_pod(world, pod);
         } else {
             running += life.stage == LIFE_RUNNING;
@@ -205,7 +218,7 @@ static void check_reason(const struct world *world, const json_t *result, const 
         struct life other = life_read(json_array_get(world->pods, i));
         is_newest &= other.index != life.index || other.attempt <= life.attempt;
     }
-    CHECK(!is_newest || strcmp(name, world->lost) == 0 ||
+    CHECK(!is_newest || strcmp(name, world->lost) == 0 || is_resting(world) ||
           tree_bool(world->object, "spec.suspend", false) || outcome_is_finished(result));
 }
 
@@ -243,8 +256,8 @@ static bool carry_out(struct world *world, const json_t *result) {
     return lost == 0;
 }
 
-/* arrived: what the last look asked for was done. */
-static void check_promises(struct world *world, bool arrived) {
+/* arrived: what the last look asked for was done. rested: it found that all were let go. */
+static void check_promises(struct world *world, bool arrived, bool rested) {
     int hubs = 0, alive = 0;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
         struct life life = life_read(json_array_get(world->pods, i));
@@ -252,6 +265,7 @@ static void check_promises(struct world *world, bool arrived) {
         alive += life_is_alive(&life);
     }
     CHECK(hubs <= 1);
+    CHECK(!arrived || !rested || alive == 0);
     CHECK(!arrived || alive <= world->workers);
     if (arrived &&
         (tree_bool(world->object, "spec.suspend", false) || outcome_is_finished(world->object))) {
@@ -260,9 +274,11 @@ static void check_promises(struct world *world, bool arrived) {
 }
 
 static void take_look(struct world *world, bool answers) {
+    bool rested = is_resting(world);
     AUTO(tree_freep) json_t *result = look(world, answers);
     bool arrived = carry_out(world, result);
-    check_promises(world, arrived);
+    check_promises(world, arrived, rested);
+    rests += rested && json_array_size(json_object_get(result, "delete")) > 0;
     /* Asked again at once, nothing more is made, but in the place of what is gone meanwhile. */
     if (arrived && json_array_size(json_object_get(result, "delete")) == 0) {
         AUTO(tree_freep) json_t *second = look(world, answers);
@@ -295,6 +311,8 @@ static void test_lives(void) {
     for (int64_t i = 0; i < lives && test_failures == 0; i++) {
         live(seed + (uint64_t)i);
     }
+    printf("# let go: %d\n", rests);
+    CHECK(rests > 0 || lives < 100);
 }
 
 int main(void) {

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+/* spec.startDeadlineSeconds: two jobs that hold some of their nodes each would wait for each
+ * other's for ever. So a gang that holds some and is not whole by then lets all go, and comes again
+ * after another while than the others. What the next look must know is in the status first, and
+ * done then: whichever write is lost, no pods are made meanwhile. */
+#include "operator/kinds/disttrain/plan_gang.h"
+
+#include "lib/clock.h"
+#include "lib/digest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAUSE_LEAST_S = 60, PAUSE_MOST_S = 600 };
+
+static int64_t time_of(const struct gang *gang, const char *path) {
+    const char *text = tree_text(gang->job.observed->object, path, NULL);
+    return text ? MAX(clock_parse(text), 0) : 0;
+}
+
+void gang_wait_read(struct gang *gang) {
+    gang->wait.since_ms = time_of(gang, "status.gathering.since");
+    gang->wait.again_ms = time_of(gang, "status.gathering.againTime");
+}
+
+static bool is_there(const struct life *newest) {
+    return newest->attempt > 0 &&
+           (newest->stage == LIFE_RUNNING || newest->stage == LIFE_SUCCEEDED);
+}
+
+/* As many as may start, with the one that leads. */
+static bool is_whole(const struct gang *gang, const struct place *places) {
+    int there = 0;
+    for (int i = 0; i < gang->spec.workers; i++) {
+        there += is_there(&places[i].newest);
+    }
+    return is_there(&places[0].newest) && there >= gang->spec.min_workers;
+}
+
+/* Who waits in a queue, or for its first node, takes nothing from anybody. */
+static bool holds_nodes(const struct gang *gang, const struct place *places) {
+    for (int i = 0; i < gang->spec.workers; i++) {
+        const struct life *newest = &places[i].newest;
+        if (newest->attempt > 0 && life_is_alive(newest) &&
+            (newest->stage == LIFE_RUNNING || newest->placed_ms > 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* By chance, and the same whoever asks: a plan throws no dice. */
+static int64_t pause_ms(const struct gang *gang) {
+    char hex[65], head[9] = "";
+    AUTO(text_freep)
+    char *text = x_printf("%s %lld", tree_text(gang->job.observed->object, "metadata.uid", ""),
+                          (long long)gang->wait.since_ms);
+    digest_sha256(text, strlen(text), hex);
+    memcpy(head, hex, sizeof head - 1);
+    return 1000 * (PAUSE_LEAST_S +
+                   (int64_t)(strtoul(head, NULL, 16) % (PAUSE_MOST_S - PAUSE_LEAST_S + 1)));
+}
+
+static void decide(struct gang *gang, const struct place *places) {
+    struct job_plan *job = &gang->job;
+    const json_t *before = outcome_condition(job->observed->object, "Succeeded");
+    char again[21];
+    gang_say(gang, places);
+    AUTO(text_freep) char *missing = x_strdup(job->outcome.message);
+    gang->wait.again_ms = (job->now_ms + pause_ms(gang)) / 1000 * 1000;
+    gang->wait.since_ms = 0;
+    clock_format(gang->wait.again_ms, again);
+    outcome_set(&job->outcome, OUTCOME_UNDER_WAY, "GangIncomplete",
+                "not all workers were there within spec.startDeadlineSeconds (%lld s), so all pods "
+                "go, and come again at %s: %.400s",
+                (long long)gang->spec.start_deadline_seconds, again, missing);
+    if (strcmp(tree_text(before, "reason", ""), "GangIncomplete") == 0) {
+        plan_tell(job, "Warning", "GangIncomplete", "%s", job->outcome.message);
+    }
+    plan_wake(job, job->now_ms + 1);
+}
+
+static void rest(struct gang *gang) {
+    struct job_plan *job = &gang->job;
+    const json_t *before = outcome_condition(job->observed->object, "Succeeded");
+    bool is_told = strcmp(tree_text(before, "reason", ""), "GangIncomplete") == 0;
+    gang_clean_up(gang, false, false);
+    outcome_set(&job->outcome, OUTCOME_UNDER_WAY, "GangIncomplete", "%.600s",
+                is_told ? tree_text(before, "message", "")
+                        : "not all workers were there within spec.startDeadlineSeconds");
+    plan_wake(job, gang->wait.again_ms);
+}
+
+bool gang_rests(struct gang *gang, const struct place *places) {
+    int64_t limit_ms = 1000 * gang->spec.start_deadline_seconds, now_ms = gang->job.now_ms;
+    struct gang_wait was = gang->wait;
+    gang->wait = (struct gang_wait){0};
+    if (limit_ms <= 0) {
+        return false;
+    }
+    if (was.again_ms > now_ms && was.again_ms <= now_ms + 1000 * PAUSE_MOST_S) {
+        gang->wait.again_ms = was.again_ms;
+        rest(gang);
+        return true;
+    }
+    if (is_whole(gang, places) || !holds_nodes(gang, places)) {
+        return false;
+    }
+    gang->wait.since_ms = was.since_ms ? was.since_ms : now_ms / 1000 * 1000;
+    plan_wake(&gang->job, gang->wait.since_ms + limit_ms);
+    if (now_ms < gang->wait.since_ms + limit_ms) {
+        return false;
+    }
+    decide(gang, places);
+    return true;
+}
