@@ -55,7 +55,6 @@ static void make_view(struct schedule *schedule, int to, int from) {
     int root = schedule->slots[from].place == PLACE_VIEW ? schedule->slots[from].view_of : from;
     slot->place = PLACE_VIEW;
     slot->view_of = root;
-    schedule->slots[root].viewed = true;
 }
 
 static bool is_view(const struct schedule *schedule, const struct node *node) {
@@ -80,6 +79,33 @@ static void add_step(struct schedule *schedule, const struct node *node) {
     for (int i = 0; i < node->output_count; i++) {
         if (step->outputs[i] >= 0) {
             schedule->slots[step->outputs[i]].place = PLACE_ARENA;
+        }
+    }
+}
+
+/* A view under the same shape (SumTo that has nothing to sum) is its source by another name, and
+ * binds that to no order of its elements. */
+static void resolve_same(struct schedule *schedule) {
+    struct slot *slots = schedule->slots;
+    for (size_t i = 0; i < schedule->slot_count; i++) {
+        slots[i].viewed = false;
+    }
+    for (size_t n = 0; n < schedule->step_count; n++) {
+        struct step *step = &schedule->steps[n];
+        for (int k = 0; k < step->input_count; k++) {
+            int slot = step->inputs[k];
+            if (slot >= 0 && slots[slot].place == PLACE_VIEW) {
+                int root = slots[slot].view_of;
+                bool is_same = shape_equal(&slots[slot].shape, &slots[root].shape);
+                step->inputs[k] = is_same ? root : slot;
+                slots[root].viewed |= !is_same;
+            }
+        }
+    }
+    for (size_t i = 0; i < schedule->graph->output_count; i++) {
+        const struct slot *output = &slots[schedule->graph->outputs[i]];
+        if (output->place == PLACE_VIEW) {
+            slots[output->view_of].viewed = true;
         }
     }
 }
@@ -114,6 +140,7 @@ int schedule_new(const struct graph *graph, const struct fact *facts, struct are
         }
     }
     arena_release(&scratch);
+    resolve_same(schedule);
     *ret_schedule = schedule;
     return 0;
 }
@@ -187,13 +214,42 @@ struct step *schedule_absorb(struct schedule *schedule, struct step *first, stru
     return second;
 }
 
-int schedule_add_input(struct schedule *schedule, struct step *step, int slot) {
-    size_t count = (size_t)step->input_count;
-    int *inputs = arena_array(&schedule->arena, count + 1, sizeof *inputs);
+struct step *schedule_absorb_output(struct schedule *schedule, struct step *first,
+                                    struct step *second) {
+    schedule->slots[first->outputs[0]].place = PLACE_NONE;
+    first->outputs[0] = second->outputs[0];
+    *second = *first;
+    *first = (struct step){0};
+    return second;
+}
+
+static int *append(struct schedule *schedule, const int *list, int count, int slot) {
+    int *longer = arena_array(&schedule->arena, (size_t)count + 1, sizeof *longer);
     if (count) {
-        memcpy(inputs, step->inputs, count * sizeof *inputs);
+        memcpy(longer, list, (size_t)count * sizeof *longer);
     }
-    inputs[count] = slot;
-    step->inputs = inputs;
+    longer[count] = slot;
+    return longer;
+}
+
+int schedule_add_input(struct schedule *schedule, struct step *step, int slot) {
+    step->inputs = append(schedule, step->inputs, step->input_count, slot);
     return step->input_count++;
+}
+
+int schedule_add_output(struct schedule *schedule, struct step *step, int slot) {
+    step->outputs = append(schedule, step->outputs, step->output_count, slot);
+    return step->output_count++;
+}
+
+struct step *schedule_first_user(const struct schedule *schedule, int slot) {
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        struct step *step = &schedule->steps[i];
+        for (int k = 0; step->node && k < step->input_count; k++) {
+            if (step->inputs[k] == slot) {
+                return step;
+            }
+        }
+    }
+    return NULL;
 }

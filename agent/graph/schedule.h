@@ -77,5 +77,12 @@ struct step *schedule_only_user(const struct schedule *schedule, int slot);
  * state) of first, the outputs of second. It stands at second's place, so that second's other
  * inputs, which the caller adds, are ready; returned, because it is there now. */
 struct step *schedule_absorb(struct schedule *schedule, struct step *first, struct step *second);
-/* Appends an input to a step and returns its index. */
+/* Likewise, where `second` reads output 0 of `first` alone and makes one: the further outputs of
+ * `first` stay. Nobody in front of `second` may read them. */
+struct step *schedule_absorb_output(struct schedule *schedule, struct step *first,
+                                    struct step *second);
+/* Append an input, or an output, to a step and return its index. */
 int schedule_add_input(struct schedule *schedule, struct step *step, int slot);
+int schedule_add_output(struct schedule *schedule, struct step *step, int slot);
+/* Of the steps that read the slot the first; NULL: none does. */
+struct step *schedule_first_user(const struct schedule *schedule, int slot);

@@ -7,7 +7,9 @@
 
 int cpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
     struct cpu_device *cpu = (struct cpu_device *)device;
+    fuse_training(schedule);
     fuse_steps(schedule);
+    onednn_plan(cpu->onednn, cpu->vectors->block, schedule);
     choose_layouts(cpu->vectors, schedule);
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
@@ -20,6 +22,17 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
             combine_step_prepare(schedule, step);
         } else if (step->kernel == &fast_max_pool) {
             pool_step_prepare(cpu, schedule, step);
+        } else if (step->kernel == &fast_norm) {
+            norm_step_prepare(schedule, step);
+        } else if (step->kernel == &fast_norm_gradient) {
+            norm_gradient_step_prepare(schedule, step);
+        } else if (step->kernel == &onednn_planned) {
+            step->kernel = NULL;
+            onednn_step_try(cpu->onednn, schedule, step);
+            if (!step->kernel) { /* our plain loops know nothing of blocks */
+                return error_set(err, ERROR_EXHAUSTED, "oneDNN: no memory for %s \"%.64s\"",
+                                 step->node->op->name, step->node->name);
+            }
         } else if (!step->kernel) {
             gemm_step_try(cpu, schedule, step);
             unary_step_try(schedule, step);

@@ -32,7 +32,7 @@ static const struct fact *const *facts_of(const struct schedule *schedule, const
     return ret_facts->inputs;
 }
 
-static bool is_picture(const struct schedule *schedule, int slot) {
+bool fuse_is_picture(const struct schedule *schedule, int slot) {
     const struct slot *s = &schedule->slots[slot];
     const int64_t *dims = s->shape.dims;
     int64_t count = s->type == TENSOR_FLOAT32 && s->shape.rank == 4 ? shape_count(&s->shape) : 0;
@@ -41,7 +41,7 @@ static bool is_picture(const struct schedule *schedule, int slot) {
 }
 
 // Whether the numbers of a window are such that products of them fit into an int.
-static bool is_modest(const struct window *window) {
+bool fuse_is_modest(const struct window *window) {
     bool modest = window->rank == 2;
     for (int i = 1; i < WINDOW_RANK && modest; i++) {
         modest = window->kernel[i] <= WINDOW_MAX && window->stride[i] <= WINDOW_MAX / 8 &&
@@ -73,7 +73,7 @@ static bool is_op(const struct step *step, int id) {
 // The step that makes the convolution's input, if nobody else reads that and it is of this kind.
 static struct step *maker_for(struct schedule *schedule, const struct step *conv, int id) {
     struct step *maker = schedule_maker(schedule, conv->inputs[0]);
-    return is_op(maker, id) && is_picture(schedule, maker->inputs[0]) &&
+    return is_op(maker, id) && fuse_is_picture(schedule, maker->inputs[0]) &&
                    schedule_only_user(schedule, conv->inputs[0]) == conv
                ? maker
                : NULL;
@@ -226,7 +226,7 @@ static bool take_bounds(const struct schedule *schedule, struct conv_step *conv,
 }
 
 // The addition's other operand; -1 when the two are not the same shape.
-static int other_operand(const struct schedule *schedule, const struct step *add, int slot) {
+int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot) {
     int other = add->inputs[0] == slot ? add->inputs[1] : add->inputs[0];
     const struct shape *shape = &schedule->slots[slot].shape;
     bool fits = add->input_count == 2 && other >= 0 && other != slot &&
@@ -251,7 +251,7 @@ static void absorb_users(struct schedule *schedule, struct step *step) {
                    (isinf(conv->low) && isinf(conv->high)) && !conv->relu_after_norm) {
             finished = !take_bounds(schedule, conv, user);
         } else if (is_op(user, OP_ADD) && plain && conv->shape.channels_out > THIN_OUTPUTS_MAX) {
-            other = other_operand(schedule, user, step->outputs[0]);
+            other = fuse_other_operand(schedule, user, step->outputs[0]);
             finished = other < 0;
         }
         if (!finished) {
@@ -270,7 +270,7 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
     struct error err = {0};
     const struct node *node = step->node;
     if (conv_window(node, facts_of(schedule, node, &facts), &window, &err) < 0 ||
-        !is_modest(&window)) {
+        !fuse_is_modest(&window)) {
         return false;
     }
     const struct shape *x = &schedule->slots[node->inputs[0]].shape;
@@ -307,8 +307,8 @@ static void make_conv(struct schedule *schedule, struct step *step) {
     const float *weights = constant_of(schedule, step->node, 1);
     bool has_bias = step->node->input_count > 2 && step->node->inputs[2] >= 0;
     const float *bias = constant_of(schedule, step->node, 2);
-    if (!weights || has_bias != (bias != NULL) || !is_picture(schedule, step->inputs[0]) ||
-        !is_picture(schedule, step->outputs[0]) || !conv_shape_of(schedule, step, &shape)) {
+    if (!weights || has_bias != (bias != NULL) || !fuse_is_picture(schedule, step->inputs[0]) ||
+        !fuse_is_picture(schedule, step->outputs[0]) || !conv_shape_of(schedule, step, &shape)) {
         return;
     }
     take_pad(schedule, step, &shape);
@@ -332,8 +332,9 @@ static void make_conv(struct schedule *schedule, struct step *step) {
 static void make_combine(struct schedule *schedule, struct step *step) {
     struct combine_step combine = {.low = -INFINITY, .high = INFINITY};
     bool adds = combine.adds = step->node->op->id == OP_ADD;
-    if (!is_picture(schedule, step->inputs[0]) || !is_picture(schedule, step->outputs[0]) ||
-        (adds && other_operand(schedule, step, step->inputs[0]) < 0) ||
+    if (!fuse_is_picture(schedule, step->inputs[0]) ||
+        !fuse_is_picture(schedule, step->outputs[0]) ||
+        (adds && fuse_other_operand(schedule, step, step->inputs[0]) < 0) ||
         (!adds && !bounds_of(schedule, step, &combine.low, &combine.high))) {
         return;
     }
@@ -352,7 +353,8 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     struct facts facts;
     struct pool_step pool = {.out_layout = 0};
     struct error err = {0};
-    if (!is_picture(schedule, step->inputs[0]) || !is_picture(schedule, step->outputs[0])) {
+    if (!fuse_is_picture(schedule, step->inputs[0]) ||
+        !fuse_is_picture(schedule, step->outputs[0])) {
         return;
     }
     if (step->node->op->id == OP_GLOBAL_AVERAGE_POOL) {
@@ -363,7 +365,7 @@ static void make_pool(struct schedule *schedule, struct step *step) {
     const struct window *window = &pool.window;
     if (has_indices ||
         pool_window(step->node, facts_of(schedule, step->node, &facts), &pool.window, &err) < 0 ||
-        !is_modest(window) || window->dilation[1] != 1 || window->dilation[2] != 1) {
+        !fuse_is_modest(window) || window->dilation[1] != 1 || window->dilation[2] != 1) {
         return;
     }
     step->state = x_calloc(1, sizeof pool);
@@ -374,9 +376,9 @@ static void make_pool(struct schedule *schedule, struct step *step) {
 
 // Channels of pictures; whether blocks can be copied is seen when the layouts are known.
 static void make_concat(struct schedule *schedule, struct step *step) {
-    bool fits = is_picture(schedule, step->outputs[0]);
+    bool fits = fuse_is_picture(schedule, step->outputs[0]);
     for (int i = 0; i < step->input_count; i++) {
-        fits = fits && step->inputs[i] >= 0 && is_picture(schedule, step->inputs[i]);
+        fits = fits && step->inputs[i] >= 0 && fuse_is_picture(schedule, step->inputs[i]);
     }
     int64_t axis = node_integer(step->node, "axis", 1);
     if (fits && (axis == 1 || axis == -3)) {

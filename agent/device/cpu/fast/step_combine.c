@@ -19,41 +19,27 @@ void combine_step_prepare(struct schedule *schedule, struct step *step) {
     state->out_layout = schedule->slots[step->outputs[0]].layout;
 }
 
-static const float *blocked_piece(const struct combine *c, const struct operand *from, int n,
-                                  int block, size_t first, size_t count, float *room) {
-    int b = c->ops->block, channels = (int)c->shape->dims[1], blocks = (channels + b - 1) / b;
-    size_t pixels = (size_t)(c->shape->dims[2] * c->shape->dims[3]);
-    if (from->blocked) {
-        return from->data + ((size_t)(n * blocks + block) * pixels + first) * (size_t)b;
-    }
-    c->ops->from_planar(room, from->data + (size_t)(n * channels + block * b) * pixels + first,
-                        pixels, MIN(b, channels - block * b), count);
-    return room;
-}
-
 static void combine_piece(void *context, int index, int lane UNUSED) {
     const struct combine *c = context;
     int b = c->ops->block, channels = (int)c->shape->dims[1], blocks = (channels + b - 1) / b;
-    int block = index / c->pieces % blocks, n = index / c->pieces / blocks;
     size_t pixels = (size_t)(c->shape->dims[2] * c->shape->dims[3]);
-    size_t first = (size_t)(index % c->pieces) * PIECE, count = MIN(PIECE, pixels - first);
+    size_t first = (size_t)(index % c->pieces) * PIECE;
+    struct stretch stretch = {.n = index / c->pieces / blocks,
+                              .block = index / c->pieces % blocks,
+                              .first = first,
+                              .count = MIN(PIECE, pixels - first)};
     float rooms[3][PIECE * VECTOR_LANES_MAX] __attribute__((aligned(64)));
-    const struct pending none = {0};
-    struct pending pending_a = pending_of(c->ops, &c->a, c->shape, n, block), pending_b = none;
-    const float *a = blocked_piece(c, &c->a, n, block, first, count, rooms[0]), *other = NULL;
+    const float *a = stretch_read(c->ops, &c->a, c->shape, &stretch, rooms[0]), *other = NULL;
+    struct pending pending_a = pending_of(c->ops, &c->a, c->shape, stretch.n, stretch.block);
+    struct pending pending_b = {0};
     if (c->b.data) {
-        pending_b = pending_of(c->ops, &c->b, c->shape, n, block);
-        other = blocked_piece(c, &c->b, n, block, first, count, rooms[1]);
+        pending_b = pending_of(c->ops, &c->b, c->shape, stretch.n, stretch.block);
+        other = stretch_read(c->ops, &c->b, c->shape, &stretch, rooms[1]);
     }
-    float *out = rooms[2];
-    if (c->out.blocked) {
-        out = c->out.data + ((size_t)(n * blocks + block) * pixels + first) * (size_t)b;
-    }
-    c->ops->combine(out, a, &pending_a, other, &pending_b, c->step->low, c->step->high, count);
-    if (!c->out.blocked) {
-        c->ops->to_planar(c->out.data + (size_t)(n * channels + block * b) * pixels + first, pixels,
-                          MIN(b, channels - block * b), out, &none, count);
-    }
+    float *out = stretch_room(c->ops, &c->out, c->shape, &stretch, rooms[2]);
+    c->ops->combine(out, a, &pending_a, other, &pending_b, c->step->low, c->step->high,
+                    stretch.count);
+    stretch_put(c->ops, &c->out, c->shape, &stretch, out);
 }
 
 static int combine_run(const struct call *call, struct error *err UNUSED) {

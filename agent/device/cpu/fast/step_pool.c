@@ -127,3 +127,54 @@ static int global_pool_run(const struct call *call, struct error *err UNUSED) {
     return 0;
 }
 const struct kernel fast_global_pool = {"fast GlobalAveragePool", global_pool_run};
+
+struct pool_gradient {
+    const struct vector_ops *ops;
+    const struct window *window;
+    const float *x, *dy;
+    float *dx;
+};
+
+static void pool_gradient_block(void *context, int index, int lane UNUSED) {
+    const struct pool_gradient *pool = context;
+    const struct window *window = pool->window;
+    size_t b = (size_t)pool->ops->block, in_row = (size_t)window->in[2] * b;
+    size_t in_plane = (size_t)window->in[1] * in_row, out_row = (size_t)window->out[2] * b;
+    const float *x = pool->x + (size_t)index * in_plane;
+    float *dx = pool->dx + (size_t)index * in_plane;
+    const float *dy = pool->dy + (size_t)index * (size_t)window->out[1] * out_row;
+    memset(dx, 0, in_plane * sizeof *dx);
+    for (int64_t row = 0; row < window->out[1]; row++) {
+        int64_t start = row * window->stride[1] - window->pad_begin[1];
+        int64_t first = MAX(start, 0), last = MIN(start + window->kernel[1], window->in[1]);
+        struct spread_job job = {.x = x + (size_t)first * in_row,
+                                 .dx = dx + (size_t)first * in_row,
+                                 .dy = dy + (size_t)row * out_row,
+                                 .in_row = in_row,
+                                 .rows = (int)(last - first),
+                                 .in_width = (int)window->in[2],
+                                 .kernel_w = (int)window->kernel[2],
+                                 .stride = (int)window->stride[2],
+                                 .pad_left = (int)window->pad_begin[2],
+                                 .count = (int)window->out[2]};
+        if (job.rows > 0) {
+            pool->ops->spread_row(&job);
+        }
+    }
+}
+
+/* (dy, shape of x, x), all in blocks */
+static int pool_gradient_run(const struct call *call, struct error *err UNUSED) {
+    const struct cpu_device *cpu = (const struct cpu_device *)call->device;
+    const struct pool_step *step = call->state;
+    const struct shape *x = &call->inputs[2]->shape;
+    struct pool_gradient pool = {.ops = cpu->vectors,
+                                 .window = &step->window,
+                                 .x = call->inputs[2]->data,
+                                 .dy = call->inputs[0]->data,
+                                 .dx = call->outputs[0]->data};
+    int b = pool.ops->block, blocks = ((int)x->dims[1] + b - 1) / b;
+    parallel_for(cpu_threads(call), (int)x->dims[0] * blocks, pool_gradient_block, &pool);
+    return 0;
+}
+const struct kernel fast_pool_gradient = {"fast PoolGradient", pool_gradient_run};

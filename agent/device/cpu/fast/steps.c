@@ -32,6 +32,53 @@ struct pending pending_of(const struct vector_ops *ops, const struct operand *op
     return pending;
 }
 
+static size_t pixels_of(const struct shape *shape) {
+    return (size_t)(shape->dims[2] * shape->dims[3]);
+}
+
+static size_t blocked_at(const struct vector_ops *ops, const struct shape *shape,
+                         const struct stretch *stretch) {
+    size_t b = (size_t)ops->block, blocks = ((size_t)shape->dims[1] + b - 1) / b;
+    size_t index = (size_t)stretch->n * blocks + (size_t)stretch->block;
+    return (index * pixels_of(shape) + stretch->first) * b;
+}
+
+static size_t planar_at(const struct vector_ops *ops, const struct shape *shape,
+                        const struct stretch *stretch) {
+    size_t channel = (size_t)stretch->block * (size_t)ops->block;
+    size_t plane = (size_t)stretch->n * (size_t)shape->dims[1] + channel;
+    return plane * pixels_of(shape) + stretch->first;
+}
+
+static int lanes_of(const struct vector_ops *ops, const struct shape *shape,
+                    const struct stretch *stretch) {
+    return MIN(ops->block, (int)shape->dims[1] - stretch->block * ops->block);
+}
+
+const float *stretch_read(const struct vector_ops *ops, const struct operand *from,
+                          const struct shape *shape, const struct stretch *stretch, float *room) {
+    if (from->blocked) {
+        return from->data + blocked_at(ops, shape, stretch);
+    }
+    ops->from_planar(room, from->data + planar_at(ops, shape, stretch), pixels_of(shape),
+                     lanes_of(ops, shape, stretch), stretch->count);
+    return room;
+}
+
+float *stretch_room(const struct vector_ops *ops, const struct operand *to,
+                    const struct shape *shape, const struct stretch *stretch, float *room) {
+    return to->blocked ? to->data + blocked_at(ops, shape, stretch) : room;
+}
+
+void stretch_put(const struct vector_ops *ops, const struct operand *to, const struct shape *shape,
+                 const struct stretch *stretch, const float *from) {
+    const struct pending none = {0};
+    if (!to->blocked) {
+        ops->to_planar(to->data + planar_at(ops, shape, stretch), pixels_of(shape),
+                       lanes_of(ops, shape, stretch), from, &none, stretch->count);
+    }
+}
+
 struct entry {
     struct weights_key key;
     struct conv_weights *weights;

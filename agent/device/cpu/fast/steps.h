@@ -40,8 +40,31 @@ struct pool_step {
     int out_layout;
 };
 
+/* A normalisation over the batch with the addition and the relu behind it; the state of its step.
+ * Inputs: x, scale, shift[, what is added]. */
+struct norm_step {
+    bool adds, relu;
+    int in_layout, add_layout, out_layout;
+};
+
+/* Its gradient with the relu and the sum of two gradients in front of it. Inputs: dy, x, scale,
+ * mean, variance, and those named here by their index (-1: not there). Outputs: dx, dscale,
+ * dshift[, the gradient behind the relu, where others read it, too]. */
+struct norm_gradient_step {
+    int other, y, shift; /* y: the relu's output; shift: its input is the norm of this x */
+    int dy_layout, other_layout, x_layout, y_layout, dx_layout, kept_layout;
+};
+
 extern const struct kernel fast_conv, fast_combine, fast_concat, fast_max_pool, fast_global_pool,
-    fast_gemm, fast_tanh, fast_sigmoid;
+    fast_gemm, fast_tanh, fast_sigmoid, fast_norm, fast_norm_gradient, fast_pool_gradient;
+
+/* fuse_training.c: the same for what training graphs have; before fuse_steps. */
+void fuse_training(struct schedule *schedule);
+/* For both. Whether the slot is float32 of four dimensions, not too large; a node's inputs. */
+bool fuse_is_picture(const struct schedule *schedule, int slot);
+/* The other operand of an addition of equal shapes that `slot` is one of; -1: it is no such. */
+int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot);
+bool fuse_is_modest(const struct window *window); /* products of its numbers fit into an int */
 
 /* fuse.c: makes convolutions, additions and pools of this device and absorbs neighbours. */
 void fuse_steps(struct schedule *schedule);
@@ -52,6 +75,8 @@ void conv_step_free(void *state);
 void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 void combine_step_prepare(struct schedule *schedule, struct step *step);
 void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
+void norm_step_prepare(const struct schedule *schedule, struct step *step);
+void norm_gradient_step_prepare(const struct schedule *schedule, struct step *step);
 /* Whether the operands' layouts allow to copy whole blocks. */
 bool concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
                  const struct step *step);
@@ -65,6 +90,21 @@ struct operand operand_of(const struct vector_ops *ops, const struct tensor *ten
 size_t layout_bytes(const struct vector_ops *ops, const struct shape *shape, int layout);
 struct pending pending_of(const struct vector_ops *ops, const struct operand *operand,
                           const struct shape *shape, int n, int block);
+
+/* `count` pixels, from `first` on, of a block of a picture. */
+struct stretch {
+    int n, block;
+    size_t first, count;
+};
+/* Where they lie, or in `room` if they do not lie in blocks. */
+const float *stretch_read(const struct vector_ops *ops, const struct operand *from,
+                          const struct shape *shape, const struct stretch *stretch, float *room);
+/* Where they are to be written, which is `room` if they are not to lie in blocks: then stretch_put
+ * brings them where they belong. */
+float *stretch_room(const struct vector_ops *ops, const struct operand *to,
+                    const struct shape *shape, const struct stretch *stretch, float *room);
+void stretch_put(const struct vector_ops *ops, const struct operand *to, const struct shape *shape,
+                 const struct stretch *stretch, const float *from);
 
 /* Weights in a kernel's order, made once per session; freed with the cache. */
 struct weights_cache;

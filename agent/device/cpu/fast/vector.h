@@ -66,6 +66,28 @@ struct load_job {
     struct pending pending;
 };
 
+/* A piece of a block on its way back through a normalisation, and through the addition and the relu
+ * that stand around it: g = dy + other where the relu let its input pass, 0 elsewhere. */
+struct norm_job {
+    size_t count;                /* pixels; all that follows is b numbers, or `count` pixels */
+    const float *dy, *other, *x; /* other NULL: dy alone */
+    const float *y;              /* the relu's output; NULL: see scale */
+    const float *scale, *shift;  /* the relu's input is x * scale + shift; NULL: it was none */
+    const float *mean;
+    float *kept;          /* g is written there; NULL: it is not */
+    float *sum, *product; /* of norm_sums: g, g * (x - mean), over the piece */
+    float *dx;            /* of norm_slopes: g * factor + (x - mean) * slope + base */
+    const float *factor, *slope, *base;
+};
+
+/* A row of a maximum pool on its way back: each dy goes to the first greatest x of its window. */
+struct spread_job {
+    const float *x, *dy; /* x, dx: the first of the window's rows that lie in the picture */
+    float *dx;           /* is added to */
+    size_t in_row;       /* floats */
+    int rows, in_width, kernel_w, stride, pad_left, count; /* count: pixels of dy */
+};
+
 struct vector_ops {
     enum isa isa;
     int block; /* b */
@@ -88,6 +110,11 @@ struct vector_ops {
     /* out[x] = max over a kh x kw window of pixels; in points at the window of pixel 0. */
     void (*max_row)(float *out, const float *in, size_t in_row, int kh, int kw, int stride,
                     int count);
+
+    /* vector_training.inc */
+    void (*norm_sums)(const struct norm_job *job);
+    void (*norm_slopes)(const struct norm_job *job);
+    void (*spread_row)(const struct spread_job *job);
 
     /* Of `count` numbers, to about 1e-6 of each result; NaN stays NaN. */
     void (*tanh)(float *out, const float *in, size_t count);

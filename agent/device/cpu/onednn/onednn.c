@@ -65,6 +65,11 @@ static int pieces_kernel_run(const struct call *call, struct error *err) {
 }
 static const struct kernel pieces_kernel = {"oneDNN in pieces", pieces_kernel_run};
 
+static int planned_run(const struct call *call UNUSED, struct error *err) {
+    return error_set(err, ERROR_BUG, "oneDNN: a step was planned and not prepared");
+}
+const struct kernel onednn_planned = {"oneDNN, planned", planned_run};
+
 static request_fill *request_of(const struct schedule *schedule, const struct step *step) {
     int id = step->node->op->id;
     bool has_shape = id == OP_CONV_GRADIENT_INPUT || id == OP_CONV_GRADIENT_WEIGHTS;
@@ -99,6 +104,26 @@ static request_fill *request_of(const struct schedule *schedule, const struct st
         return request_matmul;
     default:
         return NULL;
+    }
+}
+
+void onednn_plan(struct onednn *onednn, int block, struct schedule *schedule) {
+    if (!onednn || (block != 8 && block != 16)) {
+        return;
+    }
+    onednn->block = block;
+    omp_set_num_threads(1);
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        struct step *step = &schedule->steps[i];
+        int id = step->node && !step->kernel ? step->node->op->id : -1;
+        struct request request;
+        if ((id == OP_CONV || id == OP_CONV_GRADIENT_INPUT || id == OP_CONV_GRADIENT_WEIGHTS) &&
+            schedule->slots[step->inputs[0]].shape.rank == 4) {
+            request_fill *fill = request_of(schedule, step);
+            bool takes =
+                fill && fill(schedule, step, &request) && primitive_is_offered(onednn, &request);
+            step->kernel = takes ? &onednn_planned : NULL;
+        }
     }
 }
 

@@ -94,7 +94,7 @@ static dnnl_status_t make_primitives(struct onednn *onednn, struct schedule *sch
     }
     for (int i = 0; i < pieces->count; i++) {
         struct onednn *own = &pieces->onednn[i];
-        *own = (struct onednn){.engine = onednn->engine};
+        *own = (struct onednn){.engine = onednn->engine, .block = onednn->block};
         dnnl_status_t status =
             dnnl_stream_create(&own->stream, own->engine, dnnl_stream_default_flags);
         if (status == dnnl_success) {

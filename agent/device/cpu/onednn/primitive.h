@@ -15,6 +15,7 @@ struct kept {
 struct onednn {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
+    int block; /* channels of a block, of pictures that lie so; 0: none do */
     struct kept *kept;
     size_t kept_count;
 };
@@ -36,6 +37,8 @@ struct primitive {
     struct operand operands[REQUEST_ARGS_MAX];
 };
 
+/* Whether primitive_new will find more than a plain loop. */
+bool primitive_is_offered(struct onednn *onednn, const struct request *request);
 /* Fails with dnnl_unimplemented also where oneDNN has but a plain loop. */
 NODISCARD dnnl_status_t primitive_new(struct onednn *onednn, const struct schedule *schedule,
                                       const struct step *step, const struct request *request,
