@@ -291,7 +291,8 @@ static int read_pod(struct launch_job *job, struct error *err) {
     }
     job->index = (int)index;
     job->gang.attempt = job->attempt;
-    const char *before = getenv("WINDLASS_BEFORE");
+    const char *before = getenv("WINDLASS_BEFORE"), *events = getenv("WINDLASS_EVENTS");
+    job->events = events && *events ? events : NULL;
     job->is_after_memory = before && strcmp(before, "OutOfMemory") == 0;
     snprintf(job->address, sizeof job->address, "%s", address);
     int64_t counted = 0, disrupted = 0;

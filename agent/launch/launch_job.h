@@ -17,8 +17,9 @@ struct launch_job {
     char hub[80];                       /* IP:PORT of member 0; index 0: its own */
     char sha256[65];                    /* of the hub's certificate */
     char address[46];                   /* of this pod: POD_IP */
-    char *bin, *run; /* folders: WINDLASS_FOLDER (else /windlass), /bin and /run */
-    int grace_s;     /* between being told to end and SIGKILL: WINDLASS_GRACE, else 30 */
+    char *bin, *run;    /* folders: WINDLASS_FOLDER (else /windlass), /bin and /run */
+    const char *events; /* of spot machines: WINDLASS_EVENTS (notice.h); NULL: nobody tells */
+    int grace_s;        /* between being told to end and SIGKILL: WINDLASS_GRACE, else 30 */
     struct gang_options gang;
     enum launcher launcher;
     bool is_torchrun;

@@ -18,6 +18,7 @@ enum {
     ACKNOWLEDGE_MS = 500,
     BEAT_MS = 2000,
     RESERVE_S = 5,      /* of the grace that a pod has: to end what does not end by itself */
+    UNKNOWN_S = 15,     /* a machine goes, and nobody knows when */
     FAREWELL_MS = 1500, /* for the hub to hear of the end */
 };
 
@@ -43,8 +44,7 @@ void member_fail(struct member *member, int code, const char *what, const char *
 }
 
 static void say_leaving(struct member *member) {
-    int64_t used_ms = clock_monotonic_ms() - member->leaving_since_ms;
-    int64_t left_s = member->job->grace_s - used_ms / 1000 - 2 * RESERVE_S;
+    int64_t left_s = (member->ends_ms - clock_monotonic_ms() + 500) / 1000 - 2 * RESERVE_S;
     struct gang_message message = {.type = MESSAGE_LEAVING,
                                    .seconds = (int)MAX(left_s, (int64_t)0),
                                    .words = "its pod is told to end"};
@@ -64,7 +64,7 @@ static void ended(struct member *member, const struct crew_end *end) {
             member->is_prepared = true;
             message = (struct gang_message){.type = MESSAGE_PREPARED};
             member_say(member, &message);
-        } else if (member->leaving_since_ms < 0) {
+        } else if (member->ends_ms < 0) {
             AUTO(text_freep) char *what = x_printf("spec.prepare ended with %d", end->code);
             member_fail(member, 1, what, end->words);
         }
@@ -180,7 +180,7 @@ static void on_welcome(struct member *member, const struct gang_message *welcome
         snprintf(message.words, sizeof message.words, "%s", member->failure);
         member_say(member, &message);
     }
-    if (!is_same && member->leaving_since_ms >= 0) {
+    if (!is_same && member->ends_ms >= 0) {
         say_leaving(member);
     }
 }
@@ -286,18 +286,49 @@ static void fence(struct member *member, int64_t now_ms) {
     }
 }
 
-static void leave(struct member *member, int64_t now_ms) {
-    if (member->leaving_since_ms < 0) {
+/* From the thread. */
+static void on_event(void *context, const struct notice_event *event) {
+    struct member *member = context;
+    int64_t left_ms = event->left_ms > 0 ? event->left_ms : 1000 * UNKNOWN_S;
+    log_event(LOG_WARNING, "event %s: %s in %lld s", event->id, event->type,
+              (long long)event->left_ms / 1000);
+    atomic_store(&member->told_ms, clock_monotonic_ms() + left_ms);
+}
+
+static void on_events_changed(void *context, const struct error *err) {
+    (void)context;
+    log_event(err->kind ? LOG_WARNING : LOG_INFO, "scheduled events: %s",
+              err->kind ? err->text : "answered");
+}
+
+/* Without notices SIGTERM comes all the same. */
+static void watch_events(struct member *member) {
+    struct error err = {0};
+    struct notice_options options = {.url = member->job->events,
+                                     .told = on_event,
+                                     .changed = on_events_changed,
+                                     .context = member};
+    if (member->job->events && notice_start(&options, &member->notice, &err) < 0) {
+        log_event(LOG_WARNING, "%s", err.text);
+    }
+}
+
+/* By a signal, or because its machine goes; the earlier end counts. */
+static void tell_to_leave(struct member *member, int64_t ends_ms, int64_t now_ms) {
+    bool is_news = member->ends_ms < 0;
+    member->ends_ms = is_news ? ends_ms : MIN(member->ends_ms, ends_ms);
+    if (is_news) {
         log_event(LOG_WARNING, "told to end");
-        member->leaving_since_ms = now_ms;
         say_leaving(member);
         if (member->is_preparing) { /* of what a round runs the hub says when it ends */
             crew_stop(member->crew, now_ms);
         }
     }
+}
+
+static void leave(struct member *member, int64_t now_ms) {
     bool is_idle = !member->round && crew_count(member->crew) == 0;
-    int64_t most_ms = 1000 * MAX(member->job->grace_s - RESERVE_S, 1);
-    bool is_late = now_ms - member->leaving_since_ms >= most_ms;
+    bool is_late = now_ms >= member->ends_ms - 1000 * RESERVE_S;
     bool hears = socket_is_open(member->socket);
     if (is_late || (is_idle && (!hears || link_is_idle(member->link)))) {
         member->exit_code = 130;
@@ -337,7 +368,14 @@ static void look_around(struct member *member, const volatile sig_atomic_t *is_i
         member->acknowledged_ms = now_ms;
         link_acknowledge(member->link);
     }
-    if (*is_interrupted && member->exit_code < 0) {
+    int64_t told_ms = atomic_load(&member->told_ms);
+    if (*is_interrupted) {
+        tell_to_leave(member, now_ms + 1000LL * MAX(member->job->grace_s, RESERVE_S + 1), now_ms);
+    }
+    if (told_ms) {
+        tell_to_leave(member, told_ms, now_ms);
+    }
+    if (member->ends_ms >= 0 && member->exit_code < 0) {
         leave(member, now_ms);
     }
     if (member->hub && hub_gives_way(member->hub)) {
@@ -362,6 +400,7 @@ static int live(struct member *member, const volatile sig_atomic_t *is_interrupt
         return -1;
     }
     member_prepare(member);
+    watch_events(member);
     if (socket_open(&options, &member->socket, err) < 0) {
         return error_context(err, "hub");
     }
@@ -383,7 +422,7 @@ int member_run(const struct launch_job *job, struct hub *hub,
                             .crew = crew_new(),
                             .seen = job->index == 0 ? job->attempt : 0,
                             .alone_since_ms = clock_monotonic_ms(),
-                            .leaving_since_ms = -1,
+                            .ends_ms = -1,
                             .moved_rank = -1,
                             .exit_code = -1};
     AUTO(text_freep) char *name = digest_random(16);
@@ -391,6 +430,7 @@ int member_run(const struct launch_job *job, struct hub *hub,
     member.link = link_new(send_text, &member);
     member.port = port_find_free(job->address, job->index + job->attempt * GANG_MEMBERS_MAX);
     int result = live(&member, is_interrupted, err);
+    notice_stop(member.notice);
     crew_free(member.crew);
     shell_free(member.shell);
     metric_socket_free(member.metrics);

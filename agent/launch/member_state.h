@@ -6,7 +6,10 @@
 #include "agent/launch/figures.h"
 #include "agent/launch/link.h"
 #include "agent/launch/member.h"
+#include "agent/launch/notice.h"
 #include "agent/launch/shell.h"
+
+#include <stdatomic.h>
 
 enum { /* ids of processes; others are ranks, and ... */
        MEMBER_PREPARE = -2,
@@ -45,7 +48,10 @@ struct member {
     char failure[CREW_WORDS_MAX];
     int failure_code;
     int64_t alone_since_ms; /* without a hub; -1: not */
-    int64_t leaving_since_ms, left_at_ms, beat_ms, acknowledged_ms, lines;
+    int64_t beat_ms, acknowledged_ms, lines;
+    int64_t ends_ms; /* told to leave: nothing of this pod may live after that; -1: not told */
+    struct notice *notice; /* NULL: nobody tells that this machine goes */
+    atomic_llong told_ms;  /* by its thread: when it goes; 0: not told */
     char complaint[512];
     int exit_code; /* -1: go on */
 };

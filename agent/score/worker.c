@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker.h"
 
+#include "agent/launch/notice.h"
 #include "agent/score/mounts.h"
-#include "agent/score/notice.h"
 #include "agent/score/runners.h"
 #include "agent/score/scorer.h"
 #include "lib/clock.h"

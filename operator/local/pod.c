@@ -159,6 +159,11 @@ static int prepare(const json_t *object, const struct pod_settings *settings, st
     environment_set(&launch->environment, "WINDLASS_GRACE", grace);
     /* As /tmp of a pod: whatever kills it, what it leaves there goes with it. */
     environment_set(&launch->environment, "TMPDIR", launch->folder);
+    /* Who stands for the address that spot machines are told at. */
+    const char *events = getenv("WINDLASS_EVENTS");
+    if (events && tree_find(json_object_get(container, "env"), "name", "WINDLASS_EVENTS")) {
+        environment_set(&launch->environment, "WINDLASS_EVENTS", events);
+    }
     /* Here the agent does what the shim does in a container of the user's. */
     const char *program = launch->environment.words[0];
     bool is_ours = strcmp(program, "windlass-agent") == 0 || text_ends(program, "/windlass-shim");

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What befalls a gang, by `windlass run`: kill -9 of a rank, of a worker, of the one that leads; a rank that stands still
-# (SIGSTOP), that needs more memory than its cgroup has, that fails too often; fewer workers than wanted. The program
+# (SIGSTOP), that needs more memory than its cgroup has, that fails too often; fewer workers than wanted; a spot machine
+# that goes (a server stands for Azure's events, and takes each worker for a machine of its own). The program
 # counts in steps that wait for each other and goes on from its checkpoint, as a training does: whatever befalls it ends
 # with the sum of a quiet run, no two gangs ever write at once, and nothing is left running.
 #   SOAK_ROUNDS: each five times, and more steps; SOAK_SEED: when
@@ -25,7 +26,7 @@ echo "# seed $seed"
 RANDOM=$((seed % 32768))
 
 cat >"$work/count.py" <<'P'
-import os, sys, time
+import os, signal, sys, time
 out, steps = sys.argv[1], int(sys.argv[2])
 rank, world, turn = (os.environ["WINDLASS_" + name] for name in ("RANK", "WORLD", "ROUND"))
 def put(name, text):
@@ -37,6 +38,16 @@ def get(name):
         return open(f"{out}/{name}").read()
     except FileNotFoundError:
         return ""
+step = 0
+def told(*_):
+    put(f"told-{turn}-{rank}", f"{step}")
+    os._exit(143)
+signal.signal(signal.SIGTERM, told)
+def stay(): # somebody leaves: what is written is written, and more would be done twice
+    if os.path.exists(os.environ["WINDLASS_NOTICE"]):
+        put(f"noticed-{turn}-{rank}", f"{step}")
+        time.sleep(60)
+        os._exit(43)
 put(f"pid-{turn}-{rank}", str(os.getpid()))
 mine = get("checkpoint") # "STEP SUM ROUND"
 step, total = (int(word) for word in (mine or "0 0").split()[:2])
@@ -46,6 +57,7 @@ while step < steps:
     for other in range(int(world)):
         while int(get(f"at-{turn}-{other}") or 0) < step:
             time.sleep(0.01)
+            stay()
     total += step
     if rank == "0":
         if get("checkpoint") != mine:
@@ -55,6 +67,7 @@ while step < steps:
         put("checkpoint", mine)
     print("step", step, flush=True)
     time.sleep(0.05)
+    stay()
     fault = os.environ.get("FAULT", "")
     if fault == f"exit {rank}" and step % 5 == 0:
         print("no such gradient", file=sys.stderr)
@@ -94,7 +107,7 @@ agent_of() { # INDEX: the process that leads that worker
     done 2>/dev/null
 }
 # What the last hub said last.
-said() { jq -r "$1" "$(find "$state/pods" -path "*/$job-0*/termination-log" | sort -V | tail -n 1)" 2>/dev/null; }
+said() { jq -r "$1" "$(ls -t "$state/pods/$job-0"*/termination-log | head -n 1)" 2>/dev/null; }
 none_left() { ! pgrep -f "$work/count.py $out" >/dev/null; }
 # ends CODE COUNTS CAUSE: counted and disrupted restarts, and the last one's cause
 ends() {
@@ -138,6 +151,52 @@ worker_leaves() {
     start "leaves-$round" 2 <<<'restart: {maxRestarts: 0, backoffSeconds: 0}'
     some_step && kill -TERM "$(agent_of 1)"
     ends 0 "0 1" Disruption && sum_is_right
+}
+
+cat >"$work/events.py" <<'P'
+import glob, http.server, json, os, sys
+def caller(port): # "JOB-INDEX" of the process at the other end
+    with open("/proc/net/tcp") as lines:
+        sockets = [line.split()[9] for line in lines if line.split()[1] == f"0100007F:{port:04X}"]
+    for fd in glob.glob("/proc/[0-9]*/fd/*"):
+        try:
+            if os.readlink(fd) in [f"socket:[{inode}]" for inode in sockets]:
+                with open(f"/proc/{fd.split('/')[2]}/environ") as file:
+                    words = dict(word.split("=", 1) for word in file.read().split("\0") if "=" in word)
+                return words["WINDLASS_JOB"] + "-" + words["WINDLASS_INDEX"]
+        except OSError:
+            pass
+    return "nobody"
+class Events(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        events = []
+        for path in glob.glob(sys.argv[1] + "/preempt-*"): # preempt-JOB-INDEX has the time
+            with open(path) as file:
+                events.append({"EventId": "e-1", "EventType": "Preempt", "ResourceType": "VirtualMachine", "EventStatus": "Scheduled",
+                               "Resources": [path.split("/preempt-")[1]], "NotBefore": file.read().strip()})
+        is_name = "/instance/compute/name" in self.path
+        body = caller(self.client_address[1]) if is_name else json.dumps({"DocumentIncarnation": 1, "Events": events})
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+    def log_message(self, *words): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Events)
+print(server.server_port, flush=True)
+server.serve_forever()
+P
+python3 "$work/events.py" "$work" >"$work/events.port" 2>"$work/events.log" &
+for _ in $(seq 200); do [ -s "$work/events.port" ] && break; sleep 0.05; done
+events=http://127.0.0.1:$(cat "$work/events.port")/metadata/scheduledevents?api-version=2020-07-01
+# All hear of it, are told to end 10 s before, and go on without that one.
+preempted() { # INDEX COUNTS CAUSE
+    WINDLASS_EVENTS=$events start "spot-$1-$round" 2 <<<$'spot: true\nrestart: {maxRestarts: 0, backoffSeconds: 0}'
+    some_step && LC_ALL=C date -u -d '+16 seconds' '+%a, %d %b %Y %H:%M:%S GMT' >"$work/preempt.new" && mv "$work/preempt.new" "$work/preempt-$job-$1"
+    all_noticed() { [ -e "$out/noticed-1048577-0" ] && [ -e "$out/noticed-1048577-1" ]; }
+    until_true 30 all_noticed
+    rm "$work/preempt-$job-$1"
+    ends 0 "$2" "$3" && sum_is_right && [ -s "$out/told-1048577-0" ] && [ -s "$out/told-1048577-1" ] && [ -s "$state/$job-$1-2.log" ] &&
+        grep -q 'event e-1: Preempt in 1[0-9] s' "$state/$job-$1.log" && ! grep -q 'event' "$state/$job-$((1 - $1)).log"
 }
 
 ##### who stands still ############################################################################
@@ -191,6 +250,8 @@ killed() {
         check "kill -9 of a rank, $round" rank_killed 1; show
         check "kill -9 of rank 0, $round" rank_killed 0; show
         check "a worker that is told to leave does not count, $round" worker_leaves; show
+        check "a spot machine goes: what ran there is told in time, and nothing counts, $round" preempted 1 "0 1" Disruption; show
+        [ $times -eq 1 ] || check "and that of the one that leads, $round" preempted 0 "0 1" none; show
     done
 }
 replaced() {

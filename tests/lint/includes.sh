@@ -23,7 +23,7 @@ agent/store             agent/store/ lib/
 agent/comm              agent/comm/ lib/
 agent/data              agent/data/ agent/store/ lib/
 agent/launch            agent/launch/ agent/store/ lib/
-agent/score             agent/score/ agent/launch/process.h agent/data/ agent/store/ agent/run/ agent/onnx/ agent/graph/ agent/device/device.h agent/device/registry.h agent/job.h lib/
+agent/score             agent/score/ agent/launch/process.h agent/launch/notice.h agent/data/ agent/store/ agent/run/ agent/onnx/ agent/graph/ agent/device/device.h agent/device/registry.h agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/run/ agent/comm/ agent/onnx/ agent/models/ agent/ops/ agent/graph/ agent/launch/metric.h agent/device/device.h agent/device/registry.h lib/
 agent/commands          agent/ lib/
 agent                   agent/ lib/

@@ -26,7 +26,6 @@ int disttrain_not_yet(const json_t *object, bool is_here, struct error *err) {
         bool is_here, is_there; /* this machine, a cluster carries it out */
     } rows[] = {
         {"minWorkers", is_smaller(spec), true, false},
-        {"spot", tree_bool(spec, "spot", false), false, false},
         {"restart.hangSeconds", tree_integer(spec, "restart.hangSeconds", 0) > 0, true, false},
         {"secrets", json_array_size(tree_get(spec, "secrets")) > 0, false, true},
         {"trainer.precision", differs(spec, "trainer.precision", "FP32"), false, false},

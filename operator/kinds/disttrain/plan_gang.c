@@ -131,9 +131,12 @@ static struct restarts restarts_of(const struct gang *gang) {
                                 tree_integer(object, "status.restarts.counted", 0)),
         .disrupted = tree_integer(progress, "restarts.disrupted",
                                   tree_integer(object, "status.restarts.disrupted", 0))};
-    if (gang->hub && !life_is_alive(gang->hub)) { /* its own end is one more */
+    if (gang->hub && !life_is_alive(gang->hub)) {
+        /* Its own end is one more, unless nothing ran any more: it has counted that itself. */
+        const char *state = tree_text(progress, "state", "");
+        bool ran = !*state || strcmp(state, "Running") == 0 || strcmp(state, "Stopping") == 0;
         told.counted += counts(gang->hub);
-        told.disrupted += !counts(gang->hub);
+        told.disrupted += !counts(gang->hub) && ran;
     } else if (!gang->hub && gang_known_attempt(gang) > 0 && !gang_was_waiting(gang)) {
         told.disrupted++; /* somebody deleted it, and all that it was known by */
     }
@@ -282,7 +285,9 @@ static bool may_start(struct gang *gang, const struct place *place) {
     if (newest->stage == LIFE_SUCCEEDED) {
         due_ms = newest->over_ms + REST_MS;
     } else if (newest->stage == LIFE_DEAD) {
-        due_ms = life_replace_ms(newest, place->deaths);
+        struct life dead = *newest; /* who is told to leave at once may be there again */
+        dead.exit_code = dead.exit_code == EXIT_TOLD ? -1 : dead.exit_code;
+        due_ms = life_replace_ms(&dead, place->deaths);
     }
     plan_wake(&gang->job, due_ms);
     return gang->job.now_ms >= due_ms;

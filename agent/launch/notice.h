@@ -1,22 +1,24 @@
 /* notice.h: hears that this machine will be taken away (a spot node that is preempted, a reboot, a
  * redeployment), before SIGTERM comes: asks the scheduled-events address every second, in a thread
- * of its own. For the worker, where spec.workers.spot is true and WINDLASS_EVENTS is set.
+ * of its own. For workers of a BatchScore and all pods of a DistTrain, where `spot` is true and
+ * WINDLASS_EVENTS is set.
  *
  * Whose machine: an event is told to all machines of a scale set, so the one's own name is asked
  * first, of the same server: /metadata/instance/compute/name. It is "aks-spot-12345-vmss_7", as in
  * the events' Resources, where Kubernetes calls the node "aks-spot-12345-vmss000007".
  *
- * How the worker uses it: `told` sets a flag and wakes the loop (socket_wake). The loop then does
+ * How a worker uses it: `told` sets a flag and wakes the loop (socket_wake). The loop then does
  * what it does at SIGTERM: takes no more leases; goes on with the one that runs if its expected end
  * is within 8 s; hands back all others, and leaves: all within 10 s. A preemption is told 30 s
- * before, and no one is asked to shorten that (StartRequests): other pods live on this machine.
+ * before, and no one is asked to shorten that (StartRequests): other pods live on this machine. A
+ * gang's member leaves as at SIGTERM, with so much time (member.c).
  *
  * A server that is not there, is slow (its first answer may take two minutes), answers nonsense or
  * too much is asked again, less often (up to every 30 s): nothing is ever told then, and SIGTERM
  * comes all the same. */
 #pragma once
 
-#include "agent/score/notice_read.h"
+#include "agent/launch/notice_read.h"
 
 struct notice;
 

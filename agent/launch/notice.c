@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/notice.h"
+#include "agent/launch/notice.h"
 
 #include "lib/clock.h"
 #include "lib/http.h"
