@@ -10,6 +10,9 @@
 #include "tests/conformance/network.h"
 #include "tests/test.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define ATTRIBUTES(...) ((const struct attribute[]){__VA_ARGS__, {.name = NULL}})
 
 enum { RESULTS_MAX = 64, DRAWS_MAX = 20 };
@@ -116,6 +119,13 @@ static int without_norms(struct network *net, int x) {
     return dense(net, pool(net, x, 2, 2, 0), 16);
 }
 
+/* Enough channels and pixels for Winograd, where there is AVX-512. */
+static int wide(struct network *net, int x) {
+    x = norm(net, conv(net, x, (struct form){64, 3, 1, 1}), 64);
+    x = norm(net, conv(net, x, (struct form){64, 64, 3, 1}), 64);
+    return conv(net, x, (struct form){8, 64, 1, 1});
+}
+
 static const struct row {
     const char *name;
     int (*build)(struct network *net, int x);
@@ -128,6 +138,7 @@ static const struct row {
     {"shared", shared, 4, 9, 6},
     {"shared", shared, 3, 5, 5},
     {"late", late, 4, 6, 7},
+    {"wide", wide, 4, 12, 15},
     {"pooled", pooled, 4, 9, 12},
     {"pooled", pooled, 2, 8, 5},
     {"without norms", without_norms, 4, 8, 9},
@@ -293,12 +304,8 @@ static void check_row(const struct row *row, uint32_t seed) {
         work_init(&work, row, seed + (uint32_t)draw * 1000);
         set_target(&work);
         bool fits = step(&work, "reference", 2, wanted) && !is_on_edge(&work, wanted);
-        for (enum isa isa = 0; fits && isa < ISA_COUNT; isa++) {
-            if (isa_runs_here(isa)) {
-                setenv("WINDLASS_CPU_ISA", isa_name(isa), 1);
-                compare(&work, row, wanted);
-                unsetenv("WINDLASS_CPU_ISA");
-            }
+        if (fits) {
+            compare(&work, row, wanted);
         }
         release(wanted);
         work_release(&work);
@@ -310,7 +317,7 @@ static void check_row(const struct row *row, uint32_t seed) {
     test_failures++;
 }
 
-static void test_fused_steps(void) {
+static int check_all(void) {
     uint32_t seed = number_of("SOAK_SEED", 1), rounds = number_of("SOAK_ROUNDS", 2);
     printf("# SOAK_SEED=%u SOAK_ROUNDS=%u\n", seed, rounds);
     for (uint32_t round = 0; round < rounds; round++) {
@@ -318,6 +325,38 @@ static void test_fused_steps(void) {
             check_row(&rows[i], seed + round);
         }
     }
+    return test_failures;
+}
+
+// In a process of its own: oneDNN settles for good which instructions it uses.
+static void check_isa(enum isa isa) {
+    int status = 0;
+    if (!isa_runs_here(isa)) {
+        SKIP("this processor has no %s", isa_name(isa));
+    }
+    setenv("WINDLASS_CPU_ISA", isa_name(isa), 1);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int failures = check_all();
+        fflush(stdout);
+        _exit(failures ? 1 : 0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    unsetenv("WINDLASS_CPU_ISA");
+}
+
+static void test_plain(void) {
+    check_isa(ISA_PLAIN);
+}
+
+static void test_avx2(void) {
+    check_isa(ISA_AVX2);
+}
+
+static void test_avx512(void) {
+    check_isa(ISA_AVX512);
 }
 
 // The comparison would pass as well if nothing were fused.
@@ -353,7 +392,9 @@ static void test_resnet_is_fused(void) {
 }
 
 int main(void) {
-    TEST(test_fused_steps);
+    TEST(test_plain);
+    TEST(test_avx2);
+    TEST(test_avx512);
     TEST(test_resnet_is_fused);
     return TEST_END();
 }

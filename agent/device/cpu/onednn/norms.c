@@ -17,7 +17,7 @@ bool request_lrn(const struct schedule *schedule, const struct step *step,
     }
     int64_t planes = x->dims[0] * x->dims[1];
     int64_t dims[4] = {x->dims[0], x->dims[1], 1, shape_count(x) / planes};
-    *ret_request = (struct request){0};
+    request_begin(ret_request);
     const dnnl_memory_desc_t *lies = request_add(ret_request, DNNL_ARG_SRC, 0, 4, dims, NULL);
     request_add(ret_request, DNNL_ARG_DST, REQUEST_OUTPUT, 4, dims, NULL);
     return dnnl_lrn_forward_desc_init(&ret_request->description.lrn, dnnl_forward_inference,
@@ -36,7 +36,7 @@ bool request_softmax(const struct schedule *schedule, const struct step *step,
         return false;
     }
     int64_t dims[2] = {softmax.outer, softmax.axis};
-    *ret_request = (struct request){0};
+    request_begin(ret_request);
     const dnnl_memory_desc_t *lies = request_add(ret_request, DNNL_ARG_SRC, 0, 2, dims, NULL);
     request_add(ret_request, DNNL_ARG_DST, REQUEST_OUTPUT, 2, dims, NULL);
     return (step->node->op->id == OP_SOFTMAX

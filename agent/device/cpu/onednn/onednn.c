@@ -116,7 +116,7 @@ void onednn_plan(struct onednn *onednn, int block, struct schedule *schedule) {
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
         int id = step->node && !step->kernel ? step->node->op->id : -1;
-        struct request request;
+        struct request request = {.wish = {.block = block}};
         if ((id == OP_CONV || id == OP_CONV_GRADIENT_INPUT || id == OP_CONV_GRADIENT_WEIGHTS) &&
             schedule->slots[step->inputs[0]].shape.rank == 4) {
             request_fill *fill = request_of(schedule, step);
@@ -128,11 +128,10 @@ void onednn_plan(struct onednn *onednn, int block, struct schedule *schedule) {
 }
 
 static bool pieces_try(struct onednn *onednn, struct schedule *schedule, struct step *step,
-                       request_fill *fill) {
+                       request_fill *fill, const struct request_wish *wish) {
     struct pieces *pieces;
-    omp_set_num_threads(1);
     if (pieces_count(schedule, step) == 1 ||
-        pieces_new(onednn, schedule, step, fill, &pieces) != dnnl_success) {
+        pieces_new(onednn, schedule, step, fill, wish, &pieces) != dnnl_success) {
         return false;
     }
     step->state = pieces;
@@ -142,20 +141,35 @@ static bool pieces_try(struct onednn *onednn, struct schedule *schedule, struct 
     return true;
 }
 
-void onednn_step_try(struct onednn *onednn, struct schedule *schedule, struct step *step) {
-    request_fill *fill = onednn ? request_of(schedule, step) : NULL;
-    struct request request;
-    if (!fill || pieces_try(onednn, schedule, step, fill) || !fill(schedule, step, &request)) {
-        return;
-    }
+static bool primitive_try(struct onednn *onednn, struct schedule *schedule, struct step *step,
+                          request_fill *fill, const struct request_wish *wish) {
+    struct request request = {.wish = *wish};
     struct primitive *primitive;
-    omp_set_num_threads(1); /* a primitive divides its work when it is made */
-    dnnl_status_t status = primitive_new(onednn, schedule, step, &request, &primitive);
-    if (status != dnnl_success) {
-        return;
+    if (!fill(schedule, step, &request) ||
+        primitive_new(onednn, schedule, step, &request, &primitive) != dnnl_success) {
+        return false;
     }
     step->state = primitive;
     step->release = primitive_free;
     step->scratch_bytes = primitive->scratch_bytes;
     step->kernel = &onednn_kernel;
+    return true;
+}
+
+void onednn_step_try(struct onednn *onednn, struct schedule *schedule, struct step *step) {
+    request_fill *fill = onednn ? request_of(schedule, step) : NULL;
+    if (!fill) {
+        return;
+    }
+    const struct request_wish wishes[] = {
+        {.block = onednn->block, .keeps_blocks = true, .winograd = true},
+        {.block = onednn->block, .keeps_blocks = true},
+        {.block = onednn->block},
+    };
+    omp_set_num_threads(1); /* a primitive divides its work when it is made */
+    for (size_t i = 0; i < ARRAY_LEN(wishes) && !step->kernel; i++) {
+        if (!pieces_try(onednn, schedule, step, fill, &wishes[i])) {
+            primitive_try(onednn, schedule, step, fill, &wishes[i]);
+        }
+    }
 }

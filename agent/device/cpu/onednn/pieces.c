@@ -7,8 +7,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* More would use more processors, and reorder the weights more often. */
-enum { PIECES_MAX = 4, SAMPLES_MIN = 2, OPERANDS_MAX = 3, OUTPUTS_MAX = 2, ALIGNMENT = 64 };
+/* More would use more processors; but each piece reorders all the weights, and sums gradients of
+ * its own for them: behind small pictures, where most weights are, that costs more than the rest.
+ */
+enum { PIECES_MAX = 4, PIECES_OF_FEW = 2, PIXELS_MANY = 1536, SAMPLES_MIN = 2 };
+enum { OPERANDS_MAX = 3, OUTPUTS_MAX = 2, ALIGNMENT = 64 };
 
 struct pieces {
     int count;
@@ -54,8 +57,12 @@ int pieces_count(const struct schedule *schedule, const struct step *step) {
             return 1;
         }
     }
-    int64_t samples = schedule->slots[step->inputs[0]].shape.dims[0];
-    int count = PIECES_MAX;
+    const struct shape *picture = &schedule->slots[step->inputs[0]].shape;
+    int64_t samples = picture->dims[0], pixels = samples;
+    for (int i = 2; i < picture->rank; i++) {
+        pixels *= picture->dims[i];
+    }
+    int count = pixels < (int64_t)PIECES_MAX * PIXELS_MANY ? PIECES_OF_FEW : PIECES_MAX;
     while (count > 1 && (samples % count != 0 || samples / count < SAMPLES_MIN)) {
         count--;
     }
@@ -87,14 +94,14 @@ static size_t aligned(size_t size) {
 
 static dnnl_status_t make_primitives(struct onednn *onednn, struct schedule *schedule,
                                      const struct step *step, request_fill *fill,
-                                     struct pieces *pieces) {
-    struct request request;
+                                     const struct request_wish *wish, struct pieces *pieces) {
+    struct request request = {.wish = *wish};
     if (!fill(schedule, step, &request)) {
         return dnnl_unimplemented;
     }
     for (int i = 0; i < pieces->count; i++) {
         struct onednn *own = &pieces->onednn[i];
-        *own = (struct onednn){.engine = onednn->engine, .block = onednn->block};
+        *own = (struct onednn){.engine = onednn->engine};
         dnnl_status_t status =
             dnnl_stream_create(&own->stream, own->engine, dnnl_stream_default_flags);
         if (status == dnnl_success) {
@@ -108,7 +115,8 @@ static dnnl_status_t make_primitives(struct onednn *onednn, struct schedule *sch
 }
 
 dnnl_status_t pieces_new(struct onednn *onednn, struct schedule *schedule, const struct step *step,
-                         request_fill *fill, struct pieces **ret_pieces) {
+                         request_fill *fill, const struct request_wish *wish,
+                         struct pieces **ret_pieces) {
     struct rows_of rows;
     struct pieces *pieces = x_calloc(1, sizeof *pieces);
     int64_t samples = schedule->slots[step->inputs[0]].shape.dims[0];
@@ -119,7 +127,7 @@ dnnl_status_t pieces_new(struct onednn *onednn, struct schedule *schedule, const
     }
     pieces->sums = !rows.output;
     set_samples(schedule, step, &rows, samples / pieces->count);
-    dnnl_status_t status = make_primitives(onednn, schedule, step, fill, pieces);
+    dnnl_status_t status = make_primitives(onednn, schedule, step, fill, wish, pieces);
     set_samples(schedule, step, &rows, samples);
     if (status != dnnl_success) {
         pieces_free(pieces);

@@ -88,26 +88,12 @@ static size_t reserve(struct primitive *primitive, const dnnl_memory_desc_t *des
     return offset;
 }
 
-/* The device's blocks are oneDNN's: [n, c / b, h, w, b]. */
-static dnnl_memory_desc_t in_blocks(const struct onednn *onednn, const dnnl_memory_desc_t *like) {
-    dnnl_memory_desc_t blocked;
-    dnnl_memory_desc_init_by_tag(&blocked, like->ndims, like->dims, dnnl_f32,
-                                 onednn->block == 16 ? dnnl_nChw16c : dnnl_nChw8c);
-    return blocked;
-}
-
 static dnnl_status_t prepare_operand(struct primitive *primitive, const struct schedule *schedule,
                                      const struct step *step, struct operand *operand,
                                      const dnnl_memory_desc_t *wanted) {
     struct onednn *onednn = primitive->onednn;
     const dnnl_memory_desc_t *lies = &operand->arg.lies;
-    int input = operand->arg.input;
-    bool is_output = input <= REQUEST_OUTPUT;
-    const struct slot *slot =
-        &schedule->slots[is_output ? step->outputs[REQUEST_OUTPUT - input] : step->inputs[input]];
-    if (slot->layout) {
-        operand->arg.lies = in_blocks(onednn, lies);
-    }
+    bool is_output = operand->arg.input <= REQUEST_OUTPUT;
     dnnl_status_t status = memory_new(onednn, lies, DNNL_MEMORY_NONE, &operand->lies);
     if (status != dnnl_success || dnnl_memory_desc_equal(wanted, lies)) {
         return status;
@@ -117,7 +103,8 @@ static dnnl_status_t prepare_operand(struct primitive *primitive, const struct s
     if (status != dnnl_success) {
         return status;
     }
-    if (!is_output && slot->is_lasting) {
+    const struct slot *slot = is_output ? NULL : &schedule->slots[step->inputs[operand->arg.input]];
+    if (slot && slot->is_lasting) {
         return keep(onednn, step->node, slot->constant, wanted, operand);
     }
     operand->offset = reserve(primitive, wanted);

@@ -28,7 +28,7 @@ bool request_matmul(const struct schedule *schedule, const struct step *step,
     a[rank - 2] = y[rank - 2] = matmul.m;
     a[rank - 1] = b[rank - 2] = matmul.k;
     b[rank - 1] = y[rank - 1] = matmul.n;
-    *ret_request = (struct request){0};
+    request_begin(ret_request);
     return dnnl_matmul_desc_init(&ret_request->description.matmul,
                                  request_add(ret_request, DNNL_ARG_SRC, 0, rank, a, NULL),
                                  request_add(ret_request, DNNL_ARG_WEIGHTS, 1, rank, b, NULL), NULL,
@@ -52,7 +52,7 @@ bool request_gemm(const struct schedule *schedule, const struct step *step,
     bool a_turned = node_integer(step->node, "transA", 0);
     bool b_turned = node_integer(step->node, "transB", 0);
     const dnnl_memory_desc_t *bias = NULL;
-    *ret_request = (struct request){0};
+    request_begin(ret_request);
     if (node_number(step->node, "alpha", 1) != 1) {
         return false;
     }

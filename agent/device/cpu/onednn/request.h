@@ -16,7 +16,15 @@ struct request_arg {
     dnnl_memory_desc_t lies; /* row-major, as the engine has it; the primitive may want another */
 };
 
+/* How it is to be done; the caller sets it before it asks. */
+struct request_wish {
+    int block; /* channels of the device's blocks, in which pictures whose slot has a layout lie */
+    bool keeps_blocks; /* such pictures are taken as they lie: what else the primitive might like */
+    bool winograd;     /* would cost two reorders */
+};
+
 struct request {
+    struct request_wish wish;
     union {
         dnnl_convolution_desc_t conv;
         dnnl_deconvolution_desc_t deconv;
@@ -38,6 +46,8 @@ request_fill request_conv_gradient_input, request_conv_gradient_weights; /* grad
 request_fill request_matmul, request_gemm;                               /* products.c */
 request_fill request_lrn, request_softmax;                               /* norms.c */
 
+/* Empties it but for the wish. */
+void request_begin(struct request *request);
 /* Adds an operand and returns its description, which is row-major for strides NULL. */
 const dnnl_memory_desc_t *request_add(struct request *request, int name, int input, int rank,
                                       const int64_t *dims, const int64_t *strides);
@@ -55,3 +65,9 @@ const dnnl_memory_desc_t *request_add_weights(struct request *request, int name,
                                               bool transposed);
 /* The same numbers in any order the primitive likes. */
 dnnl_memory_desc_t request_any(const dnnl_memory_desc_t *like);
+/* Adds a convolution's picture, which lies as its slot says, and returns what to ask for. */
+dnnl_memory_desc_t request_add_picture(struct request *request, int name, int input,
+                                       const struct slot *slot);
+/* As the wish says; false: Winograd is asked for, and would not pay for this window. */
+bool request_algorithm(const struct request *request, const struct window *window,
+                       const struct slot *weights, dnnl_alg_kind_t *ret_algorithm);

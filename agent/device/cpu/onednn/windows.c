@@ -80,30 +80,39 @@ static bool fill(const struct schedule *schedule, const struct step *step, bool 
                  struct request *request) {
     struct window window;
     struct request_geometry g;
-    const struct shape *x = input_shape(schedule, step, 0), *w = input_shape(schedule, step, 1);
+    const struct shape *w = input_shape(schedule, step, 1);
     const struct shape *y = &schedule->slots[step->outputs[0]].shape;
     if (!read_window(schedule, step, &window) || !request_geometry(&window, transposed, &g)) {
         return false;
     }
-    *request = (struct request){0};
+    request_begin(request);
+    dnnl_alg_kind_t algorithm;
+    if (transposed) {
+        algorithm = dnnl_deconvolution_direct;
+    } else if (!request_algorithm(request, &window, &schedule->slots[step->inputs[1]],
+                                  &algorithm)) {
+        return false;
+    }
     dnnl_memory_desc_t in =
-        request_any(request_add(request, DNNL_ARG_SRC, 0, x->rank, x->dims, NULL));
-    dnnl_memory_desc_t out =
-        request_any(request_add(request, DNNL_ARG_DST, REQUEST_OUTPUT, y->rank, y->dims, NULL));
+        request_add_picture(request, DNNL_ARG_SRC, 0, &schedule->slots[step->inputs[0]]);
+    dnnl_memory_desc_t out = request_add_picture(request, DNNL_ARG_DST, REQUEST_OUTPUT,
+                                                 &schedule->slots[step->outputs[0]]);
     dnnl_memory_desc_t weights =
         request_any(request_add_weights(request, DNNL_ARG_WEIGHTS, 1, w, &window, transposed));
     const dnnl_memory_desc_t *bias = NULL;
     if (has_bias(step)) {
         bias = request_add(request, DNNL_ARG_BIAS, 2, 1, &y->dims[1], NULL);
     }
+    /* For training weights are taken as they come; else Winograd wants them transformed, in scalar
+     * loops, which takes longer than all it saves where they change in each step. */
+    bool is_lasting = schedule->slots[step->inputs[1]].is_lasting;
+    dnnl_prop_kind_t kind = is_lasting ? dnnl_forward_inference : dnnl_forward_training;
     return (transposed ? dnnl_dilated_deconvolution_forward_desc_init(
-                             &request->description.deconv, dnnl_forward_inference,
-                             dnnl_deconvolution_direct, &in, &weights, bias, &out, g.strides,
-                             g.dilations, g.pads_begin, g.pads_end)
+                             &request->description.deconv, dnnl_forward_inference, algorithm, &in,
+                             &weights, bias, &out, g.strides, g.dilations, g.pads_begin, g.pads_end)
                        : dnnl_dilated_convolution_forward_desc_init(
-                             &request->description.conv, dnnl_forward_inference,
-                             dnnl_convolution_direct, &in, &weights, bias, &out, g.strides,
-                             g.dilations, g.pads_begin, g.pads_end)) == dnnl_success;
+                             &request->description.conv, kind, algorithm, &in, &weights, bias, &out,
+                             g.strides, g.dilations, g.pads_begin, g.pads_end)) == dnnl_success;
 }
 
 bool request_conv(const struct schedule *schedule, const struct step *step,
