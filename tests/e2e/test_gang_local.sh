@@ -237,9 +237,9 @@ left_and_again() {
 }
 no_number() { # at once, and not again
     local code
-    { trainer 400 1e5; echo 'restart: {maxRestarts: 3, backoffSeconds: 0}'; } | sed 's/^  checkpoint.*/  schedule: {scaling: Linear, baseBatchSize: 1}/' | training number 2
+    { trainer 400 1e6; echo 'restart: {maxRestarts: 3, backoffSeconds: 0}'; } | sed 's/new: CNN/new: MLP/; s/^  checkpoint.*/  schedule: {scaling: Linear, baseBatchSize: 1}/' | training number 2
     run number
-    [ $code -eq 1 ] && says number 'failed: worker 0, rank [01]: .*nan, at a learning rate of 6.4e\+06' && [ "$(log number 0 | grep -c 'all start')" -eq 1 ]
+    [ $code -eq 1 ] && says number 'failed: worker 0, rank [01]: .*nan, at a learning rate of 6.4e\+07' && [ "$(log number 0 | grep -c 'all start')" -eq 1 ]
 }
 
 ##### who is killed, who is told to end ###########################################################
