@@ -49,6 +49,35 @@ int address_parse(const char *text, struct address *ret_address, struct error *e
     return 0;
 }
 
+int address_listen(struct address *address, int *ret_fd, struct error *err) {
+    struct sockaddr_storage storage;
+    socklen_t size = fill(address, &storage);
+    int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&storage, size) < 0 || listen(fd, SOMAXCONN) < 0 ||
+        getsockname(fd, (struct sockaddr *)&storage, &size) < 0) {
+        int why = errno;
+        fd_closep(&fd);
+        return error_from_errno(err, why, "cannot listen");
+    }
+    address->port = ntohs(address->is_ipv6 ? ((struct sockaddr_in6 *)&storage)->sin6_port
+                                           : ((struct sockaddr_in *)&storage)->sin_port);
+    *ret_fd = fd;
+    return 0;
+}
+
+int address_connect(const struct address *address, int *ret_fd, struct error *err) {
+    struct sockaddr_storage storage;
+    socklen_t size = fill(address, &storage);
+    int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || (connect(fd, (struct sockaddr *)&storage, size) < 0 && errno != EINPROGRESS)) {
+        int why = errno;
+        fd_closep(&fd);
+        return error_from_errno(err, why, "connect");
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
 int address_probe(const struct address *address, struct error *err) {
     struct sockaddr_storage storage;
     socklen_t size = fill(address, &storage);

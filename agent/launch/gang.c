@@ -173,6 +173,13 @@ static void tell_known(struct gang *gang, const struct gang_event *event, int64_
     case GANG_READY:
         member->ready = event->round == gang->round ? event->round : member->ready;
         break;
+    case GANG_UNREACHED:
+        why = (struct gang_verdict){
+            .cause = GANG_LOST, .index = event->index, .rank = -1, .code = -1};
+        if (member->is_in_round && event->round == gang->round) {
+            gang_blame(gang, &why, event->words, now_ms);
+        }
+        break;
     case GANG_EXITED:
         gang_exited(gang, event, now_ms);
         break;

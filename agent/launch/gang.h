@@ -58,17 +58,19 @@ struct gang_options {
 };
 
 enum gang_event_kind {
-    GANG_HELLO,    /* on every connection */
-    GANG_PREPARED, /* `prepare` has run */
-    GANG_READY,    /* the table of that round is carried out */
-    GANG_EXITED,   /* a process of that round */
-    GANG_STOPPED,  /* nothing of that round or an earlier one runs any more */
-    GANG_LEAVING,  /* it was told to end */
-    GANG_SILENT,   /* its connection broke; HELLO ends that */
-    GANG_BEAT,     /* a rank lives */
-    GANG_MEMORY,   /* the kernel killed for want of memory there */
-    GANG_HALTED,   /* a rank of that round is stopped (SIGSTOP): that is why nothing moved */
-    GANG_FINAL,    /* what no restart would change */
+    GANG_HELLO,     /* on every connection */
+    GANG_PREPARED,  /* `prepare` has run */
+    GANG_READY,     /* the table of that round is carried out */
+    GANG_UNREACHED, /* the table of that round cannot be carried out: another pod of it is out of
+                       reach, and nobody knows of which of the two that is the fault */
+    GANG_EXITED,    /* a process of that round */
+    GANG_STOPPED,   /* nothing of that round or an earlier one runs any more */
+    GANG_LEAVING,   /* it was told to end */
+    GANG_SILENT,    /* its connection broke; HELLO ends that */
+    GANG_BEAT,      /* a rank lives */
+    GANG_MEMORY,    /* the kernel killed for want of memory there */
+    GANG_HALTED,    /* a rank of that round is stopped (SIGSTOP): that is why nothing moved */
+    GANG_FINAL,     /* what no restart would change */
 };
 
 struct gang_event {
@@ -85,7 +87,7 @@ struct gang_event {
     int seconds;       /* LEAVING: how long it has */
     int64_t progress;  /* BEAT: any number that differs when something moved */
     bool is_waiting;   /* BEAT: for other ranks */
-    const char *words; /* EXITED, MEMORY, HALTED, FINAL, HELLO (is_memory): for people;
+    const char *words; /* EXITED, UNREACHED, MEMORY, HALTED, FINAL, HELLO (is_memory): for people;
                           NULL: none */
 };
 

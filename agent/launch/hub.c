@@ -144,7 +144,7 @@ static void act(struct hub *hub, int64_t now_ms) {
 
 /* Whose name nobody has heard was never connected: but for member 0, which is this very pod. */
 static const char *pod_of(const struct hub *hub, int index) {
-    const char *pod = hub->members[index].pod;
+    const char *pod = index < hub->options.gang.workers ? hub->members[index].pod : "";
     return *pod ? pod : index == 0 ? hub->pod : "";
 }
 
@@ -234,8 +234,10 @@ static void greet(struct hub_member *member, const struct gang_message *hello) {
     }
     snprintf(member->incarnation, sizeof member->incarnation, "%s", hello->incarnation);
     snprintf(member->pod, sizeof member->pod, "%s", hello->pod);
-    member->row = (struct table_row){
-        .index = hello->index, .slots = MAX(hello->slots, 1), .port = hello->port};
+    member->row = (struct table_row){.index = hello->index,
+                                     .slots = MAX(hello->slots, 1),
+                                     .port = hello->port,
+                                     .reach = hello->reach};
     snprintf(member->row.address, sizeof member->row.address, "%s", hello->address);
     struct gang_message welcome = {.type = MESSAGE_WELCOME,
                                    .attempt = hub->options.gang.attempt,
@@ -352,10 +354,11 @@ static bool passes(struct hub *hub, const struct hub_member *member,
 
 static void act_on(struct hub *hub, struct hub_member *member, const struct gang_message *message) {
     static const enum gang_event_kind kinds[MESSAGE_TYPES] = {
-        [MESSAGE_PREPARED] = GANG_PREPARED, [MESSAGE_FAILED] = GANG_FINAL,
-        [MESSAGE_READY] = GANG_READY,       [MESSAGE_EXITED] = GANG_EXITED,
-        [MESSAGE_STOPPED] = GANG_STOPPED,   [MESSAGE_BEAT] = GANG_BEAT,
-        [MESSAGE_LEAVING] = GANG_LEAVING,   [MESSAGE_HALTED] = GANG_HALTED};
+        [MESSAGE_PREPARED] = GANG_PREPARED,  [MESSAGE_FAILED] = GANG_FINAL,
+        [MESSAGE_READY] = GANG_READY,        [MESSAGE_EXITED] = GANG_EXITED,
+        [MESSAGE_STOPPED] = GANG_STOPPED,    [MESSAGE_BEAT] = GANG_BEAT,
+        [MESSAGE_LEAVING] = GANG_LEAVING,    [MESSAGE_HALTED] = GANG_HALTED,
+        [MESSAGE_UNREACHED] = GANG_UNREACHED};
     struct gang_event event = {.kind = kinds[message->type],
                                .index = member->row.index,
                                .incarnation = member->incarnation,
@@ -375,6 +378,15 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
     if (message->type == MESSAGE_FIGURES) {
         figures_read(&hub->figures, message->line);
         return;
+    }
+    char words[GANG_WORDS_MAX];
+    if (message->type == MESSAGE_UNREACHED) {
+        snprintf(
+            words, sizeof words,
+            "pod %.100s cannot reach pod %.100s at %.150s; pods of a job must reach each other "
+            "on every port (a NetworkPolicy?)",
+            member->pod, pod_of(hub, message->index), message->words);
+        event.words = words;
     }
     if (event.kind == GANG_HELLO) { /* no member says such a thing */
         return;

@@ -121,8 +121,25 @@ static void on_table(struct member *member, struct gang_message *message) {
         member_fail(member, 1, "the hostfile", err.text);
         return;
     }
-    struct gang_message ready = {.type = MESSAGE_READY};
-    member_say(member, &ready);
+    if (member->reach) {
+        reach_begin(member->reach, &member->table, member->job->index, clock_monotonic_ms());
+    } else {
+        member_say(member, &(struct gang_message){.type = MESSAGE_READY});
+    }
+}
+
+static void look_at_neighbours(struct member *member, int64_t now_ms) {
+    struct gang_message message = {.type = MESSAGE_READY};
+    char words[REACH_WORDS_MAX] = "";
+    enum reach_state state = reach_look(member->reach, now_ms, &message.index, words);
+    if (state == REACH_FAILED) {
+        message.type = MESSAGE_UNREACHED;
+        snprintf(message.words, sizeof message.words, "%s", words);
+        log_event(LOG_WARNING, "worker %d is out of reach: %s", message.index, words);
+    }
+    if (state == REACH_DONE || state == REACH_FAILED) {
+        member_say(member, &message);
+    }
 }
 
 /* Before SIGCONT wakes it. Under MPI what is ours is mpirun, and the rank one of its own. */
@@ -143,6 +160,7 @@ static void on_stop(struct member *member, int64_t round) {
         member_say(member, &message);
     } else if (round >= member->round) {
         tell_halted(member);
+        reach_end(member->reach);
         member->is_stopping = true;
         crew_stop(member->crew, clock_monotonic_ms());
     }
@@ -240,6 +258,7 @@ static void on_opened(void *context) {
                                  .index = job->index,
                                  .slots = job->gang.slots,
                                  .port = member->port,
+                                 .reach = reach_port(member->reach),
                                  .attempt = job->attempt,
                                  .seen = member->seen,
                                  .last = link_last(member->link),
@@ -281,6 +300,7 @@ static void fence(struct member *member, int64_t now_ms) {
         log_event(LOG_ERROR, "no hub for %d s: what runs here is ended", GANG_FENCE_MS / 1000);
         member->round = 0;
         member->is_stopping = false;
+        reach_end(member->reach);
         table_release(&member->table);
         crew_kill(member->crew);
     }
@@ -361,6 +381,7 @@ static void look_around(struct member *member, const volatile sig_atomic_t *is_i
     while (crew_look(member->crew, now_ms, &end)) {
         ended(member, &end);
     }
+    look_at_neighbours(member, now_ms);
     stopped(member);
     fence(member, now_ms);
     beat(member, now_ms);
@@ -399,13 +420,19 @@ static int live(struct member *member, const volatile sig_atomic_t *is_interrupt
         metric_socket_open(metrics, &member->metrics, err) < 0) {
         return -1;
     }
+    struct error deaf = {0};
+    if (reach_open(member->job->address, &member->reach, &deaf) < 0) {
+        log_event(LOG_WARNING, "the other pods cannot try whether they reach this one: %s",
+                  deaf.text);
+    }
     member_prepare(member);
     watch_events(member);
     if (socket_open(&options, &member->socket, err) < 0) {
         return error_context(err, "hub");
     }
     while (member->exit_code < 0) {
-        bool is_busy = crew_count(member->crew) > 0 || member->is_stopping;
+        bool is_busy =
+            crew_count(member->crew) > 0 || member->is_stopping || reach_is_busy(member->reach);
         if (socket_service(member->socket, is_busy ? BUSY_MS : IDLE_MS, err) < 0) {
             return -1;
         }
@@ -431,6 +458,7 @@ int member_run(const struct launch_job *job, struct hub *hub,
     member.port = port_find_free(job->address, job->index + job->attempt * GANG_MEMBERS_MAX);
     int result = live(&member, is_interrupted, err);
     notice_stop(member.notice);
+    reach_free(member.reach);
     crew_free(member.crew);
     shell_free(member.shell);
     metric_socket_free(member.metrics);

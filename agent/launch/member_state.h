@@ -7,6 +7,7 @@
 #include "agent/launch/link.h"
 #include "agent/launch/member.h"
 #include "agent/launch/notice.h"
+#include "agent/launch/reach.h"
 #include "agent/launch/shell.h"
 
 #include <stdatomic.h>
@@ -49,7 +50,8 @@ struct member {
     int failure_code;
     int64_t alone_since_ms; /* without a hub; -1: not */
     int64_t beat_ms, acknowledged_ms, lines;
-    int64_t ends_ms; /* told to leave: nothing of this pod may live after that; -1: not told */
+    int64_t ends_ms;     /* told to leave: nothing of this pod may live after that; -1: not told */
+    struct reach *reach; /* NULL: it could not listen */
     struct notice *notice; /* NULL: nobody tells that this machine goes */
     atomic_llong told_ms;  /* by its thread: when it goes; 0: not told */
     char complaint[512];

@@ -12,10 +12,10 @@
 
 enum { BYTES_MAX = 1 << 20, SLOTS_MAX = 1024, PORT_MAX = 65535 };
 
-static const char *const type_names[] = {"ack",    "hello",   "prepared", "failed",  "ready",
-                                         "exited", "stopped", "beat",     "leaving", "figures",
-                                         "halted", "spawn",   "ended",    "kill",    "welcome",
-                                         "table",  "go",      "stop",     "notice",  "done"};
+static const char *const type_names[] = {
+    "ack",  "hello",   "prepared", "failed",    "ready",  "exited", "stopped",
+    "beat", "leaving", "figures",  "unreached", "halted", "spawn",  "ended",
+    "kill", "welcome", "table",    "go",        "stop",   "notice", "done"};
 static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPES, "a name for each type");
 
 void gang_message_release(struct gang_message *message) {
@@ -51,6 +51,7 @@ static const struct field {
     INTEGER(index, 0, GANG_MEMBERS_MAX - 1),
     INTEGER(slots, 0, SLOTS_MAX),
     INTEGER(port, 0, PORT_MAX),
+    INTEGER(reach, 0, PORT_MAX),
     INTEGER(rank, -1, 1 << 20),
     INTEGER(code, -1, 1 << 20),
     INTEGER(seconds, 0, 1 << 20),
@@ -100,8 +101,8 @@ char *gang_message_write(const struct gang_message *message) {
         json_t *rows = json_array();
         for (size_t i = 0; i < message->table.count; i++) {
             const struct table_row *row = &message->table.rows[i];
-            json_array_append_new(
-                rows, json_pack("[i, i, i, s]", row->index, row->slots, row->port, row->address));
+            json_array_append_new(rows, json_pack("[i, i, i, i, s]", row->index, row->slots,
+                                                  row->port, row->reach, row->address));
         }
         json_object_set_new(tree, "rows", rows);
     }
@@ -137,14 +138,17 @@ static int read_field(const struct field *field, const json_t *tree, struct gang
 }
 
 static int read_row(const json_t *tree, int after, struct table_row *row, struct error *err) {
-    json_int_t index = -1, slots = 0, port = 0;
+    json_int_t index = -1, slots = 0, port = 0, reach = 0;
     const char *address = "";
-    if (json_unpack((json_t *)tree, "[I, I, I, s!]", &index, &slots, &port, &address) < 0 ||
+    if (json_unpack((json_t *)tree, "[I, I, I, I, s!]", &index, &slots, &port, &reach, &address) <
+            0 ||
         index <= after || index >= GANG_MEMBERS_MAX || slots < 1 || slots > SLOTS_MAX || port < 0 ||
-        port > PORT_MAX || strlen(address) >= sizeof row->address) {
+        port > PORT_MAX || reach < 0 || reach > PORT_MAX ||
+        strlen(address) >= sizeof row->address) {
         return error_set(err, ERROR_INVALID, "a row of a message's table is no such thing");
     }
-    *row = (struct table_row){.index = (int)index, .slots = (int)slots, .port = (int)port};
+    *row = (struct table_row){
+        .index = (int)index, .slots = (int)slots, .port = (int)port, .reach = (int)reach};
     snprintf(row->address, sizeof row->address, "%s", address);
     return 0;
 }

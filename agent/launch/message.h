@@ -2,7 +2,8 @@
  * /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a connection; all
  * others are numbered by link.h, which repeats them when a connection broke.
  *
- *   member -> hub: hello prepared failed ready exited stopped beat leaving figures halted
+ *   member -> hub: hello prepared failed ready exited stopped beat leaving figures unreached
+ *                  halted
  *   hub -> member: welcome table go stop notice done                                 both: ack */
 #pragma once
 
@@ -14,14 +15,15 @@ enum gang_message_type {
     MESSAGE_ACK, /* nothing but the link's own numbers */
     MESSAGE_HELLO,
     MESSAGE_PREPARED,
-    MESSAGE_FAILED,  /* no restart would help: words */
-    MESSAGE_READY,   /* round */
-    MESSAGE_EXITED,  /* round, rank, code, is_memory, words */
-    MESSAGE_STOPPED, /* round */
-    MESSAGE_BEAT,    /* rank, progress, is_waiting */
-    MESSAGE_LEAVING, /* seconds */
-    MESSAGE_FIGURES, /* line: figures.h */
-    MESSAGE_HALTED,  /* round, rank, words: it stands still, behind STOP */
+    MESSAGE_FAILED,    /* no restart would help: words */
+    MESSAGE_READY,     /* round */
+    MESSAGE_EXITED,    /* round, rank, code, is_memory, words */
+    MESSAGE_STOPPED,   /* round */
+    MESSAGE_BEAT,      /* rank, progress, is_waiting */
+    MESSAGE_LEAVING,   /* seconds */
+    MESSAGE_FIGURES,   /* line: figures.h */
+    MESSAGE_UNREACHED, /* round, index: of whom it does not reach, words: where, and why */
+    MESSAGE_HALTED,    /* round, rank, words: it stands still, behind STOP */
     MESSAGE_SPAWN,   /* both ways: round, id, line; index: on which pod; from the hub: for which */
     MESSAGE_ENDED,   /* both ways: id, code, words; index likewise */
     MESSAGE_KILL,    /* both ways: id; index likewise: nobody waits for it any more */
@@ -42,7 +44,7 @@ struct gang_message {
     /* hello */
     char version[MESSAGE_NAME_MAX_BYTES + 1], pod[254], incarnation[MESSAGE_NAME_MAX_BYTES + 1];
     char address[46];
-    int index, slots, port;
+    int index, slots, port, reach;
     int64_t attempt; /* of the member's pod; WELCOME: of the hub's */
     int64_t seen;    /* the highest attempt of a hub that it heard of */
     int64_t last;    /* the number of the last message that it received, of ... */

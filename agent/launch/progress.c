@@ -99,10 +99,13 @@ json_t *progress_tell(const struct progress *progress) {
     json_t *tree = json_pack("{s:s, s:{s:i, s:i}, s:o}", "state", state_name(progress), "workers",
                              "registered", facts->registered, "prepared", facts->prepared,
                              "restarts", restarts(facts));
+    bool waits = facts->state != GANG_RUNNING && facts->state != GANG_STOPPING;
     if (progress->is_over && progress->code) {
+        json_object_set_new(tree, "reason", json_string(reason_name(&facts->last)));
+    }
+    if (progress->is_over ? progress->code != 0 : waits && facts->last.cause != GANG_NONE) {
         char message[PROGRESS_WORDS];
         progress_describe(&facts->last, message);
-        json_object_set_new(tree, "reason", json_string(reason_name(&facts->last)));
         json_object_set_new(tree, "message", json_string(message));
     }
     return tree;

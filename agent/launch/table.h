@@ -8,6 +8,7 @@ struct table_row {
     int index;        /* of the pod */
     int slots;        /* ranks that it takes */
     int port;         /* one that was free there, for the user's program */
+    int reach;        /* where its agent listens (reach.h); 0: nowhere */
     char address[46]; /* of the pod, IPv4 or IPv6 */
 };
 

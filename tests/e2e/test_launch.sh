@@ -21,7 +21,7 @@ finish() {
     rm -rf "$work"
 }
 trap finish EXIT
-net_up 6 none || { echo "not ok test_launch: no network namespaces"; exit 1; }
+net_up 9 none || { echo "not ok test_launch: no network namespaces"; exit 1; }
 make_certificate "$work" || exit 3
 RANDOM=$((${SOAK_SEED:-20261121} % 32768))
 token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
@@ -79,6 +79,12 @@ both_run() { [ "$(lines "$out/starts")" -ge "${1:-2}" ]; }
 check "two pods run" until_true 60 both_run
 net_cut 6
 cut_at=$SECONDS
+
+##### two that do not reach each other, as behind a policy; beside all others, as they try for 15 s #
+ip -n "$net_prefix-8" route add prohibit 10.77.0.9/32
+base=6
+job walled 3 "$(spec_of 3 None 1 bash -c 'echo $WINDLASS_RANK >>$out/starts')"
+for i in 0 1 2; do pod $i; done
 base=0
 
 ##### all together ################################################################################
@@ -306,6 +312,18 @@ check "a cut of 5 s: nothing starts anew" still
 touch "$out/end"
 ends 0 2; zero=$code; ends 1 3; one=$code; ends 2 2
 check "and the job ends well" [ "$zero $one $code" = "0 0 0" ]
+show
+
+##### two that do not reach each other, on ########################################################
+base=6 job_name=walled workers=3 out=$work/walled
+is_walled() { progress | jq -r '"\(.state) \(.restarts.last.cause) \(.message)"' | grep -qE '^Preparing Lost worker 1: pod walled-1-1 cannot reach pod walled-2-1 at 10.77.0.9:[0-9]+: connect: Permission denied; .*NetworkPolicy'; }
+check "who does not reach its neighbour is told before anything starts, with both names" until_true 60 is_walled
+none_ran() { [ ! -e "$out/starts" ]; }
+check "and nothing has started" none_ran
+ip -n "$net_prefix-8" route del prohibit 10.77.0.9/32
+all_end
+walled() { [ "$codes" = " 0 0 0" ] && [ "$(sort "$out/starts" | xargs)" = "0 1 2" ] && [ "$(said .restarts.counted)" = 0 ]; }
+check "when it does, all start" walled
 show
 
 ##### cut for ever, on ############################################################################

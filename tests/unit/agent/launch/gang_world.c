@@ -447,6 +447,12 @@ static void view_known(struct world *world, const struct gang_event *event) {
     case GANG_READY:
         view->ready = event->round == world->round ? event->round : view->ready;
         break;
+    case GANG_UNREACHED:
+        if (view->is_in_table && event->round == world->round) {
+            blame(world, GANG_LOST, event->index, -1, -1);
+            counts[UNREACHED]++;
+        }
+        break;
     case GANG_EXITED:
         view_exited(world, event);
         break;

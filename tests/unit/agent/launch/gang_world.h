@@ -102,6 +102,7 @@ enum reached {
     CUT_OFF,
     HALTED,
     LATE_MEMORIES,
+    UNREACHED,
     REACHED
 };
 

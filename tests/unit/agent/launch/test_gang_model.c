@@ -98,6 +98,9 @@ static void receive(struct world *world, int index, const struct gang_action *ac
     if (action->kind == GANG_ARM) {
         pod->armed = action->round;
         pod->runs = 0;
+        if (world_dice(world, 15) == 0) {
+            answer.kind = GANG_UNREACHED;
+        }
         world_post(world, &pod->up, &answer, NULL);
     } else if (action->kind == GANG_START) {
         pod->runs = pod->armed == action->round ? action->round : pod->runs;
@@ -362,9 +365,10 @@ static bool course(uint64_t seed) {
 
 static void any_course(void) {
     static const char *const names[REACHED] = {
-        "starts",    "stops",     "successes", "failures",    "given way", "notices",
-        "refused",   "lost",      "hung",      "memory",      "app",       "of the command alone",
-        "disrupted", "explained", "smaller",   "hub cut off", "halted",    "memory, told late"};
+        "starts",      "stops",     "successes", "failures",    "given way", "notices",
+        "refused",     "lost",      "hung",      "memory",      "app",       "of the command alone",
+        "disrupted",   "explained", "smaller",   "hub cut off", "halted",    "memory, told late",
+        "out of reach"};
     uint64_t seed = test_seed(20261121);
     int64_t rounds = test_rounds(2000);
     printf("# SOAK_SEED=%llu SOAK_ROUNDS=%lld\n", (unsigned long long)seed, (long long)rounds);

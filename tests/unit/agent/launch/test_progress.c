@@ -95,7 +95,24 @@ static void test_causes(void) {
     }
 }
 
+/* Before anything starts there is nothing else to say; while it runs, what was before is over. */
+static void test_waits(void) {
+    static const enum gang_state states[] = {GANG_GATHERING, GANG_RUNNING};
+    static const char *const wanted[] = {"worker 1: out of reach", ""};
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        struct gang_facts facts = {.state = states[i],
+                                   .registered = 3,
+                                   .disrupted = 1,
+                                   .last = {GANG_LOST, 1, -1, -1, "out of reach"}};
+        AUTO(tree_freep)
+        json_t *tree = progress_tell(&(struct progress){.facts = &facts, .workers = 3});
+        CHECK_STR(tree_text(tree, "message", ""), wanted[i]);
+        CHECK_STR(tree_text(tree, "restarts.last.message", ""), "worker 1: out of reach");
+    }
+}
+
 int main(void) {
+    TEST(test_waits);
     TEST(test_states);
     TEST(test_causes);
     return TEST_END();

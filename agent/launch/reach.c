@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/reach.h"
+
+#include "lib/address.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { TARGETS_MAX = 2 };
+
+struct target {
+    int index;
+    struct address address;
+    bool is_reached;
+    int fd; /* being connected; -1: none */
+    int64_t again_ms;
+    struct error err; /* the last failure */
+};
+
+struct reach {
+    int fd, port;
+    bool is_busy;
+    struct target targets[TARGETS_MAX];
+    size_t count;
+    int64_t until_ms;
+};
+
+static int parse(const char *address, int port, struct address *ret_address, struct error *err) {
+    AUTO(text_freep)
+    char *text = x_printf(strchr(address, ':') ? "[%s]:%d" : "%s:%d", address, port);
+    return address_parse(text, ret_address, err);
+}
+
+int reach_open(const char *address, struct reach **ret_reach, struct error *err) {
+    struct address own;
+    int fd = -1;
+    if (parse(address, 0, &own, err) < 0 || address_listen(&own, &fd, err) < 0) {
+        return error_context(err, "%s", address);
+    }
+    struct reach *reach = x_calloc(1, sizeof *reach);
+    reach->fd = fd;
+    reach->port = own.port;
+    *ret_reach = reach;
+    return 0;
+}
+
+void reach_end(struct reach *reach) {
+    for (size_t i = 0; reach && i < reach->count; i++) {
+        fd_closep(&reach->targets[i].fd);
+    }
+    if (reach) {
+        reach->is_busy = false;
+        reach->count = 0;
+    }
+}
+
+void reach_free(struct reach *reach) {
+    if (reach) {
+        reach_end(reach);
+        fd_closep(&reach->fd);
+        free(reach);
+    }
+}
+
+int reach_port(const struct reach *reach) {
+    return reach ? reach->port : 0;
+}
+
+bool reach_is_busy(const struct reach *reach) {
+    return reach && reach->is_busy;
+}
+
+static void add(struct reach *reach, const struct table_row *row, int own) {
+    struct target target = {.index = row->index, .fd = -1};
+    bool is_there = row->index == own || row->reach == 0;
+    for (size_t i = 0; i < reach->count; i++) {
+        is_there |= reach->targets[i].index == row->index;
+    }
+    if (!is_there && parse(row->address, row->reach, &target.address, &target.err) == 0) {
+        reach->targets[reach->count++] = target;
+    }
+}
+
+void reach_begin(struct reach *reach, const struct table *table, int index, int64_t now_ms) {
+    int place = table_place(table, index);
+    reach_end(reach);
+    if (reach && place >= 0) {
+        add(reach, &table->rows[((size_t)place + 1) % table->count], index);
+        add(reach, &table->rows[0], index);
+        reach->is_busy = true;
+        reach->until_ms = now_ms + REACH_MS;
+    }
+}
+
+/* Who is reset was answered by somebody. */
+static void look_at(struct target *target, int64_t now_ms) {
+    struct pollfd poll_fd = {.fd = target->fd, .events = POLLOUT};
+    int why = 0;
+    socklen_t size = sizeof why;
+    if (target->fd < 0) {
+        if (now_ms < target->again_ms) {
+            return;
+        }
+        target->err = (struct error){0};
+        if (address_connect(&target->address, &target->fd, &target->err) < 0) {
+            target->again_ms = now_ms + REACH_AGAIN_MS;
+        }
+    } else if (poll(&poll_fd, 1, 0) == 1) {
+        getsockopt(target->fd, SOL_SOCKET, SO_ERROR, &why, &size);
+        target->is_reached = why == 0 || why == ECONNRESET;
+        fd_closep(&target->fd);
+        target->fd = -1;
+        target->err = (struct error){0};
+        error_from_errno(&target->err, why, "connect");
+        target->again_ms = now_ms + REACH_AGAIN_MS;
+    }
+}
+
+/* Whoever has come is let go again. */
+static void let_in(struct reach *reach) {
+    for (int fd; (fd = accept4(reach->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
+        fd_closep(&fd);
+    }
+}
+
+enum reach_state reach_look(struct reach *reach, int64_t now_ms, int *ret_index,
+                            char ret_words[static REACH_WORDS_MAX]) {
+    const struct target *missing = NULL;
+    if (!reach) {
+        return REACH_IDLE;
+    }
+    let_in(reach);
+    if (!reach->is_busy) {
+        return REACH_IDLE;
+    }
+    for (size_t i = 0; i < reach->count; i++) {
+        struct target *target = &reach->targets[i];
+        if (!target->is_reached) {
+            look_at(target, now_ms);
+        }
+        missing = target->is_reached ? missing : target;
+    }
+    if (missing && now_ms < reach->until_ms) {
+        return REACH_BUSY;
+    }
+    if (missing) {
+        *ret_index = missing->index;
+        snprintf(ret_words, REACH_WORDS_MAX, "%s:%d: %.100s", missing->address.host,
+                 missing->address.port, missing->fd >= 0 ? "no answer" : missing->err.text);
+    }
+    reach_end(reach);
+    return missing ? REACH_FAILED : REACH_DONE;
+}
