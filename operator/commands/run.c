@@ -8,6 +8,7 @@
 #include "operator/commands/anew.h"
 #include "operator/commands/ending.h"
 #include "operator/commands/progress.h"
+#include "operator/commands/run_secrets.h"
 #include "operator/commands/run_series.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/batchscore/reconcile.h"
@@ -43,7 +44,7 @@ enum {
 #define STORES_FOLDER "WINDLASS_STORES_FOLDER" /* agent/store/azure_place.h */
 
 struct run {
-    const char *file, *state_option, *stores;
+    const char *file, *state_option, *stores, *secrets;
     struct option_list volumes;
     int64_t workers;
     bool keep, anew, once;
@@ -52,6 +53,7 @@ struct run {
 
     json_t *object;  /* the manifest; after the start, as last seen in the cluster */
     json_t *folders; /* {volume: its folder} */
+    json_t *secret_objects;
     struct job_options kind_options;
     struct kind kind;
     const char *name, *unit; /* borrowed from `object` of the manifest */
@@ -102,6 +104,8 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
          "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken "
          "(WINDLASS_STORES_FOLDER).",
          &run->stores},
+        {"secrets", 0, OPTION_TEXT, "DIR",
+         "Values of a DistTrain's spec.secrets: the files DIR/SECRETNAME/KEY.", &run->secrets},
         {"workers", 'w', OPTION_INTEGER, "N",
          "Worker processes (spec.workers.max, at most one per processor; of a DistTrain "
          "spec.workers).",
@@ -281,6 +285,9 @@ static int find_volumes(struct run *run, struct error *err) {
     if (find_stores(run, err) < 0) {
         return -1;
     }
+    if (run_secrets_read(run->secrets, run->object, &run->secret_objects, err) < 0) {
+        return error_context(err, "%s", run->file);
+    }
     struct volume_places places = places_of(run);
     const json_t *volumes = tree_get(run->object, "spec.volumes");
     run->folders = json_object();
@@ -363,6 +370,10 @@ static int start(struct run *run, struct error *err) {
     progress_init(&run->progress, run->name, run->unit, run->start_ms);
     run->series.ending = (struct ending){
         .unit = run->unit, .folders = run->folders, .state_folder = run->state_folder};
+    for (size_t i = 0; i < json_array_size(run->secret_objects); i++) {
+        run->cluster->ops->write(run->cluster, CLUSTER_APPLY,
+                                 json_array_get(run->secret_objects, i), on_applied, run);
+    }
     run->cluster->ops->write(run->cluster, CLUSTER_APPLY, run->object, on_applied, run);
     return 0;
 }
@@ -542,6 +553,7 @@ static void release(struct run *run) {
     fd_closep(&run->signal_fd);
     json_decref(run->object);
     json_decref(run->folders);
+    json_decref(run->secret_objects);
     free(run->manifest_folder);
     free(run->state_folder);
     free(run->failed_pod[0]);

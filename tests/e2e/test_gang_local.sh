@@ -167,8 +167,28 @@ refused() { # NAME WHAT: stdin
     [ $code -eq 2 ] && says "$1" "job.yaml:[0-9]+: spec.$2: is described, but Windlass" && ! compgen -G "$work/$1/state/*.log" >/dev/null
 }
 not_yet() {
-    refused secret secrets <<<$'command: ["true"]\nsecrets: [{name: KEY, secretName: s, key: k}]' &&
-        refused bf16 trainer.precision <<<"$(trainer 1; echo '  precision: BF16')"
+    refused bf16 trainer.precision <<<"$(trainer 1; echo '  precision: BF16')"
+}
+# This machine has no Secrets: their files, which stand nowhere else.
+secret() {
+    local code missing='job.yaml: spec.secrets\[1\]: ' models=$work/secret/out/models
+    manifest secret 2 <<'Y'
+launcher: None
+secrets: [{name: KEY, secretName: wandb, key: api.key}, {name: OTHER, secretName: wandb, key: other}]
+command: [sh, -c, 'echo "$KEY $OTHER" >"$1/key-$WINDLASS_RANK"', sh, $AZ_BATCHAI_OUTPUT_MODEL]
+Y
+    run secret
+    [ $code -eq 2 ] && says secret 'job.yaml: spec.secrets\[0\]: .*give --secrets DIR, with the file DIR/wandb/api.key$' || return 1
+    mkdir -p "$work/secrets/wandb"
+    echo hush-hush >"$work/secrets/wandb/api.key"
+    run secret --secrets "$work/secrets"
+    [ $code -eq 2 ] && says secret "$missing.*secrets/wandb/other: No such file" || return 1
+    printf 'a\000b' >"$work/secrets/wandb/other"
+    run secret --secrets "$work/secrets"
+    [ $code -eq 2 ] && says secret "$missing.*is no UTF-8 text" && ! compgen -G "$work/secret/state/*.log" >/dev/null || return 1
+    printf 'two words' >"$work/secrets/wandb/other"
+    run secret --secrets "$work/secrets" --keep
+    [ $code -eq 0 ] && [ "$(sort -u "$models"/key-{0,1})" = "hush-hush two words" ] && ! grep -rqF -e hush-hush "$work/secret/state" "$work/secret/said"
 }
 anew() {
     local code
@@ -356,6 +376,7 @@ badly() {
     check "prepare that fails" prepare_fails; show prepare
     check "a command that is not there" not_found; show nothing
     check "what is not carried out is refused by name" not_yet
+    check "secrets, of files" secret; show secret
     check "--anew is no option of it" anew
     check "check says what a cluster lacks" checked
 }

@@ -2,8 +2,7 @@
 /* What crds/disttrain.yaml describes and this version does not carry out: refused by its name, by
  * `windlass check`, `windlass run` and the controller. Whoever builds it takes its row away.
  *
- * trainer, minWorkers, hangSeconds on a cluster: no kubelet has run such pods yet. secrets: this
- * machine has none of a cluster's. */
+ * trainer, minWorkers, hangSeconds on a cluster: no kubelet has run such pods yet. */
 #include "operator/kinds/disttrain/spec.h"
 
 #include <string.h>
@@ -27,7 +26,6 @@ int disttrain_not_yet(const json_t *object, bool is_here, struct error *err) {
     } rows[] = {
         {"minWorkers", is_smaller(spec), true, false},
         {"restart.hangSeconds", tree_integer(spec, "restart.hangSeconds", 0) > 0, true, false},
-        {"secrets", json_array_size(tree_get(spec, "secrets")) > 0, false, true},
         {"trainer.precision", differs(spec, "trainer.precision", "FP32"), false, false},
         {"gpus", is_trainer && tree_integer(spec, "gpus", 0) > 0, false, false},
         {"trainer", is_trainer, true, false},

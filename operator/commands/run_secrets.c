@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/run_secrets.h"
+
+#include "lib/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUE_MAX = 64 << 10 };
+
+static int read_value(const char *path, json_t **ret_value, struct error *err) {
+    char *text = NULL;
+    size_t size = 0;
+    if (file_read(path, VALUE_MAX, &text, &size, err) < 0) {
+        err->kind = ERROR_INVALID; /* the user's to give */
+        return -1;
+    }
+    size -= size > 0 && text[size - 1] == '\n';
+    *ret_value = memchr(text, 0, size) ? NULL : json_stringn(text, size);
+    explicit_bzero(text, size);
+    free(text);
+    return *ret_value ? 0 : error_set(err, ERROR_INVALID, "%s is no UTF-8 text", path);
+}
+
+/* The one of that name; made where there is none yet. Borrowed. */
+static json_t *secret_of(json_t *secrets, const json_t *object, const char *name) {
+    size_t i;
+    json_t *secret;
+    json_array_foreach(secrets, i, secret) {
+        if (strcmp(tree_text(secret, "metadata.name", ""), name) == 0) {
+            return secret;
+        }
+    }
+    secret = json_pack("{s:s, s:s, s:{s:s, s:s}, s:{}}", "apiVersion", "v1", "kind", "Secret",
+                       "metadata", "name", name, "namespace",
+                       tree_text(object, "metadata.namespace", "default"), "stringData");
+    json_array_append_new(secrets, secret);
+    return secret;
+}
+
+int run_secrets_read(const char *folder, const json_t *object, json_t **ret_secrets,
+                     struct error *err) {
+    const json_t *wanted = tree_get(object, "spec.secrets");
+    AUTO(tree_freep) json_t *secrets = json_array();
+    for (size_t i = 0; i < json_array_size(wanted); i++) {
+        const json_t *one = json_array_get(wanted, i);
+        const char *name = tree_text(one, "secretName", ""), *key = tree_text(one, "key", "");
+        json_t *value = NULL;
+        if (!folder) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.secrets[%zu]: a Secret is not known on this machine; give "
+                             "--secrets DIR, with the file DIR/%s/%s",
+                             i, name, key);
+        }
+        AUTO(text_freep) char *path = x_printf("%s/%s/%s", folder, name, key);
+        if (read_value(path, &value, err) < 0) {
+            return error_context(err, "spec.secrets[%zu]", i);
+        }
+        json_object_set_new(json_object_get(secret_of(secrets, object, name), "stringData"), key,
+                            value);
+    }
+    *ret_secrets = TAKE(secrets);
+    return 0;
+}
