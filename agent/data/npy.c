@@ -4,6 +4,8 @@
  * which is read here as far as numpy writes it: no expressions, no escapes in strings. */
 #include "agent/data/npy.h"
 
+#include "lib/half.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,26 +274,13 @@ int npy_open(struct store *store, const char *name, struct npy *ret_npy,
     return 0;
 }
 
-/* IEEE 754 half to single: exact. */
-static float from_half(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, rest = half & 1023;
-    float value;
-    if (exponent == 0) { /* rest * 2^-24 */
-        value = (float)rest * 0x1p-24f;
-        return sign ? -value : value;
-    }
-    uint32_t bits = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | rest << 13;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* From the end on, where elements grow: what is read fills the front of the values' memory. */
 static void convert(enum npy_type type, void *data, int64_t count) {
     if (type == NPY_FLOAT16) {
         for (int64_t i = count; i-- > 0;) {
             uint16_t half;
             memcpy(&half, (char *)data + 2 * i, sizeof half);
-            float value = from_half(half);
+            float value = half_to_float(half);
             memcpy((char *)data + 4 * i, &value, sizeof value);
         }
     } else if (type == NPY_INT16) {

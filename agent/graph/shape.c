@@ -12,23 +12,25 @@ struct inference {
     struct fact *facts;
 };
 
+/* Each letter's types (op.h). */
 static bool type_is_accepted(enum tensor_type type, char letter, enum tensor_type first) {
-    switch (letter) {
-    case 'f':
-        return type == TENSOR_FLOAT32;
-    case 'n':
-        return type == TENSOR_FLOAT32 || type == TENSOR_INT32 || type == TENSOR_INT64;
-    case 'i':
-        return type == TENSOR_INT32 || type == TENSOR_INT64;
-    case 'l':
-        return type == TENSOR_INT64;
-    case 'b':
-        return type == TENSOR_BOOL;
-    case '=':
-        return type == first;
-    default:
-        return letter == '*';
-    }
+    enum {
+        REALS = 1 << TENSOR_FLOAT32 | 1 << TENSOR_FLOAT64,
+        SIGNED = 1 << TENSOR_INT8 | 1 << TENSOR_INT16 | 1 << TENSOR_INT32 | 1 << TENSOR_INT64,
+        UNSIGNED = 1 << TENSOR_UINT8 | 1 << TENSOR_UINT16 | 1 << TENSOR_UINT32 | 1 << TENSOR_UINT64,
+    };
+    int types = letter == 'f'   ? 1 << TENSOR_FLOAT32
+                : letter == 'r' ? REALS
+                : letter == 't' ? REALS | 1 << TENSOR_INT32 | 1 << TENSOR_INT64
+                : letter == 'n' ? REALS | SIGNED | UNSIGNED
+                : letter == 'e' ? REALS | SIGNED | UNSIGNED | 1 << TENSOR_BOOL
+                : letter == 'i' ? 1 << TENSOR_INT32 | 1 << TENSOR_INT64
+                : letter == 'l' ? 1 << TENSOR_INT64
+                : letter == 'u' ? UNSIGNED
+                : letter == 'b' ? 1 << TENSOR_BOOL
+                : letter == '=' ? 1 << first
+                                : ~0;
+    return types >> type & 1;
 }
 
 static int check_types(const struct node *node, const struct fact *const *inputs,

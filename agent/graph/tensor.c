@@ -9,9 +9,15 @@
 static const struct {
     const char *name;
     size_t size;
+    int onnx_type; /* TensorProto.DataType in onnx.proto */
 } types[] = {
-    {"float32", 4}, {"int64", 8}, {"int32", 4},   {"uint8", 1},
-    {"int8", 1},    {"bool", 1},  {"float64", 8},
+    [TENSOR_FLOAT32] = {"float32", 4, 1},    [TENSOR_INT64] = {"int64", 8, 7},
+    [TENSOR_INT32] = {"int32", 4, 6},        [TENSOR_UINT8] = {"uint8", 1, 2},
+    [TENSOR_INT8] = {"int8", 1, 3},          [TENSOR_BOOL] = {"bool", 1, 9},
+    [TENSOR_FLOAT64] = {"float64", 8, 11},   [TENSOR_FLOAT16] = {"float16", 2, 10},
+    [TENSOR_BFLOAT16] = {"bfloat16", 2, 16}, [TENSOR_INT16] = {"int16", 2, 5},
+    [TENSOR_UINT16] = {"uint16", 2, 4},      [TENSOR_UINT32] = {"uint32", 4, 12},
+    [TENSOR_UINT64] = {"uint64", 8, 13},
 };
 static_assert(ARRAY_LEN(types) == TENSOR_TYPE_COUNT, "one row per type");
 
@@ -25,6 +31,21 @@ size_t tensor_type_size(enum tensor_type type) {
 const char *tensor_type_name(enum tensor_type type) {
     assert(type < TENSOR_TYPE_COUNT);
     return types[type].name;
+}
+
+int tensor_type_onnx(enum tensor_type type) {
+    assert(type < TENSOR_TYPE_COUNT);
+    return types[type].onnx_type;
+}
+
+bool tensor_type_from_onnx(int64_t onnx_type, enum tensor_type *ret_type) {
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        if (types[i].onnx_type == onnx_type) {
+            *ret_type = (enum tensor_type)i;
+            return true;
+        }
+    }
+    return false;
 }
 
 int64_t shape_count(const struct shape *shape) {

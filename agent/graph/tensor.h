@@ -14,6 +14,12 @@ enum tensor_type {
     TENSOR_INT8,
     TENSOR_BOOL,
     TENSOR_FLOAT64,
+    TENSOR_FLOAT16,  /* IEEE 754 binary16 */
+    TENSOR_BFLOAT16, /* the upper half of a float32 */
+    TENSOR_INT16,
+    TENSOR_UINT16,
+    TENSOR_UINT32,
+    TENSOR_UINT64,
     TENSOR_TYPE_COUNT
 };
 
@@ -31,12 +37,24 @@ struct tensor {
 
 size_t tensor_type_size(enum tensor_type type);      /* bytes per element */
 const char *tensor_type_name(enum tensor_type type); /* "float32" */
+int tensor_type_onnx(enum tensor_type type);         /* ONNX's number, TensorProto.DataType */
+/* False: no such number, or none of ours (strings, complex numbers). */
+bool tensor_type_from_onnx(int64_t onnx_type, enum tensor_type *ret_type);
 
 /* Number of elements; -1 if a dimension is unknown or the product exceeds 2^40. */
 int64_t shape_count(const struct shape *shape);
 bool shape_equal(const struct shape *a, const struct shape *b);
 /* "1x3x224x224", "scalar", "?x3"; text has room for 128. */
 void shape_format(const struct shape *shape, char text[static 128]);
+
+/* One element, as the nearest double (of int64 and uint64 beyond 2^53 that is another number:
+ * tensor_compare is exact). For kernels that are not worth a loop per type. */
+double tensor_number(const struct tensor *tensor, int64_t index);
+/* The other way: rounded to nearest, even where it is between two floats; towards zero for
+ * integers, of which the low bits stay; NaN is 0 there; anything but 0 is true. */
+void tensor_put_number(struct tensor *tensor, int64_t index, double value);
+/* -1, 0, 1 as element a is less than, equal to, greater than b; 2 if one of them is NaN. */
+int tensor_compare(const struct tensor *tensor, int64_t a, int64_t b);
 
 /* Zeroed, owned memory for the shape. Fails when a dimension is unknown or the size is too big. */
 NODISCARD int tensor_init(struct tensor *tensor, enum tensor_type type, const struct shape *shape,

@@ -18,6 +18,7 @@ enum tensor_field {
     FIELD_NAME = 8,
     FIELD_RAW = 9,
     FIELD_DOUBLES = 10,
+    FIELD_UINT64S = 11,
     FIELD_EXTERNAL = 13,
     FIELD_LOCATION = 14,
 };
@@ -27,26 +28,17 @@ static const char *const onnx_type_names[] = {
     "int32",     "int64",  "string",    "bool",       "float16",  "double",
     "uint32",    "uint64", "complex64", "complex128", "bfloat16",
 };
-/* Ours by ONNX's number; -1: none. */
-static const signed char types[ARRAY_LEN(onnx_type_names)] = {
-    -1, TENSOR_FLOAT32, TENSOR_UINT8, TENSOR_INT8,    -1, -1, TENSOR_INT32, TENSOR_INT64,
-    -1, TENSOR_BOOL,    -1,           TENSOR_FLOAT64, -1, -1, -1,           -1,
-    -1,
-};
-
 static const size_t file_bytes_max = (size_t)1 << 31;
 
 int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, struct error *err) {
-    if (onnx_type == 0 || onnx_type >= ARRAY_LEN(types)) {
+    if (onnx_type == 0 || onnx_type >= ARRAY_LEN(onnx_type_names)) {
         return error_set(err, ERROR_INVALID, "the element type %llu is unknown",
                          (unsigned long long)onnx_type);
     }
-    if (types[onnx_type] < 0) {
-        return error_set(err, ERROR_UNSUPPORTED, "the element type %s is not supported",
-                         onnx_type_names[onnx_type]);
-    }
-    *ret_type = (enum tensor_type)types[onnx_type];
-    return 0;
+    return tensor_type_from_onnx((int64_t)onnx_type, ret_type)
+               ? 0
+               : error_set(err, ERROR_UNSUPPORTED, "the element type %s is not supported",
+                           onnx_type_names[onnx_type]);
 }
 
 /* What a message says, before it is put together. Repeated numbers may come in several pieces
@@ -150,6 +142,9 @@ static uint32_t typed_field(enum tensor_type type, size_t *ret_width) {
         return FIELD_DOUBLES;
     case TENSOR_INT64:
         return FIELD_INT64S;
+    case TENSOR_UINT32:
+    case TENSOR_UINT64:
+        return FIELD_UINT64S;
     default:
         return FIELD_INT32S;
     }
@@ -162,6 +157,9 @@ static void store(enum tensor_type type, void *data, size_t index, uint64_t bits
         break;
     case 4:
         ((uint32_t *)data)[index] = (uint32_t)bits;
+        break;
+    case 2:
+        ((uint16_t *)data)[index] = (uint16_t)bits;
         break;
     default:
         ((uint8_t *)data)[index] = type == TENSOR_BOOL ? bits != 0 : (uint8_t)bits;
@@ -278,23 +276,13 @@ int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error 
     return result < 0 ? error_context(err, "%s", path) : 0;
 }
 
-uint64_t tensor_proto_number(enum tensor_type type) {
-    uint64_t onnx_type = 1;
-    while (types[onnx_type] != (signed char)type) {
-        onnx_type++;
-    }
-    return onnx_type;
-}
-
 int tensor_proto_put(struct buffer *buffer, const char *name, const struct tensor *tensor,
                      struct error *err) {
     int result = 0;
     for (int i = 0; result == 0 && i < tensor->shape.rank; i++) {
         result = put_integer(buffer, FIELD_DIMS, tensor->shape.dims[i], err);
     }
-    return result < 0 ||
-                   put_integer(buffer, FIELD_TYPE, (int64_t)tensor_proto_number(tensor->type),
-                               err) < 0 ||
+    return result < 0 || put_integer(buffer, FIELD_TYPE, tensor_type_onnx(tensor->type), err) < 0 ||
                    put_text(buffer, FIELD_NAME, name, err) < 0 ||
                    put_bytes(buffer, FIELD_RAW, tensor->data,
                              (size_t)shape_count(&tensor->shape) * tensor_type_size(tensor->type),

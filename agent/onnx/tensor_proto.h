@@ -17,8 +17,6 @@ NODISCARD int tensor_proto_read(struct wire message, struct arena *arena, struct
 
 /* A file that is one TensorProto. The tensor is owned. */
 NODISCARD int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error *err);
-/* ONNX's number of one of our types. */
-uint64_t tensor_proto_number(enum tensor_type type);
 /* Appends the message's bytes. */
 NODISCARD int tensor_proto_put(struct buffer *buffer, const char *name, const struct tensor *tensor,
                                struct error *err);

@@ -87,7 +87,7 @@ static int put_value(struct writing *writing, uint32_t field, int index, struct 
     AUTO(buffer_release) struct buffer type;
     buffer_init(&tensor, 8192);
     buffer_init(&type, 8192);
-    return put_integer(&tensor, 1, (int64_t)tensor_proto_number(value->type), err) < 0 ||
+    return put_integer(&tensor, 1, tensor_type_onnx(value->type), err) < 0 ||
                    (value->has_shape && put_shape(&tensor, &value->shape, err) < 0) ||
                    put_bytes(&type, 1, tensor.data, tensor.size, err) < 0 ||
                    put_text(&writing->part, 1, name_of(writing, index), err) < 0 ||

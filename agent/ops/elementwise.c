@@ -57,6 +57,15 @@ int infer_compare(const struct node *node, const struct fact *const *inputs, str
     return infer_broadcast(node, inputs, outputs, err);
 }
 
+int infer_mod(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+              struct error *err) {
+    bool is_real = inputs[0]->type == TENSOR_FLOAT32 || inputs[0]->type == TENSOR_FLOAT64;
+    if (is_real && !node_integer(node, "fmod", 0)) {
+        return error_set(err, ERROR_INVALID, "attribute \"fmod\" must be 1 for floats");
+    }
+    return infer_broadcast(node, inputs, outputs, err);
+}
+
 int infer_where(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                 struct error *err) {
     if (inputs[0]->type != TENSOR_BOOL || inputs[1]->type != inputs[2]->type) {
@@ -79,16 +88,21 @@ int infer_one_way(const struct node *node, const struct fact *const *inputs, str
 
 int infer_cast(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                struct error *err) {
-    /* By ONNX's numbers of element types. */
-    static const signed char types[] = {-1, TENSOR_FLOAT32, TENSOR_UINT8, TENSOR_INT8, -1,
-                                        -1, TENSOR_INT32,   TENSOR_INT64, -1,          TENSOR_BOOL,
-                                        -1, TENSOR_FLOAT64};
-    int64_t to = node_integer(node, "to", 0);
-    if (to < 0 || to >= (int64_t)ARRAY_LEN(types) || types[to] < 0) {
-        return error_set(err, ERROR_UNSUPPORTED, "a cast to ONNX type %lld is not supported",
-                         (long long)to);
+    if (param_type(node_integer(node, "to", 0), &outputs[0].type, err) < 0) {
+        return -1;
     }
-    outputs[0].type = (enum tensor_type)types[to];
+    return infer_same(node, inputs, outputs, err);
+}
+
+int infer_cast_like(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                    struct error *err) {
+    outputs[0].type = inputs[1]->type;
+    return infer_same(node, inputs, outputs, err);
+}
+
+int infer_test(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+               struct error *err) {
+    outputs[0].type = TENSOR_BOOL;
     return infer_same(node, inputs, outputs, err);
 }
 

@@ -9,12 +9,20 @@ NODISCARD int infer_broadcast(const struct node *node, const struct fact *const 
 /* As infer_broadcast, with bool output. */
 NODISCARD int infer_compare(const struct node *node, const struct fact *const *inputs,
                             struct fact *outputs, struct error *err);
+NODISCARD int infer_mod(const struct node *node, const struct fact *const *inputs,
+                        struct fact *outputs, struct error *err);
 NODISCARD int infer_where(const struct node *node, const struct fact *const *inputs,
                           struct fact *outputs, struct error *err);
 /* The second input must broadcast to the first (PRelu). */
 NODISCARD int infer_one_way(const struct node *node, const struct fact *const *inputs,
                             struct fact *outputs, struct error *err);
 NODISCARD int infer_cast(const struct node *node, const struct fact *const *inputs,
+                         struct fact *outputs, struct error *err);
+/* The type of the second input. */
+NODISCARD int infer_cast_like(const struct node *node, const struct fact *const *inputs,
+                              struct fact *outputs, struct error *err);
+/* bool, of each element by itself. */
+NODISCARD int infer_test(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);
 NODISCARD int infer_clip(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);

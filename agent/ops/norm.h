@@ -8,3 +8,13 @@ NODISCARD int infer_norm(const struct node *node, const struct fact *const *inpu
                          struct fact *outputs, struct error *err);
 NODISCARD int infer_lrn(const struct node *node, const struct fact *const *inputs,
                         struct fact *outputs, struct error *err);
+
+/* x as [outer, inner]: normalized over inner, everything from the axis on. */
+struct layer_norm {
+    int axis;
+    int64_t outer, inner;
+};
+NODISCARD int layer_norm_params(const struct node *node, const struct shape *x,
+                                struct layer_norm *ret_norm, struct error *err);
+NODISCARD int infer_layer_norm(const struct node *node, const struct fact *const *inputs,
+                               struct fact *outputs, struct error *err);

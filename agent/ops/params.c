@@ -84,6 +84,13 @@ int param_rank(const struct fact *fact, int index, int low, int high, struct err
     return 0;
 }
 
+int param_type(int64_t onnx_type, enum tensor_type *ret_type, struct error *err) {
+    return tensor_type_from_onnx(onnx_type, ret_type)
+               ? 0
+               : error_set(err, ERROR_UNSUPPORTED, "ONNX's type %lld is not supported",
+                           (long long)onnx_type);
+}
+
 int infer_same(const struct node *node UNUSED, const struct fact *const *inputs,
                struct fact *outputs, struct error *err UNUSED) {
     outputs[0].shape = inputs[0]->shape;

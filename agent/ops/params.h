@@ -27,6 +27,9 @@ NODISCARD int param_axes(int64_t *axes, int count, int rank, bool *ret_is_axis, 
 /* rank within low..high, else ERROR_INVALID naming input `index`. */
 NODISCARD int param_rank(const struct fact *fact, int index, int low, int high, struct error *err);
 
+/* ONNX's number of an element type; ERROR_UNSUPPORTED for one that is none of ours. */
+NODISCARD int param_type(int64_t onnx_type, enum tensor_type *ret_type, struct error *err);
+
 /* Shape rule for operators whose output is like their first input. */
 NODISCARD int infer_same(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);

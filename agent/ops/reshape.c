@@ -167,14 +167,8 @@ int infer_constant_of_shape(const struct node *node, const struct fact *const *i
 }
 
 static double scalar(const struct fact *fact) {
-    switch (fact->type) {
-    case TENSOR_FLOAT32:
-        return (double)*(const float *)fact->known;
-    case TENSOR_INT32:
-        return *(const int32_t *)fact->known;
-    default:
-        return (double)*(const int64_t *)fact->known;
-    }
+    struct tensor tensor = {fact->type, fact->shape, (void *)(uintptr_t)fact->known, false};
+    return tensor_number(&tensor, 0);
 }
 
 int infer_range(const struct node *node UNUSED, const struct fact *const *inputs,

@@ -4,10 +4,13 @@
 #include "agent/graph/builder.h"
 #include "agent/ops/elementwise.h"
 #include "agent/ops/internal.h"
+#include "agent/ops/loss.h"
 #include "agent/ops/matmul.h"
 #include "agent/ops/move.h"
 #include "agent/ops/norm.h"
+#include "agent/ops/order.h"
 #include "agent/ops/params.h"
+#include "agent/ops/pick.h"
 #include "agent/ops/reduce.h"
 #include "agent/ops/reshape.h"
 #include "agent/ops/resize.h"
@@ -204,6 +207,80 @@ static const struct attribute_rule depth_to_space_rules[] = {
     {"mode", TEXT, "DCR|CRD", 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
+static const struct attribute_rule batch_dims_rules[] = {
+    {"batch_dims", INTEGER, NULL, 0, TENSOR_RANK_MAX},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule bit_shift_rules[] = {
+    {"direction", TEXT, "LEFT|RIGHT", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule cum_sum_rules[] = {
+    {"exclusive", INTEGER, NULL, 0, 0},
+    {"reverse", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule eye_like_rules[] = {
+    {"dtype", INTEGER, NULL, 0, 0},
+    {"k", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule is_inf_rules[] = {
+    {"detect_negative", INTEGER, NULL, 0, 0},
+    {"detect_positive", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* stash_type: of the sums, which are made in float64 here. */
+static const struct attribute_rule layer_norm_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {"stash_type", INTEGER, NULL, 1, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule likelihood_rules[] = {
+    {"ignore_index", INTEGER, NULL, 0, 0},
+    {"reduction", TEXT, "mean|sum|none", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule mod_rules[] = {
+    {"fmod", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule reverse_rules[] = {
+    {"batch_axis", INTEGER, NULL, 0, 1},
+    {"time_axis", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule scatter_elements_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"reduction", TEXT, "none|add|mul", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule scatter_nd_rules[] = {
+    {"reduction", TEXT, "none|add|mul", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule shrink_rules[] = {
+    {"bias", NUMBER, NULL, 0, 0},
+    {"lambd", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule top_k_1_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"k", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* sorted 0 leaves the order to us. */
+static const struct attribute_rule top_k_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"largest", INTEGER, NULL, 0, 1},
+    {"sorted", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+static const struct attribute_rule trilu_rules[] = {
+    {"upper", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
 static const struct attribute_rule block_rules[] = {
     {"blocksize", INTEGER, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
@@ -214,10 +291,18 @@ enum { MANY = NODE_PORTS_MAX, NEWEST = 99 };
 /* id, name, opsets, inputs (low, high), outputs, types, attributes, shape rule, flags */
 static const struct op rows[] = {
     {OP_ABS, "Abs", 6, NEWEST, 1, 1, 1, "n", NULL, infer_same, 0},
+    {OP_ACOS, "Acos", 7, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_ACOSH, "Acosh", 9, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_ADD, "Add", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_broadcast, 0},
     {OP_AND, "And", 7, NEWEST, 2, 2, 1, "b", NULL, infer_compare, 0},
     {OP_ARG_MAX, "ArgMax", 1, 11, 1, 1, 1, "n", arg_max_1_rules, infer_arg_max, 0},
     {OP_ARG_MAX, "ArgMax", 12, NEWEST, 1, 1, 1, "n", arg_max_rules, infer_arg_max, 0},
+    {OP_ARG_MIN, "ArgMin", 1, 11, 1, 1, 1, "n", arg_max_1_rules, infer_arg_max, 0},
+    {OP_ARG_MIN, "ArgMin", 12, NEWEST, 1, 1, 1, "n", arg_max_rules, infer_arg_max, 0},
+    {OP_ASIN, "Asin", 7, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_ASINH, "Asinh", 9, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_ATAN, "Atan", 7, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_ATANH, "Atanh", 9, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_AVERAGE_POOL, "AveragePool", 7, 18, 1, 1, 1, "f", average_pool_rules, infer_pool, 0},
     {OP_BATCH_NORMALIZATION, "BatchNormalization", 7, 8, 5, 5, 1, "f", batch_norm_7_rules,
      infer_norm, 0},
@@ -225,16 +310,22 @@ static const struct op rows[] = {
      infer_norm, 0},
     {OP_BATCH_NORMALIZATION, "BatchNormalization", 14, NEWEST, 5, 5, 1, "f", batch_norm_14_rules,
      infer_norm, 0},
+    {OP_BIT_SHIFT, "BitShift", 11, NEWEST, 2, 2, 1, "u=", bit_shift_rules, infer_broadcast, 0},
     {OP_CAST, "Cast", 6, 18, 1, 1, 1, "*", cast_rules, infer_cast, 0},
+    {OP_CAST_LIKE, "CastLike", 15, 18, 2, 2, 1, "**", NULL, infer_cast_like, 0},
     {OP_CEIL, "Ceil", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_CELU, "Celu", 12, NEWEST, 1, 1, 1, "f", alpha_rules, infer_same, 0},
     {OP_CLIP, "Clip", 6, 10, 1, 1, 1, "f", clip_6_rules, infer_same, 0},
-    {OP_CLIP, "Clip", 11, NEWEST, 1, 3, 1, "f", NULL, infer_clip, 0},
+    {OP_CLIP, "Clip", 11, NEWEST, 1, 3, 1, "n=", NULL, infer_clip, 0},
     {OP_CONCAT, "Concat", 4, NEWEST, 1, MANY, 1, "*=", axis_rules, infer_concat, 0},
     {OP_CONSTANT_OF_SHAPE, "ConstantOfShape", 9, NEWEST, 1, 1, 1, "l", value_rules,
      infer_constant_of_shape, 0},
     {OP_CONV, "Conv", 1, NEWEST, 2, 3, 1, "f", conv_rules, infer_conv, OP_CONVOLVES},
     {OP_CONV_TRANSPOSE, "ConvTranspose", 1, NEWEST, 2, 3, 1, "f", conv_transpose_rules,
      infer_conv_transpose, OP_SPREADS},
+    {OP_COS, "Cos", 7, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_COSH, "Cosh", 9, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_CUM_SUM, "CumSum", 11, NEWEST, 2, 2, 1, "ti", cum_sum_rules, infer_cum_sum, 0},
     {OP_DEPTH_TO_SPACE, "DepthToSpace", 1, 10, 1, 1, 1, "*", block_rules, infer_depth_to_space, 0},
     {OP_DEPTH_TO_SPACE, "DepthToSpace", 11, NEWEST, 1, 1, 1, "*", depth_to_space_rules,
      infer_depth_to_space, 0},
@@ -243,13 +334,17 @@ static const struct op rows[] = {
     {OP_DROPOUT, "Dropout", 10, 11, 1, 1, 2, "f", dropout_rules, infer_dropout, OP_VIEW},
     {OP_DROPOUT, "Dropout", 12, NEWEST, 1, 3, 2, "ffb", dropout_rules, infer_dropout, OP_VIEW},
     {OP_ELU, "Elu", 6, NEWEST, 1, 1, 1, "f", alpha_rules, infer_same, 0},
-    {OP_EQUAL, "Equal", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
+    {OP_EQUAL, "Equal", 7, NEWEST, 2, 2, 1, "e=", NULL, infer_compare, 0},
     {OP_ERF, "Erf", 9, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_EXP, "Exp", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_EXPAND, "Expand", 8, NEWEST, 2, 2, 1, "*l", NULL, infer_expand, 0},
+    {OP_EYE_LIKE, "EyeLike", 9, NEWEST, 1, 1, 1, "n", eye_like_rules, infer_eye_like, 0},
     {OP_FLATTEN, "Flatten", 1, NEWEST, 1, 1, 1, "*", axis_rules, infer_flatten, OP_VIEW},
     {OP_FLOOR, "Floor", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_GATHER, "Gather", 1, NEWEST, 2, 2, 1, "*i", axis_rules, infer_gather, 0},
+    {OP_GATHER_ELEMENTS, "GatherElements", 11, NEWEST, 2, 2, 1, "*i", axis_rules,
+     infer_gather_elements, 0},
+    {OP_GATHER_ND, "GatherND", 11, NEWEST, 2, 2, 1, "*i", batch_dims_rules, infer_gather_nd, 0},
     {OP_GEMM, "Gemm", 7, 10, 3, 3, 1, "f", gemm_rules, infer_gemm, OP_MULTIPLIES},
     {OP_GEMM, "Gemm", 11, NEWEST, 2, 3, 1, "f", gemm_rules, infer_gemm, OP_MULTIPLIES},
     {OP_GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, NEWEST, 1, 1, 1, "f", NULL, infer_global_pool,
@@ -257,11 +352,16 @@ static const struct op rows[] = {
     {OP_GLOBAL_MAX_POOL, "GlobalMaxPool", 1, NEWEST, 1, 1, 1, "f", NULL, infer_global_pool, 0},
     {OP_GREATER, "Greater", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
     {OP_GREATER_OR_EQUAL, "GreaterOrEqual", 12, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
+    {OP_HARDMAX, "Hardmax", 1, NEWEST, 1, 1, 1, "f", axis_rules, infer_softmax, 0},
     {OP_HARD_SIGMOID, "HardSigmoid", 6, NEWEST, 1, 1, 1, "f", hard_sigmoid_rules, infer_same, 0},
     {OP_HARD_SWISH, "HardSwish", 14, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_IDENTITY, "Identity", 1, NEWEST, 1, 1, 1, "*", NULL, infer_same, OP_VIEW},
     {OP_INSTANCE_NORMALIZATION, "InstanceNormalization", 6, NEWEST, 3, 3, 1, "f", epsilon_rules,
      infer_norm, 0},
+    {OP_IS_INF, "IsInf", 10, NEWEST, 1, 1, 1, "r", is_inf_rules, infer_test, 0},
+    {OP_IS_NAN, "IsNaN", 9, NEWEST, 1, 1, 1, "r", NULL, infer_test, 0},
+    {OP_LAYER_NORMALIZATION, "LayerNormalization", 17, NEWEST, 2, 3, 3, "f", layer_norm_rules,
+     infer_layer_norm, 0},
     {OP_LEAKY_RELU, "LeakyRelu", 6, NEWEST, 1, 1, 1, "f", alpha_rules, infer_same, 0},
     {OP_LESS, "Less", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
     {OP_LESS_OR_EQUAL, "LessOrEqual", 12, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
@@ -271,36 +371,62 @@ static const struct op rows[] = {
     {OP_MATMUL, "MatMul", 1, NEWEST, 2, 2, 1, "f", NULL, infer_matmul, OP_MULTIPLIES},
     {OP_MAX, "Max", 6, NEWEST, 1, MANY, 1, "n=", NULL, infer_broadcast, 0},
     {OP_MAX_POOL, "MaxPool", 1, NEWEST, 1, 1, 1, "f", max_pool_rules, infer_pool, 0},
+    {OP_MEAN, "Mean", 6, NEWEST, 1, MANY, 1, "r=", NULL, infer_broadcast, 0},
     {OP_MIN, "Min", 6, NEWEST, 1, MANY, 1, "n=", NULL, infer_broadcast, 0},
+    {OP_MOD, "Mod", 10, NEWEST, 2, 2, 1, "n=", mod_rules, infer_mod, 0},
     {OP_MUL, "Mul", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_broadcast, 0},
     {OP_NEG, "Neg", 6, NEWEST, 1, 1, 1, "n", NULL, infer_same, 0},
+    {OP_NEGATIVE_LOG_LIKELIHOOD_LOSS, "NegativeLogLikelihoodLoss", 12, NEWEST, 2, 3, 1, "fif",
+     likelihood_rules, infer_likelihood_loss, 0},
     {OP_NOT, "Not", 1, NEWEST, 1, 1, 1, "b", NULL, infer_same, 0},
+    {OP_ONE_HOT, "OneHot", 9, NEWEST, 3, 3, 1, "nn*", axis_rules, infer_one_hot, 0},
     {OP_OR, "Or", 7, NEWEST, 2, 2, 1, "b", NULL, infer_compare, 0},
     {OP_PAD, "Pad", 2, 10, 1, 1, 1, "f", pad_2_rules, infer_pad, 0},
     {OP_PAD, "Pad", 11, 17, 2, 3, 1, "*l*", pad_11_rules, infer_pad, 0},
     {OP_POW, "Pow", 7, NEWEST, 2, 2, 1, "nn", NULL, infer_broadcast, 0},
     {OP_PRELU, "PRelu", 7, NEWEST, 2, 2, 1, "f", NULL, infer_one_way, 0},
-    {OP_RANGE, "Range", 11, NEWEST, 3, 3, 1, "n=", NULL, infer_range, 0},
+    {OP_RANGE, "Range", 11, NEWEST, 3, 3, 1, "t=", NULL, infer_range, 0},
     {OP_RECIPROCAL, "Reciprocal", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
-    {OP_REDUCE_MAX, "ReduceMax", 1, 17, 1, 1, 1, "n", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_L1, "ReduceL1", 1, 17, 1, 1, 1, "t", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_L2, "ReduceL2", 1, 17, 1, 1, 1, "r", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_LOG_SUM, "ReduceLogSum", 1, 17, 1, 1, 1, "r", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_LOG_SUM_EXP, "ReduceLogSumExp", 1, 17, 1, 1, 1, "r", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_MAX, "ReduceMax", 1, 17, 1, 1, 1, "t", reduce_rules, infer_reduce, 0},
     {OP_REDUCE_MEAN, "ReduceMean", 1, 17, 1, 1, 1, "f", reduce_rules, infer_reduce, 0},
-    {OP_REDUCE_MIN, "ReduceMin", 1, 17, 1, 1, 1, "n", reduce_rules, infer_reduce, 0},
-    {OP_REDUCE_SUM, "ReduceSum", 1, 12, 1, 1, 1, "n", reduce_rules, infer_reduce, 0},
-    {OP_REDUCE_SUM, "ReduceSum", 13, NEWEST, 1, 2, 1, "nl", reduce_sum_13_rules, infer_reduce, 0},
+    {OP_REDUCE_MIN, "ReduceMin", 1, 17, 1, 1, 1, "t", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_PROD, "ReduceProd", 1, 17, 1, 1, 1, "t", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_SUM, "ReduceSum", 1, 12, 1, 1, 1, "t", reduce_rules, infer_reduce, 0},
+    {OP_REDUCE_SUM, "ReduceSum", 13, NEWEST, 1, 2, 1, "tl", reduce_sum_13_rules, infer_reduce, 0},
+    {OP_REDUCE_SUM_SQUARE, "ReduceSumSquare", 1, 17, 1, 1, 1, "t", reduce_rules, infer_reduce, 0},
     {OP_RELU, "Relu", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_RESHAPE, "Reshape", 5, 13, 2, 2, 1, "*l", NULL, infer_reshape, OP_VIEW},
     {OP_RESHAPE, "Reshape", 14, NEWEST, 2, 2, 1, "*l", allow_zero_rules, infer_reshape, OP_VIEW},
     {OP_RESIZE, "Resize", 10, 10, 2, 2, 1, "f", resize_10_rules, infer_resize, 0},
     {OP_RESIZE, "Resize", 11, 17, 1, 4, 1, "fffl", resize_11_rules, infer_resize, 0},
+    {OP_REVERSE_SEQUENCE, "ReverseSequence", 10, NEWEST, 2, 2, 1, "*l", reverse_rules,
+     infer_reverse_sequence, 0},
     {OP_ROUND, "Round", 11, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_SCATTER_ELEMENTS, "Scatter", 9, 10, 3, 3, 1, "*i*", axis_rules, infer_scatter_elements, 0},
+    {OP_SCATTER_ELEMENTS, "ScatterElements", 11, 15, 3, 3, 1, "*i*", axis_rules,
+     infer_scatter_elements, 0},
+    {OP_SCATTER_ELEMENTS, "ScatterElements", 16, 17, 3, 3, 1, "*i*", scatter_elements_rules,
+     infer_scatter_elements, 0},
+    {OP_SCATTER_ND, "ScatterND", 11, 15, 3, 3, 1, "*i*", NULL, infer_scatter_nd, 0},
+    {OP_SCATTER_ND, "ScatterND", 16, 17, 3, 3, 1, "*i*", scatter_nd_rules, infer_scatter_nd, 0},
     {OP_SELU, "Selu", 6, NEWEST, 1, 1, 1, "f", selu_rules, infer_same, 0},
     {OP_SHAPE, "Shape", 1, 14, 1, 1, 1, "*", NULL, infer_shape, OP_FROM_SHAPE},
     {OP_SHAPE, "Shape", 15, NEWEST, 1, 1, 1, "*", shape_15_rules, infer_shape, OP_FROM_SHAPE},
+    {OP_SHRINK, "Shrink", 9, NEWEST, 1, 1, 1, "f", shrink_rules, infer_same, 0},
     {OP_SIGMOID, "Sigmoid", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_SIGN, "Sign", 9, NEWEST, 1, 1, 1, "n", NULL, infer_same, 0},
+    {OP_SIN, "Sin", 7, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_SINH, "Sinh", 9, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_SIZE, "Size", 1, NEWEST, 1, 1, 1, "*", NULL, infer_size, OP_FROM_SHAPE},
     {OP_SLICE, "Slice", 1, 9, 1, 1, 1, "*", slice_1_rules, infer_slice, 0},
     {OP_SLICE, "Slice", 10, NEWEST, 3, 5, 1, "*i", NULL, infer_slice, 0},
     {OP_SOFTMAX, "Softmax", 1, NEWEST, 1, 1, 1, "f", axis_rules, infer_softmax, 0},
+    {OP_SOFTMAX_CROSS_ENTROPY_LOSS, "SoftmaxCrossEntropyLoss", 12, NEWEST, 2, 3, 2, "fif",
+     likelihood_rules, infer_likelihood_loss, 0},
     {OP_SOFTPLUS, "Softplus", 1, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_SOFTSIGN, "Softsign", 1, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_SPACE_TO_DEPTH, "SpaceToDepth", 1, NEWEST, 1, 1, 1, "*", block_rules, infer_space_to_depth,
@@ -311,10 +437,16 @@ static const struct op rows[] = {
     {OP_SQUEEZE, "Squeeze", 1, 12, 1, 1, 1, "*", axes_rules, infer_squeeze, OP_VIEW},
     {OP_SQUEEZE, "Squeeze", 13, NEWEST, 1, 2, 1, "*l", NULL, infer_squeeze, OP_VIEW},
     {OP_SUB, "Sub", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_broadcast, 0},
-    {OP_SUM, "Sum", 6, NEWEST, 1, MANY, 1, "f", NULL, infer_broadcast, 0},
+    {OP_SUM, "Sum", 6, NEWEST, 1, MANY, 1, "r=", NULL, infer_broadcast, 0},
+    {OP_TAN, "Tan", 7, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_TANH, "Tanh", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},
+    {OP_THRESHOLDED_RELU, "ThresholdedRelu", 10, NEWEST, 1, 1, 1, "f", alpha_rules, infer_same, 0},
     {OP_TILE, "Tile", 6, NEWEST, 2, 2, 1, "*l", NULL, infer_tile, 0},
+    {OP_TOP_K, "TopK", 1, 9, 1, 1, 2, "n", top_k_1_rules, infer_top_k, 0},
+    {OP_TOP_K, "TopK", 10, 10, 2, 2, 2, "nl", axis_rules, infer_top_k, 0},
+    {OP_TOP_K, "TopK", 11, NEWEST, 2, 2, 2, "nl", top_k_rules, infer_top_k, 0},
     {OP_TRANSPOSE, "Transpose", 1, NEWEST, 1, 1, 1, "*", perm_rules, infer_transpose, 0},
+    {OP_TRILU, "Trilu", 14, NEWEST, 1, 2, 1, "*l", trilu_rules, infer_trilu, 0},
     {OP_UNSQUEEZE, "Unsqueeze", 1, 12, 1, 1, 1, "*", axes_rules, infer_unsqueeze, OP_VIEW},
     {OP_UNSQUEEZE, "Unsqueeze", 13, NEWEST, 2, 2, 1, "*l", NULL, infer_unsqueeze, OP_VIEW},
     {OP_UPSAMPLE, "Upsample", 7, 8, 1, 1, 1, "f", upsample_7_rules, infer_resize, 0},

@@ -6,76 +6,59 @@
 #include <math.h>
 #include <string.h>
 
-static bool type_is_real(enum tensor_type type) {
-    return type == TENSOR_FLOAT32 || type == TENSOR_FLOAT64;
+static bool is_real(enum tensor_type type) {
+    return type == TENSOR_FLOAT32 || type == TENSOR_FLOAT64 || type == TENSOR_FLOAT16 ||
+           type == TENSOR_BFLOAT16;
 }
 
-static int64_t get_integer(const struct tensor *tensor, int64_t index) {
+static uint64_t get_integer(const struct tensor *tensor, int64_t index) {
     switch (tensor->type) {
     case TENSOR_INT64:
-        return ((const int64_t *)tensor->data)[index];
+    case TENSOR_UINT64:
+        return ((const uint64_t *)tensor->data)[index];
     case TENSOR_INT32:
-        return ((const int32_t *)tensor->data)[index];
+        return (uint64_t)((const int32_t *)tensor->data)[index];
+    case TENSOR_UINT32:
+        return ((const uint32_t *)tensor->data)[index];
+    case TENSOR_INT16:
+        return (uint64_t)((const int16_t *)tensor->data)[index];
+    case TENSOR_UINT16:
+        return ((const uint16_t *)tensor->data)[index];
     case TENSOR_INT8:
-        return ((const int8_t *)tensor->data)[index];
+        return (uint64_t)((const int8_t *)tensor->data)[index];
     default:
         return ((const uint8_t *)tensor->data)[index];
     }
 }
 
-static double get_real(const struct tensor *tensor, int64_t index) {
-    return tensor->type == TENSOR_FLOAT32 ? (double)((const float *)tensor->data)[index]
-                                          : ((const double *)tensor->data)[index];
-}
-
 /* Keeps the low bits, as C does between integers. */
-static void put_integer(struct tensor *tensor, int64_t index, int64_t value) {
-    switch (tensor->type) {
-    case TENSOR_FLOAT32:
-        ((float *)tensor->data)[index] = (float)value;
+static void put_integer(struct tensor *tensor, int64_t index, uint64_t value) {
+    switch (tensor_type_size(tensor->type)) {
+    case 8:
+        ((uint64_t *)tensor->data)[index] = value;
         break;
-    case TENSOR_FLOAT64:
-        ((double *)tensor->data)[index] = (double)value;
-        break;
-    case TENSOR_INT64:
-        ((int64_t *)tensor->data)[index] = value;
-        break;
-    case TENSOR_INT32:
+    case 4:
         ((uint32_t *)tensor->data)[index] = (uint32_t)value;
         break;
-    case TENSOR_BOOL:
-        ((uint8_t *)tensor->data)[index] = value != 0;
+    case 2:
+        ((uint16_t *)tensor->data)[index] = (uint16_t)value;
         break;
     default:
-        ((uint8_t *)tensor->data)[index] = (uint8_t)value;
-    }
-}
-
-/* Real to integer rounds towards zero; what does not fit is cut to the nearest int64. */
-static void put_real(struct tensor *tensor, int64_t index, double value) {
-    if (tensor->type == TENSOR_FLOAT32) {
-        ((float *)tensor->data)[index] = (float)value;
-    } else if (tensor->type == TENSOR_FLOAT64) {
-        ((double *)tensor->data)[index] = value;
-    } else if (tensor->type == TENSOR_BOOL) {
-        ((uint8_t *)tensor->data)[index] = value != 0;
-    } else {
-        put_integer(tensor, index,
-                    isnan(value)      ? 0
-                    : value >= 0x1p63 ? INT64_MAX
-                    : value < -0x1p63 ? INT64_MIN
-                                      : (int64_t)value);
+        ((uint8_t *)tensor->data)[index] =
+            tensor->type == TENSOR_BOOL ? value != 0 : (uint8_t)value;
     }
 }
 
 static int cast_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0];
+    struct tensor *y = call->outputs[0];
     int64_t count = shape_count(&x->shape);
+    bool is_whole = !is_real(x->type) && !is_real(y->type);
     for (int64_t i = 0; i < count; i++) {
-        if (type_is_real(x->type)) {
-            put_real(call->outputs[0], i, get_real(x, i));
+        if (is_whole) {
+            put_integer(y, i, get_integer(x, i));
         } else {
-            put_integer(call->outputs[0], i, get_integer(x, i));
+            tensor_put_number(y, i, tensor_number(x, i));
         }
     }
     return 0;

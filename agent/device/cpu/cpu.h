@@ -25,7 +25,3 @@ struct call_facts {
     const struct fact *inputs[8];
 };
 const struct fact *const *call_facts(const struct call *call, struct call_facts *ret_facts);
-
-/* One element of a float32, int64 or int32 tensor. For kernels that are not worth a loop per type.
- */
-double cpu_number(const struct tensor *tensor, int64_t index);

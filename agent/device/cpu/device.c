@@ -139,14 +139,3 @@ const struct fact *const *call_facts(const struct call *call, struct call_facts 
     }
     return ret_facts->inputs;
 }
-
-double cpu_number(const struct tensor *tensor, int64_t index) {
-    switch (tensor->type) {
-    case TENSOR_INT64:
-        return (double)((const int64_t *)tensor->data)[index];
-    case TENSOR_INT32:
-        return ((const int32_t *)tensor->data)[index];
-    default:
-        return (double)((const float *)tensor->data)[index];
-    }
-}

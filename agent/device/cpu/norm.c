@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/ops/norm.h"
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
 
@@ -104,3 +105,55 @@ static int lrn_run(const struct call *call, struct error *err UNUSED) {
     return 0;
 }
 const struct kernel reference_lrn = {"reference lrn", lrn_run};
+
+/* ---- LayerNormalization ---------------------------------------------------------------------- */
+
+struct layer {
+    const struct call *call;
+    int64_t inner;
+    double epsilon;
+};
+
+static void put_layer(const struct call *call, int output, int64_t at, double value) {
+    if (output < call->output_count && call->outputs[output]) {
+        ((float *)call->outputs[output]->data)[at] = (float)value;
+    }
+}
+
+static void layer_body(void *context, int64_t first, int64_t last) {
+    const struct layer *layer = context;
+    const struct call *call = layer->call;
+    const float *scale = call->inputs[1]->data;
+    const float *shift = call->input_count > 2 && call->inputs[2] ? call->inputs[2]->data : NULL;
+    for (int64_t at = first; at < last; at++) {
+        const float *x = (const float *)call->inputs[0]->data + at * layer->inner;
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < layer->inner; i++) {
+            sum += (double)x[i];
+        }
+        double mean = sum / (double)layer->inner;
+        for (int64_t i = 0; i < layer->inner; i++) {
+            squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+        }
+        double inverse = 1 / sqrt(squares / (double)layer->inner + layer->epsilon);
+        for (int64_t i = 0; i < layer->inner; i++) {
+            put_layer(call, 0, at * layer->inner + i,
+                      ((double)x[i] - mean) * inverse * (double)scale[i] +
+                          (shift ? (double)shift[i] : 0));
+        }
+        put_layer(call, 1, at, mean);
+        put_layer(call, 2, at, inverse);
+    }
+}
+
+static int layer_normalization_run(const struct call *call, struct error *err) {
+    struct layer_norm norm;
+    if (layer_norm_params(call->node, &call->inputs[0]->shape, &norm, err) < 0) {
+        return -1;
+    }
+    struct layer layer = {call, norm.inner, (double)node_number(call->node, "epsilon", 1e-5f)};
+    threads_run(cpu_threads(call), norm.outer, 1, layer_body, &layer);
+    return 0;
+}
+const struct kernel reference_layer_normalization = {"reference layer_normalization",
+                                                     layer_normalization_run};

@@ -6,23 +6,28 @@
 #include "agent/device/cpu/rows.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct reduction {
     int op;
     const void *x;
-    void *y; /* of doubles for float32, of int64 for integers, of the output's shape */
+    void *y;            /* of doubles for floats, of uint64 for integers, of the output's shape */
+    const double *most; /* ReduceLogSumExp: the greatest of each sum, so that none overflows */
     enum tensor_type type;
 };
 
 /* Row of x into y, which stands still along reduced dimensions (its step is 0 there). */
-static void reduce_float(void *context, const int64_t *offsets, const int64_t *steps,
-                         int64_t count) {
+static void reduce_real(void *context, const int64_t *offsets, const int64_t *steps,
+                        int64_t count) {
     const struct reduction *reduction = context;
-    const float *x = (const float *)reduction->x + offsets[0];
+    bool is_double = reduction->type == TENSOR_FLOAT64;
     double *y = (double *)reduction->y + offsets[1];
     for (int64_t i = 0; i < count; i++) {
-        double value = (double)x[i * steps[0]], *to = &y[i * steps[1]];
+        int64_t at = offsets[0] + i * steps[0];
+        double value = is_double ? ((const double *)reduction->x)[at]
+                                 : (double)((const float *)reduction->x)[at];
+        double *to = &y[i * steps[1]];
         switch (reduction->op) {
         case OP_REDUCE_MAX:
             *to = value > *to || isnan(value) ? value : *to;
@@ -30,29 +35,53 @@ static void reduce_float(void *context, const int64_t *offsets, const int64_t *s
         case OP_REDUCE_MIN:
             *to = value < *to || isnan(value) ? value : *to;
             break;
+        case OP_REDUCE_L1:
+            *to += fabs(value);
+            break;
+        case OP_REDUCE_L2:
+        case OP_REDUCE_SUM_SQUARE:
+            *to += value * value;
+            break;
+        case OP_REDUCE_PROD:
+            *to *= value;
+            break;
+        case OP_REDUCE_LOG_SUM_EXP:
+            *to += exp(value - reduction->most[offsets[1] + i * steps[1]]);
+            break;
         default:
             *to += value;
         }
     }
 }
 
+/* Wraps around, as the type does in the end. */
 static void reduce_integer(void *context, const int64_t *offsets, const int64_t *steps,
                            int64_t count) {
     const struct reduction *reduction = context;
-    int64_t *y = (int64_t *)reduction->y + offsets[1];
+    uint64_t *y = (uint64_t *)reduction->y + offsets[1];
     for (int64_t i = 0; i < count; i++) {
-        int64_t at = offsets[0] + i * steps[0], *to = &y[i * steps[1]];
+        int64_t at = offsets[0] + i * steps[0];
+        uint64_t *to = &y[i * steps[1]];
         int64_t value = reduction->type == TENSOR_INT64 ? ((const int64_t *)reduction->x)[at]
                                                         : ((const int32_t *)reduction->x)[at];
         switch (reduction->op) {
         case OP_REDUCE_MAX:
-            *to = MAX(*to, value);
+            *to = (uint64_t)MAX((int64_t)*to, value);
             break;
         case OP_REDUCE_MIN:
-            *to = MIN(*to, value);
+            *to = (uint64_t)MIN((int64_t)*to, value);
+            break;
+        case OP_REDUCE_L1:
+            *to += value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+            break;
+        case OP_REDUCE_SUM_SQUARE:
+            *to += (uint64_t)value * (uint64_t)value;
+            break;
+        case OP_REDUCE_PROD:
+            *to *= (uint64_t)value;
             break;
         default:
-            *to = (int64_t)((uint64_t)*to + (uint64_t)value);
+            *to += (uint64_t)value;
         }
     }
 }
@@ -67,38 +96,73 @@ static void reduced_strides(const struct shape *x, const struct reduce *reduce,
     }
 }
 
+static double start_of(int op) {
+    return op == OP_REDUCE_MAX    ? -INFINITY
+           : op == OP_REDUCE_MIN  ? INFINITY
+           : op == OP_REDUCE_PROD ? 1
+                                  : 0;
+}
+
+static void fold_reals(struct reduction *reduction, const struct rows *rows, double *sums,
+                       int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = start_of(reduction->op);
+    }
+    reduction->y = sums;
+    rows_each(rows, reduce_real, reduction);
+}
+
+/* Of the greatest, where the rest is far below it; infinite ones need no sum. */
+static void fold_log_sum_exp(struct reduction *reduction, const struct rows *rows, double *sums,
+                             int64_t count) {
+    double *most = x_calloc((size_t)count + 1, sizeof *most);
+    reduction->op = OP_REDUCE_MAX;
+    fold_reals(reduction, rows, most, count);
+    reduction->op = OP_REDUCE_LOG_SUM_EXP;
+    reduction->most = most;
+    fold_reals(reduction, rows, sums, count);
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = isfinite(most[i]) ? most[i] + log(sums[i]) : most[i];
+    }
+    free(most);
+}
+
 static void reduce_reals(struct reduction *reduction, const struct rows *rows, struct tensor *y,
                          double *sums) {
     int64_t count = shape_count(&y->shape), all = shape_count(&rows->shape);
-    double start = reduction->op == OP_REDUCE_MAX   ? -INFINITY
-                   : reduction->op == OP_REDUCE_MIN ? INFINITY
-                                                    : 0;
-    double divisor = reduction->op == OP_REDUCE_MEAN ? (double)all / (double)MAX(count, 1) : 1;
-    for (int64_t i = 0; i < count; i++) {
-        sums[i] = start;
+    double each = (double)all / (double)MAX(count, 1);
+    int op = reduction->op;
+    if (op == OP_REDUCE_LOG_SUM_EXP) {
+        fold_log_sum_exp(reduction, rows, sums, count);
+    } else {
+        fold_reals(reduction, rows, sums, count);
     }
-    reduction->y = sums;
-    rows_each(rows, reduce_float, reduction);
     for (int64_t i = 0; i < count; i++) {
-        ((float *)y->data)[i] = (float)(sums[i] / divisor);
+        double value = sums[i];
+        value = op == OP_REDUCE_MEAN      ? value / each
+                : op == OP_REDUCE_L2      ? sqrt(value)
+                : op == OP_REDUCE_LOG_SUM ? log(value)
+                                          : value;
+        tensor_put_number(y, i, value);
     }
 }
 
 static void reduce_integers(struct reduction *reduction, const struct rows *rows, struct tensor *y,
-                            int64_t *sums) {
+                            uint64_t *sums) {
     int64_t count = shape_count(&y->shape);
     for (int64_t i = 0; i < count; i++) {
-        sums[i] = reduction->op == OP_REDUCE_MAX   ? INT64_MIN
-                  : reduction->op == OP_REDUCE_MIN ? INT64_MAX
-                                                   : 0;
+        sums[i] = reduction->op == OP_REDUCE_MAX    ? (uint64_t)INT64_MIN
+                  : reduction->op == OP_REDUCE_MIN  ? (uint64_t)INT64_MAX
+                  : reduction->op == OP_REDUCE_PROD ? 1
+                                                    : 0;
     }
     reduction->y = sums;
     rows_each(rows, reduce_integer, reduction);
     for (int64_t i = 0; i < count; i++) {
         if (y->type == TENSOR_INT64) {
-            ((int64_t *)y->data)[i] = sums[i];
+            ((uint64_t *)y->data)[i] = sums[i];
         } else {
-            ((int32_t *)y->data)[i] = (int32_t)(uint32_t)(uint64_t)sums[i];
+            ((uint32_t *)y->data)[i] = (uint32_t)sums[i];
         }
     }
 }
@@ -116,7 +180,7 @@ static int reduce_run(const struct call *call, struct error *err) {
     struct reduction reduction = {.op = call->node->op->id, .x = x->data, .type = x->type};
     rows_plain_strides(&x->shape, rows.strides[0]);
     reduced_strides(&x->shape, &reduce, rows.strides[1]);
-    if (x->type == TENSOR_FLOAT32) {
+    if (x->type == TENSOR_FLOAT32 || x->type == TENSOR_FLOAT64) {
         reduce_reals(&reduction, &rows, y, sums.data); /* a double is as large as an int64 */
     } else {
         reduce_integers(&reduction, &rows, y, sums.data);
@@ -131,6 +195,7 @@ static int arg_max_run(const struct call *call, struct error *err) {
     const struct shape *shape = &x->shape;
     int64_t *y = call->outputs[0]->data;
     bool takes_last = node_integer(call->node, "select_last_index", 0);
+    int wanted = call->node->op->id == OP_ARG_MAX ? 1 : -1;
     int64_t outer = 1, inner = 1, axis = node_integer(call->node, "axis", 0);
     axis = axis < 0 ? axis + shape->rank : axis;
     if (axis < 0 || axis >= shape->rank) {
@@ -142,9 +207,8 @@ static int arg_max_run(const struct call *call, struct error *err) {
     for (int64_t i = 0; i < outer * inner; i++) {
         int64_t start = i / inner * shape->dims[axis] * inner + i % inner, best = 0;
         for (int64_t k = 1; k < shape->dims[axis]; k++) {
-            double value = cpu_number(x, start + k * inner),
-                   most = cpu_number(x, start + best * inner);
-            best = value > most || (takes_last && value == most) ? k : best;
+            int order = tensor_compare(x, start + k * inner, start + best * inner);
+            best = order == wanted || (takes_last && order == 0) ? k : best;
         }
         y[i] = best;
     }

@@ -10,14 +10,25 @@ extern const struct kernel *const reference_kernels[OP_COUNT];
 #define REFERENCE(name) extern const struct kernel reference_##name
 /* unary.c */
 REFERENCE(abs);
+REFERENCE(acos);
+REFERENCE(acosh);
+REFERENCE(asin);
+REFERENCE(asinh);
+REFERENCE(atan);
+REFERENCE(atanh);
 REFERENCE(ceil);
+REFERENCE(celu);
 REFERENCE(clip);
+REFERENCE(cos);
+REFERENCE(cosh);
 REFERENCE(elu);
 REFERENCE(erf);
 REFERENCE(exp);
 REFERENCE(floor);
 REFERENCE(hard_sigmoid);
 REFERENCE(hard_swish);
+REFERENCE(is_inf);
+REFERENCE(is_nan);
 REFERENCE(leaky_relu);
 REFERENCE(log);
 REFERENCE(neg);
@@ -26,13 +37,20 @@ REFERENCE(reciprocal);
 REFERENCE(relu);
 REFERENCE(round);
 REFERENCE(selu);
+REFERENCE(shrink);
 REFERENCE(sigmoid);
+REFERENCE(sign);
+REFERENCE(sin);
+REFERENCE(sinh);
 REFERENCE(softplus);
 REFERENCE(softsign);
 REFERENCE(sqrt);
+REFERENCE(tan);
 REFERENCE(tanh);
+REFERENCE(thresholded_relu);
 /* binary.c */
 REFERENCE(arithmetic);
+REFERENCE(bit_shift);
 REFERENCE(compare);
 REFERENCE(logic);
 REFERENCE(pow);
@@ -49,10 +67,26 @@ REFERENCE(global_pool);
 /* norm.c */
 REFERENCE(batch_normalization);
 REFERENCE(instance_normalization);
+REFERENCE(layer_normalization);
 REFERENCE(lrn);
 /* matmul.c */
 REFERENCE(gemm);
 REFERENCE(matmul);
+/* pick.c */
+REFERENCE(gather_elements);
+REFERENCE(gather_nd);
+REFERENCE(one_hot);
+REFERENCE(reverse_sequence);
+REFERENCE(scatter_elements);
+REFERENCE(scatter_nd);
+/* order.c */
+REFERENCE(cum_sum);
+REFERENCE(eye_like);
+REFERENCE(hardmax);
+REFERENCE(top_k);
+REFERENCE(trilu);
+/* likelihood.c */
+REFERENCE(likelihood_loss);
 /* reduce.c */
 REFERENCE(arg_max);
 REFERENCE(reduce);

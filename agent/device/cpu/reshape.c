@@ -65,6 +65,9 @@ static int range_run(const struct call *call, struct error *err UNUSED) {
             ((uint32_t *)y->data)[i] =
                 *(const uint32_t *)start + (uint32_t)i * *(const uint32_t *)step;
             break;
+        case TENSOR_FLOAT64:
+            ((double *)y->data)[i] = *(const double *)start + (double)i * *(const double *)step;
+            break;
         default:
             ((float *)y->data)[i] = *(const float *)start + (float)i * *(const float *)step;
         }

@@ -58,6 +58,9 @@ static void copy_row(void *context, const int64_t *offsets, const int64_t *steps
         const char *source = from + i * steps[0] * (int64_t)size;
         char *target = to + i * steps[1] * (int64_t)size;
         switch (size) { /* constant sizes become single moves */
+        case 2:
+            memcpy(target, source, 2);
+            break;
         case 4:
             memcpy(target, source, 4);
             break;

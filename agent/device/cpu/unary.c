@@ -4,6 +4,7 @@
 #include "agent/ops/elementwise.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { GRAIN = 16384 };
 
@@ -33,7 +34,16 @@ struct unary {
     }                                                                                              \
     const struct kernel reference_##name = {"reference " #name, name##_run}
 
+UNARY(acos, "", 0, "", 0, acosf(x));
+UNARY(acosh, "", 0, "", 0, acoshf(x));
+UNARY(asin, "", 0, "", 0, asinf(x));
+UNARY(asinh, "", 0, "", 0, asinhf(x));
+UNARY(atan, "", 0, "", 0, atanf(x));
+UNARY(atanh, "", 0, "", 0, atanhf(x));
 UNARY(ceil, "", 0, "", 0, ceilf(x));
+UNARY(celu, "alpha", 1, "", 0, fmaxf(0, x) + fminf(0, a *expm1f(x / a)));
+UNARY(cos, "", 0, "", 0, cosf(x));
+UNARY(cosh, "", 0, "", 0, coshf(x));
 UNARY(elu, "alpha", 1, "", 0, x < 0 ? a * expm1f(x) : x);
 UNARY(erf, "", 0, "", 0, erff(x));
 UNARY(exp, "", 0, "", 0, expf(x));
@@ -48,10 +58,15 @@ UNARY(round, "", 0, "", 0, nearbyintf(x));
 UNARY(selu, "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f,
       x < 0 ? b * a * expm1f(x) : b * x);
 UNARY(sigmoid, "", 0, "", 0, 1 / (1 + expf(-x)));
+UNARY(shrink, "lambd", 0.5f, "bias", 0, x<-a ? x + b : x> a ? x - b : 0);
+UNARY(sin, "", 0, "", 0, sinf(x));
+UNARY(sinh, "", 0, "", 0, sinhf(x));
 UNARY(softplus, "", 0, "", 0, x > 20 ? x : log1pf(expf(x)));
 UNARY(softsign, "", 0, "", 0, x / (1 + fabsf(x)));
 UNARY(sqrt, "", 0, "", 0, sqrtf(x));
+UNARY(tan, "", 0, "", 0, tanf(x));
 UNARY(tanh, "", 0, "", 0, tanhf(x));
+UNARY(thresholded_relu, "alpha", 1, "", 0, x > a ? x : 0);
 
 static void clip_body(void *context, int64_t from, int64_t to) {
     const struct unary *unary = context;
@@ -62,54 +77,114 @@ static void clip_body(void *context, int64_t from, int64_t to) {
     }
 }
 
+/* Element `from` of another tensor of the same type, if that is beyond ours. */
+static void bound(struct tensor *y, int64_t at, const struct tensor *limit, bool is_low) {
+    size_t size = tensor_type_size(y->type);
+    uint64_t pair[2] = {0};
+    struct tensor both = {.type = y->type, .data = pair};
+    if (!limit) {
+        return;
+    }
+    memcpy(pair, (const char *)y->data + (size_t)at * size, size);
+    memcpy((char *)pair + size, limit->data, size);
+    if (tensor_compare(&both, 0, 1) == (is_low ? -1 : 1)) {
+        memcpy((char *)y->data + (size_t)at * size, limit->data, size);
+    }
+}
+
 static int clip_run(const struct call *call, struct error *err UNUSED) {
-    struct unary unary = {.x = call->inputs[0]->data, .y = call->outputs[0]->data};
-    clip_bounds(call->node, call->input_count > 1 ? call->inputs[1] : NULL,
-                call->input_count > 2 ? call->inputs[2] : NULL, &unary.a, &unary.b);
-    threads_run(cpu_threads(call), shape_count(&call->inputs[0]->shape), GRAIN, clip_body, &unary);
+    const struct tensor *low = call->input_count > 1 ? call->inputs[1] : NULL;
+    const struct tensor *high = call->input_count > 2 ? call->inputs[2] : NULL;
+    struct tensor *y = call->outputs[0];
+    int64_t count = shape_count(&y->shape);
+    if (y->type == TENSOR_FLOAT32) {
+        struct unary unary = {.x = call->inputs[0]->data, .y = y->data};
+        clip_bounds(call->node, low, high, &unary.a, &unary.b);
+        threads_run(cpu_threads(call), count, GRAIN, clip_body, &unary);
+        return 0;
+    }
+    memcpy(y->data, call->inputs[0]->data, (size_t)count * tensor_type_size(y->type));
+    for (int64_t i = 0; i < count; i++) {
+        bound(y, i, low, true);
+        bound(y, i, high, false);
+    }
     return 0;
 }
 const struct kernel reference_clip = {"reference clip", clip_run};
 
-/* Abs and Neg of integers wrap around at the smallest one. */
 #define EACH(type, expression)                                                                     \
     for (int64_t i = 0; i < count; i++) {                                                          \
         type x = ((const type *)from)[i];                                                          \
         ((type *)to)[i] = (type)(expression);                                                      \
-    }
+    }                                                                                              \
+    break
 
-static int sign_run(const struct call *call, bool is_abs) {
-    const void *from = call->inputs[0]->data;
-    void *to = call->outputs[0]->data;
-    int64_t count = shape_count(&call->inputs[0]->shape);
-    switch (call->inputs[0]->type) {
-    case TENSOR_INT64:
-        EACH(int64_t, !is_abs || x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
-        break;
-    case TENSOR_INT32:
-        EACH(int32_t, !is_abs || x < 0 ? 0 - (uint32_t)x : (uint32_t)x);
-        break;
-    default:
-        EACH(float, is_abs ? fabsf(x) : -x);
-    }
-    return 0;
-}
+/* Abs and Neg of integers wrap around at the smallest one. */
+#define BY_TYPE(name, of_signed, of_unsigned, of_real)                                             \
+    static int name##_run(const struct call *call, struct error *err UNUSED) {                     \
+        const void *from = call->inputs[0]->data;                                                  \
+        void *to = call->outputs[0]->data;                                                         \
+        int64_t count = shape_count(&call->inputs[0]->shape);                                      \
+        switch (call->inputs[0]->type) {                                                           \
+        case TENSOR_INT64:                                                                         \
+            EACH(int64_t, of_signed);                                                              \
+        case TENSOR_INT32:                                                                         \
+            EACH(int32_t, of_signed);                                                              \
+        case TENSOR_INT16:                                                                         \
+            EACH(int16_t, of_signed);                                                              \
+        case TENSOR_INT8:                                                                          \
+            EACH(int8_t, of_signed);                                                               \
+        case TENSOR_UINT64:                                                                        \
+            EACH(uint64_t, of_unsigned);                                                           \
+        case TENSOR_UINT32:                                                                        \
+            EACH(uint32_t, of_unsigned);                                                           \
+        case TENSOR_UINT16:                                                                        \
+            EACH(uint16_t, of_unsigned);                                                           \
+        case TENSOR_UINT8:                                                                         \
+            EACH(uint8_t, of_unsigned);                                                            \
+        case TENSOR_FLOAT64:                                                                       \
+            EACH(double, of_real);                                                                 \
+        default:                                                                                   \
+            EACH(float, of_real);                                                                  \
+        }                                                                                          \
+        return 0;                                                                                  \
+    }                                                                                              \
+    const struct kernel reference_##name = {"reference " #name, name##_run}
 
-static int abs_run(const struct call *call, struct error *err UNUSED) {
-    return sign_run(call, true);
-}
-const struct kernel reference_abs = {"reference abs", abs_run};
-
-static int neg_run(const struct call *call, struct error *err UNUSED) {
-    return sign_run(call, false);
-}
-const struct kernel reference_neg = {"reference neg", neg_run};
+BY_TYPE(abs, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, x, (x < 0 ? -x : x) + 0);
+BY_TYPE(neg, 0 - (uint64_t)x, 0 - (uint64_t)x, -x);
+BY_TYPE(sign, (x > 0) - (x < 0), x > 0, x > 0 ? 1 : x < 0 ? -1 : x);
 
 static int not_run(const struct call *call, struct error *err UNUSED) {
     const void *from = call->inputs[0]->data;
     void *to = call->outputs[0]->data;
     int64_t count = shape_count(&call->inputs[0]->shape);
-    EACH(uint8_t, !x);
+    do {
+        EACH(uint8_t, !x);
+    } while (0);
     return 0;
 }
 const struct kernel reference_not = {"reference not", not_run};
+
+/* IsNaN, and IsInf of the signs that are asked for. */
+static int is_nan_run(const struct call *call, struct error *err UNUSED) {
+    int64_t count = shape_count(&call->inputs[0]->shape);
+    for (int64_t i = 0; i < count; i++) {
+        bool is_nan = isnan(tensor_number(call->inputs[0], i));
+        ((uint8_t *)call->outputs[0]->data)[i] = is_nan;
+    }
+    return 0;
+}
+const struct kernel reference_is_nan = {"reference is_nan", is_nan_run};
+
+static int is_inf_run(const struct call *call, struct error *err UNUSED) {
+    int64_t count = shape_count(&call->inputs[0]->shape);
+    bool negative = node_integer(call->node, "detect_negative", 1);
+    bool positive = node_integer(call->node, "detect_positive", 1);
+    for (int64_t i = 0; i < count; i++) {
+        double x = tensor_number(call->inputs[0], i);
+        ((uint8_t *)call->outputs[0]->data)[i] = isinf(x) && (x > 0 ? positive : negative);
+    }
+    return 0;
+}
+const struct kernel reference_is_inf = {"reference is_inf", is_inf_run};
