@@ -85,6 +85,7 @@ void optimizer_freep(struct optimizer **optimizer) {
 static void apply_plain(const struct parameter *parameter, float decay, float rate) {
     float *w = parameter->weights;
     const float *g = parameter->gradients;
+#pragma omp simd
     for (int64_t i = 0; i < parameter->count; i++) {
         w[i] -= rate * (g[i] + decay * w[i]);
     }
@@ -97,6 +98,7 @@ static void apply_momentum(const struct optimizer *optimizer, const struct param
     const float *g = parameter->gradients;
     float momentum = (float)optimizer->momentum;
     float ahead = optimizer->nesterov ? momentum : 1, own = optimizer->nesterov ? 1 : 0;
+#pragma omp simd
     for (int64_t i = 0; i < parameter->count; i++) {
         float d = ratio * (g[i] + decay * w[i]);
         v[i] = momentum * v[i] + d;
@@ -114,6 +116,7 @@ static void apply_adam(const struct optimizer *optimizer, const struct parameter
     float step_size = (float)(rate / (1 - pow(optimizer->beta1, number)));
     float unbias = (float)(1 / sqrt(1 - pow(optimizer->beta2, number)));
     float epsilon = (float)optimizer->epsilon;
+#pragma omp simd
     for (int64_t i = 0; i < parameter->count; i++) {
         float d = g[i] + decay * w[i];
         m[i] = beta1 * m[i] + rest1 * d;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
 
+#include "agent/train/applying.h"
 #include "agent/train/fields.h"
 #include "agent/train/order.h"
 #include "lib/clock.h"
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { APPLY_SHARED_BYTES = 1 << 20 }; /* of gradients: less is one thread's */
 
 /* ---- preparing ------------------------------------------------------------------------------ */
 
@@ -273,8 +276,10 @@ static int apply(struct trainer *trainer, int64_t step, double rate, bool is_rec
             return -1;
         }
         int64_t summed_ns = clock_monotonic_ns();
-        optimizer_apply(trainer->optimizer, trainer->first[bucket],
-                        trainer->first[bucket + 1] - trainer->first[bucket], step, rate);
+        size_t count = trainer->first[bucket + 1] - trainer->first[bucket];
+        bool is_much = trainer->buckets.all[bucket].bytes >= APPLY_SHARED_BYTES;
+        applying_run(trainer->optimizer, trainer->first[bucket], count, step, rate,
+                     is_much ? trainer->job->threads : 1);
         if (is_recorded) {
             char name[TIMELINE_NAME_MAX];
             struct reducer_span span = reducer_span(trainer->reducer, bucket);

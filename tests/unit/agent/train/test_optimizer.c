@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Each optimizer follows its formulas, calculated here in double precision, over 200 steps. */
-#include "agent/train/optimizer.h"
+#include "agent/train/applying.h"
 #include "agent/train/order.h"
 #include "tests/test.h"
 
@@ -80,7 +80,7 @@ static double worst_of(const struct reference *reference) {
             step_reference(reference, p, step, w[p], first[p], second[p]);
         }
         optimizer_apply(optimizer, 0, 1, step, rate);
-        optimizer_apply(optimizer, 1, 2, step, rate);
+        applying_run(optimizer, 1, 2, step, rate, 3);
     }
     double moved = 0;
     for (int p = 0; p < PARAMETERS; p++) {
