@@ -7,11 +7,11 @@ oom-*: only each worker's first attempt; evict-*: worker 0 is evicted once; cras
 killed once; stuck-*: the image cannot be pulled; wait-*: the coordinator runs on. All others succeed.
 Of a DistTrain the first pod (the hub) ends RUN_SECONDS after all have run; fail-*: it gives up; crash-*: it is killed
 once; oom-*: each other member's first attempt runs out of memory; evict-*: member 1 is evicted once; queued-*: none gets
-a node.
+a node; half-*: member 2 gets none as long as FOLDER/full is there.
 A pod that waits for a run of a series (role watch) sees what FOLDER/sight-JOB says, once it is another mark.
 Each pod's log has ten numbered lines a second while it runs; whoever follows it is cut off once, after 5 lines.
 FOLDER/violations gets a line whenever two pods have one role, or one name was given twice in a job."""
-import datetime, http.client, http.server, json, signal, ssl, sys, threading, time, urllib.parse
+import datetime, http.client, http.server, json, os, signal, ssl, sys, threading, time, urllib.parse
 
 folder, run_s = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
 port = int(open(folder + "/port").read())
@@ -212,6 +212,10 @@ def step(pod, jobs_with_workers, ended_jobs):
         ask("DELETE", path_of(pod), {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
     elif not pod["spec"].get("nodeName") and job.startswith("queued-"):
         pass
+    elif not pod["spec"].get("nodeName") and job.startswith("half-") and labels["windlass.dev/index"] == "2" and os.path.exists(folder + "/full"):
+        if not pod["status"].get("conditions"):
+            unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available."}
+            ask("PATCH", path_of(pod) + "/status", {"status": {"conditions": [unschedulable]}}, "application/merge-patch+json")
     elif not pod["spec"].get("nodeName"):
         ask("POST", path_of(pod) + "/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]},
                                                 "target": {"apiVersion": "v1", "kind": "Node", "name": "node1"}})

@@ -121,6 +121,24 @@ check "PodGroup: a suspended job has no pods" within 20 has_pods wait-plugin 0
 suspend wait-plugin false
 check "PodGroup: and all of them afterwards" within 20 has_pods wait-plugin 3
 
+##### half of it gets no node ######################################################################
+touch "$api/full"
+apply half-gang "startDeadlineSeconds: 10"
+has_half() { [ "$(k get pods -l windlass.dev/job=half-gang --field-selector status.phase=Running -o name | wc -l)" -eq 2 ]; }
+check "startDeadlineSeconds: two of three run" within 20 has_half
+check "startDeadlineSeconds: and wait" [ -n "$(within 10 has_reason half-gang GangIncomplete && k get dt half-gang -o jsonpath='{.status.gathering.since}')" ]
+check "startDeadlineSeconds: all are let go" within 30 has_pods half-gang 0
+again=$(k get dt half-gang -o jsonpath='{.status.gathering.againTime}')
+in_s=$(($(date -d "$again" +%s) - $(date +%s)))
+check "startDeadlineSeconds: they come again in 1 to 10 minutes ($in_s s)" [ "$in_s" -ge 45 -a "$in_s" -le 600 ]
+check "startDeadlineSeconds: the job says when, and who was missing" grep -qE "^not all workers were there within spec.startDeadlineSeconds \(10 s\), so all pods go, and come again at $again: 2 of 3 workers run.*0/1 nodes are available" <<<"$(condition half-gang message)"
+sleep 2
+check "startDeadlineSeconds: none comes meanwhile" [ "$(pods half-gang)" -eq 0 ]
+rm "$api/full"
+k patch dt half-gang --type json -p '[{"op": "remove", "path": "/spec/startDeadlineSeconds"}]' >/dev/null
+check "startDeadlineSeconds: without it they come at once, and all is well" within 30 has_reason half-gang Completed
+check "startDeadlineSeconds: nothing of that was a restart" [ "$(k get dt half-gang -o json | jq -c '[.status.gathering, .status.restarts.counted // 0, .status.restarts.disrupted // 0]')" = '[null,0,0]' ]
+
 ##### Kueue ######################################################################################
 apply queued-one "${of_kueue[@]}"
 check "Kueue: all pods" within 20 has_pods queued-one 3
