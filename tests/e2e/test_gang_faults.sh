@@ -23,7 +23,6 @@ trap finish EXIT
 seed=${SOAK_SEED:-$((RANDOM * 32768 + RANDOM))} steps=${SOAK_ROUNDS:+300} times=${SOAK_ROUNDS:+5}
 : "${steps:=60}" "${times:=1}"
 echo "# seed $seed"
-RANDOM=$((seed % 32768))
 
 cat >"$work/count.py" <<'P'
 import os, signal, sys, time
@@ -245,7 +244,9 @@ prepare: [sh, -c, \'while [ $WINDLASS_INDEX = 2 ] && [ ! -e "$1/come" ]; do slee
     ends 0 "1 0" App && sum_is_right 3 3
 }
 
+# (A shell of its own draws by itself, unless it is told.)
 killed() {
+    RANDOM=$((seed % 32768))
     for round in $(seq $times); do
         check "kill -9 of a rank, $round" rank_killed 1; show
         check "kill -9 of rank 0, $round" rank_killed 0; show
@@ -255,6 +256,7 @@ killed() {
     done
 }
 replaced() {
+    RANDOM=$(((seed + 1) % 32768))
     for round in $(seq $times); do
         check "kill -9 of a worker does not count, $round" worker_killed; show
         check "kill -9 of the worker that leads, $round" leader_killed; show
@@ -262,6 +264,7 @@ replaced() {
     done
 }
 stands() {
+    RANDOM=$(((seed + 2) % 32768))
     for round in $(seq $times); do
         check "SIGSTOP of a rank: it hangs, and is named, $round" rank_stopped; show
         [ $times -eq 1 ] || check "SIGSTOP of a worker: it is lost, and replaced, $round" worker_stopped; show
