@@ -4,7 +4,7 @@
 # off for 5 s or for ever; member 0's pod replaced; the token is nobody's to read, secrets are the ranks'; what a rank
 # says is kept, and why it ended is told. Launchers None, Torchrun, and the
 # mpirun of Open MPI, the mpiexec of MPICH.
-#   SOAK_ROUNDS: late starts and cuts, so often (divided by 100); SOAK_SEED: their delays
+#   SOAK_ROUNDS: late starts, so often (divided by 100); SOAK_SEED: their delays
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
@@ -21,7 +21,7 @@ finish() {
     rm -rf "$work"
 }
 trap finish EXIT
-net_up 9 none || { echo "not ok test_launch: no network namespaces"; exit 1; }
+net_up 17 none || { echo "not ok test_launch: no network namespaces"; exit 1; }
 make_certificate "$work" || exit 3
 RANDOM=$((${SOAK_SEED:-20261121} % 32768))
 token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
@@ -214,6 +214,36 @@ code_of_a_rank() {
 }
 [ -z "$mpi" ] || check "and a rank's code and last words come through" code_of_a_rank
 show
+# Eight pods, each at its own moment: mpirun is called once, when all are there.
+late_hello() { # MILLISECONDS: at most
+    local i at pause last=0 wanted=
+    rm -rf "$out"
+    mkdir -p "$out"
+    while read -r at i; do
+        printf -v pause '%d.%03d' $(((10#$at - last) / 1000)) $(((10#$at - last) % 1000))
+        last=$((10#$at))
+        sleep "$pause"
+        pod "$i"
+    done <<<"$(for i in "${!moments[@]}"; do printf '%05d %d\n' $((moments[i] % $1)) "$i"; done | sort)"
+    all_end
+    for i in 0 1 2 3 4 5 6 7; do wanted="$wanted rank $i of 8 in pod $i: 28 (null)"; done
+    [ "$codes" = " 0 0 0 0 0 0 0 0" ] && [ "$(cat "$out/called")" = once ] && [ " $(grep '^rank' "$out/pod-0-1.out" | sort | xargs)" = "$wanted" ] &&
+        [ "$(said .restarts.counted)$(said .restarts.disrupted)" = 00 ]
+}
+hellos() {
+    local most=2000 rounds=1 round patience=120
+    [ -z "${SOAK_ROUNDS:-}" ] || { most=20000; rounds=$((SOAK_ROUNDS / 100 + 1)); }
+    # shellcheck disable=SC2016
+    base=9 job hello 8 "$(spec_of 8 MPI 1 bash -c 'echo once >>$out/called; exec mpirun -np 8 "$@"' bash "$work/sum")"
+    for round in $(seq "$rounds"); do
+        moments=($RANDOM $RANDOM $RANDOM $RANDOM $RANDOM $RANDOM $RANDOM $RANDOM)
+        check "mpirun over eight pods that come within $((most / 1000)) s, $round" late_hello "$most"
+        show
+    done
+}
+base=9
+[ -z "$mpi" ] || hellos
+base=0
 hydra=
 if mpicc.mpich -o "$work/sum-mpich" "$work/sum.c" 2>/dev/null; then hydra=1; else echo "skip MPICH: it is not here"; fi
 mpich_job() {
