@@ -69,6 +69,8 @@ static int fetch(const struct commit_reader *reader, const char *name, bool must
         }
         bool is_final = cause.kind != ERROR_NOT_FOUND && !error_is_machine(&cause);
         if (is_final || waited_ms >= reader->patience_ms) {
+            /* Others take NOT_FOUND for an answer; here a store contradicts its own listing. */
+            cause.kind = is_absent ? ERROR_UNAVAILABLE : cause.kind;
             *err = cause;
             return -1;
         }

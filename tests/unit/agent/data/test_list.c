@@ -311,7 +311,8 @@ static void list_side_by_side(uint64_t seed) {
         open_again(&pods[i]);
     }
     int64_t lines = await_pods(&pods[0]);
-    CHECK(lines == count || lines == count + 50);
+    /* A page that was due by its time may have ended where one sees no more. */
+    CHECK(lines >= count && lines <= count + 50);
     CHECK_INT(await_pods(&pods[1]), lines);
     struct error err = {0};
     struct store *store = open_folder(folder);

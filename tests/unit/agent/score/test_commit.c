@@ -393,6 +393,22 @@ static void torn_or_missing_in_the_middle_is_refused(void) {
     end_hand();
 }
 
+/* Whose patience ends before it is known to be gone: the machine's trouble, and no answer. */
+static void missing_for_a_while_is_the_stores_trouble(void) {
+    struct error err = {0};
+    struct commit_log *log = NULL;
+    write_commits(4);
+    AUTO(text_freep) char *path = path_of(2);
+    CHECK_INT(unlink(path), 0);
+    struct commit_identity identity = identity_of("uid-1");
+    identity.patience_ms = 50;
+    identity.absent_ms = 60000;
+    begin_reading(hand_model);
+    CHECK(commit_open(hand_store, &identity, see, hand_model, &log, &err) < 0);
+    CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+    end_hand();
+}
+
 static void another_run_is_refused_by_name(void) {
     struct error err = {0};
     struct commit_log *log = NULL;
@@ -556,6 +572,7 @@ int main(void) {
     setenv("committest", volume, 1);
     TEST(a_torn_last_commit_is_void_for_ever);
     TEST(torn_or_missing_in_the_middle_is_refused);
+    TEST(missing_for_a_while_is_the_stores_trouble);
     TEST(another_run_is_refused_by_name);
     TEST(of_another_release_is_refused_by_name);
     TEST(changed_commits_do_not_count);
