@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the images with buildah, and nothing else needs to run. `make images` and `make push` call it.
-#   build.sh build [NAME...]     NAME is operator, agent, agent-cuda or trainer (default: operator agent)
+#   build.sh build [NAME...]     NAME is operator, agent, agent-cuda or trainer (default: operator agent trainer)
 #   build.sh push [NAME...]      builds, and pushes to $REGISTRY (log in first: buildah login)
 #   build.sh archive FOLDER [NAME...]   builds, and writes FOLDER/windlass-NAME.tar where that is not current
 # REGISTRY    where the images belong, as registry.example.com/team (default localhost)
@@ -91,7 +91,7 @@ push) [ "$registry" != localhost ] || fail "where to? make push REGISTRY=registr
 archive) folder=${1:?the folder}; shift; mkdir -p "$folder"; folder=$(cd "$folder" && pwd) ;;
 *) fail "'$what' is none of build, push, archive" ;;
 esac
-[ $# -gt 0 ] || set -- operator agent
+[ $# -gt 0 ] || set -- operator agent trainer
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9

@@ -204,6 +204,10 @@ static void set_mpi(const struct launch_world *world, struct launch_variables *v
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         offer(variables, rows[i][0], rows[i][1]);
     }
+    if (world
+            ->is_walled) { /* else Open MPI 4 tries it for every message, and complains each time */
+        offer(variables, "OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+    }
 }
 
 /* ---- what differs between pods -------------------------------------------------------------- */

@@ -24,6 +24,7 @@ struct launch_world {
     enum launcher launcher;
     bool is_torchrun;           /* the command makes the processes of a pod itself */
     bool is_trainer;            /* ranks are ours: they have spec, run and stores of the pod */
+    bool is_walled;             /* no process may read another's memory (seccomp) */
     int index;                  /* of the pod */
     int slot;                   /* of the process; -1: the command of a pod */
     int gpus;                   /* of the pod */

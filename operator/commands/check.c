@@ -70,15 +70,6 @@ static int print_pods(const json_t *object, struct error *err) {
     return 0;
 }
 
-/* What `windlass run` carries out, and a cluster does not. */
-static void print_absent(const char *file, const json_t *object) {
-    struct error why = {0};
-    bool is_gang = strcmp(tree_text(object, "kind", ""), disttrain_kind.name) == 0;
-    if (is_gang && disttrain_not_yet(object, /* is_here= */ false, &why) < 0) {
-        printf("%s: but %s\n", file, why.text);
-    }
-}
-
 static int check(const char *file, bool show, bool pods, struct error *err) {
     AUTO(tree_freep) json_t *object = NULL;
     if (!file) {
@@ -97,7 +88,6 @@ static int check(const char *file, bool show, bool pods, struct error *err) {
     } else {
         printf("%s: %s %s is OK\n", file, tree_text(object, "kind", ""),
                tree_text(object, "metadata.name", ""));
-        print_absent(file, object);
     }
     return 0;
 }

@@ -5,20 +5,9 @@
 # Needs root. One cluster per machine: it is started here and ended here.
 set -eu
 cd "$(dirname "$0")/../.."
-script=first_worker.sh
-. tests/cluster/lib.sh
-. tests/cluster/env.sh
-if [ "$(id -u)" != 0 ]; then echo "first_worker.sh: skipped: the one-node cluster needs root"; exit 0; fi
-mkdir -p "$cache"
-exec 8>"$cache/cluster.lock"
-flock 8
-if running apiserver; then echo "first_worker.sh: skipped: a cluster runs already (make cluster-down)"; exit 0; fi
-work=$(mktemp -d)
-trap 'tests/cluster/down.sh; rm -rf "$work"' EXIT
-AUDIT=yes tests/cluster/up.sh >"$work/up" 2>&1 || { cat "$work/up" >&2; exit 3; }
-export KUBECONFIG=$folder/kubeconfig PATH=$bin:$PATH
-helm install windlass charts/windlass --namespace windlass --create-namespace --set image.registry=localhost \
-    --wait --timeout 2m >"$work/helm" 2>&1 || { cat "$work/helm" >&2; exit 3; }
+export AUDIT=yes
+. tests/cluster/own.sh
+install_chart || exit 3
 examples/style-transfer/fetch.sh
 tests/cluster/volume.sh style-transfer examples/style-transfer/data >/dev/null
 launch events "${ctr[@]}" events

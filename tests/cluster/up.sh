@@ -35,7 +35,7 @@ if [ ! -f "${archives[0]}" ]; then
 fi
 if [ "${CLUSTER_IMAGES:-yes}" != no ]; then
     REGISTRY=localhost BASE=packages "$here/../../images/build.sh" archive "$cache/images" || exit 3
-    archives+=("$cache/images/windlass-operator.tar" "$cache/images/windlass-agent.tar")
+    for name in operator agent trainer; do archives+=("$cache/images/windlass-$name.tar"); done
 fi
 load_images() {
     local archive

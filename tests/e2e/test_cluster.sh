@@ -5,31 +5,9 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
-script=test_cluster.sh
-. tests/cluster/lib.sh
-. tests/cluster/env.sh
-if [ "$(id -u)" != 0 ]; then echo "skip the cluster: it needs root"; exit 0; fi
-mkdir -p "$cache"
-exec 8>"$cache/cluster.lock"
-flock 8
-if running apiserver; then echo "skip the cluster: one runs already (make cluster-down)"; exit 0; fi
-work=$(mktemp -d)
-trap 'tests/cluster/down.sh; rm -rf "$work"' EXIT
-tests/cluster/up.sh >"$work/up" 2>&1 || { sed 's/^/# /' "$work/up"; echo "not ok the cluster starts"; exit 1; }
-echo "ok the cluster starts"
-export KUBECONFIG=$folder/kubeconfig PATH=$bin:$PATH
+. tests/cluster/own.sh
 windlass=$(realpath "${BUILD:-build}/windlass")
-export HELM_CACHE_HOME=$work/helm HELM_CONFIG_HOME=$work/helm HELM_DATA_HOME=$work/helm
 say_why() { sed 's/^/# /' "$1"; return 1; }
-# until_true SECONDS COMMAND...
-until_true() {
-    local end=$((SECONDS + $1))
-    shift
-    until "$@" 2>/dev/null; do
-        [ $SECONDS -lt $end ] || { echo "# not in time: $*"; return 1; }
-        sleep 0.2
-    done
-}
 status_of() { kubectl get bs "$1" -o "jsonpath={.status.conditions[?(@.type==\"Succeeded\")].$2}"; }
 # says JOB REASON [WORDS OF THE MESSAGE]
 says() { [ "$(status_of "$1" reason)" = "$2" ] && status_of "$1" message | grep -qF -- "${3:-}"; }
@@ -47,10 +25,6 @@ users_of() {
 nothing_left() { [ -z "$(kubectl get pods,services,secrets -l "windlass.dev/job=$1" -o name 2>/dev/null)" ]; }
 
 ##### the chart ###################################################################################
-install_chart() {
-    helm install windlass charts/windlass --namespace windlass --create-namespace --set image.registry=localhost \
-        --wait --timeout 2m >"$work/helm.out" 2>&1 || { kubectl -n windlass describe pods >>"$work/helm.out"; say_why "$work/helm.out"; }
-}
 check "the chart installs, two controllers are ready" install_chart
 controller_identity() {
     kubectl -n windlass get pods -o json | jq -e '.items | length == 2 and all(.[]; .status.phase == "Running" and
@@ -107,7 +81,7 @@ check "the workers are gone" until_true 30 no_worker_left
 check "the coordinator's log is there" grep -q . <(kubectl logs -l windlass.dev/job=style-transfer,windlass.dev/role=coordinator)
 
 ##### a program of the user's, in an image that has nothing of ours ##############################
-stock=$(tests/cluster/python-image.sh) && "${ctr[@]}" images import --all-platforms=false "$stock" >/dev/null || exit 3
+stock=$(tests/cluster/python-image.sh) && import "$stock" || exit 3
 # both_ways EXAMPLE JOB OUTPUT-FILE: the example's manifest on this machine, then in a namespace of its own there, which
 # stays the current one.
 both_ways() {

@@ -338,11 +338,6 @@ Y
     code=$?
     [ $code -eq 130 ] && [ "$(cat "$work"/early/out/models/heard-{0,1} | xargs)" = "heard heard" ]
 }
-checked() {
-    trainer 1 | training checked 1
-    "$windlass" check -f "$work/checked/job.yaml" >"$work/checked/said" 2>&1 && says checked 'DistTrain checked is OK$' &&
-        says checked 'but spec.trainer: is described, but .* on a cluster, but for `windlass run`'
-}
 logs() {
     [ "$("$windlass" logs --state "$work/again/state" | grep -c '^\[[01]\] ')" -gt 3 ] && "$windlass" logs code --state "$work/code/state" --worker 1 | grep -qx '\[1\] last words' &&
         ! "$windlass" logs code --state "$work/code/state" --worker 0 | grep -q '^\[1\]'
@@ -378,7 +373,6 @@ badly() {
     check "what is not carried out is refused by name" not_yet
     check "secrets, of files" secret; show secret
     check "--anew is no option of it" anew
-    check "check says what a cluster lacks" checked
 }
 ends() {
     check "kill -9 of a worker: another comes, all start anew" killed; show killed

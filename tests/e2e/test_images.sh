@@ -15,7 +15,7 @@ trust=/etc/containers/certs.d/$host
 finish() {
     kill $pid 2>/dev/null
     # The names of this registry, which comes but once: what they lead to has others.
-    for image in operator agent; do
+    for image in operator agent trainer; do
         buildah --storage-driver overlay --root "$cache/images/storage" --runroot "$cache/images/run" rmi "$REGISTRY/windlass-$image:$version"
     done >/dev/null 2>&1
     rm -rf "$work" "$trust"
@@ -50,16 +50,16 @@ log_in() { buildah login --username team --password-stdin "$host" <<<secret >"$w
 check "buildah login" log_in
 push() { make --no-print-directory push >"$work/push" 2>&1 || { sed 's/^/# /' "$work/push"; return 1; }; }
 check "make push REGISTRY=..." push
-for image in operator agent; do
+for image in operator agent trainer; do
     program=windlass
-    [ $image = operator ] || program=windlass-agent
+    [ $image = operator ] || program=windlass-$image
     comes_back() {
         local container
         b pull "$REGISTRY/windlass-$image:$version" >"$work/pull" 2>&1 || { sed 's/^/# /' "$work/pull"; return 1; }
         [ "$(b images --quiet --no-trunc "$REGISTRY/windlass-$image:$version")" = "$(cat "$cache/images/windlass-$image.id")" ] || return
         container=$(b from --pull=never "$REGISTRY/windlass-$image:$version") &&
             [ "$(b run --isolation chroot "$container" -- /usr/local/bin/$program --version)" = "$program $version" ] || return
-        [ $image = operator ] || b run --isolation chroot "$container" -- /usr/local/bin/windlass-agent install /tmp
+        [ $image != agent ] || b run --isolation chroot "$container" -- /usr/local/bin/windlass-agent install /tmp
     }
     check "windlass-$image comes back as it was built, and runs" comes_back
 done

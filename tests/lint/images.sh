@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Containerfiles: bases pinned, nothing runs as root, the last stage has only what collect.sh put together, and
-# agent-cuda (which needs a base that few machines have) is agent's but for what CUDA changes.
+# agent-cuda (which needs a base that few machines have) is agent's but for what CUDA changes; agent and trainer are
+# compiled in the same layers.
 cd "$(dirname "$0")/../.." || exit 3
 bad=0
 say() { echo "not ok $*"; bad=1; }
@@ -18,10 +19,13 @@ for file in images/*.Containerfile; do
     [ "$(grep -c '^ENTRYPOINT' "$file")" = 1 ] || say "$file: not one entry point"
 done
 plain() {
-    sed -e '/^#/d; /^$/d; /^ARG /d; /^FROM ${CUDA_BASE}/,/^ /d; /g++$/d; /--from=cuda/d' \
+    sed -e '/^#/d; /^$/d; /^ARG /d; /^FROM ${CUDA_BASE}/,/^ /d; /g++$/d; /--from=cuda/d' -e '/openmpi-bin$/d; s/ shim trainer$/ shim/' \
         -e '/^LABEL/,/licenses=/d; s/CUDA=[01] //; /^ENV/,/^USER/d' "$1"
 }
 [ "$(plain images/agent.Containerfile)" = "$(plain images/agent-cuda.Containerfile)" ] ||
     say "images/agent-cuda.Containerfile differs from agent.Containerfile in more than CUDA needs"
+compiled() { sed '/^#/d; /^RUN strip/,$d' "$1"; }
+[ "$(compiled images/agent.Containerfile)" = "$(compiled images/trainer.Containerfile)" ] ||
+    say "images/trainer.Containerfile does not begin as agent.Containerfile does: all would be compiled twice"
 [ $bad -eq 0 ] && echo "ok images"
 exit $bad

@@ -154,10 +154,7 @@ json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *en
     if (spec->command) {
         pod_install_shim(&spec->job, pod);
     } else {
-        json_array_append_new(tree_get(pod, "spec.volumes"), pod_scratch("windlass-tmp"));
-        pod_add_mount(
-            json_object_get(json_array_get(tree_get(pod, "spec.containers"), 0), "volumeMounts"),
-            "windlass-tmp", "/tmp");
+        pod_add_folders(pod);
     }
     if (spec->shared_memory) {
         add_shared_memory(spec, pod);

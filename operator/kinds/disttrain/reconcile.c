@@ -13,21 +13,17 @@ static bool is_hub(const json_t *pod) {
     return index && strcmp(index, "0") == 0;
 }
 
-static bool is_here(const struct job_options *options) {
-    return options && options->folders;
-}
-
 /* It has pods, and so needs credentials. */
 static bool begins(const json_t *object, const struct job_options *options) {
+    (void)options;
     struct error ignored = {0};
-    return disttrain_check(object, &ignored) == 0 &&
-           disttrain_not_yet(object, is_here(options), &ignored) == 0;
+    return disttrain_check(object, &ignored) == 0 && disttrain_not_yet(object, &ignored) == 0;
 }
 
 static int plan(const struct reconcile *request, const struct job_observed *observed,
                 json_t **ret_plan, struct error *err) {
     struct error why = {0};
-    bool is_not_yet = disttrain_not_yet(request->object, is_here(observed->options), &why) < 0;
+    bool is_not_yet = disttrain_not_yet(request->object, &why) < 0;
     struct disttrain_observed all = {.job = *observed, .not_yet = is_not_yet ? why.text : NULL};
     return disttrain_plan(&all, request->wall_ms, ret_plan, err);
 }

@@ -31,13 +31,17 @@ static int choice_of(const json_t *spec, const char *field, const char *const *n
     return 0;
 }
 
-/* spec.image is the program's; ours is the controller's, but for a trainer that names its own. */
+/* Of a command spec.image is the program's and ours is the controller's; a trainer may name its own
+ * instead of the controller's. */
 static void read_images(const struct job_options *options, struct disttrain_spec *spec) {
-    const char *standard = options && options->agent_image ? options->agent_image : JOB_AGENT_IMAGE;
+    static const struct job_options none = {0};
+    const struct job_options *given = options ? options : &none;
     if (spec->command) {
         spec->program_image = spec->job.image;
-        spec->job.image = standard;
+        spec->job.image = given->agent_image ?: JOB_AGENT_IMAGE;
         spec->job.is_image_given = false;
+    } else if (!spec->job.is_image_given) {
+        spec->job.image = given->trainer_image ?: JOB_TRAINER_IMAGE;
     }
 }
 

@@ -37,9 +37,8 @@ struct disttrain_spec {
  * "spec.minWorkers: is more than workers...". */
 NODISCARD int disttrain_check(const json_t *object, struct error *err);
 /* What this version describes and does not carry out yet, refused by its name (not_yet.c); each
- * step of docs/disttrain-plan.md takes its rows away. is_here: by processes of this machine, not by
- * pods of a cluster, which lacks more. */
-NODISCARD int disttrain_not_yet(const json_t *object, bool is_here, struct error *err);
+ * step of docs/disttrain-plan.md takes its rows away. */
+NODISCARD int disttrain_not_yet(const json_t *object, struct error *err);
 
 /* Reads an object with defaults filled in; checks the rules, too. Release in any case. */
 NODISCARD int disttrain_spec_read(const json_t *object, const struct job_options *options,

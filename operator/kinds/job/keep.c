@@ -126,7 +126,7 @@ static json_t *keep_pod(const json_t *pod) {
 
 json_t *job_keep_ended(const json_t *object) {
     static const char *const fields[] = {"uid", "deletionTimestamp", "ownerReferences", NULL};
-    static const char *const labels[] = {LABEL_ROLE, NULL};
+    static const char *const labels[] = {LABEL_ROLE, LABEL_INDEX, NULL};
     static const char *const status[] = {"phase", NULL};
     const json_t *metadata = json_object_get(object, "metadata");
     json_t *kept = keep_pick(metadata, fields);

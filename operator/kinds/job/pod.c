@@ -17,8 +17,8 @@ enum { AGENT_USER = 65532 };
 /* Who has it gets a token of its service account for Azure, by the webhook of workload identity. */
 #define LABEL_IDENTITY "azure.workload.identity/use"
 
-/* Of our own making, in the pods of a command. */
-#define VOLUME_SHIM "windlass-shim"
+/* Of our own making: /windlass and /tmp. */
+#define VOLUME_OWN "windlass-shim"
 #define VOLUME_SCRATCH "windlass-tmp"
 
 void pod_add_value(json_t *environment, const char *name, const char *value) {
@@ -138,21 +138,24 @@ json_t *pod_make(const struct job_spec *spec, const char *name, const char *role
                      "spec", pod_spec);
 }
 
-void pod_install_shim(const struct job_spec *spec, json_t *pod) {
-    json_t *pod_spec = json_object_get(pod, "spec");
-    json_t *agent = json_array_get(json_object_get(pod_spec, "containers"), 0);
-    json_t *volumes = json_object_get(pod_spec, "volumes");
+void pod_add_folders(json_t *pod) {
+    json_t *agent = json_array_get(tree_get(pod, "spec.containers"), 0);
+    json_t *volumes = tree_get(pod, "spec.volumes");
     json_t *mounts = json_object_get(agent, "volumeMounts");
-    json_array_append_new(volumes, pod_scratch(VOLUME_SHIM));
+    json_array_append_new(volumes, pod_scratch(VOLUME_OWN));
     json_array_append_new(volumes, pod_scratch(VOLUME_SCRATCH));
-    pod_add_mount(mounts, VOLUME_SHIM, POD_FOLDER);
+    pod_add_mount(mounts, VOLUME_OWN, POD_FOLDER);
     pod_add_mount(mounts, VOLUME_SCRATCH, "/tmp");
+}
+
+void pod_install_shim(const struct job_spec *spec, json_t *pod) {
+    pod_add_folders(pod);
     json_t *install = json_pack(
         "{s:s, s:s, s:[s], s:[s, s], s:{}, s:[{s:s, s:s}], s:s, s:o}", "name", "windlass-install",
         "image", spec->image, "command", "windlass-agent", "args", "install", POD_FOLDER,
-        "resources", "volumeMounts", "name", VOLUME_SHIM, "mountPath", POD_FOLDER,
+        "resources", "volumeMounts", "name", VOLUME_OWN, "mountPath", POD_FOLDER,
         "terminationMessagePolicy", "FallbackToLogsOnError", "securityContext", pod_secure());
-    json_object_set_new(pod_spec, "initContainers", json_pack("[o]", install));
+    json_object_set_new(json_object_get(pod, "spec"), "initContainers", json_pack("[o]", install));
 }
 
 json_t *pod_prefer(json_t *expressions_new) {

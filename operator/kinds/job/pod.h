@@ -29,8 +29,10 @@ json_t *pod_resources(const json_t *resources, int gpus);
 /* Everything but what makes a role: the caller adds that, then the templates. */
 json_t *pod_make(const struct job_spec *spec, const char *name, const char *role, int attempt,
                  json_t *container_new);
-/* An init container of ours copies the shim into the pod: to POD_FOLDER/windlass-shim, for the
- * first container, whose /tmp can be written. */
+/* POD_FOLDER and /tmp of the first container can be written: folders that go with the pod. */
+void pod_add_folders(json_t *pod);
+/* With them, an init container of ours that copies the shim into the pod: to
+ * POD_FOLDER/windlass-shim. */
 void pod_install_shim(const struct job_spec *spec, json_t *pod);
 /* Nodes where all of the expressions hold are preferred: an affinity. */
 json_t *pod_prefer(json_t *expressions_new);

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 
 static struct table_row rows[] = {
-    {0, 2, 41000, "10.1.0.5"}, {1, 2, 41001, "10.1.0.6"}, {3, 2, 41003, "fd00::7"}};
+    {.index = 0, .slots = 2, .port = 41000, .address = "10.1.0.5"},
+    {.index = 1, .slots = 2, .port = 41001, .address = "10.1.0.6"},
+    {.index = 3, .slots = 2, .port = 41003, .address = "fd00::7"},
+};
 static const struct table table = {.round = (2 << 20) | 5, .count = 3, .rows = rows};
 
 static void ranks_of_a_table(void) {
@@ -40,7 +43,7 @@ static void hosts_of_a_table(void) {
     CHECK(table_find_host(&table, "") == NULL);
     CHECK(table_find_host(&table, "localhost") == NULL);
     /* `windlass run`: all pods have one address. */
-    struct table_row same[] = {{0, 2, 1, "127.0.0.1"}, {1, 2, 2, "127.0.0.1"}};
+    struct table_row same[] = {{0, 2, 1, 0, "127.0.0.1"}, {1, 2, 2, 0, "127.0.0.1"}};
     struct table here = {.round = 1, .count = 2, .rows = same};
     buffer_clear(&text);
     CHECK_OK(table_hostfile(&here, false, &text, &err), &err);
@@ -189,6 +192,21 @@ static struct launch_world world_of_mpi(const char *const *base) {
                                  .run = "/windlass/run"};
 }
 
+/* Where no process may read another's memory Open MPI does not try; a user's own value wins. */
+static void what_seccomp_forbids(void) {
+    static const char name[] = "OMPI_MCA_btl_vader_single_copy_mechanism";
+    static const char *const none[] = {NULL};
+    static const char *const own[] = {"OMPI_MCA_btl_vader_single_copy_mechanism=cma", NULL};
+    for (int role = LAUNCH_COMMAND; role <= LAUNCH_PROCESS; role++) {
+        struct launch_world world = world_of_mpi(none);
+        CHECK_STR(of(&world, (enum launch_role)role, name), "(none)");
+        world.is_walled = true;
+        CHECK_STR(of(&world, (enum launch_role)role, name), "none");
+        world.base = own;
+        CHECK_STR(of(&world, (enum launch_role)role, name), "cma");
+    }
+}
+
 /* Ranks of a trainer are ours, and read what their pod was told; no program of the user's does. */
 static void what_is_ours(void) {
     static const char *const base[] = {"WINDLASS_SPEC={}",   "WINDLASS_RUN=0123456789abcdef",
@@ -232,6 +250,7 @@ int main(void) {
     TEST(hosts_of_a_table);
     TEST(environments);
     TEST(variables_in_variables);
+    TEST(what_seccomp_forbids);
     TEST(what_is_ours);
     TEST(what_mpirun_gets_is_the_same_everywhere);
     return TEST_END();

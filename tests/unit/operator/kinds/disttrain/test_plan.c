@@ -3,14 +3,39 @@
  * not carried out. */
 #include "operator/kinds/disttrain/plan.h"
 
+#include "operator/kinds/job/keep.h"
 #include "tests/plan_rows.h"
 #include "tests/test.h"
+
+/* Of a job that has ended the controller remembers less of its pods (keep.h): the same go, and the
+ * same stay. */
+static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms, const json_t *result,
+                         struct error *err) {
+    AUTO(tree_freep) json_t *pods = json_array();
+    AUTO(tree_freep) json_t *other = NULL;
+    struct disttrain_observed less = *all;
+    size_t i;
+    json_t *pod;
+    json_array_foreach((json_t *)all->job.pods, i, pod) {
+        json_t *kept = job_keep_ended(pod);
+        json_object_set(json_object_get(kept, "metadata"), "name", tree_get(pod, "metadata.name"));
+        json_array_append_new(pods, kept);
+    }
+    less.job.pods = pods;
+    if (disttrain_plan(&less, now_ms, &other, err) < 0) {
+        return -1;
+    }
+    bool is_same = json_equal(json_object_get(result, "delete"), json_object_get(other, "delete"));
+    return is_same ? 0 : error_set(err, ERROR_INVALID, "of pods that are trimmed others go");
+}
 
 static int plan(const json_t *row, const struct job_observed *observed, const json_t *runs,
                 int64_t now_ms, json_t **ret_result, struct error *err) {
     (void)runs;
     struct disttrain_observed all = {.job = *observed, .not_yet = tree_text(row, "notYet", NULL)};
-    return disttrain_plan(&all, now_ms, ret_result, err);
+    int done = disttrain_plan(&all, now_ms, ret_result, err);
+    bool is_over = done == 0 && observed->pods && outcome_is_finished(observed->object);
+    return is_over ? check_trimmed(&all, now_ms, *ret_result, err) : done;
 }
 
 static const struct plan_rows goldens = {.folder = "tests/data/plan-dt", .plan = plan};

@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-#define BAD "tests/data/bad-manifests/"
-
 /* A valid resource, though nothing carries it out yet. */
 static json_t *load(const char *path) {
     struct error err = {0};
@@ -27,7 +25,7 @@ static void set(json_t *object, const char *parent, const char *field, const cha
 static void test_defaults(void) {
     struct error err = {0};
     AUTO(tree_freep) json_t *command = load("tests/data/gangs/command.yaml");
-    AUTO(tree_freep) json_t *trainer = load(BAD "dt-not-yet-trainer.yaml");
+    AUTO(tree_freep) json_t *trainer = load("tests/data/gangs/trainer.yaml");
     AUTO(disttrain_spec_release) struct disttrain_spec one = {0}, two = {0};
     CHECK_OK(disttrain_spec_read(command, NULL, &one, &err), &err);
     CHECK_OK(disttrain_spec_read(trainer, NULL, &two, &err), &err);
@@ -37,7 +35,26 @@ static void test_defaults(void) {
     CHECK_STR(one.program_image, "registry.test/mpi:1");
     CHECK_STR(one.job.image, JOB_AGENT_IMAGE);
     CHECK(!one.job.is_image_given && !two.program_image);
+    CHECK_STR(two.job.image, JOB_TRAINER_IMAGE);
     CHECK_INT(strlen(one.job.run), 16);
+}
+
+/* The image of a trainer's pods: its own, the controller's, the release's. */
+static void test_trainer_image(void) {
+    struct error err = {0};
+    struct job_options options = {.agent_image = "registry.test/agent:7",
+                                  .trainer_image = "registry.test/trainer:7"};
+    AUTO(tree_freep) json_t *object = load("tests/data/gangs/trainer.yaml");
+    AUTO(tree_freep) json_t *command = load("tests/data/gangs/command.yaml");
+    AUTO(disttrain_spec_release) struct disttrain_spec one = {0}, two = {0}, three = {0};
+    CHECK_OK(disttrain_spec_read(object, &options, &one, &err), &err);
+    CHECK_STR(one.job.image, "registry.test/trainer:7");
+    CHECK_OK(disttrain_spec_read(command, &options, &two, &err), &err);
+    CHECK_STR(two.job.image, "registry.test/agent:7");
+    set(object, "", "image", "\"own:1\"");
+    CHECK_OK(disttrain_spec_read(object, &options, &three, &err), &err);
+    CHECK_STR(three.job.image, "own:1");
+    CHECK(three.job.is_image_given);
 }
 
 /* The agent hears which variables are whose, and no Secret's name. */
@@ -70,16 +87,15 @@ static void test_run(void) {
         {"gangs/command", "", "command", "[\"other\"]", true},
         {"gangs/command", "", "prepare", "[\"other\"]", true},
         {"gangs/command", "", "environment", "{\"A\": \"b\"}", true},
-        {"bad-manifests/dt-not-yet-trainer", "", "workers", "7", false},
-        {"bad-manifests/dt-not-yet-trainer", "trainer", "timeline", "true", false},
-        {"bad-manifests/dt-not-yet-trainer", "trainer", "fusionBufferMB", "7", false},
-        {"bad-manifests/dt-not-yet-trainer", "trainer.checkpoint", "keep", "7", false},
-        {"bad-manifests/dt-not-yet-trainer", "trainer", "batchSize", "7", true},
-        {"bad-manifests/dt-not-yet-trainer", "trainer", "seed", "7", true},
-        {"bad-manifests/dt-not-yet-trainer", "trainer.optimizer", "learningRate", "\"7\"", true},
-        {"bad-manifests/dt-not-yet-trainer", "volumes[0].persistentVolumeClaim", "claimName",
-         "\"other\"", true},
-        {"bad-manifests/dt-not-yet-trainer", "volumes[0]", "mountPath", "\"/other\"", false},
+        {"gangs/trainer", "", "workers", "7", false},
+        {"gangs/trainer", "trainer", "timeline", "true", false},
+        {"gangs/trainer", "trainer", "fusionBufferMB", "7", false},
+        {"gangs/trainer", "trainer.checkpoint", "keep", "7", false},
+        {"gangs/trainer", "trainer", "batchSize", "7", true},
+        {"gangs/trainer", "trainer", "seed", "7", true},
+        {"gangs/trainer", "trainer.optimizer", "learningRate", "\"7\"", true},
+        {"gangs/trainer", "volumes[0].persistentVolumeClaim", "claimName", "\"other\"", true},
+        {"gangs/trainer", "volumes[0]", "mountPath", "\"/other\"", false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
@@ -176,6 +192,7 @@ static void test_passwd(void) {
 
 int main(void) {
     TEST(test_defaults);
+    TEST(test_trainer_image);
     TEST(test_names_of_variables);
     TEST(test_run);
     TEST(test_rule_about_changes);
