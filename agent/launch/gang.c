@@ -154,6 +154,20 @@ static bool hello(struct gang *gang, const struct gang_event *event, int64_t now
     return true;
 }
 
+bool gang_is_early(const struct gang *gang, const struct gang_event *hello) {
+    if (hello->index < 0 || hello->index >= gang->options.workers) {
+        return false;
+    }
+    const struct gang_member *member = &gang->members[hello->index];
+    bool is_next = member->is_known && hello->attempt > member->attempt &&
+                   hello->seen <= gang->options.attempt;
+    bool leaves_in_peace =
+        member->is_leaving && member->is_connected && !member->is_lost && member->runs;
+    bool has_time =
+        gang->state == GANG_STOPPING || (gang->state == GANG_RUNNING && gang->notice_until_ms >= 0);
+    return is_next && leaves_in_peace && has_time;
+}
+
 static void stopped(struct gang_member *member, int64_t round) {
     if (round >= member->runs) {
         member->runs = member->stopping = 0;

@@ -135,6 +135,9 @@ void gang_free(struct gang *gang); /* NULL is fine */
 /* False: it comes from a pod that another one has replaced, or when all is over, and changes
  * nothing: the hub answers such a HELLO with `done`. Whatever makes no sense is ignored. */
 bool gang_tell(struct gang *gang, const struct gang_event *event, int64_t now_ms);
+/* Whether that HELLO is too early: the pod before it leaves, and takes the time that it has for a
+ * last checkpoint. It is not to be told; the pod says it again when it comes back. */
+bool gang_is_early(const struct gang *gang, const struct gang_event *hello);
 /* The next action, until false. */
 bool gang_next(struct gang *gang, int64_t now_ms, struct gang_action *ret_action);
 /* When gang_next is to be asked at the latest; INT64_MAX: only an event can change anything. */

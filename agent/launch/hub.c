@@ -271,6 +271,10 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
                                .is_memory = hello->is_memory,
                                .words = out_of_memory};
     int64_t now_ms = clock_monotonic_ms();
+    if (gang_is_early(hub->gang, &event)) {
+        server_close(peer); /* it tries again every second or so */
+        return;
+    }
     if (!gang_tell(hub->gang, &event, now_ms)) {
         act(hub, now_ms); /* all may be over by what was heard just before */
         bool is_over = hub->is_over;

@@ -3,6 +3,7 @@
 
 #include "agent/job.h"
 #include "agent/train/trainer.h"
+#include "lib/clock.h"
 #include "lib/options.h"
 #include "lib/tree.h"
 
@@ -12,11 +13,30 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 1024, HANG_S = 300 /* as the resource says of a trainer */ };
+enum {
+    THREADS_MAX = 1024,
+    HANG_S = 300, /* as the resource says of a trainer */
+    NOTICE_MS = 250
+};
 
 static int64_t number_of(const char *variable) {
     const char *text = getenv(variable);
     return text ? strtoll(text, NULL, 10) : 0;
+}
+
+/* By a signal, or by the file that says that a pod of the gang is about to go
+ * (launch/environment.h: WINDLASS_NOTICE): looked for now and then, by the one thread that takes
+ * steps. */
+static bool is_stopped(void) {
+    static int64_t looked_ms;
+    static bool is_noticed;
+    const char *notice = getenv("WINDLASS_NOTICE");
+    int64_t now_ms = clock_monotonic_ms();
+    if (notice && !is_noticed && now_ms - looked_ms >= NOTICE_MS) {
+        looked_ms = now_ms;
+        is_noticed = access(notice, F_OK) == 0;
+    }
+    return is_noticed || job_is_interrupted();
 }
 
 /* The processors of this pod, or what it was told of them, shared by the ranks that run in it. */
@@ -80,7 +100,7 @@ static int train_main(int argc, char **argv, struct error *err) {
     struct train_job job = {.name = getenv("WINDLASS_JOB"),
                             .run = getenv("WINDLASS_RUN"),
                             .threads = choose_threads(threads),
-                            .is_stopped = job_is_interrupted,
+                            .is_stopped = is_stopped,
                             .say = say};
     if (!job.run || strlen(job.run) != 16 || strspn(job.run, "0123456789abcdef") != 16) {
         return error_set(err, ERROR_INVALID, "WINDLASS_RUN: 16 hexadecimal digits are expected");

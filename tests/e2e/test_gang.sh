@@ -225,7 +225,9 @@ kubectl delete pod fashion-mnist-2 --wait=false >/dev/null
 learned() { patience=3000 told fashion-mnist Completed && awk -v is="$(of_training accuracy)" -v least=$least 'BEGIN {print "# accuracy", is; exit !(is >= least)}'; }
 check "one of them is deleted: another takes its place, and what is learned is at least $least right" learned; show fashion-mnist
 check "that was no failure" [ "$(of_training restarts.counted)/$(of_training restarts.disrupted)" = 0/1 ]
-check "the log of the first pod stays" grep -q '^the result: ' <(log fashion-mnist-0)
+log fashion-mnist-0 >"$work/log"
+check "they went on from their last step" grep '^goes on from the checkpoint of step' "$work/log"
+check "the log of the first pod stays" grep -q '^the result: ' "$work/log"
 [ -s "$data/trained/model.onnx" ] || { find "$data" | sed 's/^/# /'; exit 1; }
 kubectl apply -f $example/batchscore.yaml >/dev/null
 check "a BatchScore scores with it" eval 'kind=bs told fashion-mnist Completed'
