@@ -16,8 +16,8 @@ tests/cluster/api-server.sh start "$api" --owner $$ >"$work/api.log" 2>&1 || { c
 kubectl=$api/kubectl
 export KUBECONFIG=$api/kubeconfig
 # 1.20 knows no CEL and drops the rules; what they forbid gets in, and the controller has to stand it.
-"$kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null || exit 3
-"$kubectl" wait --for=condition=Established crd/batchscores.windlass.dev >/dev/null || exit 3
+"$kubectl" apply --validate=false -f crds/batchscore.yaml -f crds/disttrain.yaml >/dev/null || exit 3
+"$kubectl" wait --for=condition=Established crd --all >/dev/null || exit 3
 tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }
 
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
@@ -60,8 +60,25 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 YAML
 }
+# gang NAME [LINE...]: a DistTrain of three workers, with these lines in its spec.
+gang() {
+    local name=$1
+    shift
+    { cat <<YAML; printf '  %s\n' "$@"; }
+---
+apiVersion: windlass.dev/v1alpha1
+kind: DistTrain
+metadata: {name: $name}
+spec:
+  workers: 3
+  image: registry.test/mpi:1
+  command: [mpirun, train]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+YAML
+}
 apply() { job "$@" | "$kubectl" apply -f - >/dev/null; }
-field() { "$kubectl" get bs "$1" -o "jsonpath={$2}"; }
+# kind=dt: of a DistTrain, here and below.
+field() { "$kubectl" get "${kind:-bs}" "$1" -o "jsonpath={$2}"; }
 condition() { field "$1" ".status.conditions[?(@.type==\"Succeeded\")].$2"; }
 # ends NAME STATUS REASON: the job comes to this end within 30 s.
 is_ended() { [ "$(condition "$1" status) $(condition "$1" reason)" = "$2 $3" ]; }

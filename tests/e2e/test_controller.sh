@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `windlass controller` on a real API server (Kubernetes 1.20 with its garbage collector): jobs through their
+# `windlass controller` on a real API server (Kubernetes 1.20 with its garbage collector): jobs and gangs through their
 # lives, two replicas, kills. No kubelet: tests/cluster/kubelet.py writes what one would write.
 #   SOAK_ROUNDS: 100 jobs and 50 kills in the last part, instead of a sample
 set -u
@@ -46,6 +46,16 @@ metrics=$(page "$port" /metrics)
 check "controller: counts ends by reason" says 'windlass_jobs_finished_total{kind="BatchScore",result="failed",reason="OutOfMemory"} 1' "$metrics"
 check "controller: counts pods that failed by class" says 'windlass_pod_failures_total{class="Evicted"} 1' "$metrics"
 check "controller: no label has a job's name" [ -z "$(grep -E 'good|evict-one|ooms-all' <<<"$metrics")" ]
+for name in gang-good fail-gang oom-gang evict-gang crash-gang; do gang $name; done | "$kubectl" apply -f - >/dev/null
+gangs_end() { # as jobs do, one way each
+    local kind=dt
+    ends gang-good True Completed && ends fail-gang False RankFailed && says "no such luck" "$(condition fail-gang message)" &&
+        ends oom-gang True Completed && ends evict-gang True Completed && ends crash-gang True Completed
+}
+check "controller: gangs come to their ends" gangs_end
+check "controller: what the hub said last is in the status" [ "$(kind=dt field gang-good .status.step) $(kind=dt field gang-good .status.attempt) $(kind=dt field crash-gang .status.attempt)" = "8 1 2" ]
+gang_keeps_one() { [ "$(count pods gang-good) $(count services gang-good)" = "1 0" ] && "$kubectl" get pod gang-good-0; }
+check "controller: a finished gang keeps its first pod alone" within 20 gang_keeps_one
 check "controller: a finished job keeps its coordinator's pod alone" [ "$(count pods good) $(count services good)" = "1 0" ]
 
 ##### the commands ###############################################################################
@@ -65,6 +75,9 @@ check "status: of a job that is not there exits with 3" [ "$("$windlass" status 
 check "events: tell that the pod was replaced" says PodReplaced "$("$windlass" events evict-one)"
 "$windlass" logs good >"$work/logs"
 check "logs: lines of the pod that is left, with its name" grep -qx '\[coordinator-1\] line 3' "$work/logs"
+"$windlass" logs gang-good >"$work/logs"
+check "logs: of a gang, too" grep -qx '\[0\] line 3' "$work/logs"
+check "status: of a gang" says "no such luck" "$("$windlass" status fail-gang)"
 apply wait-logs
 has_workers() { [ "$("$kubectl" get pods -l windlass.dev/job=wait-logs -o name | wc -l)" -eq 3 ]; }
 within 10 has_workers
@@ -85,8 +98,8 @@ ln -s "$windlass" "$work/kubectl-windlass"
 check "kubectl windlass: is another name of it" says "Usage: kubectl windlass status" "$(PATH=$work:$PATH "${KUBECTL:-$HOME/.cache/windlass/bin/kubectl}" windlass status --help)"
 
 ##### deletion ###################################################################################
-"$kubectl" delete bs good evict-one stuck-one --wait=false >/dev/null
-for name in good evict-one stuck-one; do
+"$kubectl" delete bs/good bs/evict-one bs/stuck-one dt/gang-good dt/fail-gang --wait=false >/dev/null
+for name in good evict-one stuck-one gang-good fail-gang; do
     check "controller: of a deleted job nothing is left ($name)" within 60 nothing_is_left $name
 done
 
@@ -166,15 +179,18 @@ wait "$three"
 code=$?
 check "replicas: who finds another holder ends with 3 ($code)" [ $code -eq 3 ]
 "$kubectl" delete lease windlass-controller >/dev/null
-"$kubectl" delete bs --all --wait=false >/dev/null
+"$kubectl" delete bs,dt --all --wait=false >/dev/null
 
 ##### killed at random moments ###################################################################
-rounds=4 jobs=8
+# Every second one is a gang.
+rounds=4 jobs=10
 [ -z "${SOAK_ROUNDS:-}" ] || { rounds=50 jobs=100; }
 RANDOM=${SOAK_SEED:-7}
 kinds=(good fail- oom- evict- crash-)
 : >"$work/kill.yaml"
-for i in $(seq $jobs); do job "${kinds[i % 5]}$i"; done >"$work/kill.yaml"
+for i in $(seq $jobs); do
+    if [ $((i % 2)) = 0 ]; then job "${kinds[i % 5]}$i"; else gang "${kinds[i % 5]}$i"; fi
+done >"$work/kill.yaml"
 controller killed --no-leader-election
 "$kubectl" apply -f "$work/kill.yaml" >/dev/null &
 creating=$!
@@ -188,17 +204,22 @@ wait $creating
 wrong=''
 for i in $(seq $jobs); do
     name=${kinds[i % 5]}$i
-    wanted="True Completed"
+    wanted="True Completed" kind=bs
     [ "${kinds[i % 5]}" = fail- ] && wanted="False Failed"
+    if [ $((i % 2)) = 1 ]; then kind=dt wanted=${wanted/False Failed/False RankFailed}; fi
     # shellcheck disable=SC2086 # two words
     ends "$name" $wanted || wrong="$wrong $name"
 done
+unset kind
 check "kills: $jobs jobs end right though the controller was killed $rounds times ($wrong)" [ -z "$wrong" ]
 check "kills: no role had two pods, no pod was made twice ($(cat "$api/violations" 2>/dev/null))" [ ! -s "$api/violations" ]
 # Of crash-* the first coordinator is kept beside the second.
 coordinators_are_left() { [ -z "$("$kubectl" get pods -l windlass.dev/role=worker -o name)" ] && [ "$("$kubectl" get pods -l windlass.dev/attempt=1 -o name | wc -l)" -le $jobs ]; }
 check "kills: no worker is left" within 20 coordinators_are_left
-"$kubectl" delete bs --all --wait=false >/dev/null
+# Of a gang that succeeded the first pod stays, of one that failed all that ended.
+members_are_over() { [ -z "$("$kubectl" get pods -l windlass.dev/role=member --field-selector=status.phase!=Succeeded,status.phase!=Failed -o name)" ]; }
+check "kills: no member of a gang runs" within 20 members_are_over
+"$kubectl" delete bs,dt --all --wait=false >/dev/null
 all_is_gone() { [ "$(count pods) $(count services) $("$kubectl" get secrets -o name | grep -vc default-token)" = "0 0 0" ]; }
 check "kills: when the jobs are deleted nothing is left" within 90 all_is_gone
 kill "$pid" "$kubelet"

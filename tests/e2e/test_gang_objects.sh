@@ -7,8 +7,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
-program=${BUILD:-build}/tests/kube/kube_gang
-make -s BUILD="${BUILD:-build}" "$program" >/dev/null || { echo "not ok gang objects: make"; exit 1; }
+windlass=$(realpath "${BUILD:-build}")/windlass
 work=$(mktemp -d)
 api=$work/api
 cleanup() {
@@ -23,7 +22,7 @@ tests/cluster/api-server.sh start "$api" --owner $$ >"$work/api.log" 2>&1 || { c
 kubectl=$api/kubectl
 export KUBECONFIG=$api/kubeconfig
 k() { "$kubectl" "$@"; }
-k apply --validate=false -f crds/disttrain.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
+k apply --validate=false -f crds/batchscore.yaml -f crds/disttrain.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
 within() { # SECONDS COMMAND...
     local end=$((SECONDS + $1))
     shift
@@ -64,8 +63,11 @@ holds() { jq -e "$1" "$work/group.json" >/dev/null || { sed 's/^/# /' "$work/gro
 suspend() { k patch dt "$1" --type merge -p "{\"spec\": {\"suspend\": $2}}" >/dev/null; }
 
 python3 tests/cluster/kubelet.py "$api" 0.1 & kubelet=$!
-"$program" 2>"$work/controller.log" &
-controller=$!
+start_controller() {
+    "$windlass" controller --listen 127.0.0.1:0 --no-leader-election --log-level debug 2>>"$work/controller.log" &
+    controller=$!
+}
+start_controller
 
 ##### a cluster without them #####################################################################
 apply plugin "gang: PodGroup"
@@ -76,7 +78,7 @@ check "gang: without Volcano's, too" within 20 stalled volcano
 check "gang: and that it is Volcano's" grep -qF "https://volcano.sh" <<<"$(condition volcano message)"
 sleep 2
 check "gang: no pod is made" [ "$(pods plugin) $(pods volcano)" = "0 0" ]
-tries=$(grep -c "^DistTrain default/plugin: " "$work/controller.log")
+tries=$(grep -c 'look failed job="DistTrain default/plugin"' "$work/controller.log")
 check "gang: and it is asked for less and less often ($tries times)" [ "$tries" -ge 2 -a "$tries" -le 12 ]
 k apply -f tests/kube/schedulers.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
 tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }
@@ -110,8 +112,7 @@ is_back() { group scheduling.x-k8s.io wait-plugin-gang; }
 sixty() { # its apply is a minute old at the most
     kill "$controller"
     wait "$controller"
-    "$program" 2>>"$work/controller.log" &
-    controller=$!
+    start_controller
     k delete pod wait-plugin-2 --wait=false >/dev/null
     within 20 is_back
 }
@@ -178,14 +179,14 @@ check "Kueue: the next ones are there" within 20 has_pods queued-one 3
 check "Kueue: and are another group" each queued-one ".metadata.labels[\"kueue.x-k8s.io/pod-group-name\"] == \"${turn%-1}-2\""
 
 ##### killed at random moments ###################################################################
-# What test_controller.sh does with BatchScores, until DistTrains run in a cluster.
+# As in test_controller.sh, with objects of schedulers.
 rounds=4 jobs=8
 [ -z "${SOAK_ROUNDS:-}" ] || { rounds=50 jobs=100; }
 RANDOM=${SOAK_SEED:-7}
 lives=(good fail- oom- evict- crash-)
-gangs=("gang: None" "gang: PodGroup" "gang: None")
+gangs=("gang: Volcano" "gang: PodGroup")
 for i in $(seq $jobs); do
-    job "${lives[i % 5]}$i" "${gangs[i % 3]}"
+    job "${lives[i % 5]}$i" "${gangs[i % 2]}"
 done >"$work/kill.yaml"
 k apply -f "$work/kill.yaml" >/dev/null &
 creating=$!
@@ -193,8 +194,7 @@ for _ in $(seq $rounds); do
     sleep "$(printf '0.%03d' $((RANDOM % 1000)))"
     kill -9 "$controller"
     wait "$controller" 2>/dev/null
-    "$program" 2>>"$work/controller.log" &
-    controller=$!
+    start_controller
 done
 wait $creating
 # wrong_ones: the jobs that are not at their right end, and where they are.

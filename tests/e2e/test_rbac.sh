@@ -32,7 +32,6 @@ eventually() {
     "$@" >/dev/null
 }
 k create namespace windlass >/dev/null && k create namespace jobs >/dev/null || exit 3
-make -s BUILD="${BUILD:-build}" "${BUILD:-build}/tests/kube/kube_gang" >/dev/null || exit 3
 k apply -f tests/kube/schedulers.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
 
 # RELEASE NAMESPACE: FOLDER/RELEASE.conf, by the token of the release's account, as a pod would have it.
@@ -124,16 +123,20 @@ gang_refused() {
 apiVersion: windlass.dev/v1alpha1
 kind: DistTrain
 metadata: {name: $1, namespace: jobs}
-spec: {workers: 2, image: registry.test/mpi:1, command: [mpirun, train], spot: true}
+spec:
+  workers: 2
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+  trainer: {model: {new: CNN, classes: 6, shape: [2, 12, 12]}, data: {train: {synthetic: {count: 100}}}, epochs: 1, batchSize: 10, precision: BF16, output: {path: data/out}}
 JOB
     told() {
         k get dt -n jobs "$1" -o json | jq -e 'any(.status.conditions[]; .type == "Stalled" and .status == "True" and
-            .reason == "NotSupported" and (.message | contains("spec.spot: is described, but Windlass")))'
+            .reason == "NotSupported" and (.message | contains("spec.trainer.precision: is described, but Windlass")))'
     }
-    eventually told "$1" && [ -z "$(k get pods,services,secrets -n jobs -l "windlass.dev/job=$1" -o name)" ]
+    eventually told "$1" || { k get dt -n jobs "$1" -o json | jq -c .status | sed "s/^/# /"; return 1; }
+    [ -z "$(k get pods,services,secrets -n jobs -l "windlass.dev/job=$1" -o name)" ]
 }
 
-# RELEASE NAMESPACE SCOPE: what spec.gang of DistTrains asks for, by the release's account.
+# RELEASE: what spec.gang of DistTrains asks for, by the release's account.
 gang_of() { # NAME LINE...
     local name=$1
     shift
@@ -148,10 +151,7 @@ spec:
 JOB
 }
 gangs_through() {
-    local only=() controller name pod group ok=0
-    [ "$3" = Cluster ] || only=("$2")
-    KUBECONFIG=$folder/$1.conf "${BUILD:-build}/tests/kube/kube_gang" "${only[@]}" 2>"$folder/$1-gang.log" &
-    controller=$!
+    local name pod group ok=0
     gang_of "$1-plugin" "gang: PodGroup" && gang_of "$1-volcano" "gang: Volcano" && gang_of "$1-kueue" "gang: Kueue" "queue: q"
     for name in plugin volcano kueue; do eventually pod_count "$1-$name" member 2 || ok=1; done
     k get podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh -n jobs -o name | sort >"$folder/groups"
@@ -169,11 +169,9 @@ WORKLOAD
     is_gone() { ! k get workloads.kueue.x-k8s.io -n jobs "$group"; }
     eventually is_gone || ok=1
     for pod in 0 1; do k patch pod -n jobs "$1-kueue-$pod" --type merge -p '{"metadata": {"finalizers": null}}' >/dev/null; done
-    kill "$controller"
-    wait "$controller" || ok=1
     k delete dt,podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh -n jobs --all >/dev/null
     k delete pods,services -n jobs -l windlass.dev/role=member --force --grace-period=0 >/dev/null 2>&1
-    [ $ok -eq 0 ] || { tail -5 "$folder/$1-gang.log" | sed 's/^/# /'; return 1; }
+    [ $ok -eq 0 ] || { tail -5 "$folder/$1-1.log" | sed 's/^/# /'; return 1; }
 }
 
 # What the audit log says of an account: every request as "GROUP RESOURCE[/PART] VERB".
@@ -219,7 +217,6 @@ as_chart_runs_it() {
         --set image.registry=registry.test --set "scope=$4" --take-ownership
     eventually quietly k get bs -A
     kubeconfig_of "$1" "$2" || exit 3
-    check "scope $4: gangs of three schedulers" gangs_through "$1" "$2" "$4"
     replica "$1" "$2" 1
     check "scope $4: the first replica leads" eventually page "$1-1" /readyz
     held() { [ -n "$(holder "$1")" ]; }
@@ -230,6 +227,7 @@ as_chart_runs_it() {
     check "scope $4: a job from apply to its end" job_through "$1-first"
     # shellcheck disable=SC2317 # called by eventually
     events() { k get events.events.k8s.io -n jobs -o json | jq -e --arg name "$1" 'any(.items[]; .regarding.name == $name)' >/dev/null; }
+    check "scope $4: gangs of three schedulers" gangs_through "$1"
     check "scope $4: a trigger and its run" series_through "$1-bell"
     check "scope $4: a DistTrain is refused by name" gang_refused "$1-gang"
     check "scope $4: with events" eventually events "$1-first"
