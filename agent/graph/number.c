@@ -65,23 +65,45 @@ void tensor_put_number(struct tensor *tensor, int64_t index, double value) {
     case TENSOR_BOOL:
         ((uint8_t *)tensor->data)[index] = value != 0;
         break;
+    default:
+        tensor_put_whole(tensor, index, whole(value, tensor->type != TENSOR_UINT64));
+    }
+}
+
+uint64_t tensor_whole(const struct tensor *tensor, int64_t index) {
+    switch (tensor->type) {
+    case TENSOR_INT64:
     case TENSOR_UINT64:
-        ((uint64_t *)tensor->data)[index] = whole(value, false);
+        return ((const uint64_t *)tensor->data)[index];
+    case TENSOR_INT32:
+        return (uint64_t)((const int32_t *)tensor->data)[index];
+    case TENSOR_UINT32:
+        return ((const uint32_t *)tensor->data)[index];
+    case TENSOR_INT16:
+        return (uint64_t)((const int16_t *)tensor->data)[index];
+    case TENSOR_UINT16:
+        return ((const uint16_t *)tensor->data)[index];
+    case TENSOR_INT8:
+        return (uint64_t)((const int8_t *)tensor->data)[index];
+    default:
+        return ((const uint8_t *)tensor->data)[index];
+    }
+}
+
+void tensor_put_whole(struct tensor *tensor, int64_t index, uint64_t value) {
+    switch (tensor_type_size(tensor->type)) {
+    case 8:
+        ((uint64_t *)tensor->data)[index] = value;
+        break;
+    case 4:
+        ((uint32_t *)tensor->data)[index] = (uint32_t)value;
+        break;
+    case 2:
+        ((uint16_t *)tensor->data)[index] = (uint16_t)value;
         break;
     default:
-        switch (tensor_type_size(tensor->type)) {
-        case 8:
-            ((uint64_t *)tensor->data)[index] = whole(value, true);
-            break;
-        case 4:
-            ((uint32_t *)tensor->data)[index] = (uint32_t)whole(value, true);
-            break;
-        case 2:
-            ((uint16_t *)tensor->data)[index] = (uint16_t)whole(value, true);
-            break;
-        default:
-            ((uint8_t *)tensor->data)[index] = (uint8_t)whole(value, true);
-        }
+        ((uint8_t *)tensor->data)[index] =
+            tensor->type == TENSOR_BOOL ? value != 0 : (uint8_t)value;
     }
 }
 

@@ -53,6 +53,9 @@ double tensor_number(const struct tensor *tensor, int64_t index);
 /* The other way: rounded to nearest, even where it is between two floats; towards zero for
  * integers, of which the low bits stay; NaN is 0 there; anything but 0 is true. */
 void tensor_put_number(struct tensor *tensor, int64_t index, double value);
+/* Of integers and bool, as C widens them to 64 bits and keeps the low ones again. */
+uint64_t tensor_whole(const struct tensor *tensor, int64_t index);
+void tensor_put_whole(struct tensor *tensor, int64_t index, uint64_t value);
 /* -1, 0, 1 as element a is less than, equal to, greater than b; 2 if one of them is NaN. */
 int tensor_compare(const struct tensor *tensor, int64_t a, int64_t b);
 

@@ -57,6 +57,13 @@ int infer_compare(const struct node *node, const struct fact *const *inputs, str
     return infer_broadcast(node, inputs, outputs, err);
 }
 
+int infer_bit_shift(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                    struct error *err) {
+    return node_attribute(node, "direction")
+               ? infer_broadcast(node, inputs, outputs, err)
+               : error_set(err, ERROR_INVALID, "attribute \"direction\" is missing");
+}
+
 int infer_mod(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
               struct error *err) {
     bool is_real = inputs[0]->type == TENSOR_FLOAT32 || inputs[0]->type == TENSOR_FLOAT64;

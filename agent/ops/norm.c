@@ -42,6 +42,16 @@ int layer_norm_params(const struct node *node, const struct shape *x, struct lay
     return 0;
 }
 
+/* The shape of what is normalized over together, ones in front of it left aside. */
+static bool is_of_each(const struct shape *shape, const struct shape *x, int axis) {
+    int more = shape->rank - (x->rank - axis);
+    bool is = more >= 0;
+    for (int i = 0; is && i < shape->rank; i++) {
+        is = shape->dims[i] == (i < more ? 1 : x->dims[axis + i - more]);
+    }
+    return is;
+}
+
 int infer_layer_norm(const struct node *node, const struct fact *const *inputs,
                      struct fact *outputs, struct error *err) {
     const struct shape *x = &inputs[0]->shape;
@@ -50,9 +60,13 @@ int infer_layer_norm(const struct node *node, const struct fact *const *inputs,
         return -1;
     }
     for (int i = 1; i < node->input_count; i++) {
-        if (inputs[i] && shape_count(&inputs[i]->shape) != norm.inner) {
-            return error_set(err, ERROR_UNSUPPORTED, "input %d must have %lld elements", i,
-                             (long long)norm.inner);
+        if (inputs[i] && !is_of_each(&inputs[i]->shape, x, norm.axis)) {
+            char text[128];
+            shape_format(&inputs[i]->shape, text);
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "input %d of shape %s: one number for each that is normalized over "
+                             "together is supported",
+                             i, text);
         }
     }
     for (int i = 1; i < node->output_count; i++) { /* mean, and 1 / deviation */

@@ -41,9 +41,20 @@ int infer_gather_elements(const struct node *node, const struct fact *const *inp
     return check_elements(node, inputs, err);
 }
 
+/* Sums and products are of few types. */
+static int check_reduction(const struct node *node, const struct fact *data, struct error *err) {
+    bool takes =
+        data->type == TENSOR_FLOAT32 || data->type == TENSOR_INT64 || data->type == TENSOR_INT32;
+    const char *reduction = node_text(node, "reduction", "none");
+    return takes || strcmp(reduction, "none") == 0
+               ? 0
+               : error_set(err, ERROR_UNSUPPORTED, "reduction \"%s\" of %s is not supported",
+                           reduction, tensor_type_name(data->type));
+}
+
 int infer_scatter_elements(const struct node *node, const struct fact *const *inputs,
                            struct fact *outputs, struct error *err) {
-    if (check_elements(node, inputs, err) < 0) {
+    if (check_elements(node, inputs, err) < 0 || check_reduction(node, inputs[0], err) < 0) {
         return -1;
     }
     if (inputs[2]->type != inputs[0]->type || !shape_equal(&inputs[1]->shape, &inputs[2]->shape)) {
@@ -98,7 +109,8 @@ int infer_scatter_nd(const struct node *node, const struct fact *const *inputs,
     struct shape wanted;
     int tuple;
     if (check_indices(inputs[1], err) < 0 || read_tuple(x, indices, 0, &tuple, err) < 0 ||
-        picked_shape(x, indices, tuple, &wanted, err) < 0) {
+        picked_shape(x, indices, tuple, &wanted, err) < 0 ||
+        check_reduction(node, inputs[0], err) < 0) {
         return -1;
     }
     if (inputs[2]->type != inputs[0]->type) {

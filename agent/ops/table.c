@@ -310,7 +310,7 @@ static const struct op rows[] = {
      infer_norm, 0},
     {OP_BATCH_NORMALIZATION, "BatchNormalization", 14, NEWEST, 5, 5, 1, "f", batch_norm_14_rules,
      infer_norm, 0},
-    {OP_BIT_SHIFT, "BitShift", 11, NEWEST, 2, 2, 1, "u=", bit_shift_rules, infer_broadcast, 0},
+    {OP_BIT_SHIFT, "BitShift", 11, NEWEST, 2, 2, 1, "u=", bit_shift_rules, infer_bit_shift, 0},
     {OP_CAST, "Cast", 6, 18, 1, 1, 1, "*", cast_rules, infer_cast, 0},
     {OP_CAST_LIKE, "CastLike", 15, 18, 2, 2, 1, "**", NULL, infer_cast_like, 0},
     {OP_CEIL, "Ceil", 6, NEWEST, 1, 1, 1, "f", NULL, infer_same, 0},

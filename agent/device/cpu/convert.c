@@ -11,44 +11,6 @@ static bool is_real(enum tensor_type type) {
            type == TENSOR_BFLOAT16;
 }
 
-static uint64_t get_integer(const struct tensor *tensor, int64_t index) {
-    switch (tensor->type) {
-    case TENSOR_INT64:
-    case TENSOR_UINT64:
-        return ((const uint64_t *)tensor->data)[index];
-    case TENSOR_INT32:
-        return (uint64_t)((const int32_t *)tensor->data)[index];
-    case TENSOR_UINT32:
-        return ((const uint32_t *)tensor->data)[index];
-    case TENSOR_INT16:
-        return (uint64_t)((const int16_t *)tensor->data)[index];
-    case TENSOR_UINT16:
-        return ((const uint16_t *)tensor->data)[index];
-    case TENSOR_INT8:
-        return (uint64_t)((const int8_t *)tensor->data)[index];
-    default:
-        return ((const uint8_t *)tensor->data)[index];
-    }
-}
-
-/* Keeps the low bits, as C does between integers. */
-static void put_integer(struct tensor *tensor, int64_t index, uint64_t value) {
-    switch (tensor_type_size(tensor->type)) {
-    case 8:
-        ((uint64_t *)tensor->data)[index] = value;
-        break;
-    case 4:
-        ((uint32_t *)tensor->data)[index] = (uint32_t)value;
-        break;
-    case 2:
-        ((uint16_t *)tensor->data)[index] = (uint16_t)value;
-        break;
-    default:
-        ((uint8_t *)tensor->data)[index] =
-            tensor->type == TENSOR_BOOL ? value != 0 : (uint8_t)value;
-    }
-}
-
 static int cast_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0];
     struct tensor *y = call->outputs[0];
@@ -56,7 +18,7 @@ static int cast_run(const struct call *call, struct error *err UNUSED) {
     bool is_whole = !is_real(x->type) && !is_real(y->type);
     for (int64_t i = 0; i < count; i++) {
         if (is_whole) {
-            put_integer(y, i, get_integer(x, i));
+            tensor_put_whole(y, i, tensor_whole(x, i));
         } else {
             tensor_put_number(y, i, tensor_number(x, i));
         }

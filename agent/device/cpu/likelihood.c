@@ -5,7 +5,6 @@
 #include "agent/ops/loss.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Scores of one sample and place -> the logarithms of their probabilities. */
 static void log_softmax(const float *x, float *y, int64_t classes, int64_t step) {
@@ -69,14 +68,17 @@ static int likelihood_loss_run(const struct call *call, struct error *err) {
         return -1;
     }
     if (call->node->op->id == OP_NEGATIVE_LOG_LIKELIHOOD_LOSS) {
-        return sum_losses(call, &shape, x->data, err);
+        return call->outputs[0] ? sum_losses(call, &shape, x->data, err) : 0;
     }
-    bool keeps = call->output_count > 1 && call->outputs[1];
-    float *own = keeps ? NULL : x_calloc((size_t)shape_count(&x->shape) + 1, sizeof *own);
-    float *logs = keeps ? call->outputs[1]->data : own;
-    log_probabilities(&shape, x->data, logs);
-    int result = sum_losses(call, &shape, logs, err);
-    free(own);
+    struct tensor own = {0};
+    struct tensor *logs = call->output_count > 1 ? call->outputs[1] : NULL;
+    if (!logs && tensor_init(&own, TENSOR_FLOAT32, &x->shape, err) < 0) {
+        return -1;
+    }
+    logs = logs ? logs : &own;
+    log_probabilities(&shape, x->data, logs->data);
+    int result = call->outputs[0] ? sum_losses(call, &shape, logs->data, err) : 0;
+    tensor_release(&own);
     return result;
 }
 const struct kernel reference_likelihood_loss = {"reference likelihood_loss", likelihood_loss_run};

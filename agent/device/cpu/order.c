@@ -44,7 +44,10 @@ CUM_SUM(cum_sum_int32, int32_t, uint32_t)
 static int cum_sum_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
     struct tensor *y = call->outputs[0];
-    int64_t axis = (int64_t)tensor_number(call->inputs[1], 0), rank = x->shape.rank;
+    const struct tensor *along = call->inputs[1];
+    int64_t axis =
+        along->type == TENSOR_INT64 ? *(const int64_t *)along->data : *(const int32_t *)along->data;
+    int64_t rank = x->shape.rank;
     bool is_exclusive = node_integer(call->node, "exclusive", 0);
     bool is_reverse = node_integer(call->node, "reverse", 0);
     if (axis < -rank || axis >= rank) {
@@ -141,14 +144,18 @@ static void pick_ranked(const struct call *call, const int64_t *ranked, int64_t 
     }
 }
 
-static int top_k_run(const struct call *call, struct error *err UNUSED) {
+static int top_k_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
     struct ranking ranking = {x, node_integer(call->node, "largest", 1)};
     int64_t axis = node_integer(call->node, "axis", -1);
     axis = axis < 0 ? axis + x->shape.rank : axis;
     struct around around = around_axis(&x->shape, (int)axis);
     int64_t k = call->outputs[call->outputs[0] ? 0 : 1]->shape.dims[axis];
-    int64_t *ranked = x_calloc((size_t)around.size + 1, sizeof *ranked);
+    struct tensor scratch;
+    if (tensor_init(&scratch, TENSOR_INT64, &(struct shape){1, {around.size}}, err) < 0) {
+        return -1;
+    }
+    int64_t *ranked = scratch.data;
     for (int64_t i = 0; i < around.outer * around.inner; i++) {
         int64_t outer = i / around.inner, inner = i % around.inner;
         int64_t start = outer * around.size * around.inner + inner;
@@ -158,7 +165,7 @@ static int top_k_run(const struct call *call, struct error *err UNUSED) {
         qsort_r(ranked, (size_t)around.size, sizeof *ranked, by_rank, &ranking);
         pick_ranked(call, ranked, k, outer * k * around.inner + inner, &around, start);
     }
-    free(ranked);
+    tensor_release(&scratch);
     return 0;
 }
 const struct kernel reference_top_k = {"reference top_k", top_k_run};

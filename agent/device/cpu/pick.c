@@ -5,6 +5,7 @@
 #include "agent/device/cpu/reference.h"
 #include "agent/device/cpu/rows.h"
 
+#include <math.h>
 #include <string.h>
 
 static int64_t integer_at(const struct tensor *tensor, int64_t at) {
@@ -53,24 +54,15 @@ COMBINE(add_int32, uint32_t, +)
 COMBINE(mul_int32, uint32_t, *)
 
 /* NULL: it takes its place. */
-static int find_combine(const struct call *call, combine_function **ret_combine,
-                        struct error *err) {
+static combine_function *combine_of(const struct call *call) {
     const char *reduction = node_text(call->node, "reduction", "none");
     bool is_sum = strcmp(reduction, "add") == 0;
-    enum tensor_type type = call->inputs[0]->type;
-    *ret_combine = NULL;
-    if (strcmp(reduction, "none") == 0) {
-        return 0;
-    }
-    *ret_combine = type == TENSOR_FLOAT32 ? is_sum ? add_float : mul_float
-                   : type == TENSOR_INT64 ? is_sum ? add_int64 : mul_int64
-                   : type == TENSOR_INT32 ? is_sum ? add_int32 : mul_int32
-                                          : NULL;
-    return *ret_combine ? 0
-                        : error_set(err, ERROR_UNSUPPORTED,
-                                    "%s node \"%.64s\": reduction \"%s\" of %s is not supported",
-                                    call->node->op->name, call->node->name, reduction,
-                                    tensor_type_name(type));
+    enum tensor_type type = call->inputs[0]->type; /* the shape rule takes these three alone */
+    return strcmp(reduction, "none") == 0 ? NULL
+           : type == TENSOR_FLOAT32       ? is_sum ? add_float : mul_float
+           : type == TENSOR_INT64         ? is_sum ? add_int64 : mul_int64
+           : is_sum                       ? add_int32
+                                          : mul_int32;
 }
 
 /* ---- one element at a place along the axis --------------------------------------------------- */
@@ -106,10 +98,7 @@ static int scatter_elements_run(const struct call *call, struct error *err) {
     size_t size = tensor_type_size(x->type);
     const char *from = call->inputs[2]->data;
     char *y = call->outputs[0]->data;
-    combine_function *combine;
-    if (find_combine(call, &combine, err) < 0) {
-        return -1;
-    }
+    combine_function *combine = combine_of(call);
     memcpy(y, x->data, (size_t)shape_count(&x->shape) * size);
     rows_plain_strides(&x->shape, strides);
     for (int64_t n = 0; n < count; n++, from += size) {
@@ -199,14 +188,11 @@ const struct kernel reference_gather_nd = {"reference gather_nd", gather_nd_run}
 static int scatter_nd_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
     struct tuples tuples;
-    combine_function *combine;
+    combine_function *combine = combine_of(call);
     read_tuples(call, 0, &tuples);
     size_t size = tensor_type_size(x->type), slice = (size_t)tuples.slice * size;
     const char *from = call->inputs[2]->data;
     char *y = call->outputs[0]->data;
-    if (find_combine(call, &combine, err) < 0) {
-        return -1;
-    }
     memcpy(y, x->data, (size_t)shape_count(&x->shape) * size);
     for (int64_t n = 0; n < tuples.count; n++, from += slice) {
         int64_t at = slice_at(call, &tuples, n, err);
@@ -225,7 +211,7 @@ const struct kernel reference_scatter_nd = {"reference scatter_nd", scatter_nd_r
 
 /* ---- others ---------------------------------------------------------------------------------- */
 
-/* What is out of range is off everywhere. */
+/* What is out of range is off everywhere; of a float the whole part counts. */
 static int one_hot_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *indices = call->inputs[0], *values = call->inputs[2];
     struct tensor *y = call->outputs[0];
@@ -237,7 +223,7 @@ static int one_hot_run(const struct call *call, struct error *err UNUSED) {
     }
     for (int64_t n = 0; n < count; n++) {
         int64_t outer = n / (depth * inner), at = n / inner % depth;
-        double index = tensor_number(indices, outer * inner + n % inner);
+        double index = trunc(tensor_number(indices, outer * inner + n % inner));
         bool is_on = index == (double)at || index + (double)depth == (double)at;
         memcpy((char *)y->data + (size_t)n * size, (const char *)values->data + (is_on ? size : 0),
                size);

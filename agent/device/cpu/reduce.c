@@ -6,7 +6,6 @@
 #include "agent/device/cpu/rows.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct reduction {
@@ -113,9 +112,14 @@ static void fold_reals(struct reduction *reduction, const struct rows *rows, dou
 }
 
 /* Of the greatest, where the rest is far below it; infinite ones need no sum. */
-static void fold_log_sum_exp(struct reduction *reduction, const struct rows *rows, double *sums,
-                             int64_t count) {
-    double *most = x_calloc((size_t)count + 1, sizeof *most);
+static int fold_log_sum_exp(struct reduction *reduction, const struct rows *rows,
+                            const struct shape *shape, double *sums, struct error *err) {
+    struct tensor greatest;
+    if (tensor_init(&greatest, TENSOR_FLOAT64, shape, err) < 0) {
+        return -1;
+    }
+    int64_t count = shape_count(shape);
+    double *most = greatest.data;
     reduction->op = OP_REDUCE_MAX;
     fold_reals(reduction, rows, most, count);
     reduction->op = OP_REDUCE_LOG_SUM_EXP;
@@ -124,18 +128,19 @@ static void fold_log_sum_exp(struct reduction *reduction, const struct rows *row
     for (int64_t i = 0; i < count; i++) {
         sums[i] = isfinite(most[i]) ? most[i] + log(sums[i]) : most[i];
     }
-    free(most);
+    tensor_release(&greatest);
+    return 0;
 }
 
-static void reduce_reals(struct reduction *reduction, const struct rows *rows, struct tensor *y,
-                         double *sums) {
+static int reduce_reals(struct reduction *reduction, const struct rows *rows, struct tensor *y,
+                        double *sums, struct error *err) {
     int64_t count = shape_count(&y->shape), all = shape_count(&rows->shape);
     double each = (double)all / (double)MAX(count, 1);
     int op = reduction->op;
-    if (op == OP_REDUCE_LOG_SUM_EXP) {
-        fold_log_sum_exp(reduction, rows, sums, count);
-    } else {
+    if (op != OP_REDUCE_LOG_SUM_EXP) {
         fold_reals(reduction, rows, sums, count);
+    } else if (fold_log_sum_exp(reduction, rows, &y->shape, sums, err) < 0) {
+        return -1;
     }
     for (int64_t i = 0; i < count; i++) {
         double value = sums[i];
@@ -145,6 +150,7 @@ static void reduce_reals(struct reduction *reduction, const struct rows *rows, s
                                           : value;
         tensor_put_number(y, i, value);
     }
+    return 0;
 }
 
 static void reduce_integers(struct reduction *reduction, const struct rows *rows, struct tensor *y,
@@ -180,15 +186,23 @@ static int reduce_run(const struct call *call, struct error *err) {
     struct reduction reduction = {.op = call->node->op->id, .x = x->data, .type = x->type};
     rows_plain_strides(&x->shape, rows.strides[0]);
     reduced_strides(&x->shape, &reduce, rows.strides[1]);
+    int result = 0;
     if (x->type == TENSOR_FLOAT32 || x->type == TENSOR_FLOAT64) {
-        reduce_reals(&reduction, &rows, y, sums.data); /* a double is as large as an int64 */
+        result = reduce_reals(&reduction, &rows, y, sums.data, err); /* as large as an int64 */
     } else {
         reduce_integers(&reduction, &rows, y, sums.data);
     }
     tensor_release(&sums);
-    return 0;
+    return result;
 }
 const struct kernel reference_reduce = {"reference reduce", reduce_run};
+
+/* Whether element a is what is looked for rather than b: greater (wanted 1) or less (-1). A NaN is
+ * both, as in numpy. */
+static bool stands_before(const struct tensor *x, int64_t a, int64_t b, int wanted) {
+    int order = tensor_compare(x, a, b);
+    return order == 2 ? isnan(tensor_number(x, a)) && !isnan(tensor_number(x, b)) : order == wanted;
+}
 
 static int arg_max_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
@@ -207,8 +221,10 @@ static int arg_max_run(const struct call *call, struct error *err) {
     for (int64_t i = 0; i < outer * inner; i++) {
         int64_t start = i / inner * shape->dims[axis] * inner + i % inner, best = 0;
         for (int64_t k = 1; k < shape->dims[axis]; k++) {
-            int order = tensor_compare(x, start + k * inner, start + best * inner);
-            best = order == wanted || (takes_last && order == 0) ? k : best;
+            bool is_best = stands_before(x, start + k * inner, start + best * inner, wanted);
+            bool is_equal =
+                takes_last && !stands_before(x, start + best * inner, start + k * inner, wanted);
+            best = is_best || is_equal ? k : best;
         }
         y[i] = best;
     }

@@ -41,7 +41,7 @@ UNARY(asinh, "", 0, "", 0, asinhf(x));
 UNARY(atan, "", 0, "", 0, atanf(x));
 UNARY(atanh, "", 0, "", 0, atanhf(x));
 UNARY(ceil, "", 0, "", 0, ceilf(x));
-UNARY(celu, "alpha", 1, "", 0, fmaxf(0, x) + fminf(0, a *expm1f(x / a)));
+UNARY(celu, "alpha", 1, "", 0, x > 0 ? x : a * expm1f(x / a));
 UNARY(cos, "", 0, "", 0, cosf(x));
 UNARY(cosh, "", 0, "", 0, coshf(x));
 UNARY(elu, "alpha", 1, "", 0, x < 0 ? a * expm1f(x) : x);
@@ -66,7 +66,7 @@ UNARY(softsign, "", 0, "", 0, x / (1 + fabsf(x)));
 UNARY(sqrt, "", 0, "", 0, sqrtf(x));
 UNARY(tan, "", 0, "", 0, tanf(x));
 UNARY(tanh, "", 0, "", 0, tanhf(x));
-UNARY(thresholded_relu, "alpha", 1, "", 0, x > a ? x : 0);
+UNARY(thresholded_relu, "alpha", 1, "", 0, x <= a ? 0 : x);
 
 static void clip_body(void *context, int64_t from, int64_t to) {
     const struct unary *unary = context;

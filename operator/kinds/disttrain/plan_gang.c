@@ -81,8 +81,11 @@ static struct place *fold_places(const struct gang *gang) {
 /* ---- how it ended ---- */
 
 static void succeed(struct gang *gang) {
-    const char *message = tree_text(gang->job.progress, "message", "");
-    const char *output = tree_text(gang->job.progress, "outputs[0]", NULL);
+    /* An older answer's message may say what was in the way before. */
+    const json_t *progress = gang->job.progress;
+    bool is_last = strcmp(tree_text(progress, "state", ""), "Succeeded") == 0;
+    const char *message = is_last ? tree_text(progress, "message", "") : "";
+    const char *output = tree_text(progress, "outputs[0]", NULL);
     outcome_set(&gang->job.outcome, OUTCOME_SUCCEEDED, "Completed", "%.400s%s%.200s",
                 *message ? message : "the program ended with exit code 0",
                 output ? "; the first output is " : "", output ? output : "");
