@@ -19,8 +19,8 @@ struct request_arg {
 /* How it is to be done; the caller sets it before it asks. */
 struct request_wish {
     int block; /* channels of the device's blocks, in which pictures whose slot has a layout lie */
-    bool keeps_blocks; /* such pictures are taken as they lie: what else the primitive might like */
-    bool winograd;     /* would cost two reorders */
+    bool keeps_blocks; /* such pictures are taken as they lie, whatever the primitive likes best */
+    bool winograd;     /* of gradients alone */
 };
 
 struct request {

@@ -86,13 +86,10 @@ static bool fill(const struct schedule *schedule, const struct step *step, bool 
         return false;
     }
     request_begin(request);
-    dnnl_alg_kind_t algorithm;
-    if (transposed) {
-        algorithm = dnnl_deconvolution_direct;
-    } else if (!request_algorithm(request, &window, &schedule->slots[step->inputs[1]],
-                                  &algorithm)) {
-        return false;
+    if (request->wish.winograd) {
+        return false; /* it rounds more, and masks of relus tip over: backwards there are none */
     }
+    dnnl_alg_kind_t algorithm = transposed ? dnnl_deconvolution_direct : dnnl_convolution_direct;
     dnnl_memory_desc_t in =
         request_add_picture(request, DNNL_ARG_SRC, 0, &schedule->slots[step->inputs[0]]);
     dnnl_memory_desc_t out = request_add_picture(request, DNNL_ARG_DST, REQUEST_OUTPUT,
@@ -103,8 +100,7 @@ static bool fill(const struct schedule *schedule, const struct step *step, bool 
     if (has_bias(step)) {
         bias = request_add(request, DNNL_ARG_BIAS, 2, 1, &y->dims[1], NULL);
     }
-    /* For training weights are taken as they come; else Winograd wants them transformed, in scalar
-     * loops, which takes longer than all it saves where they change in each step. */
+    /* Asked for inference alone oneDNN likes other orders of pictures better than blocks. */
     bool is_lasting = schedule->slots[step->inputs[1]].is_lasting;
     dnnl_prop_kind_t kind = is_lasting ? dnnl_forward_inference : dnnl_forward_training;
     return (transposed ? dnnl_dilated_deconvolution_forward_desc_init(
