@@ -378,9 +378,9 @@ static void drop_replaced(struct gang *gang, const struct place *places) {
 
 void gang_pods(struct gang *gang) {
     struct place *places = fold_places(gang);
+    drop_replaced(gang, places);
     if (!gang_rests(gang, places)) {
         drop_lost(gang, places);
-        drop_replaced(gang, places);
         drop_stuck(gang, places);
         gang_say(gang, places);
         make_missing(gang, places);

@@ -227,11 +227,13 @@ static bool carry_out(struct world *world, const json_t *result) {
     const json_t *created = json_object_get(result, "create");
     const json_t *deleted = json_object_get(result, "delete");
     int lost = 0;
+    for (size_t i = 0; i < json_array_size(deleted); i++) { /* before any of them is gone */
+        check_reason(world, result, tree_text(json_array_get(deleted, i), "name", ""));
+    }
     for (size_t i = 0; i < json_array_size(deleted); i++) {
         if (draw(world, 100) < world->losses) {
             lost++;
         } else {
-            check_reason(world, result, tree_text(json_array_get(deleted, i), "name", ""));
             remove_pod(world, tree_text(json_array_get(deleted, i), "name", ""));
         }
     }
