@@ -27,7 +27,7 @@ trap cleanup EXIT
 
 start_one() { # program, log; its exit code
     case $1 in
-    *.sh) timeout "${TEST_TIMEOUT:-900}" bash "$1" >"$2" 2>&1 ;;
+    *.sh) timeout "${TEST_TIMEOUT:-1200}" bash "$1" >"$2" 2>&1 ;;
     *) timeout "${TEST_TIMEOUT:-900}" "$1" >"$2" 2>&1 ;;
     esac
 }

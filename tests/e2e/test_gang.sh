@@ -147,6 +147,9 @@ Y
 check "who moves no more hangs" told hangs Hung; show hangs
 
 ##### GPUs: too few, and free after every end #####################################################
+# In a soak alone: it takes minutes, and of a gang with minWorkers the first pod may be the one that finds no node, behind
+# which the others wait (docs/disttrain-plan.md, step 7).
+if [ -n "${SOAK_ROUNDS:-}" ]; then
 launch gpus "$bin/fakedp" nvidia.com/gpu 9
 job few 3 <<'Y'
 gpus: 4
@@ -197,6 +200,7 @@ check "no GPU is held" free_after fails
 check "the deadline" told late DeadlineExceeded; show late
 check "no GPU is held" free_after late
 finish gpus
+fi
 kubectl delete dt --all --wait=false >/dev/null
 nothing_left() { [ -z "$(kubectl get pods,services,secrets -l windlass.dev/job -o name)" ]; }
 check "deleted jobs leave nothing" until_true 90 nothing_left
