@@ -29,16 +29,11 @@ static bool is_close(enum tensor_type type, double seen, double wanted) {
            fabs(seen - wanted) <= absolute_tolerance + relative * fabs(wanted);
 }
 
-static bool is_real(enum tensor_type type) {
-    return type == TENSOR_FLOAT32 || type == TENSOR_FLOAT64 || type == TENSOR_FLOAT16 ||
-           type == TENSOR_BFLOAT16;
-}
-
 /* Integers and bool: to the bit. */
 static bool is_same(const struct tensor *seen, const struct tensor *wanted, int64_t index) {
     size_t size = tensor_type_size(seen->type), at = (size_t)index * size;
     return memcmp((const char *)seen->data + at, (const char *)wanted->data + at, size) == 0 ||
-           (is_real(seen->type) &&
+           (tensor_type_is_real(seen->type) &&
             is_close(seen->type, tensor_number(seen, index), tensor_number(wanted, index)));
 }
 

@@ -33,6 +33,11 @@ const char *tensor_type_name(enum tensor_type type) {
     return types[type].name;
 }
 
+bool tensor_type_is_real(enum tensor_type type) {
+    return type == TENSOR_FLOAT32 || type == TENSOR_FLOAT64 || type == TENSOR_FLOAT16 ||
+           type == TENSOR_BFLOAT16;
+}
+
 int tensor_type_onnx(enum tensor_type type) {
     assert(type < TENSOR_TYPE_COUNT);
     return types[type].onnx_type;

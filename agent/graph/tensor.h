@@ -37,6 +37,7 @@ struct tensor {
 
 size_t tensor_type_size(enum tensor_type type);      /* bytes per element */
 const char *tensor_type_name(enum tensor_type type); /* "float32" */
+bool tensor_type_is_real(enum tensor_type type);     /* floats of any size */
 int tensor_type_onnx(enum tensor_type type);         /* ONNX's number, TensorProto.DataType */
 /* False: no such number, or none of ours (strings, complex numbers). */
 bool tensor_type_from_onnx(int64_t onnx_type, enum tensor_type *ret_type);

@@ -66,8 +66,7 @@ int infer_bit_shift(const struct node *node, const struct fact *const *inputs, s
 
 int infer_mod(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
               struct error *err) {
-    bool is_real = inputs[0]->type == TENSOR_FLOAT32 || inputs[0]->type == TENSOR_FLOAT64;
-    if (is_real && !node_integer(node, "fmod", 0)) {
+    if (tensor_type_is_real(inputs[0]->type) && !node_integer(node, "fmod", 0)) {
         return error_set(err, ERROR_INVALID, "attribute \"fmod\" must be 1 for floats");
     }
     return infer_broadcast(node, inputs, outputs, err);

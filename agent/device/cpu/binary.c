@@ -248,10 +248,6 @@ static int prelu_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_prelu = {"reference prelu", prelu_run};
 
-static bool is_integer(enum tensor_type type) {
-    return type != TENSOR_FLOAT32 && type != TENSOR_FLOAT64;
-}
-
 /* Of integers: exact, and wraps around. */
 static void put_power(const struct binary *binary, int64_t a, int64_t b, int64_t y) {
     uint64_t power = 1, base = tensor_whole(binary->a, a);
@@ -265,7 +261,7 @@ static void put_power(const struct binary *binary, int64_t a, int64_t b, int64_t
 static void pow_row(void *context, const int64_t *offsets, const int64_t *steps, int64_t count) {
     const struct binary *binary = context;
     for (int64_t i = 0; i < count; i++) {
-        if (is_integer(binary->a->type) && is_integer(binary->b->type) &&
+        if (!tensor_type_is_real(binary->a->type) && !tensor_type_is_real(binary->b->type) &&
             tensor_number(binary->b, offsets[1] + i * steps[1]) >= 0) {
             put_power(binary, offsets[0] + i * steps[0], offsets[1] + i * steps[1], offsets[2] + i);
             continue;

@@ -6,16 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_real(enum tensor_type type) {
-    return type == TENSOR_FLOAT32 || type == TENSOR_FLOAT64 || type == TENSOR_FLOAT16 ||
-           type == TENSOR_BFLOAT16;
-}
-
 static int cast_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0];
     struct tensor *y = call->outputs[0];
     int64_t count = shape_count(&x->shape);
-    bool is_whole = !is_real(x->type) && !is_real(y->type);
+    bool is_whole = !tensor_type_is_real(x->type) && !tensor_type_is_real(y->type);
     for (int64_t i = 0; i < count; i++) {
         if (is_whole) {
             tensor_put_whole(y, i, tensor_whole(x, i));

@@ -37,8 +37,7 @@ static int sum_losses(const struct call *call, const struct likelihood *shape, c
     float *y = call->outputs[0]->data;
     double sum = 0, weight_sum = 0;
     for (int64_t i = 0; i < shape->samples * shape->places; i++) {
-        int64_t label = labels->type == TENSOR_INT64 ? ((const int64_t *)labels->data)[i]
-                                                     : ((const int32_t *)labels->data)[i];
+        int64_t label = (int64_t)tensor_whole(labels, i);
         bool counts = !shape->has_ignored || label != shape->ignored;
         if (counts && (label < 0 || label >= shape->classes)) {
             return error_set(err, ERROR_INVALID, "%s node \"%.64s\": label %lld of %lld classes",

@@ -204,8 +204,7 @@ static int gather_run(const struct call *call, struct error *err) {
     char *to = call->outputs[0]->data;
     for (int64_t o = 0; o < outer; o++) {
         for (int64_t i = 0; i < count; i++, to += row) {
-            int64_t index = indices->type == TENSOR_INT64 ? ((const int64_t *)indices->data)[i]
-                                                          : ((const int32_t *)indices->data)[i];
+            int64_t index = (int64_t)tensor_whole(indices, i);
             if (index < -size || index >= size) {
                 return error_set(err, ERROR_INVALID, "Gather node \"%.64s\": index %lld of %lld",
                                  call->node->name, (long long)index, (long long)size);

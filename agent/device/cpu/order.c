@@ -44,10 +44,7 @@ CUM_SUM(cum_sum_int32, int32_t, uint32_t)
 static int cum_sum_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0];
     struct tensor *y = call->outputs[0];
-    const struct tensor *along = call->inputs[1];
-    int64_t axis =
-        along->type == TENSOR_INT64 ? *(const int64_t *)along->data : *(const int32_t *)along->data;
-    int64_t rank = x->shape.rank;
+    int64_t axis = (int64_t)tensor_whole(call->inputs[1], 0), rank = x->shape.rank;
     bool is_exclusive = node_integer(call->node, "exclusive", 0);
     bool is_reverse = node_integer(call->node, "reverse", 0);
     if (axis < -rank || axis >= rank) {

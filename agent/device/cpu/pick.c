@@ -8,15 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-static int64_t integer_at(const struct tensor *tensor, int64_t at) {
-    return tensor->type == TENSOR_INT64 ? ((const int64_t *)tensor->data)[at]
-                                        : ((const int32_t *)tensor->data)[at];
-}
-
 /* The index, counted from the front; -1 and an error where it is out of range. */
 static int64_t place_of(const struct call *call, const struct tensor *indices, int64_t at,
                         int64_t size, struct error *err) {
-    int64_t index = integer_at(indices, at);
+    int64_t index = (int64_t)tensor_whole(indices, at);
     if (index < -size || index >= size) {
         error_set(err, ERROR_INVALID, "%s node \"%.64s\": index %lld of %lld", call->node->op->name,
                   call->node->name, (long long)index, (long long)size);
@@ -241,7 +236,7 @@ static int reverse_sequence_run(const struct call *call, struct error *err) {
     int64_t inner = batches && times ? count / batches / times : 0;
     size_t size = (size_t)inner * tensor_type_size(x->type);
     for (int64_t b = 0; b < batches; b++) {
-        int64_t length = integer_at(lengths, b);
+        int64_t length = (int64_t)tensor_whole(lengths, b);
         if (length < 0 || length > times) {
             return error_set(err, ERROR_INVALID,
                              "ReverseSequence node \"%.64s\": length %lld of %lld",

@@ -187,7 +187,7 @@ static int reduce_run(const struct call *call, struct error *err) {
     rows_plain_strides(&x->shape, rows.strides[0]);
     reduced_strides(&x->shape, &reduce, rows.strides[1]);
     int result = 0;
-    if (x->type == TENSOR_FLOAT32 || x->type == TENSOR_FLOAT64) {
+    if (tensor_type_is_real(x->type)) {
         result = reduce_reals(&reduction, &rows, y, sums.data, err); /* as large as an int64 */
     } else {
         reduce_integers(&reduction, &rows, y, sums.data);
