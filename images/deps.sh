@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a make target needs, and only those that are missing.
 #   deps.sh deps|deps-demo|deps-test|deps-bench
-# Nothing is asked of the network when everything is there. Not root: sudo is used where it is.
+# Nothing is asked of the network when everything is there.
 set -euo pipefail
 
 build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev libjansson-dev
@@ -34,18 +34,6 @@ for package in $wanted; do
 done
 [ -n "$missing" ] || exit 0
 
-root=
-if [ "$(id -u)" -ne 0 ]; then
-    root=$(command -v sudo || true)
-    [ -n "$root" ] || { echo "deps.sh: not root and no sudo. As root run: apt-get install$missing" >&2; exit 3; }
-fi
 echo "installing:$missing"
-export DEBIAN_FRONTEND=noninteractive
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086 # the lists are words
-if ! { $root apt-get update -qq && $root apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
-    tail -20 "$log" >&2
-    echo "deps.sh: apt-get could not install:$missing" >&2
-    exit 3
-fi
+exec "${0%/*}/apt-install.sh" $missing

@@ -9,20 +9,14 @@ say() { printf '%4ds %s\n' "$SECONDS" "$*" >&2; }
 
 # The packages that are missing, in one go; nothing is asked of the network when all are there.
 need_packages() {
-    local package missing= log root=
+    local package missing=
     for package in "$@"; do
         [ "$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null)" = "install ok installed" ] || missing+=" $package"
     done
     [ -n "$missing" ] || return 0
-    [ "$(id -u)" = 0 ] || root=$(command -v sudo) || fail "not root and no sudo. As root run: apt-get install$missing"
     say "installing:$missing"
-    log=$(mktemp)
     # shellcheck disable=SC2086 # the list is words
-    { $root apt-get -o DPkg::Lock::Timeout=300 update -qq &&
-        $root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq \
-            --no-install-recommends $missing; } >"$log" 2>&1 ||
-        { tail -20 "$log" >&2; rm -f "$log"; fail "apt-get could not install:$missing"; }
-    rm -f "$log"
+    "$(dirname "${BASH_SOURCE[0]}")/../../images/apt-install.sh" $missing || exit 3
 }
 
 # A port of 127.0.0.1 that nobody listens on, below the range that connections take by themselves.
