@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ops/attribute_rules.h"
+
+#include "agent/graph/graph.h"
+
+#define INTEGER ATTRIBUTE_INTEGER
+#define NUMBER ATTRIBUTE_NUMBER
+#define TEXT ATTRIBUTE_TEXT
+#define INTEGERS ATTRIBUTE_INTEGERS
+
+static const char auto_pads[] = "NOTSET|SAME_UPPER|SAME_LOWER|VALID";
+
+const struct attribute_rule conv_rules[] = {
+    {"auto_pad", TEXT, auto_pads, 0, 0}, {"dilations", INTEGERS, NULL, 0, 0},
+    {"group", INTEGER, NULL, 0, 0},      {"kernel_shape", INTEGERS, NULL, 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},      {"strides", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule conv_transpose_rules[] = {
+    {"auto_pad", TEXT, auto_pads, 0, 0},
+    {"dilations", INTEGERS, NULL, 0, 0},
+    {"group", INTEGER, NULL, 0, 0},
+    {"kernel_shape", INTEGERS, NULL, 0, 0},
+    {"output_padding", INTEGERS, NULL, 0, 0},
+    {"output_shape", INTEGERS, NULL, 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},
+    {"strides", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule max_pool_rules[] = {
+    {"auto_pad", TEXT, auto_pads, 0, 0}, {"ceil_mode", INTEGER, NULL, 0, 1},
+    {"dilations", INTEGERS, NULL, 0, 0}, {"kernel_shape", INTEGERS, NULL, 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},      {"storage_order", INTEGER, NULL, 0, 1},
+    {"strides", INTEGERS, NULL, 0, 0},   {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule average_pool_rules[] = {
+    {"auto_pad", TEXT, auto_pads, 0, 0},
+    {"ceil_mode", INTEGER, NULL, 0, 1},
+    {"count_include_pad", INTEGER, NULL, 0, 1},
+    {"kernel_shape", INTEGERS, NULL, 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},
+    {"strides", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule batch_norm_rules[] = {
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {"momentum", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule batch_norm_7_rules[] = {
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {"momentum", NUMBER, NULL, 0, 0},
+    {"spatial", INTEGER, NULL, 1, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* Only inference: a node that trains has training_mode 1. */
+const struct attribute_rule batch_norm_14_rules[] = {
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {"momentum", NUMBER, NULL, 0, 0},
+    {"training_mode", INTEGER, NULL, INT64_MIN, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule epsilon_rules[] = {
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule alpha_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule hard_sigmoid_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},
+    {"beta", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule selu_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},
+    {"gamma", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule clip_6_rules[] = {
+    {"max", NUMBER, NULL, 0, 0},
+    {"min", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule lrn_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},       {"beta", NUMBER, NULL, 0, 0}, {"bias", NUMBER, NULL, 0, 0},
+    {"size", INTEGER, NULL, 1, 1 << 20}, {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule gemm_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},   {"beta", NUMBER, NULL, 0, 0}, {"transA", INTEGER, NULL, 0, 0},
+    {"transB", INTEGER, NULL, 0, 0}, {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule axis_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule axes_rules[] = {
+    {"axes", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule reduce_rules[] = {
+    {"axes", INTEGERS, NULL, 0, 0},
+    {"keepdims", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule reduce_sum_13_rules[] = {
+    {"keepdims", INTEGER, NULL, 0, 0},
+    {"noop_with_empty_axes", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule arg_max_1_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"keepdims", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule arg_max_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"keepdims", INTEGER, NULL, 0, 0},
+    {"select_last_index", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule pad_2_rules[] = {
+    {"mode", TEXT, "constant|reflect|edge", 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},
+    {"value", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule pad_11_rules[] = {
+    {"mode", TEXT, "constant|reflect|edge", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule upsample_7_rules[] = {
+    {"mode", TEXT, "nearest|linear", 0, 0},
+    {"scales", ATTRIBUTE_NUMBERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule resize_10_rules[] = {
+    {"mode", TEXT, "nearest|linear", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* cubic_coeff_a, exclude_outside and extrapolation_value belong to modes that are refused. */
+const struct attribute_rule resize_11_rules[] = {
+    {"coordinate_transformation_mode", TEXT,
+     "half_pixel|pytorch_half_pixel|align_corners|asymmetric|tf_half_pixel_for_nn", 0, 0},
+    {"cubic_coeff_a", NUMBER, NULL, 0, 0},
+    {"exclude_outside", INTEGER, NULL, 0, 0},
+    {"extrapolation_value", NUMBER, NULL, 0, 0},
+    {"mode", TEXT, "nearest|linear", 0, 0},
+    {"nearest_mode", TEXT, "round_prefer_floor|round_prefer_ceil|floor|ceil", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule split_2_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"split", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule slice_1_rules[] = {
+    {"axes", INTEGERS, NULL, 0, 0},
+    {"ends", INTEGERS, NULL, 0, 0},
+    {"starts", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule perm_rules[] = {
+    {"perm", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule allow_zero_rules[] = {
+    {"allowzero", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule shape_15_rules[] = {
+    {"end", INTEGER, NULL, 0, 0},
+    {"start", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule cast_rules[] = {
+    {"to", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule value_rules[] = {
+    {"value", ATTRIBUTE_TENSOR, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule dropout_rules[] = {
+    {"ratio", NUMBER, NULL, 0, 0},
+    {"seed", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule depth_to_space_rules[] = {
+    {"blocksize", INTEGER, NULL, 0, 0},
+    {"mode", TEXT, "DCR|CRD", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule batch_dims_rules[] = {
+    {"batch_dims", INTEGER, NULL, 0, TENSOR_RANK_MAX},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule bit_shift_rules[] = {
+    {"direction", TEXT, "LEFT|RIGHT", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule cum_sum_rules[] = {
+    {"exclusive", INTEGER, NULL, 0, 0},
+    {"reverse", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule eye_like_rules[] = {
+    {"dtype", INTEGER, NULL, 0, 0},
+    {"k", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule is_inf_rules[] = {
+    {"detect_negative", INTEGER, NULL, 0, 0},
+    {"detect_positive", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* stash_type: of the sums, which are made in float64 here. */
+const struct attribute_rule layer_norm_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {"stash_type", INTEGER, NULL, 1, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule likelihood_rules[] = {
+    {"ignore_index", INTEGER, NULL, 0, 0},
+    {"reduction", TEXT, "mean|sum|none", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule mod_rules[] = {
+    {"fmod", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule reverse_rules[] = {
+    {"batch_axis", INTEGER, NULL, 0, 1},
+    {"time_axis", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule scatter_elements_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"reduction", TEXT, "none|add|mul", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule scatter_nd_rules[] = {
+    {"reduction", TEXT, "none|add|mul", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule shrink_rules[] = {
+    {"bias", NUMBER, NULL, 0, 0},
+    {"lambd", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule top_k_1_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"k", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* sorted 0 leaves the order to us. */
+const struct attribute_rule top_k_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"largest", INTEGER, NULL, 0, 1},
+    {"sorted", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule trilu_rules[] = {
+    {"upper", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule block_rules[] = {
+    {"blocksize", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};

@@ -1,0 +1,59 @@
+/* attribute_rules.h: which attributes an operator knows, for the rows of agent/ops/table.c. One
+ * that no kernel really honours is in no list: so it is refused by name. Each list ends with a rule
+ * without a name. */
+#pragma once
+
+#include "agent/graph/op.h"
+
+#define RULES(name) extern const struct attribute_rule name##_rules[]
+RULES(conv);
+RULES(conv_transpose);
+RULES(max_pool);
+RULES(average_pool);
+RULES(batch_norm);
+RULES(batch_norm_7);
+RULES(batch_norm_14);
+RULES(epsilon);
+RULES(alpha);
+RULES(hard_sigmoid);
+RULES(selu);
+RULES(clip_6);
+RULES(lrn);
+RULES(gemm);
+RULES(axis);
+RULES(axes);
+RULES(reduce);
+RULES(reduce_sum_13);
+RULES(arg_max_1);
+RULES(arg_max);
+RULES(pad_2);
+RULES(pad_11);
+RULES(upsample_7);
+RULES(resize_10);
+RULES(resize_11);
+RULES(split_2);
+RULES(slice_1);
+RULES(perm);
+RULES(allow_zero);
+RULES(shape_15);
+RULES(cast);
+RULES(value);
+RULES(dropout);
+RULES(depth_to_space);
+RULES(batch_dims);
+RULES(bit_shift);
+RULES(cum_sum);
+RULES(eye_like);
+RULES(is_inf);
+RULES(layer_norm);
+RULES(likelihood);
+RULES(mod);
+RULES(reverse);
+RULES(scatter_elements);
+RULES(scatter_nd);
+RULES(shrink);
+RULES(top_k_1);
+RULES(top_k);
+RULES(trilu);
+RULES(block);
+#undef RULES
