@@ -12,6 +12,12 @@
 
 enum { NETWORK_VALUES = 96, NETWORK_NODES = 32, NETWORK_PORTS = 8 };
 
+/* What an input's numbers are drawn from; both 0: -1 to 1. */
+struct network_range {
+    double low, high; /* of integers, high is left out */
+    bool is_odd;      /* every fifth is infinite or no number */
+};
+
 struct network {
     struct graph graph;
     struct value values[NETWORK_VALUES];
@@ -19,6 +25,7 @@ struct network {
     int inputs[NETWORK_VALUES], outputs[NETWORK_VALUES];
     int ports[NETWORK_NODES][2][NETWORK_PORTS];
     struct attribute attributes[NETWORK_NODES][NETWORK_PORTS];
+    struct network_range ranges[NETWORK_VALUES];
     int opset;
 };
 
@@ -83,16 +90,16 @@ static inline int network_integers(struct network *network, const int64_t *numbe
 }
 
 /* Inputs end with -2; attributes (NULL: none) end with a NULL name; their lists of integers are
- * copied. Returns the output. */
-static inline int network_node(struct network *network, const char *op, const int *inputs,
-                               const struct attribute *attributes) {
+ * copied. Returns the first output, the others follow it. */
+static inline int network_node_many(struct network *network, const char *op, const int *inputs,
+                                    const struct attribute *attributes, int output_count) {
     size_t index = network->graph.node_count++;
     struct node *node = &network->nodes[index];
     assert(index < NETWORK_NODES);
     *node = (struct node){.op = table_find(op, network->opset),
                           .name = op,
                           .opset = network->opset,
-                          .output_count = 1,
+                          .output_count = output_count,
                           .inputs = network->ports[index][0],
                           .outputs = network->ports[index][1],
                           .attributes = network->attributes[index]};
@@ -107,42 +114,17 @@ static inline int network_node(struct network *network, const char *op, const in
         int64_t *copy = arena_array(&network->graph.arena, to->count, sizeof *copy);
         to->integers = to->integers ? memcpy(copy, to->integers, to->count * sizeof *copy) : NULL;
     }
-    network->ports[index][1][0] = network_value(network, op);
+    for (int i = 0; i < output_count; i++) {
+        network->ports[index][1][i] = network_value(network, op);
+    }
     return network->ports[index][1][0];
+}
+
+static inline int network_node(struct network *network, const char *op, const int *inputs,
+                               const struct attribute *attributes) {
+    return network_node_many(network, op, inputs, attributes, 1);
 }
 
 static inline void network_output(struct network *network, int value) {
     network->outputs[network->graph.output_count++] = value;
-}
-
-/* Runs on a device with inputs from `seed`; output 0 is copied to *ret_output (owned). */
-static inline int network_run(struct network *network, struct device *device, uint32_t seed,
-                              struct tensor *ret_output, struct error *err) {
-    struct tensor inputs[NETWORK_PORTS] = {0}, outputs[NETWORK_PORTS] = {0};
-    struct plan *plan = NULL;
-    void *block = NULL;
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < network->graph.input_count; i++) {
-        struct value *value = &network->values[network->inputs[i]];
-        result = tensor_init(&inputs[i], TENSOR_FLOAT32, &value->shape, err);
-        network_fill(&inputs[i], seed + (uint32_t)i);
-    }
-    result = result < 0 ? -1 : plan_new(device, &network->graph, inputs, &plan, err);
-    result = result < 0 ? -1 : device->ops->alloc(device, plan->schedule->block_bytes, &block, err);
-    /* Twice: a kernel that leaves something behind shows. */
-    result = result < 0 ? -1 : plan_run(plan, block, inputs, outputs, err);
-    result = result < 0 ? -1 : plan_run(plan, block, inputs, outputs, err);
-    result = result < 0 ? -1 : tensor_init(ret_output, outputs[0].type, &outputs[0].shape, err);
-    if (result == 0) {
-        memcpy(ret_output->data, outputs[0].data,
-               (size_t)shape_count(&outputs[0].shape) * tensor_type_size(outputs[0].type));
-    }
-    plan_free(plan);
-    if (block) {
-        device->ops->free(device, block);
-    }
-    for (int i = 0; i < NETWORK_PORTS; i++) {
-        tensor_release(&inputs[i]);
-    }
-    return result;
 }

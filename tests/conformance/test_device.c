@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every device against the reference kernels: operators by shapes, and the chains that devices
  * fuse. A device that this machine or build lacks is skipped; an operator it lacks is counted. */
-#include "tests/conformance/attributes.h"
-#include "tests/conformance/network.h"
+#include "tests/conformance/network_run.h"
+#include "tests/conformance/operators.h"
 #include "tests/test.h"
 
 #include <stdio.h>
@@ -222,9 +222,17 @@ static const struct row rows[] = {
     {"DepthToSpace", {4, {1, 8, 4, 5}}, {{0}}, {INT("blocksize", 2)}},
 };
 
+static const struct operator_row operator_rows[] = {
+#include "tests/conformance/operator_rows.inc"
+};
+
 static struct device *open_device(const char *name, struct error *err) {
     struct device *device = NULL;
     return registry_open(name, 2, &device, err) < 0 ? NULL : device;
+}
+
+static bool tensor_differs(const struct tensor *a, const struct tensor *b, int64_t index) {
+    return tensor_whole(a, index) != tensor_whole(b, index);
 }
 
 /* True when both agree; prints the first difference. */
@@ -233,16 +241,20 @@ static bool agrees(const struct tensor *seen, const struct tensor *wanted, const
         printf("# %s: another shape or type\n", what);
         return false;
     }
-    const float *a = seen->data, *b = wanted->data;
+    bool is_real = tensor_type_is_real(seen->type);
     int64_t count = shape_count(&seen->shape);
     double most = 1e-6;
     for (int64_t i = 0; i < count; i++) {
-        most = fmax(most, fabs((double)b[i]));
+        double number = fabs(tensor_number(wanted, i));
+        most = isfinite(number) ? fmax(most, number) : most;
     }
     for (int64_t i = 0; i < count; i++) {
-        if (!(fabs((double)a[i] - (double)b[i]) <= tolerance * most)) {
+        double a = tensor_number(seen, i), b = tensor_number(wanted, i);
+        bool is_same =
+            is_real ? a == b || (isnan(a) && isnan(b)) : !tensor_differs(seen, wanted, i);
+        if (!is_same && !(is_real && fabs(a - b) <= tolerance * most)) {
             printf("# %s: element %lld of %lld is %g, the reference has %g\n", what, (long long)i,
-                   (long long)count, (double)a[i], (double)b[i]);
+                   (long long)count, a, b);
             return false;
         }
     }
@@ -290,6 +302,43 @@ static void run_row(const struct row *row, const char *device) {
     snprintf(what, sizeof what, "%s row %td, %s on %s", row->op, row - rows, text, device);
     compare(&network, device, what);
     arena_release(&network.graph.arena);
+}
+
+static int add_operand(struct network *network, const struct operand *operand) {
+    if (operand->kind == LEFT_OUT) {
+        return -1;
+    }
+    struct tensor tensor = {.type = operand->type, .shape = operand->shape};
+    if (operand->kind == KNOWN) {
+        tensor.data = (void *)(uintptr_t)operand->values; /* it is only read */
+        return network_keep(network, "known", tensor);
+    }
+    int value = network_input(network, operand->shape);
+    network->values[value].type = operand->type;
+    network->values[value].has_shape = true;
+    network->ranges[value] = (struct network_range){operand->low, operand->high, operand->is_odd};
+    return value;
+}
+
+/* Each output for itself: nobody reads the others. */
+static void run_operator(const struct operator_row *row, const char *device) {
+    char what[192];
+    for (int output = 0; output < row->outputs; output++) {
+        struct network network;
+        int inputs[OPERANDS_MAX + 1], count = 0;
+        network_init(&network, row->opset);
+        while (count < OPERANDS_MAX && row->operands[count].kind != NO_MORE) {
+            inputs[count] = add_operand(&network, &row->operands[count]);
+            count++;
+        }
+        inputs[count] = -2;
+        int first = network_node_many(&network, row->op, inputs, row->attributes, row->outputs);
+        network_output(&network, first + output);
+        snprintf(what, sizeof what, "%s operator row %td, output %d on %s", row->op,
+                 row - operator_rows, output, device);
+        compare(&network, device, what);
+        arena_release(&network.graph.arena);
+    }
 }
 
 static int conv(struct network *network, int x, int64_t m, int64_t c, int64_t k, int64_t pad) {
@@ -399,9 +448,34 @@ static void run_suite(const char *device_name) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         run_row(&rows[i], device_name);
     }
+    for (size_t i = 0; i < ARRAY_LEN(operator_rows); i++) {
+        run_operator(&operator_rows[i], device_name);
+    }
     run_network(style_network, "style network", device_name);
     run_network(residual_network, "residual network", device_name);
     run_network(shared_values, "shared values", device_name);
+}
+
+static bool has_row(const char *op) {
+    bool has = false;
+    for (size_t i = 0; i < ARRAY_LEN(rows) && !has; i++) {
+        has = strcmp(rows[i].op, op) == 0;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(operator_rows) && !has; i++) {
+        has = strcmp(operator_rows[i].op, op) == 0;
+    }
+    return has;
+}
+
+/* What no file can name is tested by test_gradient.c and test_training.c. */
+static void test_every_operator_has_a_row(void) {
+    const struct op *op;
+    for (size_t i = 0; (op = table_row(i)); i++) {
+        if (op->until && !has_row(op->name)) {
+            printf("# %s: no row here\n", op->name);
+            test_failures++;
+        }
+    }
 }
 
 static void test_cpu_agrees_with_reference(void) {
@@ -413,6 +487,7 @@ static void test_cuda_agrees_with_reference(void) {
 }
 
 int main(void) {
+    TEST(test_every_operator_has_a_row);
     TEST(test_cpu_agrees_with_reference);
     TEST(test_cuda_agrees_with_reference);
     return TEST_END();

@@ -3,7 +3,7 @@
 // network at odd sizes, in every instruction set of this processor, with one thread and with three.
 #include "agent/device/cpu/fast/isa.h"
 #include "tests/conformance/attributes.h"
-#include "tests/conformance/network.h"
+#include "tests/conformance/network_run.h"
 #include "tests/test.h"
 
 #define ATTRIBUTES(...) ((const struct attribute[]){__VA_ARGS__, {.name = NULL}})

@@ -7,7 +7,7 @@
 #include "agent/ops/training_graph.h"
 #include "agent/run/training.h"
 #include "tests/conformance/attributes.h"
-#include "tests/conformance/network.h"
+#include "tests/conformance/network_run.h"
 #include "tests/test.h"
 
 #include <sys/wait.h>
