@@ -51,7 +51,7 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) $(CFLAGS) $(HARDEN) -pthre
 	$(if $(WITH_CUDA),-DWITH_CUDA=1)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LDFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE))
-# The same inner loops three times; agent/device/cpu/fast/isa.c chooses at run time.
+# The same inner loops three times; agent/device/cpu/isa.c chooses at run time.
 CFLAGS_agent_device_cpu_fast_vector_avx2 := -mavx2 -mfma $(CFLAGS_VECTOR)
 CFLAGS_agent_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma $(CFLAGS_VECTOR)
 CFLAGS_agent_device_cpu_fast_vector_plain := $(CFLAGS_VECTOR)

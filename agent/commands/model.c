@@ -20,12 +20,13 @@ static const struct {
     {"run", model_run, "runs a model once on TensorProto files"},
     {"test", model_test, "runs ONNX test folders and compares the outputs"},
     {"bench", model_bench, "times a model"},
+    {"profile", model_profile, "says where a model's time goes, operator by operator"},
     {"gradients", model_gradients, "the loss on some samples, and its gradient by every weight"},
     {"new", model_new_command, "makes a network to be trained"},
 };
 
 static void print_usage(FILE *to) {
-    fprintf(to, "Usage: windlass-agent model check|run|test|bench|gradients|new ...\n\n");
+    fprintf(to, "Usage: windlass-agent model check|run|test|bench|profile|gradients|new ...\n\n");
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         fprintf(to, "  %-10s %s\n", words[i].name, words[i].about);
     }
@@ -50,8 +51,8 @@ int model_command(int argc, char **argv) {
     }
     if (argc > 1) {
         fprintf(stderr,
-                "windlass-agent model: %s: unknown, expected check, run, test, bench, gradients or "
-                "new\n",
+                "windlass-agent model: %s: unknown, expected check, run, test, bench, profile, "
+                "gradients or new\n",
                 argv[1]);
     } else {
         print_usage(stderr);

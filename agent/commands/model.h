@@ -1,5 +1,5 @@
-/* model.h: windlass-agent model check|run|test|bench|gradients|new: looking at, running, timing and
- * making ONNX files. */
+/* model.h: windlass-agent model check|run|test|bench|profile|gradients|new: looking at, running,
+ * timing and making ONNX files. */
 #pragma once
 
 #include "lib/error.h"
@@ -12,6 +12,7 @@ int model_check(int argc, char **argv, struct error *err);
 int model_run(int argc, char **argv, struct error *err);
 int model_test(int argc, char **argv, struct error *err);
 int model_bench(int argc, char **argv, struct error *err);
+int model_profile(int argc, char **argv, struct error *err);
 int model_gradients(int argc, char **argv, struct error *err);
 int model_new_command(int argc, char **argv, struct error *err);
 

@@ -1,80 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
+#include "agent/commands/model_inputs.h"
 #include "agent/run/session.h"
 #include "lib/clock.h"
 #include "lib/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum { RUNS_MAX = 100000 };
-
-/* "1x3x512x512" */
-static int parse_shape(const char *text, struct shape *ret_shape, struct error *err) {
-    struct shape shape = {0};
-    const char *at = text;
-    while (*at) {
-        char *end;
-        long long size = strtoll(at, &end, 10);
-        bool ends_well = *end == 0 || (*end == 'x' && end[1]);
-        if (end == at || size < 1 || !ends_well || shape.rank == TENSOR_RANK_MAX) {
-            return error_set(err, ERROR_INVALID, "--shape: \"%s\" is no shape like 1x3x512x512",
-                             text);
-        }
-        shape.dims[shape.rank++] = size;
-        at = *end ? end + 1 : end;
-    }
-    *ret_shape = shape;
-    return 0;
-}
-
-static int choose_shape(const char *name, const struct option_list *pairs, struct shape *shape,
-                        struct error *err) {
-    size_t length = strlen(name);
-    for (size_t i = 0; i < pairs->count; i++) {
-        const char *pair = pairs->values[i];
-        if (strncmp(pair, name, length) == 0 && pair[length] == '=') {
-            return parse_shape(pair + length + 1, shape, err);
-        }
-    }
-    for (int i = 0; i < shape->rank; i++) {
-        if (shape->dims[i] < 0) {
-            char text[128];
-            shape_format(shape, text);
-            return error_set(err, ERROR_INVALID,
-                             "input %s has the shape %s: --shape %s=... is needed", name, text,
-                             name);
-        }
-    }
-    return 0;
-}
-
-/* Bytes of a picture, 0 to 255: what networks see. Zeros would flatter some kernels. */
-static void fill(struct tensor *tensor) {
-    int64_t count = shape_count(&tensor->shape);
-    uint32_t state = 12345;
-    for (int64_t i = 0; tensor->type == TENSOR_FLOAT32 && i < count; i++) {
-        state = state * 1664525 + 1013904223;
-        ((float *)tensor->data)[i] = (float)(state >> 24);
-    }
-}
-
-static int make_inputs(const struct session *session, const struct option_list *pairs,
-                       struct tensor *inputs, struct error *err) {
-    for (size_t i = 0; i < session_input_count(session); i++) {
-        enum tensor_type type;
-        struct shape shape;
-        const char *name = session_input(session, i, &type, &shape);
-        if (choose_shape(name, pairs, &shape, err) < 0 ||
-            tensor_init(&inputs[i], type, &shape, err) < 0) {
-            return -1;
-        }
-        fill(&inputs[i]);
-    }
-    return 0;
-}
 
 static int by_value(const void *left, const void *right) {
     int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
@@ -144,13 +79,11 @@ int model_bench(int argc, char **argv, struct error *err) {
     if (session_open(list.values[0], &session_options, &session, err) < 0) {
         return -1;
     }
-    size_t count = session_input_count(session);
-    struct tensor *inputs = x_calloc(count + 1, sizeof *inputs);
-    int result = make_inputs(session, &pairs, inputs, err);
-    result = result < 0 ? -1 : measure(session, inputs, runs, err);
-    for (size_t i = 0; i < count; i++) {
-        tensor_release(&inputs[i]);
+    struct tensor *inputs;
+    if (model_inputs_make(session, &pairs, &inputs, err) < 0) {
+        return -1;
     }
-    free(inputs);
+    int result = measure(session, inputs, runs, err);
+    model_inputs_free(session, inputs);
     return result;
 }

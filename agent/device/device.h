@@ -41,6 +41,12 @@ struct kernel {
 
 enum copy { COPY_TO_DEVICE, COPY_TO_HOST, COPY_ON_DEVICE };
 
+/* What the device can do at most, as measured on it when it was asked. */
+struct device_peaks {
+    char what[64];       /* "2 threads, avx512" */
+    double flops, bytes; /* a second: of float32 multiply-adds (two each); read and written */
+};
+
 struct device_ops {
     /* 64-byte aligned at least. Fails with ERROR_EXHAUSTED, which the job reports; no abort. */
     int (*alloc)(struct device *device, size_t size, void **ret_memory, struct error *err);
@@ -57,6 +63,8 @@ struct device_ops {
     int (*sync)(struct device *device, struct error *err);
     int (*memory_info)(struct device *device, size_t *ret_free, size_t *ret_total,
                        struct error *err);
+    /* Takes a second or so; NULL: nobody has written it for this device. */
+    int (*measure)(struct device *device, struct device_peaks *ret_peaks, struct error *err);
     void (*close)(struct device *device);
 };
 

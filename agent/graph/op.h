@@ -52,7 +52,8 @@ enum op_flags {
     OP_CONVOLVES = 4,
     OP_SPREADS = 8,
     OP_MULTIPLIES = 16, /* a product of matrices: |a| * |b| / (inner size) per pair of matrices */
-    OP_SAME = 32,       /* a view where output 0 has the shape of input 0 */
+    OP_COUNTED = OP_CONVOLVES | OP_SPREADS | OP_MULTIPLIES,
+    OP_SAME = 32, /* a view where output 0 has the shape of input 0 */
 };
 
 struct op {

@@ -256,24 +256,26 @@ void shape_fold_constants(struct graph *graph, evaluate_function *evaluate) {
     arena_release(&scratch);
 }
 
+double shape_node_flops(const struct node *node, const struct shape *a, const struct shape *w,
+                        const struct shape *y) {
+    if (node->op->flags & OP_MULTIPLIES) {
+        bool is_turned = node_integer(node, "transA", 0);
+        int64_t inner = a->rank == 0 ? 0 : is_turned ? a->dims[0] : a->dims[a->rank - 1];
+        return 2.0 * (double)shape_count(y) * (double)inner;
+    }
+    const struct shape *met = node->op->flags & OP_CONVOLVES ? y : a;
+    return 2.0 * (double)shape_count(met) * (double)shape_count(w) / (double)MAX(w->dims[0], 1);
+}
+
 double shape_flops(const struct graph *graph, const struct fact *facts) {
     double total = 0;
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct node *node = &graph->nodes[i];
-        if (!(node->op->flags & (OP_CONVOLVES | OP_SPREADS | OP_MULTIPLIES))) {
-            continue;
+        if (node->op->flags & OP_COUNTED) {
+            total +=
+                shape_node_flops(node, &facts[node->inputs[0]].shape, &facts[node->inputs[1]].shape,
+                                 &facts[node->outputs[0]].shape);
         }
-        const struct shape *a = &facts[node->inputs[0]].shape, *w = &facts[node->inputs[1]].shape;
-        const struct shape *y = &facts[node->outputs[0]].shape;
-        if (node->op->flags & OP_MULTIPLIES) {
-            bool is_turned = node_integer(node, "transA", 0);
-            int64_t inner = a->rank == 0 ? 0 : is_turned ? a->dims[0] : a->dims[a->rank - 1];
-            total += 2.0 * (double)shape_count(y) * (double)inner;
-            continue;
-        }
-        const struct shape *met = node->op->flags & OP_CONVOLVES ? y : a;
-        total +=
-            2.0 * (double)shape_count(met) * (double)shape_count(w) / (double)MAX(w->dims[0], 1);
     }
     return total;
 }

@@ -23,3 +23,6 @@ void shape_fold_constants(struct graph *graph, evaluate_function *evaluate);
 
 /* Floating-point operations of the convolutions and matrix products (a multiply-add is two). */
 double shape_flops(const struct graph *graph, const struct fact *facts);
+/* Of one node that has one of OP_COUNTED: shapes of inputs 0 and 1 and of output 0. */
+double shape_node_flops(const struct node *node, const struct shape *a, const struct shape *w,
+                        const struct shape *y);

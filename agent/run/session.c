@@ -121,6 +121,11 @@ static int grow_block(struct session *session, size_t size, struct error *err) {
 
 int session_run(struct session *session, const struct tensor *inputs, struct tensor *outputs,
                 struct error *err) {
+    return session_run_hooked(session, inputs, outputs, NULL, err);
+}
+
+int session_run_hooked(struct session *session, const struct tensor *inputs, struct tensor *outputs,
+                       const struct plan_hook *hook, struct error *err) {
     struct plan *plan;
     if (find_plan(session, inputs, &plan, err) < 0 ||
         grow_block(session, plan->schedule->block_bytes, err) < 0) {
@@ -128,7 +133,11 @@ int session_run(struct session *session, const struct tensor *inputs, struct ten
     }
     plan->last_used = ++session->runs;
     session->current = plan;
-    return plan_run(plan, session->block, inputs, outputs, err);
+    return plan_run_hooked(plan, session->block, inputs, outputs, hook, err);
+}
+
+const struct plan *session_plan(const struct session *session) {
+    return session->current;
 }
 
 double session_flops(const struct session *session) {

@@ -34,3 +34,12 @@ NODISCARD int session_run(struct session *session, const struct tensor *inputs,
 
 /* The convolutions' and matrix products' floating-point operations of the last run's shapes. */
 double session_flops(const struct session *session);
+
+/* For who measures (run/profile.h): session_run with a hook behind each step, and the plan of the
+ * last run, with its schedule and kernels, until the next one. NULL before the first. */
+struct plan;
+struct plan_hook;
+NODISCARD int session_run_hooked(struct session *session, const struct tensor *inputs,
+                                 struct tensor *outputs, const struct plan_hook *hook,
+                                 struct error *err);
+const struct plan *session_plan(const struct session *session);

@@ -1,57 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Events are text from the moment they are added; what does not fit is cut off at the step's mark,
- * and nothing is added any more. */
+/* What does not fit into the trace is cut off at the step's mark, and nothing is added any more. */
 #include "agent/train/timeline.h"
 
 #include "lib/clock.h"
+#include "lib/trace.h"
 
 #include <assert.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WRITE_EVERY_MS = 10000, HOST_BYTES = 64 };
-#define TAIL "\n]}\n"
+enum { WRITE_EVERY_MS = 10000 };
 
 struct timeline {
     struct timeline_options options;
-    char name[32];        /* of the object */
-    struct buffer events; /* all but the tail */
-    size_t mark;          /* bytes before the step that is being recorded */
-    int64_t step, seen;   /* seen: steps of this start */
+    char name[32]; /* of the object */
+    struct trace trace;
+    size_t mark;        /* of the trace, before the step that is being recorded */
+    int64_t step, seen; /* seen: steps of this start */
     bool is_recording, is_full;
     /* writing */
     pthread_t thread;
     bool is_running;
     atomic_bool is_done;
-    struct buffer copy; /* what is being written, with the tail */
-    size_t copied;      /* bytes of events in it */
-    size_t written;     /* bytes of events that the store has */
+    struct buffer copy; /* what is being written */
+    size_t copied;      /* how much of the trace is in it */
+    size_t written;     /* how much of it the store has */
     int64_t written_ms; /* when the last write began */
 };
 
-/* ---- text ----------------------------------------------------------------------------------- */
-
-/* As it may stand between quotes in JSON. */
-static void clean(char *to, size_t room, const char *from) {
-    size_t n = 0;
-    for (; from[n] && n + 1 < room; n++) {
-        bool is_plain = from[n] >= ' ' && from[n] <= '~' && from[n] != '"' && from[n] != '\\';
-        to[n] = is_plain ? from[n] : '?';
-    }
-    to[n] = 0;
-}
-
-/* Microseconds with three digits: exact, so that what lies within another does so in the file. */
-static void format_us(char text[static 32], int64_t ns) {
-    snprintf(text, 32, "%lld.%03lld", (long long)(ns / 1000), (long long)(ns % 1000));
-}
-
 static void fill_up(struct timeline *timeline) {
-    timeline->events.size = timeline->mark;
+    trace_cut(&timeline->trace, timeline->mark);
     timeline->is_full = true;
     timeline->is_recording = false;
 }
@@ -60,26 +41,14 @@ static void fill_up(struct timeline *timeline) {
 static void begin_events(struct timeline *timeline) {
     static const char *const lanes[TIMELINE_LANE_COUNT] = {"compute", "sums between ranks"};
     const struct timeline_options *options = &timeline->options;
-    struct error err = {0};
-    char host[HOST_BYTES];
-    clean(host, sizeof host, options->host);
-    int result = buffer_printf(&timeline->events, &err,
-                               "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
-                               "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":\"process_name\","
-                               "\"args\":{\"name\":\"rank %d of %d on "
-                               "%s\"}},\n"
-                               "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":\"process_sort_index\","
-                               "\"args\":{\"sort_index\":%d}}",
-                               options->rank, options->rank, options->size, host, options->rank,
-                               options->rank);
-    for (int i = 0; result == 0 && i < TIMELINE_LANE_COUNT; i++) {
-        result = buffer_printf(&timeline->events, &err,
-                               ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"thread_name\","
-                               "\"args\":{\"name\":\"%s\"}}",
-                               options->rank, i, lanes[i]);
+    AUTO(text_freep)
+    char *name = x_printf("rank %d of %d on %.63s", options->rank, options->size, options->host);
+    trace_name_process(&timeline->trace, name);
+    for (int i = 0; i < TIMELINE_LANE_COUNT; i++) {
+        trace_name_lane(&timeline->trace, i, lanes[i]);
     }
-    timeline->mark = timeline->events.size;
-    timeline->is_full = result < 0;
+    timeline->mark = trace_size(&timeline->trace);
+    timeline->is_full = timeline->trace.is_full;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -101,11 +70,10 @@ static void *write_copy(void *context) {
 
 static void copy_events(struct timeline *timeline) {
     struct error err = {0};
-    size_t size = timeline->is_recording ? timeline->mark : timeline->events.size;
+    size_t size = timeline->is_recording ? timeline->mark : trace_size(&timeline->trace);
     buffer_clear(&timeline->copy);
-    if (buffer_append(&timeline->copy, timeline->events.data, size, &err) < 0 ||
-        buffer_append(&timeline->copy, TAIL, strlen(TAIL), &err) < 0) {
-        abort(); /* its maximum is that of events and more */
+    if (trace_write(&timeline->trace, size, &timeline->copy, &err) < 0) {
+        abort(); /* their maximum is the same */
     }
     timeline->copied = size;
 }
@@ -123,7 +91,7 @@ static void begin_write(struct timeline *timeline) {
         return;
     }
     wait_for_thread(timeline);
-    if (timeline->written == timeline->events.size) {
+    if (timeline->written == trace_size(&timeline->trace)) {
         return;
     }
     copy_events(timeline);
@@ -153,7 +121,7 @@ bool timeline_begin(struct timeline *timeline, int64_t step) {
     }
     timeline->seen++;
     timeline->step = step;
-    timeline->mark = timeline->events.size;
+    timeline->mark = trace_size(&timeline->trace);
     timeline->is_recording = !timeline->is_full &&
                              (timeline->seen <= TIMELINE_FIRST_STEPS || step % TIMELINE_EVERY == 0);
     return timeline->is_recording;
@@ -165,17 +133,12 @@ void timeline_add(struct timeline *timeline, enum timeline_lane lane, const char
         return;
     }
     if (!timeline->is_recording) {
-        timeline->mark = timeline->events.size;
+        timeline->mark = trace_size(&timeline->trace);
     }
-    struct error err = {0};
-    char began[32], took[32], plain[TIMELINE_NAME_MAX];
-    format_us(began, MAX(began_ns - timeline->options.zero_ns, 0));
-    format_us(took, MAX(ended_ns - began_ns, 0));
-    clean(plain, sizeof plain, name);
-    if (buffer_printf(
-            &timeline->events, &err,
-            ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"dur\":%s,\"name\":\"%s\"}",
-            timeline->options.rank, (int)lane, began, took, plain) < 0) {
+    trace_add(&timeline->trace,
+              &(struct trace_span){
+                  .lane = lane, .name = name, .began_ns = began_ns, .ended_ns = ended_ns});
+    if (timeline->trace.is_full) {
         fill_up(timeline);
     }
 }
@@ -184,16 +147,11 @@ void timeline_end(struct timeline *timeline, int64_t began_ns, int64_t ended_ns,
     if (!timeline || !timeline->is_recording) {
         return;
     }
-    struct error err = {0};
-    char name[TIMELINE_NAME_MAX], at[32];
+    char name[TRACE_NAME_MAX];
     snprintf(name, sizeof name, "step %lld", (long long)timeline->step);
     timeline_add(timeline, TIMELINE_COMPUTE, name, began_ns, ended_ns);
-    format_us(at, MAX(ended_ns - timeline->options.zero_ns, 0));
-    if (!timeline->is_full && isfinite(loss) &&
-        buffer_printf(&timeline->events, &err,
-                      ",\n{\"ph\":\"C\",\"pid\":%d,\"ts\":%s,\"name\":\"loss\",\"args\":{\"loss\":"
-                      "%.9g}}",
-                      timeline->options.rank, at, loss) < 0) {
+    trace_count(&timeline->trace, ended_ns, (struct trace_figure){"loss", loss});
+    if (timeline->trace.is_full && !timeline->is_full) {
         fill_up(timeline);
     }
     timeline->is_recording = false;
@@ -211,7 +169,7 @@ struct timeline *timeline_new(const struct timeline_options *options) {
     assert(max >= 1024 && max <= STORE_PUT_MAX); /* the head fits in */
     timeline->options = *options;
     snprintf(timeline->name, sizeof timeline->name, "rank.%d.json", options->rank);
-    buffer_init(&timeline->events, max - strlen(TAIL));
+    trace_init(&timeline->trace, options->rank, options->zero_ns, max);
     buffer_init(&timeline->copy, max);
     begin_events(timeline);
     timeline->options.host = NULL; /* the caller's */
@@ -223,7 +181,7 @@ void timeline_free(struct timeline *timeline) {
         return;
     }
     wait_for_thread(timeline);
-    buffer_release(&timeline->events);
+    trace_release(&timeline->trace);
     buffer_release(&timeline->copy);
     free(timeline);
 }

@@ -1,7 +1,7 @@
-/* timeline.h: where a rank's time goes, as OUT/rank.N.json: trace events of Chrome's format ("Trace
- * Event Format", JSON object form), which https://ui.perfetto.dev and chrome://tracing open. Each
- * rank writes its own; times begin at a moment that all ranks share (a barrier), so several files
- * may be put together: jq -s '{traceEvents: map(.traceEvents[])}' rank.*.json
+/* timeline.h: where a rank's time goes, as OUT/rank.N.json: a trace (lib/trace.h), which
+ * https://ui.perfetto.dev and chrome://tracing open. Each rank writes its own; times begin at a
+ * moment that all ranks share (a barrier), so several files may be put together: jq -s
+ * '{traceEvents: map(.traceEvents[])}' rank.*.json
  *
  * Recorded are the first 20 steps of each start, then those whose number is a multiple of 100,
  * until 16 MiB are full: a step is in it as a whole or not at all. The object is written every ten
@@ -17,7 +17,6 @@ enum {
     TIMELINE_FIRST_STEPS = 20,
     TIMELINE_EVERY = 100,
     TIMELINE_BYTES_MAX = 16 << 20,
-    TIMELINE_NAME_MAX = 96, /* longer ones are cut */
 };
 
 struct timeline;
@@ -39,7 +38,7 @@ void timeline_freep(struct timeline **timeline);
 /* step: from 1. Whether it is recorded: what is added from now on belongs to it. */
 bool timeline_begin(struct timeline *timeline, int64_t step);
 /* Times of clock_monotonic_ns; on one lane either apart, or one within the other and beginning
- * after it. In the name all but printable ASCII, quotes and backslashes becomes "?". */
+ * after it. Names: as a trace has them. */
 void timeline_add(struct timeline *timeline, enum timeline_lane lane, const char *name,
                   int64_t began_ns, int64_t ended_ns);
 /* The recorded step as a whole, and its loss. */

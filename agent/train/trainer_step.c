@@ -5,6 +5,7 @@
 #include "agent/train/fields.h"
 #include "agent/train/order.h"
 #include "lib/clock.h"
+#include "lib/trace.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -175,7 +176,7 @@ static void record_node(struct computing *computing, size_t step) {
     const struct node *node = training_node(computing->prepared->training, step);
     int64_t now_ns = clock_monotonic_ns();
     if (node) {
-        char name[TIMELINE_NAME_MAX];
+        char name[TRACE_NAME_MAX];
         snprintf(name, sizeof name, "%s %s", node->op->name, node->name ? node->name : "");
         timeline_add(computing->trainer->timeline, TIMELINE_COMPUTE, name, computing->since_ns,
                      now_ns);
@@ -281,7 +282,7 @@ static int apply(struct trainer *trainer, int64_t step, double rate, bool is_rec
         applying_run(trainer->optimizer, trainer->first[bucket], count, step, rate,
                      is_much ? trainer->job->threads : 1);
         if (is_recorded) {
-            char name[TIMELINE_NAME_MAX];
+            char name[TRACE_NAME_MAX];
             struct reducer_span span = reducer_span(trainer->reducer, bucket);
             double megabytes = (double)trainer->buckets.all[bucket].bytes / 1e6;
             timeline_add(trainer->timeline, TIMELINE_COMPUTE, "wait for a sum", began_ns,

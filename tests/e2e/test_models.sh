@@ -83,6 +83,44 @@ else
     echo "not ok the seed decides the file"
     bad=1
 fi
+# What profile says of where time goes: operations as bench counts them, each run and step in the trace, nested.
+cat >"$work/trace.py" <<'P'
+import json, re, sys
+table, trace, gflop = open(sys.argv[1]).read(), json.load(open(sys.argv[2])), float(sys.argv[3])
+rows = {m[1]: m for m in re.finditer(r'^(\S.*?) +(\d+) +([\d.]+) +(\S+ ?%?) +([\d.]+) +([\d.]+) +(-|\d+ %) +(-|\d+ %)$', table, re.M)}
+assert abs(float(rows['all'][5]) - gflop) < 1e-3, (rows['all'][5], gflop)
+kinds = sum(int(m[2]) for name, m in rows.items() if ', ' in name)
+assert kinds == int(rows['all'][2]) > 3, rows
+spans = [e for e in trace['traceEvents'] if e['ph'] == 'X']
+runs = [e for e in spans if e['name'].startswith('run ')]
+steps = [e for e in spans if not e['name'].startswith('run ')]
+assert len(runs) == 3 and len(steps) == 3 * kinds, (len(runs), len(steps), kinds)
+for run in runs:
+    inside = [e for e in steps if run['ts'] < e['ts'] and e['ts'] + e['dur'] <= run['ts'] + run['dur'] + 1e-6]
+    assert len(inside) == kinds, (run, len(inside))
+    assert abs(sum(e['args']['GFLOP'] for e in inside) - gflop) < 1e-3
+assert re.search(r'at most: [\d.]+ GFLOP/s of multiply-adds, [\d.]+ GB/s copied', table)
+P
+model=$work/resnet18-small/m.onnx shape=input=3x3x32x32
+if "$agent" model profile "$model" --shape $shape --runs 3 --all --trace "$work/trace.json" >"$work/table" 2>&1 &&
+    gflop=$("$agent" model bench "$model" --shape $shape --runs 1 | sed -n 's/.*(\([0-9.]*\) GFLOP in .*/\1/p') &&
+    /usr/bin/python3 "$work/trace.py" "$work/table" "$work/trace.json" "$gflop" >"$work/said" 2>&1; then
+    echo "ok model profile"
+else
+    tail -5 "$work/table" "$work/said" | sed 's/^/# /'
+    echo "not ok model profile"
+    bad=1
+fi
+said=$("$agent" model profile "$model" --runs 0 2>&1)
+code=$?
+untold=$("$agent" model profile "$model" 2>&1)
+if [ $code -eq 2 ] && [[ $said == *"--runs 0: 1 to 200 are possible"* ]] && [[ $untold == *"--shape input=... is needed"* ]]; then
+    echo "ok model profile refuses what it cannot do"
+else
+    echo "# $code: $said; $untold"
+    echo "not ok model profile refuses what it cannot do"
+    bad=1
+fi
 [ -d "$runtime" ] || echo "skip model new on onnxruntime-node: it is not installed (make bench)"
 said=$("$agent" model new resnet34 2>&1)
 code=$?

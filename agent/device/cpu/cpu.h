@@ -16,6 +16,9 @@ struct cpu_device {
 NODISCARD int cpu_open(bool is_reference, int threads, struct device **ret_device,
                        struct error *err);
 
+/* peak.c: device_ops.measure: multiply-adds in registers; a copy from memory to memory. */
+NODISCARD int cpu_measure(struct device *device, struct device_peaks *ret_peaks, struct error *err);
+
 /* The pool of a call's device; NULL (work alone) while shapes are inferred. */
 struct threads *cpu_threads(const struct call *call);
 

@@ -93,6 +93,7 @@ static const struct device_ops cpu_ops = {
     .run = cpu_run,
     .sync = cpu_sync,
     .memory_info = cpu_memory_info,
+    .measure = cpu_measure,
     .close = cpu_close,
 };
 
@@ -105,6 +106,7 @@ static const struct device_ops reference_ops = {
     .run = cpu_run,
     .sync = cpu_sync,
     .memory_info = cpu_memory_info,
+    .measure = cpu_measure,
     .close = cpu_close,
 };
 

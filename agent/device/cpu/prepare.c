@@ -2,6 +2,7 @@
 #include "agent/device/cpu/prepare.h"
 
 #include "agent/device/cpu/fast/steps.h"
+#include "agent/device/cpu/layout.h"
 #include "agent/device/cpu/onednn/onednn.h"
 #include "agent/device/cpu/reference.h"
 
@@ -10,7 +11,7 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
     fuse_training(schedule);
     fuse_steps(schedule);
     onednn_plan(cpu->onednn, cpu->vectors->block, schedule);
-    choose_layouts(cpu->vectors, schedule);
+    layout_choose(cpu->vectors, schedule);
     for (size_t i = 0; i < schedule->step_count; i++) {
         struct step *step = &schedule->steps[i];
         if (!step->node) {

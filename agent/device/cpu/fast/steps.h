@@ -1,5 +1,5 @@
 /* steps.h: how the fast kernels take over a schedule: fuse.c makes steps of neighbouring nodes,
- * layout.c decides which values lie in blocks, the others prepare and run the steps. */
+ * ../layout.c decides which values lie in blocks, the others prepare and run the steps. */
 #pragma once
 
 #include "agent/device/cpu/cpu.h"
@@ -68,8 +68,6 @@ bool fuse_is_modest(const struct window *window); /* products of its numbers fit
 
 /* fuse.c: makes convolutions, additions and pools of this device and absorbs neighbours. */
 void fuse_steps(struct schedule *schedule);
-/* layout.c: sets slot->layout; steps that cannot be ours after all lose their kernel. */
-void choose_layouts(const struct vector_ops *ops, struct schedule *schedule);
 
 void conv_step_free(void *state);
 void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step);

@@ -7,7 +7,7 @@
  * These functions work on one row or one small piece and know nothing of threads or graphs. */
 #pragma once
 
-#include "agent/device/cpu/fast/isa.h"
+#include "agent/device/cpu/isa.h"
 
 enum { VECTOR_LANES_MAX = 16, DIRECT_BLOCKS_MAX = 2, THIN_OUTPUTS_MAX = 4 };
 
@@ -119,6 +119,11 @@ struct vector_ops {
     /* Of `count` numbers, to about 1e-6 of each result; NaN stays NaN. */
     void (*tanh)(float *out, const float *in, size_t count);
     void (*sigmoid)(float *out, const float *in, size_t count);
+
+    /* So many rounds of multiply-adds of registers, and what they come to; `sums` times b
+     * multiply-adds a round. To find out what the processor can do. */
+    int sums;
+    float (*multiply_adds)(int64_t rounds);
 
     /* Winograd F(4x4, 3x3). Input: `tiles` windows of 6x6 pixels, 4 apart, to 36 matrices
      * out + k * plane [tiles, b]. Output: 36 matrices back to 4 rows of pixels; only the given

@@ -2,7 +2,7 @@
  * something better than a plain loop for them. This folder alone includes its headers. */
 #pragma once
 
-#include "agent/device/cpu/fast/isa.h"
+#include "agent/device/cpu/isa.h"
 #include "agent/graph/schedule.h"
 
 struct onednn;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/device/cpu/fast/isa.h"
+#include "agent/device/cpu/isa.h"
 
 #include <stdlib.h>
 #include <string.h>

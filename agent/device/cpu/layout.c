@@ -2,6 +2,8 @@
 // Which values lie in blocks. A value does when its maker can write and every reader can read
 // blocks. Pools and concatenations know nothing else: one that meets a row-major value loses its
 // kernel, until nothing changes any more.
+#include "agent/device/cpu/layout.h"
+
 #include "agent/device/cpu/fast/steps.h"
 #include "agent/device/cpu/onednn/onednn.h"
 #include "agent/ops/table.h"
@@ -109,7 +111,7 @@ static bool demote(const struct vector_ops *ops, struct schedule *schedule) {
     return changed;
 }
 
-void choose_layouts(const struct vector_ops *ops, struct schedule *schedule) {
+void layout_choose(const struct vector_ops *ops, struct schedule *schedule) {
     do {
         mark(ops, schedule);
     } while (demote(ops, schedule));
