@@ -21,7 +21,7 @@ say "fetching azurite $version"
 # npm trusts a list of its own alone; what this machine trusts, as a company's proxy, counts here, too.
 bundle=/etc/ssl/certs/ca-certificates.crt
 [ -n "${NODE_EXTRA_CA_CERTS:-}" ] || [ ! -e $bundle ] || export NODE_EXTRA_CA_CERTS=$bundle
-npm install --silent --fetch-retries=2 --fetch-retry-maxtimeout=5000 --no-audit --no-fund --ignore-scripts --omit=optional --prefix "$folder" "azurite@$version" >&2 ||
+npm install --silent --fetch-retries=2 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000 --no-audit --no-fund --ignore-scripts --omit=optional --prefix "$folder" "azurite@$version" >&2 ||
     fail "npm could not fetch azurite $version"
 [ -e "$main" ] || fail "azurite $version has no $main"
 touch "$folder/complete"

@@ -4,7 +4,7 @@
 # off for 5 s or for ever; member 0's pod replaced; the token is nobody's to read, secrets are the ranks'; what a rank
 # says is kept, and why it ended is told. Launchers None, Torchrun, and the
 # mpirun of Open MPI, the mpiexec of MPICH.
-#   SOAK_ROUNDS: late starts, so often (divided by 100); SOAK_SEED: their delays
+#   SOAK_ROUNDS: late starts and cuts, so often (divided by 100); SOAK_SEED: when
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
@@ -34,8 +34,9 @@ pod() {
     [ "$index" -gt 0 ] || own=(WINDLASS_BIND="10.77.0.$((base + 1)):8443" WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")"
         WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_UID=u "${counts[@]}")
     # (A simple command: its pid is the program's.)
+    # (TMPDIR: machines have the same names in every run of this test, and Open MPI its session folders by name.)
     # shellcheck disable=SC2016 # the inner shell's
-    nsenter --net="/run/netns/$net_prefix-$machine" unshare --uts --ipc -- sh -c 'hostname "$0" && exec "$@"' "machine-$machine" env -i PATH="$PATH" out="$out" shim="$build/windlass-shim" WINDLASS_JOB="$job_name" WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$spec" \
+    nsenter --net="/run/netns/$net_prefix-$machine" unshare --uts --ipc -- sh -c 'hostname "$0" && exec "$@"' "machine-$machine" env -i TMPDIR="$work" PATH="$PATH" out="$out" shim="$build/windlass-shim" WINDLASS_JOB="$job_name" WINDLASS_RUN=0123456789abcdef WINDLASS_SPEC="$spec" \
         WINDLASS_TOKEN="$token" WINDLASS_WORKER="$job_name-$index-$attempt" WINDLASS_INDEX="$index" WINDLASS_ATTEMPT="$attempt" \
         POD_IP="10.77.0.$machine" WINDLASS_FOLDER="$out/pod-$index-$attempt" WINDLASS_TERMINATION_LOG="$out/words-$index-$attempt" \
         "${own[@]}" "${extra[@]}" "$build/windlass-shim" launch >"$out/pod-$index-$attempt.out" 2>"$out/pod-$index-$attempt.log" &
@@ -72,7 +73,8 @@ spec_of() { echo "{\"workers\":$1,\"slotsPerWorker\":$3,\"launcher\":\"$2\",$res
 ##### cut for ever: beside all others, as silence takes 24 s ######################################
 base=4
 # shellcheck disable=SC2016 # the program's own shell
-job forever 2 "$(spec_of 2 None 1 bash -c 'echo start $WINDLASS_ROUND $WINDLASS_RANK $BASHPID >>$out/starts; for i in $(seq 600); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')"
+forever=$(spec_of 2 None 1 bash -c 'echo start $WINDLASS_ROUND $WINDLASS_RANK $BASHPID >>$out/starts; for i in $(seq 3000); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')
+job forever 2 "$forever"
 pod 0; pod 1
 lines() { cat "$1" 2>/dev/null | wc -l; }
 both_run() { [ "$(lines "$out/starts")" -ge "${1:-2}" ]; }
@@ -289,7 +291,7 @@ check "kill -9 of a rank: all start anew in the same pods, counted" again
 show
 
 # shellcheck disable=SC2016
-waits=$(spec_of 3 None 1 bash -c '[ $WINDLASS_RANK != 2 ] || { ssh 10.77.0.2 echo $'"'\377'"'; echo $?; } >$out/bytes 2>&1; echo $WINDLASS_ROUND $BASHPID >>$out/starts.$WINDLASS_RANK; for i in $(seq 600); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')
+waits=$(spec_of 3 None 1 bash -c '[ $WINDLASS_RANK != 2 ] || { ssh 10.77.0.2 echo $'"'\377'"'; echo $?; } >$out/bytes 2>&1; echo $WINDLASS_ROUND $BASHPID >>$out/starts.$WINDLASS_RANK; for i in $(seq 3000); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')
 job pods 3 "$waits"
 for i in 0 1 2; do pod $i; done
 has_started() { local i; for i in 0 1 2; do [ "$(lines "$out/starts.$i")" -ge "$1" ] || return 1; done; }
@@ -335,10 +337,17 @@ counts=()
 check "member 0's pod replaced: the others stop and come to it" until_true 60 has_started 5
 rounds() { [ "$(cut -d' ' -f1 "$out/starts.2" | xargs)" = "1048577 1048578 1048579 1048580 2097153" ]; }
 check "rounds only grow" rounds
-net_cut 3; sleep 5; net_mend 3
-sleep 1
 still() { has_started 5 && ! has_started 6 && [ "$(progress | jq -r '.state')" = Running ]; }
-check "a cut of 5 s: nothing starts anew" still
+cut_short() { # MACHINE
+    sleep $((RANDOM % 3)).$((RANDOM % 10))
+    net_cut "$1"; sleep 5; net_mend "$1"
+    sleep 1
+    still
+}
+check "a cut of 5 s: nothing starts anew" cut_short 3
+for round in $(seq $((${SOAK_ROUNDS:-0} / 100))); do
+    check "a cut of 5 s, $round" cut_short $((RANDOM % 3 + 1))
+done
 touch "$out/end"
 ends 0 2; zero=$code; ends 1 3; one=$code; ends 2 2
 check "and the job ends well" [ "$zero $one $code" = "0 0 0" ]
@@ -357,18 +366,31 @@ check "when it does, all start" walled
 show
 
 ##### cut for ever, on ############################################################################
-base=4 job_name=forever workers=2 out=$work/forever
-# shellcheck disable=SC2016
-spec=$(spec_of 2 None 1 bash -c 'echo start $WINDLASS_ROUND $WINDLASS_RANK $BASHPID >>$out/starts; for i in $(seq 600); do [ ! -e $out/end ] || exit 0; sleep 0.1; done; exit 9')
+base=4 job_name=forever workers=2 out=$work/forever spec=$forever
 is_lost() { [ "$(progress | jq -c '[.lost, .restarts.last.cause, .state]')" = '[["forever-1-1"],"Lost","Restarting"]' ]; }
-check "a pod that is cut off for ever is lost" until_true 60 is_lost
-pod 1 2 4 # on another machine
-check "its successor makes a new round" until_true 60 both_run 4
-old=$(awk '$3 == 1 { print $4; exit }' "$out/starts")
 fenced() { ! alive "$old"; }
-[ -z "${SOAK_ROUNDS:-}" ] || check "the old one has ended what it ran, by itself" until_true $((cut_at + 60 > SECONDS ? cut_at + 60 - SECONDS : 1)) fenced
-touch "$out/end"
-ends 0; zero=$code; ends 1 2
-check "and the job ends well" [ "$zero $code" = "0 0" ]
-show
+is_replaced() {
+    check "a pod that is cut off for ever is lost" until_true 60 is_lost
+    pod 1 2 4 # on another machine
+    check "its successor makes a new round" until_true 60 both_run 4
+    old=$(awk '$3 == 1 { print $4; exit }' "$out/starts")
+    [ -z "${SOAK_ROUNDS:-}" ] || check "the old one has ended what it ran, by itself" until_true $((cut_at + 60 > SECONDS ? cut_at + 60 - SECONDS : 1)) fenced
+    touch "$out/end"
+    ends 0; zero=$code; ends 1 2
+    check "and the job ends well" [ "$zero $code" = "0 0" ]
+    show
+}
+is_replaced
+for round in $(seq $((${SOAK_ROUNDS:-0} / 100))); do
+    kill -9 "${pid[forever-1-1]}"
+    net_mend 6
+    rm -rf "$out"
+    job forever 2 "$forever"
+    pod 0; pod 1
+    check "two pods run, $round" until_true 60 both_run
+    sleep $((RANDOM % 3)).$((RANDOM % 10))
+    net_cut 6
+    cut_at=$SECONDS
+    is_replaced
+done
 exit $((failures > 0))
