@@ -147,8 +147,7 @@ Y
 check "who moves no more hangs" told hangs Hung; show hangs
 
 ##### GPUs: too few, and free after every end #####################################################
-# In a soak alone: it takes minutes, and of a gang with minWorkers the first pod may be the one that finds no node, behind
-# which the others wait (docs/disttrain-plan.md, step 7).
+# In a soak alone: it takes minutes.
 if [ -n "${SOAK_ROUNDS:-}" ]; then
 launch gpus "$bin/fakedp" nvidia.com/gpu 9
 job few 3 <<'Y'

@@ -218,8 +218,7 @@ void gang_verdict(struct gang *gang) {
 
 /* ---- what is missing ---- */
 
-/* It is told to leave, and its place is given to another. */
-static void dismiss(struct gang *gang, struct place *place) {
+void gang_dismiss(struct gang *gang, struct place *place) {
     plan_remove_pod(&gang->job, &place->newest);
     place->newest.stage = LIFE_LEAVING;
     place->is_alive = false;
@@ -246,7 +245,7 @@ static void drop_lost(struct gang *gang, struct place *places) {
         }
         int64_t due_ms = newest->running_ms + LOST_MS;
         if (gang->job.now_ms >= due_ms) {
-            dismiss(gang, &places[i]);
+            gang_dismiss(gang, &places[i]);
         } else {
             plan_wake(&gang->job, due_ms);
         }
@@ -266,7 +265,7 @@ static void drop_stuck(struct gang *gang, struct place *places) {
             continue;
         }
         if (gang_is_orphan(newest->pod) || gang_is_unseen(gang, newest, ANEW_MS)) {
-            dismiss(gang, &places[i]);
+            gang_dismiss(gang, &places[i]);
         } else if (gang->spec.gang == GANG_KUEUE && !gang_is_managed(newest->pod)) {
             plan_wake(&gang->job, newest->born_ms + GANG_UNSEEN_MS);
             plan_wake(&gang->job, newest->born_ms + ANEW_MS);
@@ -340,7 +339,7 @@ static void make_missing(struct gang *gang, struct place *places) {
     AUTO(text_freep) char *group = NULL;
     for (int i = 0; i < gang->spec.workers; i++) {
         const struct life *newest = &places[i].newest;
-        if (!may_start(gang, &places[i])) {
+        if (!may_start(gang, &places[i]) || !gang_may_come(gang, places, i)) {
             continue;
         }
         if (!group) {
@@ -358,6 +357,7 @@ static void make_missing(struct gang *gang, struct place *places) {
                       pods_member(&gang->spec, &gang->job.endpoint, i,
                                   next_attempt(gang, &places[i], i), &restarts, group),
                       newest->attempt > 0 ? newest : NULL, places[i].deaths);
+        places[i].is_alive = true;
     }
 }
 
@@ -382,6 +382,7 @@ void gang_pods(struct gang *gang) {
     if (!gang_rests(gang, places)) {
         drop_lost(gang, places);
         drop_stuck(gang, places);
+        gang_make_room(gang, places);
         gang_say(gang, places);
         make_missing(gang, places);
     }

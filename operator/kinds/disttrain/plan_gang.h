@@ -42,6 +42,16 @@ bool gang_is_running(const struct gang *gang);
 int gang_known_attempt(const struct gang *gang);
 /* Kueue is to let it go, and has not marked it after_ms after it was made. */
 bool gang_is_unseen(const struct gang *gang, const struct life *life, int64_t after_ms);
+/* That pod is told to leave, and its place is another's. */
+void gang_dismiss(struct gang *gang, struct place *place);
+/* Fewer than all may start, and NAME-0, without which nobody does, has no node (plan_gang_lead.c).
+ */
+bool gang_lacks_lead(const struct gang *gang, const struct place *places);
+/* A pod of that index may be made now: then there are not more than may start before NAME-0 has a
+ * node. */
+bool gang_may_come(const struct gang *gang, const struct place *places, int index);
+/* Dismisses who stands in the way of a NAME-0 that finds no node. */
+void gang_make_room(struct gang *gang, struct place *places);
 /* What the job says; places: one for each of spec.workers (plan_gang_say.c). */
 void gang_say(struct gang *gang, const struct place *places);
 /* It waited for its start, and had come to nothing yet that could be disrupted. */

@@ -104,6 +104,28 @@ static bool tell_old_pod(struct gang *gang, const struct place *places) {
     return false;
 }
 
+/* There is no node for that one, and because of that nothing starts, or nobody else is made. */
+static void tell_missing(struct gang *gang, const struct place *places, const struct life *waiting,
+                         int running) {
+    struct outcome *outcome = &gang->job.outcome;
+    int least = gang->spec.min_workers, all = gang->spec.workers;
+    bool is_incomplete = running > 0 && running < least;
+    const char *reason = is_incomplete ? "GangIncomplete" : outcome->reason;
+    const char *words = *waiting->message ? waiting->message : waiting->reason;
+    if (waiting->index == 0 && gang_lacks_lead(gang, places)) {
+        outcome_set(outcome, OUTCOME_UNDER_WAY, reason,
+                    "Waiting for a node for pod %.80s, which leads the others: %d of %d workers "
+                    "run, and no more than %d are made before it has one; %.400s",
+                    waiting->name, running, all, least, words);
+    } else if (is_incomplete) {
+        AUTO(text_freep)
+        char *enough = least < all ? x_printf("%d of them", least) : x_strdup("all of them");
+        outcome_set(outcome, OUTCOME_UNDER_WAY, reason,
+                    "%d of %d workers run, and nothing starts before %s do: %.400s", running, all,
+                    enough, words);
+    }
+}
+
 /* While the program does not run, who is missing is what there is to say. */
 static void tell_waiting(struct gang *gang, const struct place *places) {
     int running;
@@ -114,16 +136,8 @@ static void tell_waiting(struct gang *gang, const struct place *places) {
         return;
     }
     plan_tell_waiting(&gang->job, waiting, running, gang->spec.workers);
-    AUTO(text_freep)
-    char *enough = gang->spec.min_workers < gang->spec.workers
-                       ? x_printf("%d of them", gang->spec.min_workers)
-                       : x_strdup("all of them");
-    if (waiting->is_unscheduled && running > 0 && running < gang->spec.min_workers &&
-        strcmp(gang->job.outcome.reason, "VolumeFailed") != 0) {
-        outcome_set(&gang->job.outcome, OUTCOME_UNDER_WAY, "GangIncomplete",
-                    "%d of %d workers run, and nothing starts before %s do: %.400s", running,
-                    gang->spec.workers, enough,
-                    *waiting->message ? waiting->message : waiting->reason);
+    if (waiting->is_unscheduled && strcmp(gang->job.outcome.reason, "VolumeFailed") != 0) {
+        tell_missing(gang, places, waiting, running);
     }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whole lives of gangs on a cluster where everything goes wrong: pods die with every code, are
- * evicted, leave slowly, are lost to the hub, some come later than startDeadlineSeconds, the
- * controller misses answers, acts twice, and is killed between any two of its writes. Whatever
- * happens, there is one hub, its attempt grows for good, nothing runs of a gang that has ended or
- * waits, and every job ends. The hub is a simple one: it is done after so many steps with all
- * members there. SOAK_SEED, SOAK_ROUNDS choose how many. */
+ * evicted, leave slowly, are lost to the hub, some come later than startDeadlineSeconds, nodes are
+ * fewer than workers, the controller misses answers, acts twice, and is killed between any two of
+ * its writes. Whatever happens, there is one hub, its attempt grows for good, nothing runs of a
+ * gang that has ended or waits, and every job ends. The hub is a simple one: it is done after so
+ * many steps with minWorkers there. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/disttrain/plan.h"
 
 #include "lib/clock.h"
@@ -15,16 +15,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STEPS = 30, LOOKS_MAX = 6000, MAX_RESTARTS = 3 };
+enum { STEPS = 30, LOOKS_MAX = 6000, MAX_RESTARTS = 3, STUCK_MS = 180000 };
 
 static int rests; /* how often all pods were let go */
+static int rooms; /* how often one went for the hub's sake */
 
 struct world {
     uint64_t random;
     int64_t now_ms;
     json_t *object, *service, *pods;
     int workers, trouble; /* of 1000: how often a pod comes to harm in a step */
+    int least, nodes;     /* minWorkers, and for how many there is room */
+    int64_t stuck_ms;     /* since when enough others have nodes and the hub has none; 0: not so */
     unsigned losses;      /* of 100: how many writes are lost */
+    int64_t peace_ms;     /* when pods come to harm no more */
+    unsigned calm;        /* looks until somebody suspends or resumes it, on average */
     unsigned looks;       /* that a pod waits for its node, on average */
     int step;
     int64_t counted, disrupted; /* of the hub that lives */
@@ -38,17 +43,21 @@ static unsigned draw(struct world *world, unsigned below) {
 static void make_world(struct world *world, uint64_t seed) {
     *world = (struct world){.random = seed * 7919 + 1, .now_ms = 1763700000000};
     world->workers = 1 + (int)draw(world, 5);
+    world->least = draw(world, 2) ? world->workers : 1 + (int)draw(world, (unsigned)world->workers);
+    world->nodes = draw(world, 3) ? world->least : world->workers;
     world->trouble = (int)draw(world, 4) * 15;
     world->losses = draw(world, 2) ? 0 : draw(world, 60);
+    world->peace_ms = draw(world, 2) ? INT64_MAX : world->now_ms + draw(world, 60000);
+    world->calm = draw(world, 2) ? 40 : 400;
     world->looks = draw(world, 4) ? 2 : 12;
     world->object = json_pack(
-        "{s:s, s:s, s:{s:s, s:s, s:s, s:i}, s:{s:i, s:s, s:[s], s:s, s:s, s:{s:i}}, s:{s:{s:s, "
-        "s:s, s:b}}}",
+        "{s:s, s:s, s:{s:s, s:s, s:s, s:i}, s:{s:i, s:i, s:s, s:[s], s:s, s:s, s:{s:i}}, "
+        "s:{s:{s:s, s:s, s:b}}}",
         "apiVersion", "windlass.dev/v1alpha1", "kind", "DistTrain", "metadata", "name", "life",
-        "namespace", "n", "uid", "u", "generation", 1, "spec", "workers", world->workers, "image",
-        "i", "command", "train", "launcher", "MPI", "gang", "None", "restart", "maxRestarts",
-        MAX_RESTARTS, "status", "credentials", "secret", "s", "certificateSHA256", "ab", "created",
-        true);
+        "namespace", "n", "uid", "u", "generation", 1, "spec", "workers", world->workers,
+        "minWorkers", world->least, "image", "i", "command", "train", "launcher", "MPI", "gang",
+        "None", "restart", "maxRestarts", MAX_RESTARTS, "status", "credentials", "secret", "s",
+        "certificateSHA256", "ab", "created", true);
     if (draw(world, 2)) {
         json_object_set_new(json_object_get(world->object, "spec"), "startDeadlineSeconds",
                             json_integer(10 + draw(world, 20)));
@@ -126,6 +135,28 @@ static void start_pod(struct world *world, json_t *pod) {
     }
 }
 
+/* Whose node is not to be had by another: what leaves is there until it is gone. */
+static int count_placed(const struct world *world) {
+    int placed = 0;
+    for (size_t i = 0; i < json_array_size(world->pods); i++) {
+        enum life_stage stage = life_read(json_array_get(world->pods, i)).stage;
+        placed += stage == LIFE_RUNNING || stage == LIFE_LEAVING;
+    }
+    return placed;
+}
+
+/* What comes late may be placed first. */
+static void place_pod(struct world *world, json_t *pod) {
+    if (count_placed(world) < world->nodes) {
+        start_pod(world, pod);
+        return;
+    }
+    json_object_set_new(pod, "status",
+                        json_pack("{s:s, s:[{s:s, s:s, s:s, s:s}]}", "phase", "Pending",
+                                  "conditions", "type", "PodScheduled", "status", "False", "reason",
+                                  "Unschedulable", "message", "0/1 nodes are available"));
+}
+
 static bool is_heard(struct world *world, const struct life *life) {
     const char *dash = strrchr(world->lost, '-');
     AUTO(text_freep) char *place = x_printf("life-%d", life->index);
@@ -142,7 +173,7 @@ static bool is_resting(const struct world *world) {
 static void pass_time(struct world *world) {
     int running = 0;
     world->now_ms += 1 + draw(world, is_resting(world) ? 20000 : 1500);
-    if (draw(world, 40) == 0) {
+    if (draw(world, world->calm) == 0) {
         bool suspended = tree_bool(world->object, "spec.suspend", false);
         json_object_set_new(json_object_get(world->object, "spec"), "suspend",
                             json_boolean(!suspended));
@@ -152,18 +183,19 @@ static void pass_time(struct world *world) {
         struct life life = life_read(pod);
         if (life.stage == LIFE_LEAVING && draw(world, 3) == 0) {
             json_array_remove(world->pods, i);
-        } else if (life_is_alive(&life) && (int)draw(world, 1000) < world->trouble) {
+        } else if (life_is_alive(&life) && world->now_ms < world->peace_ms &&
+                   (int)draw(world, 1000) < world->trouble) {
             trouble_pod(world, pod);
             note_end(world, &life);
         } else if (life.stage == LIFE_WAITING && draw(world, world->looks) == 0) {
-            start_pod(world, pod);
+            place_pod(world, pod);
         } else {
             running += life.stage == LIFE_RUNNING;
             world->lost[0] = is_heard(world, &life) ? 0 : world->lost[0];
         }
     }
     json_t *hub = running_hub(world);
-    if (hub && running >= world->workers && !world->lost[0] && ++world->step >= STEPS) {
+    if (hub && running >= world->least && !world->lost[0] && ++world->step >= STEPS) {
         end_pod(world, hub, 0);
     }
 }
@@ -209,7 +241,23 @@ static void remove_pod(struct world *world, const char *name) {
     }
 }
 
-/* Nobody ends what runs but for a reason: the hub's loss, somebody's wish, a successor, the end. */
+/* The hub has found no node for a while, and enough others have one. */
+static bool makes_room(const struct world *world, const struct life *one) {
+    int running = 0;
+    bool is_late = false;
+    for (size_t i = 0; i < json_array_size(world->pods); i++) {
+        struct life life = life_read(json_array_get(world->pods, i));
+        running += life.stage == LIFE_RUNNING;
+        is_late |= life.index == 0 && life.is_unscheduled && world->now_ms >= life.born_ms + 20000;
+    }
+    bool is_room =
+        one->index > 0 && is_late && running >= world->least && world->least < world->workers;
+    rooms += is_room;
+    return is_room;
+}
+
+/* Nobody ends what runs but for a reason: the hub's loss, its want of a node, somebody's wish, a
+ * successor, the end. */
 static void check_reason(const struct world *world, const json_t *result, const char *name) {
     const json_t *pod = json_array_get(world->pods, find_pod(world, name));
     struct life life = life_read(pod);
@@ -219,7 +267,8 @@ static void check_reason(const struct world *world, const json_t *result, const 
         is_newest &= other.index != life.index || other.attempt <= life.attempt;
     }
     CHECK(!is_newest || strcmp(name, world->lost) == 0 || is_resting(world) ||
-          tree_bool(world->object, "spec.suspend", false) || outcome_is_finished(result));
+          tree_bool(world->object, "spec.suspend", false) || outcome_is_finished(result) ||
+          makes_room(world, &life));
 }
 
 /* True when every write arrived. */
@@ -248,7 +297,12 @@ static bool carry_out(struct world *world, const json_t *result) {
         struct life life = life_read(made);
         int64_t known = tree_integer(world->object, "status.attempt", 0);
         CHECK(life.index > 0 || life.attempt > known); /* or members would not follow it */
-        json_array_append_new(world->pods, json_deep_copy(made));
+        json_t *pod = json_deep_copy(made);
+        char now[21];
+        clock_format(world->now_ms, now);
+        json_object_set_new(json_object_get(pod, "metadata"), "creationTimestamp",
+                            json_string(now));
+        json_array_append_new(world->pods, pod);
     }
     if (draw(world, 100) < world->losses) {
         lost++;
@@ -256,6 +310,24 @@ static bool carry_out(struct world *world, const json_t *result) {
         json_object_set(world->object, "status", json_object_get(result, "status"));
     }
     return lost == 0;
+}
+
+/* The others have what the hub needs: that must not be from the start, and must end. */
+static void check_lead(struct world *world) {
+    int others = 0, placed = 0;
+    bool is_first = false, is_stuck = false;
+    for (size_t i = 0; i < json_array_size(world->pods); i++) {
+        struct life life = life_read(json_array_get(world->pods, i));
+        bool waits = life.index == 0 && life.stage == LIFE_WAITING;
+        others += life.index > 0 && life_is_alive(&life);
+        placed += life.index > 0 && life.stage == LIFE_RUNNING;
+        is_first |= waits && life.attempt == 1 && world->losses == 0; /* else it may be another's */
+        is_stuck |= waits && life.is_unscheduled;
+    }
+    CHECK(!is_first || others < world->least || world->least == world->workers);
+    is_stuck &= placed >= world->least;
+    world->stuck_ms = !is_stuck ? 0 : world->stuck_ms ? world->stuck_ms : world->now_ms;
+    CHECK(!is_stuck || world->now_ms < world->stuck_ms + STUCK_MS);
 }
 
 /* arrived: what the last look asked for was done. rested: it found that all were let go. */
@@ -280,6 +352,7 @@ static void take_look(struct world *world, bool answers) {
     AUTO(tree_freep) json_t *result = look(world, answers);
     bool arrived = carry_out(world, result);
     check_promises(world, arrived, rested);
+    check_lead(world);
     rests += rested && json_array_size(json_object_get(result, "delete")) > 0;
     /* Asked again at once, nothing more is made, but in the place of what is gone meanwhile. */
     if (arrived && json_array_size(json_object_get(result, "delete")) == 0) {
@@ -313,8 +386,9 @@ static void test_lives(void) {
     for (int64_t i = 0; i < lives && test_failures == 0; i++) {
         live(seed + (uint64_t)i);
     }
-    printf("# let go: %d\n", rests);
-    CHECK(rests > 0 || lives < 100);
+    printf("# let go: %d, made room: %d\n", rests, rooms);
+    CHECK(lives < 100 || rests > 0);
+    CHECK(lives < 1000 || rooms > 0);
 }
 
 int main(void) {

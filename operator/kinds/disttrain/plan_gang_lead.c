@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where fewer than all may start (spec.minWorkers), the cluster chooses who gets the nodes that
+ * there are, and knows nothing of NAME-0, without which nobody starts. So no more than minWorkers
+ * are made before it has a node (a gang scheduler counts so many, and places all of them or none);
+ * and where its successor finds none, because another took what it left, one of the others makes
+ * room.
+ *
+ * Kueue wants to see all of a group before it lets any go, so there all are made at once. */
+#include "operator/kinds/disttrain/plan_gang.h"
+
+enum {
+    ROOM_MS = 20000, /* so long it may be the scheduler's own delay: it tries again after 10 s */
+    ROOM_AGAIN_MS = 60000, /* the same where a place is free that NAME-0 could take by now */
+};
+
+static bool has_node(const struct life *life) {
+    return life->attempt > 0 && life_is_alive(life) &&
+           (life->stage == LIFE_RUNNING || life->placed_ms > 0);
+}
+
+bool gang_lacks_lead(const struct gang *gang, const struct place *places) {
+    return gang->spec.min_workers < gang->spec.workers && gang->spec.gang != GANG_KUEUE &&
+           !has_node(&places[0].newest);
+}
+
+bool gang_may_come(const struct gang *gang, const struct place *places, int index) {
+    int others = 0;
+    for (int i = 1; i < gang->spec.workers; i++) {
+        others += places[i].is_alive;
+    }
+    return index == 0 || !gang_lacks_lead(gang, places) || others < gang->spec.min_workers - 1;
+}
+
+/* Who has no node is in the way of NAME-0 wherever one gets free. */
+static void dismiss_waiting(struct gang *gang, struct place *places, int others) {
+    for (int i = gang->spec.workers - 1; i > 0 && others > gang->spec.min_workers - 1; i--) {
+        if (places[i].is_alive && places[i].newest.is_unscheduled) {
+            gang_dismiss(gang, &places[i]);
+            others--;
+        }
+    }
+}
+
+static void dismiss_one(struct gang *gang, struct place *places) {
+    int i = gang->spec.workers - 1;
+    while (i > 1 && !has_node(&places[i].newest)) {
+        i--;
+    }
+    gang_dismiss(gang, &places[i]);
+}
+
+void gang_make_room(struct gang *gang, struct place *places) {
+    const struct life *hub = &places[0].newest;
+    if (!gang_lacks_lead(gang, places) || hub->stage != LIFE_WAITING || !hub->is_unscheduled) {
+        return;
+    }
+    int others = 0, placed = 0;
+    bool is_free = false, is_leaving = false;
+    for (int i = 1; i < gang->spec.workers; i++) {
+        others += places[i].is_alive;
+        placed += has_node(&places[i].newest);
+        is_free |= !places[i].is_alive;
+        is_leaving |= places[i].is_here && !places[i].is_alive;
+    }
+    int64_t due_ms = hub->born_ms + (is_free ? ROOM_AGAIN_MS : ROOM_MS);
+    if (others < gang->spec.min_workers || is_leaving) {
+        return; /* nobody is to spare, or one makes room already */
+    }
+    plan_wake(&gang->job, due_ms);
+    if (gang->job.now_ms < due_ms) {
+        return;
+    }
+    dismiss_waiting(gang, places, others);
+    if (placed >= gang->spec.min_workers) {
+        dismiss_one(gang, places);
+    }
+}
