@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.." || exit 3
 set -e
 models=build/bench/models
 mkdir -p build/bench
-[ -f "$models/resnet50.onnx" ] || python3 tests/bench/make_models.py "$models"
+python3 tests/bench/make_models.py "$models"
 cp examples/style-transfer/data/model/starry.onnx "$models/"
 if [ ! -d build/bench/node_modules/onnxruntime-node ]; then
     npm install --prefix build/bench --ignore-scripts --no-audit --no-fund --no-save \

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the benchmark's networks as ONNX files, with seeded random weights (He's scale).
 
-    make_models.py DIRECTORY        johnson.onnx, johnson_half.onnx, resnet50.onnx
+    make_models.py DIRECTORY        johnson.onnx, johnson_half.onnx, resnet50.onnx, squeezenet.onnx,
+                                    mobilenetv2.onnx, mlp.onnx; those that are there stay
 
 Standard library only: the few protobuf messages an ONNX file needs are written by hand below.
 """
@@ -89,13 +90,22 @@ class Network:
         gauss = self.random.gauss
         return self.constant(dims, [gauss(mean, deviation) for _ in range(math.prod(dims))])
 
-    def conv(self, x, channels_in, channels_out, kernel, stride=1, pad=0, bias=True, gain=2.0):
-        deviation = math.sqrt(gain / (channels_in * kernel * kernel))
-        inputs = [x, self.weights([channels_out, channels_in, kernel, kernel], deviation)]
+    def conv(self, x, channels_in, channels_out, kernel, stride=1, pad=0, bias=True, gain=2.0,
+             group=1):
+        each = channels_in // group
+        deviation = math.sqrt(gain / (each * kernel * kernel))
+        inputs = [x, self.weights([channels_out, each, kernel, kernel], deviation)]
         if bias:
             inputs.append(self.weights([channels_out], 0.1))
         return self.node("Conv", inputs, kernel_shape=[kernel] * 2, strides=[stride] * 2,
-                         pads=[pad] * 4, dilations=[1, 1], group=1)
+                         pads=[pad] * 4, dilations=[1, 1], group=group)
+
+    def norm(self, x, channels, scale=1.0):
+        uniform = self.random.uniform
+        inputs = [x, self.weights([channels], 0.05, scale), self.weights([channels], 0.05),
+                  self.weights([channels], 0.1),
+                  self.constant([channels], [uniform(0.8, 1.2) for _ in range(channels)])]
+        return self.node("BatchNormalization", inputs, epsilon=1e-5)
 
     def save(self, path, inputs, output, output_dims):
         graph = b"".join(self.nodes) + data(2, self.name) + b"".join(self.constants)
@@ -103,8 +113,9 @@ class Network:
         graph += data(12, value_info(output, output_dims))
         model = integer(1, 7) + data(2, "windlass-bench") + data(7, graph)
         model += data(8, integer(2, self.opset))
-        with open(path, "wb") as file:
+        with open(path + ".new", "wb") as file:
             file.write(model)
+        os.rename(path + ".new", path)
         print("%s: %d parameters" % (path, self.parameters))
 
 
@@ -150,11 +161,7 @@ def resnet50(path, seed):
 
     def conv_norm(x, channels_in, channels_out, kernel, stride=1, gain=2.0, scale=1.0):
         x = n.conv(x, channels_in, channels_out, kernel, stride, kernel // 2, False, gain)
-        uniform = n.random.uniform
-        inputs = [x, n.weights([channels_out], 0.05, scale), n.weights([channels_out], 0.05),
-                  n.weights([channels_out], 0.1),
-                  n.constant([channels_out], [uniform(0.8, 1.2) for _ in range(channels_out)])]
-        return n.node("BatchNormalization", inputs, epsilon=1e-5)
+        return n.norm(x, channels_out, scale)
 
     def relu(x):
         return n.node("Relu", [x])
@@ -179,13 +186,82 @@ def resnet50(path, seed):
     n.save(path, [("input", ["n", 3, 224, 224])], x, ["n", 1000])
 
 
+def squeezenet(path, seed):
+    """SqueezeNet 1.1 (Iandola et al. 2016); its dropout does nothing when it scores."""
+    n = Network("SqueezeNet", seed, 13)
+
+    def conv(x, channels_in, channels_out, kernel, stride=1, pad=0):
+        return n.node("Relu", [n.conv(x, channels_in, channels_out, kernel, stride, pad)])
+
+    def pool(x):
+        return n.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+
+    x = pool(conv("input", 3, 64, 3, 2))
+    channels = 64
+    for index, (squeezed, wide) in enumerate(
+            ((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256))):
+        x = pool(x) if index in (2, 4) else x
+        y = conv(x, channels, squeezed, 1)
+        x = n.node("Concat", [conv(y, squeezed, wide, 1), conv(y, squeezed, wide, 3, 1, 1)], axis=1)
+        channels = 2 * wide
+    x = n.node("Flatten", [n.node("GlobalAveragePool", [conv(x, channels, 1000, 1)])], axis=1)
+    n.save(path, [("input", ["n", 3, 224, 224])], x, ["n", 1000])
+
+
+def mobilenetv2(path, seed):
+    """MobileNetV2 (Sandler et al. 2018), width 1, as PyTorch exports it: relu6 is a Clip."""
+    n = Network("MobileNetV2", seed, 13)
+    low, high = n.constant([], [0.0]), n.constant([], [6.0])
+
+    def conv(x, channels_in, channels_out, kernel, stride=1, group=1, clips=True):
+        x = n.conv(x, channels_in, channels_out, kernel, stride, kernel // 2, False, group=group)
+        x = n.norm(x, channels_out)
+        return n.node("Clip", [x, low, high]) if clips else x
+
+    x = conv("input", 3, 32, 3, 2)
+    channels = 32
+    for times, out, count, first in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2),
+                                     (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
+        for block in range(count):
+            stride, wide = first if block == 0 else 1, times * channels
+            y = conv(x, channels, wide, 1) if times > 1 else x
+            y = conv(y, wide, wide, 3, stride, wide)
+            y = conv(y, wide, out, 1, clips=False)
+            x = n.node("Add", [x, y]) if stride == 1 and channels == out else y
+            channels = out
+    x = conv(x, channels, 1280, 1)
+    x = n.node("Flatten", [n.node("GlobalAveragePool", [x])], axis=1)
+    w = n.weights([1000, 1280], math.sqrt(1 / 1280))
+    x = n.node("Gemm", [x, w, n.weights([1000], 0.1)], transB=1, alpha=1.0, beta=1.0)
+    n.save(path, [("input", ["n", 3, 224, 224])], x, ["n", 1000])
+
+
+def mlp(path, seed, sizes=(1024, 4096, 4096, 1000)):
+    """Dense layers: at batch 1 their weights are read for one row."""
+    n = Network("MLP", seed, 13)
+    x = "input"
+    for index, (from_, to) in enumerate(zip(sizes, sizes[1:])):
+        bound = math.sqrt(6 / from_) / 2 ** 31  # evenly: 25 million gaussian numbers take long
+        numbers = array.array("i", n.random.randbytes(4 * from_ * to))
+        n.parameters += from_ * to
+        w = n.constant([to, from_], [bound * number for number in numbers])
+        x = n.node("Gemm", [x, w, n.weights([to], 0.1)], transB=1, alpha=1.0, beta=1.0)
+        x = n.node("Relu", [x]) if index < len(sizes) - 2 else x
+    n.save(path, [("input", ["n", sizes[0]])], x, ["n", sizes[-1]])
+
+
+def johnson_half(path, seed):
+    johnson(path, seed, 16)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: make_models.py DIRECTORY")
     os.makedirs(sys.argv[1], exist_ok=True)
-    johnson(os.path.join(sys.argv[1], "johnson.onnx"), 1)
-    johnson(os.path.join(sys.argv[1], "johnson_half.onnx"), 2, 16)
-    resnet50(os.path.join(sys.argv[1], "resnet50.onnx"), 3)
+    for seed, make in enumerate((johnson, johnson_half, resnet50, squeezenet, mobilenetv2, mlp), 1):
+        path = os.path.join(sys.argv[1], make.__name__ + ".onnx")
+        if not os.path.exists(path):
+            make(path, seed)
 
 
 if __name__ == "__main__":
