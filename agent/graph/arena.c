@@ -21,6 +21,14 @@ void arena_release(struct arena *arena) {
     }
 }
 
+void arena_join(struct arena *arena, struct arena *other) {
+    struct arena_block **last = &arena->blocks;
+    while (*last) {
+        last = &(*last)->next;
+    }
+    *last = TAKE(other->blocks);
+}
+
 static void *alloc_aligned(struct arena *arena, size_t size, size_t alignment) {
     struct arena_block *block = arena->blocks;
     size_t start = block ? (block->used + alignment - 1) / alignment * alignment : 0;

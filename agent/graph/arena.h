@@ -10,6 +10,8 @@ struct arena {
 };
 
 void arena_release(struct arena *arena);
+/* All that is in `other` ends with `arena`; other is empty then. */
+void arena_join(struct arena *arena, struct arena *other);
 /* Zeroed, 64-byte aligned; never NULL. */
 void *arena_alloc(struct arena *arena, size_t size);
 /* Zeroed room for count items; aborts when count * size overflows. */

@@ -119,6 +119,17 @@ void builder_output(struct builder *builder, int value) {
     graph->outputs[graph->output_count++] = value;
 }
 
+void builder_clear_nodes(struct builder *builder) {
+    builder->graph.node_count = 0;
+}
+
+void builder_append(struct builder *builder, const struct node *node) {
+    struct graph *graph = &builder->graph;
+    graph->nodes = grow(&graph->arena, graph->nodes, graph->node_count, &builder->node_room,
+                        sizeof *graph->nodes);
+    graph->nodes[graph->node_count++] = *node;
+}
+
 int builder_node(struct builder *builder, const struct builder_node *node) {
     struct graph *graph = &builder->graph;
     int first = (int)graph->value_count;

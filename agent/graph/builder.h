@@ -32,6 +32,10 @@ int builder_value(struct builder *builder, const char *name);
 void builder_add_input(struct builder *builder, int value);
 /* A constant that the caller will give from now on: it is an input, its shape is fixed. */
 void builder_make_input(struct builder *builder, int value);
+/* The next nodes come instead of those there are; values, inputs and outputs stay. */
+void builder_clear_nodes(struct builder *builder);
+/* Appends a node whose outputs are values already, which nothing makes yet. Borrows its lists. */
+void builder_append(struct builder *builder, const struct node *node);
 void builder_output(struct builder *builder, int value);
 
 /* What a new node is. Inputs of -1 are absent; the struct's lists are copied, names are borrowed.

@@ -33,13 +33,16 @@ static bool type_is_accepted(enum tensor_type type, char letter, enum tensor_typ
     return types >> type & 1;
 }
 
+bool shape_type_fits(const struct node *node, int index, enum tensor_type type,
+                     enum tensor_type first) {
+    const char *types = node->op->types;
+    return type_is_accepted(type, types[MIN((size_t)index, strlen(types) - 1)], first);
+}
+
 static int check_types(const struct node *node, const struct fact *const *inputs,
                        struct error *err) {
-    const char *types = node->op->types;
-    size_t last = strlen(types) - 1;
     for (int i = 0; i < node->input_count; i++) {
-        char letter = types[MIN((size_t)i, last)];
-        if (inputs[i] && !type_is_accepted(inputs[i]->type, letter, inputs[0]->type)) {
+        if (inputs[i] && !shape_type_fits(node, i, inputs[i]->type, inputs[0]->type)) {
             return error_set(err, ERROR_UNSUPPORTED, "input %d of type %s is not supported", i,
                              tensor_type_name(inputs[i]->type));
         }

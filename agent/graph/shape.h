@@ -11,6 +11,10 @@ enum { SHAPE_KNOWN_ELEMENTS_MAX = 1024 }; /* larger values are left to the run *
 typedef int evaluate_function(const struct node *node, const struct tensor *const *inputs,
                               struct tensor *const *outputs, struct error *err);
 
+/* Whether the node's operator takes this type as input `index`; first: that of input 0. */
+bool shape_type_fits(const struct node *node, int index, enum tensor_type type,
+                     enum tensor_type first);
+
 /* facts has graph->value_count items; those of the inputs are filled by the caller, the rest is
  * filled here. Known values are allocated in `arena`. Errors name the node. */
 NODISCARD int shape_infer(const struct graph *graph, evaluate_function *evaluate,

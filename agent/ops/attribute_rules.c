@@ -47,17 +47,42 @@ const struct attribute_rule batch_norm_rules[] = {
     {"momentum", NUMBER, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
+/* consumed_inputs, of opsets before 6, says what memory may be used again: that is our business. */
+const struct attribute_rule batch_norm_1_rules[] = {
+    {"consumed_inputs", INTEGERS, NULL, 0, 0}, {"epsilon", NUMBER, NULL, 0, 0},
+    {"is_test", INTEGER, NULL, 0, 1},          {"momentum", NUMBER, NULL, 0, 0},
+    {"spatial", INTEGER, NULL, 1, 1},          {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule old_binary_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"broadcast", INTEGER, NULL, 0, 1},
+    {"consumed_inputs", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule old_prelu_rules[] = {
+    {"consumed_inputs", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule average_pool_1_rules[] = {
+    {"auto_pad", TEXT, auto_pads, 0, 0}, {"kernel_shape", INTEGERS, NULL, 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},      {"strides", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule gemm_1_rules[] = {
+    {"alpha", NUMBER, NULL, 0, 0},      {"beta", NUMBER, NULL, 0, 0},
+    {"broadcast", INTEGER, NULL, 0, 1}, {"transA", INTEGER, NULL, 0, 0},
+    {"transB", INTEGER, NULL, 0, 0},    {NULL, INTEGER, NULL, 0, 0},
+};
 const struct attribute_rule batch_norm_7_rules[] = {
     {"epsilon", NUMBER, NULL, 0, 0},
     {"momentum", NUMBER, NULL, 0, 0},
     {"spatial", INTEGER, NULL, 1, 1},
     {NULL, INTEGER, NULL, 0, 0},
 };
-/* Only inference: a node that trains has training_mode 1. */
 const struct attribute_rule batch_norm_14_rules[] = {
     {"epsilon", NUMBER, NULL, 0, 0},
     {"momentum", NUMBER, NULL, 0, 0},
-    {"training_mode", INTEGER, NULL, INT64_MIN, 0},
+    {"training_mode", INTEGER, NULL, 0, 1},
     {NULL, INTEGER, NULL, 0, 0},
 };
 const struct attribute_rule epsilon_rules[] = {

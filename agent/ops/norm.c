@@ -18,6 +18,16 @@ int infer_norm(const struct node *node, const struct fact *const *inputs, struct
     return infer_same(node, inputs, outputs, err);
 }
 
+int infer_batch_norm(const struct node *node, const struct fact *const *inputs,
+                     struct fact *outputs, struct error *err) {
+    bool trains = node_integer(node, "training_mode", 0) ||
+                  (node->opset < 7 && !node_integer(node, "is_test", 0));
+    if (trains || node->output_count > 1) {
+        return error_set(err, ERROR_UNSUPPORTED, "statistics of the batch are not supported here");
+    }
+    return infer_norm(node, inputs, outputs, err);
+}
+
 int infer_lrn(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
               struct error *err) {
     if (!node_attribute(node, "size")) {

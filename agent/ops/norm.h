@@ -6,6 +6,9 @@
 /* All further inputs hold one number per channel. */
 NODISCARD int infer_norm(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);
+/* Likewise; what is trained must have been expanded (expand.h). */
+NODISCARD int infer_batch_norm(const struct node *node, const struct fact *const *inputs,
+                               struct fact *outputs, struct error *err);
 NODISCARD int infer_lrn(const struct node *node, const struct fact *const *inputs,
                         struct fact *outputs, struct error *err);
 

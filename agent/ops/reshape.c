@@ -106,6 +106,25 @@ int infer_unsqueeze(const struct node *node, const struct fact *const *inputs, s
     return 0;
 }
 
+int infer_align(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                struct error *err) {
+    const struct shape *b = &inputs[0]->shape;
+    int64_t rank = inputs[1]->shape.rank, axis = node_integer(node, "axis", 0);
+    axis = axis < 0 ? axis + rank : axis;
+    outputs[0].shape = *b;
+    if (shape_count(b) == 1 && b->rank <= rank) {
+        return 0;
+    }
+    if (axis < 0 || axis > rank || axis + b->rank > rank) {
+        return error_set(err, ERROR_INVALID, "%d dimensions from axis %lld on, of %lld", b->rank,
+                         (long long)axis, (long long)rank);
+    }
+    while (axis + outputs[0].shape.rank < rank) {
+        outputs[0].shape.dims[outputs[0].shape.rank++] = 1;
+    }
+    return 0;
+}
+
 int infer_dropout(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                   struct error *err) {
     const struct fact *training = param_input(node, inputs, 2);

@@ -12,6 +12,9 @@ NODISCARD int infer_squeeze(const struct node *node, const struct fact *const *i
                             struct fact *outputs, struct error *err);
 NODISCARD int infer_unsqueeze(const struct node *node, const struct fact *const *inputs,
                               struct fact *outputs, struct error *err);
+/* Internal: Align (b, a): b with ones behind it, so that its first dimension is a's `axis`. */
+NODISCARD int infer_align(const struct node *node, const struct fact *const *inputs,
+                          struct fact *outputs, struct error *err);
 NODISCARD int infer_dropout(const struct node *node, const struct fact *const *inputs,
                             struct fact *outputs, struct error *err);
 NODISCARD int infer_shape(const struct node *node, const struct fact *const *inputs,

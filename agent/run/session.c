@@ -3,6 +3,7 @@
 
 #include "agent/device/registry.h"
 #include "agent/onnx/model.h"
+#include "agent/ops/rewrite.h"
 #include "agent/run/plan.h"
 
 #include <assert.h>
@@ -12,6 +13,7 @@ enum { PLANS_MAX = 4 }; /* combinations of input shapes kept ready */
 
 struct session {
     struct model *model;
+    struct graph graph; /* the model's, as it is run */
     struct device *device;
     struct plan *plans[PLANS_MAX];
     struct plan *current;
@@ -28,7 +30,10 @@ int session_open(const char *model_path, const struct session_options *options,
                       &session->device, err) < 0) {
         return -1;
     }
-    shape_fold_constants(&session->model->graph, registry_evaluate);
+    if (rewrite(&session->model->graph, &session->graph, err) < 0) {
+        return error_context(err, "model %s", model_path);
+    }
+    shape_fold_constants(&session->graph, registry_evaluate);
     *ret_session = TAKE(session);
     return 0;
 }
@@ -44,6 +49,7 @@ void session_free(struct session *session) {
         session->device->ops->free(session->device, session->block);
     }
     device_close(session->device);
+    graph_release(&session->graph);
     model_free(session->model);
     free(session);
 }
@@ -54,16 +60,16 @@ void session_freep(struct session **session) {
 }
 
 size_t session_input_count(const struct session *session) {
-    return session->model->graph.input_count;
+    return session->graph.input_count;
 }
 
 size_t session_output_count(const struct session *session) {
-    return session->model->graph.output_count;
+    return session->graph.output_count;
 }
 
 const char *session_input(const struct session *session, size_t index, enum tensor_type *ret_type,
                           struct shape *ret_shape) {
-    const struct graph *graph = &session->model->graph;
+    const struct graph *graph = &session->graph;
     assert(index < graph->input_count);
     const struct value *value = &graph->values[graph->inputs[index]];
     *ret_type = value->type;
@@ -72,7 +78,7 @@ const char *session_input(const struct session *session, size_t index, enum tens
 }
 
 const char *session_output(const struct session *session, size_t index) {
-    const struct graph *graph = &session->model->graph;
+    const struct graph *graph = &session->graph;
     assert(index < graph->output_count);
     return graph->values[graph->outputs[index]].name;
 }
@@ -95,7 +101,7 @@ static int find_plan(struct session *session, const struct tensor *inputs, struc
         session->current = NULL;
     }
     plan_free(TAKE(*oldest));
-    if (plan_new(session->device, &session->model->graph, inputs, &plan, err) < 0) {
+    if (plan_new(session->device, &session->graph, inputs, &plan, err) < 0) {
         return -1;
     }
     *oldest = plan;

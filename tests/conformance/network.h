@@ -14,8 +14,9 @@ enum { NETWORK_VALUES = 96, NETWORK_NODES = 32, NETWORK_PORTS = 8 };
 
 /* What an input's numbers are drawn from; both 0: -1 to 1. */
 struct network_range {
-    double low, high; /* of integers, high is left out */
-    bool is_odd;      /* every fifth is infinite or no number */
+    double low, high;           /* of integers, high is left out */
+    bool is_odd;                /* every fifth is infinite or no number */
+    enum tensor_type rounds_to; /* numbers that this type has */
 };
 
 struct network {

@@ -1,6 +1,7 @@
 /* network_run.h: runs a network.h on a device, with inputs from a seed. */
 #pragma once
 
+#include "agent/ops/rewrite.h"
 #include "tests/conformance/network.h"
 
 /* Repeatable numbers within the range, of any type. */
@@ -18,7 +19,14 @@ static inline void network_draw(struct tensor *tensor, const struct network_rang
         state = state * 1664525 + 1013904223;
         double value = low + (high - low) * ((double)state * 0x1p-32);
         value = tensor_type_is_real(tensor->type) ? value : floor(value);
-        tensor_put_number(tensor, i, range->is_odd && i % 5 == 2 ? odd[i / 5 % 3] : value);
+        value = range->is_odd && i % 5 == 2 ? odd[i / 5 % 3] : value;
+        if (range->rounds_to != TENSOR_FLOAT32) {
+            uint64_t bits;
+            struct tensor one = {.type = range->rounds_to, .data = &bits};
+            tensor_put_number(&one, 0, value);
+            value = tensor_number(&one, 0);
+        }
+        tensor_put_number(tensor, i, value);
     }
 }
 
@@ -28,7 +36,8 @@ static inline int network_run(struct network *network, struct device *device, ui
     struct tensor inputs[NETWORK_PORTS] = {0}, outputs[NETWORK_PORTS] = {0};
     struct plan *plan = NULL;
     void *block = NULL;
-    int result = 0;
+    struct graph graph = {0};
+    int result = rewrite(&network->graph, &graph, err);
     for (size_t i = 0; result == 0 && i < network->graph.input_count; i++) {
         struct value *value = &network->values[network->inputs[i]];
         result = tensor_init(&inputs[i], value->type, &value->shape, err);
@@ -36,7 +45,7 @@ static inline int network_run(struct network *network, struct device *device, ui
             network_draw(&inputs[i], &network->ranges[network->inputs[i]], seed + (uint32_t)i);
         }
     }
-    result = result < 0 ? -1 : plan_new(device, &network->graph, inputs, &plan, err);
+    result = result < 0 ? -1 : plan_new(device, &graph, inputs, &plan, err);
     result = result < 0 ? -1 : device->ops->alloc(device, plan->schedule->block_bytes, &block, err);
     /* Twice: a kernel that leaves something behind shows. */
     result = result < 0 ? -1 : plan_run(plan, block, inputs, outputs, err);
@@ -47,6 +56,7 @@ static inline int network_run(struct network *network, struct device *device, ui
                (size_t)shape_count(&outputs[0].shape) * tensor_type_size(outputs[0].type));
     }
     plan_free(plan);
+    graph_release(&graph);
     if (block) {
         device->ops->free(device, block);
     }

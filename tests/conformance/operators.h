@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/conformance/attributes.h"
+#include "tests/conformance/network.h"
 
 /* FED: an input of the network, drawn anew for every run. KNOWN: a constant, where shapes follow
  * from it. LEFT_OUT: an optional input that is absent. */
@@ -49,3 +50,36 @@ struct operator_row {
     }
 #define NOTHING                                                                                    \
     { .kind = LEFT_OUT }
+
+static inline int network_operand(struct network *network, const struct operand *operand,
+                                  enum tensor_type real) {
+    if (operand->kind == LEFT_OUT) {
+        return -1;
+    }
+    bool is_float = operand->type == TENSOR_FLOAT32;
+    struct tensor tensor = {.type = operand->type, .shape = operand->shape};
+    if (operand->kind == KNOWN) {
+        tensor.data = (void *)(uintptr_t)operand->values; /* it is only read */
+        return network_keep(network, "known", tensor);
+    }
+    int value = network_input(network, operand->shape);
+    network->values[value].type = is_float ? real : operand->type;
+    network->values[value].has_shape = true;
+    network->ranges[value] = (struct network_range){
+        .low = operand->low, .high = operand->high, .is_odd = operand->is_odd};
+    return value;
+}
+
+/* A network of the one node, with one output; `real` stands in for float32. */
+static inline void network_of_operator(struct network *network, const struct operator_row *row,
+                                       int output, enum tensor_type real) {
+    int inputs[OPERANDS_MAX + 1], count = 0;
+    network_init(network, row->opset);
+    while (count < OPERANDS_MAX && row->operands[count].kind != NO_MORE) {
+        inputs[count] = network_operand(network, &row->operands[count], real);
+        count++;
+    }
+    inputs[count] = -2;
+    int first = network_node_many(network, row->op, inputs, row->attributes, row->outputs);
+    network_output(network, first + output);
+}

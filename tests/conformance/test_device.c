@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every device against the reference kernels: operators by shapes, and the chains that devices
  * fuse. A device that this machine or build lacks is skipped; an operator it lacks is counted. */
+#include "agent/ops/types.h"
 #include "tests/conformance/network_run.h"
 #include "tests/conformance/operators.h"
 #include "tests/test.h"
@@ -304,36 +305,12 @@ static void run_row(const struct row *row, const char *device) {
     arena_release(&network.graph.arena);
 }
 
-static int add_operand(struct network *network, const struct operand *operand) {
-    if (operand->kind == LEFT_OUT) {
-        return -1;
-    }
-    struct tensor tensor = {.type = operand->type, .shape = operand->shape};
-    if (operand->kind == KNOWN) {
-        tensor.data = (void *)(uintptr_t)operand->values; /* it is only read */
-        return network_keep(network, "known", tensor);
-    }
-    int value = network_input(network, operand->shape);
-    network->values[value].type = operand->type;
-    network->values[value].has_shape = true;
-    network->ranges[value] = (struct network_range){operand->low, operand->high, operand->is_odd};
-    return value;
-}
-
 /* Each output for itself: nobody reads the others. */
 static void run_operator(const struct operator_row *row, const char *device) {
     char what[192];
     for (int output = 0; output < row->outputs; output++) {
         struct network network;
-        int inputs[OPERANDS_MAX + 1], count = 0;
-        network_init(&network, row->opset);
-        while (count < OPERANDS_MAX && row->operands[count].kind != NO_MORE) {
-            inputs[count] = add_operand(&network, &row->operands[count]);
-            count++;
-        }
-        inputs[count] = -2;
-        int first = network_node_many(&network, row->op, inputs, row->attributes, row->outputs);
-        network_output(&network, first + output);
+        network_of_operator(&network, row, output, TENSOR_FLOAT32);
         snprintf(what, sizeof what, "%s operator row %td, output %d on %s", row->op,
                  row - operator_rows, output, device);
         compare(&network, device, what);
@@ -467,6 +444,37 @@ static bool has_row(const char *op) {
     return has;
 }
 
+/* What widen.c goes by (types.h) is what shape rules find. */
+static void test_types_are_known_before_shapes(void) {
+    for (size_t i = 0; i < ARRAY_LEN(operator_rows); i++) {
+        const struct operator_row *row = &operator_rows[i];
+        struct network network;
+        struct error err = {0};
+        network_of_operator(&network, row, 0, TENSOR_FLOAT32);
+        const struct node *node = &network.nodes[0];
+        struct fact facts[OPERANDS_MAX], outputs[NETWORK_PORTS] = {0};
+        const struct fact *inputs[OPERANDS_MAX] = {0};
+        enum tensor_type types[OPERANDS_MAX] = {0};
+        for (int k = 0; k < node->input_count; k++) {
+            const struct value *value = &network.values[MAX(node->inputs[k], 0)];
+            facts[k] = (struct fact){value->type, value->shape, value->constant.data};
+            inputs[k] = node->inputs[k] < 0 ? NULL : &facts[k];
+            types[k] = value->type;
+        }
+        for (int k = 0; k < node->output_count; k++) {
+            outputs[k].type = node->input_count ? types[0] : TENSOR_FLOAT32;
+        }
+        if (node->op->infer(node, inputs, outputs, &err) == 0) { /* not of what is expanded */
+            for (int k = 0; k < node->output_count; k++) {
+                enum tensor_type type;
+                CHECK_OK(types_output(node, types, k, &type, &err), &err);
+                CHECK_INT(type, outputs[k].type);
+            }
+        }
+        arena_release(&network.graph.arena);
+    }
+}
+
 /* What no file can name is tested by test_gradient.c and test_training.c. */
 static void test_every_operator_has_a_row(void) {
     const struct op *op;
@@ -488,6 +496,7 @@ static void test_cuda_agrees_with_reference(void) {
 
 int main(void) {
     TEST(test_every_operator_has_a_row);
+    TEST(test_types_are_known_before_shapes);
     TEST(test_cpu_agrees_with_reference);
     TEST(test_cuda_agrees_with_reference);
     return TEST_END();

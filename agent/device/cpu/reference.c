@@ -127,6 +127,7 @@ const struct kernel *const reference_kernels[] = {
     [OP_UPSAMPLE] = &reference_resize,
     [OP_WHERE] = &reference_where,
     [OP_XOR] = &reference_logic,
+    [OP_ALIGN] = &reference_copy,
     [OP_CONV_GRADIENT_INPUT] = &reference_conv_gradient_input,
     [OP_CONV_GRADIENT_WEIGHTS] = &reference_conv_gradient_weights,
     [OP_DROPOUT_TRAINING] = &reference_dropout_training,

@@ -1,0 +1,35 @@
+/* expand.h: operators that are written in others before a graph is run (rewrite.h). A rule appends
+ * ordinary nodes for the one it stands for and gives its outputs away. No intermediate is larger
+ * than the larger of inputs and outputs. Whoever infers shapes without having expanded, training
+ * say, is refused by name (infer_expanded). */
+#pragma once
+
+#include "agent/ops/rewrite.h"
+#include "agent/ops/table.h"
+
+struct expansion;
+
+/* *ret_done stays false where the node is to stay as it is. */
+typedef int expand_rule(struct expansion *expansion, const struct node *node, bool *ret_done,
+                        struct error *err);
+
+/* A new node, named after the one that is expanded; the first of its outputs, which the others
+ * follow. Inputs end with -2; attributes (NULL: none) with a NULL name. */
+int expand_value(struct expansion *expansion, enum op_id id, const int *inputs, int output_count,
+                 const struct attribute *attributes);
+int expand_number(struct expansion *expansion, float number);
+/* The node's output (if it has that) is this value. */
+void expand_give(struct expansion *expansion, int output, int value);
+
+#define INPUTS(...) ((const int[]){__VA_ARGS__, -2})
+
+/* ---- the rules: expand_rules.c ---- */
+
+/* With training_mode 1: the statistics are the batch's. */
+expand_rule expand_batch_normalization;
+/* Before opset 7 the second operand is aligned by attribute axis, if broadcast is 1. */
+expand_rule expand_old_binary;
+expand_rule expand_mean_variance;
+
+NODISCARD int infer_expanded(const struct node *node, const struct fact *const *inputs,
+                             struct fact *outputs, struct error *err);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ops/types.h"
+
+#include "agent/ops/params.h"
+#include "agent/ops/table.h"
+
+/* By an attribute that has ONNX's number of a type. */
+static int named(const struct node *node, const char *name, enum tensor_type fallback,
+                 enum tensor_type *ret_type, struct error *err) {
+    *ret_type = fallback;
+    return node_attribute(node, name) ? param_type(node_integer(node, name, 0), ret_type, err) : 0;
+}
+
+static enum tensor_type type_of_value(const struct node *node) {
+    const struct attribute *value = node_attribute(node, "value");
+    return value ? value->tensor.type : TENSOR_FLOAT32;
+}
+
+int types_output(const struct node *node, const enum tensor_type *inputs, int output,
+                 enum tensor_type *ret_type, struct error *err) {
+    enum tensor_type first = node->input_count ? inputs[0] : TENSOR_FLOAT32;
+    *ret_type = first;
+    switch (node->op->id) {
+    case OP_CAST:
+        return named(node, "to", TENSOR_FLOAT32, ret_type, err);
+    case OP_EYE_LIKE:
+        return named(node, "dtype", first, ret_type, err);
+    case OP_CONSTANT_OF_SHAPE:
+        *ret_type = type_of_value(node);
+        return 0;
+    case OP_CAST_LIKE:
+    case OP_WHERE:
+        *ret_type = inputs[1];
+        return 0;
+    case OP_ONE_HOT:
+        *ret_type = inputs[2];
+        return 0;
+    case OP_AND:
+    case OP_EQUAL:
+    case OP_GREATER:
+    case OP_GREATER_OR_EQUAL:
+    case OP_IS_INF:
+    case OP_IS_NAN:
+    case OP_LESS:
+    case OP_LESS_OR_EQUAL:
+    case OP_NOT:
+    case OP_OR:
+    case OP_XOR:
+        *ret_type = TENSOR_BOOL;
+        return 0;
+    case OP_ARG_MAX:
+    case OP_ARG_MIN:
+    case OP_SHAPE:
+    case OP_SIZE:
+        *ret_type = TENSOR_INT64;
+        return 0;
+    case OP_DROPOUT:
+        *ret_type = output ? TENSOR_BOOL : first;
+        return 0;
+    case OP_LAYER_NORMALIZATION:
+        *ret_type = output ? TENSOR_FLOAT32 : first;
+        return 0;
+    case OP_TOP_K:
+        *ret_type = output ? TENSOR_INT64 : first;
+        return 0;
+    default:
+        return 0;
+    }
+}

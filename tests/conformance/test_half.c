@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/* float16, bfloat16: every operator that takes float32 takes them, and gives what float32 gives on
+ * the same numbers, rounded. */
+#include "tests/conformance/network_run.h"
+#include "tests/conformance/operators.h"
+#include "tests/test.h"
+
+#include <stdio.h>
+
+/* Most rows leave the last fields out, which -Wextra minds. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+static const struct operator_row operator_rows[] = {
+#include "tests/conformance/operator_rows.inc"
+};
+
+/* Of the largest: one rounding of the result. */
+static double tolerance_of(enum tensor_type type) {
+    return type == TENSOR_BFLOAT16 ? 0x1p-8 : type == TENSOR_FLOAT16 ? 0x1p-11 : 1e-6;
+}
+
+static bool agrees(const struct tensor *seen, const struct tensor *wanted, enum tensor_type half,
+                   const char *what) {
+    bool is_real = wanted->type == TENSOR_FLOAT32;
+    enum tensor_type type = is_real && seen->type != TENSOR_FLOAT32 ? half : wanted->type;
+    if (seen->type != type || !shape_equal(&seen->shape, &wanted->shape)) {
+        printf("# %s: %s, or another shape\n", what, tensor_type_name(seen->type));
+        return false;
+    }
+    int64_t count = shape_count(&seen->shape);
+    double most = 0x1p-14; /* below it float16 has fewer digits */
+    for (int64_t i = 0; i < count; i++) {
+        double number = fabs(tensor_number(wanted, i));
+        most = isfinite(number) ? fmax(most, number) : most;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double a = tensor_number(seen, i), b = tensor_number(wanted, i);
+        if (a != b && !(isnan(a) && isnan(b)) &&
+            !(is_real && fabs(a - b) <= tolerance_of(type) * most)) {
+            printf("# %s: element %lld of %lld is %g, float32 gives %g\n", what, (long long)i,
+                   (long long)count, a, b);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_floats(const struct operator_row *row) {
+    bool has = false;
+    for (int i = 0; i < OPERANDS_MAX; i++) {
+        has |= row->operands[i].kind == FED && row->operands[i].type == TENSOR_FLOAT32;
+    }
+    return has;
+}
+
+static void run_row(struct device *device, const struct operator_row *row, int output,
+                    enum tensor_type half) {
+    struct error err = {0};
+    struct network narrow, plain;
+    struct tensor seen = {0}, wanted = {0};
+    char what[96];
+    network_of_operator(&narrow, row, output, half);
+    network_of_operator(&plain, row, output, TENSOR_FLOAT32);
+    for (size_t i = 0; i < plain.graph.value_count; i++) {
+        bool is_float = plain.values[i].is_input && plain.values[i].type == TENSOR_FLOAT32;
+        plain.ranges[i].rounds_to = is_float ? half : TENSOR_FLOAT32;
+    }
+    snprintf(what, sizeof what, "%s row %td, output %d of %s", row->op, row - operator_rows, output,
+             tensor_type_name(half));
+    CHECK_OK(network_run(&plain, device, 1, &wanted, &err), &err);
+    if (network_run(&narrow, device, 1, &seen, &err) < 0) {
+        printf("# %s: %s\n", what, err.text);
+        test_failures++;
+    } else if (!agrees(&seen, &wanted, half, what)) {
+        test_failures++;
+    }
+    tensor_release(&seen);
+    tensor_release(&wanted);
+    arena_release(&narrow.graph.arena);
+    arena_release(&plain.graph.arena);
+}
+
+static void run_type(enum tensor_type half) {
+    struct error err = {0};
+    struct device *device;
+    if (registry_open("cpu", 2, &device, &err) < 0) {
+        CHECK_OK(-1, &err);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(operator_rows); i++) {
+        for (int k = 0; has_floats(&operator_rows[i]) && k < operator_rows[i].outputs; k++) {
+            run_row(device, &operator_rows[i], k, half);
+        }
+    }
+    device_close(device);
+}
+
+static void test_float16(void) {
+    run_type(TENSOR_FLOAT16);
+}
+
+static void test_bfloat16(void) {
+    run_type(TENSOR_BFLOAT16);
+}
+
+int main(void) {
+    TEST(test_float16);
+    TEST(test_bfloat16);
+    return TEST_END();
+}
