@@ -32,7 +32,7 @@ enum gang_cause {
     GANG_LOST,       /* not counted: silent, or it does not answer */
     GANG_OUT_OF_MEMORY,
     GANG_APP,      /* a rank's exit, or the command's */
-    GANG_HUNG,     /* nothing moved for hang_ms */
+    GANG_HUNG,     /* nothing moved for hang_ms; with a code: a rank has given up the others */
     GANG_NO_RETRY, /* of no use to start again */
 };
 
@@ -84,6 +84,8 @@ struct gang_event {
     bool is_memory;    /* HELLO: the pod before it was ended for want of memory, with all in it */
     int rank;          /* EXITED: -1: the starting command; BEAT */
     int code;          /* EXITED: 128 + signal, where one ended it */
+    bool gives_up;     /* EXITED: it heard nothing of the other ranks for hang_ms: a hang, seen by a
+                          rank */
     int seconds;       /* LEAVING: how long it has */
     int64_t progress;  /* BEAT: any number that differs when something moved */
     bool is_waiting;   /* BEAT: for other ranks */

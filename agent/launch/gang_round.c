@@ -19,8 +19,10 @@ static void over(struct gang *gang, int code, int64_t now_ms) {
 /* ---- why a round has failed ----------------------------------------------------------------- */
 
 /* An exit may be the consequence of what we hear of later; these are not. */
-static bool explains_itself(enum gang_cause cause) {
-    return cause != GANG_NONE && cause != GANG_APP;
+static bool explains_itself(const struct gang_verdict *verdict) {
+    bool is_exit =
+        verdict->cause == GANG_APP || (verdict->cause == GANG_HUNG && verdict->code >= 0);
+    return verdict->cause != GANG_NONE && !is_exit;
 }
 
 void gang_blame(struct gang *gang, const struct gang_verdict *why, const char *words,
@@ -28,8 +30,8 @@ void gang_blame(struct gang *gang, const struct gang_verdict *why, const char *w
     struct gang_verdict *verdict = &gang->verdict;
     bool is_round = gang->state >= GANG_ARMING && gang->state <= GANG_STOPPING;
     bool is_better = verdict->cause == GANG_NONE ||
-                     (!explains_itself(verdict->cause) &&
-                      (explains_itself(why->cause) || (verdict->rank < 0 && why->rank >= 0)));
+                     (!explains_itself(verdict) &&
+                      (explains_itself(why) || (verdict->rank < 0 && why->rank >= 0)));
     if (!is_round && why->cause == GANG_NO_RETRY) { /* `prepare` failed */
         gang->last = *why;
         snprintf(gang->last.words, sizeof gang->last.words, "%s", words ? words : "");
@@ -45,7 +47,7 @@ void gang_blame(struct gang *gang, const struct gang_verdict *why, const char *w
     *verdict = *why;
     snprintf(verdict->words, sizeof verdict->words, "%s", words ? words : "");
     gang->settle_ms = now_ms;
-    if (!explains_itself(why->cause)) {
+    if (!explains_itself(why)) {
         gang->settle_ms += why->rank < 0 ? GANG_EXPLAIN_MS : GANG_SETTLE_MS;
     }
 }
@@ -68,8 +70,7 @@ static bool is_one_silent(const struct gang *gang) {
 }
 
 static bool is_settled(const struct gang *gang, int64_t now_ms) {
-    return explains_itself(gang->verdict.cause) ||
-           (now_ms >= gang->settle_ms && !is_one_silent(gang));
+    return explains_itself(&gang->verdict) || (now_ms >= gang->settle_ms && !is_one_silent(gang));
 }
 
 /* ---- the end of a round --------------------------------------------------------------------- */
@@ -124,8 +125,10 @@ void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_
         return;
     }
     if (event->code != 0) {
-        struct gang_verdict why = {
-            .cause = GANG_APP, .index = event->index, .rank = event->rank, .code = event->code};
+        struct gang_verdict why = {.cause = event->gives_up ? GANG_HUNG : GANG_APP,
+                                   .index = event->index,
+                                   .rank = event->rank,
+                                   .code = event->code};
         gang_blame(gang, &why, event->words, now_ms);
         return;
     }
@@ -210,6 +213,7 @@ void gang_halted(struct gang *gang, const struct gang_event *event) {
         verdict->cause == GANG_HUNG) {
         verdict->index = event->index;
         verdict->rank = event->rank; /* -1: it is one of mpirun's, and any of them */
+        verdict->code = -1;
         snprintf(verdict->words, sizeof verdict->words, "%s", event->words ? event->words : "");
     }
 }

@@ -2,6 +2,7 @@
 #include "agent/launch/hub.h"
 
 #include "agent/launch/figures.h"
+#include "agent/launch/launch_job.h"
 #include "agent/launch/link.h"
 #include "agent/launch/port.h"
 #include "agent/launch/progress.h"
@@ -318,13 +319,15 @@ static void tell_memory(struct hub *hub, const struct gang_event *exited, int64_
 
 static void tell_hint(struct hub *hub, int64_t now_ms) {
     struct hub_member *member = &hub->members[hub->hint_index];
-    bool is_final = hub->options.is_trainer && (hub->hint.code == 1 || hub->hint.code == 2);
+    bool is_trainer = hub->options.is_trainer;
+    bool is_final = is_trainer && (hub->hint.code == 1 || hub->hint.code == 2);
     struct gang_event event = {.kind = is_final ? GANG_FINAL : GANG_EXITED,
                                .index = hub->hint_index,
                                .incarnation = member->incarnation,
                                .round = hub->hint.round,
                                .rank = hub->hint.rank,
                                .code = hub->hint.code,
+                               .gives_up = is_trainer && hub->hint.code == TRAINER_GIVES_UP,
                                .words = hub->hint.words};
     if (hub->hint.is_memory) {
         tell_memory(hub, &event, now_ms);
@@ -369,6 +372,8 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
                                .round = message->round,
                                .rank = message->rank,
                                .code = message->code,
+                               .gives_up =
+                                   hub->options.is_trainer && message->code == TRAINER_GIVES_UP,
                                .seconds = message->seconds,
                                .progress = message->progress,
                                .is_waiting = message->is_waiting,

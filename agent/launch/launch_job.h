@@ -6,6 +6,9 @@
 #include "agent/launch/gang.h"
 #include "lib/tree.h"
 
+/* Exit code of a trainer's rank that heard nothing of the others for hangSeconds. */
+enum { TRAINER_GIVES_UP = 4 };
+
 struct launch_job {
     const char *name, *worker; /* WINDLASS_JOB, WINDLASS_WORKER: this pod's */
     int index;                 /* WINDLASS_INDEX */

@@ -60,7 +60,7 @@ void progress_describe(const struct gang_verdict *last, char text[static PROGRES
         snprintf(how, sizeof how, " ended with exit code %d%s", last->code,
                  signal_words(last->code));
     } else if (last->cause == GANG_HUNG) {
-        snprintf(how, sizeof how, " did not move");
+        snprintf(how, sizeof how, last->code < 0 ? " did not move" : " gave up");
     }
     if (last->index >= 0) {
         snprintf(text, PROGRESS_WORDS, "worker %d%s%s%s%s", last->index, who, how,

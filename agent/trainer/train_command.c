@@ -2,6 +2,7 @@
 #include "agent/trainer/train_command.h"
 
 #include "agent/job.h"
+#include "agent/launch/launch_job.h"
 #include "agent/train/trainer.h"
 #include "lib/clock.h"
 #include "lib/options.h"
@@ -65,10 +66,13 @@ static int run(const char *kind, struct train_job *job, struct error *err) {
     if (result < 0) {
         fprintf(stderr, "windlass-trainer train: rank %d of %d: %s\n", rank, comm->size, err->text);
         /* Others may wait for this rank in a sum: who leaves without a word ends them, too. */
-        if (atomic_load(&comm->is_lost) || (!is_alone && err->kind != ERROR_CANCELLED)) {
-            comm_abandon(error_exit_code(err));
+        bool is_lost = atomic_load(&comm->is_lost),
+             gives_up = is_lost && err->kind == ERROR_TIMEOUT;
+        int code = gives_up ? TRAINER_GIVES_UP : error_exit_code(err);
+        if (is_lost || (!is_alone && err->kind != ERROR_CANCELLED)) {
+            comm_abandon(code);
         }
-        return error_exit_code(err);
+        return code;
     }
     return 0;
 }

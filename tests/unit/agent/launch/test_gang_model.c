@@ -475,6 +475,42 @@ static void a_command_waits_for_an_explanation(void) {
     gang_free(gang);
 }
 
+/* A trainer's rank hears nothing of the others: a hang; a dead pod explains that better, and so
+ * does what is stopped, with its name. */
+static void who_gives_up_tells_of_a_hang(void) {
+    static const struct gang_event explanations[] = {
+        {.kind = GANG_STOPPED}, /* none */
+        {.kind = GANG_MEMORY, .index = 1, .rank = 3, .code = 137, .words = "memory"},
+        {.kind = GANG_HALTED, .index = 1, .rank = -1, .words = "process 7 is stopped"}};
+    static const char *const wanted[] = {"Hang 0 0 4 silent", "Memory 1 3 137 memory",
+                                         "Hang 1 -1 -1 process 7 is stopped"};
+    for (size_t i = 0; i < ARRAY_LEN(explanations); i++) {
+        struct gang *gang = running(0);
+        struct gang_action action;
+        struct gang_facts facts;
+        int64_t round = 3 << GANG_ROUND_BITS | 1;
+        struct gang_event event = {
+            .kind = GANG_EXITED, .round = round, .code = 4, .gives_up = true, .words = "silent"};
+        tell_one(gang, event, 1000);
+        CHECK(gang_next(gang, 1000 + GANG_SETTLE_MS, &action) && action.kind == GANG_STOP);
+        event = explanations[i];
+        event.round = round;
+        tell_one(gang, event, 1500);
+        for (int member = 0; member < 2; member++) {
+            event = (struct gang_event){.kind = GANG_STOPPED, .index = member, .round = round};
+            tell_one(gang, event, 1600);
+        }
+        gang_next(gang, 60000, &action);
+        gang_facts(gang, &facts);
+        AUTO(text_freep)
+        char *told = x_printf("%s %d %d %d %s", gang_cause_name(facts.last.cause), facts.last.index,
+                              facts.last.rank, facts.last.code, facts.last.words);
+        CHECK_STR(told, wanted[i]);
+        CHECK_INT(facts.counted, 1);
+        gang_free(gang);
+    }
+}
+
 /* The hub itself stood still: a member that has fenced itself meanwhile has nothing to go on with.
  */
 static void who_comes_back_empty_is_lost(void) {
@@ -532,6 +568,7 @@ int main(void) {
     TEST(any_course);
     TEST(a_hang_has_a_rank);
     TEST(a_command_waits_for_an_explanation);
+    TEST(who_gives_up_tells_of_a_hang);
     TEST(who_comes_back_empty_is_lost);
     TEST(who_died_of_memory_is_counted);
     return TEST_END();
