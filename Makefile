@@ -157,12 +157,14 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(OBJ)/agent.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_AGENT) $(LIBS_LIB) -lm
 # What MPI is tested by: the suite for every comm, and benches.
-$(addprefix $(BUILD)/tests/,conformance/test_comm bench/allreduce bench/overlap): $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(call objects,$(MPI_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
+$(addprefix $(BUILD)/tests/,conformance/test_comm conformance/test_train_device bench/allreduce bench/overlap): $(BUILD)/tests/%: $(OBJ)/tests/%.c.o $(call objects,$(MPI_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_MPI) $(LIBS_AGENT) $(LIBS_LIB) -lm
 # What these share: a real store whose calls go wrong by a seed.
 $(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/test_commit unit/agent/score/test_summary unit/agent/store/test_spool unit/agent/data/test_list unit/agent/train/test_checkpoint): $(OBJ)/tests/broken_store.c.o
 $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tests/conformance/store_suite.c.o
+# A device whose memory is not the host's.
+$(BUILD)/tests/conformance/test_train_device: $(OBJ)/tests/device_apart.c.o
 $(BUILD)/tests/unit/agent/launch/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan): $(OBJ)/tests/plan_rows.c.o
 # A mount that falls ill on command (tests/e2e/test_fuse.sh).

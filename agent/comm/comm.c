@@ -52,6 +52,11 @@ int comm_reduce(struct comm *comm, float *values, size_t count, struct error *er
     return told(comm, comm->ops->reduce(comm, values, count, err));
 }
 
+int comm_reduce_device(struct comm *comm, float *values, size_t count, struct error *err) {
+    assert(comm->ops->reduce_device);
+    return told(comm, comm->ops->reduce_device(comm, values, count, err));
+}
+
 int comm_broadcast(struct comm *comm, void *bytes, size_t size, struct error *err) {
     return told(comm, comm->ops->broadcast(comm, bytes, size, err));
 }

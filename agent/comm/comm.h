@@ -18,9 +18,13 @@
 struct comm;
 
 struct comm_ops {
-    /* values[i] of all ranks are added, in place. Device memory if comm->on_device. */
+    /* values[i] of all ranks are added, in place. Host memory, as in all but the next. */
     int (*reduce)(struct comm *comm, float *values, size_t count, struct error *err);
-    /* Rank 0's bytes go to all. Host memory, as in gather. */
+    /* Likewise in the memory of this rank's device; the sums are there when it returns. NULL: this
+     * kind knows no device, and who has numbers there carries them over the host. It ends with an
+     * error soon after is_lost is set by another thread. */
+    int (*reduce_device)(struct comm *comm, float *values, size_t count, struct error *err);
+    /* Rank 0's bytes go to all. */
     int (*broadcast)(struct comm *comm, void *bytes, size_t size, struct error *err);
     /* all: [comm->size][size] bytes, rank by rank, filled on every rank. size at most 1 MiB. */
     int (*gather)(struct comm *comm, const void *mine, size_t size, void *all, struct error *err);
@@ -34,7 +38,6 @@ struct comm {
     char about[64];   /* for people: "Open MPI v4.1.4" */
     const struct comm_ops *ops;
     int rank, size;
-    bool on_device;
     /* A call has failed, or somebody gave up waiting for it: nobody knows what the other ranks
      * think. No call may follow but comm_close, which then says no goodbye (it would wait). */
     atomic_bool is_lost;
@@ -65,6 +68,7 @@ _Noreturn void comm_abandon(int exit_code);
 
 /* The calls of comm_ops. One that fails makes the comm lost. */
 NODISCARD int comm_reduce(struct comm *comm, float *values, size_t count, struct error *err);
+NODISCARD int comm_reduce_device(struct comm *comm, float *values, size_t count, struct error *err);
 NODISCARD int comm_broadcast(struct comm *comm, void *bytes, size_t size, struct error *err);
 NODISCARD int comm_gather(struct comm *comm, const void *mine, size_t size, void *all,
                           struct error *err);

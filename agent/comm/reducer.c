@@ -15,6 +15,7 @@ struct reducer {
     const struct buckets *buckets;
     char *memory;
     int64_t patience_ms;
+    struct reducer_way way; /* zeroed: gradients are there when due, comm_reduce adds them */
     pthread_t thread;
 
     pthread_mutex_t lock; /* guards all below */
@@ -38,24 +39,47 @@ static bool has_bucket(const struct reducer *reducer) {
     return reducer->next < reducer->buckets->count && reducer->due[reducer->next];
 }
 
-/* With the lock, which is let go of while the comm works. */
+static void fail(struct reducer *reducer, size_t bucket, struct error *err) {
+    error_context(err, "bucket %zu of %zu", bucket + 1, reducer->buckets->count);
+    if (!reducer->error.kind) {
+        reducer->error = *err;
+    }
+}
+
+static int make_sum(struct reducer *reducer, size_t index, struct error *err) {
+    const struct bucket *bucket = &reducer->buckets->all[index];
+    float *values = (float *)(void *)(reducer->memory + bucket->start);
+    return reducer->way.sum
+               ? reducer->way.sum(reducer->comm, reducer->way.context, index, err)
+               : comm_reduce(reducer->comm, values, bucket->bytes / sizeof *values, err);
+}
+
+/* With the lock, which is let go of while the device or the comm works. */
 static void sum(struct reducer *reducer) {
     size_t index = reducer->next;
-    const struct bucket *bucket = &reducer->buckets->all[index];
     struct error err = {0};
+    if (reducer->way.await) {
+        pthread_mutex_unlock(&reducer->lock);
+        int result = reducer->way.await(reducer->way.context, index, &err);
+        pthread_mutex_lock(&reducer->lock);
+        if (result < 0) {
+            fail(reducer, index, &err);
+        }
+        if (result < 0 || reducer->ends) {
+            return;
+        }
+    }
+    reducer->since_ms = clock_monotonic_ms();
     pthread_mutex_unlock(&reducer->lock);
     int64_t start_ns = clock_monotonic_ns();
-    int result = comm_reduce(reducer->comm, (float *)(void *)(reducer->memory + bucket->start),
-                             bucket->bytes / sizeof(float), &err);
+    int result = make_sum(reducer, index, &err);
     int64_t end_ns = clock_monotonic_ns();
     pthread_mutex_lock(&reducer->lock);
+    reducer->since_ms = -1;
     reducer->times.summing_ns += end_ns - start_ns;
     reducer->spans[index] = (struct reducer_span){start_ns, end_ns};
     if (result < 0) {
-        error_context(&err, "bucket %zu of %zu", index + 1, reducer->buckets->count);
-        if (!reducer->error.kind) {
-            reducer->error = err;
-        }
+        fail(reducer, index, &err);
         return;
     }
     reducer->next++;
@@ -64,9 +88,11 @@ static void sum(struct reducer *reducer) {
 /* With the lock, as above. */
 static void run_function(struct reducer *reducer) {
     struct error err = {0};
+    reducer->since_ms = clock_monotonic_ms();
     pthread_mutex_unlock(&reducer->lock);
     int result = reducer->function(reducer->comm, reducer->context, &err);
     pthread_mutex_lock(&reducer->lock);
+    reducer->since_ms = -1;
     reducer->function = NULL;
     reducer->function_result = result;
     reducer->function_error = err;
@@ -84,13 +110,11 @@ static void *reducer_main(void *context) {
             pthread_cond_wait(&reducer->changed, &reducer->lock);
             continue;
         }
-        reducer->since_ms = clock_monotonic_ms();
         if (reducer->function) {
             run_function(reducer);
         } else {
             sum(reducer);
         }
-        reducer->since_ms = -1;
         pthread_cond_broadcast(&reducer->changed);
     }
     pthread_mutex_unlock(&reducer->lock);
@@ -238,6 +262,12 @@ int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
     }
     *ret_reducer = reducer;
     return 0;
+}
+
+void reducer_set_way(struct reducer *reducer, const struct reducer_way *way) {
+    pthread_mutex_lock(&reducer->lock);
+    reducer->way = *way;
+    pthread_mutex_unlock(&reducer->lock);
 }
 
 void reducer_close(struct reducer *reducer) {

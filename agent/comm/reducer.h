@@ -30,10 +30,23 @@ struct reducer_times {
     int64_t waiting_ns; /* that reducer_wait took: what computing did not hide */
 };
 
+/* How a bucket's sum is made where gradients do not lie in host memory, or a device still makes
+ * them when they are due. Both are called by the reducer's thread. */
+struct reducer_way {
+    /* Returns when the bucket's gradients are there: this process' own matter, for which nobody
+     * loses patience. */
+    int (*await)(void *context, size_t bucket, struct error *err);
+    /* In place of comm_reduce; returns when the sums are there. */
+    int (*sum)(struct comm *comm, void *context, size_t bucket, struct error *err);
+    void *context;
+};
+
 /* All three are borrowed until reducer_close. memory: buckets->bytes, as comm_reduce wants it; may
  * be NULL where there are no buckets. patience_ms: 0 for ever. */
 NODISCARD int reducer_open(struct comm *comm, const struct buckets *buckets, void *memory,
                            int64_t patience_ms, struct reducer **ret_reducer, struct error *err);
+/* Before the first bucket is due; way is copied. */
+void reducer_set_way(struct reducer *reducer, const struct reducer_way *way);
 /* Where a call is under way (this rank gives up between reducer_due and reducer_wait, or after an
  * error) the thread is left to it, and the comm is lost: look before freeing what it uses. */
 void reducer_close(struct reducer *reducer);

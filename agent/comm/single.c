@@ -31,6 +31,7 @@ static void single_close(struct comm *comm) {
 }
 
 static const struct comm_ops single_ops = {.reduce = single_reduce,
+                                           .reduce_device = single_reduce,
                                            .broadcast = single_broadcast,
                                            .gather = single_gather,
                                            .barrier = single_barrier,

@@ -1,6 +1,6 @@
 /* device.h: where kernels run. The interface is narrow on purpose: memory, copies, and steps of a
  * schedule. Implementations: cpu/ (which holds the reference kernels, too) and cuda/; registry.h
- * opens one by name. One thread at a time uses a device.
+ * opens one by name. One thread at a time uses a device, but for what says otherwise.
  *
  * How a fast kernel takes over a node. For each combination of input shapes the engine makes a
  * schedule (agent/graph/schedule.h) and calls `prepare` once, with every shape and every constant
@@ -47,6 +47,9 @@ struct device_peaks {
     double flops, bytes; /* a second: of float32 multiply-adds (two each); read and written */
 };
 
+/* A moment in a device's work: behind all that was started before. */
+struct device_mark;
+
 struct device_ops {
     /* 64-byte aligned at least. Fails with ERROR_EXHAUSTED, which the job reports; no abort. */
     int (*alloc)(struct device *device, size_t size, void **ret_memory, struct error *err);
@@ -65,6 +68,19 @@ struct device_ops {
                        struct error *err);
     /* Takes a second or so; NULL: nobody has written it for this device. */
     int (*measure)(struct device *device, struct device_peaks *ret_peaks, struct error *err);
+
+    /* For training, where another thread takes what steps have made while later ones still run.
+     * All five are NULL where is_host: there a step has ended when `run` returns. */
+    int (*mark_new)(struct device *device, struct device_mark **ret_mark, struct error *err);
+    void (*mark_free)(struct device *device, struct device_mark *mark);
+    /* This is the moment; one that was set before is forgotten. */
+    int (*mark)(struct device *device, struct device_mark *mark, struct error *err);
+    /* Returns when the moment is over. Any thread. */
+    int (*await)(struct device *device, struct device_mark *mark, struct error *err);
+    /* As copy, beside the steps and in no order with them; done when it returns. One thread at a
+     * time, which need not be the device's. */
+    int (*copy_beside)(struct device *device, enum copy direction, void *to, const void *from,
+                       size_t size, struct error *err);
     void (*close)(struct device *device);
 };
 

@@ -10,6 +10,7 @@
 #include "agent/ops/matmul.h"
 #include "agent/ops/move.h"
 #include "agent/ops/norm.h"
+#include "agent/ops/optimizer_step.h"
 #include "agent/ops/order.h"
 #include "agent/ops/params.h"
 #include "agent/ops/pick.h"
@@ -216,6 +217,7 @@ static const struct op rows[] = {
     {OP_MOVE_GRADIENT, "MoveGradient", 0, 0, 2, MANY, 1, "fl*", NULL, infer_to_shape, 0},
     {OP_NORM_GRADIENT, "NormGradient", 0, 0, 5, 5, 3, "f", NULL, infer_norm_gradient, 0},
     {OP_NORM_TRAINING, "NormTraining", 0, 0, 3, 3, 3, "f", NULL, infer_norm_training, 0},
+    {OP_OPTIMIZER_STEP, "OptimizerStep", 0, 0, 3, 5, 3, "f", NULL, infer_optimizer_step, 0},
     {OP_POOL_GRADIENT, "PoolGradient", 0, 0, 2, 3, 1, "flf", NULL, infer_to_shape, 0},
     {OP_RESIZE_GRADIENT, "ResizeGradient", 0, 0, 2, MANY, 1, "fl*", NULL, infer_to_shape, 0},
     {OP_SOFTMAX_CROSS_ENTROPY, "SoftmaxCrossEntropy", 0, 0, 3, 3, 3, "flf", NULL,

@@ -31,22 +31,22 @@ static int check_input(const struct value *value, const struct tensor *input, st
     return 0;
 }
 
-/* Constants go to the device once per plan; inputs have their place there. */
+/* Constants go to the device once per plan. */
 static int upload(struct plan *plan, struct error *err) {
     struct device *device = plan->device;
     for (size_t i = 0; i < plan->schedule->slot_count; i++) {
         const struct slot *slot = &plan->schedule->slots[i];
         struct tensor *tensor = &plan->tensors[i];
-        if (slot->place != PLACE_INPUT && slot->place != PLACE_CONSTANT) {
+        size_t size = tensor_bytes(tensor);
+        if (slot->place != PLACE_CONSTANT) {
             continue;
         }
-        size_t size = tensor_bytes(tensor);
         if (device->ops->alloc(device, size, &plan->owned[i], err) < 0) {
             return -1;
         }
         tensor->data = plan->owned[i];
-        if (slot->place == PLACE_CONSTANT && device->ops->copy(device, COPY_TO_DEVICE, tensor->data,
-                                                               slot->constant, size, err) < 0) {
+        if (device->ops->copy(device, COPY_TO_DEVICE, tensor->data, slot->constant, size, err) <
+            0) {
             return -1;
         }
     }
@@ -87,7 +87,7 @@ static const void **copy_values(struct plan *plan, const struct tensor *inputs) 
     const void **values = arena_array(&plan->arena, count, sizeof *values);
     for (size_t i = 0; i < count; i++) {
         size_t size = tensor_bytes(&inputs[i]);
-        if (shape_count(&inputs[i].shape) <= INPUT_VALUE_ELEMENTS_MAX) {
+        if (inputs[i].data && shape_count(&inputs[i].shape) <= INPUT_VALUE_ELEMENTS_MAX) {
             void *copy = arena_alloc(&plan->arena, size);
             if (size) {
                 memcpy(copy, inputs[i].data, size);
@@ -167,6 +167,7 @@ int plan_new_bound(struct device *device, const struct graph *graph, const struc
     plan->graph = graph;
     plan->input_shapes = arena_array(&plan->arena, graph->input_count, sizeof(struct shape));
     plan->outputs = arena_array(&plan->arena, graph->output_count, sizeof(struct tensor));
+    plan->given = arena_array(&plan->arena, graph->input_count, sizeof *plan->given);
     for (size_t i = 0; i < graph->input_count; i++) {
         if (check_input(&graph->values[graph->inputs[i]], &inputs[i], err) < 0) {
             return -1;
@@ -209,6 +210,10 @@ void plan_bind_output(struct plan *plan, size_t output, void *memory) {
     }
 }
 
+void plan_bind_input(struct plan *plan, size_t input, void *memory) {
+    plan->given[input] = memory;
+}
+
 void plan_free(struct plan *plan) {
     if (!plan) {
         return;
@@ -240,16 +245,30 @@ bool plan_fits(const struct plan *plan, const struct tensor *inputs) {
     return true;
 }
 
+/* Where the kernels find an input: in memory of the device's, which it is copied to, or where it
+ * lies. The place for a copy is made in the first run, when it is known that one is wanted. */
+static int bind_input(struct plan *plan, size_t index, const struct tensor *input,
+                      struct error *err) {
+    struct device *device = plan->device;
+    int slot = plan->graph->inputs[index];
+    struct tensor *tensor = &plan->tensors[slot];
+    if (plan->given[index] || device->is_host) {
+        tensor->data = plan->given[index] ? plan->given[index] : input->data;
+        return 0;
+    }
+    size_t size = tensor_bytes(tensor);
+    if (!plan->owned[slot] && device->ops->alloc(device, size, &plan->owned[slot], err) < 0) {
+        return -1;
+    }
+    tensor->data = plan->owned[slot];
+    return device->ops->copy(device, COPY_TO_DEVICE, tensor->data, input->data, size, err);
+}
+
 /* Points every tensor at its memory of this run. */
 static int bind(struct plan *plan, void *block, const struct tensor *inputs, struct error *err) {
     struct schedule *schedule = plan->schedule;
-    struct device *device = plan->device;
     for (size_t i = 0; i < plan->graph->input_count; i++) {
-        struct tensor *tensor = &plan->tensors[plan->graph->inputs[i]];
-        if (device->is_host) {
-            tensor->data = inputs[i].data;
-        } else if (device->ops->copy(device, COPY_TO_DEVICE, tensor->data, inputs[i].data,
-                                     tensor_bytes(tensor), err) < 0) {
+        if (bind_input(plan, i, &inputs[i], err) < 0) {
             return -1;
         }
     }

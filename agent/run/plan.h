@@ -31,6 +31,8 @@ struct plan {
     struct tensor *tensors; /* one per slot: what kernels see */
     struct call *calls;     /* one per step */
     void **owned; /* per slot: device memory of constants and inputs; NULL on host devices */
+    void *
+        *given; /* per input: device memory of the caller's; NULL: it is copied, or used in place */
     struct tensor *outputs;   /* host copies of outputs that do not lie in host memory of ours */
     struct plan_bound *bound; /* per output; NULL when none is bound */
     uint64_t last_used;
@@ -46,6 +48,10 @@ NODISCARD int plan_new_bound(struct device *device, const struct graph *graph,
                              struct plan **ret_plan, struct error *err);
 /* Before the first run. memory: as many bytes as the output's tensor, 64-byte aligned. */
 void plan_bind_output(struct plan *plan, size_t output, void *memory);
+/* Likewise an input that lies in device memory: it is read there in every run, and nobody looks at
+ * inputs[input].data, which may be NULL, also in plan_new. An output of an elementwise step may be
+ * bound to the same memory: it is changed in place. */
+void plan_bind_input(struct plan *plan, size_t input, void *memory);
 void plan_free(struct plan *plan);
 bool plan_fits(const struct plan *plan, const struct tensor *inputs);
 

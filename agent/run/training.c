@@ -56,6 +56,10 @@ void training_bind(struct training *training, size_t output, void *memory) {
     plan_bind_output(training->plan, output, memory);
 }
 
+void training_bind_input(struct training *training, size_t input, void *memory) {
+    plan_bind_input(training->plan, input, memory);
+}
+
 int training_run(struct training *training, const struct tensor *inputs, struct tensor *outputs,
                  const struct plan_hook *hook, struct error *err) {
     const struct plan *plan = training->plan;

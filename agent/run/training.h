@@ -24,6 +24,8 @@ const struct node *training_node(const struct training *training, size_t step);
 /* For each bound output before the first run: device memory of its size, 64-byte aligned, which
  * stays until the end or until another is bound. */
 void training_bind(struct training *training, size_t output, void *memory);
+/* An input that lies in device memory and is read there: weights, say (plan_bind_input). */
+void training_bind_input(struct training *training, size_t input, void *memory);
 
 /* inputs[i] belongs to input i (borrowed, not changed). outputs[i] are filled: bound ones with
  * their memory, others with host memory of the training's, valid until its next run. hook (NULL:

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/optimizer.h"
 
+#include "agent/graph/builder.h"
+#include "agent/ops/optimizer_step.h"
+#include "agent/ops/table.h"
+#include "agent/run/training.h"
 #include "agent/train/fields.h"
 
 #include <assert.h>
@@ -10,15 +14,27 @@
 
 enum { STATES_MAX = 2 };
 
-static const double lars_trust = 0.001;
+static const float lars_trust = 0.001f;
+
+/* Parameters that are moved at once. */
+struct group {
+    size_t first, count;
+    struct graph graph;
+    struct training *training;
+    struct tensor *inputs, *outputs;
+};
 
 struct optimizer {
     enum optimizer_kind kind;
     double momentum, decay, beta1, beta2, epsilon;
     bool nesterov;
+    struct device *device;
     size_t count, state_count;
     struct parameter *parameters;
     float **states; /* [count, state_count] */
+    size_t group_count;
+    struct group **groups;
+    float numbers[OPTIMIZER_NUMBERS]; /* of this step */
 };
 
 static int read_fields(const json_t *spec, struct optimizer *optimizer, double *ret_learning_rate,
@@ -44,121 +60,214 @@ static int read_fields(const json_t *spec, struct optimizer *optimizer, double *
     return 0;
 }
 
-int optimizer_new(const json_t *spec, const struct parameter *parameters, size_t count,
-                  struct optimizer **ret_optimizer, double *ret_learning_rate, struct error *err) {
-    struct optimizer read = {.count = count};
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static int make_states(struct optimizer *optimizer, struct error *err) {
+    const struct device_ops *ops = optimizer->device ? optimizer->device->ops : NULL;
+    for (size_t i = 0; i < optimizer->count * optimizer->state_count; i++) {
+        size_t bytes = (size_t)optimizer->parameters[i / optimizer->state_count].count * 4;
+        void *memory;
+        if (ops->alloc(optimizer->device, bytes, &memory, err) < 0) {
+            return -1;
+        }
+        optimizer->states[i] = memory;
+        if (ops->zero(optimizer->device, memory, bytes, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int optimizer_new(const struct optimizer_options *options, struct optimizer **ret_optimizer,
+                  double *ret_learning_rate, struct error *err) {
+    struct optimizer read = {.count = options->count, .device = options->device};
     double learning_rate;
-    if (read_fields(spec, &read, &learning_rate, err) < 0) {
+    if (read_fields(options->spec, &read, &learning_rate, err) < 0) {
         return -1;
     }
     bool has_momentum = read.kind == OPTIMIZER_LARS || read.momentum > 0;
     read.state_count = read.kind == OPTIMIZER_ADAM ? 2 : has_momentum;
-    struct optimizer *optimizer = x_malloc(sizeof *optimizer);
+    AUTO(optimizer_freep) struct optimizer *optimizer = x_malloc(sizeof *optimizer);
     *optimizer = read;
-    optimizer->parameters = x_calloc(count + 1, sizeof *optimizer->parameters);
-    memcpy(optimizer->parameters, parameters, count * sizeof *parameters);
-    optimizer->states = x_calloc(count * read.state_count + 1, sizeof *optimizer->states);
-    for (size_t i = 0; i < count * read.state_count; i++) {
-        optimizer->states[i] =
-            x_calloc((size_t)parameters[i / read.state_count].count, sizeof(float));
+    optimizer->parameters = x_calloc(read.count + 1, sizeof *optimizer->parameters);
+    if (read.count) {
+        memcpy(optimizer->parameters, options->parameters,
+               read.count * sizeof *options->parameters);
     }
-    *ret_optimizer = optimizer;
+    optimizer->states = x_calloc(read.count * read.state_count + 1, sizeof *optimizer->states);
+    if (make_states(optimizer, err) < 0) {
+        return -1;
+    }
+    *ret_optimizer = TAKE(optimizer);
     *ret_learning_rate = learning_rate;
     return 0;
 }
 
+static void group_free(struct group *group) {
+    training_free(group->training);
+    graph_release(&group->graph);
+    free(group->inputs);
+    free(group->outputs);
+    free(group);
+}
+
 void optimizer_free(struct optimizer *optimizer) {
-    if (optimizer) {
-        for (size_t i = 0; i < optimizer->count * optimizer->state_count; i++) {
-            free(optimizer->states[i]);
-        }
-        free(optimizer->states);
-        free(optimizer->parameters);
-        free(optimizer);
+    if (!optimizer) {
+        return;
     }
+    for (size_t i = 0; i < optimizer->group_count; i++) {
+        group_free(optimizer->groups[i]);
+    }
+    for (size_t i = 0; i < optimizer->count * optimizer->state_count; i++) {
+        if (optimizer->states[i]) {
+            optimizer->device->ops->free(optimizer->device, optimizer->states[i]);
+        }
+    }
+    free(optimizer->groups);
+    free(optimizer->states);
+    free(optimizer->parameters);
+    free(optimizer);
 }
 
 void optimizer_freep(struct optimizer **optimizer) {
     optimizer_free(TAKE(*optimizer));
 }
 
-static void apply_plain(const struct parameter *parameter, float decay, float rate) {
-    float *w = parameter->weights;
-    const float *g = parameter->gradients;
-#pragma omp simd
-    for (int64_t i = 0; i < parameter->count; i++) {
-        w[i] -= rate * (g[i] + decay * w[i]);
-    }
+/* ---- groups --------------------------------------------------------------------------------- */
+
+static enum optimizer_step_kind kind_of(const struct optimizer *optimizer) {
+    return optimizer->kind == OPTIMIZER_ADAM ? OPTIMIZER_STEP_ADAM
+           : optimizer->state_count == 0     ? OPTIMIZER_STEP_PLAIN
+           : optimizer->nesterov             ? OPTIMIZER_STEP_NESTEROV
+                                             : OPTIMIZER_STEP_MOMENTUM;
 }
 
-/* ratio: LARS' q; 1 for SGD. */
-static void apply_momentum(const struct optimizer *optimizer, const struct parameter *parameter,
-                           float *v, float decay, float ratio, float rate) {
-    float *w = parameter->weights;
-    const float *g = parameter->gradients;
-    float momentum = (float)optimizer->momentum;
-    float ahead = optimizer->nesterov ? momentum : 1, own = optimizer->nesterov ? 1 : 0;
-#pragma omp simd
-    for (int64_t i = 0; i < parameter->count; i++) {
-        float d = ratio * (g[i] + decay * w[i]);
-        v[i] = momentum * v[i] + d;
-        w[i] -= rate * (own * d + ahead * v[i]);
-    }
-}
-
-static void apply_adam(const struct optimizer *optimizer, const struct parameter *parameter,
-                       float *m, float *s, int64_t step, float decay, double rate) {
-    float *w = parameter->weights;
-    const float *g = parameter->gradients;
-    double number = (double)(step + 1);
-    float beta1 = (float)optimizer->beta1, rest1 = (float)(1 - optimizer->beta1);
-    float beta2 = (float)optimizer->beta2, rest2 = (float)(1 - optimizer->beta2);
-    float step_size = (float)(rate / (1 - pow(optimizer->beta1, number)));
-    float unbias = (float)(1 / sqrt(1 - pow(optimizer->beta2, number)));
-    float epsilon = (float)optimizer->epsilon;
-#pragma omp simd
-    for (int64_t i = 0; i < parameter->count; i++) {
-        float d = g[i] + decay * w[i];
-        m[i] = beta1 * m[i] + rest1 * d;
-        s[i] = beta2 * s[i] + rest2 * d * d;
-        w[i] -= step_size * m[i] / (sqrtf(s[i]) * unbias + epsilon);
-    }
-}
-
-static double norm(const float *values, int64_t count) {
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        sum += (double)values[i] * values[i];
-    }
-    return sqrt(sum);
-}
-
-static double lars_ratio(const struct parameter *parameter, double decay) {
-    double w = norm(parameter->weights, parameter->count);
-    double g = norm(parameter->gradients, parameter->count);
-    return parameter->decays && w > 0 && g > 0 ? lars_trust * w / (g + decay * w) : 1;
-}
-
-static void apply(struct optimizer *optimizer, size_t index, int64_t step, double rate) {
+/* The memory of weights (0), gradients (1) and states (2...) of a parameter. */
+static void *memory_of(const struct optimizer *optimizer, size_t index, size_t which) {
     const struct parameter *parameter = &optimizer->parameters[index];
-    double decay = parameter->decays ? optimizer->decay : 0;
-    float **states = optimizer->states + index * optimizer->state_count;
-    if (optimizer->kind == OPTIMIZER_ADAM) {
-        apply_adam(optimizer, parameter, states[0], states[1], step, (float)decay, rate);
-    } else if (optimizer->state_count) {
-        double ratio = optimizer->kind == OPTIMIZER_LARS ? lars_ratio(parameter, decay) : 1;
-        apply_momentum(optimizer, parameter, states[0], (float)decay, (float)ratio, (float)rate);
-    } else {
-        apply_plain(parameter, (float)decay, (float)rate);
+    return which == 0   ? parameter->weights
+           : which == 1 ? parameter->gradients
+                        : optimizer->states[index * optimizer->state_count + which - 2];
+}
+
+/* Inputs: numbers; then weights, gradients, states of each. Outputs: weights, states of each. */
+static void add_node(const struct optimizer *optimizer, size_t index, int numbers,
+                     struct builder *builder) {
+    const struct parameter *parameter = &optimizer->parameters[index];
+    const struct shape shape = {1, {parameter->count}};
+    const struct attribute attributes[] = {
+        {.name = "kind", .kind = ATTRIBUTE_INTEGER, .integer = kind_of(optimizer)},
+        {.name = "decay",
+         .kind = ATTRIBUTE_NUMBER,
+         .number = parameter->decays ? (float)optimizer->decay : 0},
+        {.name = "trust",
+         .kind = ATTRIBUTE_NUMBER,
+         .number = parameter->decays && optimizer->kind == OPTIMIZER_LARS ? lars_trust : 0}};
+    int inputs[3 + STATES_MAX] = {[2] = numbers};
+    for (size_t i = 0; i < 2 + optimizer->state_count; i++) {
+        inputs[i < 2 ? i : i + 1] = builder_input(builder, parameter->name, TENSOR_FLOAT32, &shape);
+    }
+    const struct builder_node node = {.op = table_op(OP_OPTIMIZER_STEP),
+                                      .name = parameter->name,
+                                      .input_count = 3 + (int)optimizer->state_count,
+                                      .output_count = 1 + (int)optimizer->state_count,
+                                      .inputs = inputs,
+                                      .attribute_count = ARRAY_LEN(attributes),
+                                      .attributes = attributes};
+    int first = builder_node(builder, &node);
+    for (int i = 0; i < node.output_count; i++) {
+        builder_output(builder, first + i);
     }
 }
 
-void optimizer_apply(struct optimizer *optimizer, size_t first, size_t count, int64_t step,
-                     double rate) {
-    assert(first + count <= optimizer->count);
-    for (size_t i = first; i < first + count; i++) {
-        apply(optimizer, i, step, rate);
+static void build(struct optimizer *optimizer, struct group *group) {
+    const struct shape shape = {1, {OPTIMIZER_NUMBERS}};
+    struct builder builder;
+    builder_init(&builder, NULL);
+    int numbers = builder_input(&builder, "numbers", TENSOR_FLOAT32, &shape);
+    for (size_t i = 0; i < group->count; i++) {
+        add_node(optimizer, group->first + i, numbers, &builder);
     }
+    builder_take(&builder, &group->graph);
+    group->inputs = x_calloc(group->graph.input_count, sizeof *group->inputs);
+    group->outputs = x_calloc(group->graph.output_count + 1, sizeof *group->outputs);
+    for (size_t i = 0; i < group->graph.input_count; i++) {
+        group->inputs[i].shape = group->graph.values[group->graph.inputs[i]].shape;
+    }
+    group->inputs[0].data = optimizer->numbers;
+}
+
+/* Each output lies where its input does: weights and states are changed in place. */
+static int prepare(struct optimizer *optimizer, struct group *group, struct error *err) {
+    size_t states = optimizer->state_count;
+    bool *is_bound = x_malloc(group->graph.output_count + 1);
+    memset(is_bound, true, group->graph.output_count);
+    int result = training_open(optimizer->device, &group->graph, group->inputs, is_bound,
+                               &group->training, err);
+    free(is_bound);
+    for (size_t i = 0; result == 0 && i < group->count; i++) {
+        for (size_t k = 0; k < 2 + states; k++) {
+            void *memory = memory_of(optimizer, group->first + i, k);
+            training_bind_input(group->training, 1 + i * (2 + states) + k, memory);
+            if (k != 1) {
+                training_bind(group->training, i * (1 + states) + (k ? k - 1 : 0), memory);
+            }
+        }
+    }
+    return result;
+}
+
+static int find_group(struct optimizer *optimizer, size_t first, size_t count,
+                      struct group **ret_group, struct error *err) {
+    for (size_t i = 0; i < optimizer->group_count; i++) {
+        struct group *group = optimizer->groups[i];
+        if (group->first == first && group->count == count) {
+            *ret_group = group;
+            return 0;
+        }
+    }
+    struct group *group = x_calloc(1, sizeof *group);
+    group->first = first;
+    group->count = count;
+    build(optimizer, group);
+    if (prepare(optimizer, group, err) < 0) {
+        group_free(group);
+        return -1;
+    }
+    optimizer->groups =
+        x_realloc_array(optimizer->groups, optimizer->group_count + 1, sizeof(struct group *));
+    optimizer->groups[optimizer->group_count++] = *ret_group = group;
+    return 0;
+}
+
+/* In double precision, as powers of numbers near 1 want it. */
+static void set_numbers(struct optimizer *optimizer, int64_t step, double rate) {
+    float *numbers = optimizer->numbers;
+    bool is_adam = optimizer->kind == OPTIMIZER_ADAM;
+    double number = (double)(step + 1);
+    double first = is_adam ? optimizer->beta1 : optimizer->momentum;
+    numbers[OPTIMIZER_RATE] = (float)(is_adam ? rate / (1 - pow(first, number)) : rate);
+    numbers[OPTIMIZER_FIRST] = (float)first;
+    numbers[OPTIMIZER_REST_FIRST] = (float)(1 - first);
+    numbers[OPTIMIZER_SECOND] = (float)optimizer->beta2;
+    numbers[OPTIMIZER_REST_SECOND] = (float)(1 - optimizer->beta2);
+    numbers[OPTIMIZER_UNBIAS] = (float)(1 / sqrt(1 - pow(optimizer->beta2, number)));
+    numbers[OPTIMIZER_EPSILON] = (float)optimizer->epsilon;
+}
+
+int optimizer_apply(struct optimizer *optimizer, size_t first, size_t count, int64_t step,
+                    double rate, struct error *err) {
+    struct group *group;
+    assert(first + count <= optimizer->count);
+    if (count == 0) {
+        return 0;
+    }
+    set_numbers(optimizer, step, rate);
+    if (find_group(optimizer, first, count, &group, err) < 0 ||
+        training_run(group->training, group->inputs, group->outputs, NULL, err) < 0) {
+        return error_context(err, "the optimizer");
+    }
+    return 0;
 }
 
 size_t optimizer_state_count(const struct optimizer *optimizer) {

@@ -11,17 +11,20 @@
  *         Gitman, Ginsburg, 2017); then as SGD without nesterov
  *
  * Tensors of rank 1 (shifts, scales of norms) neither decay nor have a q other than 1. Sums of |w|
- * and |g| are made in double precision and in a fixed order: the same bits in every run. */
+ * and |g| are made in double precision and in a fixed order: the same bits in every run.
+ *
+ * The work is the device's: one graph of OptimizerStep nodes (agent/ops/optimizer_step.h) for each
+ * group of parameters that is moved at once. */
 #pragma once
 
-#include "lib/error.h"
+#include "agent/device/device.h"
 
 #include <jansson.h>
 
 struct parameter {
     const char *name;
-    float *weights;
-    const float *gradients; /* of the gang's mean loss */
+    float *weights;   /* of the device, as the gradients */
+    float *gradients; /* of the gang's mean loss */
     int64_t count;
     bool decays; /* its rank is not 1 */
 };
@@ -30,21 +33,29 @@ enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_LARS };
 
 struct optimizer;
 
-/* spec: the object. The learning rate (positive) is the schedule's business. The parameters are
- * copied, what they point at is borrowed. INVALID names the field. */
-NODISCARD int optimizer_new(const json_t *spec, const struct parameter *parameters, size_t count,
+struct optimizer_options {
+    const json_t *spec;                 /* the object */
+    struct device *device;              /* borrowed; not asked before the first parameter */
+    const struct parameter *parameters; /* [count], copied; what they point at is borrowed */
+    size_t count;
+};
+
+/* The learning rate (positive) is the schedule's business. INVALID names the field; all else is the
+ * device's. */
+NODISCARD int optimizer_new(const struct optimizer_options *options,
                             struct optimizer **ret_optimizer, double *ret_learning_rate,
                             struct error *err);
 void optimizer_free(struct optimizer *optimizer); /* NULL is fine */
 void optimizer_freep(struct optimizer **optimizer);
 
-/* Parameters first..first + count - 1, by their gradients. step: of the training, 0 is the first.
- * Several threads may do it at once for different parameters. */
-void optimizer_apply(struct optimizer *optimizer, size_t first, size_t count, int64_t step,
-                     double rate);
+/* Parameters first..first + count - 1, by their gradients; done when it returns. step: of the
+ * training, 0 is the first. The same groups come in every step: each is prepared once. */
+NODISCARD int optimizer_apply(struct optimizer *optimizer, size_t first, size_t count, int64_t step,
+                              double rate, struct error *err);
 
 /* What a checkpoint keeps beside the weights: of each parameter this many vectors of its size, 0 at
  * the start; named "momentum", "mean", "square". */
 size_t optimizer_state_count(const struct optimizer *optimizer);
 const char *optimizer_state_name(const struct optimizer *optimizer, size_t which);
+/* In the device's memory. */
 float *optimizer_state(struct optimizer *optimizer, size_t parameter, size_t which);

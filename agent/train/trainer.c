@@ -147,7 +147,9 @@ static int save(struct trainer *trainer, struct error *err) {
         return -1;
     }
     if (trainer->comm->rank == 0) {
-        trainer_save(trainer);
+        if (trainer_save(trainer, err) < 0) {
+            return -1;
+        }
         trainer->saved_ms = clock_monotonic_ms();
         keep_metrics(trainer);
     }
@@ -240,10 +242,15 @@ static int loop(struct trainer *trainer, struct error *err) {
 static int run(struct trainer *trainer, struct error *err) {
     const struct train_job *job = trainer->job;
     struct comm *comm = trainer->comm;
+    struct reducer_way way;
     if (trainer_open(trainer, err) < 0 || trainer_prepare(trainer, err) < 0 ||
+        trainer_make_way(trainer, &way, err) < 0 ||
         reducer_open(comm, &trainer->buckets, trainer->gradients,
-                     FIRST_STEP_PATIENCE * job->patience_ms, &trainer->reducer, err) < 0 ||
-        trainer_begin(trainer, err) < 0) {
+                     FIRST_STEP_PATIENCE * job->patience_ms, &trainer->reducer, err) < 0) {
+        return -1;
+    }
+    reducer_set_way(trainer->reducer, &way);
+    if (trainer_begin(trainer, err) < 0) {
         return -1;
     }
     struct loader_options options = {.dataset = trainer->train,

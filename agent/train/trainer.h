@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/comm/comm.h"
+#include "agent/device/device.h"
 
 #include <jansson.h>
 
@@ -12,8 +13,8 @@ struct train_job {
     const json_t *trainer; /* the spec's object of that name, defaults filled in or not */
     const char *name;      /* the job's, for people; or NULL */
     const char *run;       /* 16 hexadecimal digits: OUT/.windlass/RUN/ is the memory of the run */
-    const char *device;    /* registry.h; NULL: "cpu" */
-    int threads;           /* of this rank, at least 1 */
+    struct device *device; /* where the steps run; borrowed. Its memory need not be the host's */
+    int threads;           /* that read data, at least 1 */
     /* With other ranks (reducer.h); three times as long until the first step is done, as data are
      * read and kernels prepared before it. 0: for ever. */
     int64_t patience_ms;

@@ -67,6 +67,9 @@ static int score(struct trainer *trainer, const struct batch *batch, struct sums
         if (result < 0) {
             return -1;
         }
+        for (size_t i = 0; i < trainer->graph.variable_count; i++) {
+            training_bind_input(prepared->training, 1 + i, trainer->weights[i]);
+        }
         prepared->samples = batch->count;
     }
     if (training_run(prepared->training, trainer->evaluation_inputs, trainer->evaluation_outputs,

@@ -39,6 +39,7 @@ struct part {
     char name[CHECKPOINT_NAME_MAX];
     struct shape shape;
     float *data;
+    bool is_apart; /* data lies in the device's memory */
 };
 
 /* The i-th tensor of the state: weights, the optimizer's vectors, statistics, the epoch's sums (as
@@ -52,6 +53,7 @@ static void state_part(struct trainer *trainer, size_t i, struct part *part) {
         size_t variable = trainer->in_order[parameter];
         const struct value *value = &network->values[trainer->graph.variables[variable]];
         part->shape = value->shape;
+        part->is_apart = true;
         part->data = which ? optimizer_state(trainer->optimizer, parameter, which - 1)
                            : trainer->weights[variable];
         snprintf(part->name, sizeof part->name, "%s%s%s", value->name, which ? "/" : "",
@@ -59,6 +61,7 @@ static void state_part(struct trainer *trainer, size_t i, struct part *part) {
         return;
     }
     size_t statistic = i - variables * (1 + states);
+    part->is_apart = false;
     if (statistic == 2 * trainer->graph.norm_count) {
         part->shape = (struct shape){1, {sizeof trainer->sums / sizeof(float)}};
         part->data = (float *)(void *)&trainer->sums;
@@ -71,8 +74,30 @@ static void state_part(struct trainer *trainer, size_t i, struct part *part) {
     snprintf(part->name, sizeof part->name, "%s", value->name);
 }
 
+static void numbers_freep(float **numbers) {
+    free(*numbers);
+}
+
 static size_t part_count(const struct part *part) {
     return (size_t)shape_count(&part->shape);
+}
+
+static int read_part(const struct trainer *trainer, const struct part *part, float *to,
+                     struct error *err) {
+    if (part->is_apart) {
+        return device_read(trainer, to, part->data, part_count(part), err);
+    }
+    memcpy(to, part->data, part_count(part) * sizeof *to);
+    return 0;
+}
+
+static int write_part(const struct trainer *trainer, const struct part *part, const float *from,
+                      struct error *err) {
+    if (part->is_apart) {
+        return device_write(trainer, part->data, from, part_count(part), err);
+    }
+    memcpy(part->data, from, part_count(part) * sizeof *from);
+    return 0;
 }
 
 /* ---- beginning ------------------------------------------------------------------------------ */
@@ -96,7 +121,9 @@ static int take_state(struct trainer *trainer, const struct checkpoint *checkpoi
             return error_set(err, ERROR_BUG, "a checkpoint of these settings lacks %.100s",
                              part.name);
         }
-        memcpy(part.data, found->data, part_count(&part) * sizeof(float));
+        if (write_part(trainer, &part, found->data, err) < 0) {
+            return -1;
+        }
     }
     trainer->step = checkpoint->step;
     return 0;
@@ -158,6 +185,21 @@ static int load(struct trainer *trainer, struct error *err) {
     return metrics_open(trainer->store, trainer->step, &trainer->metrics, err);
 }
 
+/* What lies on devices goes over the hosts: once a start, and by what MPI is good at. */
+static int share_part(struct trainer *trainer, struct comm *comm, const struct part *part,
+                      struct error *err) {
+    size_t bytes = part_count(part) * sizeof(float);
+    if (!part->is_apart || trainer->device->is_host) {
+        return comm_broadcast(comm, part->data, bytes, err);
+    }
+    AUTO(numbers_freep) float *copy = x_malloc(bytes + 1);
+    if ((comm->rank == 0 && read_part(trainer, part, copy, err) < 0) ||
+        comm_broadcast(comm, copy, bytes, err) < 0) {
+        return -1;
+    }
+    return comm->rank == 0 ? 0 : write_part(trainer, part, copy, err);
+}
+
 /* Rank 0's state becomes everybody's. */
 static int share(struct comm *comm, void *context, struct error *err) {
     struct trainer *trainer = context;
@@ -171,7 +213,7 @@ static int share(struct comm *comm, void *context, struct error *err) {
     for (size_t i = 0; i < state_count(trainer); i++) {
         struct part part;
         state_part(trainer, i, &part);
-        if (comm_broadcast(comm, part.data, part_count(&part) * sizeof(float), err) < 0) {
+        if (share_part(trainer, comm, &part, err) < 0) {
             return -1;
         }
     }
@@ -229,6 +271,14 @@ static void *write_checkpoint(void *context) {
     return NULL;
 }
 
+static void release_copy(struct writer *writer) {
+    for (size_t i = 0; i < writer->checkpoint.count; i++) {
+        free((char *)(uintptr_t)writer->tensors[i].name);
+    }
+    free(TAKE(writer->tensors));
+    free(TAKE(writer->copy));
+}
+
 int trainer_saved(struct trainer *trainer, struct error *err) {
     struct writer *writer = &trainer->writer;
     if (!writer->is_running) {
@@ -236,11 +286,7 @@ int trainer_saved(struct trainer *trainer, struct error *err) {
     }
     pthread_join(writer->thread, NULL);
     writer->is_running = false;
-    for (size_t i = 0; i < writer->checkpoint.count; i++) {
-        free((char *)(uintptr_t)writer->tensors[i].name);
-    }
-    free(TAKE(writer->tensors));
-    free(TAKE(writer->copy));
+    release_copy(writer);
     if (writer->error.kind == ERROR_NONE) {
         return 0;
     }
@@ -248,11 +294,11 @@ int trainer_saved(struct trainer *trainer, struct error *err) {
     return error_context(err, "checkpoint of step %lld", (long long)writer->checkpoint.step);
 }
 
-void trainer_save(struct trainer *trainer) {
+int trainer_save(struct trainer *trainer, struct error *err) {
     struct writer *writer = &trainer->writer;
-    struct error err = {0};
-    if (trainer_saved(trainer, &err) < 0) {
-        trainer_say(trainer, "%s", err.text);
+    struct error cause = {0};
+    if (trainer_saved(trainer, &cause) < 0) {
+        trainer_say(trainer, "%s", cause.text);
     }
     size_t count = state_count(trainer), numbers = 0, at = 0;
     struct part part;
@@ -262,13 +308,6 @@ void trainer_save(struct trainer *trainer) {
     }
     writer->copy = x_calloc(numbers + 1, sizeof *writer->copy);
     writer->tensors = x_calloc(count + 1, sizeof *writer->tensors);
-    for (size_t i = 0; i < count; i++) {
-        state_part(trainer, i, &part);
-        writer->tensors[i] =
-            (struct checkpoint_tensor){x_strdup(part.name), part.shape, writer->copy + at};
-        memcpy(writer->copy + at, part.data, part_count(&part) * sizeof(float));
-        at += part_count(&part);
-    }
     writer->place = (struct checkpoint_place){trainer->store, trainer->prefix};
     writer->checkpoint = (struct checkpoint){.generation = trainer->generation,
                                              .step = trainer->step,
@@ -276,12 +315,24 @@ void trainer_save(struct trainer *trainer) {
                                              .digest = trainer->digest,
                                              .count = count,
                                              .tensors = writer->tensors};
+    for (size_t i = 0; i < count; i++) {
+        state_part(trainer, i, &part);
+        writer->tensors[i] =
+            (struct checkpoint_tensor){x_strdup(part.name), part.shape, writer->copy + at};
+        if (read_part(trainer, &part, writer->copy + at, err) < 0) {
+            writer->checkpoint.count = i + 1;
+            release_copy(writer);
+            return -1;
+        }
+        at += part_count(&part);
+    }
     writer->error = (struct error){0};
     atomic_store(&writer->is_done, false);
     writer->is_running = true;
     if (pthread_create(&writer->thread, NULL, write_checkpoint, writer) != 0) {
         abort(); /* no thread left: as no memory */
     }
+    return 0;
 }
 
 /* ---- the result ----------------------------------------------------------------------------- */
@@ -300,8 +351,30 @@ static int put_model(struct trainer *trainer, const struct buffer *bytes, struct
     return store_upload_commit(upload, STORE_REPLACE, err);
 }
 
-static int publish(struct trainer *trainer, struct error *err) {
+/* By value of the network: statistics where they are, weights in *ret_copy, the caller's. */
+static int find_weights(const struct trainer *trainer, const void **weights, float **ret_copy,
+                        struct error *err) {
     const struct training_graph *graph = &trainer->graph;
+    size_t count = 0, at = 0;
+    for (size_t i = 0; i < graph->variable_count; i++) {
+        count += variable_count_of(trainer, i);
+    }
+    float *copy = *ret_copy = x_malloc((count + 1) * sizeof *copy);
+    for (size_t i = 0; i < graph->variable_count; i++) {
+        if (device_read(trainer, copy + at, trainer->weights[i], variable_count_of(trainer, i),
+                        err) < 0) {
+            return -1;
+        }
+        weights[graph->variables[i]] = copy + at;
+        at += variable_count_of(trainer, i);
+    }
+    for (size_t i = 0; i < 2 * graph->norm_count; i++) {
+        weights[statistic_value(trainer, i)] = trainer->statistics[i];
+    }
+    return 0;
+}
+
+static int publish(struct trainer *trainer, struct error *err) {
     struct checkpoint_place place = {trainer->store, trainer->prefix};
     AUTO(buffer_release) struct buffer bytes;
     bool is_newest = false;
@@ -312,16 +385,14 @@ static int publish(struct trainer *trainer, struct error *err) {
     if (!is_newest) {
         return error_set(err, ERROR_CONFLICT, "a newer start of this training has taken over");
     }
+    float *copy = NULL;
     const void **weights = x_calloc(trainer->network->value_count + 1, sizeof *weights);
-    for (size_t i = 0; i < graph->variable_count; i++) {
-        weights[graph->variables[i]] = trainer->weights[i];
-    }
-    for (size_t i = 0; i < 2 * graph->norm_count; i++) {
-        weights[statistic_value(trainer, i)] = trainer->statistics[i];
-    }
     struct write_options options = {.opset = trainer->opset, .weights = weights};
-    int result = model_write(trainer->network, &options, &bytes, err);
+    int result = find_weights(trainer, weights, &copy, err) < 0
+                     ? -1
+                     : model_write(trainer->network, &options, &bytes, err);
     free(weights);
+    free(copy);
     return result < 0 || put_model(trainer, &bytes, err) < 0 ? -1
                                                              : metrics_write(trainer->metrics, err);
 }
@@ -349,7 +420,9 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
     for (;;) {
         struct error cause = {0}, unkept = {0};
         if (!is_kept) { /* first, so that whoever starts this run again has nothing to do */
-            trainer_save(trainer);
+            if (trainer_save(trainer, err) < 0) {
+                return -1;
+            }
             is_kept = trainer_saved(trainer, &unkept) == 0;
         }
         if (!is_kept) {

@@ -187,7 +187,7 @@ static struct tensor number_tensor(const struct graph *network, int value, float
     return (struct tensor){TENSOR_FLOAT32, network->values[value].shape, data, false};
 }
 
-static void lay_out(struct trainer *trainer) {
+static int lay_out(struct trainer *trainer, struct error *err) {
     const struct training_graph *graph = &trainer->graph;
     const struct graph *network = trainer->network;
     size_t variables = graph->variable_count, statistics = 2 * graph->norm_count;
@@ -201,9 +201,13 @@ static void lay_out(struct trainer *trainer) {
         x_calloc(trainer->evaluation.output_count + 1, sizeof *trainer->evaluation_outputs);
     for (size_t i = 0; i < variables; i++) {
         int value = graph->variables[i];
-        trainer->weights[i] = copy_numbers(network, value);
         trainer->inputs[graph->first_variable + i] = trainer->evaluation_inputs[1 + i] =
-            number_tensor(network, value, trainer->weights[i]);
+            number_tensor(network, value, NULL);
+        if (device_numbers(trainer, variable_count_of(trainer, i), &trainer->weights[i], err) < 0 ||
+            device_write(trainer, trainer->weights[i], network->values[value].constant.data,
+                         variable_count_of(trainer, i), err) < 0) {
+            return -1;
+        }
     }
     for (size_t i = 0; i < statistics; i++) {
         int value = statistic_value(trainer, i);
@@ -224,6 +228,7 @@ static void lay_out(struct trainer *trainer) {
     }
     trainer->inputs[graph->scale] =
         (struct tensor){.type = TENSOR_FLOAT32, .data = &trainer->scale};
+    return 0;
 }
 
 /* ---- the spec ------------------------------------------------------------------------------- */
@@ -291,23 +296,18 @@ static char *digest_settings(const struct trainer *trainer) {
 int trainer_open(struct trainer *trainer, struct error *err) {
     const json_t *spec = trainer->job->trainer, *model = json_object_get(spec, "model");
     const char *path = json_string_value(json_object_get(model, "path"));
+    trainer->device = trainer->job->device;
     if (check_places(spec, path, err) < 0 || read_times(trainer, spec, err) < 0 ||
         open_data(trainer, spec, err) < 0 ||
         (path ? open_model(trainer, path, err) : make_model(trainer, model, err)) < 0 ||
-        check_shapes(trainer, err) < 0 || build_graphs(trainer, spec, err) < 0 ||
-        registry_open(trainer->job->device, trainer->job->threads, &trainer->device, err) < 0) {
+        check_shapes(trainer, err) < 0 || build_graphs(trainer, spec, err) < 0) {
         return -1;
-    }
-    if (!trainer->device->is_host) {
-        return error_set(err, ERROR_UNSUPPORTED, "training on %s is not built, cpu is",
-                         trainer->device->name);
     }
     trainer->epoch_steps = order_steps(trainer->train->count, trainer->batch_size);
     trainer->total_steps = trainer->epoch_steps * trainer->epochs;
     trainer->digest = digest_settings(trainer);
     trainer->prefix = x_printf(".windlass/%s/", trainer->job->run);
-    lay_out(trainer);
-    return 0;
+    return lay_out(trainer, err);
 }
 
 void trainer_close(struct trainer *trainer) {
@@ -318,13 +318,9 @@ void trainer_close(struct trainer *trainer) {
         training_free(trainer->evaluated[i].training);
         free(trainer->prepared[i].due);
     }
-    for (size_t i = 0; trainer->weights && i < trainer->graph.variable_count; i++) {
-        free(trainer->weights[i]);
-    }
     for (size_t i = 0; trainer->statistics && i < 2 * trainer->graph.norm_count; i++) {
         free(trainer->statistics[i]);
     }
-    free(trainer->weights);
     free(trainer->statistics);
     free(trainer->inputs);
     free(trainer->outputs);
@@ -332,8 +328,8 @@ void trainer_close(struct trainer *trainer) {
     free(trainer->evaluation_inputs);
     free(trainer->evaluation_outputs);
     optimizer_free(trainer->optimizer);
+    trainer_free_memory(trainer);
     buckets_release(&trainer->buckets);
-    free(trainer->gradients);
     free(trainer->in_order);
     free(trainer->first);
     free(trainer->prefix);
@@ -343,7 +339,6 @@ void trainer_close(struct trainer *trainer) {
     store_free(trainer->store);
     dataset_close(trainer->train);
     dataset_close(trainer->test);
-    device_close(trainer->device);
     graph_release(&trainer->evaluation);
     training_graph_release(&trainer->graph);
     graph_release(&trainer->made);

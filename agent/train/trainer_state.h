@@ -1,6 +1,6 @@
 /* trainer_state.h: what the files of the trainer share: trainer.c (life, the loop),
- * trainer_open.c (model, data, memory), trainer_step.c (one step), trainer_evaluate.c,
- * trainer_keep.c (checkpoints, results). Used by them alone. */
+ * trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c (one step),
+ * _device.c, _evaluate.c, _keep.c (checkpoints, results). Used by them alone. */
 #pragma once
 
 #include "agent/comm/reducer.h"
@@ -66,12 +66,14 @@ struct trainer {
     uint64_t seed;
     struct rate rate;
     int64_t save_every_ms, saved_ms;
-    /* memory: variables and statistics lie here, in the order of the graph's lists */
-    float **weights;    /* [variable_count] */
-    float **statistics; /* [2 * norm_count]: mean, variance */
+    /* memory: variables and statistics, in the order of the graph's lists */
+    float **weights;    /* [variable_count]; of the device, as gradients and what optimizers keep */
+    float **statistics; /* [2 * norm_count]: mean, variance; of the host */
     struct optimizer *optimizer;
     struct buckets buckets;
-    float *gradients; /* the buckets' memory */
+    float *gradients;           /* the buckets' memory */
+    struct device_mark **marks; /* [buckets.count]: that they are made; NULL where is_host */
+    float *staging;             /* host memory for a bucket that is summed there; NULL: none is */
     size_t *in_order; /* parameter of the optimizer -> variable: as they lie in the buckets */
     size_t *first;    /* [buckets.count + 1]: the first parameter of each bucket */
     struct reducer *reducer;
@@ -105,8 +107,26 @@ size_t variable_count_of(const struct trainer *trainer, size_t variable); /* ele
 int statistic_value(const struct trainer *trainer, size_t statistic);
 size_t statistic_count_of(const struct trainer *trainer, size_t statistic); /* elements */
 
-/* trainer_step.c. prepare: buckets, optimizer, rates. step: batch -> new weights; rides. */
+/* trainer_prepare.c: buckets, optimizer, rates. */
 NODISCARD int trainer_prepare(struct trainer *trainer, struct error *err);
+/* The prepared graph for so many samples: whole batches have one, the epoch's last another. */
+NODISCARD int trainer_find_prepared(struct trainer *trainer, int64_t samples,
+                                    struct prepared **ret_prepared, struct error *err);
+
+/* trainer_device.c: the one place where device memory is allocated, read and written. */
+NODISCARD int device_numbers(struct trainer *trainer, size_t count, float **ret, struct error *err);
+NODISCARD int device_write(const struct trainer *trainer, float *to, const float *from,
+                           size_t count, struct error *err);
+NODISCARD int device_read(const struct trainer *trainer, float *to, const float *from, size_t count,
+                          struct error *err);
+/* How the reducer gets at the buckets. */
+NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way,
+                               struct error *err);
+/* The steps that were started make the bucket: it is due. */
+NODISCARD int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err);
+void trainer_free_memory(struct trainer *trainer);
+
+/* trainer_step.c: batch -> new weights; rides. */
 struct step_wish {
     bool saves, leaves; /* of this rank; what any wants, all do */
     bool is_recorded;   /* in the timeline */
@@ -124,7 +144,7 @@ NODISCARD int trainer_evaluate(struct trainer *trainer, double *ret_loss, double
  * has what rank 0 has. */
 NODISCARD int trainer_begin(struct trainer *trainer, struct error *err);
 /* Copies the state; a thread writes it. Waits for the one before. Rank 0 alone. */
-void trainer_save(struct trainer *trainer);
+NODISCARD int trainer_save(struct trainer *trainer, struct error *err);
 /* Waits for what is being written; a failure of it is the error. */
 NODISCARD int trainer_saved(struct trainer *trainer, struct error *err);
 /* The last checkpoint, model.onnx, metrics; five minutes are tried. Rank 0 alone. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/trainer/train_command.h"
 
+#include "agent/device/registry.h"
 #include "agent/job.h"
 #include "agent/launch/launch_job.h"
 #include "agent/train/trainer.h"
@@ -56,13 +57,19 @@ static void say(const char *line) {
     fflush(stdout);
 }
 
-static int run(const char *kind, struct train_job *job, struct error *err) {
+static int run(const char *kind, const char *device, struct train_job *job, struct error *err) {
     AUTO(comm_closep) struct comm *comm = NULL;
     if (comm_open(kind, &comm, err) < 0) {
         return -1;
     }
-    int rank = comm->rank, result = trainer_run(job, comm, err);
+    int rank = comm->rank, result = registry_open(device, job->threads, &job->device, err);
     bool is_alone = comm->size == 1;
+    if (result == 0) {
+        result = trainer_run(job, comm, err);
+    }
+    if (!atomic_load(&comm->is_lost)) { /* else the reducer's thread may still use it */
+        device_close(job->device);
+    }
     if (result < 0) {
         fprintf(stderr, "windlass-trainer train: rank %d of %d: %s\n", rank, comm->size, err->text);
         /* Others may wait for this rank in a sum: who leaves without a word ends them, too. */
@@ -118,7 +125,7 @@ static int train_main(int argc, char **argv, struct error *err) {
     }
     job.patience_ms = 1000 * MAX(tree_integer(spec, "restart.hangSeconds", HANG_S), 0);
     job_catch_signals();
-    return run(kind, &job, err);
+    return run(kind, NULL, &job, err);
 }
 
 int train_command(int argc, char **argv) {

@@ -399,6 +399,17 @@ if [ -n "${SOAK_ROUNDS:-}" ]; then
 fi
 [ $failures -eq $before ] || tail -3 "$work/example" 2>/dev/null | sed 's/^/# /'
 
+# ---- a device whose memory and time are not the host's ----
+make -s "$build/tests/conformance/test_train_device" || { echo "not ok test_train_device: cannot be built"; exit 1; }
+for ranks in 2 3; do
+    mpi -np $ranks "$build/tests/conformance/test_train_device" >"$work/apart" 2>&1
+    code=$?
+    grep -E '^(ok|not ok) ' "$work/apart"
+    check "a device of its own, $ranks ranks" [ $code -eq 0 ]
+    check "a device of its own, $ranks ranks: all of it, over MPI" [ "$(grep -c "^ok .*, mpi of $ranks\$" "$work/apart")" -eq 3 ]
+    [ $code -eq 0 ] || tail -n 20 "$work/apart" | sed 's/^/# /'
+done
+
 # ---- what is wrong ----
 # refused CODE TEXT: the spec as it is exported
 refused() {

@@ -137,6 +137,7 @@ const struct kernel *const reference_kernels[] = {
     [OP_MOVE_GRADIENT] = &reference_move_gradient,
     [OP_NORM_GRADIENT] = &reference_norm_gradient,
     [OP_NORM_TRAINING] = &reference_norm_training,
+    [OP_OPTIMIZER_STEP] = &reference_optimizer_step,
     [OP_POOL_GRADIENT] = &reference_pool_gradient,
     [OP_RESIZE_GRADIENT] = &reference_resize_gradient,
     [OP_SOFTMAX_CROSS_ENTROPY] = &reference_softmax_cross_entropy,

@@ -130,4 +130,6 @@ REFERENCE(resize_gradient);
 /* loss.c */
 REFERENCE(mean_squared);
 REFERENCE(softmax_cross_entropy);
+/* optimizer_step.c */
+REFERENCE(optimizer_step);
 #undef REFERENCE

@@ -172,6 +172,55 @@ static void a_call_that_fails_names_its_bucket(void) {
     free(shared.buckets.all);
 }
 
+/* A device that makes its gradients long after they are due, in memory of its own. */
+struct way {
+    float *values, *apart;
+    int awaited, fail_at;
+};
+
+static int await_slowly(void *context, size_t bucket, struct error *err) {
+    struct way *way = context;
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    CHECK_INT(way->awaited++, (int)bucket);
+    way->apart[bucket] = 1 + (float)bucket;
+    return (int)bucket == way->fail_at ? error_set(err, ERROR_UNAVAILABLE, "the device is gone")
+                                       : 0;
+}
+
+static int sum_apart(struct comm *comm, void *context, size_t bucket, struct error *err) {
+    struct way *way = context;
+    way->apart[bucket] *= 10;
+    return comm_reduce(comm, &way->apart[bucket], 1, err);
+}
+
+/* Its own time is nobody's patience; what fails there is no word of the others. */
+static void another_way_is_awaited_and_summed(void) {
+    for (int fail_at = -1; fail_at < 2; fail_at += 2) {
+        float values[1024] = {0}, apart[3] = {0};
+        struct way way = {values, apart, 0, fail_at};
+        struct error err = {0};
+        size_t bucket = 9;
+        meeting_init(&alone, 1);
+        struct reducer *reducer = open_alone(100, values);
+        reducer_set_way(reducer, &(struct reducer_way){await_slowly, sum_apart, &way});
+        for (size_t i = 0; i < 3; i++) {
+            reducer_due(reducer, i);
+        }
+        for (int i = 0; i < 3 && (fail_at < 0 || i < fail_at); i++) {
+            CHECK_OK(reducer_wait(reducer, &bucket, &err), &err);
+            CHECK(apart[i] == 10 * (float)(i + 1) && values[0] == 0);
+        }
+        if (fail_at >= 0) {
+            CHECK_INT(reducer_wait(reducer, &bucket, &err), -1);
+            CHECK_STR(err.text, "bucket 2 of 3: the device is gone");
+            CHECK(!atomic_load(&alone.ranks[0].comm.is_lost));
+        }
+        reducer_close(reducer);
+        meeting_release(&alone);
+        free(shared.buckets.all);
+    }
+}
+
 static int refuse(struct comm *comm UNUSED, void *context UNUSED, struct error *err) {
     return error_set(err, ERROR_INVALID, "other settings");
 }
@@ -253,6 +302,7 @@ static void giving_up_in_a_sum_loses_the_comm(void) {
 int main(void) {
     TEST(sums_are_right_in_any_order);
     TEST(a_call_that_fails_names_its_bucket);
+    TEST(another_way_is_awaited_and_summed);
     TEST(an_answer_that_is_no_is_not_the_end);
     TEST(a_rank_that_never_comes_is_an_error);
     TEST(a_call_without_the_others_is_an_error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Each optimizer follows its formulas, calculated here in double precision, over 200 steps. */
-#include "agent/train/applying.h"
+#include "agent/device/registry.h"
+#include "agent/train/optimizer.h"
 #include "agent/train/order.h"
 #include "tests/test.h"
 
@@ -52,7 +53,7 @@ static void step_reference(const struct reference *reference, int parameter, int
     }
 }
 
-static double worst_of(const struct reference *reference) {
+static double worst_of(const struct reference *reference, struct device *device) {
     static float weights[PARAMETERS][COUNT], gradients[PARAMETERS][COUNT];
     static double w[PARAMETERS][COUNT], first[PARAMETERS][COUNT], second[PARAMETERS][COUNT];
     struct parameter parameters[PARAMETERS];
@@ -69,7 +70,8 @@ static double worst_of(const struct reference *reference) {
     AUTO(optimizer_freep) struct optimizer *optimizer = NULL;
     double rate = 0, worst = 0;
     json_t *spec = json_loads(reference->spec, 0, NULL);
-    CHECK_OK(optimizer_new(spec, parameters, PARAMETERS, &optimizer, &rate, &err), &err);
+    const struct optimizer_options options = {spec, device, parameters, PARAMETERS};
+    CHECK_OK(optimizer_new(&options, &optimizer, &rate, &err), &err);
     json_decref(spec);
     CHECK(fabs(rate - reference->rate) < 1e-15);
     for (int64_t step = 0; step < STEPS; step++) {
@@ -79,8 +81,8 @@ static double worst_of(const struct reference *reference) {
             }
             step_reference(reference, p, step, w[p], first[p], second[p]);
         }
-        optimizer_apply(optimizer, 0, 1, step, rate);
-        applying_run(optimizer, 1, 2, step, rate, 3);
+        CHECK_OK(optimizer_apply(optimizer, 0, 1, step, rate, &err), &err);
+        CHECK_OK(optimizer_apply(optimizer, 1, 2, step, rate, &err), &err);
     }
     double moved = 0;
     for (int p = 0; p < PARAMETERS; p++) {
@@ -111,13 +113,47 @@ static void test_each_follows_its_formulas(void) {
         {"{\"kind\": \"LARS\", \"learningRate\": \"0.5\", \"weightDecay\": \"0.01\"}", 'l', 0.5,
          0.9, 0.01},
     };
+    struct error err = {0};
+    struct device *device = NULL;
+    CHECK_OK(registry_open(NULL, 3, &device, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        double worst = worst_of(&rows[i]);
+        double worst = worst_of(&rows[i], device);
         if (!(worst < 2e-5)) {
             printf("# %s: %g away\n", rows[i].spec, worst);
             test_failures++;
         }
     }
+    device_close(device);
+}
+
+/* What is large is shared by threads, and has the same bits whatever their number. */
+static void test_threads_change_no_bit(void) {
+    enum { LARGE = 300007 };
+    static float weights[3][LARGE], gradients[LARGE];
+    for (int run = 0; run < 3; run++) {
+        struct error err = {0};
+        struct device *device = NULL;
+        struct optimizer *optimizer = NULL;
+        double rate;
+        for (int i = 0; i < LARGE; i++) {
+            weights[run][i] = (float)draw(0, i);
+            gradients[i] = (float)draw(1, i);
+        }
+        const struct parameter parameter = {"p", weights[run], gradients, LARGE, true};
+        json_t *spec = json_loads("{\"kind\": \"LARS\", \"learningRate\": 3}", 0, NULL);
+        CHECK_OK(registry_open(NULL, 1 + run, &device, &err), &err);
+        const struct optimizer_options options = {spec, device, &parameter, 1};
+        CHECK_OK(optimizer_new(&options, &optimizer, &rate, &err), &err);
+        for (int64_t step = 0; step < 3; step++) {
+            CHECK_OK(optimizer_apply(optimizer, 0, 1, step, rate, &err), &err);
+        }
+        CHECK(weights[run][5] != (float)draw(0, 5));
+        optimizer_free(optimizer);
+        device_close(device);
+        json_decref(spec);
+    }
+    CHECK(memcmp(weights[0], weights[1], sizeof weights[0]) == 0);
+    CHECK(memcmp(weights[0], weights[2], sizeof weights[0]) == 0);
 }
 
 static void test_states_are_named(void) {
@@ -129,18 +165,23 @@ static void test_states_are_named(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
-        AUTO(optimizer_freep) struct optimizer *optimizer = NULL;
+        struct optimizer *optimizer = NULL;
         double rate;
         float w = 1, g = 1;
         struct parameter parameter = {"p", &w, &g, 1, true};
+        struct device *device = NULL;
         json_t *spec = json_loads(rows[i][0], 0, NULL);
-        CHECK_OK(optimizer_new(spec, &parameter, 1, &optimizer, &rate, &err), &err);
+        CHECK_OK(registry_open(NULL, 1, &device, &err), &err);
+        const struct optimizer_options options = {spec, device, &parameter, 1};
+        CHECK_OK(optimizer_new(&options, &optimizer, &rate, &err), &err);
         json_decref(spec);
         CHECK_INT(optimizer_state_count(optimizer), !!rows[i][1] + !!rows[i][2]);
         for (size_t k = 0; k < optimizer_state_count(optimizer); k++) {
             CHECK_STR(optimizer_state_name(optimizer, k), rows[i][1 + k]);
             CHECK(optimizer_state(optimizer, 0, k)[0] == 0);
         }
+        optimizer_free(TAKE(optimizer));
+        device_close(device);
     }
 }
 
@@ -159,7 +200,8 @@ static void test_what_is_wrong_is_named(void) {
         struct optimizer *optimizer = NULL;
         double rate;
         json_t *spec = json_loads(rows[i][0], 0, NULL);
-        CHECK_INT(optimizer_new(spec, NULL, 0, &optimizer, &rate, &err), -1);
+        const struct optimizer_options options = {.spec = spec};
+        CHECK_INT(optimizer_new(&options, &optimizer, &rate, &err), -1);
         json_decref(spec);
         CHECK(strstr(err.text, rows[i][1]) || (printf("# %s\n", err.text), 0));
     }
@@ -167,6 +209,7 @@ static void test_what_is_wrong_is_named(void) {
 
 int main(void) {
     TEST(test_each_follows_its_formulas);
+    TEST(test_threads_change_no_bit);
     TEST(test_states_are_named);
     TEST(test_what_is_wrong_is_named);
     return TEST_END();

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A training on a device whose memory and time are not the host's (tests/device_apart.h) against
+ * the same training on the CPU: every loss, every weight has the same bits, and a checkpoint of one
+ * is gone on from by the other. Alone it is one rank; tests/e2e/test_train.sh starts it by mpirun.
+ */
+#include "agent/device/registry.h"
+#include "agent/train/trainer.h"
+#include "tests/device_apart.h"
+#include "tests/test.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct comm *comm;
+static char folder[64] = "/tmp/windlass-train-device-XXXXXX";
+static int steps_left; /* until the rank is asked to leave; below 0: never */
+
+static bool is_stopped(void) {
+    return steps_left >= 0 && steps_left-- == 0;
+}
+
+static int train(const char *output, const char *optimizer, int samples, bool is_apart,
+                 struct error *err) {
+    char text[2048];
+    snprintf(text, sizeof text,
+             "{\"model\": {\"new\": \"CNN\"}, \"data\": {\"train\": {\"synthetic\": {\"count\": "
+             "%d, \"classes\": 4, \"shape\": [1, 44, 44]}}, \"test\": {\"synthetic\": {\"count\": "
+             "40, \"classes\": 4, \"shape\": [1, 44, 44]}}, \"augment\": {\"pad\": 1}}, "
+             "\"epochs\": 3, \"batchSize\": 32, \"fusionBufferMB\": 1, \"optimizer\": %s, "
+             "\"output\": {\"path\": \"out/%s\"}}",
+             samples, optimizer, output);
+    json_t *spec = json_loads(text, 0, NULL);
+    struct train_job job = {.trainer = spec,
+                            .name = "device",
+                            .run = "00000000000000dd",
+                            .threads = 2,
+                            .patience_ms = 60000,
+                            .is_stopped = is_stopped};
+    int result = 0;
+    if (is_apart) {
+        job.device = device_apart_open(2);
+    } else {
+        result = registry_open("cpu", 2, &job.device, err);
+    }
+    result = result < 0 ? -1 : trainer_run(&job, comm, err);
+    if (!atomic_load(&comm->is_lost)) {
+        device_close(job.device);
+    }
+    json_decref(spec);
+    return result;
+}
+
+static char *read_output(const char *output, const char *name, size_t *ret_size) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s/%s", folder, output, name);
+    FILE *file = fopen(path, "re");
+    char *bytes = NULL;
+    *ret_size = 0;
+    if (!file) {
+        printf("# %s is not there\n", path);
+        return NULL;
+    }
+    fseek(file, 0, SEEK_END);
+    size_t size = (size_t)ftell(file);
+    rewind(file);
+    bytes = x_calloc(size + 1, 1);
+    *ret_size = fread(bytes, 1, size, file);
+    fclose(file);
+    return bytes;
+}
+
+/* metrics.csv without what depends on the clock: time, speed, waiting. */
+static void strip_times(char *csv) {
+    char *to = csv;
+    int column = 0;
+    for (const char *from = csv; *from; from++) {
+        column = *from == '\n' ? 0 : column + (*from == ',');
+        if (column != 2 && column < 8) {
+            *to++ = *from;
+        }
+    }
+    *to = 0;
+}
+
+static void compare(const char *left, const char *right) {
+    size_t sizes[2];
+    if (comm->rank != 0) {
+        return;
+    }
+    char *models[2] = {read_output(left, "model.onnx", &sizes[0]),
+                       read_output(right, "model.onnx", &sizes[1])};
+    CHECK(sizes[0] > 1000 && sizes[0] == sizes[1] && memcmp(models[0], models[1], sizes[0]) == 0);
+    char *curves[2] = {read_output(left, "metrics.csv", &sizes[0]),
+                       read_output(right, "metrics.csv", &sizes[1])};
+    for (int i = 0; i < 2 && curves[i]; i++) {
+        strip_times(curves[i]);
+    }
+    CHECK_STR(curves[1], curves[0]);
+    CHECK(curves[0] && (strstr(curves[0], "\n9,3,") || strstr(curves[0], "\n12,3,")));
+    for (int i = 0; i < 2; i++) {
+        free(models[i]);
+        free(curves[i]);
+    }
+}
+
+static void every_bit_is_the_same(void) {
+    static const char *const optimizers[] = {
+        "{\"learningRate\": \"0.05\", \"weightDecay\": \"0.001\"}",
+        "{\"learningRate\": \"0.02\", \"momentum\": \"0.9\", \"nesterov\": true}",
+        "{\"kind\": \"Adam\", \"learningRate\": \"0.002\"}",
+        "{\"kind\": \"LARS\", \"learningRate\": \"2\", \"weightDecay\": \"0.0001\"}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(optimizers); i++) {
+        struct error err = {0};
+        char names[2][16];
+        snprintf(names[0], sizeof names[0], "host-%zu", i);
+        snprintf(names[1], sizeof names[1], "apart-%zu", i);
+        CHECK_OK(train(names[0], optimizers[i], 90, false, &err), &err);
+        CHECK_OK(train(names[1], optimizers[i], 90, true, &err), &err);
+        compare(names[0], names[1]);
+    }
+}
+
+/* The last batch of an epoch is one sample: all ranks but one add zeros. */
+static void a_rank_may_have_nothing(void) {
+    struct error err = {0};
+    static const char optimizer[] = "{\"learningRate\": \"0.05\"}";
+    CHECK_OK(train("host-few", optimizer, 97, false, &err), &err);
+    CHECK_OK(train("apart-few", optimizer, 97, true, &err), &err);
+    compare("host-few", "apart-few");
+}
+
+/* Asked to leave on one device, gone on with on the other. */
+static void checkpoints_fit_both(void) {
+    static const char optimizer[] = "{\"kind\": \"Adam\", \"learningRate\": \"0.002\"}";
+    for (int first = 0; first < 2; first++) {
+        struct error err = {0};
+        const char *output = first ? "apart-left" : "host-left";
+        steps_left = 4;
+        CHECK_INT(train(output, optimizer, 90, first, &err), -1);
+        CHECK_INT(err.kind, ERROR_CANCELLED);
+        error_clear(&err);
+        steps_left = -1;
+        CHECK_OK(train(output, optimizer, 90, !first, &err), &err);
+    }
+    compare("host-left", "apart-left");
+}
+
+/* As TEST, but "ok" is rank 0's to say. */
+#define RUN(function)                                                                              \
+    do {                                                                                           \
+        test_failures = 0;                                                                         \
+        test_skip_reason[0] = 0;                                                                   \
+        function();                                                                                \
+        if (test_failures) {                                                                       \
+            printf("not ok " #function ", rank %d of %d\n", comm->rank, comm->size);               \
+        } else if (comm->rank == 0) {                                                              \
+            printf("ok " #function ", %s of %d\n", comm->name, comm->size);                        \
+        }                                                                                          \
+        fflush(stdout);                                                                            \
+        test_failures_total += test_failures;                                                      \
+    } while (0)
+
+int main(void) {
+    struct error err = {0};
+    if (comm_open(NULL, &comm, &err) < 0 || (comm->rank == 0 && !mkdtemp(folder)) ||
+        comm_broadcast(comm, folder, sizeof folder, &err) < 0) {
+        printf("not ok beginning: %s\n", err.text);
+        return 1;
+    }
+    setenv("out", folder, 1);
+    steps_left = -1;
+    RUN(every_bit_is_the_same);
+    RUN(a_rank_may_have_nothing);
+    RUN(checkpoints_fit_both);
+    if (atomic_load(&comm->is_lost)) {
+        comm_abandon(1);
+    }
+    if (comm->rank == 0) {
+        char command[128];
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        CHECK(system(command) == 0);
+    }
+    comm_close(comm);
+    return TEST_END();
+}

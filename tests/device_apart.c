@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/device_apart.h"
+
+#include "agent/device/registry.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { ALIGNMENT = 64, GUARD = 64, POISON = 0xff, BLOCKS_MAX = 1 << 16, LATE_NS = 30000 };
+static const size_t region_bytes = (size_t)8 << 30; /* of addresses: what is freed is not reused */
+
+struct block {
+    size_t start, size;
+};
+
+struct device_mark {
+    int64_t set, over; /* how often */
+};
+
+enum work { WORK_RUN, WORK_COPY, WORK_ZERO, WORK_MARK };
+
+struct item {
+    struct item *next;
+    enum work work;
+    const struct step *step;
+    struct call call;
+    struct tensor *tensors; /* inputs, outputs, with addresses of ours */
+    const struct tensor **inputs;
+    struct tensor **outputs;
+    void *to;
+    const void *from;
+    size_t size;
+    struct device_mark *mark;
+};
+
+struct apart {
+    struct device base;
+    struct device *cpu;
+    char *face, *real; /* what pointers show, never to be touched; where the bytes are */
+    size_t used, block_count;
+    struct block *blocks;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    struct item *first, **last;
+    bool ends, is_busy;
+    struct error error; /* of a step, told by the next sync */
+};
+
+static _Noreturn void end_test(const char *what) {
+    printf("not ok device_apart: %s\n", what);
+    fflush(stdout);
+    abort();
+}
+
+static bool is_apart(const struct apart *apart, const void *pointer) {
+    const char *at = pointer;
+    return at >= apart->face && at < apart->face + region_bytes;
+}
+
+/* Where the bytes behind a pointer of the device's are. */
+static void *real(const struct apart *apart, const void *pointer, size_t size) {
+    const char *at = pointer;
+    if (size == 0 || !pointer) {
+        return NULL;
+    }
+    if (!is_apart(apart, pointer) || at + size > apart->face + apart->used) {
+        end_test("the device was given a pointer that is none of its own");
+    }
+    return apart->real + (at - apart->face);
+}
+
+static const void *host(const struct apart *apart, const void *pointer) {
+    if (is_apart(apart, pointer)) {
+        end_test("a pointer of the device's was taken for one of the host's");
+    }
+    return pointer;
+}
+
+/* ---- the thread ----------------------------------------------------------------------------- */
+
+static void do_item(struct apart *apart, struct item *item) {
+    struct error err = {0};
+    switch (item->work) {
+    case WORK_RUN:
+        nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
+        if (!apart->error.kind &&
+            apart->cpu->ops->run(apart->cpu, item->step, &item->call, &err) < 0) {
+            pthread_mutex_lock(&apart->lock);
+            apart->error = err;
+            pthread_mutex_unlock(&apart->lock);
+        }
+        break;
+    case WORK_COPY:
+        memmove(item->to, item->from, item->size);
+        break;
+    case WORK_ZERO:
+        memset(item->to, 0, item->size);
+        break;
+    case WORK_MARK:
+        pthread_mutex_lock(&apart->lock);
+        item->mark->over++;
+        pthread_mutex_unlock(&apart->lock);
+        break;
+    }
+}
+
+static void item_free(struct item *item) {
+    free(item->tensors);
+    free((void *)item->inputs);
+    free(item->outputs);
+    free(item);
+}
+
+static void *apart_main(void *context) {
+    struct apart *apart = context;
+    pthread_mutex_lock(&apart->lock);
+    while (!apart->ends || apart->first) {
+        struct item *item = apart->first;
+        if (!item) {
+            pthread_cond_wait(&apart->changed, &apart->lock);
+            continue;
+        }
+        apart->first = item->next;
+        apart->last = apart->first ? apart->last : &apart->first;
+        apart->is_busy = true;
+        pthread_mutex_unlock(&apart->lock);
+        do_item(apart, item);
+        item_free(item);
+        pthread_mutex_lock(&apart->lock);
+        apart->is_busy = false;
+        pthread_cond_broadcast(&apart->changed);
+    }
+    pthread_mutex_unlock(&apart->lock);
+    return NULL;
+}
+
+static void add(struct apart *apart, struct item *item) {
+    pthread_mutex_lock(&apart->lock);
+    *apart->last = item;
+    apart->last = &item->next;
+    pthread_cond_broadcast(&apart->changed);
+    pthread_mutex_unlock(&apart->lock);
+}
+
+/* ---- the device ----------------------------------------------------------------------------- */
+
+static int apart_sync(struct device *device, struct error *err) {
+    struct apart *apart = (struct apart *)device;
+    pthread_mutex_lock(&apart->lock);
+    while (apart->first || apart->is_busy) {
+        pthread_cond_wait(&apart->changed, &apart->lock);
+    }
+    struct error error = apart->error;
+    apart->error = (struct error){0};
+    pthread_mutex_unlock(&apart->lock);
+    if (error.kind) {
+        *err = error;
+        return -1;
+    }
+    return 0;
+}
+
+static int apart_alloc(struct device *device, size_t size, void **ret_memory,
+                       struct error *err UNUSED) {
+    struct apart *apart = (struct apart *)device;
+    size_t room = (size + GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (apart->used + room > region_bytes || apart->block_count == BLOCKS_MAX) {
+        end_test("out of addresses");
+    }
+    apart->blocks[apart->block_count++] = (struct block){apart->used, size};
+    memset(apart->real + apart->used, POISON, room);
+    *ret_memory = apart->face + apart->used;
+    apart->used += room;
+    return 0;
+}
+
+static void apart_free(struct device *device, void *memory) {
+    struct apart *apart = (struct apart *)device;
+    struct error err = {0};
+    (void)apart_sync(device, &err);
+    for (size_t i = 0; i < apart->block_count; i++) {
+        struct block *block = &apart->blocks[i];
+        if (apart->face + block->start == memory) {
+            for (size_t k = block->size; k < block->size + GUARD; k++) {
+                if ((unsigned char)apart->real[block->start + k] != POISON) {
+                    end_test("something was written behind the end of a block");
+                }
+            }
+            memset(apart->real + block->start, POISON, block->size);
+            *block = apart->blocks[--apart->block_count];
+            return;
+        }
+    }
+    end_test("memory is given back that was never given");
+}
+
+static int copy(struct apart *apart, enum copy direction, void *to, const void *from, size_t size,
+                void **ret_to, const void **ret_from) {
+    *ret_to =
+        direction == COPY_TO_HOST ? (void *)(uintptr_t)host(apart, to) : real(apart, to, size);
+    *ret_from = direction == COPY_TO_DEVICE ? host(apart, from) : real(apart, from, size);
+    return size > 0;
+}
+
+static int apart_copy(struct device *device, enum copy direction, void *to, const void *from,
+                      size_t size, struct error *err) {
+    struct apart *apart = (struct apart *)device;
+    struct item *item = x_calloc(1, sizeof *item);
+    item->work = WORK_COPY;
+    item->size = size;
+    if (!copy(apart, direction, to, from, size, &item->to, &item->from)) {
+        free(item);
+        return 0;
+    }
+    add(apart, item);
+    return direction == COPY_ON_DEVICE ? 0 : apart_sync(device, err);
+}
+
+static int apart_copy_beside(struct device *device, enum copy direction, void *to, const void *from,
+                             size_t size, struct error *err UNUSED) {
+    void *real_to;
+    const void *real_from;
+    if (copy((struct apart *)device, direction, to, from, size, &real_to, &real_from)) {
+        memcpy(real_to, real_from, size);
+    }
+    return 0;
+}
+
+static int apart_zero(struct device *device, void *memory, size_t size, struct error *err UNUSED) {
+    struct apart *apart = (struct apart *)device;
+    struct item *item = x_calloc(1, sizeof *item);
+    item->work = WORK_ZERO;
+    item->to = real(apart, memory, size);
+    item->size = size;
+    add(apart, item);
+    return 0;
+}
+
+static int apart_prepare(struct device *device, struct schedule *schedule, struct error *err) {
+    struct apart *apart = (struct apart *)device;
+    return apart->cpu->ops->prepare(apart->cpu, schedule, err);
+}
+
+static size_t tensor_room(const struct tensor *tensor) {
+    return (size_t)shape_count(&tensor->shape) * tensor_type_size(tensor->type);
+}
+
+static int apart_run(struct device *device, const struct step *step, const struct call *call,
+                     struct error *err UNUSED) {
+    struct apart *apart = (struct apart *)device;
+    struct item *item = x_calloc(1, sizeof *item);
+    int inputs = call->input_count, count = inputs + call->output_count;
+    item->work = WORK_RUN;
+    item->step = step;
+    item->call = *call;
+    item->tensors = x_calloc((size_t)count + 1, sizeof *item->tensors);
+    item->inputs = x_calloc((size_t)inputs + 1, sizeof *item->inputs);
+    item->outputs = x_calloc((size_t)call->output_count + 1, sizeof *item->outputs);
+    for (int i = 0; i < count; i++) {
+        const struct tensor *tensor = i < inputs ? call->inputs[i] : call->outputs[i - inputs];
+        if (!tensor) {
+            continue;
+        }
+        item->tensors[i] = *tensor;
+        item->tensors[i].data = real(apart, tensor->data, tensor_room(tensor));
+        if (i < inputs) {
+            item->inputs[i] = &item->tensors[i];
+        } else {
+            item->outputs[i - inputs] = &item->tensors[i];
+        }
+    }
+    item->call.device = apart->cpu;
+    item->call.inputs = item->inputs;
+    item->call.outputs = item->outputs;
+    item->call.scratch = real(apart, call->scratch, step->scratch_bytes);
+    add(apart, item);
+    return 0;
+}
+
+static int apart_memory_info(struct device *device, size_t *ret_free, size_t *ret_total,
+                             struct error *err UNUSED) {
+    *ret_free = region_bytes - ((struct apart *)device)->used;
+    *ret_total = region_bytes;
+    return 0;
+}
+
+static int apart_mark_new(struct device *device UNUSED, struct device_mark **ret_mark,
+                          struct error *err UNUSED) {
+    *ret_mark = x_calloc(1, sizeof **ret_mark);
+    return 0;
+}
+
+static void apart_mark_free(struct device *device, struct device_mark *mark) {
+    struct error err = {0};
+    (void)apart_sync(device, &err);
+    free(mark);
+}
+
+static int apart_mark(struct device *device, struct device_mark *mark, struct error *err UNUSED) {
+    struct apart *apart = (struct apart *)device;
+    struct item *item = x_calloc(1, sizeof *item);
+    item->work = WORK_MARK;
+    item->mark = mark;
+    pthread_mutex_lock(&apart->lock);
+    mark->set++;
+    pthread_mutex_unlock(&apart->lock);
+    add(apart, item);
+    return 0;
+}
+
+static int apart_await(struct device *device, struct device_mark *mark, struct error *err UNUSED) {
+    struct apart *apart = (struct apart *)device;
+    pthread_mutex_lock(&apart->lock);
+    while (mark->over < mark->set) {
+        pthread_cond_wait(&apart->changed, &apart->lock);
+    }
+    pthread_mutex_unlock(&apart->lock);
+    return 0;
+}
+
+static void apart_close(struct device *device) {
+    struct apart *apart = (struct apart *)device;
+    pthread_mutex_lock(&apart->lock);
+    apart->ends = true;
+    pthread_cond_broadcast(&apart->changed);
+    pthread_mutex_unlock(&apart->lock);
+    pthread_join(apart->thread, NULL);
+    if (apart->block_count) {
+        end_test("memory was not given back");
+    }
+    device_close(apart->cpu);
+    munmap(apart->face, region_bytes);
+    munmap(apart->real, region_bytes);
+    pthread_cond_destroy(&apart->changed);
+    pthread_mutex_destroy(&apart->lock);
+    free(apart->blocks);
+    free(apart);
+}
+
+static const struct device_ops apart_ops = {.alloc = apart_alloc,
+                                            .free = apart_free,
+                                            .copy = apart_copy,
+                                            .zero = apart_zero,
+                                            .prepare = apart_prepare,
+                                            .run = apart_run,
+                                            .sync = apart_sync,
+                                            .memory_info = apart_memory_info,
+                                            .mark_new = apart_mark_new,
+                                            .mark_free = apart_mark_free,
+                                            .mark = apart_mark,
+                                            .await = apart_await,
+                                            .copy_beside = apart_copy_beside,
+                                            .close = apart_close};
+
+static char *addresses(int protection) {
+    void *region =
+        mmap(NULL, region_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (region == MAP_FAILED) {
+        end_test("no addresses");
+    }
+    return region;
+}
+
+struct device *device_apart_open(int threads) {
+    struct error err = {0};
+    struct apart *apart = x_calloc(1, sizeof *apart);
+    if (registry_open("cpu", threads, &apart->cpu, &err) < 0) {
+        end_test(err.text);
+    }
+    apart->base = (struct device){.name = "apart", .ops = &apart_ops, .is_host = false};
+    apart->blocks = x_calloc(BLOCKS_MAX, sizeof *apart->blocks);
+    apart->face = addresses(PROT_NONE);
+    apart->real = addresses(PROT_READ | PROT_WRITE);
+    apart->last = &apart->first;
+    pthread_mutex_init(&apart->lock, NULL);
+    pthread_cond_init(&apart->changed, NULL);
+    if (pthread_create(&apart->thread, NULL, apart_main, apart) != 0) {
+        end_test("no thread");
+    }
+    return &apart->base;
+}
