@@ -112,7 +112,6 @@ NODISCARD int trainer_prepare(struct trainer *trainer, struct error *err);
 /* The prepared graph for so many samples: whole batches have one, the epoch's last another. */
 NODISCARD int trainer_find_prepared(struct trainer *trainer, int64_t samples,
                                     struct prepared **ret_prepared, struct error *err);
-
 /* trainer_device.c: the one place where device memory is allocated, read and written. */
 NODISCARD int device_numbers(struct trainer *trainer, size_t count, float **ret, struct error *err);
 NODISCARD int device_write(const struct trainer *trainer, float *to, const float *from,
@@ -125,7 +124,6 @@ NODISCARD int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_
 /* The steps that were started make the bucket: it is due. */
 NODISCARD int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err);
 void trainer_free_memory(struct trainer *trainer);
-
 /* trainer_step.c: batch -> new weights; rides. */
 struct step_wish {
     bool saves, leaves; /* of this rank; what any wants, all do */
