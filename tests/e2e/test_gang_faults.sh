@@ -102,7 +102,8 @@ pid_of() { cat "$(find "$out" -name "pid-*-$1" | sort -V | tail -n 1)"; }
 agent_of() { # INDEX: the process that leads that worker
     local pid
     for pid in $(pgrep windlass-agent); do
-        [ "$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -cxe "WINDLASS_INDEX=$1" -e "WINDLASS_JOB=$job")" = 2 ] && echo "$pid"
+        [ "$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -cxe "WINDLASS_INDEX=$1" -e "WINDLASS_JOB=$job")" = 2 ] &&
+            echo "$pid" && return # the first is it; others are its children, not yet what they start
     done 2>/dev/null
 }
 # What the last hub said last.
