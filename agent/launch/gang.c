@@ -22,10 +22,14 @@ struct gang *gang_new(const struct gang_options *options) {
     struct gang *gang = x_calloc(1, sizeof *gang);
     assert(options->workers >= 1 && options->workers <= GANG_MEMBERS_MAX && options->slots >= 1);
     gang->options = *options;
+    gang->options.notice_ms = options->notice_ms > 0 ? options->notice_ms : GANG_NOTICE_MS;
+    gang->options.parting_ms =
+        options->parting_ms > 0 ? options->parting_ms : gang->options.notice_ms;
     gang->counted = options->counted;
     gang->disrupted = options->disrupted;
     gang->enough_since_ms = gang->notice_until_ms = gang->born_ms = -1;
     gang->verdict = gang->last = (struct gang_verdict){.index = -1, .rank = -1, .code = -1};
+    gang->silent = -1;
     gang->end = &gang->first;
     return gang;
 }

@@ -19,7 +19,8 @@ enum {
     GANG_ARM_MS = 60000,     /* ... ARM: longer is lost */
     GANG_EXPLAIN_MS = 12000, /* the starting command's code alone waits so long for a cause ... */
     GANG_SETTLE_MS = 500,    /* ... and the exit of a rank, which may be a consequence */
-    GANG_NOTICE_MS = 20000,  /* who leaves may take that much of its grace for a last checkpoint */
+    GANG_NOTICE_MS = 20000,  /* notice_ms where nobody gives another, and ... */
+    GANG_PARTING_MS = 5000,  /* ... parting_ms of programs that may not heed a notice */
     GANG_FENCE_MS = 30000,   /* a member without a hub ends what it runs after this */
     GANG_BACKOFF_MAX_MS = 60000,
     GANG_FRUITFUL_MS =
@@ -48,11 +49,12 @@ enum gang_state {
 struct gang_options {
     int workers, min_workers;
     int slots;     /* of a member */
-    int processes; /* that START makes on each member; 0: one command on member 0 starts the ranks
-                    */
+    int processes; /* that START makes on each member; 0: one on member 0 starts the ranks */
     int max_restarts;
     int64_t backoff_ms, wait_ms;
     int64_t hang_ms;        /* 0: never */
+    int64_t notice_ms;      /* of its grace, for a last checkpoint; 0: GANG_NOTICE_MS */
+    int64_t parting_ms;     /* the same where all leave (the job is deleted); 0: notice_ms */
     int64_t attempt;        /* of this hub's pod */
     int counted, disrupted; /* restarts so far, of earlier hubs */
 };
@@ -97,7 +99,7 @@ enum gang_action_kind {
     GANG_ARM,      /* the table of these members goes to all of them */
     GANG_START,    /* they have all answered READY */
     GANG_STOP,     /* end all of that round and of earlier ones, then say STOPPED */
-    GANG_NOTICE,   /* somebody leaves in `seconds` */
+    GANG_NOTICE,   /* somebody leaves in `seconds`, or sooner where all the others do, too */
     GANG_DONE,     /* once: the job is over, with `code` */
     GANG_GIVE_WAY, /* once: there is a later hub; kill what runs here, exit 3 */
 };

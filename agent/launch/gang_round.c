@@ -170,8 +170,20 @@ void gang_beat(struct gang *gang, const struct gang_event *event, int64_t now_ms
     }
 }
 
+static bool do_all_leave(const struct gang *gang) {
+    for (int i = 0; i < gang->options.workers; i++) {
+        const struct gang_member *member = &gang->members[i];
+        if (member->is_in_round && !member->is_leaving && !member->is_lost) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void gang_leaving(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
-    int64_t grace_ms = MIN(MAX((int64_t)event->seconds, 0) * 1000, (int64_t)GANG_NOTICE_MS);
+    const struct gang_options *options = &gang->options;
+    int64_t grace_ms = MIN(MAX((int64_t)event->seconds, 0) * 1000,
+                           do_all_leave(gang) ? options->parting_ms : options->notice_ms);
     int64_t until_ms = gang->notice_until_ms; /* of who leaves already */
     bool is_healthy = gang->state == GANG_RUNNING && (!gang->verdict.cause || until_ms >= 0);
     blame(gang, GANG_DISRUPTION, event->index, event->words, now_ms);
@@ -223,8 +235,8 @@ void gang_halted(struct gang *gang, const struct gang_event *event) {
 void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     bool is_round = gang->state >= GANG_ARMING && gang->state <= GANG_STOPPING;
     struct gang_verdict *verdict = is_round ? &gang->verdict : &gang->last;
-    if (verdict->cause != GANG_LOST || verdict->index != event->index) {
-        return;
+    if (verdict->cause != GANG_LOST || gang->silent != event->index) {
+        return; /* what a pod has told of itself it has survived */
     }
     verdict->cause = GANG_OUT_OF_MEMORY;
     snprintf(verdict->words, sizeof verdict->words, "%s", event->words ? event->words : "");
@@ -309,6 +321,7 @@ static void arm(struct gang *gang, int count, int64_t now_ms) {
     gang->moves = 0;
     gang->notice_until_ms = -1;
     gang->verdict = (struct gang_verdict){.index = -1, .rank = -1, .code = -1};
+    gang->silent = -1;
     enter(gang, GANG_ARMING, now_ms);
     gang_act(gang, GANG_ARM);
 }
@@ -374,7 +387,9 @@ static void look_at_members(struct gang *gang, int64_t now_ms) {
             member->is_lost = true;
         }
         if (member->is_lost && member->is_in_round) {
+            bool is_news = !explains_itself(&gang->verdict);
             blame(gang, GANG_LOST, i, "it does not answer", now_ms);
+            gang->silent = is_news ? i : gang->silent;
         }
     }
 }

@@ -43,6 +43,7 @@ struct gang {
     struct gang_rank *ranks; /* of the round */
     size_t rank_count, ranks_done;
     struct gang_verdict verdict, last;
+    int silent;    /* whose silence the verdict, or else the last one, is about; -1: nobody's */
     int fruitless; /* rounds in a row that came to nothing */
     int counted, disrupted;
     struct gang_queued *first, **end, *given;

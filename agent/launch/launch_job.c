@@ -20,7 +20,8 @@ enum {
     WORDS_COUNT_MAX = 4096,
     PATHS_MAX = 256,
     NAMES_MAX = 4096,
-    GRACE_S = 30, /* Kubernetes' own default */
+    GRACE_S = 30,  /* Kubernetes' own default */
+    ENDING_S = 10, /* of it, for what does not end by itself */
     /* Ranks of a trainer leave by themselves when they hear nothing for hangSeconds, and have three
      * times as long before their first step (agent/train/trainer.h). What they do not see
      * themselves is the hub's. */
@@ -254,6 +255,17 @@ static int read_spec(struct launch_job *job, struct error *err) {
     return read_launcher(job, err);
 }
 
+/* Who leaves has what its pod has, less what ending takes (member.c). When all leave, a program
+ * that does not know of notices would only keep its GPUs: it gets that long if the pod's time was
+ * made longer for it (a template's terminationGracePeriodSeconds). The trainer is done within a
+ * step. */
+static void give_time(struct launch_job *job) {
+    struct gang_options *gang = &job->gang;
+    gang->notice_ms = MAX(GANG_NOTICE_MS, 1000LL * (job->grace_s - ENDING_S));
+    bool is_quick = !job->is_trainer && job->grace_s <= GRACE_S;
+    gang->parting_ms = is_quick ? GANG_PARTING_MS : gang->notice_ms;
+}
+
 /* ---- the pod -------------------------------------------------------------------------------- */
 
 static int read_hub(struct launch_job *job, struct error *err) {
@@ -329,6 +341,7 @@ int launch_job_read(struct launch_job *ret_job, struct error *err) {
         launch_job_release(&job);
         return error_set(err, ERROR_INVALID, "WINDLASS_INDEX is not below spec.workers");
     }
+    give_time(&job);
     *ret_job = job;
     return 0;
 }

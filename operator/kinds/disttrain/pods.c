@@ -14,7 +14,7 @@
 #define VOLUME_PASSWD "windlass-passwd"
 
 /* The agent answers within seconds unless it hangs; then its container is ended and replaced. */
-enum { ALIVE_PERIOD_S = 10, ALIVE_TIMEOUT_S = 5, ALIVE_FAILURES = 3 };
+enum { ALIVE_PERIOD_S = 10, ALIVE_TIMEOUT_S = 5, ALIVE_FAILURES = 3, GRACE_MAX_S = 86400 };
 
 static void add_number(json_t *environment, const char *name, int64_t value) {
     char text[24];
@@ -135,6 +135,15 @@ static void add_passwd(json_t *pod) {
                                     "/etc/passwd", "subPath", "passwd", "readOnly", true));
 }
 
+/* A pod is not told how long it has between SIGTERM and SIGKILL. */
+static void add_grace(json_t *pod) {
+    const json_t *grace = tree_get(pod, "spec.terminationGracePeriodSeconds");
+    if (json_is_integer(grace)) {
+        add_number(json_object_get(find_agent(pod), "env"), "WINDLASS_GRACE",
+                   MIN(MAX(json_integer_value(grace), 1), GRACE_MAX_S));
+    }
+}
+
 json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *endpoint, int index,
                     int attempt, const struct restarts *restarts, const char *group) {
     AUTO(text_freep) char *first = group ? NULL : gang_group(spec, 1);
@@ -164,5 +173,6 @@ json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *en
     gang_mark(spec, group ? group : first, pod);
     template_apply(pod, spec->job.template);
     add_passwd(pod);
+    add_grace(pod);
     return pod;
 }

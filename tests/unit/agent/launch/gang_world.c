@@ -27,11 +27,20 @@ static bool is_conclusive(enum gang_cause cause) {
 
 static void blame(struct world *world, enum gang_cause cause, int index, int rank, int code) {
     if (world->is_armed && world->log_count < LOG) {
-        world->log[world->log_count++] = (struct blamed){cause, index, rank, code, world->now_ms};
+        world->log[world->log_count++] =
+            (struct blamed){cause, index, rank, code, false, world->now_ms};
     }
     world->is_final |= cause == GANG_NO_RETRY && !world->is_armed;
     if (world->grace_ms >= 0) {
         world->grace_ms = world->now_ms;
+    }
+}
+
+static void blame_silent(struct world *world, int index) {
+    size_t before = world->log_count;
+    blame(world, GANG_LOST, index, -1, -1);
+    if (world->log_count > before) {
+        world->log[before].is_silent = true;
     }
 }
 
@@ -73,7 +82,7 @@ static void pass(struct world *world) {
         if (view->is_known && !view->is_lost && (is_silent || is_slow)) {
             view->is_lost = true;
             if (view->is_in_table) {
-                blame(world, GANG_LOST, i, -1, -1);
+                blame_silent(world, i);
             }
         }
     }
@@ -252,7 +261,7 @@ static void conclude(struct world *world, const struct gang_facts *facts) {
     for (int i = 0; i < world->options.workers; i++) {
         world->views[i].is_in_table = false;
     }
-    world->lost_index = why->cause == GANG_LOST ? why->index : -1;
+    world->lost_index = why->is_silent && why->cause == GANG_LOST ? why->index : -1;
     bool is_last = why->cause == GANG_NO_RETRY ||
                    (is_counted && world->counted >= world->options.max_restarts);
     CHECK_INT(facts->state == GANG_OVER, is_last); /* 10 */
@@ -340,7 +349,9 @@ void world_pump(struct world *world) {
 /* 19 */
 static void view_memory(struct world *world, int index) {
     const struct blamed *why = expected(world);
-    if (world->is_armed && why && why->cause == GANG_LOST && why->index == index) {
+    bool is_lost = world->is_armed && why && why->cause == GANG_LOST && why->index == index;
+    counts[LOST_BEFORE] += is_lost && !why->is_silent;
+    if (is_lost && why->is_silent) {
         world->log[why - world->log].cause = GANG_OUT_OF_MEMORY;
         counts[LATE_MEMORIES]++;
     } else if (!world->is_armed && world->lost_index == index) {
@@ -408,8 +419,16 @@ static void view_exited(struct world *world, const struct gang_event *event) {
 }
 
 static void view_leaving(struct world *world, const struct gang_event *event) {
-    int64_t was_ms = world->grace_ms;
-    int64_t grace_ms = world->now_ms + MIN(event->seconds * (int64_t)1000, GANG_NOTICE_MS);
+    int64_t was_ms = world->grace_ms, notice_ms = world->options.notice_ms;
+    bool do_all = true;
+    for (int i = 0; i < world->options.workers; i++) {
+        const struct view *view = &world->views[i];
+        do_all &= !view->is_in_table || view->is_leaving || view->is_lost;
+    }
+    notice_ms = notice_ms ? notice_ms : GANG_NOTICE_MS;
+    notice_ms = do_all && world->options.parting_ms ? world->options.parting_ms : notice_ms;
+    counts[PARTINGS] += do_all && world->table_count > 1;
+    int64_t grace_ms = world->now_ms + MIN(event->seconds * (int64_t)1000, notice_ms);
     bool is_healthy = world->is_started && !world->is_stopped && (!expected(world) || was_ms >= 0);
     blame(world, GANG_DISRUPTION, event->index, -1, -1);
     if (is_healthy) {

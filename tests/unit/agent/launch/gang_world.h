@@ -18,11 +18,13 @@
  * 13 no ARM before the pause that the cause has
  * 14 a HELLO of a lower pod attempt is refused, and only that one (or at the end)
  * 15 NOTICE when somebody of a running round leaves with time, once a round
- * 16 STOP in the same moment in which a round fails; who leaves has its grace until then
+ * 16 STOP in the same moment in which a round fails; who leaves has its grace until then, and all
+ *    of them what they have when all leave
  * 17 an exit alone is judged when nothing can explain it any more, and not before
  * 18 members that are lost are told; most of them: member 0
  * 19 who was ended for want of memory with its pod is counted so, whether its successor comes
- * before or after it was taken for lost */
+ * before or after it was taken for lost; but not where the round had failed before by what it
+ * said itself */
 #pragma once
 
 #include "agent/launch/gang.h"
@@ -60,6 +62,7 @@ struct view {
 struct blamed {
     enum gang_cause cause;
     int index, rank, code;
+    bool is_silent; /* LOST */
     int64_t at_ms;
 };
 
@@ -103,6 +106,8 @@ enum reached {
     HALTED,
     LATE_MEMORIES,
     UNREACHED,
+    PARTINGS,
+    LOST_BEFORE, /* for something else, and then ended for want of memory */
     REACHED
 };
 

@@ -37,15 +37,19 @@ static bool is_early(const struct gang *gang) {
     return gang_is_early(gang, &hello);
 }
 
-static struct gang *running(void) {
-    static const struct gang_options options = {
-        .workers = 2, .min_workers = 2, .slots = 1, .attempt = 1};
-    struct gang *gang = gang_new(&options);
+static struct gang *run(const struct gang_options *options) {
+    struct gang *gang = gang_new(options);
     CHECK(tell(gang, GANG_HELLO, 0, 1, 0) && tell(gang, GANG_HELLO, 1, 1, 0));
     CHECK_INT(last_action(gang, 0), GANG_ARM);
     CHECK(tell(gang, GANG_READY, 0, 1, 0) && tell(gang, GANG_READY, 1, 1, 0));
     CHECK_INT(last_action(gang, 0), GANG_START);
     return gang;
+}
+
+static struct gang *running(void) {
+    static const struct gang_options options = {
+        .workers = 2, .min_workers = 2, .slots = 1, .attempt = 1};
+    return run(&options);
 }
 
 /* A pod that is told to leave has its successor within seconds, and needs longer for a last
@@ -83,7 +87,27 @@ static void test_successor_of_a_dead_one(void) {
     gang_free(gang);
 }
 
+/* Nobody goes on: a program that does not heed the notice keeps its GPUs for less. */
+static void test_all_leave(void) {
+    static const struct gang_options options = {
+        .workers = 2, .min_workers = 2, .slots = 1, .attempt = 1, .parting_ms = GANG_PARTING_MS};
+    struct gang *gang = run(&options);
+    CHECK(tell(gang, GANG_LEAVING, 1, 1, 100));
+    CHECK_INT(last_action(gang, 100), GANG_NOTICE);
+    CHECK_INT(last_action(gang, 100 + GANG_PARTING_MS), -1); /* one alone has its time */
+    CHECK(tell(gang, GANG_LEAVING, 0, 1, 6000));
+    CHECK_INT(last_action(gang, 6000 + GANG_PARTING_MS - 1), -1);
+    CHECK_INT(last_action(gang, 6000 + GANG_PARTING_MS), GANG_STOP);
+    gang_free(gang);
+    gang = run(&options);
+    CHECK(tell(gang, GANG_LEAVING, 1, 1, 100));
+    CHECK(tell(gang, GANG_LEAVING, 0, 1, 19000)); /* the first one's time is over before */
+    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS), GANG_STOP);
+    gang_free(gang);
+}
+
 int main(void) {
+    TEST(test_all_leave);
     TEST(test_successor_waits);
     TEST(test_successor_of_a_dead_one);
     return TEST_END();

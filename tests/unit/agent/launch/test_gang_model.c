@@ -181,7 +181,17 @@ static void harm(struct world *world) {
     if (!pod->is_up) {
         return;
     }
-    switch (world_dice(world, 14)) {
+    switch (world_dice(world, 15)) {
+    case 14: /* the job is deleted: all are told, one after the other */
+        for (int i = 0; i < world->options.workers && !world->is_over; i++) {
+            event.index = i;
+            event.seconds = MAX(seconds, 0);
+            if (world->pods[i].is_up) {
+                say(world, i, event);
+                world->pods[i].ends_ms = world->now_ms + 1000 * (MAX(seconds, 0) + 5);
+            }
+        }
+        break;
     case 0:
     case 1:
         event.seconds = MAX(seconds, 0);
@@ -309,6 +319,8 @@ static void begin(struct world *world) {
                                            .backoff_ms = world_dice(world, 2) * 5000,
                                            .wait_ms = world_dice(world, 20000),
                                            .hang_ms = world_dice(world, 3) ? 0 : 4000,
+                                           .notice_ms = world_dice(world, 2) * 12000,
+                                           .parting_ms = world_dice(world, 2) * GANG_PARTING_MS,
                                            .attempt = 1 + world_dice(world, 3)};
     world->options.min_workers = world->options.workers;
     if (world_dice(world, 2)) {
@@ -364,11 +376,13 @@ static bool course(uint64_t seed) {
 }
 
 static void any_course(void) {
-    static const char *const names[REACHED] = {
-        "starts",      "stops",     "successes", "failures",    "given way", "notices",
-        "refused",     "lost",      "hung",      "memory",      "app",       "of the command alone",
-        "disrupted",   "explained", "smaller",   "hub cut off", "halted",    "memory, told late",
-        "out of reach"};
+    static const char *const names[REACHED] = {"starts",       "stops",     "successes",
+                                               "failures",     "given way", "notices",
+                                               "refused",      "lost",      "hung",
+                                               "memory",       "app",       "of the command alone",
+                                               "disrupted",    "explained", "smaller",
+                                               "hub cut off",  "halted",    "memory, told late",
+                                               "out of reach", "all leave", "memory after a loss"};
     uint64_t seed = test_seed(20261121);
     int64_t rounds = test_rounds(2000);
     printf("# SOAK_SEED=%llu SOAK_ROUNDS=%lld\n", (unsigned long long)seed, (long long)rounds);
@@ -387,7 +401,7 @@ static void tell_one(struct gang *gang, struct gang_event event, int64_t now_ms)
     CHECK(gang_tell(gang, &event, now_ms));
 }
 
-static struct gang *running(int64_t hang_ms) {
+static struct gang *arming_with(int64_t hang_ms) {
     struct gang_options options = {.workers = 2,
                                    .min_workers = 2,
                                    .slots = 2,
@@ -401,6 +415,17 @@ static struct gang *running(int64_t hang_ms) {
         tell_one(gang, (struct gang_event){.kind = GANG_HELLO, .index = i, .is_prepared = true}, 1);
     }
     CHECK(gang_next(gang, 1, &action) && action.kind == GANG_ARM && action.round == round);
+    return gang;
+}
+
+static struct gang *arming(void) {
+    return arming_with(0);
+}
+
+static struct gang *running(int64_t hang_ms) {
+    struct gang *gang = arming_with(hang_ms);
+    struct gang_action action;
+    int64_t round = 3 << GANG_ROUND_BITS | 1;
     for (int i = 0; i < 2; i++) {
         tell_one(gang, (struct gang_event){.kind = GANG_READY, .index = i, .round = round}, 2);
     }
@@ -564,6 +589,29 @@ static void who_died_of_memory_is_counted(void) {
     }
 }
 
+/* The round had failed before: that pod could not reach another, and was ended later. */
+static void who_was_out_of_reach_did_not_die_of_memory(void) {
+    struct gang *gang = arming();
+    struct gang_action action;
+    struct gang_facts facts;
+    int64_t round = 3 << GANG_ROUND_BITS | 1;
+    struct gang_event hello = {
+        .kind = GANG_HELLO, .index = 1, .is_memory = true, .incarnation = "b"};
+    tell_one(gang,
+             (struct gang_event){
+                 .kind = GANG_UNREACHED, .index = 1, .round = round, .words = "no route"},
+             2);
+    CHECK(gang_next(gang, 2, &action) && action.kind == GANG_STOP);
+    tell_one(gang, (struct gang_event){.kind = GANG_STOPPED, .round = round}, 3);
+    CHECK(gang_tell(gang, &hello, 1000)); /* while the first pod's end is waited for, or after it */
+    gang_facts(gang, &facts);
+    CHECK_INT(facts.last.cause, GANG_LOST);
+    CHECK_STR(facts.last.words, "no route");
+    CHECK_INT(facts.counted, 0);
+    CHECK_INT(facts.disrupted, 1);
+    gang_free(gang);
+}
+
 int main(void) {
     TEST(any_course);
     TEST(a_hang_has_a_rank);
@@ -571,5 +619,6 @@ int main(void) {
     TEST(who_gives_up_tells_of_a_hang);
     TEST(who_comes_back_empty_is_lost);
     TEST(who_died_of_memory_is_counted);
+    TEST(who_was_out_of_reach_did_not_die_of_memory);
     return TEST_END();
 }
