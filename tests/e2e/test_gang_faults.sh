@@ -99,12 +99,12 @@ step() { local number=0 _; { read -r number _ <"$out/checkpoint"; } 2>/dev/null;
 is_at() { [ "$(step)" -ge "$1" ]; }
 # The last round that rank is in; its process.
 pid_of() { cat "$(find "$out" -name "pid-*-$1" | sort -V | tail -n 1)"; }
-agent_of() { # INDEX: the process that leads that worker
-    local pid
-    for pid in $(pgrep windlass-agent); do
-        [ "$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -cxe "WINDLASS_INDEX=$1" -e "WINDLASS_JOB=$job")" = 2 ] &&
-            echo "$pid" && return # the first is it; others are its children, not yet what they start
-    done 2>/dev/null
+agent_of() { # INDEX: the process that leads that worker, found before the job is over on a machine with much else to do
+    local of_job
+    of_job=$(pgrep windlass-agent | sed 's|.*|/proc/&/environ|' | xargs -r grep -lszx "WINDLASS_JOB=$job")
+    # The first is it; others are its children, not yet what they start.
+    # shellcheck disable=SC2086 # several files
+    [ -n "$of_job" ] && grep -lszx "WINDLASS_INDEX=$1" $of_job | head -n 1 | cut -d/ -f3
 }
 # What the last hub said last.
 said() { jq -r "$1" "$(ls -t "$state/pods/$job-0"*/termination-log | head -n 1)" 2>/dev/null; }
