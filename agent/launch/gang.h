@@ -23,8 +23,7 @@ enum {
     GANG_PARTING_MS = 5000,  /* ... parting_ms of programs that may not heed a notice */
     GANG_FENCE_MS = 30000,   /* a member without a hub ends what it runs after this */
     GANG_BACKOFF_MAX_MS = 60000,
-    GANG_FRUITFUL_MS =
-        60000, /* a round that ran so long was not in vain, even if it told nothing */
+    GANG_FRUITFUL_MS = 60000, /* a round that ran so long was not in vain */
 };
 
 enum gang_cause {
@@ -63,8 +62,8 @@ enum gang_event_kind {
     GANG_HELLO,     /* on every connection */
     GANG_PREPARED,  /* `prepare` has run */
     GANG_READY,     /* the table of that round is carried out */
-    GANG_UNREACHED, /* the table of that round cannot be carried out: another pod of it is out of
-                       reach, and nobody knows of which of the two that is the fault */
+    GANG_UNREACHED, /* it cannot be carried out: another pod of it is out of reach, and whose fault
+                       that is nobody knows */
     GANG_EXITED,    /* a process of that round */
     GANG_STOPPED,   /* nothing of that round or an earlier one runs any more */
     GANG_LEAVING,   /* it was told to end */
@@ -86,8 +85,7 @@ struct gang_event {
     bool is_memory;    /* HELLO: the pod before it was ended for want of memory, with all in it */
     int rank;          /* EXITED: -1: the starting command; BEAT */
     int code;          /* EXITED: 128 + signal, where one ended it */
-    bool gives_up;     /* EXITED: it heard nothing of the other ranks for hang_ms: a hang, seen by a
-                          rank */
+    bool gives_up;     /* EXITED: it has heard nothing of the others for hang_ms: a hang */
     int seconds;       /* LEAVING: how long it has */
     int64_t progress;  /* BEAT: any number that differs when something moved */
     bool is_waiting;   /* BEAT: for other ranks */

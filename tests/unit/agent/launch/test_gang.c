@@ -106,9 +106,233 @@ static void test_all_leave(void) {
     gang_free(gang);
 }
 
+/* ---- who is named --------------------------------------------------------------------------- */
+
+static void tell_one(struct gang *gang, struct gang_event event, int64_t now_ms) {
+    event.incarnation = "a";
+    CHECK(gang_tell(gang, &event, now_ms));
+}
+
+static struct gang *arming_with(int64_t hang_ms) {
+    struct gang_options options = {.workers = 2,
+                                   .min_workers = 2,
+                                   .slots = 2,
+                                   .max_restarts = 1,
+                                   .attempt = 3,
+                                   .hang_ms = hang_ms};
+    struct gang *gang = gang_new(&options);
+    struct gang_action action;
+    int64_t round = 3 << GANG_ROUND_BITS | 1;
+    for (int i = 0; i < 2; i++) {
+        tell_one(gang, (struct gang_event){.kind = GANG_HELLO, .index = i, .is_prepared = true}, 1);
+    }
+    CHECK(gang_next(gang, 1, &action) && action.kind == GANG_ARM && action.round == round);
+    return gang;
+}
+
+static struct gang *arming(void) {
+    return arming_with(0);
+}
+
+static struct gang *started(int64_t hang_ms) {
+    struct gang *gang = arming_with(hang_ms);
+    struct gang_action action;
+    int64_t round = 3 << GANG_ROUND_BITS | 1;
+    for (int i = 0; i < 2; i++) {
+        tell_one(gang, (struct gang_event){.kind = GANG_READY, .index = i, .round = round}, 2);
+    }
+    CHECK(gang_next(gang, 2, &action) && action.kind == GANG_START && action.count == 2);
+    return gang;
+}
+
+static void beat_one(struct gang *gang, int rank, bool is_waiting, int64_t now_ms) {
+    tell_one(gang,
+             (struct gang_event){.kind = GANG_BEAT,
+                                 .index = rank / 2,
+                                 .rank = rank,
+                                 .progress = 7,
+                                 .is_waiting = is_waiting},
+             now_ms);
+}
+
+/* The heartbeat of rank 1 stops (SIGSTOP); or all live, and rank 2 alone waits for nobody. */
+static void a_hang_has_a_rank(void) {
+    for (int wanted = 1; wanted <= 2; wanted++) {
+        struct gang *gang = started(30000);
+        struct gang_action action;
+        struct gang_facts facts;
+        for (int64_t now_ms = 1000; now_ms <= 29000; now_ms += 1000) {
+            for (int rank = 0; rank < 4; rank++) {
+                if (wanted == 2 || rank != 1 || now_ms < 4000) {
+                    beat_one(gang, rank, rank != 2, now_ms);
+                }
+            }
+            CHECK(!gang_next(gang, now_ms, &action));
+        }
+        CHECK_INT(gang_wake_ms(gang), 31000); /* of the first step's end: four moved then */
+        CHECK(gang_next(gang, 31000, &action) && action.kind == GANG_STOP);
+        for (int i = 0; i < 2; i++) {
+            tell_one(gang,
+                     (struct gang_event){.kind = GANG_STOPPED, .index = i, .round = action.round},
+                     31001);
+        }
+        gang_facts(gang, &facts);
+        CHECK_INT(facts.last.cause, GANG_HUNG);
+        CHECK_INT(facts.last.rank, wanted);
+        CHECK_INT(facts.counted, 1);
+        gang_free(gang);
+    }
+}
+
+/* 12 s for an explanation of the command's own code; words go with the cause. */
+static void a_command_waits_for_an_explanation(void) {
+    struct gang *gang = started(0);
+    struct gang_action action;
+    struct gang_facts facts;
+    int64_t round = 3 << GANG_ROUND_BITS | 1;
+    struct gang_event exit = {
+        .kind = GANG_EXITED, .round = round, .rank = -1, .code = 205, .words = "mpirun: oh"};
+    tell_one(gang, exit, 1000);
+    CHECK(gang_next(gang, 1000, &action) && action.kind == GANG_STOP);
+    for (int i = 0; i < 2; i++) {
+        tell_one(gang, (struct gang_event){.kind = GANG_STOPPED, .index = i, .round = round}, 1100);
+    }
+    CHECK_INT(gang_wake_ms(gang), 1000 + GANG_EXPLAIN_MS);
+    tell_one(gang,
+             (struct gang_event){.kind = GANG_MEMORY,
+                                 .index = 1,
+                                 .rank = 3,
+                                 .code = 137,
+                                 .words = "killed: resources.limits.memory"},
+             5000);
+    gang_facts(gang, &facts);
+    CHECK_STR(gang_cause_name(facts.last.cause), "Memory");
+    CHECK_INT(facts.last.index, 1);
+    CHECK_STR(facts.last.words, "killed: resources.limits.memory");
+    gang_free(gang);
+}
+
+/* A trainer's rank hears nothing of the others: a hang; a dead pod explains that better, and so
+ * does what is stopped, with its name. */
+static void who_gives_up_tells_of_a_hang(void) {
+    static const struct gang_event explanations[] = {
+        {.kind = GANG_STOPPED}, /* none */
+        {.kind = GANG_MEMORY, .index = 1, .rank = 3, .code = 137, .words = "memory"},
+        {.kind = GANG_HALTED, .index = 1, .rank = -1, .words = "process 7 is stopped"}};
+    static const char *const wanted[] = {"Hang 0 0 4 silent", "Memory 1 3 137 memory",
+                                         "Hang 1 -1 -1 process 7 is stopped"};
+    for (size_t i = 0; i < ARRAY_LEN(explanations); i++) {
+        struct gang *gang = started(0);
+        struct gang_action action;
+        struct gang_facts facts;
+        int64_t round = 3 << GANG_ROUND_BITS | 1;
+        struct gang_event event = {
+            .kind = GANG_EXITED, .round = round, .code = 4, .gives_up = true, .words = "silent"};
+        tell_one(gang, event, 1000);
+        CHECK(gang_next(gang, 1000 + GANG_SETTLE_MS, &action) && action.kind == GANG_STOP);
+        event = explanations[i];
+        event.round = round;
+        tell_one(gang, event, 1500);
+        for (int member = 0; member < 2; member++) {
+            event = (struct gang_event){.kind = GANG_STOPPED, .index = member, .round = round};
+            tell_one(gang, event, 1600);
+        }
+        gang_next(gang, 60000, &action);
+        gang_facts(gang, &facts);
+        AUTO(text_freep)
+        char *told = x_printf("%s %d %d %d %s", gang_cause_name(facts.last.cause), facts.last.index,
+                              facts.last.rank, facts.last.code, facts.last.words);
+        CHECK_STR(told, wanted[i]);
+        CHECK_INT(facts.counted, 1);
+        gang_free(gang);
+    }
+}
+
+/* The hub itself stood still: a member that has fenced itself meanwhile has nothing to go on with.
+ */
+static void who_comes_back_empty_is_lost(void) {
+    struct gang *gang = started(0);
+    struct gang_action action;
+    struct gang_event hello = {.kind = GANG_HELLO, .index = 1, .is_prepared = true};
+    tell_one(gang, (struct gang_event){.kind = GANG_SILENT, .index = 1}, 50000);
+    CHECK(!gang_next(gang, 50000, &action));
+    hello.round = 3 << GANG_ROUND_BITS | 1;
+    tell_one(gang, hello, 50000);
+    CHECK(!gang_next(gang, 50000, &action)); /* it goes on */
+    hello.round = 0;
+    tell_one(gang, hello, 50000);
+    CHECK(gang_next(gang, 50000, &action) && action.kind == GANG_STOP && action.count == 2);
+    gang_free(gang);
+}
+
+/* The kernel ended a pod with its agent (memory.oom.group): its successor tells the hub. */
+static void who_died_of_memory_is_counted(void) {
+    for (int64_t after_ms = 2000; after_ms <= 20000; after_ms += 18000) {
+        struct gang *gang = started(0);
+        struct gang_action action;
+        struct gang_facts facts;
+        struct gang_event hello = {.kind = GANG_HELLO,
+                                   .index = 1,
+                                   .is_memory = true,
+                                   .incarnation = "b",
+                                   .words = "raise the limit"};
+        struct gang_event stopped = {.kind = GANG_STOPPED, .round = 3 << GANG_ROUND_BITS | 1};
+        tell_one(gang, (struct gang_event){.kind = GANG_SILENT, .index = 1}, 1000);
+        if (after_ms > GANG_LOST_MS) { /* it is lost meanwhile */
+            CHECK(gang_next(gang, 16000, &action) && action.kind == GANG_STOP);
+            tell_one(gang, stopped, 16001);
+            gang_facts(gang, &facts);
+            CHECK(facts.last.cause == GANG_LOST && facts.counted == 0 && facts.disrupted == 1);
+        }
+        for (int i = 0; i < 2; i++) { /* and comes back from a cut */
+            CHECK(gang_tell(gang, &hello, 1000 + after_ms + i));
+        }
+        tell_one(gang, stopped, 1002 + after_ms);
+        stopped.index = 1;
+        stopped.incarnation = "b";
+        gang_tell(gang, &stopped, 1002 + after_ms);
+        gang_facts(gang, &facts);
+        CHECK_INT(facts.last.cause, GANG_OUT_OF_MEMORY);
+        CHECK_INT(facts.last.index, 1);
+        CHECK_STR(facts.last.words, "raise the limit");
+        CHECK_INT(facts.counted, 1);
+        CHECK_INT(facts.disrupted, 0);
+        gang_free(gang);
+    }
+}
+
+/* The round had failed before: that pod could not reach another, and was ended later. */
+static void who_was_out_of_reach_did_not_die_of_memory(void) {
+    struct gang *gang = arming();
+    struct gang_action action;
+    struct gang_facts facts;
+    int64_t round = 3 << GANG_ROUND_BITS | 1;
+    struct gang_event hello = {
+        .kind = GANG_HELLO, .index = 1, .is_memory = true, .incarnation = "b"};
+    tell_one(gang,
+             (struct gang_event){
+                 .kind = GANG_UNREACHED, .index = 1, .round = round, .words = "no route"},
+             2);
+    CHECK(gang_next(gang, 2, &action) && action.kind == GANG_STOP);
+    tell_one(gang, (struct gang_event){.kind = GANG_STOPPED, .round = round}, 3);
+    CHECK(gang_tell(gang, &hello, 1000)); /* while the first pod's end is waited for, or after it */
+    gang_facts(gang, &facts);
+    CHECK_INT(facts.last.cause, GANG_LOST);
+    CHECK_STR(facts.last.words, "no route");
+    CHECK_INT(facts.counted, 0);
+    CHECK_INT(facts.disrupted, 1);
+    gang_free(gang);
+}
+
 int main(void) {
     TEST(test_all_leave);
     TEST(test_successor_waits);
     TEST(test_successor_of_a_dead_one);
+    TEST(a_hang_has_a_rank);
+    TEST(a_command_waits_for_an_explanation);
+    TEST(who_gives_up_tells_of_a_hang);
+    TEST(who_comes_back_empty_is_lost);
+    TEST(who_died_of_memory_is_counted);
+    TEST(who_was_out_of_reach_did_not_die_of_memory);
     return TEST_END();
 }
