@@ -110,7 +110,7 @@ static void print_profile(const struct profile *profile, const char *device, boo
     } else {
         printf("%s cannot measure what it can do at most\n", device);
     }
-    printf("median of %zu runs: %.3f ms\n", profile->run_count, profile->run_ms);
+    printf("fastest of %zu runs: %.3f ms\n", profile->run_count, profile->run_ms);
     print_operators(profile);
     print_steps(profile, wants_all);
 }
@@ -196,7 +196,7 @@ int model_profile(int argc, char **argv, struct error *err) {
             "kernel call: a node, or several that the device has made one of (named after the "
             "first).\n"
             "\n"
-            "  ms, time     median of the runs, and its share of a run\n"
+            "  ms, time     the fastest of the runs, and its share of the fastest whole run\n"
             "  GFLOP        of convolutions and matrix products (a multiply-add is two)\n"
             "  MB           inputs, outputs and weights, each once\n"
             "  of compute   GFLOP a second, as a share of the measured peak. Over 100 % is\n"

@@ -4,6 +4,7 @@
 #include "agent/run/plan.h"
 #include "lib/clock.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static double slot_bytes(const struct schedule *schedule, int slot) {
@@ -71,33 +72,22 @@ static int record(void *context, size_t step, struct error *err) {
     return 0;
 }
 
-static int by_value(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, by_value);
-    return values[count / 2];
-}
-
-/* Medians over the runs. */
+/* The fastest of the runs: other work on the machine can only make one slower. */
 static void conclude(struct profile *profile) {
-    size_t steps = profile->step_count, runs = profile->run_count;
-    double *ms = x_calloc(runs, sizeof *ms);
+    size_t steps = profile->step_count;
     for (size_t s = 0; s < steps; s++) {
-        for (size_t r = 0; r < runs; r++) {
-            const int64_t *ended = profile->ended_ns + r * steps + s;
-            ms[r] = (double)(*ended - (s ? ended[-1] : profile->began_ns[r])) / 1e6;
+        profile->steps[s].ms = INFINITY;
+    }
+    profile->run_ms = INFINITY;
+    for (size_t r = 0; r < profile->run_count; r++) {
+        int64_t began = profile->began_ns[r];
+        for (size_t s = 0; s < steps; s++) {
+            int64_t ended = profile->ended_ns[r * steps + s];
+            profile->steps[s].ms = MIN(profile->steps[s].ms, (double)(ended - began) / 1e6);
+            began = ended;
         }
-        profile->steps[s].ms = median(ms, runs);
+        profile->run_ms = MIN(profile->run_ms, (double)(began - profile->began_ns[r]) / 1e6);
     }
-    for (size_t r = 0; r < runs; r++) {
-        int64_t ended = steps ? profile->ended_ns[r * steps + steps - 1] : profile->began_ns[r];
-        ms[r] = (double)(ended - profile->began_ns[r]) / 1e6;
-    }
-    profile->run_ms = median(ms, runs);
-    free(ms);
 }
 
 int profile_new(struct session *session, const struct tensor *inputs, size_t runs,

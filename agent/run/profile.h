@@ -11,7 +11,7 @@ struct profile_step {
     const char *op, *name, *kernel; /* of the node whose kernel it is; borrowed from the session */
     double flops; /* of convolutions and products; 0 of others, whose work is moving numbers */
     double bytes; /* each input, output and weight once, as rows of numbers without blocks' gaps */
-    double ms;    /* median of the runs */
+    double ms;    /* of the fastest run of it */
 };
 
 struct profile {
@@ -19,7 +19,7 @@ struct profile {
     bool has_peaks;            /* false: this device cannot measure them */
     size_t step_count, run_count;
     struct profile_step *steps; /* in the order in which they run */
-    double run_ms;              /* median of whole runs */
+    double run_ms;              /* of the fastest whole run */
     /* clock_monotonic_ns: of run r, began_ns[r]; its step s ended at ended_ns[r * step_count + s],
      * and began when the one before it had ended. */
     int64_t *began_ns, *ended_ns;

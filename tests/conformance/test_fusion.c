@@ -196,6 +196,21 @@ static void products(struct network *net, struct size size) {
     network_output(net, network_node(net, "MatMul", (int[]){x, w, -2}, NULL));
 }
 
+// Rows in tiles and blocks, columns that fill none, k in pieces and what is left of one; bounds
+// behind a product.
+static void dense(struct network *net, struct size size) {
+    int x = network_input(net, (struct shape){2, {size.n, size.w}});
+    int w = network_constant(net, (struct shape){2, {150, size.w}}, 0.5F, 0);
+    int bias = network_constant(net, (struct shape){1, {150}}, 0.5F, 0);
+    x = network_node(net, "Gemm", (int[]){x, w, bias, -2}, ATTRIBUTES(INT("transB", 1)));
+    x = op(net, "Relu", x);
+    int low = network_constant(net, (struct shape){0, {0}}, 0, -0.5F);
+    int high = network_constant(net, (struct shape){0, {0}}, 0, 2);
+    int v = network_constant(net, (struct shape){2, {150, 67}}, 0.1F, 0);
+    x = network_node(net, "MatMul", (int[]){x, v, -2}, NULL);
+    network_output(net, network_node(net, "Clip", (int[]){x, low, high, -2}, NULL));
+}
+
 static const struct row {
     const char *name;
     build_function *build;
@@ -217,6 +232,7 @@ static const struct row {
     {"fire", fire, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},
     {"depthwise", depthwise, {{1, 9, 31}, {2, 14, 7}, {1, 2, 2}}},
     {"products", products, {{1, 1, 100}, {2, 7, 33}, {3, 29, 1}}},
+    {"dense", dense, {{1, 1, 1100}, {290, 1, 1100}, {57, 1, 512}}},
 };
 
 // The largest difference relative to the largest element; infinite for other shapes and for NaN.
@@ -315,10 +331,35 @@ static void test_style_network_is_fused(void) {
     arena_release(&net.graph.arena);
 }
 
+static void test_bounds_belong_to_the_product(void) {
+    struct network net;
+    struct error err = {0};
+    struct device *device = NULL;
+    struct plan *plan = NULL;
+    struct tensor input = {0};
+    network_init(&net, 13);
+    dense(&net, (struct size){3, 1, 40});
+    CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(tensor_init(&input, TENSOR_FLOAT32, &net.values[net.inputs[0]].shape, &err), &err);
+    CHECK_OK(plan_new(device, &net.graph, &input, &plan, &err), &err);
+    int steps = 0;
+    for (size_t i = 0; i < plan->schedule->step_count; i++) {
+        const struct step *step = &plan->schedule->steps[i];
+        steps += step->node != NULL;
+        CHECK(!step->node || strcmp(step->kernel->name, "fast Gemm") == 0);
+    }
+    CHECK_INT(steps, 2); // of 4 nodes
+    plan_free(plan);
+    tensor_release(&input);
+    device_close(device);
+    arena_release(&net.graph.arena);
+}
+
 int main(void) {
     TEST(test_fusion_plain);
     TEST(test_fusion_avx2);
     TEST(test_fusion_avx512);
     TEST(test_style_network_is_fused);
+    TEST(test_bounds_belong_to_the_product);
     return TEST_END();
 }

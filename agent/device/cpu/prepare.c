@@ -36,9 +36,11 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
             }
         } else if (!step->kernel) {
             gemm_step_try(cpu, schedule, step);
+        }
+        if (step->node && !step->kernel) {
             unary_step_try(schedule, step);
         }
-        if (!step->kernel) {
+        if (step->node && !step->kernel) {
             onednn_step_try(cpu->onednn, schedule, step);
         }
     }

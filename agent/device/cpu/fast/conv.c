@@ -92,7 +92,6 @@ void conv_window_load(const struct conv_run *run, const struct conv_unit *unit, 
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
     bool planar = conv->weights->planar;
-    int groups = planar ? s->channels_in : blocks_of(conv, s->channels_in);
     size_t lanes = planar ? 1 : (size_t)conv->ops->block;
     struct load_job job = {
         .in_width = s->in_w,
@@ -106,9 +105,9 @@ void conv_window_load(const struct conv_run *run, const struct conv_unit *unit, 
     job.count = MIN(job.count, end - job.first);
     for (int i = first; i < last; i++, y++) {
         int row = source_row(s, y);
-        for (int group = 0; group < groups; group++) {
+        for (int group = unit->group; group < unit->group_end; group++) {
             job.out = unit->window + (size_t)i * conv->window_row +
-                      (size_t)group * (size_t)conv->window_w * lanes;
+                      (size_t)(group - unit->group) * (size_t)conv->window_w * lanes;
             load_group(run, unit, n, group, row, &job);
             // Winograd's last tiles mix them into outputs that count: they must be numbers.
             memset(job.out + (size_t)job.count * lanes, 0,
@@ -316,15 +315,22 @@ static void channel_affine(const struct conv_run *run, int n, int channel, float
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+static void set_thread(const struct conv_run *run, struct conv_unit *unit, int thread) {
+    const struct conv *conv = run->conv;
+    unit->window = run->scratch + (size_t)thread * conv->thread_floats;
+    unit->line = unit->window + conv->window_floats;
+    unit->matrices = unit->line + (size_t)(conv->shape.in_w * conv->ops->block);
+}
+
 static void run_unit(void *context, int index, int thread) {
     const struct conv_run *run = context;
     const struct conv *conv = run->conv;
-    struct conv_unit unit;
+    struct conv_unit unit = {.group_end = conv->weights->planar
+                                              ? conv->shape.channels_in
+                                              : blocks_of(conv, conv->shape.channels_in)};
     unit_bounds(conv, index, &unit);
-    unit.window = run->scratch + (size_t)thread * conv->thread_floats;
-    unit.line = unit.window + conv->window_floats;
-    unit.matrices = unit.line + (size_t)(conv->shape.in_w * conv->ops->block);
-    if (conv->weights->algorithm == CONV_WINOGRAD) {
+    set_thread(run, &unit, thread);
+    if (conv->winograd) {
         winograd_unit(run, &unit);
     } else if (conv->in_place) {
         in_place_unit(run, &unit);
@@ -336,12 +342,25 @@ static void run_unit(void *context, int index, int thread) {
     }
 }
 
+static void share_block(void *context, int index, int thread) {
+    const struct conv_run *run = context;
+    struct conv_unit unit = {.group = index, .group_end = index + 1};
+    unit.row_end = run->conv->span;
+    unit.column_end = run->conv->shape.out_w;
+    set_thread(run, &unit, thread);
+    winograd_share(run, &unit);
+}
+
 void conv_run(const struct conv *conv, struct threads *threads, const struct operand *in,
               const struct operand *add, const struct operand *out, void *scratch) {
     size_t per_unit = (size_t)(conv->blocks * conv->ops->block) * 2;
     size_t moments = conv->normed ? (size_t)conv->units * per_unit : 0;
     struct conv_run run = {.conv = conv, .in = in, .add = add, .out = out, .moments = scratch};
-    run.scratch = (float *)((char *)scratch + (moments * sizeof(double) + 63) / 64 * 64);
+    run.shared = (float *)((char *)scratch + (moments * sizeof(double) + 63) / 64 * 64);
+    run.scratch = run.shared + conv->shared_floats;
+    if (conv->shared) {
+        parallel_for(threads, blocks_of(conv, conv->shape.channels_in), share_block, &run);
+    }
     parallel_for(threads, conv->units, run_unit, &run);
     int channels = blocks_of(conv, conv->shape.channels_out) * conv->ops->block;
     for (int n = 0; conv->normed && n < conv->shape.n; n++) {

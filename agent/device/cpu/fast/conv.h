@@ -3,9 +3,10 @@
  * normalisation and relu that are pending on it, bias, residual and clamp on what is written, and
  * the statistics of an instance normalisation behind it.
  *
- * Four algorithms: direct; thin, for at most 4 output channels; Winograd F(4x4, 3x3), which needs
- * a quarter of the multiplications where the picture is big enough to pay for its weights; and one
- * for depthwise convolutions, whose channels each have a kernel of their own. */
+ * Algorithms: direct; thin, for at most 4 output channels; Winograd F(4x4, 3x3), which needs a
+ * quarter of the multiplications where the picture is big enough to pay for its weights, four times
+ * as many, and F(2x2, 3x3), with 4/9 of them and 16/9 of the weights; and one for depthwise
+ * convolutions, whose channels each have a kernel of their own. */
 #pragma once
 
 #include "agent/device/cpu/fast/vector.h"
@@ -14,7 +15,7 @@
 
 enum { WINOGRAD_BLOCKS_MAX = 1024 }; /* of input channels */
 
-enum conv_algorithm { CONV_DIRECT, CONV_THIN, CONV_WINOGRAD, CONV_DEPTHWISE };
+enum conv_algorithm { CONV_DIRECT, CONV_THIN, CONV_WINOGRAD, CONV_WINOGRAD_2, CONV_DEPTHWISE };
 
 struct conv_shape {
     int n, channels_in, channels_out;
@@ -53,6 +54,8 @@ void conv_weights_free(struct conv_weights *weights);
 /* What is chosen for this shape; planar: the input is row-major. */
 enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_shape *shape,
                                 bool planar, int threads);
+/* Outputs a side of Winograd's tiles; 0 of other algorithms. */
+int conv_tile(enum conv_algorithm algorithm);
 /* Whether a row-major input is read as it is (few channels) instead of being blocked first. */
 bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *shape);
 
@@ -67,7 +70,10 @@ struct conv {
     float epsilon;
 
     /* The plan, set by conv_plan. */
-    bool in_place;    /* no window: inputs are read where they lie */
+    bool in_place;                       /* no window: inputs are read where they lie */
+    const struct winograd_ops *winograd; /* NULL: another algorithm */
+    bool shared; /* one transformed input for all threads, made before they share the outputs */
+    size_t shared_floats;
     int images, span; /* pictures; rows of each (Winograd chains several pictures' rows) */
     int threads, units, columns, rows, row_group, blocks, column_units, row_units, block_units;
     int window_w, window_rows;

@@ -5,7 +5,9 @@
 
 // What a thread's window may take of its second-level cache (1 MiB on current servers, 512 KiB on
 // older ones), in floats.
-enum { WINDOW_FLOATS = 96 << 10, WINOGRAD_TILES = 48 };
+enum { WINDOW_FLOATS = 96 << 10 };
+// Tiles that share one pass over the weights; so few in all that all threads share them.
+enum { WINOGRAD_TILES = 48, SHARED_TILES = 64 };
 
 static int divide_up(int value, int by) {
     return (value + by - 1) / by;
@@ -60,16 +62,31 @@ enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_
         blocks_of(ops, s->channels_in) > WINOGRAD_BLOCKS_MAX || s->channels_out < ops->block) {
         return CONV_DIRECT;
     }
-    // Winograd does 36 products for 16 outputs (144 directly), but its weights are four times as
-    // large and are read from far away once; its transforms cost some 40 operations per value.
-    // In floating-point operations of one thread, 12 for each byte that comes from memory.
-    double ins = s->channels_in, outs = s->channels_out;
-    double tiles = (double)s->n * divide_up(s->out_h, 4) * divide_up(s->out_w, 4);
-    double direct =
-        18. * ins * outs * s->n * s->out_h * s->out_w / threads + 9 * 4 * ins * outs * 12;
-    double winograd =
-        tiles * (72. * ins * outs + 36 * 10 * (ins + outs)) / threads + 36 * 4 * ins * outs * 12;
-    return winograd < direct ? CONV_WINOGRAD : CONV_DIRECT;
+    // Winograd's F(4x4) does 36 products for 16 outputs (144 directly), F(2x2) 16 for 4, but their
+    // weights are 36/9 and 16/9 as large and are read from far away once; their transforms cost
+    // some 10 operations per value of a window. In floating-point operations of one thread, 12 for
+    // each byte that comes from memory, where a second thread reads as fast, and more do not help.
+    double ins = s->channels_in, outs = s->channels_out, readers = MIN(threads, 2);
+    double least =
+        18. * ins * outs * s->n * s->out_h * s->out_w / threads + 9 * 4 * ins * outs * 12 / readers;
+    enum conv_algorithm best = CONV_DIRECT;
+    static const enum conv_algorithm winograds[] = {CONV_WINOGRAD, CONV_WINOGRAD_2};
+    for (size_t i = 0; i < ARRAY_LEN(winograds); i++) {
+        int t = conv_tile(winograds[i]), window = (t + 2) * (t + 2);
+        double tiles = (double)s->n * divide_up(s->out_h, t) * divide_up(s->out_w, t);
+        double cost = tiles * window * (2 * ins * outs + 10 * (ins + outs)) / threads +
+                      window * 4 * ins * outs * 12 / readers;
+        // A little gain is not worth the memory of larger weights.
+        if (cost < (best == CONV_DIRECT ? 0.9 : 1) * least) {
+            least = cost;
+            best = winograds[i];
+        }
+    }
+    return best;
+}
+
+int conv_tile(enum conv_algorithm algorithm) {
+    return algorithm == CONV_WINOGRAD ? 4 : algorithm == CONV_WINOGRAD_2 ? 2 : 0;
 }
 
 static void plan_runs(struct conv *conv) {
@@ -151,27 +168,38 @@ static void plan_winograd(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int b = conv->ops->block, blocks = blocks_of(conv->ops, s->channels_out);
     int ins = blocks_of(conv->ops, s->channels_in), threads = conv->threads;
-    int tiles = divide_up(s->out_w, 4);
-    conv->columns = 4 * divide_up(tiles, divide_up(tiles, WINOGRAD_TILES));
+    int t = conv->winograd->tile, tiles = divide_up(s->out_w, t);
+    size_t window = (size_t)((t + 2) * (t + 2));
+    conv->columns = t * divide_up(tiles, divide_up(tiles, WINOGRAD_TILES));
     conv->column_units = divide_up(s->out_w, conv->columns);
-    tiles = conv->columns / 4;
-    int tile_rows = divide_up(conv->span, 4), group = MAX(WINOGRAD_TILES / tiles, 1);
+    tiles = conv->columns / t;
+    int tile_rows = divide_up(conv->span, t), group = MAX(WINOGRAD_TILES / tiles, 1);
+    group = divide_up(tile_rows, divide_up(tile_rows, group));
     int wanted = threads == 1 ? 1 : divide_up(8 * threads, conv->images * conv->column_units);
-    conv->rows = 4 * MAX(divide_up(tile_rows, wanted), MIN(group, tile_rows));
+    conv->rows = t * MAX(divide_up(tile_rows, wanted), MIN(group, tile_rows));
+    conv->shared = threads > 1 && conv->images == 1 && conv->column_units == 1 &&
+                   tiles * tile_rows <= SHARED_TILES;
+    if (conv->shared) {
+        group = tile_rows;
+        conv->rows = t * tile_rows;
+    }
     conv->row_units = divide_up(conv->span, conv->rows);
     int units = conv->images * conv->column_units * conv->row_units;
     conv->blocks = units >= 4 * threads || threads == 1
                        ? blocks
                        : unit_size(blocks, divide_up(4 * threads, units), DIRECT_BLOCKS_MAX);
-    conv->row_group = MIN(4 * group, conv->rows);
-    conv->window_rows = 6;
+    conv->row_group = MIN(t * group, conv->rows);
+    conv->window_rows = t + 2;
     conv->window_w = conv->columns + 2;
-    conv->window_row = (size_t)(ins * b) * (size_t)conv->window_w;
+    conv->window_row = (size_t)(conv->shared ? b : ins * b) * (size_t)conv->window_w;
     conv->window_floats = conv->window_row * (size_t)conv->window_rows;
-    tiles *= conv->row_group / 4;
+    tiles *= conv->row_group / t;
     // Matrices of all input blocks, then of one pair of output blocks; planes are kept from
     // starting at the same cache set.
-    conv->thread_floats = 36 * (size_t)((ins + DIRECT_BLOCKS_MAX) * tiles * b + 2 * b);
+    size_t in = window * (size_t)((ins * tiles + 1) * b);
+    conv->thread_floats = window * (size_t)((DIRECT_BLOCKS_MAX * tiles + 1) * b);
+    conv->thread_floats += conv->shared ? 0 : in;
+    conv->shared_floats = conv->shared ? (in + 15) / 16 * 16 : 0;
 }
 
 void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending) {
@@ -179,6 +207,10 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     enum conv_algorithm algorithm = conv->weights->algorithm;
     bool padded = s->pad_top || s->pad_left || s->pad_bottom || s->pad_right;
     conv->threads = threads;
+    for (size_t i = 0; i < ARRAY_LEN(conv->ops->winograd); i++) {
+        const struct winograd_ops *winograd = &conv->ops->winograd[i];
+        conv->winograd = winograd->tile == conv_tile(algorithm) ? winograd : conv->winograd;
+    }
     conv->in_place = algorithm == CONV_DIRECT && in_blocked && !in_pending && !padded &&
                      !s->doubled && !conv->weights->planar;
     bool flat = conv->in_place && s->kernel_h == 1 && s->kernel_w == 1 && s->stride_h == 1 &&
@@ -186,12 +218,13 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     int b = conv->ops->block, outs = blocks_of(conv->ops, s->channels_out);
     // Winograd reads its weights once for many tiles: several small pictures make one long one.
     // Statistics belong to one picture.
-    bool chained = algorithm == CONV_WINOGRAD && !conv->normed;
+    bool chained = conv->winograd && !conv->normed;
+    int t = chained ? conv->winograd->tile : 1;
     conv->images = chained ? 1 : s->n;
-    conv->span = chained ? s->n * divide_up(s->out_h, 4) * 4 : s->out_h;
+    conv->span = chained ? s->n * divide_up(s->out_h, t) * t : s->out_h;
     if (flat) {
         plan_flat(conv);
-    } else if (algorithm == CONV_WINOGRAD) {
+    } else if (conv->winograd) {
         plan_winograd(conv);
     } else {
         plan_units(conv);
@@ -204,7 +237,8 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     plan_runs(conv);
     size_t moments = conv->normed ? 2 * (size_t)(conv->units * conv->blocks * b) : 0;
     conv->scratch_bytes =
-        (moments * sizeof(double)) + 64 + (size_t)threads * conv->thread_floats * sizeof(float);
+        (moments * sizeof(double)) + 64 +
+        (conv->shared_floats + (size_t)threads * conv->thread_floats) * sizeof(float);
 }
 
 void conv_release(struct conv *conv) {

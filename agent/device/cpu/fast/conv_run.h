@@ -7,12 +7,14 @@ struct conv_run {
     const struct conv *conv;
     const struct operand *in, *add, *out;
     double *moments; /* [units, conv->blocks * b, 2]: mean, squares about it */
+    float *shared;   /* Winograd's input of all threads, where they share it */
     float *scratch;  /* one piece per thread */
 };
 
-/* A unit of work: some rows and columns of the output, some blocks of its channels. */
+/* A unit of work: some rows and columns of the output, some blocks of its channels, and which
+ * groups of channels (blocks; single ones of planar inputs) are read. */
 struct conv_unit {
-    int n, row, row_end, column, column_end, block, block_end;
+    int n, row, row_end, column, column_end, block, block_end, group, group_end;
     float *window, *line, *matrices; /* this thread's */
 };
 
@@ -23,3 +25,5 @@ void conv_window_load(const struct conv_run *run, const struct conv_unit *unit, 
 void conv_target(const struct conv_run *run, struct direct_job *job, int n, int block, int row,
                  int column);
 void winograd_unit(const struct conv_run *run, const struct conv_unit *unit);
+/* Where the input is shared: transforms block unit->group of it, before any winograd_unit. */
+void winograd_share(const struct conv_run *run, const struct conv_unit *unit);

@@ -71,42 +71,46 @@ static float *pack_thin(const struct vector_ops *ops, const struct conv_shape *s
 }
 
 // G g G^T in double: these values multiply everything.
-static void winograd_kernel(const struct conv_shape *s, const struct conv_source *source, int o,
-                            int i, float out[36]) {
-    static const double G[6][3] = {{1. / 4, 0, 0},
-                                   {-1. / 6, -1. / 6, -1. / 6},
-                                   {-1. / 6, 1. / 6, -1. / 6},
-                                   {1. / 24, 1. / 12, 1. / 6},
-                                   {1. / 24, -1. / 12, 1. / 6},
-                                   {0, 0, 1}};
+static void winograd_kernel(const struct conv_shape *s, const struct conv_source *source, int t,
+                            int o, int i, float out[36]) {
+    static const double G[2][6][3] = {{{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}},
+                                      {{1. / 4, 0, 0},
+                                       {-1. / 6, -1. / 6, -1. / 6},
+                                       {-1. / 6, 1. / 6, -1. / 6},
+                                       {1. / 24, 1. / 12, 1. / 6},
+                                       {1. / 24, -1. / 12, 1. / 6},
+                                       {0, 0, 1}}};
+    const double(*g)[3] = G[t == 4];
+    int side = t + 2;
     double half[6][3] = {{0}};
-    for (int k = 0; k < 18; k++) {
+    for (int k = 0; k < 3 * side; k++) {
         for (int j = 0; j < 3; j++) {
-            half[k / 3][k % 3] += G[k / 3][j] * (double)weight_at(s, source, o, i, j, k % 3);
+            half[k / 3][k % 3] += g[k / 3][j] * (double)weight_at(s, source, o, i, j, k % 3);
         }
     }
-    for (int k = 0; k < 36; k++) {
+    for (int k = 0; k < side * side; k++) {
         double sum = 0;
         for (int j = 0; j < 3; j++) {
-            sum += half[k / 6][j] * G[k % 6][j];
+            sum += half[k / side][j] * g[k % side][j];
         }
         out[k] = (float)sum;
     }
 }
 
-// [block pair][36][channel in][block of the pair][lane]
-static float *pack_winograd(const struct vector_ops *ops, const struct conv_shape *s,
+// [block pair][(t + 2)^2][channel in][block of the pair][lane]
+static float *pack_winograd(const struct vector_ops *ops, const struct conv_shape *s, int t,
                             const struct conv_source *source) {
     int b = ops->block, ins = round_up(s->channels_in, b), outs = round_up(s->channels_out, b);
-    float *data = floats_new((size_t)ins * (size_t)outs * 36);
+    size_t window = (size_t)((t + 2) * (t + 2));
+    float *data = floats_new((size_t)ins * (size_t)outs * window);
     for (int o = 0; o < s->channels_out; o++) {
         int first = o / (DIRECT_BLOCKS_MAX * b) * DIRECT_BLOCKS_MAX * b;
         size_t lanes = (size_t)MIN(DIRECT_BLOCKS_MAX * b, outs - first);
-        float *pair = data + (size_t)first * (size_t)ins * 36;
+        float *pair = data + (size_t)first * (size_t)ins * window;
         for (int i = 0; i < s->channels_in; i++) {
             float kernel[36];
-            winograd_kernel(s, source, o, i, kernel);
-            for (size_t k = 0; k < 36; k++) {
+            winograd_kernel(s, source, t, o, i, kernel);
+            for (size_t k = 0; k < window; k++) {
                 pair[(k * (size_t)ins + (size_t)i) * lanes + (size_t)(o - first)] = kernel[k];
             }
         }
@@ -136,7 +140,8 @@ struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct
     weights->planar = planar;
     switch (algorithm) {
     case CONV_WINOGRAD:
-        weights->data = pack_winograd(ops, shape, source);
+    case CONV_WINOGRAD_2:
+        weights->data = pack_winograd(ops, shape, conv_tile(algorithm), source);
         break;
     case CONV_THIN:
         weights->data = pack_thin(ops, shape, source);

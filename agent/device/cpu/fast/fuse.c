@@ -186,9 +186,8 @@ static bool take_instance_norm(const struct schedule *schedule, struct conv_step
     return conv->normed;
 }
 
-// Bounds of a relu or clip; false when they are computed.
-static bool bounds_of(const struct schedule *schedule, const struct step *step, float *ret_low,
-                      float *ret_high) {
+bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
+                 float *ret_high) {
     const struct node *node = step->node;
     if (node->op->id == OP_RELU) {
         *ret_low = 0;
@@ -213,7 +212,7 @@ static bool bounds_of(const struct schedule *schedule, const struct step *step, 
 static bool take_bounds(const struct schedule *schedule, struct conv_step *conv,
                         const struct step *user) {
     float low, high;
-    if (!bounds_of(schedule, user, &low, &high)) {
+    if (!fuse_bounds(schedule, user, &low, &high)) {
         return false;
     }
     if (conv->normed) {
@@ -335,12 +334,12 @@ static void make_combine(struct schedule *schedule, struct step *step) {
     if (!fuse_is_picture(schedule, step->inputs[0]) ||
         !fuse_is_picture(schedule, step->outputs[0]) ||
         (adds && fuse_other_operand(schedule, step, step->inputs[0]) < 0) ||
-        (!adds && !bounds_of(schedule, step, &combine.low, &combine.high))) {
+        (!adds && !fuse_bounds(schedule, step, &combine.low, &combine.high))) {
         return;
     }
     struct step *user = schedule_only_user(schedule, step->outputs[0]);
     if (adds && (is_op(user, OP_RELU) || is_op(user, OP_CLIP)) &&
-        bounds_of(schedule, user, &combine.low, &combine.high)) {
+        fuse_bounds(schedule, user, &combine.low, &combine.high)) {
         step = schedule_absorb(schedule, step, user);
     }
     step->state = x_calloc(1, sizeof combine);

@@ -64,6 +64,9 @@ void fuse_training(struct schedule *schedule);
 bool fuse_is_picture(const struct schedule *schedule, int slot);
 /* The other operand of an addition of equal shapes that `slot` is one of; -1: it is no such. */
 int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot);
+/* Bounds of a relu or clip; false when they are computed. */
+bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
+                 float *ret_high);
 bool fuse_is_modest(const struct window *window); /* products of its numbers fit into an int */
 
 /* fuse.c: makes convolutions, additions and pools of this device and absorbs neighbours. */
@@ -80,7 +83,8 @@ bool concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
                  const struct step *step);
 /* Makes the step fast if it is a function of numbers that vectors have. */
 void unary_step_try(const struct schedule *schedule, struct step *step);
-/* Makes the step fast if it is a product with a constant matrix. */
+/* Makes the step fast if it is a product with a constant matrix. A relu behind it becomes a part of
+ * it: then the step stands at the relu's place and this one is dropped. */
 void gemm_step_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 
 /* Only row-major float32 of four dimensions comes here. */

@@ -125,11 +125,14 @@ struct vector_ops {
     int sums;
     float (*multiply_adds)(int64_t rounds);
 
-    /* Winograd F(4x4, 3x3). Input: `tiles` windows of 6x6 pixels, 4 apart, to 36 matrices
-     * out + k * plane [tiles, b]. Output: 36 matrices back to 4 rows of pixels; only the given
-     * rows and columns are written. */
-    void (*winograd_input)(float *out, size_t plane, const float *in, size_t in_row, int tiles);
-    void (*winograd_output)(const struct direct_job *job, const float *in, size_t plane);
+    /* Winograd F(t x t, 3x3), t = 2 and 4. Input: `tiles` windows of (t + 2)^2 pixels, t apart, to
+     * (t + 2)^2 matrices out + k * plane [tiles, b]. Output: these back to t rows of pixels; only
+     * the given rows and columns are written. */
+    struct winograd_ops {
+        int tile; /* t */
+        void (*input)(float *out, size_t plane, const float *in, size_t in_row, int tiles);
+        void (*output)(const struct direct_job *job, const float *in, size_t plane);
+    } winograd[2];
 };
 
 const struct vector_ops *vector_ops_get(enum isa isa);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winograd's F(4x4, 3x3): 6x6 windows, 4 apart, become 36 matrices [tiles, channels in]; 36
-// products with the transformed weights; and back to tiles of 4x4 outputs.
+// Winograd's F(t x t, 3x3): windows of t + 2 pixels a side, t apart, become (t + 2)^2 matrices
+// [tiles, channels in]; as many products with the transformed weights; and back to tiles of t x t
+// outputs.
 #include <string.h>
 
 #include "agent/device/cpu/fast/conv_run.h"
@@ -8,44 +9,60 @@
 struct group {
     int tiles, tiles_row; /* in all; in a row */
     size_t in_plane, out_plane;
-    float *in, *out; /* [36][channel block, tiles, b]; [36][2, tiles, b] */
+    float *in, *out; /* [matrices][channel block, tiles, b]; [matrices][2, tiles, b] */
 };
+
+static struct group group_of(const struct conv *conv, const struct conv_unit *unit, int row,
+                             int row_end) {
+    int t = conv->winograd->tile, b = conv->ops->block;
+    struct group group = {.tiles_row = (unit->column_end - unit->column + t - 1) / t};
+    group.tiles = group.tiles_row * ((row_end - row + t - 1) / t);
+    group.in_plane = (size_t)(((conv->shape.channels_in + b - 1) / b * group.tiles + 1) * b);
+    group.out_plane = (size_t)((DIRECT_BLOCKS_MAX * group.tiles + 1) * b);
+    return group;
+}
+
+static size_t matrices_of(const struct conv *conv) {
+    return (size_t)((conv->winograd->tile + 2) * (conv->winograd->tile + 2));
+}
 
 // The picture and its row for a row of the span.
 static int picture_of(const struct conv *conv, const struct conv_unit *unit, int row,
                       int *ret_row) {
-    int tall = conv->images == 1 ? (conv->shape.out_h + 3) / 4 * 4 : conv->span;
+    int t = conv->winograd->tile;
+    int tall = conv->images == 1 ? (conv->shape.out_h + t - 1) / t * t : conv->span;
     *ret_row = conv->images == 1 ? row % tall : row;
     return conv->images == 1 ? row / tall : unit->n;
 }
 
+// The unit's groups of channels.
 static void transform_in(const struct conv_run *run, const struct conv_unit *unit,
                          const struct group *group, int row, int row_end) {
     const struct conv *conv = run->conv;
     size_t b = (size_t)conv->ops->block;
-    int blocks = (conv->shape.channels_in + conv->ops->block - 1) / conv->ops->block;
-    for (int at = row, tile = 0; at < row_end; at += 4, tile += group->tiles_row) {
+    int t = conv->winograd->tile;
+    for (int at = row, tile = 0; at < row_end; at += t, tile += group->tiles_row) {
         int y, first = 0, n = picture_of(conv, unit, at, &y);
         if (at > row && y > 0) { // the window above ended with the first two rows of this one
-            memmove(unit->window, unit->window + 4 * conv->window_row,
+            memmove(unit->window, unit->window + (size_t)t * conv->window_row,
                     2 * conv->window_row * sizeof(float));
             first = 2;
         }
-        conv_window_load(run, unit, n, first, 6, y + first);
-        for (int block = 0; block < blocks; block++) {
+        conv_window_load(run, unit, n, first, t + 2, y + first);
+        for (int block = unit->group; block < unit->group_end; block++) {
             float *to = group->in + ((size_t)block * (size_t)group->tiles + (size_t)tile) * b;
-            conv->ops->winograd_input(to, group->in_plane,
-                                      unit->window + (size_t)block * (size_t)conv->window_w * b,
-                                      conv->window_row, group->tiles_row);
+            const float *window =
+                unit->window + (size_t)(block - unit->group) * (size_t)conv->window_w * b;
+            conv->winograd->input(to, group->in_plane, window, conv->window_row, group->tiles_row);
         }
     }
 }
 
 static void multiply(const struct conv *conv, const struct group *group, int block, int blocks,
                      const ptrdiff_t *runs, int run_count) {
-    size_t b = (size_t)conv->ops->block, ins = (size_t)run_count * b;
-    const float *weights = conv->weights->data + (size_t)block * b * ins * 36;
-    for (size_t k = 0; k < 36; k++) {
+    size_t b = (size_t)conv->ops->block, ins = (size_t)run_count * b, count = matrices_of(conv);
+    const float *weights = conv->weights->data + (size_t)block * b * ins * count;
+    for (size_t k = 0; k < count; k++) {
         struct direct_job job = {
             .width = group->tiles,
             .rows = 1,
@@ -69,18 +86,25 @@ static void transform_out(const struct conv_run *run, const struct conv_unit *un
                           const struct group *group, int block, int row, int row_end) {
     const struct conv *conv = run->conv;
     size_t b = (size_t)conv->ops->block;
-    for (int at = row, tile = 0; at < row_end; at += 4, tile += group->tiles_row) {
+    int t = conv->winograd->tile;
+    for (int at = row, tile = 0; at < row_end; at += t, tile += group->tiles_row) {
         int y, n = picture_of(conv, unit, at, &y);
         int blocks = (conv->shape.channels_out + conv->ops->block - 1) / conv->ops->block;
         for (int i = 0; i < MIN(DIRECT_BLOCKS_MAX, blocks - block); i++) {
             struct direct_job job = {.width = unit->column_end - unit->column,
-                                     .rows = MIN(4, conv->shape.out_h - y)};
+                                     .rows = MIN(t, conv->shape.out_h - y)};
             conv_target(run, &job, n, block + i, y, unit->column);
-            conv->ops->winograd_output(
+            conv->winograd->output(
                 &job, group->out + ((size_t)i * (size_t)group->tiles + (size_t)tile) * b,
                 group->out_plane);
         }
     }
+}
+
+void winograd_share(const struct conv_run *run, const struct conv_unit *unit) {
+    struct group group = group_of(run->conv, unit, unit->row, unit->row_end);
+    group.in = run->shared;
+    transform_in(run, unit, &group, unit->row, unit->row_end);
 }
 
 void winograd_unit(const struct conv_run *run, const struct conv_unit *unit) {
@@ -89,13 +113,12 @@ void winograd_unit(const struct conv_run *run, const struct conv_unit *unit) {
     int outs = (conv->shape.channels_out + b - 1) / b;
     for (int row = unit->row; row < unit->row_end; row += conv->row_group) {
         int row_end = MIN(row + conv->row_group, unit->row_end);
-        struct group group = {.tiles_row = (unit->column_end - unit->column + 3) / 4};
-        group.tiles = group.tiles_row * ((row_end - row + 3) / 4);
-        group.in_plane = (size_t)((ins * group.tiles + 1) * b);
-        group.out_plane = (size_t)((DIRECT_BLOCKS_MAX * group.tiles + 1) * b);
-        group.in = unit->matrices;
-        group.out = group.in + 36 * group.in_plane;
-        transform_in(run, unit, &group, row, row_end);
+        struct group group = group_of(conv, unit, row, row_end);
+        group.in = conv->shared ? run->shared : unit->matrices;
+        group.out = unit->matrices + (conv->shared ? 0 : matrices_of(conv) * group.in_plane);
+        if (!conv->shared) {
+            transform_in(run, unit, &group, row, row_end);
+        }
         ptrdiff_t runs[WINOGRAD_BLOCKS_MAX];
         for (int i = 0; i < ins; i++) {
             runs[i] = (ptrdiff_t)i * group.tiles * b;

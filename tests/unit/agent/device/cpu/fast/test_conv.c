@@ -86,6 +86,11 @@ static const struct row ROWS[] = {
         .form = BLOCKED,
         .relu = true,
     },
+    {.name = "3x3 of few tiles", // which threads share
+     .shape = {SHAPE(1, 32, 84, 14, 13), PADS(1), KERNEL(3, 1)},
+     .form = BLOCKED,
+     .add = true,
+     .relu = true},
     {.name = "3x3 on one pixel",
      .shape = {SHAPE(1, 16, 16, 1, 1), PADS(1), KERNEL(3, 1)},
      .form = BLOCKED},
@@ -353,7 +358,8 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
              scratch);
     char label[128];
     snprintf(label, sizeof label, "%s, %s, %s, %d threads", row->name, isa_name(isa),
-             (const char *[]){"direct", "thin", "Winograd", "depthwise"}[algorithm], threads);
+             (const char *[]){"direct", "thin", "Winograd", "Winograd 2x2", "depthwise"}[algorithm],
+             threads);
     check_output(f, &conv, label, &out);
     free(scratch);
     free(in.blocked ? in.data : NULL);
@@ -371,6 +377,7 @@ static bool can(const struct row *row, enum conv_algorithm algorithm) {
     case CONV_THIN:
         return !s->depthwise && s->channels_out <= THIN_OUTPUTS_MAX && !row->add && !row->normed;
     case CONV_WINOGRAD:
+    case CONV_WINOGRAD_2:
         return !s->depthwise && s->dilation_h < 2 && s->kernel_h == 3 && s->kernel_w == 3 &&
                s->stride_h == 1 && s->stride_w == 1;
     case CONV_DEPTHWISE:
