@@ -115,10 +115,16 @@ int model_check(int argc, char **argv, struct error *err) {
         return -1;
     }
     const struct graph *graph = &model->graph;
-    printf("opset      %d%s%s\n", model->opset, *model->producer ? ", written by " : "",
-           model->producer);
+    printf("opset      %d", model->opset);
+    if (model->ml_version) {
+        printf(", ai.onnx.ml %d", model->ml_version);
+    }
+    printf("%s%s\n", *model->producer ? ", written by " : "", model->producer);
     print_values(graph, "input", graph->inputs, graph->input_count, true);
     print_values(graph, "output", graph->outputs, graph->output_count, false);
+    if (*model->note) {
+        printf("note       %s\n", model->note);
+    }
     printf("nodes      %zu\n", graph->node_count);
     print_operators(graph);
     printf("parameters %lld\nsupported\n", (long long)model->parameter_count);

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-static const char *const kind_names[] = {"an integer", "a number", "a text",
-                                         "integers",   "numbers",  "a tensor"};
+static const char *const kind_names[] = {"an integer", "a number", "a text", "integers",
+                                         "numbers",    "a tensor", "texts"};
 static_assert(ARRAY_LEN(kind_names) == ATTRIBUTE_KIND_COUNT, "one name per kind");
 
 void graph_release(struct graph *graph) {

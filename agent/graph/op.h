@@ -13,7 +13,14 @@ enum attribute_kind {
     ATTRIBUTE_INTEGERS,
     ATTRIBUTE_NUMBERS,
     ATTRIBUTE_TENSOR,
+    ATTRIBUTE_TEXTS,
     ATTRIBUTE_KIND_COUNT
+};
+
+/* One of a list of texts: not NUL-terminated, it lies in the model's bytes. */
+struct attribute_text {
+    const char *bytes;
+    size_t size;
 };
 
 struct attribute {
@@ -22,9 +29,10 @@ struct attribute {
     int64_t integer;
     float number;
     const char *text;
-    size_t count; /* of integers or numbers */
+    size_t count; /* of integers, numbers or texts */
     const int64_t *integers;
     const float *numbers;
+    const struct attribute_text *texts;
     struct tensor tensor;
 };
 
@@ -54,6 +62,7 @@ enum op_flags {
     OP_MULTIPLIES = 16, /* a product of matrices: |a| * |b| / (inner size) per pair of matrices */
     OP_COUNTED = OP_CONVOLVES | OP_SPREADS | OP_MULTIPLIES,
     OP_SAME = 32, /* a view where output 0 has the shape of input 0 */
+    OP_ML = 64,   /* of the domain ai.onnx.ml */
 };
 
 struct op {

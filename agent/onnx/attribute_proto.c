@@ -13,6 +13,7 @@ enum attribute_field {
     FIELD_TENSOR = 5,
     FIELD_NUMBERS = 7,
     FIELD_INTEGERS = 8,
+    FIELD_TEXTS = 9,
     FIELD_TYPE = 20,
 };
 
@@ -25,6 +26,7 @@ static const struct {
     {FIELD_NUMBER, 1, ATTRIBUTE_NUMBER},   {FIELD_INTEGER, 2, ATTRIBUTE_INTEGER},
     {FIELD_TEXT, 3, ATTRIBUTE_TEXT},       {FIELD_TENSOR, 4, ATTRIBUTE_TENSOR},
     {FIELD_NUMBERS, 6, ATTRIBUTE_NUMBERS}, {FIELD_INTEGERS, 7, ATTRIBUTE_INTEGERS},
+    {FIELD_TEXTS, 8, ATTRIBUTE_TEXTS},
 };
 
 static float float_of_bits(uint64_t bits) {
@@ -95,10 +97,26 @@ static int expect_bytes(const struct wire_field *field, struct error *err) {
                            field->number);
 }
 
+/* Likewise; the texts stay where they lie. */
+static int read_texts(struct wire message, size_t room, struct arena *arena,
+                      struct attribute *attribute, struct error *err) {
+    struct attribute_text *texts = arena_array(arena, room, sizeof *texts);
+    struct wire_field field;
+    int more;
+    while ((more = wire_next(&message, &field, err)) > 0) {
+        if (field.number == FIELD_TEXTS) {
+            texts[attribute->count++] =
+                (struct attribute_text){(const char *)field.bytes.at, wire_size(field.bytes)};
+        }
+    }
+    attribute->texts = texts;
+    return more;
+}
+
 struct scan {
     uint64_t onnx_type; /* 0: the file (of an old version) does not say */
     uint32_t seen;      /* the last field that holds a value */
-    size_t room;
+    size_t room, text_room;
     struct wire tensor;
 };
 
@@ -130,6 +148,12 @@ static int scan_field(const struct wire_field *field, struct arena *arena,
     case FIELD_INTEGERS:
     case FIELD_NUMBERS:
         scan->room += repeated_room(field);
+        break;
+    case FIELD_TEXTS:
+        if (expect_bytes(field, err) < 0) {
+            return -1;
+        }
+        scan->text_room++;
         break;
     case FIELD_TYPE:
         scan->onnx_type = field->integer;
@@ -174,6 +198,8 @@ int attribute_proto_read(struct wire message, struct arena *arena, struct attrib
         result = tensor_proto_read(scan.tensor, arena, &attribute.tensor, &name, err);
     } else if (attribute.kind == ATTRIBUTE_INTEGERS || attribute.kind == ATTRIBUTE_NUMBERS) {
         result = read_list(message, scan.room, kinds[i].field, arena, &attribute, err);
+    } else if (attribute.kind == ATTRIBUTE_TEXTS) {
+        result = read_texts(message, scan.text_room, arena, &attribute, err);
     }
     if (result < 0) {
         return error_context(err, "attribute \"%.64s\"", attribute.name);

@@ -4,7 +4,7 @@
 #include "agent/onnx/attribute_proto.h"
 #include "agent/onnx/names.h"
 #include "agent/onnx/tensor_proto.h"
-#include "agent/ops/table.h"
+#include "agent/ops/ml.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,14 +34,10 @@ struct node_parts {
 struct build {
     struct graph *graph;
     struct names names;
-    int opset;
+    const struct versions *versions;
+    struct left_out *left_out;
     size_t value_room, node_room, input_room, output_room;
 };
-
-bool wire_is_standard_domain(struct wire domain) {
-    size_t size = wire_size(domain);
-    return size == 0 || (size == 7 && memcmp(domain.at, "ai.onnx", 7) == 0);
-}
 
 static char *copy_text(struct build *build, struct wire text) {
     return arena_text(&build->graph->arena, (const char *)text.at, wire_size(text));
@@ -87,28 +83,28 @@ static int read_node_parts(struct wire message, struct node_parts *parts, struct
     return more;
 }
 
+static bool is_standard(const struct node_parts *parts) {
+    enum domain domain;
+    return domain_of(parts->domain, &domain) && domain == DOMAIN_STANDARD;
+}
+
 static bool is_constant(const struct node_parts *parts) {
     return wire_size(parts->op) == 8 && memcmp(parts->op.at, "Constant", 8) == 0 &&
-           wire_is_standard_domain(parts->domain);
+           is_standard(parts);
 }
 
 static const struct op *find_op(const struct build *build, const struct node_parts *parts) {
-    char name[64];
-    size_t size = wire_size(parts->op);
-    if (size >= sizeof name || !wire_is_standard_domain(parts->domain)) {
-        return NULL;
-    }
-    snprintf(name, sizeof name, "%.*s", (int)size, (const char *)parts->op.at);
-    return table_find(name, build->opset);
+    enum domain domain;
+    return domain_of(parts->domain, &domain) ? domain_find(build->versions, domain, parts->op)
+                                             : NULL;
 }
 
 /* Appends the operator's name to the list of missing ones, each once. */
 static void add_missing(char *list, size_t room, const struct node_parts *parts) {
     char name[80];
-    bool is_standard = wire_is_standard_domain(parts->domain);
-    snprintf(name, sizeof name, "%.*s%s%.*s",
-             is_standard ? 0 : (int)MIN(wire_size(parts->domain), 30),
-             (const char *)parts->domain.at, is_standard ? "" : ".",
+    bool is_plain = is_standard(parts);
+    snprintf(name, sizeof name, "%.*s%s%.*s", is_plain ? 0 : (int)MIN(wire_size(parts->domain), 30),
+             (const char *)parts->domain.at, is_plain ? "" : ".",
              (int)MIN(wire_size(parts->op), 40), (const char *)parts->op.at);
     if (!*name) {
         snprintf(name, sizeof name, "(without a name)");
@@ -122,11 +118,33 @@ static void add_missing(char *list, size_t room, const struct node_parts *parts)
     snprintf(list + used, room - used, "%s%s", used ? ", " : "", name);
 }
 
+/* The versions of the domains that are used, of which a graph without nodes uses the standard one;
+ * then the operators that are missing in these. */
+static int check_domains(const struct build *build, const bool *uses, const char *missing,
+                         struct error *err) {
+    const struct versions *versions = build->versions;
+    char ml[40] = "";
+    if (((uses[DOMAIN_STANDARD] || !uses[DOMAIN_ML]) &&
+         domain_check(versions, DOMAIN_STANDARD, err) < 0) ||
+        (uses[DOMAIN_ML] && domain_check(versions, DOMAIN_ML, err) < 0)) {
+        return -1;
+    }
+    if (uses[DOMAIN_ML]) {
+        snprintf(ml, sizeof ml, ", ai.onnx.ml %lld", (long long)versions->of[DOMAIN_ML]);
+    }
+    return *missing
+               ? error_set(err, ERROR_UNSUPPORTED, "operators not supported (opset %lld%s): %s",
+                           (long long)versions->of[DOMAIN_STANDARD], ml, missing)
+               : 0;
+}
+
 /* First pass: how much of everything there is, and whether we know all the operators. */
 static int count_parts(struct build *build, struct wire message, struct error *err) {
     char missing[600] = ""; /* longer than an error: a cut list ends with "..." */
     struct wire_field field;
     struct node_parts parts;
+    bool uses[DOMAIN_COUNT] = {false};
+    enum domain domain;
     int more;
     while ((more = wire_next(&message, &field, err)) > 0) {
         if (field.type != WIRE_BYTES) {
@@ -138,6 +156,9 @@ static int count_parts(struct build *build, struct wire message, struct error *e
             }
             build->node_room++;
             build->value_room += parts.output_count;
+            if (domain_of(parts.domain, &domain)) {
+                uses[domain] = true;
+            }
             if (!is_constant(&parts) && !find_op(build, &parts)) {
                 add_missing(missing, sizeof missing, &parts);
             }
@@ -156,11 +177,7 @@ static int count_parts(struct build *build, struct wire message, struct error *e
                          "%zu nodes and %zu values; at most %d and %d are allowed",
                          build->node_room, build->value_room, GRAPH_NODES_MAX, GRAPH_VALUES_MAX);
     }
-    if (missing[0]) {
-        return error_set(err, ERROR_UNSUPPORTED, "operators not supported (opset %d): %s",
-                         build->opset, missing);
-    }
-    return 0;
+    return check_domains(build, uses, missing, err);
 }
 
 static int read_dimensions(struct wire message, struct shape *shape, struct error *err) {
@@ -314,7 +331,9 @@ static int add_output(struct build *build, struct wire message, struct error *er
         value->shape = declared.shape;
         value->has_shape = declared.has_shape;
     }
-    build->graph->outputs[build->graph->output_count++] = index;
+    if (!left_out_output(build->left_out, build->graph, index)) {
+        build->graph->outputs[build->graph->output_count++] = index;
+    }
     return 0;
 }
 
@@ -365,9 +384,10 @@ static int fill_node(struct build *build, const struct node_parts *parts, struct
     struct attribute *attributes = arena_array(arena, parts->attribute_count, sizeof *attributes);
     struct wire rest = parts->message;
     struct wire_field field;
+    enum domain domain;
     *node = (struct node){.inputs = inputs, .outputs = outputs, .attributes = attributes};
     node->name = copy_text(build, parts->name);
-    node->opset = build->opset;
+    node->opset = (int)build->versions->of[domain_of(parts->domain, &domain) ? domain : 0];
     while (wire_next(&rest, &field, err) > 0) {
         if (field.number == NODE_INPUT) {
             const char *name = copy_text(build, field.bytes);
@@ -425,7 +445,12 @@ static int add_node(struct build *build, struct wire message, struct error *err)
     }
     node->op = find_op(build, &parts);
     graph->node_count++;
-    return node_check(node, err);
+    if (node_check(node, err) < 0 || ml_check(node, err) < 0) {
+        return -1;
+    }
+    return left_out_node(build->left_out, graph, node, err) < 0
+               ? error_context(err, "%s node \"%.64s\"", node->op->name, node->name)
+               : 0;
 }
 
 /* Goes over all fields of one kind, in the order of the file. */
@@ -442,8 +467,9 @@ static int each(struct build *build, struct wire message, enum graph_field numbe
     return more;
 }
 
-int graph_proto_read(struct wire message, int opset, struct graph *graph, struct error *err) {
-    struct build build = {.graph = graph, .opset = opset};
+int graph_proto_read(struct wire message, const struct versions *versions, struct graph *graph,
+                     struct left_out *ret_left_out, struct error *err) {
+    struct build build = {.graph = graph, .versions = versions, .left_out = ret_left_out};
     if (count_parts(&build, message, err) < 0) {
         return -1;
     }
@@ -451,6 +477,7 @@ int graph_proto_read(struct wire message, int opset, struct graph *graph, struct
     graph->nodes = arena_array(&graph->arena, build.node_room, sizeof *graph->nodes);
     graph->inputs = arena_array(&graph->arena, build.input_room, sizeof *graph->inputs);
     graph->outputs = arena_array(&graph->arena, build.output_room, sizeof *graph->outputs);
+    left_out_init(ret_left_out, graph, build.value_room);
     names_init(&build.names, build.value_room);
     int result = 0;
     if (each(&build, message, GRAPH_INITIALIZER, add_initializer, err) < 0 ||
@@ -459,7 +486,8 @@ int graph_proto_read(struct wire message, int opset, struct graph *graph, struct
         each(&build, message, GRAPH_OUTPUT, add_output, err) < 0) {
         result = -1;
     } else if (graph->output_count == 0) {
-        result = error_set(err, ERROR_INVALID, "the graph has no output");
+        result = *ret_left_out->note ? left_out_all(err)
+                                     : error_set(err, ERROR_INVALID, "the graph has no output");
     }
     names_release(&build.names);
     return result;

@@ -2,11 +2,10 @@
 #pragma once
 
 #include "agent/graph/graph.h"
-#include "agent/onnx/protobuf.h"
+#include "agent/onnx/domains.h"
+#include "agent/onnx/left_out.h"
 
 /* graph is empty, its arena apart. Errors as in model.h. */
-NODISCARD int graph_proto_read(struct wire message, int opset, struct graph *graph,
+NODISCARD int graph_proto_read(struct wire message, const struct versions *versions,
+                               struct graph *graph, struct left_out *ret_left_out,
                                struct error *err);
-
-/* "" and "ai.onnx" name the standard operators. */
-bool wire_is_standard_domain(struct wire domain);

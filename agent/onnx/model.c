@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,28 +15,9 @@ enum model_field { FIELD_IR_VERSION = 1, FIELD_PRODUCER = 2, FIELD_GRAPH = 7, FI
 
 static const size_t file_bytes_max = (size_t)1 << 31; /* protocol buffers' own limit */
 
-/* An OperatorSetIdProto; only the standard operators' version matters to us. */
-static int read_opset(struct wire message, int64_t *opset, struct error *err) {
-    struct wire domain = {0};
-    int64_t version = 0;
-    struct wire_field field;
-    int more;
-    while ((more = wire_next(&message, &field, err)) > 0) {
-        if (field.number == 1 && field.type == WIRE_BYTES) {
-            domain = field.bytes;
-        } else if (field.number == 2) {
-            version = (int64_t)field.integer;
-        }
-    }
-    if (more == 0 && wire_is_standard_domain(domain)) {
-        *opset = version;
-    }
-    return more;
-}
-
 static int read_fields(struct model *model, struct wire bytes, struct wire *ret_graph,
-                       struct error *err) {
-    int64_t opset = 0;
+                       struct versions *ret_versions, struct error *err) {
+    struct versions versions = {0};
     struct wire graph = {0};
     struct wire_field field;
     int more;
@@ -48,7 +30,7 @@ static int read_fields(struct model *model, struct wire bytes, struct wire *ret_
                                          MIN(wire_size(field.bytes), 100));
         } else if (field.number == FIELD_GRAPH) {
             graph = field.bytes;
-        } else if (field.number == FIELD_OPSET && read_opset(field.bytes, &opset, err) < 0) {
+        } else if (field.number == FIELD_OPSET && domain_read(field.bytes, &versions, err) < 0) {
             return -1;
         }
     }
@@ -58,24 +40,25 @@ static int read_fields(struct model *model, struct wire bytes, struct wire *ret_
     if (!graph.at) {
         return error_set(err, ERROR_INVALID, "it holds no graph: not an ONNX model");
     }
-    if (opset < MODEL_OPSET_MIN || opset > MODEL_OPSET_MAX) {
-        return error_set(err, ERROR_UNSUPPORTED, "opset %lld; opsets %d to %d are supported",
-                         (long long)opset, MODEL_OPSET_MIN, MODEL_OPSET_MAX);
-    }
-    model->opset = (int)opset;
+    *ret_versions = versions;
     *ret_graph = graph;
     return 0;
 }
 
 static int parse(struct model *model, struct wire bytes, struct error *err) {
     struct wire graph;
+    struct versions versions;
+    struct left_out left_out;
     if (bytes.at == bytes.end) {
         return error_set(err, ERROR_INVALID, "the file is empty: an ONNX model is expected");
     }
-    if (read_fields(model, bytes, &graph, err) < 0 ||
-        graph_proto_read(graph, model->opset, &model->graph, err) < 0) {
+    if (read_fields(model, bytes, &graph, &versions, err) < 0 ||
+        graph_proto_read(graph, &versions, &model->graph, &left_out, err) < 0) {
         return -1;
     }
+    model->opset = (int)versions.of[DOMAIN_STANDARD];
+    model->ml_version = (int)versions.of[DOMAIN_ML];
+    model->note = arena_text(&model->graph.arena, left_out.note, strlen(left_out.note));
     for (size_t i = 0; i < model->graph.value_count; i++) {
         const struct value *value = &model->graph.values[i];
         model->parameter_count += value->is_constant ? shape_count(&value->shape) : 0;
@@ -85,7 +68,7 @@ static int parse(struct model *model, struct wire bytes, struct error *err) {
 
 static struct model *model_new(void) {
     struct model *model = x_calloc(1, sizeof *model);
-    model->producer = "";
+    model->producer = model->note = "";
     return model;
 }
 

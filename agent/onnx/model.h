@@ -10,8 +10,10 @@ enum { MODEL_OPSET_MIN = 1, MODEL_OPSET_MAX = 17 };
 
 struct model {
     struct graph graph;
-    int opset;
+    int opset;            /* of the standard operators; 0: a file that uses none may not say */
+    int ml_version;       /* of ai.onnx.ml; 0: the file does not say */
     const char *producer; /* "" when the file does not say */
+    const char *note;     /* what the file holds and was left out (left_out.h), for people; "" */
     int64_t parameter_count;
     void *mapping; /* NULL when made from bytes of the caller */
     size_t mapping_size;

@@ -133,6 +133,9 @@ static int put_attribute_value(struct writing *writing, const struct attribute *
         return put_number(&writing->inner, ATTRIBUTE_F, attribute->number, err);
     case ATTRIBUTE_TEXT:
         return put_text(&writing->inner, ATTRIBUTE_S, attribute->text, err);
+    case ATTRIBUTE_TEXTS: /* of ai.onnx.ml alone, whose nodes are of another version */
+        return error_set(err, ERROR_UNSUPPORTED, "attribute \"%.64s\": texts are not written",
+                         attribute->name);
     case ATTRIBUTE_TENSOR: {
         AUTO(buffer_release) struct buffer tensor;
         buffer_init(&tensor, WRITE_BYTES_MAX);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cpu/reference.h"
 
+#include "agent/device/cpu/ml.h"
+
 #include <assert.h>
 
 const struct kernel *const reference_kernels[] = {
@@ -127,6 +129,18 @@ const struct kernel *const reference_kernels[] = {
     [OP_UPSAMPLE] = &reference_resize,
     [OP_WHERE] = &reference_where,
     [OP_XOR] = &reference_logic,
+    [OP_ML_ARRAY_FEATURE_EXTRACTOR] = &reference_ml_extractor,
+    [OP_ML_BINARIZER] = &reference_ml_binarizer,
+    [OP_ML_FEATURE_VECTORIZER] = &reference_ml_vectorizer,
+    [OP_ML_IMPUTER] = &reference_ml_imputer,
+    [OP_ML_LABEL_ENCODER] = &reference_ml_label_encoder,
+    [OP_ML_LINEAR_CLASSIFIER] = &reference_ml_linear,
+    [OP_ML_LINEAR_REGRESSOR] = &reference_ml_linear,
+    [OP_ML_NORMALIZER] = &reference_ml_normalizer,
+    [OP_ML_ONE_HOT_ENCODER] = &reference_ml_one_hot,
+    [OP_ML_SCALER] = &reference_ml_scaler,
+    [OP_ML_TREE_ENSEMBLE_CLASSIFIER] = &reference_ml_trees,
+    [OP_ML_TREE_ENSEMBLE_REGRESSOR] = &reference_ml_trees,
     [OP_ALIGN] = &reference_copy,
     [OP_CONV_GRADIENT_INPUT] = &reference_conv_gradient_input,
     [OP_CONV_GRADIENT_WEIGHTS] = &reference_conv_gradient_weights,

@@ -122,6 +122,58 @@ static void test_broken_graphs(void) {
     check_refused((struct message){0}, ERROR_INVALID, "empty");
 }
 
+/* A model of one node of ai.onnx.ml with these imports; versions of 0 are left out. */
+static struct message ml_model(int opset, int first, int second) {
+    struct message graph = {0}, model = {0};
+    const int versions[] = {opset, first, second};
+    add_node(&graph, "Scaler", "ai.onnx.ml", "x", NULL, "y", NULL);
+    add_value(&graph, 11, "x", 1, (int64_t[]){-1, 4}, 2);
+    add_value(&graph, 12, "y", 1, NULL, 0);
+    add_integer(&model, 1, 7);
+    add_message(&model, 7, &graph);
+    for (int i = 0; i < 3; i++) {
+        struct message version = {0};
+        add_text(&version, 1, i ? "ai.onnx.ml" : "");
+        add_integer(&version, 2, versions[i]);
+        if (versions[i]) {
+            add_message(&model, 8, &version);
+        }
+    }
+    return model;
+}
+
+static void test_each_domain_has_its_version(void) {
+    struct error err = {0};
+    struct model *model = NULL;
+    struct message bytes = ml_model(17, 3, 0), alone = ml_model(0, 2, 2);
+    CHECK_OK(model_from_bytes(bytes.bytes, bytes.size, &model, &err), &err);
+    if (model) {
+        CHECK_INT(model->opset, 17);
+        CHECK_INT(model->ml_version, 3);
+        CHECK_INT(model->graph.nodes[0].opset, 3);
+        CHECK_STR(model->note, "");
+    }
+    model_free(TAKE(model));
+    CHECK_OK(model_from_bytes(alone.bytes, alone.size, &model, &err), &err);
+    CHECK(model && model->opset == 0 && model->graph.nodes[0].opset == 2);
+    model_free(TAKE(model));
+    /* An opset that no node is of says nothing. */
+    struct message newer = ml_model(99, 1, 0);
+    CHECK_OK(model_from_bytes(newer.bytes, newer.size, &model, &err), &err);
+    model_free(model);
+    check_refused(ml_model(13, 0, 0), ERROR_UNSUPPORTED, "ai.onnx.ml 0; versions 1 to 5");
+    check_refused(ml_model(13, 6, 0), ERROR_UNSUPPORTED, "ai.onnx.ml 6; versions 1 to 5");
+    check_refused(ml_model(13, 1, 3), ERROR_INVALID, "two versions of ai.onnx.ml, 1 and 3");
+    struct message graph = relu_graph();
+    add_node(&graph, "LabelEncoder", "ai.onnx.ml", "y", NULL, "z", NULL);
+    struct message model_1 = make_model(graph, 13), version = {0};
+    add_text(&version, 1, "ai.onnx.ml");
+    add_integer(&version, 2, 1);
+    add_message(&model_1, 8, &version);
+    check_refused(model_1, ERROR_UNSUPPORTED,
+                  "operators not supported (opset 13, ai.onnx.ml 1): ai.onnx.ml.LabelEncoder");
+}
+
 static void test_lying_tensors(void) {
     static const float data[] = {1, 2};
     static const struct {
@@ -194,6 +246,7 @@ int main(void) {
     TEST(test_all_missing_operators_are_named);
     TEST(test_attributes_are_refused_by_name);
     TEST(test_broken_graphs);
+    TEST(test_each_domain_has_its_version);
     TEST(test_lying_tensors);
     TEST(test_every_cut_is_refused_or_read);
     TEST(test_files);

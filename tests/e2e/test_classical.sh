@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Classical models (ai.onnx.ml): xgboost's and sklearn's, and random trees of every mode, aggregate function and
+# transform, made by classical.py. Labels as these libraries say, scores to float32's rounding, the plain kernels'
+# bits; and as ONNX Runtime says, where npm gets it. `make soak` (SOAK_ROUNDS): that many seeds.
+set -u
+cd "$(dirname "$0")/../.." || exit 3
+. tests/e2e/lib.sh
+(. tests/cluster/lib.sh && need_packages python3-onnx python3-numpy python3-xgboost python3-sklearn) || exit 3
+agent=$(realpath "${BUILD:-build}/windlass-agent")
+python=/usr/bin/python3 # Debian's, whose packages these are
+seed=${SOAK_SEED:-1}
+echo "# SOAK_SEED=$seed SOAK_ROUNDS=${SOAK_ROUNDS:-}"
+runtime=$(tests/onnxruntime.sh) || { runtime=; echo "skip classical models on onnxruntime-node: npm could not get it"; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+##### models and their rows ######################################################################
+run() { # FOLDER: our devices' outputs
+    local name device
+    while read -r name; do
+        for device in cpu reference; do
+            "$agent" model run "$1/$name/model.onnx" -i "X=$1/$name/input.pb" -o "$1/$name/$device" \
+                --device $device --threads 2 >/dev/null 2>"$1/errors" || sed "s/^/# $name: /" "$1/errors"
+        done
+    done <"$1/names"
+}
+for ((round = 0; round < ${SOAK_ROUNDS:-1}; round++)); do
+    folder=$work/$round
+    mkdir -p "$folder"
+    check "models of seed $((seed + round)) are made" "$python" tests/e2e/classical.py make "$folder" $((seed + round))
+    mapfile -t names <"$folder/names"
+    [ -z "$runtime" ] ||
+        check "onnxruntime-node runs them" node tests/e2e/classical.cjs "$runtime" "$folder" "${names[@]}"
+    run "$folder"
+    "$python" tests/e2e/classical.py compare "$folder" || failures=$((failures + 1))
+    [ "$round" -eq 0 ] || rm -rf "$folder"
+done
+
+##### what is left out, and what is refused ######################################################
+said() { # MODEL SENTENCE
+    "$agent" model check "$1" 2>&1 | grep -qF -- "$2"
+}
+check "what ZipMap makes is left out, and that is said" said "$work/0/xgboost-binary/model.onnx" \
+    "output_probability: given as the tensor that ZipMap reads (columns: 0, 1)"
+check "labels that are texts are left out, and that is said" said "$work/0/texts/model.onnx" \
+    "output_label: left out, texts are not supported"
+check "with the columns' names" said "$work/0/texts/model.onnx" "(columns: no, yes)"
+"$python" - "$work/0/texts/model.onnx" "$work/labels.onnx" <<'P'
+import sys, onnx
+model = onnx.load(sys.argv[1])
+del model.graph.output[1:], model.graph.node[2]
+onnx.save(model, sys.argv[2])
+P
+check "where nothing else is left, how to export it otherwise" said "$work/labels.onnx" \
+    "export the model with whole numbers as labels"
+exit $((failures > 0))

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a hostile or broken file may say of trees, and what is said of it. */
+#include "agent/ops/ml_tree.h"
+
+#include "tests/test.h"
+
+#include <math.h>
+
+enum { NODES = 5, LISTS = 12, ENTRIES = 8 };
+
+/* x0 <= 1 ? 10 : (x1 > 2 ? 20 : 30); ids 7, 3, 5, 9, 4. */
+static const struct {
+    const char *name;
+    size_t count;
+    int64_t integers[ENTRIES];
+} sound[] = {
+    {"nodes_treeids", NODES, {2, 2, 2, 2, 2}},
+    {"nodes_nodeids", NODES, {7, 3, 5, 9, 4}},
+    {"nodes_featureids", NODES, {0, 0, 1, 0, 0}},
+    {"nodes_truenodeids", NODES, {3, 0, 9, 0, 0}},
+    {"nodes_falsenodeids", NODES, {5, 0, 4, 0, 0}},
+    {"target_treeids", 3, {2, 2, 2}},
+    {"target_nodeids", 3, {3, 9, 4}},
+    {"target_ids", 3, {0, 0, 0}},
+    {"nodes_missing_value_tracks_true", NODES, {1}},
+};
+
+struct ensemble {
+    struct node node;
+    struct attribute attributes[LISTS + 1];
+    int64_t integers[ARRAY_LEN(sound)][ENTRIES];
+    struct attribute_text modes[NODES];
+    float values[NODES], weights[3];
+};
+
+#define MODE(text)                                                                                 \
+    { text, sizeof text - 1 }
+
+static void make(struct ensemble *ensemble) {
+    size_t count = 0;
+    *ensemble = (struct ensemble){
+        .modes = {MODE("BRANCH_LEQ"), MODE("LEAF"), MODE("BRANCH_GT"), MODE("LEAF"), MODE("LEAF")},
+        .values = {1, 0, 2, 0, 0},
+        .weights = {10, 20, 30}};
+    for (size_t i = 0; i < ARRAY_LEN(sound); i++) {
+        memcpy(ensemble->integers[i], sound[i].integers, sizeof sound[i].integers);
+        ensemble->attributes[count++] = (struct attribute){.name = sound[i].name,
+                                                           .kind = ATTRIBUTE_INTEGERS,
+                                                           .count = sound[i].count,
+                                                           .integers = ensemble->integers[i]};
+    }
+    ensemble->attributes[count++] = (struct attribute){
+        .name = "nodes_modes", .kind = ATTRIBUTE_TEXTS, .count = NODES, .texts = ensemble->modes};
+    ensemble->attributes[count++] = (struct attribute){.name = "nodes_values",
+                                                       .kind = ATTRIBUTE_NUMBERS,
+                                                       .count = NODES,
+                                                       .numbers = ensemble->values};
+    ensemble->attributes[count++] = (struct attribute){.name = "target_weights",
+                                                       .kind = ATTRIBUTE_NUMBERS,
+                                                       .count = 3,
+                                                       .numbers = ensemble->weights};
+    ensemble->node = (struct node){.op = ml_table_find("TreeEnsembleRegressor", 1),
+                                   .name = "forest",
+                                   .opset = 1,
+                                   .input_count = 1,
+                                   .output_count = 1,
+                                   .attribute_count = count,
+                                   .attributes = ensemble->attributes};
+}
+
+static struct attribute *list(struct ensemble *ensemble, const char *name) {
+    size_t i = 0;
+    while (strcmp(ensemble->attributes[i].name, name) != 0) {
+        i++;
+    }
+    return &ensemble->attributes[i];
+}
+
+static void test_rows_reach_their_leaves(void) {
+    static const struct {
+        double x[2], wanted;
+    } rows[] = {{{1, 0}, 10}, {{1.5, 3}, 20}, {{1.5, 2}, 30}, {{NAN, 0}, 10}, {{2, NAN}, 30}};
+    struct ensemble ensemble;
+    struct error err = {0};
+    AUTO(trees_freep) struct trees *trees = NULL;
+    make(&ensemble);
+    CHECK_OK(trees_read(&ensemble.node, &trees, &err), &err);
+    for (size_t i = 0; trees && i < ARRAY_LEN(rows); i++) {
+        const struct tree_node *leaf = trees_leaf(trees, 0, rows[i].x);
+        CHECK_INT(leaf->feature, 1);
+        CHECK(trees->weights[leaf->child].value == rows[i].wanted);
+    }
+    CHECK(trees && trees->feature_count == 2 && trees->tree_count == 1);
+}
+
+/* One entry is another, or with at -1 the list has `value` entries. */
+static const struct {
+    const char *list;
+    int at;
+    int64_t value;
+    const char *said;
+} broken[] = {
+    {"nodes_truenodeids", 0, 8, "tree 2, node 7: the tree has no node (its true node) 8"},
+    {"nodes_falsenodeids", 2, INT64_MAX, "no node (its false node) 9223372036854775807"},
+    {"nodes_truenodeids", 0, INT64_MIN, "no node (its true node) -9223372036854775808"},
+    {"nodes_truenodeids", 0, 7, "tree 2, node 3: not reached from this root are nodes: 4"},
+    {"nodes_falsenodeids", 2, 7, "tree 2, node 4: not reached from this root are nodes: 4"},
+    {"nodes_falsenodeids", 2, 3, "another branch leads to its child, too: 3"},
+    {"nodes_truenodeids", 2, 4, "another branch leads to its child, too: 4"},
+    {"nodes_nodeids", 3, 4, "tree 2 has two nodes 4"},
+    {"nodes_treeids", 4, 3, "tree 2, node 5: the tree has no node (its false node) 4"},
+    {"nodes_featureids", 2, -1, "tree 2, node 5: there is no feature -1"},
+    {"nodes_featureids", 0, (int64_t)1 << 40, "there is no feature 1099511627776"},
+    {"target_nodeids", 1, 1, "weight 1: tree 2 has no node 1"},
+    {"target_treeids", 1, 0, "weight 1: tree 0 has no node 9"},
+    {"target_ids", 2, 1, "weight 2 is for target or class 1 of 1"},
+    {"target_ids", 2, -1, "weight 2 is for target or class -1 of 1"},
+    {"nodes_featureids", -1, 4, "\"nodes_featureids\" has 4 entries, 5 are expected"},
+    {"nodes_modes", -1, 4, "\"nodes_modes\" has 4 entries, 5 are expected"},
+    {"nodes_values", -1, 0, "\"nodes_values\" has 0 entries, 5 are expected"},
+    {"nodes_treeids", -1, 0, "\"nodes_treeids\" has 0 entries, 1 to"},
+    {"nodes_missing_value_tracks_true", -1, 1, "has 1 entries, 5 are expected"},
+    {"target_ids", -1, 2, "\"target_ids\" has 2 entries, 3 are expected"},
+    {"target_weights", -1, 2, "\"target_weights\" has 2 entries, 3 are expected"},
+};
+
+static void check_said(const struct ensemble *ensemble, const char *said) {
+    static const char node[] = "TreeEnsembleRegressor node \"forest\": ";
+    struct error err = {0};
+    CHECK_INT(ml_check(&ensemble->node, &err), -1);
+    if (!strstr(err.text, said) || strncmp(err.text, node, strlen(node)) != 0) {
+        printf("# '%s' does not say '%s'\n", err.text, said);
+        test_failures++;
+    }
+}
+
+static void test_broken_lists(void) {
+    for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+        struct ensemble ensemble;
+        make(&ensemble);
+        struct attribute *attribute = list(&ensemble, broken[i].list);
+        if (broken[i].at < 0) {
+            attribute->count = (size_t)broken[i].value;
+        } else {
+            ensemble.integers[attribute - ensemble.attributes][broken[i].at] = broken[i].value;
+        }
+        check_said(&ensemble, broken[i].said);
+    }
+}
+
+static void test_broken_nodes(void) {
+    struct ensemble ensemble;
+    make(&ensemble);
+    ensemble.modes[2] = (struct attribute_text)MODE("BRANCH_XOR");
+    check_said(&ensemble, "tree 2, node 5: mode \"BRANCH_XOR\" is not known");
+    make(&ensemble);
+    ensemble.values[0] = NAN;
+    check_said(&ensemble, "tree 2, node 7: what it compares with is no number");
+    make(&ensemble);
+    ensemble.modes[0] = (struct attribute_text)MODE("LEAF");
+    check_said(&ensemble, "the tree has two roots");
+    make(&ensemble);
+    list(&ensemble, "target_ids")->name = "n_targets"; /* as many as nobody has */
+    struct attribute *targets = list(&ensemble, "n_targets");
+    targets->kind = ATTRIBUTE_INTEGER;
+    targets->integer = (int64_t)1 << 50;
+    check_said(&ensemble, "targets or classes; 1 to");
+}
+
+/* What the input lacks is said when it is known. */
+static void test_the_input_must_have_the_features(void) {
+    struct ensemble ensemble;
+    struct error err = {0};
+    const struct fact narrow = {.type = TENSOR_FLOAT32, .shape = {2, {4, 1}}};
+    const struct fact *input = &narrow;
+    struct fact output = {0};
+    make(&ensemble);
+    CHECK_INT(infer_ml_trees(&ensemble.node, &input, &output, &err), -1);
+    CHECK_STR(err.text, "it reads feature 1, its input has 1");
+}
+
+int main(void) {
+    TEST(test_rows_reach_their_leaves);
+    TEST(test_broken_lists);
+    TEST(test_broken_nodes);
+    TEST(test_the_input_must_have_the_features);
+    return TEST_END();
+}
