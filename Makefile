@@ -59,6 +59,7 @@ CFLAGS_agent_device_cpu_fast_vector_plain := $(CFLAGS_VECTOR)
 CFLAGS_agent_score_pixels := -O3
 CFLAGS_agent_data_yuv := -O3
 CFLAGS_agent_comm_mpi = $(CFLAGS_MPI)
+CFLAGS_tests_unit_agent_comm_test_nccl := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)
 CFLAGS_tests_bench_allreduce = $(CFLAGS_MPI)
 CFLAGS_MPI = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PACKAGES_MPI)))
 NVCCFLAGS := -O3 -arch=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
@@ -163,8 +164,14 @@ $(addprefix $(BUILD)/tests/,conformance/test_comm conformance/test_train_device 
 # What these share: a real store whose calls go wrong by a seed.
 $(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/test_commit unit/agent/score/test_summary unit/agent/store/test_spool unit/agent/data/test_list unit/agent/train/test_checkpoint): $(OBJ)/tests/broken_store.c.o
 $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tests/conformance/store_suite.c.o
-# A device whose memory is not the host's.
+# A device whose memory is not the host's; libraries that stand in for NVIDIA's look it up.
 $(BUILD)/tests/conformance/test_train_device: $(OBJ)/tests/device_apart.c.o
+$(BUILD)/tests/conformance/test_train_device: LDFLAGS += -rdynamic
+.PHONY: fakegpu
+fakegpu: $(addprefix $(BUILD)/tests/fakegpu/,libnccl.so.2 libcuda.so.1)
+$(BUILD)/tests/fakegpu/%: tests/fakegpu/fakegpu.c
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $< -ldl
 $(BUILD)/tests/unit/agent/launch/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan): $(OBJ)/tests/plan_rows.c.o
 # A mount that falls ill on command (tests/e2e/test_fuse.sh).

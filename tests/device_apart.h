@@ -9,3 +9,7 @@
 /* threads: of the kernels. device_close ends it, and the test where memory was not given back or
  * something was written behind its end. */
 struct device *device_apart_open(int threads);
+
+/* Where the bytes behind a pointer of the newest such device are; another pointer as it is. Found
+ * by dlsym, by tests/fakegpu. */
+__attribute__((visibility("default"))) void *device_apart_real(const void *pointer, size_t size);

@@ -115,6 +115,15 @@ static int add_up(struct check *check, struct error *err) {
     return 0;
 }
 
+/* The reducer's way where the options have one. */
+static int sum_otherwise(struct comm *comm, void *context, size_t bucket, struct error *err) {
+    struct check *check = context;
+    const struct bucket *of = &check->buckets.all[bucket];
+    return check->options->sum(comm, check->options->context,
+                               check->values + of->start / sizeof(float), of->bytes / sizeof(float),
+                               err);
+}
+
 static int agree_on_options(struct comm *comm, void *context, struct error *err) {
     const struct check *check = context;
     const struct check_options *options = check->options;
@@ -274,6 +283,10 @@ int check_run(struct comm *comm, const struct check_options *options, struct che
     check.all = x_calloc((size_t)comm->size, sizeof *check.all);
     int code =
         reducer_open(comm, &check.buckets, check.values, options->patience_ms, &check.reducer, err);
+    if (code == 0 && options->sum) {
+        reducer_set_way(check.reducer,
+                        &(struct reducer_way){.sum = sum_otherwise, .context = &check});
+    }
     code = code < 0 ? -1 : run(&check, &result, err);
     if (atomic_load(&comm->is_lost)) {
         return -1; /* the reducer may still use all of it */

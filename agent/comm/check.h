@@ -9,6 +9,9 @@ struct check_options {
     int64_t fusion_mib;  /* of 2^20 bytes: a bucket at most */
     int64_t rounds;      /* that are timed */
     int64_t patience_ms; /* with one sum; 0: for ever */
+    /* In place of comm_reduce; NULL: none. For sums in a device's memory. */
+    int (*sum)(struct comm *comm, void *context, float *values, size_t count, struct error *err);
+    void *context;
 };
 
 enum { CHECK_HOST_MAX = 64 }; /* of a name, with NUL; longer ones are cut */

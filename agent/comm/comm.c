@@ -21,13 +21,10 @@ int comm_open(const char *name, struct comm **ret_comm, struct error *err) {
     }
     if (name && is_known(name)) {
         return error_set(err, ERROR_UNSUPPORTED,
-                         strcmp(name, "mpi") == 0
-                             ? "comm \"mpi\": this program is not linked with MPI, as "
-                               "windlass-trainer is"
-                             : "comm \"nccl\": sums between GPUs are not built yet; single or mpi "
-                               "is expected");
+                         "comm \"%s\": this program is not linked with MPI, as windlass-trainer is",
+                         name);
     }
-    return error_set(err, ERROR_INVALID, "comm \"%s\" is unknown; single or mpi is expected",
+    return error_set(err, ERROR_INVALID, "comm \"%s\" is unknown; single, mpi or nccl is expected",
                      name ? name : "");
 }
 

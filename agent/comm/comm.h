@@ -1,6 +1,7 @@
 /* comm.h: what the ranks (processes) of one training say to each other: sums of gradients above
- * all. Kinds: single (one process, nothing to say) and mpi (Open MPI; linked into windlass-trainer
- * alone, so that no scoring worker loads it). nccl is refused by name until it is built.
+ * all. Kinds: single (one process, nothing to say), mpi (Open MPI; linked into windlass-trainer
+ * alone, so that no scoring worker loads it) and nccl (mpi, with sums in the memory of NVIDIA's
+ * GPUs; never chosen but by name).
  *
  * Every rank makes the same calls in the same order, with the same sizes; a call returns when all
  * have made it, however long that takes (reducer.h has patience). One thread at a time uses a comm.
@@ -53,7 +54,7 @@ struct comm_kind {
 /* The kinds that this program has, NULL at the end; single is the last, and is always meant.
  * agent/comm/registry.c, agent/trainer/registry.c: what is linked is what there is. */
 extern const struct comm_kind *const comm_kinds[];
-extern const struct comm_kind comm_single, comm_mpi;
+extern const struct comm_kind comm_single, comm_mpi, comm_nccl;
 
 /* By name; NULL: the first kind that is meant. ERROR_UNSUPPORTED for a kind that there is, but not
  * in this program, ERROR_INVALID for any other name. */

@@ -2,6 +2,8 @@
 #include "agent/trainer/comm_command.h"
 
 #include "agent/comm/check.h"
+#include "agent/device/registry.h"
+#include "agent/train/gpu.h"
 #include "lib/options.h"
 
 #include <stdio.h>
@@ -70,10 +72,54 @@ static void say_result(const struct comm *comm, const struct check_options *opti
     printf("median %.3f ms\n", result->median_ms);
 }
 
-static int check_command(const char *name, const struct check_options *options, struct error *err) {
+/* Numbers that go to the GPU, are added there, and come back. */
+struct gpu {
+    struct device *device;
+    void *memory;
+    size_t room; /* bytes */
+};
+
+static int sum_on_gpu(struct comm *comm, void *context, float *values, size_t count,
+                      struct error *err) {
+    struct gpu *gpu = context;
+    const struct device_ops *ops = gpu->device->ops;
+    size_t bytes = count * sizeof *values;
+    if (bytes > gpu->room) {
+        if (gpu->memory) {
+            ops->free(gpu->device, TAKE(gpu->memory));
+        }
+        gpu->room = 0;
+        if (ops->alloc(gpu->device, bytes, &gpu->memory, err) < 0) {
+            return -1;
+        }
+        gpu->room = bytes;
+    }
+    return ops->copy(gpu->device, COPY_TO_DEVICE, gpu->memory, values, bytes, err) < 0 ||
+                   comm_reduce_device(comm, gpu->memory, count, err) < 0
+               ? -1
+               : ops->copy(gpu->device, COPY_TO_HOST, values, gpu->memory, bytes, err);
+}
+
+/* As training does it (train_command.c). Its memory goes with the process. */
+static int open_gpu(struct check_options *options, struct gpu *gpu, struct error *err) {
+    const char *local_rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    AUTO(text_freep) char *visible = NULL;
+    if (gpu_choose(getenv("CUDA_VISIBLE_DEVICES"), local_rank ? strtoll(local_rank, NULL, 10) : 0,
+                   &visible, err) < 0) {
+        return -1;
+    }
+    setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+    options->sum = sum_on_gpu;
+    options->context = gpu;
+    return registry_open("cuda", 1, &gpu->device, err);
+}
+
+static int check_command(const char *name, struct check_options *options, struct error *err) {
     AUTO(comm_closep) struct comm *comm = NULL;
     struct check_result result = {0};
-    if (comm_open(name, &comm, err) < 0) {
+    struct gpu gpu = {0};
+    if ((name && strcmp(name, "nccl") == 0 && open_gpu(options, &gpu, err) < 0) ||
+        comm_open(name, &comm, err) < 0) {
         return -1;
     }
     if (check_run(comm, options, &result, err) < 0) {
@@ -108,7 +154,8 @@ static int check_main(int argc, char **argv, struct error *err) {
         {"rounds", 'n', OPTION_INTEGER, "N", "that are timed (10)", &check.rounds},
         {"timeout", 0, OPTION_INTEGER, "SECONDS", "patience with one sum (60; 0: for ever)",
          &timeout_s},
-        {"comm", 0, OPTION_TEXT, "NAME", "mpi or single (mpi, if mpirun started this)", &comm},
+        {"comm", 0, OPTION_TEXT, "NAME",
+         "single, mpi or nccl: sums on GPUs, one a rank (mpi, if mpirun started this)", &comm},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "mpirun -np N windlass-trainer comm check [--megabytes 100] [--rounds 10]",

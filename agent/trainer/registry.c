@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-const struct comm_kind *const comm_kinds[] = {&comm_mpi, &comm_single, NULL};
+const struct comm_kind *const comm_kinds[] = {&comm_mpi, &comm_nccl, &comm_single, NULL};
 const struct media *const media_kinds[] = {NULL};
 const struct scorer_kind *const scorer_kinds[] = {NULL};
 const struct image_codec *const image_codecs[] = {&image_jpeg, &image_png, NULL};

@@ -4,6 +4,7 @@
 #include "agent/device/registry.h"
 #include "agent/job.h"
 #include "agent/launch/launch_job.h"
+#include "agent/train/gpu.h"
 #include "agent/train/trainer.h"
 #include "lib/clock.h"
 #include "lib/options.h"
@@ -84,11 +85,28 @@ static int run(const char *kind, const char *device, struct train_job *job, stru
     return 0;
 }
 
+/* With GPUs: the one of this rank, which is all that it sees from now on, and NCCL between them. */
+static int choose_gpu(int64_t gpus, const char **kind, const char **device, struct error *err) {
+    AUTO(text_freep) char *visible = NULL;
+    if (*device ? strcmp(*device, "cuda") != 0 : gpus == 0) {
+        return 0;
+    }
+    if (gpu_choose(getenv("CUDA_VISIBLE_DEVICES"), number_of("OMPI_COMM_WORLD_LOCAL_RANK"),
+                   &visible, err) < 0) {
+        return -1;
+    }
+    setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+    *device = "cuda";
+    *kind = *kind ? *kind : "nccl";
+    return 0;
+}
+
 static int train_main(int argc, char **argv, struct error *err) {
-    const char *kind = NULL;
+    const char *kind = NULL, *device = NULL;
     int64_t threads = 0;
     const struct option options[] = {
-        {"comm", 0, OPTION_TEXT, "NAME", "mpi or single (mpi, if mpirun started this)", &kind},
+        {"comm", 0, OPTION_TEXT, "NAME", "single, mpi or nccl (by mpirun and GPUs)", &kind},
+        {"device", 0, OPTION_TEXT, "NAME", "cpu or cuda (cuda, where the job has GPUs)", &device},
         {"threads", 't', OPTION_INTEGER, "N", "of this rank (the processors, shared by the ranks)",
          &threads},
         {.name = NULL}};
@@ -124,8 +142,11 @@ static int train_main(int argc, char **argv, struct error *err) {
         return error_set(err, ERROR_INVALID, "WINDLASS_SPEC: trainer is missing");
     }
     job.patience_ms = 1000 * MAX(tree_integer(spec, "restart.hangSeconds", HANG_S), 0);
+    if (choose_gpu(tree_integer(spec, "gpus", 0), &kind, &device, err) < 0) {
+        return -1;
+    }
     job_catch_signals();
-    return run(kind, NULL, &job, err);
+    return run(kind, device, &job, err);
 }
 
 int train_command(int argc, char **argv) {

@@ -14,7 +14,8 @@
 
 static struct comm *comm;
 static char folder[64] = "/tmp/windlass-train-device-XXXXXX";
-static int steps_left; /* until the rank is asked to leave; below 0: never */
+static int64_t patience_ms = 60000; /* or PATIENCE_MS, for who lets a rank fail */
+static int steps_left;              /* until the rank is asked to leave; below 0: never */
 
 static bool is_stopped(void) {
     return steps_left >= 0 && steps_left-- == 0;
@@ -35,7 +36,7 @@ static int train(const char *output, const char *optimizer, int samples, bool is
                             .name = "device",
                             .run = "00000000000000dd",
                             .threads = 2,
-                            .patience_ms = 60000,
+                            .patience_ms = patience_ms,
                             .is_stopped = is_stopped};
     int result = 0;
     if (is_apart) {
@@ -159,24 +160,26 @@ static void checkpoints_fit_both(void) {
             printf("ok " #function ", %s of %d\n", comm->name, comm->size);                        \
         }                                                                                          \
         fflush(stdout);                                                                            \
+        if (atomic_load(&comm->is_lost)) {                                                         \
+            comm_abandon(3);                                                                       \
+        }                                                                                          \
         test_failures_total += test_failures;                                                      \
     } while (0)
 
-int main(void) {
+int main(int argc, char **argv) {
     struct error err = {0};
-    if (comm_open(NULL, &comm, &err) < 0 || (comm->rank == 0 && !mkdtemp(folder)) ||
+    if (comm_open(argc > 1 ? argv[1] : NULL, &comm, &err) < 0 ||
+        (comm->rank == 0 && !mkdtemp(folder)) ||
         comm_broadcast(comm, folder, sizeof folder, &err) < 0) {
         printf("not ok beginning: %s\n", err.text);
         return 1;
     }
     setenv("out", folder, 1);
+    patience_ms = getenv("PATIENCE_MS") ? strtoll(getenv("PATIENCE_MS"), NULL, 10) : patience_ms;
     steps_left = -1;
     RUN(every_bit_is_the_same);
     RUN(a_rank_may_have_nothing);
     RUN(checkpoints_fit_both);
-    if (atomic_load(&comm->is_lost)) {
-        comm_abandon(1);
-    }
     if (comm->rank == 0) {
         char command[128];
         snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -80,9 +80,11 @@ static void other_options_are_named(void) {
     static const struct {
         struct check_options options;
         const char *wanted;
-    } rows[] = {{{2, 64, 2, 60000}, "--megabytes differs: \"2\" on rank 2, \"3\" on rank 0; all"},
-                {{3, 1, 2, 60000}, "--fusion differs: \"1\" on rank 2, \"64\" on rank 0; all"},
-                {{3, 64, 9, 60000}, "--rounds differs: \"9\" on rank 2, \"2\" on rank 0; all"}};
+    } rows[] = {
+        {{2, 64, 2, 60000, NULL, NULL},
+         "--megabytes differs: \"2\" on rank 2, \"3\" on rank 0; all"},
+        {{3, 1, 2, 60000, NULL, NULL}, "--fusion differs: \"1\" on rank 2, \"64\" on rank 0; all"},
+        {{3, 64, 9, 60000, NULL, NULL}, "--rounds differs: \"9\" on rank 2, \"2\" on rank 0; all"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct meeting meeting;
         begin(&meeting);

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Sums between GPUs by NCCL. Ranks meet, and say everything but sums of device memory, by the comm
+ * that this process would have without GPUs: mpi, or single. */
+#include "agent/comm/comm.h"
+
+#include "agent/comm/nccl_library.h"
+#include "lib/clock.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SPIN_NS = 300000, PAUSE_NS = 20000, WHY_MAX = 256 };
+
+struct nccl {
+    struct comm comm;
+    struct comm *host;
+    struct nccl_library library;
+    int device;
+    void *context, *stream, *communicator; /* NULL: not yet */
+};
+
+static int error_from_driver(const struct nccl *nccl, struct error *err, int code,
+                             const char *what) {
+    const char *text = NULL;
+    if (nccl->library.driver_error_string(code, &text) != DRIVER_SUCCESS || !text) {
+        text = "an error without a name";
+    }
+    return error_set(err, ERROR_UNAVAILABLE, "comm \"nccl\": %s: %s (CUDA error %d)", what, text,
+                     code);
+}
+
+static int error_from_nccl(const struct nccl *nccl, struct error *err, int code, const char *what) {
+    const char *more = nccl->library.last_error(nccl->communicator);
+    bool has_more = more && *more;
+    return error_set(err, ERROR_UNAVAILABLE, "comm \"nccl\": %s: %s%s%.200s", what,
+                     nccl->library.error_string(code), has_more ? ": " : "", has_more ? more : "");
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+/* What runs on the GPU ends, too: a kernel of NCCL's would wait for a dead rank for ever. */
+static int give_up(struct nccl *nccl) {
+    nccl->library.abort(TAKE(nccl->communicator));
+    return -1;
+}
+
+/* Between two looks: at first without sleeping, as sums of a few MB take less than waking up. */
+static void pause_since(int64_t start_ns) {
+    if (clock_monotonic_ns() - start_ns < SPIN_NS) {
+        sched_yield();
+    } else {
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+}
+
+/* Until the stream is done, or NCCL has failed, or who waits for this thread has lost patience. */
+static int await_stream(struct nccl *nccl, struct error *err) {
+    int64_t start_ns = clock_monotonic_ns();
+    for (;;) {
+        int failed = NCCL_SUCCESS, code = nccl->library.stream_query(nccl->stream);
+        if (code == DRIVER_SUCCESS) {
+            return 0;
+        }
+        if (code != DRIVER_NOT_READY) {
+            error_from_driver(nccl, err, code, "a sum on the GPU");
+            return give_up(nccl);
+        }
+        code = nccl->library.get_async_error(nccl->communicator, &failed);
+        failed = code == NCCL_SUCCESS ? failed : code;
+        if (failed != NCCL_SUCCESS && failed != NCCL_IN_PROGRESS) {
+            error_from_nccl(nccl, err, failed, "a sum between ranks");
+            return give_up(nccl);
+        }
+        if (atomic_load(&nccl->comm.is_lost)) {
+            error_set(err, ERROR_TIMEOUT, "comm \"nccl\": a sum was given up");
+            return give_up(nccl);
+        }
+        pause_since(start_ns);
+    }
+}
+
+static int nccl_reduce_device(struct comm *comm, float *values, size_t count, struct error *err) {
+    struct nccl *nccl = (struct nccl *)comm;
+    if (comm->size == 1 || count == 0) {
+        return 0;
+    }
+    if (!nccl->communicator) {
+        return error_set(err, ERROR_BUG, "comm \"nccl\": it was given up before");
+    }
+    int code = nccl->library.context_set(nccl->context); /* of this thread */
+    if (code != DRIVER_SUCCESS) {
+        return error_from_driver(nccl, err, code, "taking the GPU");
+    }
+    code = nccl->library.all_reduce(values, values, count, NCCL_FLOAT32, NCCL_SUM,
+                                    nccl->communicator, nccl->stream);
+    if (code != NCCL_SUCCESS && code != NCCL_IN_PROGRESS) {
+        error_from_nccl(nccl, err, code, "ncclAllReduce");
+        return give_up(nccl);
+    }
+    return await_stream(nccl, err);
+}
+
+/* ---- the rest: the host's ------------------------------------------------------------------- */
+
+static struct comm *host_of(struct comm *comm) {
+    return ((struct nccl *)comm)->host;
+}
+
+static int nccl_reduce(struct comm *comm, float *values, size_t count, struct error *err) {
+    return host_of(comm)->ops->reduce(host_of(comm), values, count, err);
+}
+
+static int nccl_broadcast(struct comm *comm, void *bytes, size_t size, struct error *err) {
+    return host_of(comm)->ops->broadcast(host_of(comm), bytes, size, err);
+}
+
+static int nccl_gather(struct comm *comm, const void *mine, size_t size, void *all,
+                       struct error *err) {
+    return host_of(comm)->ops->gather(host_of(comm), mine, size, all, err);
+}
+
+static int nccl_barrier(struct comm *comm, struct error *err) {
+    return host_of(comm)->ops->barrier(host_of(comm), err);
+}
+
+static void nccl_close(struct comm *comm) {
+    struct nccl *nccl = (struct nccl *)comm;
+    if (atomic_load(&comm->is_lost)) {
+        return; /* another thread may be in a call; MPI would wait for the others */
+    }
+    if (nccl->communicator) {
+        nccl->library.destroy(nccl->communicator);
+    }
+    if (nccl->stream) {
+        nccl->library.stream_free(nccl->stream);
+    }
+    if (nccl->context) {
+        nccl->library.context_release(nccl->device);
+    }
+    comm_close(nccl->host);
+    free(nccl);
+}
+
+static const struct comm_ops nccl_ops = {.reduce = nccl_reduce,
+                                         .reduce_device = nccl_reduce_device,
+                                         .broadcast = nccl_broadcast,
+                                         .gather = nccl_gather,
+                                         .barrier = nccl_barrier,
+                                         .close = nccl_close};
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* What this rank can do alone: libraries, its GPU (the first that it sees), a stream. */
+static int open_gpu(struct nccl *nccl, struct error *err) {
+    int version = 0;
+    if (nccl_library_load(&nccl->library, err) < 0) {
+        return -1;
+    }
+    int code = nccl->library.driver_init(0);
+    code = code ? code : nccl->library.device_get(&nccl->device, 0);
+    code = code ? code : nccl->library.context_retain(&nccl->context, nccl->device);
+    code = code ? code : nccl->library.context_set(nccl->context);
+    code = code ? code : nccl->library.stream_new(&nccl->stream, DRIVER_NON_BLOCKING);
+    if (code != DRIVER_SUCCESS) {
+        return error_from_driver(nccl, err, code, "opening the GPU");
+    }
+    code = nccl->library.get_version(&version);
+    if (code != NCCL_SUCCESS) {
+        return error_from_nccl(nccl, err, code, "ncclGetVersion");
+    }
+    snprintf(nccl->comm.about, sizeof nccl->comm.about, "NCCL %d.%d.%d over %.32s", version / 10000,
+             version / 100 % 100, version % 100, nccl->host->about);
+    return 0;
+}
+
+/* Who cannot would be waited for: so all say it first, and all hear of the first that cannot. */
+static int agree_on_readiness(struct nccl *nccl, const struct error *mine, struct error *err) {
+    char why[WHY_MAX] = "";
+    char(*all)[WHY_MAX] = x_calloc((size_t)nccl->host->size, sizeof *all);
+    snprintf(why, sizeof why, "%.255s", mine->text);
+    int result = comm_gather(nccl->host, why, sizeof why, all, err);
+    for (int rank = 0; result == 0 && rank < nccl->host->size; rank++) {
+        if (all[rank][0]) {
+            result = error_set(err, ERROR_UNAVAILABLE, "rank %d: %s", rank, all[rank]);
+        }
+    }
+    free(all);
+    return result;
+}
+
+static int meet(struct nccl *nccl, struct error *err) {
+    struct nccl_id id = {{0}};
+    struct error mine = {0};
+    int code = nccl->comm.rank == 0 ? nccl->library.get_id(&id) : NCCL_SUCCESS;
+    if (code != NCCL_SUCCESS) {
+        error_from_nccl(nccl, &mine, code, "ncclGetUniqueId");
+    }
+    if (agree_on_readiness(nccl, &mine, err) < 0 ||
+        comm_agree(nccl->host, "NCCL's version", nccl->comm.about, err) < 0 ||
+        comm_broadcast(nccl->host, &id, sizeof id, err) < 0) {
+        return -1;
+    }
+    code = nccl->library.init_rank(&nccl->communicator, nccl->comm.size, id, nccl->comm.rank);
+    return code == NCCL_SUCCESS ? 0 : error_from_nccl(nccl, err, code, "ncclCommInitRank");
+}
+
+static int nccl_open(struct comm **ret_comm, struct error *err) {
+    struct error mine = {0};
+    struct comm *host;
+    if (comm_open(NULL, &host, err) < 0) {
+        return -1;
+    }
+    struct nccl *nccl = x_calloc(1, sizeof *nccl);
+    nccl->host = host;
+    nccl->comm.name = comm_nccl.name;
+    nccl->comm.ops = &nccl_ops;
+    snprintf(nccl->comm.about, sizeof nccl->comm.about, "%s", host->about);
+    nccl->comm.rank = nccl->host->rank;
+    nccl->comm.size = nccl->host->size;
+    if (host->size == 1) { /* nothing is added, and no library wanted */
+        *ret_comm = &nccl->comm;
+        return 0;
+    }
+    int opened = open_gpu(nccl, &mine);
+    if (agree_on_readiness(nccl, &mine, err) < 0 || opened < 0 || meet(nccl, err) < 0) {
+        return -1; /* as mpi's: this process ends, and mpirun the others */
+    }
+    *ret_comm = &nccl->comm;
+    return 0;
+}
+
+/* Only who has gradients on a GPU wants it, and says so by name. */
+static bool nccl_is_meant(void) {
+    return false;
+}
+
+const struct comm_kind comm_nccl = {"nccl", nccl_is_meant, nccl_open};

@@ -1,0 +1,41 @@
+/* nccl_library.h: what comm "nccl" calls of NCCL (libnccl.so.2) and of NVIDIA's driver
+ * (libcuda.so.1), loaded while the program runs: one windlass-trainer is right for images with them
+ * and without, and is built where neither is. Types are those of nccl.h 2 and cuda.h, whose
+ * interfaces stay as they are within their major numbers (tests/unit/agent/comm/test_nccl.c
+ * compares them where the headers are). */
+#pragma once
+
+#include "lib/error.h"
+
+enum { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7, NCCL_FLOAT32 = 7, NCCL_SUM = 0 };
+enum { DRIVER_SUCCESS = 0, DRIVER_NOT_READY = 600, DRIVER_NON_BLOCKING = 1 };
+
+struct nccl_id {
+    char bytes[128];
+};
+
+/* Pointers without a type of ours: ncclComm_t, CUcontext, CUstream. */
+struct nccl_library {
+    int (*get_version)(int *version);
+    int (*get_id)(struct nccl_id *id);
+    int (*init_rank)(void **communicator, int size, struct nccl_id id, int rank);
+    int (*all_reduce)(const void *from, void *to, size_t count, int type, int op,
+                      void *communicator, void *stream);
+    int (*get_async_error)(void *communicator, int *error);
+    int (*abort)(void *communicator);
+    int (*destroy)(void *communicator);
+    const char *(*error_string)(int code);
+    const char *(*last_error)(void *communicator);
+    int (*driver_init)(unsigned flags);
+    int (*device_get)(int *device, int number);
+    int (*context_retain)(void **context, int device);
+    int (*context_release)(int device);
+    int (*context_set)(void *context);
+    int (*stream_new)(void **stream, unsigned flags);
+    int (*stream_query)(void *stream);
+    int (*stream_free)(void *stream);
+    int (*driver_error_string)(int code, const char **text);
+};
+
+/* ERROR_UNAVAILABLE names the library, and where it is found. Once loaded they stay. */
+NODISCARD int nccl_library_load(struct nccl_library *ret_library, struct error *err);
