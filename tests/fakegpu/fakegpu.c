@@ -63,7 +63,7 @@ static bool is_meant(const char *what, int rank, int call) {
 
 static int own_rank(void) {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-    return rank ? atoi(rank) : 0;
+    return rank ? (int)strtol(rank, NULL, 10) : 0;
 }
 
 /* ---- libcuda -------------------------------------------------------------------------------- */
