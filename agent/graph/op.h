@@ -72,7 +72,7 @@ struct op {
     int inputs_min, inputs_max, outputs_max;
     /* The accepted type of each input, the last letter holding for all that follow:
      * f float32, r float32/float64, t those and int32/int64, n those and all integers, e those
-     * and bool, i int32/int64, l int64, u unsigned integers, b bool, * any,
+     * and bool, i int32/int64, l int64, p float32/float64/int8/uint8, u unsigned integers, b bool, * any,
      * = as the first input. */
     const char *types;
     const struct attribute_rule *attributes; /* NULL: none */

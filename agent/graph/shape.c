@@ -26,6 +26,7 @@ static bool type_is_accepted(enum tensor_type type, char letter, enum tensor_typ
                 : letter == 'e' ? REALS | SIGNED | UNSIGNED | 1 << TENSOR_BOOL
                 : letter == 'i' ? 1 << TENSOR_INT32 | 1 << TENSOR_INT64
                 : letter == 'l' ? 1 << TENSOR_INT64
+                : letter == 'p' ? REALS | 1 << TENSOR_INT8 | 1 << TENSOR_UINT8
                 : letter == 'u' ? UNSIGNED
                 : letter == 'b' ? 1 << TENSOR_BOOL
                 : letter == '=' ? 1 << first

@@ -11,6 +11,7 @@ struct expansion {
 /* By operator. A rule that declines returns 0 and sets nothing; the node stays then. */
 static expand_rule *const rules[OP_COUNT] = {
     [OP_BATCH_NORMALIZATION] = expand_batch_normalization,
+    [OP_MAX_POOL] = expand_max_pool,
     [OP_MEAN_VARIANCE_NORMALIZATION] = expand_mean_variance,
     [OP_OLD_BINARY] = expand_old_binary,
 };
@@ -36,6 +37,12 @@ int expand_value(struct expansion *expansion, enum op_id id, const int *inputs, 
 
 int expand_number(struct expansion *expansion, float number) {
     return builder_number(&expansion->builder, number);
+}
+
+void expand_as(struct expansion *expansion, enum op_id id) {
+    struct node node = *expansion->node;
+    node.op = table_op(id);
+    builder_append(&expansion->builder, &node);
 }
 
 void expand_give(struct expansion *expansion, int output, int value) {

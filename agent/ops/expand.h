@@ -18,6 +18,8 @@ typedef int expand_rule(struct expansion *expansion, const struct node *node, bo
 int expand_value(struct expansion *expansion, enum op_id id, const int *inputs, int output_count,
                  const struct attribute *attributes);
 int expand_number(struct expansion *expansion, float number);
+/* The node itself under another operator, which takes over all its outputs. */
+void expand_as(struct expansion *expansion, enum op_id id);
 /* The node's output (if it has that) is this value. */
 void expand_give(struct expansion *expansion, int output, int value);
 
@@ -30,6 +32,8 @@ expand_rule expand_batch_normalization;
 /* Before opset 7 the second operand is aligned by attribute axis, if broadcast is 1. */
 expand_rule expand_old_binary;
 expand_rule expand_mean_variance;
+/* What makes maxima's places, too, is no pool that devices know. */
+expand_rule expand_max_pool;
 
 NODISCARD int infer_expanded(const struct node *node, const struct fact *const *inputs,
                              struct fact *outputs, struct error *err);

@@ -77,3 +77,12 @@ int expand_mean_variance(struct expansion *expansion, const struct node *node, b
     *ret_done = true;
     return 0;
 }
+
+int expand_max_pool(struct expansion *expansion, const struct node *node, bool *ret_done,
+                    struct error *err UNUSED) {
+    if (node->output_count > 1 && node->outputs[1] >= 0) {
+        expand_as(expansion, OP_MAX_POOL_INDICES);
+        *ret_done = true;
+    }
+    return 0;
+}

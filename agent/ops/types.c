@@ -60,6 +60,8 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     case OP_LAYER_NORMALIZATION:
         *ret_type = output ? TENSOR_FLOAT32 : first;
         return 0;
+    case OP_MAX_POOL:
+    case OP_MAX_POOL_INDICES:
     case OP_TOP_K:
         *ret_type = output ? TENSOR_INT64 : first;
         return 0;

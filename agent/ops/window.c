@@ -2,6 +2,7 @@
 #include "agent/ops/window.h"
 
 #include "agent/ops/params.h"
+#include "agent/ops/table.h"
 
 #include <string.h>
 
@@ -276,6 +277,21 @@ int infer_pool(const struct node *node, const struct fact *const *inputs, struct
         return -1;
     }
     set_shape(&outputs[0], &window, inputs[0]->shape.dims[0], inputs[0]->shape.dims[1]);
+    return 0;
+}
+
+int infer_max_pool(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                   struct error *err) {
+    bool has_places = node->output_count > 1 && node->outputs[1] >= 0;
+    if (has_places && node->op->id != OP_MAX_POOL_INDICES) {
+        return error_set(err, ERROR_UNSUPPORTED, "the indices of maxima are run, but not trained");
+    }
+    if (infer_pool(node, inputs, outputs, err) < 0) {
+        return -1;
+    }
+    if (node->output_count > 1) {
+        outputs[1] = (struct fact){.type = TENSOR_INT64, .shape = outputs[0].shape};
+    }
     return 0;
 }
 

@@ -30,5 +30,8 @@ NODISCARD int infer_conv_transpose(const struct node *node, const struct fact *c
                                    struct fact *outputs, struct error *err);
 NODISCARD int infer_pool(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);
+/* With the maxima's places as output 1, of MaxPoolIndices alone: others must have been expanded. */
+NODISCARD int infer_max_pool(const struct node *node, const struct fact *const *inputs,
+                             struct fact *outputs, struct error *err);
 NODISCARD int infer_global_pool(const struct node *node, const struct fact *const *inputs,
                                 struct fact *outputs, struct error *err);

@@ -9,29 +9,25 @@
 /* y[m, n] += alpha * a[m, k] * b[k, n]; a and b are read with the strides given. */
 struct product {
     int64_t k, n;
-    const float *a, *b;
-    float *y;
+    const void *a, *b;
+    void *y;
     int64_t a_row, a_column, b_row, b_column;
     float alpha;
 };
 
-static void product_body(void *context, int64_t first, int64_t last) {
-    const struct product *p = context;
-    for (int64_t row = first; row < last; row++) {
-        float *y = p->y + row * p->n;
-        for (int64_t k = 0; k < p->k; k++) {
-            float a = p->alpha * p->a[row * p->a_row + k * p->a_column];
-            const float *b = p->b + k * p->b_row;
-            for (int64_t i = 0; i < p->n; i++) {
-                y[i] += a * b[i * p->b_column];
-            }
-        }
-    }
-}
+#define REAL float
+#define NAMED(name) name##_float
+#include "agent/device/cpu/matmul.inc"
+#undef REAL
+#undef NAMED
+#define REAL double
+#define NAMED(name) name##_double
+#include "agent/device/cpu/matmul.inc"
 
 static int matmul_run(const struct call *call, struct error *err) {
     const struct tensor *a = call->inputs[0], *b = call->inputs[1];
-    float *y = call->outputs[0]->data;
+    bool is_double = a->type == TENSOR_FLOAT64;
+    int64_t size = (int64_t)tensor_type_size(a->type);
     struct matmul matmul;
     if (matmul_params(&a->shape, &b->shape, &matmul, err) < 0) {
         return -1;
@@ -47,35 +43,22 @@ static int matmul_run(const struct call *call, struct error *err) {
         }
         struct product product = {matmul.k,
                                   matmul.n,
-                                  (const float *)a->data + a_at * matmul.m * matmul.k,
-                                  (const float *)b->data + b_at * matmul.k * matmul.n,
-                                  y + batch * matmul.m * matmul.n,
+                                  (const char *)a->data + a_at * matmul.m * matmul.k * size,
+                                  (const char *)b->data + b_at * matmul.k * matmul.n * size,
+                                  (char *)call->outputs[0]->data +
+                                      batch * matmul.m * matmul.n * size,
                                   matmul.k,
                                   1,
                                   matmul.n,
                                   1,
                                   1};
-        memset(product.y, 0, (size_t)(matmul.m * matmul.n) * sizeof(float));
-        threads_run(cpu_threads(call), matmul.m, 1, product_body, &product);
+        memset(product.y, 0, (size_t)(matmul.m * matmul.n * size));
+        threads_run(cpu_threads(call), matmul.m, 1,
+                    is_double ? product_body_double : product_body_float, &product);
     }
     return 0;
 }
 const struct kernel reference_matmul = {"reference matmul", matmul_run};
-
-/* y = beta * c, broadcast. */
-static void start_from(const struct tensor *c, float beta, const struct tensor *y) {
-    int64_t strides[TENSOR_RANK_MAX];
-    float *to = y->data;
-    int64_t rows = y->shape.dims[0], columns = y->shape.dims[1];
-    if (c) {
-        broadcast_strides(&c->shape, &y->shape, strides);
-    }
-    for (int64_t row = 0; row < rows; row++) {
-        for (int64_t i = 0; i < columns; i++) {
-            *to++ = c ? beta * ((const float *)c->data)[row * strides[0] + i * strides[1]] : 0;
-        }
-    }
-}
 
 static int gemm_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *a = call->inputs[0], *b = call->inputs[1];
@@ -94,8 +77,11 @@ static int gemm_run(const struct call *call, struct error *err UNUSED) {
                               b_turned ? 1 : n,
                               b_turned ? k : 1,
                               node_number(call->node, "alpha", 1)};
-    start_from(c, node_number(call->node, "beta", 1), call->outputs[0]);
-    threads_run(cpu_threads(call), m, 1, product_body, &product);
+    bool is_double = a->type == TENSOR_FLOAT64;
+    float beta = node_number(call->node, "beta", 1);
+    (is_double ? start_from_double : start_from_float)(c, beta, call->outputs[0]);
+    threads_run(cpu_threads(call), m, 1, is_double ? product_body_double : product_body_float,
+                &product);
     return 0;
 }
 const struct kernel reference_gemm = {"reference gemm", gemm_run};

@@ -8,8 +8,10 @@
 struct pool {
     struct window window;
     bool is_max, counts_pads;
-    const float *x;
-    float *y;
+    bool is_by_column; /* indices: as if the last dimension but one were the innermost */
+    const void *x;
+    void *y;
+    int64_t *indices; /* NULL: they are not asked for */
     int64_t x_plane, y_plane;
 };
 
@@ -25,79 +27,86 @@ struct span window_span(const struct window *window, int dim, int64_t o) {
                          MIN(end, window->in[dim]), (padded_end - start + dilation - 1) / dilation};
 }
 
-static float pool_one(const struct pool *pool, const float *x, const struct span *spans) {
-    const struct window *window = &pool->window;
-    float sum = 0, most = -INFINITY;
-    int64_t seen = 0;
-    for (int64_t d = spans[0].first; d < spans[0].last; d += window->dilation[0]) {
-        for (int64_t h = spans[1].first; h < spans[1].last; h += window->dilation[1]) {
-            for (int64_t v = spans[2].first; v < spans[2].last; v += window->dilation[2]) {
-                float value = x[(d * window->in[1] + h) * window->in[2] + v];
-                most = value > most || isnan(value) ? value : most;
-                sum += value;
-                seen++;
-            }
-        }
+/* Where a pixel of a plane stands, as the attribute storage_order has it. */
+static int64_t index_of(const struct pool *pool, int64_t at) {
+    int64_t rows = pool->window.in[1], columns = pool->window.in[2];
+    if (!pool->is_by_column || at < 0) {
+        return MAX(at, 0);
     }
-    /* A hostile kernel's cells may exceed any integer. */
-    double count = pool->counts_pads
-                       ? (double)spans[0].cells * (double)spans[1].cells * (double)spans[2].cells
-                       : (double)seen;
-    return pool->is_max ? most : count > 0 ? (float)(sum / count) : 0;
+    int64_t picture = at / (rows * columns), row = at / columns % rows, column = at % columns;
+    return (picture * columns + column) * rows + row;
 }
 
-static void pool_body(void *context, int64_t first, int64_t last) {
-    const struct pool *pool = context;
-    const int64_t *out = pool->window.out;
-    for (int64_t plane = first; plane < last; plane++) {
-        const float *x = pool->x + plane * pool->x_plane;
-        float *y = pool->y + plane * pool->y_plane;
-        struct span spans[WINDOW_RANK];
-        for (int64_t d = 0; d < out[0]; d++) {
-            spans[0] = window_span(&pool->window, 0, d);
-            for (int64_t h = 0; h < out[1]; h++) {
-                spans[1] = window_span(&pool->window, 1, h);
-                for (int64_t v = 0; v < out[2]; v++) {
-                    spans[2] = window_span(&pool->window, 2, v);
-                    *y++ = pool_one(pool, x, spans);
-                }
-            }
-        }
-    }
-}
+#define REAL float
+#define LEAST (-INFINITY)
+#define NAMED(name) name##_float
+#include "agent/device/cpu/pool.inc"
+#undef REAL
+#undef NAMED
+#define REAL double
+#define NAMED(name) name##_double
+#include "agent/device/cpu/pool.inc"
+#undef REAL
+#undef LEAST
+#undef NAMED
+#define REAL int8_t
+#define LEAST INT8_MIN
+#define NAMED(name) name##_int8
+#include "agent/device/cpu/pool.inc"
+#undef REAL
+#undef LEAST
+#undef NAMED
+#define REAL uint8_t
+#define LEAST 0
+#define NAMED(name) name##_uint8
+#include "agent/device/cpu/pool.inc"
 
 static int pool_run(const struct call *call, struct error *err) {
+    static threads_body *const bodies[TENSOR_TYPE_COUNT] = {[TENSOR_FLOAT32] = pool_body_float,
+                                                            [TENSOR_FLOAT64] = pool_body_double,
+                                                            [TENSOR_INT8] = pool_body_int8,
+                                                            [TENSOR_UINT8] = pool_body_uint8};
     struct call_facts facts = {0};
-    const struct shape *x = &call->inputs[0]->shape;
-    struct pool pool = {.is_max = call->node->op->id == OP_MAX_POOL,
+    const struct tensor *x = call->inputs[0];
+    const struct tensor *indices = call->output_count > 1 ? call->outputs[1] : NULL;
+    struct pool pool = {.is_max = call->node->op->id != OP_AVERAGE_POOL,
                         .counts_pads = node_integer(call->node, "count_include_pad", 0),
-                        .x = call->inputs[0]->data,
-                        .y = call->outputs[0]->data};
+                        .is_by_column = node_integer(call->node, "storage_order", 0),
+                        .x = x->data,
+                        .y = call->outputs[0] ? call->outputs[0]->data : NULL,
+                        .indices = indices ? indices->data : NULL};
     if (pool_window(call->node, call_facts(call, &facts), &pool.window, err) < 0) {
         return -1;
     }
     pool.x_plane = pool.window.in[0] * pool.window.in[1] * pool.window.in[2];
     pool.y_plane = pool.window.out[0] * pool.window.out[1] * pool.window.out[2];
-    threads_run(cpu_threads(call), x->dims[0] * x->dims[1], 1, pool_body, &pool);
+    threads_run(cpu_threads(call), x->shape.dims[0] * x->shape.dims[1], 1, bodies[x->type], &pool);
     return 0;
 }
 const struct kernel reference_pool = {"reference pool", pool_run};
 
+#define GLOBAL_POOL(type)                                                                          \
+    for (int64_t plane = 0; plane < planes; plane++) {                                             \
+        const type *x = (const type *)call->inputs[0]->data + plane * pixels;                      \
+        double sum = 0, most = -INFINITY;                                                          \
+        for (int64_t i = 0; i < pixels; i++) {                                                     \
+            double value = (double)x[i];                                                           \
+            sum += value;                                                                          \
+            most = value > most || isnan(value) ? value : most;                                    \
+        }                                                                                          \
+        ((type *)y)[plane] = (type)(is_max ? most : sum / (double)pixels);                         \
+    }
+
 static int global_pool_run(const struct call *call, struct error *err UNUSED) {
     const struct shape *shape = &call->inputs[0]->shape;
-    const float *x = call->inputs[0]->data;
-    float *y = call->outputs[0]->data;
+    void *y = call->outputs[0]->data;
     bool is_max = call->node->op->id == OP_GLOBAL_MAX_POOL;
     int64_t planes = shape->dims[0] * shape->dims[1];
     int64_t pixels = planes ? shape_count(shape) / planes : 0;
-    for (int64_t plane = 0; plane < planes; plane++) {
-        double sum = 0;
-        float most = -INFINITY;
-        for (int64_t i = 0; i < pixels; i++, x++) {
-            sum += (double)*x;
-            most = *x > most || isnan(*x) ? *x : most;
-        }
-        y[plane] = is_max ? most : (float)(sum / (double)pixels);
+    if (call->inputs[0]->type == TENSOR_FLOAT64) {
+        GLOBAL_POOL(double)
+    } else {
+        GLOBAL_POOL(float)
     }
     return 0;
 }

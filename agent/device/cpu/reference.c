@@ -147,6 +147,7 @@ const struct kernel *const reference_kernels[] = {
     [OP_DROPOUT_TRAINING] = &reference_dropout_training,
     [OP_LRN_GRADIENT] = &reference_lrn_gradient,
     [OP_MATMUL_GRADIENT] = &reference_matmul_gradient,
+    [OP_MAX_POOL_INDICES] = &reference_pool,
     [OP_MEAN_SQUARED] = &reference_mean_squared,
     [OP_MOVE_GRADIENT] = &reference_move_gradient,
     [OP_NORM_GRADIENT] = &reference_norm_gradient,

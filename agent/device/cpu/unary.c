@@ -3,77 +3,82 @@
 #include "agent/device/cpu/reference.h"
 #include "agent/ops/elementwise.h"
 
-#include <math.h>
 #include <string.h>
+#include <tgmath.h>
 
 enum { GRAIN = 16384 };
 
 struct unary {
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
     float a, b; /* the operator's numbers: alpha, beta, bounds */
 };
 
-/* A kernel of float32 from an expression of x, a and b; the defaults are those of ONNX. */
-#define UNARY(name, first, first_default, second, second_default, expression)                      \
-    static void name##_body(void *context, int64_t from, int64_t to) {                             \
+/* An expression of x, a and b over a part of the elements. */
+#define UNARY_BODY(name, type, expression)                                                         \
+    static void name(void *context, int64_t from, int64_t to) {                                    \
         const struct unary *unary = context;                                                       \
-        float a UNUSED = unary->a, b UNUSED = unary->b;                                            \
+        type a UNUSED = unary->a, b UNUSED = unary->b;                                             \
         for (int64_t i = from; i < to; i++) {                                                      \
-            float x = unary->x[i];                                                                 \
-            unary->y[i] = (expression);                                                            \
+            type x = ((const type *)unary->x)[i];                                                  \
+            ((type *)unary->y)[i] = (type)(expression);                                            \
         }                                                                                          \
-    }                                                                                              \
+    }
+/* A kernel of float32 and float64 (tgmath.h chooses the functions); the defaults are ONNX's. */
+#define UNARY(name, first, first_default, second, second_default, expression)                      \
+    UNARY_BODY(name##_body, float, expression)                                                     \
+    UNARY_BODY(name##_double, double, expression)                                                  \
     static int name##_run(const struct call *call, struct error *err UNUSED) {                     \
         struct unary unary = {call->inputs[0]->data, call->outputs[0]->data,                       \
                               node_number(call->node, first, first_default),                       \
                               node_number(call->node, second, second_default)};                    \
-        threads_run(cpu_threads(call), shape_count(&call->inputs[0]->shape), GRAIN, name##_body,   \
+        threads_run(cpu_threads(call), shape_count(&call->inputs[0]->shape), GRAIN,                \
+                    call->inputs[0]->type == TENSOR_FLOAT64 ? name##_double : name##_body,         \
                     &unary);                                                                       \
         return 0;                                                                                  \
     }                                                                                              \
     const struct kernel reference_##name = {"reference " #name, name##_run}
 
-UNARY(acos, "", 0, "", 0, acosf(x));
-UNARY(acosh, "", 0, "", 0, acoshf(x));
-UNARY(asin, "", 0, "", 0, asinf(x));
-UNARY(asinh, "", 0, "", 0, asinhf(x));
-UNARY(atan, "", 0, "", 0, atanf(x));
-UNARY(atanh, "", 0, "", 0, atanhf(x));
-UNARY(ceil, "", 0, "", 0, ceilf(x));
-UNARY(celu, "alpha", 1, "", 0, x > 0 ? x : a * expm1f(x / a));
-UNARY(cos, "", 0, "", 0, cosf(x));
-UNARY(cosh, "", 0, "", 0, coshf(x));
-UNARY(elu, "alpha", 1, "", 0, x < 0 ? a * expm1f(x) : x);
-UNARY(erf, "", 0, "", 0, erff(x));
-UNARY(exp, "", 0, "", 0, expf(x));
-UNARY(floor, "", 0, "", 0, floorf(x));
-UNARY(hard_sigmoid, "alpha", 0.2f, "beta", 0.5f, fmaxf(0, fminf(1, a *x + b)));
-UNARY(hard_swish, "", 0, "", 0, x *fmaxf(0, fminf(1, x / 6 + 0.5f)));
+UNARY(acos, "", 0, "", 0, acos(x));
+UNARY(acosh, "", 0, "", 0, acosh(x));
+UNARY(asin, "", 0, "", 0, asin(x));
+UNARY(asinh, "", 0, "", 0, asinh(x));
+UNARY(atan, "", 0, "", 0, atan(x));
+UNARY(atanh, "", 0, "", 0, atanh(x));
+UNARY(ceil, "", 0, "", 0, ceil(x));
+UNARY(celu, "alpha", 1, "", 0, x > 0 ? x : a * expm1(x / a));
+UNARY(cos, "", 0, "", 0, cos(x));
+UNARY(cosh, "", 0, "", 0, cosh(x));
+UNARY(elu, "alpha", 1, "", 0, x < 0 ? a * expm1(x) : x);
+UNARY(erf, "", 0, "", 0, erf(x));
+UNARY(exp, "", 0, "", 0, exp(x));
+UNARY(floor, "", 0, "", 0, floor(x));
+UNARY(hard_sigmoid, "alpha", 0.2f, "beta", 0.5f, fmax(0, fmin(1, a *x + b)));
+UNARY(hard_swish, "", 0, "", 0, x *fmax(0, fmin(1, x / 6 + 0.5)));
 UNARY(leaky_relu, "alpha", 0.01f, "", 0, x < 0 ? a * x : x);
-UNARY(log, "", 0, "", 0, logf(x));
+UNARY(log, "", 0, "", 0, log(x));
 UNARY(reciprocal, "", 0, "", 0, 1 / x);
 UNARY(relu, "", 0, "", 0, x < 0 ? 0 : x);
-UNARY(round, "", 0, "", 0, nearbyintf(x));
+UNARY(round, "", 0, "", 0, nearbyint(x));
 UNARY(selu, "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f,
-      x < 0 ? b * a * expm1f(x) : b * x);
-UNARY(sigmoid, "", 0, "", 0, 1 / (1 + expf(-x)));
+      x < 0 ? b * a * expm1(x) : b * x);
+UNARY(sigmoid, "", 0, "", 0, 1 / (1 + exp(-x)));
 UNARY(shrink, "lambd", 0.5f, "bias", 0, x<-a ? x + b : x> a ? x - b : 0);
-UNARY(sin, "", 0, "", 0, sinf(x));
-UNARY(sinh, "", 0, "", 0, sinhf(x));
-UNARY(softplus, "", 0, "", 0, x > 20 ? x : log1pf(expf(x)));
-UNARY(softsign, "", 0, "", 0, x / (1 + fabsf(x)));
-UNARY(sqrt, "", 0, "", 0, sqrtf(x));
-UNARY(tan, "", 0, "", 0, tanf(x));
-UNARY(tanh, "", 0, "", 0, tanhf(x));
+UNARY(sin, "", 0, "", 0, sin(x));
+UNARY(sinh, "", 0, "", 0, sinh(x));
+UNARY(softplus, "", 0, "", 0, x > 20 ? x : log1p(exp(x)));
+UNARY(softsign, "", 0, "", 0, x / (1 + fabs(x)));
+UNARY(sqrt, "", 0, "", 0, sqrt(x));
+UNARY(tan, "", 0, "", 0, tan(x));
+UNARY(tanh, "", 0, "", 0, tanh(x));
 UNARY(thresholded_relu, "alpha", 1, "", 0, x <= a ? 0 : x);
 
 static void clip_body(void *context, int64_t from, int64_t to) {
     const struct unary *unary = context;
     for (int64_t i = from; i < to; i++) {
-        float x = unary->x[i];
+        float x = ((const float *)unary->x)[i];
         x = x < unary->a ? unary->a : x;
-        unary->y[i] = x > unary->b ? unary->b : x;
+        ((float *)unary->y)[i] = x > unary->b ? unary->b : x;
     }
 }
 

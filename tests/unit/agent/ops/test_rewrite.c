@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What becomes of a graph; that it computes the same is tests/conformance/test_half.c's. */
+/* What becomes of a graph; that it computes the same is tests/conformance/test_types.c's. */
 #include "agent/ops/rewrite.h"
 
 #include "tests/conformance/attributes.h"
