@@ -71,9 +71,9 @@ struct op {
     int since, until; /* opsets this row is right for, both included; 0, 0: no file can name it */
     int inputs_min, inputs_max, outputs_max;
     /* The accepted type of each input, the last letter holding for all that follow:
-     * f float32, r float32/float64, t those and int32/int64, n those and all integers, e those
-     * and bool, i int32/int64, l int64, p float32/float64/int8/uint8, u unsigned integers, b bool, * any,
-     * = as the first input. */
+     * f float32, r float32/float64, c those and int32, t those and int64, n those and all
+     * integers, e those and bool, p float32/float64/int8/uint8, i int32/int64, l int64, u unsigned
+     * integers, b bool, * any, = as the first input. */
     const char *types;
     const struct attribute_rule *attributes; /* NULL: none */
     /* Fills the type and shape of every output of the node. inputs[i] is NULL where an optional

@@ -21,6 +21,7 @@ static bool type_is_accepted(enum tensor_type type, char letter, enum tensor_typ
     };
     int types = letter == 'f'   ? 1 << TENSOR_FLOAT32
                 : letter == 'r' ? REALS
+                : letter == 'c' ? REALS | 1 << TENSOR_INT32
                 : letter == 't' ? REALS | 1 << TENSOR_INT32 | 1 << TENSOR_INT64
                 : letter == 'n' ? REALS | SIGNED | UNSIGNED
                 : letter == 'e' ? REALS | SIGNED | UNSIGNED | 1 << TENSOR_BOOL

@@ -230,6 +230,10 @@ const struct attribute_rule cum_sum_rules[] = {
     {"reverse", INTEGER, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
+const struct attribute_rule einsum_rules[] = {
+    {"equation", TEXT, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
 const struct attribute_rule eye_like_rules[] = {
     {"dtype", INTEGER, NULL, 0, 0},
     {"k", INTEGER, NULL, 0, 0},

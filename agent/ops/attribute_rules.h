@@ -48,6 +48,7 @@ RULES(depth_to_space);
 RULES(batch_dims);
 RULES(bit_shift);
 RULES(cum_sum);
+RULES(einsum);
 RULES(eye_like);
 RULES(is_inf);
 RULES(layer_norm);

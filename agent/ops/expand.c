@@ -11,9 +11,14 @@ struct expansion {
 /* By operator. A rule that declines returns 0 and sets nothing; the node stays then. */
 static expand_rule *const rules[OP_COUNT] = {
     [OP_BATCH_NORMALIZATION] = expand_batch_normalization,
+    [OP_CONV_INTEGER] = expand_conv_integer,
+    [OP_DYNAMIC_QUANTIZE] = expand_dynamic_quantize,
+    [OP_MATMUL_INTEGER] = expand_matmul_integer,
     [OP_MAX_POOL] = expand_max_pool,
     [OP_MEAN_VARIANCE_NORMALIZATION] = expand_mean_variance,
     [OP_OLD_BINARY] = expand_old_binary,
+    [OP_QLINEAR_CONV] = expand_qlinear_conv,
+    [OP_QLINEAR_MATMUL] = expand_qlinear_matmul,
 };
 
 int expand_value(struct expansion *expansion, enum op_id id, const int *inputs, int output_count,

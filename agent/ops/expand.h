@@ -35,5 +35,9 @@ expand_rule expand_mean_variance;
 /* What makes maxima's places, too, is no pool that devices know. */
 expand_rule expand_max_pool;
 
+/* expand_quantized.c */
+expand_rule expand_conv_integer, expand_dynamic_quantize, expand_matmul_integer,
+    expand_qlinear_conv, expand_qlinear_matmul;
+
 NODISCARD int infer_expanded(const struct node *node, const struct fact *const *inputs,
                              struct fact *outputs, struct error *err);

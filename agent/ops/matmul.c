@@ -71,3 +71,18 @@ int infer_gemm(const struct node *node, const struct fact *const *inputs, struct
     }
     return 0;
 }
+
+int infer_det(const struct node *node UNUSED, const struct fact *const *inputs,
+              struct fact *outputs, struct error *err) {
+    const struct shape *x = &inputs[0]->shape;
+    if (param_rank(inputs[0], 0, 2, TENSOR_RANK_MAX, err) < 0) {
+        return -1;
+    }
+    if (x->dims[x->rank - 1] != x->dims[x->rank - 2]) {
+        return error_set(err, ERROR_INVALID, "a matrix of %lld rows and %lld columns",
+                         (long long)x->dims[x->rank - 2], (long long)x->dims[x->rank - 1]);
+    }
+    outputs[0].shape = *x;
+    outputs[0].shape.rank -= 2;
+    return 0;
+}

@@ -15,5 +15,7 @@ NODISCARD int matmul_params(const struct shape *a, const struct shape *b, struct
                             struct error *err);
 NODISCARD int infer_matmul(const struct node *node, const struct fact *const *inputs,
                            struct fact *outputs, struct error *err);
+NODISCARD int infer_det(const struct node *node, const struct fact *const *inputs,
+                        struct fact *outputs, struct error *err);
 NODISCARD int infer_gemm(const struct node *node, const struct fact *const *inputs,
                          struct fact *outputs, struct error *err);

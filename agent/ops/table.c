@@ -3,6 +3,7 @@
 
 #include "agent/graph/builder.h"
 #include "agent/ops/attribute_rules.h"
+#include "agent/ops/einsum.h"
 #include "agent/ops/elementwise.h"
 #include "agent/ops/expand.h"
 #include "agent/ops/internal.h"
@@ -14,6 +15,7 @@
 #include "agent/ops/order.h"
 #include "agent/ops/params.h"
 #include "agent/ops/pick.h"
+#include "agent/ops/quantize.h"
 #include "agent/ops/reduce.h"
 #include "agent/ops/reshape.h"
 #include "agent/ops/resize.h"
@@ -60,20 +62,29 @@ static const struct op rows[] = {
     {OP_CONCAT, "Concat", 4, NEWEST, 1, MANY, 1, "*=", axis_rules, infer_concat, 0},
     {OP_CONSTANT_OF_SHAPE, "ConstantOfShape", 9, NEWEST, 1, 1, 1, "l", value_rules,
      infer_constant_of_shape, 0},
-    {OP_CONV, "Conv", 1, NEWEST, 2, 3, 1, "r=", conv_rules, infer_conv, OP_CONVOLVES},
-    {OP_CONV_TRANSPOSE, "ConvTranspose", 1, NEWEST, 2, 3, 1, "r=", conv_transpose_rules,
+    {OP_CONV, "Conv", 1, NEWEST, 2, 3, 1, "c=", conv_rules, infer_conv, OP_CONVOLVES},
+    {OP_CONV_TRANSPOSE, "ConvTranspose", 1, NEWEST, 2, 3, 1, "c=", conv_transpose_rules,
      infer_conv_transpose, OP_SPREADS},
+    {OP_CONV_INTEGER, "ConvInteger", 10, NEWEST, 2, 4, 1, "p", conv_rules, infer_expanded, 0},
     {OP_COS, "Cos", 7, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
     {OP_COSH, "Cosh", 9, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
     {OP_CUM_SUM, "CumSum", 11, NEWEST, 2, 2, 1, "ti", cum_sum_rules, infer_cum_sum, 0},
     {OP_DEPTH_TO_SPACE, "DepthToSpace", 1, 10, 1, 1, 1, "*", block_rules, infer_depth_to_space, 0},
     {OP_DEPTH_TO_SPACE, "DepthToSpace", 11, NEWEST, 1, 1, 1, "*", depth_to_space_rules,
      infer_depth_to_space, 0},
+    {OP_DEQUANTIZE_LINEAR, "DequantizeLinear", 10, 12, 2, 3, 1, "nf*", NULL, infer_dequantize, 0},
+    {OP_DEQUANTIZE_LINEAR, "DequantizeLinear", 13, 18, 2, 3, 1, "nf*", axis_rules, infer_dequantize,
+     0},
+    {OP_DET, "Det", 11, NEWEST, 1, 1, 1, "r", NULL, infer_det, 0},
     {OP_OLD_BINARY, "Div", 1, 6, 2, 2, 1, "n=", old_binary_rules, infer_expanded, 0},
     {OP_DIV, "Div", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_broadcast, 0},
     {OP_DROPOUT, "Dropout", 7, 9, 1, 1, 1, "f", dropout_rules, infer_dropout, OP_VIEW},
     {OP_DROPOUT, "Dropout", 10, 11, 1, 1, 2, "f", dropout_rules, infer_dropout, OP_VIEW},
     {OP_DROPOUT, "Dropout", 12, NEWEST, 1, 3, 2, "ffb", dropout_rules, infer_dropout, OP_VIEW},
+    {OP_DYNAMIC_QUANTIZE, "DynamicQuantizeLinear", 11, NEWEST, 1, 1, 3, "f", NULL, infer_expanded,
+     0},
+    {OP_EINSUM, "Einsum", 12, NEWEST, 1, EINSUM_OPERANDS_MAX, 1, "t=", einsum_rules, infer_einsum,
+     0},
     {OP_ELU, "Elu", 6, NEWEST, 1, 1, 1, "r", alpha_rules, infer_same, 0},
     {OP_OLD_BINARY, "Equal", 1, 6, 2, 2, 1, "e=", old_binary_rules, infer_expanded, 0},
     {OP_EQUAL, "Equal", 7, NEWEST, 2, 2, 1, "e=", NULL, infer_compare, 0},
@@ -113,7 +124,8 @@ static const struct op rows[] = {
     {OP_LOG, "Log", 6, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
     {OP_LOG_SOFTMAX, "LogSoftmax", 1, NEWEST, 1, 1, 1, "f", axis_rules, infer_softmax, 0},
     {OP_LRN, "LRN", 1, NEWEST, 1, 1, 1, "f", lrn_rules, infer_lrn, 0},
-    {OP_MATMUL, "MatMul", 1, NEWEST, 2, 2, 1, "r=", NULL, infer_matmul, OP_MULTIPLIES},
+    {OP_MATMUL, "MatMul", 1, NEWEST, 2, 2, 1, "t=", NULL, infer_matmul, OP_MULTIPLIES},
+    {OP_MATMUL_INTEGER, "MatMulInteger", 10, NEWEST, 2, 4, 1, "p", NULL, infer_expanded, 0},
     {OP_MAX, "Max", 6, NEWEST, 1, MANY, 1, "n=", NULL, infer_broadcast, 0},
     {OP_MAX_POOL, "MaxPool", 1, 11, 1, 1, 2, "r", max_pool_rules, infer_max_pool, 0},
     {OP_MAX_POOL, "MaxPool", 12, NEWEST, 1, 1, 2, "p", max_pool_rules, infer_max_pool, 0},
@@ -137,6 +149,10 @@ static const struct op rows[] = {
     {OP_POW, "Pow", 7, NEWEST, 2, 2, 1, "nn", NULL, infer_broadcast, 0},
     {OP_OLD_BINARY, "PRelu", 1, 6, 2, 2, 1, "f", old_prelu_rules, infer_expanded, 0},
     {OP_PRELU, "PRelu", 7, NEWEST, 2, 2, 1, "f", NULL, infer_one_way, 0},
+    {OP_QLINEAR_CONV, "QLinearConv", 10, NEWEST, 8, 9, 1, "*", conv_rules, infer_expanded, 0},
+    {OP_QLINEAR_MATMUL, "QLinearMatMul", 10, NEWEST, 8, 8, 1, "*", NULL, infer_expanded, 0},
+    {OP_QUANTIZE_LINEAR, "QuantizeLinear", 10, 12, 2, 3, 1, "nf*", NULL, infer_quantize, 0},
+    {OP_QUANTIZE_LINEAR, "QuantizeLinear", 13, 18, 2, 3, 1, "nf*", axis_rules, infer_quantize, 0},
     {OP_RANGE, "Range", 11, NEWEST, 3, 3, 1, "t=", NULL, infer_range, 0},
     {OP_RECIPROCAL, "Reciprocal", 6, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
     {OP_REDUCE_L1, "ReduceL1", 1, 17, 1, 1, 1, "t", reduce_rules, infer_reduce, 0},

@@ -32,6 +32,12 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     case OP_WHERE:
         *ret_type = inputs[1];
         return 0;
+    case OP_DEQUANTIZE_LINEAR:
+        *ret_type = TENSOR_FLOAT32;
+        return 0;
+    case OP_QUANTIZE_LINEAR:
+        *ret_type = node->input_count > 2 && node->inputs[2] >= 0 ? inputs[2] : TENSOR_UINT8;
+        return 0;
     case OP_ONE_HOT:
         *ret_type = inputs[2];
         return 0;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NETWORK_VALUES = 96, NETWORK_NODES = 32, NETWORK_PORTS = 8 };
+enum { NETWORK_VALUES = 96, NETWORK_NODES = 32, NETWORK_PORTS = 10 };
 
 /* What an input's numbers are drawn from; both 0: -1 to 1. */
 struct network_range {

@@ -29,6 +29,13 @@ void window_covered(const struct window *window, int dim, int64_t k, int64_t *fi
 #define NAMED(name) name##_double
 #include "agent/device/cpu/conv.inc"
 
+/* int32 wraps around: its bits are those of uint32. */
+#undef REAL
+#undef NAMED
+#define REAL uint32_t
+#define NAMED(name) name##_int32
+#include "agent/device/cpu/conv.inc"
+
 static void fill_planes(const struct call *call, struct conv *conv) {
     const struct window *window = &conv->window;
     conv->x = call->inputs[0]->data;
@@ -48,9 +55,12 @@ static int conv_run(const struct call *call, struct error *err) {
         return -1;
     }
     fill_planes(call, &conv);
-    bool is_double = call->inputs[0]->type == TENSOR_FLOAT64;
+    enum tensor_type type = call->inputs[0]->type;
     threads_run(cpu_threads(call), call->inputs[0]->shape.dims[0] * conv.m, 1,
-                is_double ? conv_body_double : conv_body_float, &conv);
+                type == TENSOR_FLOAT64 ? conv_body_double
+                : type == TENSOR_INT32 ? conv_body_int32
+                                       : conv_body_float,
+                &conv);
     return 0;
 }
 const struct kernel reference_conv = {"reference conv", conv_run};
@@ -62,9 +72,12 @@ static int conv_transpose_run(const struct call *call, struct error *err) {
         return -1;
     }
     fill_planes(call, &conv);
-    bool is_double = call->inputs[0]->type == TENSOR_FLOAT64;
+    enum tensor_type type = call->inputs[0]->type;
     threads_run(cpu_threads(call), call->inputs[0]->shape.dims[0] * conv.m, 1,
-                is_double ? conv_transpose_body_double : conv_transpose_body_float, &conv);
+                type == TENSOR_FLOAT64 ? conv_transpose_body_double
+                : type == TENSOR_INT32 ? conv_transpose_body_int32
+                                       : conv_transpose_body_float,
+                &conv);
     return 0;
 }
 const struct kernel reference_conv_transpose = {"reference conv_transpose", conv_transpose_run};

@@ -24,9 +24,27 @@ struct product {
 #define NAMED(name) name##_double
 #include "agent/device/cpu/matmul.inc"
 
+/* Integers wrap around: their bits are those of the unsigned ones. */
+#undef REAL
+#undef NAMED
+#define REAL uint32_t
+#define NAMED(name) name##_int32
+#include "agent/device/cpu/matmul.inc"
+#undef REAL
+#undef NAMED
+#define REAL uint64_t
+#define NAMED(name) name##_int64
+#include "agent/device/cpu/matmul.inc"
+
+static threads_body *body_for(enum tensor_type type) {
+    return type == TENSOR_FLOAT64 ? product_body_double
+           : type == TENSOR_INT32 ? product_body_int32
+           : type == TENSOR_INT64 ? product_body_int64
+                                  : product_body_float;
+}
+
 static int matmul_run(const struct call *call, struct error *err) {
     const struct tensor *a = call->inputs[0], *b = call->inputs[1];
-    bool is_double = a->type == TENSOR_FLOAT64;
     int64_t size = (int64_t)tensor_type_size(a->type);
     struct matmul matmul;
     if (matmul_params(&a->shape, &b->shape, &matmul, err) < 0) {
@@ -53,8 +71,7 @@ static int matmul_run(const struct call *call, struct error *err) {
                                   1,
                                   1};
         memset(product.y, 0, (size_t)(matmul.m * matmul.n * size));
-        threads_run(cpu_threads(call), matmul.m, 1,
-                    is_double ? product_body_double : product_body_float, &product);
+        threads_run(cpu_threads(call), matmul.m, 1, body_for(a->type), &product);
     }
     return 0;
 }
@@ -80,8 +97,7 @@ static int gemm_run(const struct call *call, struct error *err UNUSED) {
     bool is_double = a->type == TENSOR_FLOAT64;
     float beta = node_number(call->node, "beta", 1);
     (is_double ? start_from_double : start_from_float)(c, beta, call->outputs[0]);
-    threads_run(cpu_threads(call), m, 1, is_double ? product_body_double : product_body_float,
-                &product);
+    threads_run(cpu_threads(call), m, 1, body_for(a->type), &product);
     return 0;
 }
 const struct kernel reference_gemm = {"reference gemm", gemm_run};

@@ -72,6 +72,13 @@ REFERENCE(lrn);
 /* matmul.c */
 REFERENCE(gemm);
 REFERENCE(matmul);
+/* einsum.c */
+REFERENCE(einsum);
+/* det.c */
+REFERENCE(det);
+/* quantize.c */
+REFERENCE(dequantize_linear);
+REFERENCE(quantize_linear);
 /* pick.c */
 REFERENCE(gather_elements);
 REFERENCE(gather_nd);
