@@ -3,6 +3,7 @@
 
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
+#include "agent/ops/work.h"
 #ifdef WITH_CUDA
 #include "agent/device/cuda/device.h"
 #endif
@@ -35,8 +36,33 @@ void device_close(struct device *device) {
     }
 }
 
+/* A node may have thousands of inputs; those that read shapes of theirs have few. */
+static double work_of_call(const struct node *node, const struct tensor *const *inputs,
+                           struct tensor *const *outputs) {
+    struct arena scratch = {0};
+    size_t input_count = (size_t)node->input_count, output_count = (size_t)node->output_count;
+    struct fact *facts = arena_array(&scratch, input_count, sizeof *facts);
+    const struct fact **facts_at = arena_array(&scratch, input_count, sizeof *facts_at);
+    struct fact *made = arena_array(&scratch, output_count, sizeof *made);
+    for (size_t i = 0; i < input_count; i++) {
+        facts_at[i] = inputs[i] ? &facts[i] : NULL;
+        facts[i] = inputs[i] ? (struct fact){inputs[i]->type, inputs[i]->shape, inputs[i]->data}
+                             : (struct fact){0};
+    }
+    for (size_t i = 0; i < output_count; i++) {
+        made[i] = outputs[i] ? (struct fact){outputs[i]->type, outputs[i]->shape, NULL}
+                             : (struct fact){0};
+    }
+    double work = work_of(node, facts_at, made);
+    arena_release(&scratch);
+    return work;
+}
+
 int registry_evaluate(const struct node *node, const struct tensor *const *inputs,
                       struct tensor *const *outputs, struct error *err) {
+    if (work_of_call(node, inputs, outputs) > WORK_FOLDED_MAX) {
+        return error_set(err, ERROR_EXHAUSTED, "too much to be computed in advance");
+    }
     const struct call call = {.node = node,
                               .input_count = node->input_count,
                               .output_count = node->output_count,

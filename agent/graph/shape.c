@@ -119,12 +119,17 @@ static int fold(struct inference *inference, const struct node *node,
         out[i].data = arena_alloc(inference->arena, size);
         out_at[i] = &out[i];
     }
-    int result = inference->evaluate(node, in_at, out_at, err);
+    struct error cause = {0};
+    int result = inference->evaluate(node, in_at, out_at, &cause);
     for (size_t i = 0; result == 0 && i < output_count; i++) {
         outputs[i].known = out[i].data;
     }
     arena_release(&scratch);
-    return result;
+    if (result < 0 && cause.kind != ERROR_EXHAUSTED) {
+        *err = cause;
+        return -1;
+    }
+    return 0;
 }
 
 static int check_outputs(const struct node *node, const struct fact *outputs, struct error *err) {
@@ -231,6 +236,9 @@ static void fold_node(struct inference *inference, struct graph *graph, const st
     }
     if (!settle_empty(node, outputs, inference->arena) && !settle_view(node, inputs, outputs) &&
         fold(inference, node, inputs, outputs, &err) < 0) {
+        return;
+    }
+    if (!outputs[0].known) {
         return;
     }
     bool is_new = outputs[0].known != (inputs[0] ? inputs[0]->known : NULL);

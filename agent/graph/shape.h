@@ -7,7 +7,8 @@
 
 enum { SHAPE_KNOWN_ELEMENTS_MAX = 1024 }; /* larger values are left to the run */
 
-/* Runs one node on host memory, at once. The engine gives the reference kernels. */
+/* Runs one node on host memory, at once. The engine gives the reference kernels. ERROR_EXHAUSTED:
+ * it is more than is done in advance, and is left to the run. */
 typedef int evaluate_function(const struct node *node, const struct tensor *const *inputs,
                               struct tensor *const *outputs, struct error *err);
 

@@ -239,6 +239,49 @@ const struct attribute_rule eye_like_rules[] = {
     {"k", INTEGER, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
+/* Activations are the usual ones: others are refused, as input_forget is, and LSTM's clip, of which
+ * it is not said whether it holds for the cell on its way out. */
+const struct attribute_rule gru_rules[] = {
+    {"clip", NUMBER, NULL, 0, 0},
+    {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
+    {"hidden_size", INTEGER, NULL, 0, 0},
+    {"linear_before_reset", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule gru_14_rules[] = {
+    {"clip", NUMBER, NULL, 0, 0},
+    {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
+    {"hidden_size", INTEGER, NULL, 0, 0},
+    {"linear_before_reset", INTEGER, NULL, 0, 1},
+    {"layout", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule lstm_rules[] = {
+    {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
+    {"hidden_size", INTEGER, NULL, 0, 0},
+    {"input_forget", INTEGER, NULL, INT64_MIN, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule rnn_rules[] = {
+    {"clip", NUMBER, NULL, 0, 0},
+    {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
+    {"hidden_size", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule lstm_14_rules[] = {
+    {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
+    {"hidden_size", INTEGER, NULL, 0, 0},
+    {"input_forget", INTEGER, NULL, INT64_MIN, 0},
+    {"layout", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule rnn_14_rules[] = {
+    {"clip", NUMBER, NULL, 0, 0},
+    {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
+    {"hidden_size", INTEGER, NULL, 0, 0},
+    {"layout", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
 const struct attribute_rule is_inf_rules[] = {
     {"detect_negative", INTEGER, NULL, 0, 0},
     {"detect_positive", INTEGER, NULL, 0, 0},

@@ -16,6 +16,7 @@
 #include "agent/ops/params.h"
 #include "agent/ops/pick.h"
 #include "agent/ops/quantize.h"
+#include "agent/ops/recurrent.h"
 #include "agent/ops/reduce.h"
 #include "agent/ops/reshape.h"
 #include "agent/ops/resize.h"
@@ -107,6 +108,8 @@ static const struct op rows[] = {
     {OP_OLD_BINARY, "Greater", 1, 6, 2, 2, 1, "n=", old_binary_rules, infer_expanded, 0},
     {OP_GREATER, "Greater", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
     {OP_GREATER_OR_EQUAL, "GreaterOrEqual", 12, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
+    {OP_GRU, "GRU", 7, 13, 3, 6, 2, "ffffif", gru_rules, infer_recurrent, 0},
+    {OP_GRU, "GRU", 14, NEWEST, 3, 6, 2, "ffffif", gru_14_rules, infer_recurrent, 0},
     {OP_HARDMAX, "Hardmax", 1, NEWEST, 1, 1, 1, "f", axis_rules, infer_softmax, 0},
     {OP_HARD_SIGMOID, "HardSigmoid", 6, NEWEST, 1, 1, 1, "r", hard_sigmoid_rules, infer_same, 0},
     {OP_HARD_SWISH, "HardSwish", 14, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
@@ -123,6 +126,8 @@ static const struct op rows[] = {
     {OP_LESS_OR_EQUAL, "LessOrEqual", 12, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
     {OP_LOG, "Log", 6, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
     {OP_LOG_SOFTMAX, "LogSoftmax", 1, NEWEST, 1, 1, 1, "f", axis_rules, infer_softmax, 0},
+    {OP_LSTM, "LSTM", 7, 13, 3, 8, 3, "ffffif", lstm_rules, infer_recurrent, 0},
+    {OP_LSTM, "LSTM", 14, NEWEST, 3, 8, 3, "ffffif", lstm_14_rules, infer_recurrent, 0},
     {OP_LRN, "LRN", 1, NEWEST, 1, 1, 1, "f", lrn_rules, infer_lrn, 0},
     {OP_MATMUL, "MatMul", 1, NEWEST, 2, 2, 1, "t=", NULL, infer_matmul, OP_MULTIPLIES},
     {OP_MATMUL_INTEGER, "MatMulInteger", 10, NEWEST, 2, 4, 1, "p", NULL, infer_expanded, 0},
@@ -173,6 +178,8 @@ static const struct op rows[] = {
     {OP_RESIZE, "Resize", 11, 17, 1, 4, 1, "fffl", resize_11_rules, infer_resize, 0},
     {OP_REVERSE_SEQUENCE, "ReverseSequence", 10, NEWEST, 2, 2, 1, "*l", reverse_rules,
      infer_reverse_sequence, 0},
+    {OP_RNN, "RNN", 7, 13, 3, 6, 2, "ffffif", rnn_rules, infer_recurrent, 0},
+    {OP_RNN, "RNN", 14, NEWEST, 3, 6, 2, "ffffif", rnn_14_rules, infer_recurrent, 0},
     {OP_ROUND, "Round", 11, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
     {OP_SCATTER_ELEMENTS, "Scatter", 9, 10, 3, 3, 1, "*i*", axis_rules, infer_scatter_elements, 0},
     {OP_SCATTER_ELEMENTS, "ScatterElements", 11, 15, 3, 3, 1, "*i*", axis_rules,

@@ -2,6 +2,7 @@
 #include "agent/run/plan.h"
 
 #include "agent/device/registry.h"
+#include "agent/ops/work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,15 @@ static void find_makers(struct plan *plan) {
     }
 }
 
+static int check_work(const struct plan *plan, struct error *err) {
+    return plan->work <= WORK_MAX
+               ? 0
+               : error_set(err, ERROR_UNSUPPORTED,
+                           "for inputs of these sizes the network takes some %.0e steps; at most "
+                           "%.0e are done",
+                           plan->work, WORK_MAX);
+}
+
 static int make_schedule(struct plan *plan, const struct tensor *inputs, struct error *err) {
     struct arena known = {0}, scratch = {0};
     struct fact *facts = arena_array(&scratch, plan->graph->value_count, sizeof *facts);
@@ -144,7 +154,9 @@ static int make_schedule(struct plan *plan, const struct tensor *inputs, struct 
         *err = first;
     } else {
         plan->flops = shape_flops(plan->graph, facts);
-        result = schedule_new(plan->graph, facts, &known, &plan->schedule, err);
+        plan->work = work_of_graph(plan->graph, facts);
+        result = check_work(plan, err);
+        result = result < 0 ? -1 : schedule_new(plan->graph, facts, &known, &plan->schedule, err);
     }
     arena_release(&known);
     arena_release(&scratch);

@@ -37,6 +37,7 @@ struct plan {
     struct plan_bound *bound; /* per output; NULL when none is bound */
     uint64_t last_used;
     double flops;
+    double work; /* ops/work.h */
 };
 
 NODISCARD int plan_new(struct device *device, const struct graph *graph,

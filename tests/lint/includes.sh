@@ -20,7 +20,7 @@ agent/models            agent/models/ agent/ops/ agent/graph/ lib/
 agent/device            agent/device/ agent/graph/ agent/ops/ lib/
 agent/device/cpu/fast   agent/device/cpu/fast/ agent/device/cpu/cpu.h agent/device/cpu/isa.h agent/device/cpu/threads.h agent/device/device.h agent/graph/ agent/ops/ lib/
 agent/device/cpu/onednn agent/device/cpu/onednn/ agent/device/cpu/cpu.h agent/device/cpu/isa.h agent/device/cpu/threads.h agent/device/device.h agent/graph/ agent/ops/ lib/
-agent/run               agent/run/ agent/onnx/ agent/ops/rewrite.h agent/graph/ agent/device/device.h agent/device/registry.h lib/
+agent/run               agent/run/ agent/onnx/ agent/ops/rewrite.h agent/ops/work.h agent/graph/ agent/device/device.h agent/device/registry.h lib/
 agent/store             agent/store/ lib/
 agent/comm              agent/comm/ lib/
 agent/data              agent/data/ agent/store/ lib/

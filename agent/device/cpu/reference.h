@@ -79,6 +79,8 @@ REFERENCE(det);
 /* quantize.c */
 REFERENCE(dequantize_linear);
 REFERENCE(quantize_linear);
+/* recurrent.c */
+REFERENCE(recurrent);
 /* pick.c */
 REFERENCE(gather_elements);
 REFERENCE(gather_nd);
