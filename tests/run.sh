@@ -39,7 +39,8 @@ count() { # program, log, exit code, seconds
     if [ "$code" -eq 0 ] && [ $((p + f + s)) -eq 0 ]; then f=1; echo "not ok $program: printed no result" >>"$log"; fi
     printf '%-64s %4d ok %3d failed %3d s\n' "${program#build/}" "$p" "$f" "$4"
     grep '^skip ' "$log"
-    [ "$f" -eq 0 ] || grep -v '^ok ' "$log" | tail -n 60
+    # What failed first of all: a script that shows its servers' logs leaves no room for it in the last lines.
+    [ "$f" -eq 0 ] || { sed -n 's/^not ok /# failed: /p' "$log" | head -n 20; grep -v '^ok ' "$log" | tail -n 60; }
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
