@@ -1,5 +1,6 @@
 /* graph.h: a network as values and nodes, whatever file it came from. Plain data in one arena;
- * built by agent/onnx, read by everyone, never changed afterwards. */
+ * built by agent/onnx, read by everyone, never changed afterwards (but for what resident.h does).
+ */
 #pragma once
 
 #include "agent/graph/arena.h"
@@ -16,6 +17,8 @@ struct value {
     bool is_input;
     bool is_constant;
     struct tensor constant; /* borrowed from the model's bytes or the graph's arena */
+    const void *origin;     /* where the mapped file has the constant's bytes; NULL: nowhere */
+    bool is_held, is_gone;  /* resident.h's */
 };
 
 struct node {
@@ -36,6 +39,8 @@ struct graph {
     struct node *nodes; /* each after the nodes it reads from */
     int *inputs;        /* indices into values; constants are no inputs */
     int *outputs;
+    bool is_mapped; /* constants' origins are pages of a file */
+    bool lets_go;   /* resident.h */
 };
 
 void graph_release(struct graph *graph);

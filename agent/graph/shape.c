@@ -242,6 +242,9 @@ static void fold_node(struct inference *inference, struct graph *graph, const st
         return;
     }
     bool is_new = outputs[0].known != (inputs[0] ? inputs[0]->known : NULL);
+    if (!is_new) {
+        graph->values[node->inputs[0]].is_held = true; /* two values have these bytes: resident.h */
+    }
     *budget -= is_new ? shape_count(&outputs[0].shape) : 0;
     struct value *value = &graph->values[node->outputs[0]];
     value->type = outputs[0].type;

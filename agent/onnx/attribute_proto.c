@@ -195,7 +195,7 @@ int attribute_proto_read(struct wire message, struct arena *arena, struct attrib
     attribute.kind = kinds[i].kind;
     int result = 0;
     if (attribute.kind == ATTRIBUTE_TENSOR) {
-        result = tensor_proto_read(scan.tensor, arena, &attribute.tensor, &name, err);
+        result = tensor_proto_read(scan.tensor, arena, &attribute.tensor, &name, NULL, err);
     } else if (attribute.kind == ATTRIBUTE_INTEGERS || attribute.kind == ATTRIBUTE_NUMBERS) {
         result = read_list(message, scan.room, kinds[i].field, arena, &attribute, err);
     } else if (attribute.kind == ATTRIBUTE_TEXTS) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/onnx/graph_proto.h"
 
+#include "agent/graph/resident.h"
+
 #include "agent/onnx/attribute_proto.h"
 #include "agent/onnx/names.h"
 #include "agent/onnx/tensor_proto.h"
@@ -268,8 +270,9 @@ static int add_initializer(struct build *build, struct wire message, struct erro
     struct tensor tensor;
     struct wire name = {0};
     struct error cause = {0};
+    const void *raw;
     int index;
-    if (tensor_proto_read(message, &build->graph->arena, &tensor, &name, &cause) < 0) {
+    if (tensor_proto_read(message, &build->graph->arena, &tensor, &name, &raw, &cause) < 0) {
         *err = cause;
         return error_context(err, "initializer %zu", build->graph->value_count + 1);
     }
@@ -281,6 +284,12 @@ static int add_initializer(struct build *build, struct wire message, struct erro
     value->shape = tensor.shape;
     value->has_shape = value->is_constant = true;
     value->constant = tensor;
+    if (build->graph->is_mapped && raw) {
+        value->origin = raw;
+        if (tensor.data != raw) { /* the copy alone takes memory */
+            resident_drop(raw, (size_t)shape_count(&tensor.shape) * tensor_type_size(tensor.type));
+        }
+    }
     return 0;
 }
 

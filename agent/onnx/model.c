@@ -112,6 +112,7 @@ int model_open(const char *path, struct model **ret_model, struct error *err) {
     if (map(model, path, err) < 0) {
         return error_context(err, "model %s", path);
     }
+    model->graph.is_mapped = model->mapping != NULL;
     const uint8_t *at = model->mapping;
     struct wire bytes = {at, at ? at + model->mapping_size : at};
     if (parse(model, bytes, err) < 0) {

@@ -214,7 +214,7 @@ static int read_typed(const struct parts *parts, struct tensor *tensor, size_t c
 }
 
 int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *ret_tensor,
-                      struct wire *ret_name, struct error *err) {
+                      struct wire *ret_name, const void **ret_raw, struct error *err) {
     struct parts parts = {0};
     struct tensor tensor = {0};
     if (read_parts(message, &parts, err) < 0 ||
@@ -251,6 +251,9 @@ int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *r
     }
     *ret_tensor = tensor;
     *ret_name = parts.name;
+    if (ret_raw) {
+        *ret_raw = parts.has_raw && tensor.type != TENSOR_BOOL ? parts.raw.at : NULL;
+    }
     return 0;
 }
 
@@ -263,7 +266,7 @@ int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error 
     struct arena arena = {0};
     struct tensor borrowed, tensor;
     struct wire name, bytes = {(const uint8_t *)data, (const uint8_t *)data + size};
-    int result = tensor_proto_read(bytes, &arena, &borrowed, &name, err);
+    int result = tensor_proto_read(bytes, &arena, &borrowed, &name, NULL, err);
     if (result == 0) {
         result = tensor_init(&tensor, borrowed.type, &borrowed.shape, err);
     }

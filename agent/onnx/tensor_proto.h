@@ -11,9 +11,10 @@
 NODISCARD int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, struct error *err);
 
 /* The tensor borrows aligned raw_data from the message's bytes; other data is copied into `arena`.
- * *ret_name is borrowed from the bytes, not NUL-terminated. */
+ * *ret_name is borrowed from the bytes, not NUL-terminated. ret_raw (may be NULL): where the
+ * tensor's very bytes lie among them, at any address; NULL: nowhere. */
 NODISCARD int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *ret_tensor,
-                                struct wire *ret_name, struct error *err);
+                                struct wire *ret_name, const void **ret_raw, struct error *err);
 
 /* A file that is one TensorProto. The tensor is owned. */
 NODISCARD int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error *err);

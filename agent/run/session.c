@@ -2,6 +2,7 @@
 #include "agent/run/session.h"
 
 #include "agent/device/registry.h"
+#include "agent/graph/resident.h"
 #include "agent/onnx/model.h"
 #include "agent/ops/rewrite.h"
 #include "agent/run/plan.h"
@@ -34,6 +35,7 @@ int session_open(const char *model_path, const struct session_options *options,
         return error_context(err, "model %s", model_path);
     }
     shape_fold_constants(&session->graph, registry_evaluate);
+    session->graph.lets_go = true; /* nobody but our plans reads them; see find_plan */
     *ret_session = TAKE(session);
     return 0;
 }
@@ -101,6 +103,7 @@ static int find_plan(struct session *session, const struct tensor *inputs, struc
         session->current = NULL;
     }
     plan_free(TAKE(*oldest));
+    graph_bring_back(&session->graph);
     if (plan_new(session->device, &session->graph, inputs, &plan, err) < 0) {
         return -1;
     }

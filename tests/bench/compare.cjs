@@ -150,7 +150,7 @@ function peak(command, args) {
     return Number(stderr.trim().split('\n').pop()) / 1024;
 }
 
-// Node's own memory, with onnxruntime loaded and nothing done, is not counted against onnxruntime.
+// Of both what the program had before it read the network, its libraries loaded, is taken off.
 function measureMemory() {
     const model = path.join(directory, 'models/resnet50.onnx'), dims = [1, 3, 224, 224];
     const work = fs.mkdtempSync(path.join(os.tmpdir(), 'windlass-bench-'));
@@ -162,9 +162,10 @@ function measureMemory() {
     const ours = peak(agent, ['model', 'run', model, '--input', 'input=' + path.join(work, 'input.pb'), '--output-dir', work,
         '--threads', String(threads)]);
     fs.rmSync(work, {recursive: true});
-    const empty = peak(process.execPath, ['-e', load]), whole = peak(process.execPath, ['-e', load + score]);
-    return {work: 'peak memory, ResNet-50 batch 1', ours_mb: ours, ort_mb: whole - empty, node_mb: empty,
-        file_mb: fs.statSync(model).size / 2 ** 20, share: ours / (whole - empty)};
+    const empty = peak(agent, ['--version']), node = peak(process.execPath, ['-e', load]);
+    const whole = peak(process.execPath, ['-e', load + score]);
+    return {work: 'peak memory, ResNet-50 batch 1', ours_mib: ours - empty, ort_mib: whole - node, ours_before_mib: empty,
+        node_before_mib: node, file_mib: fs.statSync(model).size / 2 ** 20, share: (ours - empty) / (whole - node)};
 }
 
 async function main() {
@@ -182,9 +183,9 @@ async function main() {
     }
     const memory = 'peak memory, ResNet-50 batch 1'.includes(only) ? measureMemory() : null;
     if (memory) {
-        console.log(`${memory.work}: ours ${memory.ours_mb.toFixed(0)} MiB, ORT ${memory.ort_mb.toFixed(0)} MiB ` +
-            `(and node with it, before: ${memory.node_mb.toFixed(0)} MiB): ${memory.share.toFixed(2)} of ORT's; ` +
-            `the file has ${memory.file_mb.toFixed(0)} MiB`);
+        console.log(`${memory.work}: ours ${memory.ours_mib.toFixed(0)} MiB (and ${memory.ours_before_mib.toFixed(0)} before), ` +
+            `ORT ${memory.ort_mib.toFixed(0)} MiB (and ${memory.node_before_mib.toFixed(0)}, with node): ` +
+            `${memory.share.toFixed(2)} of ORT's; the file has ${memory.file_mib.toFixed(0)} MiB`);
     }
     const report = {
         date: new Date().toISOString(), machine: os.cpus()[0].model, processors: os.cpus().length,

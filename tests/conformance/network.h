@@ -66,7 +66,12 @@ static inline int network_input(struct network *network, struct shape shape) {
 static inline int network_keep(struct network *network, const char *name, struct tensor tensor) {
     int value = network_value(network, name);
     struct value *to = &network->values[value];
-    *to = (struct value){name, tensor.type, tensor.shape, true, false, true, tensor};
+    *to = (struct value){.name = name,
+                         .type = tensor.type,
+                         .shape = tensor.shape,
+                         .has_shape = true,
+                         .is_constant = true,
+                         .constant = tensor};
     return value;
 }
 

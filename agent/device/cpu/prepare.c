@@ -5,6 +5,47 @@
 #include "agent/device/cpu/layout.h"
 #include "agent/device/cpu/onednn/onednn.h"
 #include "agent/device/cpu/reference.h"
+#include "agent/graph/resident.h"
+
+// Whether the step has laid its weights, input 1, out anew.
+static bool has_packed(const struct step *step) {
+    return step->kernel == &fast_conv || step->kernel == &fast_gemm;
+}
+
+// Weights that are packed and that no other step reads.
+static void let_go_of_weights(const struct schedule *schedule, const struct step *step) {
+    const struct slot *weights = &schedule->slots[step->inputs[1]];
+    bool needed = weights->place != PLACE_CONSTANT || weights->viewed || weights->is_output;
+    for (size_t i = 0; i < schedule->slot_count && !needed; i++) {
+        needed = schedule->slots[i].constant == weights->constant && (int)i != step->inputs[1];
+    }
+    for (size_t i = 0; i < schedule->step_count && !needed; i++) {
+        const struct step *other = &schedule->steps[i];
+        for (int k = 0; other->node && k < other->input_count; k++) {
+            needed |= other->inputs[k] == step->inputs[1] && (other != step || k != 1);
+        }
+    }
+    if (!needed) {
+        graph_let_go(schedule->graph, step->inputs[1]);
+    }
+}
+
+// What kernels read in every run.
+static void hold_constants(const struct schedule *schedule) {
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        const struct step *step = &schedule->steps[i];
+        for (int k = 0; step->node && k < step->input_count; k++) {
+            int slot = step->inputs[k];
+            if (slot >= 0 && schedule->slots[slot].place == PLACE_VIEW) {
+                slot = schedule->slots[slot].view_of;
+            }
+            if (slot >= 0 && schedule->slots[slot].place == PLACE_CONSTANT &&
+                !(k == 1 && has_packed(step))) {
+                graph_hold(schedule->graph, slot, schedule->slots[slot].constant);
+            }
+        }
+    }
+}
 
 int cpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
     struct cpu_device *cpu = (struct cpu_device *)device;
@@ -43,6 +84,10 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         if (step->node && !step->kernel) {
             onednn_step_try(cpu->onednn, schedule, step);
         }
+        if (step->node && has_packed(step)) {
+            let_go_of_weights(schedule, step);
+        }
     }
+    hold_constants(schedule);
     return device_fill_kernels(device, reference_kernels, schedule, err);
 }

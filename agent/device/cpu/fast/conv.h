@@ -44,6 +44,7 @@ struct conv_weights {
  * moved by shift (a folded batch normalisation) unless they are NULL. */
 struct conv_source {
     const float *weights, *bias, *scale, *shift;
+    bool turned; /* weights are [in, out] (1x1, direct) */
 };
 
 struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct conv_shape *shape,

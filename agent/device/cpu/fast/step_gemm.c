@@ -29,17 +29,6 @@ static bool is_constant(const struct schedule *schedule, int slot) {
     return schedule->slots[slot].is_lasting && schedule->slots[slot].type == TENSOR_FLOAT32;
 }
 
-// [n, k] from the constant [k, n] or, transposed, [n, k].
-static float *weights_of(const struct slot *slot, bool transposed, int n, int k) {
-    const float *from = slot->constant;
-    float *to = x_calloc((size_t)n * (size_t)k, sizeof *to);
-    for (size_t i = 0; i < (size_t)n * (size_t)k; i++) {
-        size_t row = i / (size_t)k, column = i % (size_t)k;
-        to[i] = transposed ? from[i] : from[column * (size_t)n + row];
-    }
-    return to;
-}
-
 static const struct conv_weights *cached_weights(struct cpu_device *cpu,
                                                  const struct schedule *schedule,
                                                  const struct step *step,
@@ -53,22 +42,22 @@ static const struct conv_weights *cached_weights(struct cpu_device *cpu,
         return weights;
     }
     float alpha = node_number(step->node, "alpha", 1), beta = node_number(step->node, "beta", 1);
-    bool transposed = node_integer(step->node, "transB", 0);
-    float *matrix = weights_of(b, transposed, gemm->n, gemm->k);
-    float *scaled = x_calloc((size_t)gemm->n, sizeof *scaled);
+    float *scale = x_calloc((size_t)gemm->n, sizeof *scale);
+    float *shift = x_calloc((size_t)gemm->n, sizeof *shift);
     for (int i = 0; i < gemm->n; i++) {
-        scaled[i] = bias ? bias[i] * beta : 0;
-    }
-    for (size_t i = 0; i < (size_t)gemm->n * (size_t)gemm->k; i++) {
-        matrix[i] *= alpha;
+        scale[i] = alpha;
+        shift[i] = bias ? bias[i] * beta : 0;
     }
     struct conv_shape shape = {
         .n = 1, .channels_in = gemm->k, .channels_out = gemm->n, .kernel_h = 1, .kernel_w = 1};
-    struct conv_source source = {.weights = matrix, .bias = scaled};
+    struct conv_source source = {.weights = b->constant,
+                                 .scale = scale,
+                                 .shift = shift,
+                                 .turned = !node_integer(step->node, "transB", 0)};
     weights = conv_weights_new(cpu->vectors, &shape, CONV_DIRECT, true, &source);
     weights_cache_put(cpu->weights, &key, weights);
-    free(matrix);
-    free(scaled);
+    free(scale);
+    free(shift);
     return weights;
 }
 
