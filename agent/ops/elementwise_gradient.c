@@ -153,3 +153,10 @@ int gradient_cast(struct gradient *gradient, const struct node *node, struct err
     }
     return 0;
 }
+
+int gradient_round_bfloat(struct gradient *gradient, const struct node *node,
+                          struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]);
+    gradient_add(gradient, node->inputs[0], gradient_node(gradient, OP_ROUND_BFLOAT, V(dy)));
+    return 0;
+}

@@ -59,7 +59,7 @@ int gradient_share(struct gradient *gradient, int dy, int few, int many);
 /* elementwise_gradient.c */
 gradient_rule gradient_add_rule, gradient_sub, gradient_mul, gradient_div, gradient_pow,
     gradient_where, gradient_max_min, gradient_unary, gradient_neg, gradient_same, gradient_prelu,
-    gradient_cast;
+    gradient_cast, gradient_round_bfloat;
 /* product_gradient.c */
 gradient_rule gradient_gemm, gradient_matmul, gradient_conv, gradient_pool, gradient_global_average;
 /* norm_gradient.c */

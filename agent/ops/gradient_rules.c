@@ -86,5 +86,6 @@ gradient_rule *const gradient_rules[OP_COUNT] = {
     [OP_DROPOUT_TRAINING] = gradient_dropout_training,
     [OP_MEAN_SQUARED] = gradient_loss,
     [OP_NORM_TRAINING] = gradient_norm_training,
+    [OP_ROUND_BFLOAT] = gradient_round_bfloat,
     [OP_SOFTMAX_CROSS_ENTROPY] = gradient_loss,
 };

@@ -245,6 +245,7 @@ static const struct op rows[] = {
     {OP_OPTIMIZER_STEP, "OptimizerStep", 0, 0, 3, 5, 3, "f", NULL, infer_optimizer_step, 0},
     {OP_POOL_GRADIENT, "PoolGradient", 0, 0, 2, 3, 1, "flf", NULL, infer_to_shape, 0},
     {OP_RESIZE_GRADIENT, "ResizeGradient", 0, 0, 2, MANY, 1, "fl*", NULL, infer_to_shape, 0},
+    {OP_ROUND_BFLOAT, "RoundBfloat", 0, 0, 1, 1, 1, "f", NULL, infer_same, 0},
     {OP_SOFTMAX_CROSS_ENTROPY, "SoftmaxCrossEntropy", 0, 0, 3, 3, 3, "flf", NULL,
      infer_softmax_cross_entropy, 0},
     {OP_SOFTMAX_GRADIENT, "SoftmaxGradient", 0, 0, 2, 2, 1, "f", NULL, infer_same, 0},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ops/training_graph.h"
 
+#include "agent/ops/bfloat.h"
 #include "agent/ops/gradient.h"
 
 #include <fnmatch.h>
@@ -19,9 +20,19 @@ struct build {
     int keys;                    /* of dropout; -1: none */
 };
 
-static const struct node *maker_of(const struct build *build, int value) {
+static const struct node *own_maker_of(const struct build *build, int value) {
     return value < 0 || build->makers[value] < 0 ? NULL
                                                  : &build->network->nodes[build->makers[value]];
+}
+
+/* The value under bfloat.h's mark. */
+static int unrounded(const struct build *build, int value) {
+    const struct node *maker = own_maker_of(build, value);
+    return maker && maker->op->id == OP_ROUND_BFLOAT ? maker->inputs[0] : value;
+}
+
+static const struct node *maker_of(const struct build *build, int value) {
+    return own_maker_of(build, unrounded(build, value));
 }
 
 /* ---- which constants are weights ---- */
@@ -46,6 +57,7 @@ static int find_constant(const struct build *build, int value) {
         }
         value = maker->inputs[0];
     }
+    value = unrounded(build, value);
     const struct value *constant = value < 0 ? NULL : &build->network->values[value];
     return constant && constant->is_constant && constant->type == TENSOR_FLOAT32 &&
                    constant->constant.shape.rank > 0
@@ -328,8 +340,14 @@ static void move_lists(struct build *build, struct training_graph *training) {
 
 int training_graph_build(const struct graph *network, const struct training_options *options,
                          struct training_graph *ret_training, struct error *err) {
-    struct build build = {.network = network, .options = options, .keys = -1};
     struct training_graph training = {.correct = 0};
+    if (options->is_bfloat) {
+        if (bfloat_graph(network, &training.rounded, err) < 0) {
+            return -1;
+        }
+        network = &training.rounded;
+    }
+    struct build build = {.network = network, .options = options, .keys = -1};
     size_t values = network->value_count;
     build.makers = arena_array(&build.scratch, values, sizeof *build.makers);
     build.is_weight = arena_array(&build.scratch, values, sizeof *build.is_weight);
@@ -348,6 +366,8 @@ int training_graph_build(const struct graph *network, const struct training_opti
     if (result == 0) {
         move_lists(&build, &training);
         *ret_training = training;
+    } else {
+        graph_release(&training.rounded);
     }
     builder_release(&build.builder);
     arena_release(&build.scratch);
@@ -356,5 +376,6 @@ int training_graph_build(const struct graph *network, const struct training_opti
 
 void training_graph_release(struct training_graph *training) {
     graph_release(&training->graph);
+    graph_release(&training->rounded);
     *training = (struct training_graph){.correct = 0};
 }

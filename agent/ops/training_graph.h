@@ -9,6 +9,7 @@ enum training_loss { TRAINING_CROSS_ENTROPY, TRAINING_MEAN_SQUARED };
 
 struct training_options {
     enum training_loss loss;
+    bool is_bfloat;            /* bfloat.h */
     float smoothing;           /* of labels, 0 to 1; cross entropy alone */
     const char *const *freeze; /* patterns (fnmatch) of weights that stay as they are; a batch
                                   normalization whose scale stays keeps its statistics, too */
@@ -34,6 +35,7 @@ struct training_norm {
  * norms' statistics, what was to be kept. */
 struct training_graph {
     struct graph graph;
+    struct graph rounded; /* the network with bfloat.h's marks, of which `graph` was made */
     size_t variable_count, norm_count;
     int *variables; /* values; constants in the network, which holds what they begin with */
     struct training_norm *norms;

@@ -162,12 +162,12 @@ not_found() {
 }
 refused() { # NAME WHAT: stdin
     local code
-    if [[ $2 == trainer.* ]]; then training "$1" 2; else manifest "$1" 2; fi
+    if [[ $2 == gpus ]]; then training "$1" 2; else manifest "$1" 2; fi
     run "$1"
     [ $code -eq 2 ] && says "$1" "job.yaml:[0-9]+: spec.$2: is described, but Windlass" && ! compgen -G "$work/$1/state/*.log" >/dev/null
 }
 not_yet() {
-    refused bf16 trainer.precision <<<"$(trainer 1; echo '  precision: BF16')"
+    refused gpus gpus <<<"$(trainer 1; echo 'gpus: 1')"
 }
 # This machine has no Secrets: their files, which stand nowhere else.
 secret() {

@@ -125,12 +125,13 @@ kind: DistTrain
 metadata: {name: $1, namespace: jobs}
 spec:
   workers: 2
+  gpus: 1
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
-  trainer: {model: {new: CNN, classes: 6, shape: [2, 12, 12]}, data: {train: {synthetic: {count: 100}}}, epochs: 1, batchSize: 10, precision: BF16, output: {path: data/out}}
+  trainer: {model: {new: CNN, classes: 6, shape: [2, 12, 12]}, data: {train: {synthetic: {count: 100}}}, epochs: 1, batchSize: 10, output: {path: data/out}}
 JOB
     told() {
         k get dt -n jobs "$1" -o json | jq -e 'any(.status.conditions[]; .type == "Stalled" and .status == "True" and
-            .reason == "NotSupported" and (.message | contains("spec.trainer.precision: is described, but Windlass")))'
+            .reason == "NotSupported" and (.message | contains("spec.gpus: is described, but Windlass")))'
     }
     eventually told "$1" || { k get dt -n jobs "$1" -o json | jq -c .status | sed "s/^/# /"; return 1; }
     [ -z "$(k get pods,services,secrets -n jobs -l "windlass.dev/job=$1" -o name)" ]

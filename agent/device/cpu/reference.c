@@ -162,6 +162,7 @@ const struct kernel *const reference_kernels[] = {
     [OP_OPTIMIZER_STEP] = &reference_optimizer_step,
     [OP_POOL_GRADIENT] = &reference_pool_gradient,
     [OP_RESIZE_GRADIENT] = &reference_resize_gradient,
+    [OP_ROUND_BFLOAT] = &reference_round_bfloat,
     [OP_SOFTMAX_CROSS_ENTROPY] = &reference_softmax_cross_entropy,
     [OP_SOFTMAX_GRADIENT] = &reference_softmax_gradient,
     [OP_SUM_TO] = &reference_sum_to,

@@ -139,6 +139,8 @@ REFERENCE(resize_gradient);
 /* loss.c */
 REFERENCE(mean_squared);
 REFERENCE(softmax_cross_entropy);
+/* round_bfloat.c */
+REFERENCE(round_bfloat);
 /* optimizer_step.c */
 REFERENCE(optimizer_step);
 #undef REFERENCE

@@ -3,13 +3,6 @@
  * `windlass check`, `windlass run` and the controller. Whoever builds it takes its row away. */
 #include "operator/kinds/disttrain/spec.h"
 
-#include <string.h>
-
-static bool differs(const json_t *spec, const char *field, const char *standard) {
-    const char *value = tree_text(spec, field, standard);
-    return strcmp(value, standard) != 0;
-}
-
 int disttrain_not_yet(const json_t *object, struct error *err) {
     const json_t *spec = json_object_get(object, "spec");
     bool is_trainer = tree_get(spec, "trainer") != NULL;
@@ -17,7 +10,6 @@ int disttrain_not_yet(const json_t *object, struct error *err) {
         const char *field;
         bool is_asked_for;
     } rows[] = {
-        {"trainer.precision", differs(spec, "trainer.precision", "FP32")},
         {"gpus", is_trainer && tree_integer(spec, "gpus", 0) > 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
