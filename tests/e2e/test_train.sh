@@ -271,7 +271,7 @@ stands() {
     rank=$(pgrep -P "$(pgrep -P $pid)" | tail -1)
     kill -STOP "$rank" || return
     wait $pid
-    [ $? -eq 3 ] && grep -q 'nothing from the other ranks for 4.0 s: one of them is dead, stopped or cut off' "$work/stands"
+    [ $? -eq 4 ] && grep -q 'nothing from the other ranks for 4.0 s: one of them is dead, stopped or cut off' "$work/stands"
 }
 before=$failures
 check "a rank that stands still is left by the other after hangSeconds" stands
