@@ -164,14 +164,15 @@ const struct attribute_rule resize_10_rules[] = {
     {"mode", TEXT, "nearest|linear", 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
-/* cubic_coeff_a, exclude_outside and extrapolation_value belong to modes that are refused. */
 const struct attribute_rule resize_11_rules[] = {
     {"coordinate_transformation_mode", TEXT,
-     "half_pixel|pytorch_half_pixel|align_corners|asymmetric|tf_half_pixel_for_nn", 0, 0},
+     "half_pixel|pytorch_half_pixel|align_corners|asymmetric|tf_half_pixel_for_nn|"
+     "tf_crop_and_resize",
+     0, 0},
     {"cubic_coeff_a", NUMBER, NULL, 0, 0},
     {"exclude_outside", INTEGER, NULL, 0, 0},
     {"extrapolation_value", NUMBER, NULL, 0, 0},
-    {"mode", TEXT, "nearest|linear", 0, 0},
+    {"mode", TEXT, "nearest|linear|cubic", 0, 0},
     {"nearest_mode", TEXT, "round_prefer_floor|round_prefer_ceil|floor|ceil", 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
@@ -280,6 +281,55 @@ const struct attribute_rule rnn_14_rules[] = {
     {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
     {"hidden_size", INTEGER, NULL, 0, 0},
     {"layout", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule grid_sample_rules[] = {
+    {"align_corners", INTEGER, NULL, 0, 1},
+    {"mode", TEXT, "bilinear|nearest|bicubic", 0, 0},
+    {"padding_mode", TEXT, "zeros|border|reflection", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule max_unpool_rules[] = {
+    {"kernel_shape", INTEGERS, NULL, 0, 0},
+    {"pads", INTEGERS, NULL, 0, 0},
+    {"strides", INTEGERS, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* mode max: what runtimes take the greatest of is not what the text says. */
+const struct attribute_rule roi_align_rules[] = {
+    {"mode", TEXT, "avg", 0, 0},
+    {"output_height", INTEGER, NULL, 1, 1 << 20},
+    {"output_width", INTEGER, NULL, 1, 1 << 20},
+    {"sampling_ratio", INTEGER, NULL, 0, 0},
+    {"spatial_scale", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule roi_align_16_rules[] = {
+    {"coordinate_transformation_mode", TEXT, "half_pixel|output_half_pixel", 0, 0},
+    {"mode", TEXT, "avg", 0, 0},
+    {"output_height", INTEGER, NULL, 1, 1 << 20},
+    {"output_width", INTEGER, NULL, 1, 1 << 20},
+    {"sampling_ratio", INTEGER, NULL, 0, 0},
+    {"spatial_scale", NUMBER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule dft_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"inverse", INTEGER, NULL, 0, 1},
+    {"onesided", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule mel_weights_rules[] = {
+    {"output_datatype", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule signal_window_rules[] = {
+    {"output_datatype", INTEGER, NULL, 0, 0},
+    {"periodic", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule stft_rules[] = {
+    {"onesided", INTEGER, NULL, 0, 1},
     {NULL, INTEGER, NULL, 0, 0},
 };
 const struct attribute_rule is_inf_rules[] = {

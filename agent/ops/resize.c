@@ -18,11 +18,16 @@ static int text_index(const char *text, const char *const *names, int count) {
 }
 
 static void read_modes(const struct node *node, struct resize *resize) {
-    static const char *const coordinates[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
-                                              "asymmetric", "tf_half_pixel_for_nn"};
+    static const char *const coordinates[] = {"half_pixel",           "pytorch_half_pixel",
+                                              "align_corners",        "asymmetric",
+                                              "tf_half_pixel_for_nn", "tf_crop_and_resize"};
     static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                           "ceil"};
-    resize->is_linear = strcmp(node_text(node, "mode", "nearest"), "linear") == 0;
+    resize->is_linear = strcmp(node_text(node, "mode", "nearest"), "nearest") != 0;
+    resize->is_cubic = strcmp(node_text(node, "mode", "nearest"), "cubic") == 0;
+    resize->cubic_a = node_number(node, "cubic_coeff_a", -0.75f);
+    resize->excludes_outside = node_integer(node, "exclude_outside", 0);
+    resize->extrapolation = node_number(node, "extrapolation_value", 0);
     if (node->opset < 11) {
         resize->coordinates = RESIZE_ASYMMETRIC;
         resize->nearest = RESIZE_SIMPLE;
@@ -110,6 +115,27 @@ static int from_sizes(const struct fact *fact, const struct shape *x, struct res
     return 0;
 }
 
+/* All starts, then all ends. */
+static int read_roi(const struct node *node, const struct fact *const *inputs, int rank,
+                    struct resize *resize, struct error *err) {
+    const struct fact *roi = param_input(node, inputs, 1);
+    if (resize->coordinates != RESIZE_TF_CROP) {
+        return 0;
+    }
+    if (!roi || roi->type != TENSOR_FLOAT32 || shape_count(&roi->shape) != 2 * rank) {
+        return error_set(err, ERROR_INVALID, "the part of the input must be %d of float32",
+                         2 * rank);
+    }
+    if (!roi->known) {
+        return error_set(err, ERROR_UNSUPPORTED, "the part of the input is computed by the run");
+    }
+    for (int i = 0; i < rank; i++) {
+        resize->roi_start[i] = ((const float *)roi->known)[i];
+        resize->roi_end[i] = ((const float *)roi->known)[rank + i];
+    }
+    return 0;
+}
+
 int resize_params(const struct node *node, const struct fact *const *inputs,
                   struct resize *ret_resize, struct error *err) {
     const struct shape *x = &inputs[0]->shape;
@@ -118,6 +144,9 @@ int resize_params(const struct node *node, const struct fact *const *inputs,
     const float *scales;
     int64_t count;
     read_modes(node, &resize);
+    if (read_roi(node, inputs, x->rank, &resize, err) < 0) {
+        return -1;
+    }
     if (read_scales(node, inputs, &scales, &count, err) < 0) {
         return -1;
     }
@@ -144,6 +173,12 @@ float resize_source(const struct resize *resize, const struct shape *x, int axis
     switch (resize->coordinates) {
     case RESIZE_ALIGN_CORNERS:
         return out_size == 1 ? 0 : at * (float)(x->dims[axis] - 1) / (float)(out_size - 1);
+    case RESIZE_TF_CROP: {
+        float start = resize->roi_start[axis], end = resize->roi_end[axis];
+        float last = (float)(x->dims[axis] - 1);
+        return out_size > 1 ? start * last + at * (end - start) * last / (float)(out_size - 1)
+                            : 0.5f * (start + end) * last;
+    }
     case RESIZE_ASYMMETRIC:
         return at / scale;
     case RESIZE_TF_HALF_PIXEL:
@@ -152,6 +187,30 @@ float resize_source(const struct resize *resize, const struct shape *x, int axis
         return out_size > 1 ? (at + 0.5f) / scale - 0.5f : 0;
     default:
         return (at + 0.5f) / scale - 0.5f;
+    }
+}
+
+bool resize_is_outside(const struct resize *resize, float source, int64_t size) {
+    return resize->coordinates == RESIZE_TF_CROP && !(source >= 0 && source <= (float)(size - 1));
+}
+
+/* Keys' kernel at distances 1 + t, t, 1 - t, 2 - t. */
+void resize_cubic_weights(const struct resize *resize, float source, int64_t size,
+                          float ret_weights[static 4]) {
+    float a = resize->cubic_a, base = floorf(source), t = source - base, sum = 0;
+    for (int i = 0; i < 4; i++) {
+        float d = fabsf(t + 1 - (float)i);
+        bool is_near = i == 1 || i == 2;
+        ret_weights[i] = is_near ? ((a + 2) * d - (a + 3)) * d * d + 1
+                                 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+        float at = base - 1 + (float)i;
+        if (resize->excludes_outside && (at < 0 || at >= (float)size)) {
+            ret_weights[i] = 0;
+        }
+        sum += ret_weights[i];
+    }
+    for (int i = 0; i < 4 && resize->excludes_outside; i++) {
+        ret_weights[i] /= sum;
     }
 }
 

@@ -20,6 +20,8 @@
 #include "agent/ops/reduce.h"
 #include "agent/ops/reshape.h"
 #include "agent/ops/resize.h"
+#include "agent/ops/sample.h"
+#include "agent/ops/signal.h"
 #include "agent/ops/window.h"
 
 #include <string.h>
@@ -54,6 +56,8 @@ static const struct op rows[] = {
     {OP_BATCH_NORMALIZATION, "BatchNormalization", 14, NEWEST, 5, 5, 3, "f", batch_norm_14_rules,
      infer_batch_norm, 0},
     {OP_BIT_SHIFT, "BitShift", 11, NEWEST, 2, 2, 1, "u=", bit_shift_rules, infer_bit_shift, 0},
+    {OP_BLACKMAN_WINDOW, "BlackmanWindow", 17, NEWEST, 1, 1, 1, "i", signal_window_rules,
+     infer_signal_window, 0},
     {OP_CAST, "Cast", 6, 18, 1, 1, 1, "*", cast_rules, infer_cast, 0},
     {OP_CAST_LIKE, "CastLike", 15, 18, 2, 2, 1, "**", NULL, infer_cast_like, 0},
     {OP_CEIL, "Ceil", 6, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
@@ -77,6 +81,7 @@ static const struct op rows[] = {
     {OP_DEQUANTIZE_LINEAR, "DequantizeLinear", 13, 18, 2, 3, 1, "nf*", axis_rules, infer_dequantize,
      0},
     {OP_DET, "Det", 11, NEWEST, 1, 1, 1, "r", NULL, infer_det, 0},
+    {OP_DFT, "DFT", 17, 19, 1, 2, 1, "ri", dft_rules, infer_dft, 0},
     {OP_OLD_BINARY, "Div", 1, 6, 2, 2, 1, "n=", old_binary_rules, infer_expanded, 0},
     {OP_DIV, "Div", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_broadcast, 0},
     {OP_DROPOUT, "Dropout", 7, 9, 1, 1, 1, "f", dropout_rules, infer_dropout, OP_VIEW},
@@ -108,8 +113,13 @@ static const struct op rows[] = {
     {OP_OLD_BINARY, "Greater", 1, 6, 2, 2, 1, "n=", old_binary_rules, infer_expanded, 0},
     {OP_GREATER, "Greater", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
     {OP_GREATER_OR_EQUAL, "GreaterOrEqual", 12, NEWEST, 2, 2, 1, "n=", NULL, infer_compare, 0},
+    {OP_GRID_SAMPLE, "GridSample", 16, 19, 2, 2, 1, "f", grid_sample_rules, infer_grid_sample, 0},
     {OP_GRU, "GRU", 7, 13, 3, 6, 2, "ffffif", gru_rules, infer_recurrent, 0},
     {OP_GRU, "GRU", 14, NEWEST, 3, 6, 2, "ffffif", gru_14_rules, infer_recurrent, 0},
+    {OP_HAMMING_WINDOW, "HammingWindow", 17, NEWEST, 1, 1, 1, "i", signal_window_rules,
+     infer_signal_window, 0},
+    {OP_HANN_WINDOW, "HannWindow", 17, NEWEST, 1, 1, 1, "i", signal_window_rules,
+     infer_signal_window, 0},
     {OP_HARDMAX, "Hardmax", 1, NEWEST, 1, 1, 1, "f", axis_rules, infer_softmax, 0},
     {OP_HARD_SIGMOID, "HardSigmoid", 6, NEWEST, 1, 1, 1, "r", hard_sigmoid_rules, infer_same, 0},
     {OP_HARD_SWISH, "HardSwish", 14, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
@@ -134,9 +144,12 @@ static const struct op rows[] = {
     {OP_MAX, "Max", 6, NEWEST, 1, MANY, 1, "n=", NULL, infer_broadcast, 0},
     {OP_MAX_POOL, "MaxPool", 1, 11, 1, 1, 2, "r", max_pool_rules, infer_max_pool, 0},
     {OP_MAX_POOL, "MaxPool", 12, NEWEST, 1, 1, 2, "p", max_pool_rules, infer_max_pool, 0},
+    {OP_MAX_UNPOOL, "MaxUnpool", 9, NEWEST, 2, 3, 1, "*l", max_unpool_rules, infer_max_unpool, 0},
     {OP_MEAN, "Mean", 6, NEWEST, 1, MANY, 1, "r=", NULL, infer_broadcast, 0},
     {OP_MEAN_VARIANCE_NORMALIZATION, "MeanVarianceNormalization", 9, NEWEST, 1, 1, 1, "f",
      axes_rules, infer_expanded, 0},
+    {OP_MEL_WEIGHTS, "MelWeightMatrix", 17, NEWEST, 5, 5, 1, "iiir", mel_weights_rules,
+     infer_mel_weights, 0},
     {OP_MIN, "Min", 6, NEWEST, 1, MANY, 1, "n=", NULL, infer_broadcast, 0},
     {OP_MOD, "Mod", 10, NEWEST, 2, 2, 1, "n=", mod_rules, infer_mod, 0},
     {OP_OLD_BINARY, "Mul", 1, 6, 2, 2, 1, "n=", old_binary_rules, infer_expanded, 0},
@@ -180,6 +193,8 @@ static const struct op rows[] = {
      infer_reverse_sequence, 0},
     {OP_RNN, "RNN", 7, 13, 3, 6, 2, "ffffif", rnn_rules, infer_recurrent, 0},
     {OP_RNN, "RNN", 14, NEWEST, 3, 6, 2, "ffffif", rnn_14_rules, infer_recurrent, 0},
+    {OP_ROI_ALIGN, "RoiAlign", 10, 15, 3, 3, 1, "ffl", roi_align_rules, infer_roi_align, 0},
+    {OP_ROI_ALIGN, "RoiAlign", 16, NEWEST, 3, 3, 1, "ffl", roi_align_16_rules, infer_roi_align, 0},
     {OP_ROUND, "Round", 11, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
     {OP_SCATTER_ELEMENTS, "Scatter", 9, 10, 3, 3, 1, "*i*", axis_rules, infer_scatter_elements, 0},
     {OP_SCATTER_ELEMENTS, "ScatterElements", 11, 15, 3, 3, 1, "*i*", axis_rules,
@@ -211,6 +226,7 @@ static const struct op rows[] = {
     {OP_SQRT, "Sqrt", 6, NEWEST, 1, 1, 1, "r", NULL, infer_same, 0},
     {OP_SQUEEZE, "Squeeze", 1, 12, 1, 1, 1, "*", axes_rules, infer_squeeze, OP_VIEW},
     {OP_SQUEEZE, "Squeeze", 13, NEWEST, 1, 2, 1, "*l", NULL, infer_squeeze, OP_VIEW},
+    {OP_STFT, "STFT", 17, NEWEST, 2, 4, 1, "ri=i", stft_rules, infer_stft, 0},
     {OP_OLD_BINARY, "Sub", 1, 6, 2, 2, 1, "n=", old_binary_rules, infer_expanded, 0},
     {OP_SUB, "Sub", 7, NEWEST, 2, 2, 1, "n=", NULL, infer_broadcast, 0},
     {OP_SUM, "Sum", 6, NEWEST, 1, MANY, 1, "r=", NULL, infer_broadcast, 0},

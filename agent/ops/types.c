@@ -23,6 +23,11 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     switch (node->op->id) {
     case OP_CAST:
         return named(node, "to", TENSOR_FLOAT32, ret_type, err);
+    case OP_BLACKMAN_WINDOW:
+    case OP_HAMMING_WINDOW:
+    case OP_HANN_WINDOW:
+    case OP_MEL_WEIGHTS:
+        return named(node, "output_datatype", TENSOR_FLOAT32, ret_type, err);
     case OP_EYE_LIKE:
         return named(node, "dtype", first, ret_type, err);
     case OP_CONSTANT_OF_SHAPE:

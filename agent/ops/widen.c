@@ -119,6 +119,7 @@ static bool is_to_widen(const struct widening *widening, const struct node *node
         made |= widening->is_made[index];
         others |= !widening->is_made[index] && !widening->builder.graph.values[index].is_constant;
     }
+    halves &= !(node->op->flags & OP_ML); /* these have no 16 bits, and say so by name */
     return halves && (refuses || (made && !others));
 }
 

@@ -295,6 +295,51 @@ int infer_max_pool(const struct node *node, const struct fact *const *inputs, st
     return 0;
 }
 
+int unpool_shape(const struct node *node, const struct shape *x, struct shape *ret_shape,
+                 struct error *err) {
+    struct window window;
+    if (read_window(node, x, NULL, &window, err) < 0) {
+        return -1;
+    }
+    *ret_shape = *x;
+    for (int i = 2; i < x->rank; i++) {
+        int at = i - 2 + WINDOW_RANK - window.rank;
+        int64_t span;
+        if (__builtin_mul_overflow(window.in[at] - 1, window.stride[at], &span) ||
+            span > extent_max) {
+            return error_set(err, ERROR_INVALID, "a stride of %lld", (long long)window.stride[at]);
+        }
+        ret_shape->dims[i] = span + window.kernel[at] - window.pad_begin[at] - window.pad_end[at];
+    }
+    return shape_count(ret_shape) >= 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "the output would have a negative size");
+}
+
+int infer_max_unpool(const struct node *node, const struct fact *const *inputs,
+                     struct fact *outputs, struct error *err) {
+    const struct fact *shape = param_input(node, inputs, 2);
+    struct shape *output = &outputs[0].shape, usual;
+    if (param_rank(inputs[0], 0, 3, 2 + WINDOW_RANK, err) < 0 ||
+        unpool_shape(node, &inputs[0]->shape, &usual, err) < 0) {
+        return -1;
+    }
+    if (!shape_equal(&inputs[0]->shape, &inputs[1]->shape)) {
+        return error_set(err, ERROR_INVALID, "input 1 is not shaped as input 0");
+    }
+    *output = usual;
+    if (shape && param_integers(shape, "the output's shape", output->dims, TENSOR_RANK_MAX,
+                                &output->rank, err) < 0) {
+        return -1;
+    }
+    for (int i = 0; i < usual.rank; i++) {
+        if (output->rank != usual.rank || output->dims[i] < usual.dims[i]) {
+            return error_set(err, ERROR_INVALID, "the output's shape has no room for the maxima");
+        }
+    }
+    return 0;
+}
+
 int infer_global_pool(const struct node *node UNUSED, const struct fact *const *inputs,
                       struct fact *outputs, struct error *err) {
     if (param_rank(inputs[0], 0, 3, TENSOR_RANK_MAX, err) < 0) {

@@ -33,5 +33,11 @@ NODISCARD int infer_pool(const struct node *node, const struct fact *const *inpu
 /* With the maxima's places as output 1, of MaxPoolIndices alone: others must have been expanded. */
 NODISCARD int infer_max_pool(const struct node *node, const struct fact *const *inputs,
                              struct fact *outputs, struct error *err);
+/* x, the maxima's places, the output's shape (optional). The places are of unpool_shape, which is
+ * the output's if none is given. */
+NODISCARD int unpool_shape(const struct node *node, const struct shape *x, struct shape *ret_shape,
+                           struct error *err);
+NODISCARD int infer_max_unpool(const struct node *node, const struct fact *const *inputs,
+                               struct fact *outputs, struct error *err);
 NODISCARD int infer_global_pool(const struct node *node, const struct fact *const *inputs,
                                 struct fact *outputs, struct error *err);

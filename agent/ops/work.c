@@ -3,6 +3,7 @@
 
 #include "agent/ops/einsum.h"
 #include "agent/ops/recurrent.h"
+#include "agent/ops/sample.h"
 #include "agent/ops/table.h"
 #include "agent/ops/window.h"
 
@@ -20,6 +21,13 @@ static double size_of(const struct fact *fact) {
 static double last_of(const struct fact *fact, int from_end) {
     int at = fact->shape.rank - from_end;
     return at < 0 ? 1 : (double)MAX(fact->shape.dims[at], 1);
+}
+
+/* DFT: numbers along the axis. */
+static double of_axis(const struct node *node, const struct fact *x) {
+    int64_t axis = node_integer(node, "axis", 1);
+    axis = axis < 0 ? axis + x->shape.rank : axis;
+    return axis >= 0 && axis < x->shape.rank ? (double)MAX(x->shape.dims[axis], 1) : 1;
 }
 
 static double of_pool(const struct node *node, const struct fact *const *inputs,
@@ -63,6 +71,18 @@ static double of_recurrent(const struct node *node, const struct fact *const *in
            (double)r.hidden * (double)(r.input + r.hidden);
 }
 
+/* A bin is sampled once for each of its pixels, if nothing else is said. */
+static double of_regions(const struct node *node, const struct fact *x,
+                         const struct fact *outputs) {
+    struct roi_align roi = roi_align_params(node);
+    double rows = (double)roi.samples, columns = (double)roi.samples;
+    if (!roi.samples && x->shape.rank == 4) {
+        rows = ROI_PICTURES_MAX * (double)x->shape.dims[2] / (double)MAX(roi.height, 1) + 1;
+        columns = ROI_PICTURES_MAX * (double)x->shape.dims[3] / (double)MAX(roi.width, 1) + 1;
+    }
+    return size_of(&outputs[0]) * rows * columns;
+}
+
 double work_of(const struct node *node, const struct fact *const *inputs,
                const struct fact *outputs) {
     const struct fact *x = node->input_count ? inputs[0] : NULL;
@@ -80,12 +100,20 @@ double work_of(const struct node *node, const struct fact *const *inputs,
         return of_pool(node, inputs, outputs);
     case OP_DET:
         return size_of(x) * last_of(x, 1);
+    case OP_DFT:
+        return size_of(&outputs[0]) * of_axis(node, x);
+    case OP_STFT:
+        return size_of(&outputs[0]) * last_of(&outputs[0], 2);
     case OP_EINSUM:
         return of_einsum(node, inputs);
     case OP_GRU:
     case OP_LSTM:
     case OP_RNN:
         return of_recurrent(node, inputs);
+    case OP_GRID_SAMPLE:
+        return size_of(&outputs[0]) * 16;
+    case OP_ROI_ALIGN:
+        return of_regions(node, x, outputs);
     case OP_LRN:
         return size_of(x) * (double)MIN(node_integer(node, "size", 1), x->shape.dims[1]);
     case OP_RESIZE:

@@ -77,10 +77,14 @@ REFERENCE(einsum);
 /* det.c */
 REFERENCE(det);
 /* quantize.c */
-REFERENCE(dequantize_linear);
-REFERENCE(quantize_linear);
+extern const struct kernel reference_dequantize_linear, reference_quantize_linear;
 /* recurrent.c */
 REFERENCE(recurrent);
+/* sample.c */
+extern const struct kernel reference_grid_sample, reference_max_unpool, reference_roi_align;
+/* signal.c */
+extern const struct kernel reference_dft, reference_mel_weights, reference_signal_window,
+    reference_stft;
 /* pick.c */
 REFERENCE(gather_elements);
 REFERENCE(gather_nd);

@@ -9,47 +9,81 @@
 #include <math.h>
 #include <string.h>
 
-/* Where each output pixel of one dimension comes from: (1 - weight) * low + weight * high. */
+/* Where each output pixel of one dimension comes from: `count` of the input's pixels each. */
 struct taps {
-    int64_t *low, *high; /* element offsets in the input */
-    float *weight;
+    int count;
+    int64_t *offsets; /* elements in the input */
+    float *weights;
+    bool *is_outside;
 };
 
-static void fill_taps(const struct resize *resize, const struct shape *x, int axis, int64_t stride,
-                      struct taps *taps) {
-    int64_t size = x->dims[axis];
-    for (int64_t i = 0; i < resize->output.dims[axis]; i++) {
-        float source = resize_source(resize, x, axis, i);
-        int64_t low, high;
-        taps->weight[i] = 0;
-        if (resize->output.dims[axis] == size && resize->scales[axis] == 1) {
-            low = high = i;
-        } else if (resize->is_linear) {
-            source = fmaxf(0, fminf(source, (float)(size - 1)));
-            low = MIN((int64_t)source, size - 1);
-            high = MIN(low + 1, size - 1);
-            taps->weight[i] = source - (float)low;
-        } else {
-            low = high = resize_nearest_pixel(resize, source, resize->scales[axis], size);
+static int64_t clamped(float pixel, int64_t size) {
+    return pixel < 0 ? 0 : pixel >= (float)size ? size - 1 : MIN((int64_t)pixel, size - 1);
+}
+
+static void fill_pixel(const struct resize *resize, float source, int axis, int64_t size,
+                       int64_t *pixels, float *weights) {
+    float base = floorf(source);
+    weights[0] = 1;
+    if (resize->is_cubic) {
+        resize_cubic_weights(resize, source, size, weights);
+        for (int k = 0; k < 4; k++) {
+            pixels[k] = clamped(base - 1 + (float)k, size);
         }
-        taps->low[i] = low * stride;
-        taps->high[i] = high * stride;
+    } else if (resize->is_linear) {
+        source = fmaxf(0, fminf(source, (float)(size - 1)));
+        pixels[0] = clamped(source, size);
+        pixels[1] = MIN(pixels[0] + 1, size - 1);
+        weights[1] = source - (float)pixels[0];
+        weights[0] = 1 - weights[1];
+    } else {
+        pixels[0] = resize_nearest_pixel(resize, source, resize->scales[axis], size);
     }
 }
 
-/* The value at output index `at`: dimension by dimension, two neighbours each. */
+static void fill_taps(const struct resize *resize, const struct shape *x, int axis, int64_t stride,
+                      struct arena *arena, struct taps *taps) {
+    int64_t size = x->dims[axis], out = resize->output.dims[axis];
+    bool is_same = out == size && resize->scales[axis] == 1 &&
+                   (resize->coordinates != RESIZE_TF_CROP ||
+                    (resize->roi_start[axis] == 0 && resize->roi_end[axis] == 1));
+    taps->count = is_same || !resize->is_linear ? 1 : resize->is_cubic ? 4 : 2;
+    taps->offsets = arena_array(arena, (size_t)(out * taps->count), sizeof *taps->offsets);
+    taps->weights = arena_array(arena, (size_t)(out * taps->count), sizeof *taps->weights);
+    taps->is_outside = arena_array(arena, (size_t)out, sizeof *taps->is_outside);
+    for (int64_t i = 0; i < out; i++) {
+        float source = resize_source(resize, x, axis, i), weights[4] = {1};
+        int64_t pixels[4] = {i};
+        if (!is_same) {
+            taps->is_outside[i] = resize_is_outside(resize, source, size);
+            source = taps->is_outside[i] ? 0 : source; /* it may be no number */
+            fill_pixel(resize, source, axis, size, pixels, weights);
+        }
+        for (int k = 0; k < taps->count; k++) {
+            taps->offsets[i * taps->count + k] = pixels[k] * stride;
+            taps->weights[i * taps->count + k] = weights[k];
+        }
+    }
+}
+
+/* The value at output index `at`, dimension by dimension. */
 static float sample(const float *x, const struct taps *taps, const int64_t *at, int rank) {
     if (rank == 0) {
         return *x;
     }
-    const struct taps *first = &taps[0];
-    float weight = first->weight[at[0]];
-    float low = sample(x + first->low[at[0]], taps + 1, at + 1, rank - 1);
-    if (weight == 0) {
-        return low;
+    int64_t first = at[0] * taps[0].count;
+    if (taps[0].count == 1) {
+        return sample(x + taps[0].offsets[first], taps + 1, at + 1, rank - 1);
     }
-    float high = sample(x + first->high[at[0]], taps + 1, at + 1, rank - 1);
-    return low + weight * (high - low);
+    float sum = 0;
+    for (int k = 0; k < taps[0].count; k++) {
+        float weight = taps[0].weights[first + k];
+        if (weight != 0) {
+            float value = sample(x + taps[0].offsets[first + k], taps + 1, at + 1, rank - 1);
+            sum += weight * value;
+        }
+    }
+    return sum;
 }
 
 /* The other way: adds the output's number to the pixels it was made of. */
@@ -58,12 +92,21 @@ static void spread(float *x, const struct taps *taps, const int64_t *at, int ran
         *x += value;
         return;
     }
-    const struct taps *first = &taps[0];
-    float weight = first->weight[at[0]];
-    spread(x + first->low[at[0]], taps + 1, at + 1, rank - 1, (1 - weight) * value);
-    if (weight != 0) {
-        spread(x + first->high[at[0]], taps + 1, at + 1, rank - 1, weight * value);
+    int64_t first = at[0] * taps[0].count;
+    for (int k = 0; k < taps[0].count; k++) {
+        float weight = taps[0].weights[first + k];
+        if (weight != 0) {
+            spread(x + taps[0].offsets[first + k], taps + 1, at + 1, rank - 1, weight * value);
+        }
     }
+}
+
+static bool is_outside(const struct taps *taps, const int64_t *at, int rank) {
+    bool is = false;
+    for (int i = 0; i < rank && !is; i++) {
+        is = taps[i].is_outside[at[i]];
+    }
+    return is;
 }
 
 static void fill_all_taps(const struct resize *resize, const struct shape *x, struct arena *arena,
@@ -71,11 +114,7 @@ static void fill_all_taps(const struct resize *resize, const struct shape *x, st
     int64_t strides[TENSOR_RANK_MAX];
     rows_plain_strides(x, strides);
     for (int i = 0; i < x->rank; i++) {
-        size_t size = (size_t)resize->output.dims[i];
-        taps[i].low = arena_array(arena, size, sizeof(int64_t));
-        taps[i].high = arena_array(arena, size, sizeof(int64_t));
-        taps[i].weight = arena_array(arena, size, sizeof(float));
-        fill_taps(resize, x, i, strides[i], &taps[i]);
+        fill_taps(resize, x, i, strides[i], arena, &taps[i]);
     }
 }
 
@@ -93,7 +132,8 @@ static int resize_run(const struct call *call, struct error *err) {
     float *y = call->outputs[0]->data;
     int64_t count = shape_count(&resize.output);
     for (int64_t n = 0; n < count; n++) {
-        y[n] = sample(call->inputs[0]->data, taps, at, x->rank);
+        y[n] = is_outside(taps, at, x->rank) ? resize.extrapolation
+                                             : sample(call->inputs[0]->data, taps, at, x->rank);
         for (int i = x->rank - 1; i >= 0 && ++at[i] == resize.output.dims[i]; i--) {
             at[i] = 0;
         }
@@ -126,7 +166,9 @@ static int resize_gradient_run(const struct call *call, struct error *err) {
     fill_all_taps(&resize, x, &arena, taps);
     memset(dx->data, 0, (size_t)shape_count(x) * sizeof(float));
     for (int64_t n = 0; n < count; n++) {
-        spread(dx->data, taps, at, x->rank, ((const float *)call->inputs[0]->data)[n]);
+        if (!is_outside(taps, at, x->rank)) {
+            spread(dx->data, taps, at, x->rank, ((const float *)call->inputs[0]->data)[n]);
+        }
         for (int i = x->rank - 1; i >= 0 && ++at[i] == resize.output.dims[i]; i--) {
             at[i] = 0;
         }

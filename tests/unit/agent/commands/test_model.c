@@ -52,11 +52,11 @@ static void check_set(const char *set, const char *device, int passed_at_least) 
 }
 
 static void test_node(void) {
-    check_set("node", "cpu", 806);
+    check_set("node", "cpu", 839);
 }
 
 static void test_node_on_reference(void) {
-    check_set("node", "reference", 806);
+    check_set("node", "reference", 839);
 }
 
 static void test_simple(void) {
