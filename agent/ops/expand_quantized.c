@@ -17,15 +17,20 @@ static int input_of(const struct node *node, int index) {
     return index < node->input_count ? node->inputs[index] : -1;
 }
 
-/* x - zero, as int32. Where there are several zero points they belong to x's `axis`. */
-static int from_zero(struct expansion *expansion, int x, int zero, int64_t axis) {
+/* Several of what is given once, or once for each index of x's `axis`, belong to that axis. */
+static int aligned(struct expansion *expansion, int several, int x, int64_t axis) {
     const struct attribute along[] = {{.name = "axis", .kind = ATTRIBUTE_INTEGER, .integer = axis},
                                       {.name = NULL}};
+    return expand_value(expansion, OP_ALIGN, INPUTS(several, x), 1, along);
+}
+
+/* x - zero, as int32. */
+static int from_zero(struct expansion *expansion, int x, int zero, int64_t axis) {
     int wide = cast(expansion, x, TENSOR_INT32);
     if (zero < 0) {
         return wide;
     }
-    zero = expand_value(expansion, OP_ALIGN, INPUTS(zero, x), 1, along);
+    zero = aligned(expansion, zero, x, axis);
     return binary(expansion, OP_SUB, wide, cast(expansion, zero, TENSOR_INT32));
 }
 
@@ -79,7 +84,10 @@ int expand_qlinear_matmul(struct expansion *expansion, const struct node *node, 
                           struct error *err UNUSED) {
     const int *in = node->inputs;
     int products = integer_product(expansion, in[0], in[2], in[3], in[5]);
-    requantize(expansion, products, (const int[]){in[1], in[4], in[6]}, in[7], -1);
+    /* Several of a or y are one for each row. QuantizeLinear refuses those by name: columns it can
+     * do, and a row's scale may not be taken for a column's. */
+    int a = aligned(expansion, in[1], products, -2), y = aligned(expansion, in[6], products, -2);
+    requantize(expansion, products, (const int[]){a, in[4], y}, in[7], -1);
     *ret_done = true;
     return 0;
 }

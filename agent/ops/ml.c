@@ -172,13 +172,15 @@ static int check_label_encoder(const struct node *node, struct error *err) {
 
 int infer_ml_label_encoder(const struct node *node, const struct fact *const *inputs,
                            struct fact *outputs, struct error *err) {
-    bool has_floats = node_attribute(node, "values_floats") != NULL;
-    bool is_real = tensor_type_is_real(inputs[0]->type);
-    if (is_real != (node_attribute(node, "keys_floats") != NULL)) {
+    size_t keys, values; /* a list that is there may be empty: the check goes by counts, and so does
+                            the kernel */
+    (void)ml_numbers(node, "keys_floats", &keys);
+    (void)ml_numbers(node, "values_floats", &values);
+    if (tensor_type_is_real(inputs[0]->type) != (keys > 0)) {
         return error_set(err, ERROR_INVALID, "its keys are not of its input's type, %s",
                          tensor_type_name(inputs[0]->type));
     }
-    outputs[0].type = has_floats ? TENSOR_FLOAT32 : TENSOR_INT64;
+    outputs[0].type = values ? TENSOR_FLOAT32 : TENSOR_INT64;
     outputs[0].shape = inputs[0]->shape;
     return 0;
 }

@@ -42,8 +42,9 @@ static void multiply(const float *matrix, const float *vector, const float *bias
     }
 }
 
+/* What is no number stays none, as fminf would not have it. */
 static float clipped(const struct work *work, float value) {
-    return fmaxf(-work->clip, fminf(work->clip, value));
+    return value < -work->clip ? -work->clip : value > work->clip ? work->clip : value;
 }
 
 static float sigmoid(const struct work *work, float value) {

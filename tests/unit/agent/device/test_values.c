@@ -58,6 +58,23 @@ static void nan_goes_through(void) {
     }
 }
 
+/* A sigmoid that is clipped by fminf makes 1 of NaN. */
+static void what_is_no_number_goes_through_recurrences(void) {
+    static const char *const names[] = {"RNN", "GRU"};
+    static const int gates[] = {1, 3};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        float x = NAN, numbers[3] = {1, 1, 1}, y = 0, y_h = 0;
+        const struct attribute hidden[] = {INT("hidden_size", 1)};
+        struct tensor in = {TENSOR_FLOAT32, {3, {1, 1, 1}}, &x, false};
+        struct tensor w = {TENSOR_FLOAT32, {3, {1, gates[i], 1}}, numbers, false};
+        struct tensor out = {TENSOR_FLOAT32, {4, {1, 1, 1, 1}}, &y, false};
+        struct tensor last = {TENSOR_FLOAT32, {3, {1, 1, 1}}, &y_h, false};
+        const struct tensor *inputs[6] = {&in, &w, &w};
+        run(names[i], hidden, 1, inputs, 6, (struct tensor *[]){&out, &last}, 2);
+        CHECK(isnan(y) && isnan(y_h));
+    }
+}
+
 static void powers_of_integers_are_exact(void) {
     int64_t base[] = {3, -3, 2, 0}, exponent[] = {39, 39, 64, 0}, y[4];
     struct tensor a = {TENSOR_INT64, {1, {4}}, base, false};
@@ -107,6 +124,7 @@ static void rests_have_the_sign_that_is_asked_for(void) {
 int main(void) {
     TEST(the_first_nan_is_greatest_and_least);
     TEST(nan_goes_through);
+    TEST(what_is_no_number_goes_through_recurrences);
     TEST(powers_of_integers_are_exact);
     TEST(indices_count_by_their_whole_part);
     TEST(a_loss_that_nobody_wants);

@@ -179,10 +179,28 @@ static void test_the_input_must_have_the_features(void) {
     CHECK_STR(err.text, "it reads feature 1, its input has 1");
 }
 
+/* A list that is there and empty is none: its type would be another than what the kernel writes. */
+static void test_an_empty_list_of_a_label_encoder_counts_for_nothing(void) {
+    static const int64_t two[] = {5, 6};
+    const struct attribute attributes[] = {
+        {.name = "keys_int64s", .kind = ATTRIBUTE_INTEGERS, .count = 2, .integers = two},
+        {.name = "values_int64s", .kind = ATTRIBUTE_INTEGERS, .count = 2, .integers = two},
+        {.name = "keys_floats", .kind = ATTRIBUTE_NUMBERS},
+        {.name = "values_floats", .kind = ATTRIBUTE_NUMBERS}};
+    const struct node node = {.attributes = attributes, .attribute_count = ARRAY_LEN(attributes)};
+    const struct fact integers = {.type = TENSOR_INT64, .shape = {1, {4}}};
+    const struct fact *input = &integers;
+    struct fact output = {0};
+    struct error err = {0};
+    CHECK_OK(infer_ml_label_encoder(&node, &input, &output, &err), &err);
+    CHECK_INT(output.type, TENSOR_INT64);
+}
+
 int main(void) {
     TEST(test_rows_reach_their_leaves);
     TEST(test_broken_lists);
     TEST(test_broken_nodes);
     TEST(test_the_input_must_have_the_features);
+    TEST(test_an_empty_list_of_a_label_encoder_counts_for_nothing);
     return TEST_END();
 }

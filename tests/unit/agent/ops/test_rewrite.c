@@ -138,10 +138,48 @@ static void test_expand(void) {
     arena_release(&network.graph.arena);
 }
 
+static int bytes_constant(struct network *network, struct shape shape, enum tensor_type type) {
+    struct tensor tensor = {.type = type, .shape = shape};
+    size_t count = (size_t)shape_count(&shape);
+    tensor.data = arena_array(&network->graph.arena, MAX(count, 1), 1);
+    for (size_t i = 0; i < count; i++) {
+        tensor_put_number(&tensor, (int64_t)i, (double)i);
+    }
+    return network_keep(network, "bytes", tensor);
+}
+
+/* A scale for each row of a may not be taken for one of each column, where there are as many. */
+static void test_scales_of_rows_are_no_scales_of_columns(void) {
+    for (int rows = 1; rows <= 2; rows++) {
+        struct network network;
+        struct error err = {0};
+        struct device *device;
+        struct tensor y;
+        network_init(&network, 13);
+        int one = network_constant(&network, (struct shape){0}, 0, 1);
+        int scales = network_constant(&network, (struct shape){1, {rows}}, 0.5f, 1);
+        int zero = bytes_constant(&network, (struct shape){0}, TENSOR_UINT8);
+        int a = bytes_constant(&network, (struct shape){2, {2, 2}}, TENSOR_UINT8);
+        network_output(&network,
+                       network_node(&network, "QLinearMatMul",
+                                    (int[]){a, scales, zero, a, one, zero, one, zero, -2}, NULL));
+        CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+        int result = network_run(&network, device, 1, &y, &err);
+        CHECK_INT(result, rows == 1 ? 0 : -1);
+        CHECK(rows == 1 || strstr(err.text, "one scale, or 2, one for each index of axis 1"));
+        if (result == 0) {
+            tensor_release(&y);
+        }
+        device_close(device);
+        arena_release(&network.graph.arena);
+    }
+}
+
 int main(void) {
     TEST(test_a_whole_network_widens_once);
     TEST(test_what_does_not_count_is_left_alone);
     TEST(test_the_models_own_cast_rounds);
     TEST(test_expand);
+    TEST(test_scales_of_rows_are_no_scales_of_columns);
     return TEST_END();
 }
