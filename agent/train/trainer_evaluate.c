@@ -30,7 +30,7 @@ static void add_classes(struct sums *sums, const struct tensor *scores, const st
         for (int64_t k = 0; k < classes; k++) {
             sum += exp(row[k] - most);
         }
-        sums->loss += last_op == OP_SOFTMAX       ? -log(MAX(own, 1e-30))
+        sums->loss += last_op == OP_SOFTMAX       ? -log(own < 1e-30 ? 1e-30 : own)
                       : last_op == OP_LOG_SOFTMAX ? -own
                                                   : log(sum) + most - own;
         sums->correct += best == batch->labels[i];
@@ -127,6 +127,15 @@ int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accu
     }
     if (more < 0 || reducer_call(trainer->reducer, gather_sums, &sums, err) < 0) {
         return -1;
+    }
+    /* Every rank has the same sums: all of them leave. */
+    if (!isfinite(sums.loss)) {
+        return error_set(err, ERROR_FAILED,
+                         "the loss over the test data is %g after step %lld, though that of the "
+                         "training is finite: a sample of data.test is no number or far from the "
+                         "others (data.normalize), or the network has grown too much (lower "
+                         "optimizer.learningRate)",
+                         sums.loss / (double)sums.samples, (long long)trainer->step);
     }
     *ret_loss = sums.loss / (double)sums.samples;
     *ret_accuracy = trainer->test->classes ? (double)sums.correct / (double)sums.samples : NAN;

@@ -6,6 +6,7 @@
 #include "agent/store/stored_file.h"
 #include "agent/train/fields.h"
 #include "agent/train/order.h"
+#include "lib/cgroup.h"
 #include "lib/digest.h"
 #include "lib/tree.h"
 
@@ -130,15 +131,8 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
 /* What a container may use, as its cgroup says, or the machine has. */
 static int64_t memory_bytes(void) {
     int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    FILE *file = fopen("/sys/fs/cgroup/memory.max", "re");
-    long long limit;
-    if (file && fscanf(file, "%lld", &limit) == 1) {
-        bytes = MIN(bytes, limit);
-    }
-    if (file) {
-        fclose(file);
-    }
-    return bytes;
+    int64_t limit = cgroup_memory_bytes(NULL);
+    return limit ? MIN(bytes, limit) : bytes;
 }
 
 static int open_data(struct trainer *trainer, const json_t *spec, struct error *err) {

@@ -134,7 +134,7 @@ NODISCARD int trainer_step(struct trainer *trainer, const struct batch *batch,
 /* The statistics of norms become the ranks' mean. */
 NODISCARD int trainer_average(struct trainer *trainer, struct error *err);
 
-/* trainer_evaluate.c: over the test data; both NAN without any. */
+/* trainer_evaluate.c: over the test data; both NAN without any. A loss that is no number fails. */
 NODISCARD int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accuracy,
                                struct error *err);
 

@@ -6,11 +6,11 @@
 #include "agent/launch/launch_job.h"
 #include "agent/train/gpu.h"
 #include "agent/train/trainer.h"
+#include "lib/cgroup.h"
 #include "lib/clock.h"
 #include "lib/options.h"
 #include "lib/tree.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,11 +44,10 @@ static bool is_stopped(void) {
 
 /* The processors of this pod, or what it was told of them, shared by the ranks that run in it. */
 static int choose_threads(int64_t asked) {
-    cpu_set_t set;
     int64_t here = MAX(number_of("OMPI_COMM_WORLD_LOCAL_SIZE"), 1);
     int64_t count = number_of("WINDLASS_THREADS");
     if (count < 1) {
-        count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+        count = cgroup_usable_processors(NULL);
     }
     return (int)MIN(MAX(asked ? asked : count / here, 1), THREADS_MAX);
 }

@@ -2,6 +2,7 @@
 /* Wires the local cluster, the controller and the kinds, and stays until the job has ended. */
 #include "operator/commands/run.h"
 
+#include "lib/cgroup.h"
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/options.h"
@@ -22,7 +23,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,11 +136,6 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
                          (long long)run->workers, WORKERS_MAX);
     }
     return 0;
-}
-
-static int count_processors(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? MAX(1, CPU_COUNT(&set)) : 1;
 }
 
 /* --workers, else what the manifest allows, at most one per processor. All start at once, whatever
@@ -346,7 +341,7 @@ static int take_once(struct run *run, struct error *err) {
 }
 
 static int start(struct run *run, struct error *err) {
-    int processors = count_processors();
+    int processors = cgroup_usable_processors(NULL);
     run->kind_options.folders = run->folders;
     run->is_series = series_is(run->object) && !run->once;
     if (run->once && series_is(run->object) && take_once(run, err) < 0) {

@@ -430,6 +430,24 @@ refused() {
 spec bad '{"new": "MLP"}' 400 '"schedule": {"scaling": "Linear", "baseBatchSize": 1}'
 WINDLASS_SPEC=${WINDLASS_SPEC/'"0.05"'/'"1e5"'}
 check "a loss that is no number ends it at once, by name" refused 1 "nan, at a learning rate of 6.4e+06"
+# One pixel of one test sample.
+/usr/bin/python3 - "$data" <<'P'
+import numpy, sys
+samples = numpy.random.default_rng(1).random((250, 2, 12, 12), dtype=numpy.float32)
+numpy.save(sys.argv[1] + "/whole.npy", samples)
+numpy.save(sys.argv[1] + "/classes.npy", numpy.arange(250, dtype=numpy.int64) % 6)
+samples[77, 1, 3, 4] = numpy.nan
+numpy.save(sys.argv[1] + "/holes.npy", samples)
+P
+holes='"train": {"tensors": {"samples": "data/whole.npy", "labels": "data/classes.npy"}},
+    "test": {"tensors": {"samples": "data/holes.npy", "labels": "data/classes.npy"}}'
+for ranks in 1 2; do
+    spec bad "$smooth" 2
+    WINDLASS_SPEC=$(jq -c ".trainer.data += {$holes} | del(.trainer.data.augment)" <<<"$WINDLASS_SPEC")
+    of_test() { mpi -np $ranks "$trainer" train >"$work/refused" 2>&1; [ $? -eq 1 ] && grep -q "the loss over the test data is -\?nan after step 4, " "$work/refused"; }
+    check "a test loss that is no number ends it, too, $ranks ranks" of_test || tail -3 "$work/refused" | sed 's/^/# /'
+done
+check "and no network is published" [ ! -e "$out/bad/model.onnx" ]
 spec bad "$smooth" 1 '"precision": "FP8"'
 check "another precision is refused" refused 2 "precision: one of FP32, BF16"
 spec bad "$smooth" 1 '"timeline": "yes"'

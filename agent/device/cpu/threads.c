@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cpu/threads.h"
 
+#include "lib/cgroup.h"
+
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,25 +83,6 @@ static void *thread_main(void *context) {
     return NULL;
 }
 
-/* Whole processors of the cgroup's quota; 0: no quota. */
-static int cgroup_processors(void) {
-    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
-    long long quota = 0, period = 0;
-    if (!file) {
-        return 0;
-    }
-    int fields = fscanf(file, "%lld %lld", &quota, &period); /* "max 100000" gives 0 fields */
-    fclose(file);
-    return fields == 2 && quota > 0 && period > 0 ? (int)MAX((quota + period - 1) / period, 1) : 0;
-}
-
-static int available_processors(void) {
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    int quota = cgroup_processors();
-    return quota ? MIN(quota, count) : count;
-}
-
 static int choose_count(int count, int *ret_count, struct error *err) {
     const char *text = getenv("WINDLASS_THREADS");
     if (count == 0 && text && *text) {
@@ -117,7 +99,7 @@ static int choose_count(int count, int *ret_count, struct error *err) {
         return error_set(err, ERROR_INVALID, "%d threads; 0 to %d can be asked for", count,
                          THREADS_MAX);
     }
-    *ret_count = count ? count : MIN(available_processors(), THREADS_MAX);
+    *ret_count = count ? count : MIN(cgroup_usable_processors(NULL), THREADS_MAX);
     return 0;
 }
 
@@ -127,7 +109,7 @@ int threads_new(int count, struct threads **ret_threads, struct error *err) {
     }
     struct threads *threads = x_calloc(1, sizeof *threads);
     threads->count = count;
-    threads->spins = count <= available_processors();
+    threads->spins = count <= cgroup_usable_processors(NULL);
     pthread_mutex_init(&threads->lock, NULL);
     pthread_cond_init(&threads->wake, NULL);
     pthread_cond_init(&threads->done, NULL);

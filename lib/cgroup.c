@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/cgroup.h"
+
+#include <sched.h>
+#include <stdio.h>
+
+/* How many numbers the file begins with, of `count` wanted: "max 100000" has none. */
+static int read_numbers(const char *folder, const char *name, long long *ret_numbers, int count) {
+    AUTO(text_freep) char *path = x_printf("%s/%s", folder ? folder : "/sys/fs/cgroup", name);
+    FILE *file = fopen(path, "re");
+    int found = 0;
+    while (file && found < count && fscanf(file, "%lld", &ret_numbers[found]) == 1) {
+        found++;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return found;
+}
+
+/* Version 1: the controller's folder has the name of all that are mounted there; "cpu" is a link
+ * that most machines have. */
+static bool read_quota(const char *folder, long long *ret_numbers) {
+    static const char *const names[][2] = {
+        {"cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"},
+        {"cpu,cpuacct/cpu.cfs_quota_us", "cpu,cpuacct/cpu.cfs_period_us"}};
+    bool found = read_numbers(folder, "cpu.max", ret_numbers, 2) == 2;
+    for (size_t i = 0; i < ARRAY_LEN(names) && !found; i++) {
+        found = read_numbers(folder, names[i][0], &ret_numbers[0], 1) == 1 &&
+                read_numbers(folder, names[i][1], &ret_numbers[1], 1) == 1;
+    }
+    return found && ret_numbers[0] > 0 && ret_numbers[1] > 0; /* -1: none */
+}
+
+int cgroup_processors(const char *folder) {
+    long long numbers[2];
+    if (!read_quota(folder, numbers)) {
+        return 0;
+    }
+    long long whole = (numbers[0] - 1) / numbers[1] + 1;
+    return (int)MIN(whole, (long long)CPU_SETSIZE);
+}
+
+int64_t cgroup_memory_bytes(const char *folder) {
+    long long bytes = 0;
+    bool found = read_numbers(folder, "memory.max", &bytes, 1) == 1 ||
+                 read_numbers(folder, "memory/memory.limit_in_bytes", &bytes, 1) == 1;
+    return found && bytes > 0 ? bytes : 0;
+}
+
+int cgroup_usable_processors(const char *folder) {
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? MAX(CPU_COUNT(&set), 1) : 1;
+    int quota = cgroup_processors(folder);
+    return quota ? MIN(quota, count) : count;
+}
