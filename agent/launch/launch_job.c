@@ -216,6 +216,18 @@ static int read_command(struct launch_job *job, struct error *err) {
                : read_words(job, "command", &job->command, err);
 }
 
+/* A trainer's lie beside what it learns, unless somebody says otherwise or there is no folder. */
+static int read_logs(struct launch_job *job, struct error *err) {
+    const char *given = tree_text(job->spec, "logs.path", NULL);
+    const char *output = tree_text(job->spec, "trainer.output.path", NULL);
+    bool is_beside = !given && output && !text_starts(output, "az://");
+    job->kept = given ? x_strdup(given) : is_beside ? x_printf("%s/logs", output) : NULL;
+    if (job->kept && path_make_folder(job->kept, &job->logs, err) < 0) {
+        return error_context(err, given ? "spec.logs.path" : "spec.trainer.output.path");
+    }
+    return 0;
+}
+
 static int read_spec(struct launch_job *job, struct error *err) {
     const char *text = NULL;
     if (environment_read("WINDLASS_SPEC", &text, err) < 0) {
@@ -245,9 +257,8 @@ static int read_spec(struct launch_job *job, struct error *err) {
         read_words(job, "prepare", &job->prepare, err) < 0) {
         return -1;
     }
-    const char *logs = tree_text(spec, "logs.path", NULL);
-    if (logs && path_make_folder(logs, &job->logs, err) < 0) {
-        return error_context(err, "spec.logs.path");
+    if (read_logs(job, err) < 0) {
+        return -1;
     }
     if (!job->command[0]) {
         return error_set(err, ERROR_INVALID, "spec.command is missing");
@@ -371,6 +382,7 @@ void launch_job_release(struct launch_job *job) {
     free(job->environment);
     free(job->secrets);
     free(job->logs);
+    free(job->kept);
     free(job->bin);
     free(job->run);
     json_decref(job->spec);

@@ -32,7 +32,8 @@ struct launch_job {
     char **command, **prepare; /* NULL-ended, variables expanded; prepare: NULL: none */
     struct launch_path *inputs, *outputs;
     size_t input_count, output_count;
-    char *logs; /* NULL: none */
+    char *logs; /* a folder; NULL: none */
+    char *kept; /* the same as VOLUME/path */
     /* Names, NULL-ended, borrowed from spec: the user's variables, whose $VAR are replaced, and
      * those that only the ranks get: they stand in no text of ours, and mpirun has none of them. */
     const char **environment, **secrets;

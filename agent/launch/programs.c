@@ -35,7 +35,7 @@ static struct launch_world world_of(const struct member *member, int slot) {
                                  .job = job->name,
                                  .worker = job->worker,
                                  .logs = job->logs,
-                                 .kept = tree_text(job->spec, "logs.path", NULL),
+                                 .kept = job->kept,
                                  .bin = job->bin,
                                  .run = job->run,
                                  .environment = job->environment,

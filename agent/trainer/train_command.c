@@ -116,7 +116,7 @@ static int train_main(int argc, char **argv, struct error *err) {
                  "of each volume. Writes OUT/model.onnx, metrics.csv, an event file for\n"
                  "TensorBoard and, with timeline, rank.N.json for Perfetto; what was begun and\n"
                  "ended goes on from its checkpoint. A rank that hears nothing from the others\n"
-                 "for restart.hangSeconds (300; 0: for ever) leaves with 3.",
+                 "for restart.hangSeconds (300; 0: for ever) leaves with 4.",
         .words_min = 0,
         .words_max = 0};
     struct option_list words = {0};

@@ -153,39 +153,7 @@ worker_leaves() {
     ends 0 "0 1" Disruption && sum_is_right
 }
 
-cat >"$work/events.py" <<'P'
-import glob, http.server, json, os, sys
-def caller(port): # "JOB-INDEX" of the process at the other end
-    with open("/proc/net/tcp") as lines:
-        sockets = [line.split()[9] for line in lines if line.split()[1] == f"0100007F:{port:04X}"]
-    for fd in glob.glob("/proc/[0-9]*/fd/*"):
-        try:
-            if os.readlink(fd) in [f"socket:[{inode}]" for inode in sockets]:
-                with open(f"/proc/{fd.split('/')[2]}/environ") as file:
-                    words = dict(word.split("=", 1) for word in file.read().split("\0") if "=" in word)
-                return words["WINDLASS_JOB"] + "-" + words["WINDLASS_INDEX"]
-        except OSError:
-            pass
-    return "nobody"
-class Events(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        events = []
-        for path in glob.glob(sys.argv[1] + "/preempt-*"): # preempt-JOB-INDEX has the time
-            with open(path) as file:
-                events.append({"EventId": "e-1", "EventType": "Preempt", "ResourceType": "VirtualMachine", "EventStatus": "Scheduled",
-                               "Resources": [path.split("/preempt-")[1]], "NotBefore": file.read().strip()})
-        is_name = "/instance/compute/name" in self.path
-        body = caller(self.client_address[1]) if is_name else json.dumps({"DocumentIncarnation": 1, "Events": events})
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-    def log_message(self, *words): pass
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Events)
-print(server.server_port, flush=True)
-server.serve_forever()
-P
-python3 "$work/events.py" "$work" >"$work/events.port" 2>"$work/events.log" &
+python3 tests/e2e/events.py "$work" >"$work/events.port" 2>"$work/events.log" &
 for _ in $(seq 200); do [ -s "$work/events.port" ] && break; sleep 0.05; done
 events=http://127.0.0.1:$(cat "$work/events.port")/metadata/scheduledevents?api-version=2020-07-01
 # All hear of it, are told to end 10 s before, and go on without that one.

@@ -242,7 +242,8 @@ rank_killed() {
     result=$?
     wait $run_pid || result=1
     [ $result -eq 0 ] && says shot 'started again 1 time' && says shot 'Running: step [0-9]+, epoch [0-9]+, loss [0-9.]+, [0-9.]+ samples/s' &&
-        log shot 0 | grep -q '^goes on from the checkpoint of step' && log shot 0 | grep -q '^epoch 150 of 150, step 600: '
+        log shot 0 | grep -q '^goes on from the checkpoint of step' && log shot 0 | grep -q '^epoch 150 of 150, step 600: ' &&
+        cat "$work/shot/out/trained/logs/rank.000/stdout"/* | grep -q '^epoch 150 of 150'
 }
 left_and_again() {
     local run_pid code

@@ -15,26 +15,8 @@ ffmpeg -v error -f lavfi -i testsrc2=size=320x180:rate=25 -frames:v 100 -c:v lib
 port=$((20000 + $$ % 20000))
 spec=$(jq -cn '{input: {video: {path: "data/in.mp4"}}, miniBatchSize: 2, output: {path: "out/o"},
     scorer: {onnx: {path: "model/slow.onnx"}}, retry: {maxTries: 1, timeoutSeconds: 60}}')
-# The machine is vm_0; it is told to go when the file `preempt` is there.
-cat >"$work/events.py" <<'P'
-import http.server, os, sys
-class Events(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = '{"DocumentIncarnation":1,"Events":[]}'
-        if "/instance/compute/name" in self.path:
-            body = "vm_0"
-        elif os.path.exists(sys.argv[1] + "/preempt"):
-            body = '{"DocumentIncarnation":2,"Events":[{"EventId":"e-1","EventType":"Preempt","ResourceType":"VirtualMachine","Resources":["vm_0"],"EventStatus":"Scheduled","NotBefore":"","EventSource":"Platform"}]}'
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-    def log_message(self, *words): pass
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Events)
-print(server.server_port, flush=True)
-server.serve_forever()
-P
-python3 "$work/events.py" "$work" >"$work/events.port" 2>"$work/events.log" &
+# The machine is vm_0; it is told to go when the file preempt-vm_0 is there.
+python3 tests/e2e/events.py "$work" vm_0 >"$work/events.port" 2>"$work/events.log" &
 pid[events]=$!
 for _ in $(seq 100); do [ -s "$work/events.port" ] && break; sleep 0.05; done
 events=http://127.0.0.1:$(cat "$work/events.port")/metadata/scheduledevents?api-version=2020-07-01
@@ -59,7 +41,7 @@ leaves() {
     kill -0 "${pid[$1]}" 2>/dev/null || { wait "${pid[$1]}"; code=$?; unset "pid[$1]"; }
 }
 round() { # job, what tells the worker
-    rm -f "$work/preempt"
+    rm -f "$work/preempt-vm_0"
     port=$((port + 1))
     pod "$1" coordinator coordinate
     pod "$1" worker-0 score WINDLASS_EVENTS="$events"
@@ -67,7 +49,7 @@ round() { # job, what tells the worker
     "${@:2}"
     leaves worker-0
     check "$1: it leaves within 10 s, with 130" [ $code -eq 130 ]
-    rm -f "$work/preempt"
+    rm -f "$work/preempt-vm_0"
     pod "$1" worker-1 score WINDLASS_EVENTS="$events"
     wait "${pid[coordinator]}"
     check "$1: the job succeeds" [ $? -eq 0 ]
@@ -80,6 +62,6 @@ round() { # job, what tells the worker
 }
 stop() { kill "${pid[worker-0]}"; }
 round SIGTERM stop
-round notice touch "$work/preempt"
+round notice touch "$work/preempt-vm_0"
 check "the log says which event" grep -q 'event e-1: Preempt' "$work/notice/worker-0.log"
 exit $((failures > 0))

@@ -85,10 +85,8 @@ static void succeed(struct gang *gang) {
     const json_t *progress = gang->job.progress;
     bool is_last = strcmp(tree_text(progress, "state", ""), "Succeeded") == 0;
     const char *message = is_last ? tree_text(progress, "message", "") : "";
-    const char *output = tree_text(progress, "outputs[0]", NULL);
-    outcome_set(&gang->job.outcome, OUTCOME_SUCCEEDED, "Completed", "%.400s%s%.200s",
-                *message ? message : "the program ended with exit code 0",
-                output ? "; the first output is " : "", output ? output : "");
+    AUTO(text_freep) char *result = gang_result(gang, message);
+    outcome_set(&gang->job.outcome, OUTCOME_SUCCEEDED, "Completed", "%.600s", result);
 }
 
 static const char *reason_of(const struct gang *gang, const char *fallback) {

@@ -52,6 +52,10 @@ bool gang_lacks_lead(const struct gang *gang, const struct place *places);
 bool gang_may_come(const struct gang *gang, const struct place *places, int index);
 /* Dismisses who stands in the way of a NAME-0 that finds no node. */
 void gang_make_room(struct gang *gang, struct place *places);
+/* What came out of a gang that ended well: what its hub says ("": nothing), else steps, time, loss
+ * and accuracy as far as they were told; where it is, what it is for (plan_gang_say.c). The
+ * caller's. */
+char *gang_result(const struct gang *gang, const char *message);
 /* What the job says; places: one for each of spec.workers (plan_gang_say.c). */
 void gang_say(struct gang *gang, const struct place *places);
 /* It waited for its start, and had come to nothing yet that could be disrupted. */

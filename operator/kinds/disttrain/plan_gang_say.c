@@ -4,6 +4,9 @@
 #include "operator/kinds/disttrain/plan_gang.h"
 #include "operator/kinds/job/plan_lives.h"
 
+#include "lib/clock.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEAF_MS = 30000 }; /* a hub that has run so long without an answer cannot be reached */
@@ -177,4 +180,67 @@ void gang_say(struct gang *gang, const struct place *places) {
                     "pod %.80s, which led the others, is replaced: %.400s", hub->name, words);
     }
     tell_waiting(gang, places);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+static int64_t told_number(const struct gang *gang, const char *name) {
+    AUTO(text_freep) char *path = x_printf("status.%s", name);
+    return tree_integer(gang->job.progress, name,
+                        tree_integer(gang->job.observed->object, path, -1));
+}
+
+/* ": loss 0.31", ", accuracy 0.9"; "" where the hub has not told it. The caller's. */
+static char *told_figure(const struct gang *gang, const char *name, const char *before) {
+    AUTO(text_freep) char *path = x_printf("status.%s", name);
+    const char *text =
+        tree_text(gang->job.progress, name, tree_text(gang->job.observed->object, path, ""));
+    char *end = NULL;
+    double figure = strtod(text, &end);
+    return *text && !*end ? x_printf("%s %s %.4g", before, name, figure) : x_strdup("");
+}
+
+/* "3 epochs, 120 steps". The caller's. */
+static char *how_far(const struct gang *gang) {
+    int64_t epoch = told_number(gang, "epoch"), step = told_number(gang, "step");
+    AUTO(text_freep)
+    char *epochs = x_printf("%lld epoch%s", (long long)epoch, epoch == 1 ? "" : "s");
+    AUTO(text_freep) char *steps = x_printf("%lld steps", (long long)step);
+    return x_printf("%s%s%s", epoch > 0 ? epochs : "", epoch > 0 && step > 0 ? ", " : "",
+                    step > 0 ? steps : "");
+}
+
+static char *how_long(const struct gang *gang) {
+    const char *begun = tree_text(gang->job.observed->object, "status.startTime", NULL);
+    int64_t begun_ms = begun ? clock_parse(begun) : -1;
+    long long s = (gang->hub->over_ms - begun_ms) / 1000;
+    if (begun_ms <= 0 || s < 0) {
+        return x_strdup("");
+    }
+    return s < 60     ? x_printf(" in %lld s", s)
+           : s < 3600 ? x_printf(" in %lld min %lld s", s / 60, s % 60)
+                      : x_printf(" in %lld h %lld min", s / 3600, s / 60 % 60);
+}
+
+static char *what_is_done(const struct gang *gang, bool is_trainer) {
+    AUTO(text_freep) char *far = how_far(gang);
+    AUTO(text_freep) char *time = how_long(gang);
+    AUTO(text_freep) char *loss = told_figure(gang, "loss", ":");
+    AUTO(text_freep) char *accuracy = told_figure(gang, "accuracy", *loss ? "," : ":");
+    const char *before = is_trainer ? " for " : " after ";
+    return x_printf("%s%s%s%s%s%s", is_trainer ? "trained" : "the program ended with exit code 0",
+                    *far ? before : "", far, time, loss, accuracy);
+}
+
+char *gang_result(const struct gang *gang, const char *message) {
+    const char *output = tree_text(gang->job.progress, "outputs[0]", NULL);
+    const char *trained = tree_text(gang->job.observed->object, "spec.trainer.output.path", NULL);
+    AUTO(text_freep)
+    char *done = *message ? x_strdup(message) : what_is_done(gang, trained != NULL);
+    if (trained) {
+        return x_printf("%.300s; %.200s/model.onnx is for a BatchScore's scorer.onnx.path", done,
+                        trained);
+    }
+    return x_printf("%.300s%s%.200s", done, output ? "; the first output is " : "",
+                    output ? output : "");
 }

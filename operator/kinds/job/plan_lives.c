@@ -97,14 +97,19 @@ int64_t plan_ended_ms(const struct job_plan *plan, const struct life *life) {
 
 void plan_tell_waiting(struct job_plan *plan, const struct life *life, int running, int wanted) {
     bool for_mounts = waiting_is_for_mounts(life, plan->now_ms);
+    int64_t settled_ms = life->placed_ms > 0 ? life->placed_ms + WAITING_CONFIG_MS : 0;
     struct waiting waiting = {
         .life = life,
         .running = running,
         .wanted = wanted,
+        .is_placed_lately = plan->now_ms < settled_ms,
         .mount_problem = for_mounts ? tree_text(plan->observed->mounts, life->name, NULL) : NULL,
         .before = outcome_condition(plan->observed->object, "Succeeded"),
     };
     waiting_tell(&waiting, &plan->outcome);
+    if (waiting_is_for_config(life)) {
+        plan_wake(plan, settled_ms);
+    }
     if (life->placed_ms > 0 && !for_mounts) {
         plan_wake(plan, life->placed_ms + WAITING_MOUNT_MS);
     }

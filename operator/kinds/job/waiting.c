@@ -57,13 +57,17 @@ static void tell_image(const struct waiting *waiting, struct outcome *outcome) {
                 " (is its name right, and does the namespace have the registry's pull secret?)");
 }
 
+bool waiting_is_for_config(const struct life *life) {
+    return is_one_of(life->reason, config_reasons);
+}
+
 void waiting_tell(const struct waiting *waiting, struct outcome *outcome) {
     const struct life *life = waiting->life;
     if (life->is_unscheduled) {
         tell_unscheduled(waiting, outcome);
     } else if (is_one_of(life->reason, image_reasons)) {
         tell_image(waiting, outcome);
-    } else if (is_one_of(life->reason, config_reasons)) {
+    } else if (waiting_is_for_config(life) && !waiting->is_placed_lately) {
         outcome_set(outcome, OUTCOME_UNDER_WAY, "ConfigFailed",
                     "pod %.80s cannot be started: %.400s", life->name,
                     *life->message ? life->message : life->reason);
