@@ -84,6 +84,9 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
         {"trainer-image", 0, OPTION_TEXT, "IMAGE",
          "For trainers without spec.image (default " JOB_TRAINER_IMAGE ").",
          &replica->jobs.trainer_image},
+        {"trainer-gpu-image", 0, OPTION_TEXT, "IMAGE",
+         "For those with gpus (default " JOB_TRAINER_GPU_IMAGE ").",
+         &replica->jobs.trainer_gpu_image},
         {"no-leader-election", 0, OPTION_FLAG, NULL, "Lead at once: there is one replica.",
          &replica->no_election},
         {"lease-namespace", 0, OPTION_TEXT, "NS",
@@ -317,12 +320,13 @@ static void release(struct replica *replica) {
 }
 
 int controller_command(int argc, char **argv) {
-    struct replica replica = {
-        .signal_fd = -1,
-        .lease_name = "windlass-controller",
-        .jobs = {.agent_image = JOB_AGENT_IMAGE, .trainer_image = JOB_TRAINER_IMAGE},
-        .batchscores = batchscore_kind,
-        .disttrains = disttrain_kind};
+    struct replica replica = {.signal_fd = -1,
+                              .lease_name = "windlass-controller",
+                              .jobs = {.agent_image = JOB_AGENT_IMAGE,
+                                       .trainer_image = JOB_TRAINER_IMAGE,
+                                       .trainer_gpu_image = JOB_TRAINER_GPU_IMAGE},
+                              .batchscores = batchscore_kind,
+                              .disttrains = disttrain_kind};
     struct error err = {0};
     int result = read_options(&replica, argc, argv, &err);
     if (result > 0) {

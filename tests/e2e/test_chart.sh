@@ -26,7 +26,7 @@ everything=(--api-versions monitoring.coreos.com/v1 --set networkPolicy.enabled=
     --set serviceMonitor.enabled=true --set priorityClassName=system-cluster-critical
     --set 'extraArgs={--no-leader-election}' --set podAnnotations.a=b --set podLabels.c=d
     --set commonLabels.team=blue --set nodeSelector.pool=cpu --set 'tolerations[0].operator=Exists'
-    --set agent.image=registry.test/agent:2 --set trainer.image=registry.test/trainer:3 --set 'imagePullSecrets[0].name=key'
+    --set agent.image=registry.test/agent:2 --set trainer.image=registry.test/trainer:3 --set trainer.gpuImage=registry.test/trainer-cuda:4 --set 'imagePullSecrets[0].name=key'
     --set 'networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus'
     --set-json 'affinity={"nodeAffinity":{}}' --set serviceAccount.annotations.e=f
     --set-json 'topologySpreadConstraints=[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule"}]')
@@ -50,7 +50,8 @@ check "two replicas, image, agent and trainer from image.registry" says 1.36.jso
     '.[] | select(.kind == "Deployment") | .spec.replicas == 2 and
      .spec.template.spec.containers[0].image == "registry.test:5000/windlass/windlass-operator:0.1.0" and
      (.spec.template.spec.containers[0].args | contains(["--agent-image=registry.test:5000/windlass/windlass-agent:0.1.0",
-         "--trainer-image=registry.test:5000/windlass/windlass-trainer:0.1.0"]))'
+         "--trainer-image=registry.test:5000/windlass/windlass-trainer:0.1.0",
+         "--trainer-gpu-image=registry.test:5000/windlass/windlass-trainer-cuda:0.1.0"]))'
 check "user 65532, read-only root, probes" says 1.36.json "$pods"' | .[0] | .securityContext.runAsUser == 65532 and
     (.containers[0] | .securityContext.readOnlyRootFilesystem and .livenessProbe.httpGet.path == "/healthz" and
      .readinessProbe.httpGet.path == "/readyz" and .ports[0].containerPort == 8080)'
@@ -60,7 +61,7 @@ check "every option is rendered" says everything.json '
     ('"$pods"' | .[0] | .priorityClassName == "system-cluster-critical" and .nodeSelector.pool == "cpu" and
      .topologySpreadConstraints[0].topologyKey == "zone" and (.affinity | has("nodeAffinity")) and
      .tolerations[0].operator == "Exists" and .imagePullSecrets[0].name == "key" and
-     (.containers[0].args | contains(["--agent-image=registry.test/agent:2", "--trainer-image=registry.test/trainer:3", "--no-leader-election"])))'
+     (.containers[0].args | contains(["--agent-image=registry.test/agent:2", "--trainer-image=registry.test/trainer:3", "--trainer-gpu-image=registry.test/trainer-cuda:4", "--no-leader-election"])))'
 check "a PodDisruptionBudget of the server's version" says 1.20.json \
     'any(.[]; .kind == "PodDisruptionBudget" and .apiVersion == "policy/v1beta1")'
 check "a PodDisruptionBudget of policy/v1" says 1.36.json \

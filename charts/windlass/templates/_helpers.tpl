@@ -61,6 +61,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- .Values.trainer.image | default (printf "%s/windlass-trainer:%s" (include "windlass.registry" .) (include "windlass.tag" .)) -}}
 {{- end -}}
 
+{{- define "windlass.trainerGpuImage" -}}
+{{- .Values.trainer.gpuImage | default (printf "%s/windlass-trainer-cuda:%s" (include "windlass.registry" .) (include "windlass.tag" .)) -}}
+{{- end -}}
+
 {{- /* CEL rules are stable since 1.29. An older server drops them, or refuses the CRD when it is
 applied by the server, as helm does since version 4; the controller checks the same rules itself. */ -}}
 {{- define "windlass.rules" -}}

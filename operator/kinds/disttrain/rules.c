@@ -56,6 +56,11 @@ static int check_gang(const json_t *spec, struct error *err) {
     if (has(spec, "queue") && strcmp(gang, "Kueue") != 0 && strcmp(gang, "Volcano") != 0) {
         return job_refuse(err, "queue", "belongs to gang: Kueue or Volcano");
     }
+    int64_t gpus = tree_integer(spec, "gpus", 0), slots = tree_integer(spec, "slotsPerWorker", 1);
+    if (has(spec, "trainer") && gpus > 0 && slots != 1 && slots != gpus) {
+        return job_refuse(err, "slotsPerWorker",
+                          "is not gpus; a trainer has one rank for each GPU: leave it out");
+    }
     return job_asks_for_gpus(json_object_get(spec, "resources"))
                ? job_refuse(err, "resources",
                             "nvidia.com/gpu is set by gpus; take it out of resources")

@@ -40,6 +40,8 @@ static void read_images(const struct job_options *options, struct disttrain_spec
         spec->program_image = spec->job.image;
         spec->job.image = given->agent_image ?: JOB_AGENT_IMAGE;
         spec->job.is_image_given = false;
+    } else if (!spec->job.is_image_given && spec->gpus > 0) {
+        spec->job.image = given->trainer_gpu_image ?: JOB_TRAINER_GPU_IMAGE;
     } else if (!spec->job.is_image_given) {
         spec->job.image = given->trainer_image ?: JOB_TRAINER_IMAGE;
     }
@@ -58,7 +60,7 @@ int disttrain_spec_read(const json_t *object, const struct job_options *options,
         .job = job,
         .workers = workers,
         .min_workers = MAX(job_bounded(json, "minWorkers", workers, workers), 1),
-        .slots = MAX(job_bounded(json, "slotsPerWorker", 1, 64), 1),
+        .slots = disttrain_slots(json),
         .gpus = job_bounded(json, "gpus", 0, 16),
         .spot = tree_bool(json, "spot", false),
         .launcher = (enum launcher)choice_of(json, "launcher", disttrain_launchers, LAUNCHER_COUNT),

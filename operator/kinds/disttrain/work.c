@@ -35,12 +35,21 @@ static void name_variables(json_t *work, const json_t *spec) {
     json_decref(secrets);
 }
 
+int disttrain_slots(const json_t *spec) {
+    bool has_trainer = json_object_get(spec, "trainer") != NULL;
+    int gpus = job_bounded(spec, "gpus", 0, 16);
+    return has_trainer && gpus > 0 ? gpus : MAX(job_bounded(spec, "slotsPerWorker", 1, 64), 1);
+}
+
 json_t *work_of_disttrain(const json_t *spec) {
     static const char *const copied[] = {"workers",  "minWorkers", "slotsPerWorker", "gpus",
                                          "launcher", "command",    "prepare",        "inputs",
                                          "outputs",  "logs",       "trainer",        NULL};
     json_t *work = json_object();
     copy(work, spec, copied);
+    if (disttrain_slots(spec) != tree_integer(spec, "slotsPerWorker", 1)) {
+        json_object_set_new(work, "slotsPerWorker", json_integer(disttrain_slots(spec)));
+    }
     if (!json_object_get(work, "minWorkers")) {
         json_object_set(work, "minWorkers", json_object_get(spec, "workers"));
     }

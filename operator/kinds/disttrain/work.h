@@ -9,6 +9,8 @@
  * and secrets, where there are any, the variables' names alone: ["NAME", ...]; what they hold the
  * pod has in its own. */
 json_t *work_of_disttrain(const json_t *spec);
+/* Ranks of each worker: of a trainer with gpus one for each, else slotsPerWorker. */
+int disttrain_slots(const json_t *spec);
 
 /* RUN: 16 hexadecimal digits over what decides what is trained: of a trainer all but what only says
  * how fast (checkpoint, fusionBufferMB, timeline); of a command that, prepare, inputs, outputs and

@@ -31,12 +31,14 @@ struct volume {
 
 /* What the controller was started with. */
 struct job_options {
-    const char *agent_image;   /* for a spec without image */
-    const char *trainer_image; /* the same, where it has a trainer */
-    const json_t *folders;     /* {volume: its folder}, where jobs run on this machine; else NULL */
+    const char *agent_image;       /* for a spec without image */
+    const char *trainer_image;     /* the same, where it has a trainer */
+    const char *trainer_gpu_image; /* and gpus */
+    const json_t *folders; /* {volume: its folder}, where jobs run on this machine; else NULL */
 };
 #define JOB_AGENT_IMAGE "ghcr.io/windlass/windlass-agent:" WINDLASS_VERSION
 #define JOB_TRAINER_IMAGE "ghcr.io/windlass/windlass-trainer:" WINDLASS_VERSION
+#define JOB_TRAINER_GPU_IMAGE "ghcr.io/windlass/windlass-trainer-cuda:" WINDLASS_VERSION
 
 /* Texts and trees are borrowed from the object. */
 struct job_spec {

@@ -57,6 +57,28 @@ static void test_trainer_image(void) {
     CHECK(three.job.is_image_given);
 }
 
+/* One rank for each GPU, in an image that has what these want, unless another is named. */
+static void test_trainer_with_gpus(void) {
+    struct error err = {0};
+    struct job_options options = {.trainer_gpu_image = "registry.test/cuda:7"};
+    AUTO(tree_freep) json_t *object = load("tests/data/gangs/trainer.yaml");
+    AUTO(tree_freep) json_t *command = load("tests/data/gangs/command.yaml");
+    AUTO(disttrain_spec_release) struct disttrain_spec one = {0}, two = {0}, three = {0};
+    set(object, "", "gpus", "4");
+    set(object, "", "slotsPerWorker", "1");
+    CHECK_OK(disttrain_spec_read(object, &options, &one, &err), &err);
+    CHECK_STR(one.job.image, "registry.test/cuda:7");
+    CHECK_INT(one.slots, 4);
+    CHECK_INT(tree_integer(one.work, "slotsPerWorker", 0), 4);
+    CHECK_INT(tree_integer(one.work, "gpus", 0), 4);
+    CHECK_OK(disttrain_spec_read(object, NULL, &two, &err), &err);
+    CHECK_STR(two.job.image, JOB_TRAINER_GPU_IMAGE);
+    set(command, "", "gpus", "4");
+    set(command, "", "slotsPerWorker", "2");
+    CHECK_OK(disttrain_spec_read(command, &options, &three, &err), &err);
+    CHECK_INT(three.slots, 2);
+}
+
 /* The agent hears which variables are whose, and no Secret's name. */
 static void test_names_of_variables(void) {
     struct error err = {0};
@@ -193,6 +215,7 @@ static void test_passwd(void) {
 int main(void) {
     TEST(test_defaults);
     TEST(test_trainer_image);
+    TEST(test_trainer_with_gpus);
     TEST(test_names_of_variables);
     TEST(test_run);
     TEST(test_rule_about_changes);
