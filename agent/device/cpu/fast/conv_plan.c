@@ -144,9 +144,10 @@ static void plan_units(struct conv *conv) {
     conv->column_units = divide_up(s->out_w, conv->columns);
     int wanted = divide_up(8 * conv->threads, conv->images * conv->column_units);
     conv->rows = unit_size(conv->span, wanted, 1);
-    if (conv->rows < 2 * s->extent_h) {
-        conv->rows = MIN(s->out_h, 2 * s->extent_h);
-    }
+    conv->rows = MIN(MAX(conv->rows, 2 * s->extent_h), s->out_h);
+    // Each unit reads all weights: few rows are not divided, others into equal parts.
+    conv->row_units = conv->span < 3 * s->extent_h ? 1 : divide_up(conv->span, conv->rows);
+    conv->rows = divide_up(conv->span, conv->row_units);
     conv->row_units = divide_up(conv->span, conv->rows);
     wanted = divide_up(4 * conv->threads, conv->images * conv->column_units * conv->row_units);
     conv->blocks = blocks;
