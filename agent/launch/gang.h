@@ -51,10 +51,10 @@ struct gang_options {
     int processes; /* that START makes on each member; 0: one on member 0 starts the ranks */
     int max_restarts;
     int64_t backoff_ms, wait_ms;
-    int64_t hang_ms;        /* 0: never */
-    int64_t notice_ms;      /* of its grace, for a last checkpoint; 0: GANG_NOTICE_MS */
-    int64_t parting_ms;     /* the same where all leave (the job is deleted); 0: notice_ms */
-    int64_t attempt;        /* of this hub's pod */
+    int64_t hang_ms;    /* 0: never */
+    int64_t notice_ms;  /* of its grace, for a last checkpoint; 0: GANG_NOTICE_MS */
+    int64_t parting_ms; /* the same where all of several leave (the job is deleted); 0: notice_ms */
+    int64_t attempt;    /* of this hub's pod */
     int counted, disrupted; /* restarts so far, of earlier hubs */
 };
 

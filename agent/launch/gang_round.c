@@ -170,14 +170,18 @@ void gang_beat(struct gang *gang, const struct gang_event *event, int64_t now_ms
     }
 }
 
+/* All of several at once: the job is deleted, and nobody starts again. One alone may as well be
+ * evicted, and goes on elsewhere from its checkpoint. */
 static bool do_all_leave(const struct gang *gang) {
+    int count = 0;
     for (int i = 0; i < gang->options.workers; i++) {
         const struct gang_member *member = &gang->members[i];
         if (member->is_in_round && !member->is_leaving && !member->is_lost) {
             return false;
         }
+        count += member->is_in_round;
     }
-    return true;
+    return count > 1;
 }
 
 void gang_leaving(struct gang *gang, const struct gang_event *event, int64_t now_ms) {

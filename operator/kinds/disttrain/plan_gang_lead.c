@@ -10,7 +10,8 @@
 
 enum {
     ROOM_MS = 20000, /* so long it may be the scheduler's own delay: it tries again after 10 s */
-    ROOM_AGAIN_MS = 60000, /* the same where a place is free that NAME-0 could take by now */
+    ROOM_AGAIN_MS = 60000, /* the same where a place is free that NAME-0 could take by now ... */
+    ROOM_WINDOW_MS = 5000, /* ... each time for so long: see room_due_ms */
 };
 
 static bool has_node(const struct life *life) {
@@ -49,6 +50,18 @@ static void dismiss_one(struct gang *gang, struct place *places) {
     gang_dismiss(gang, &places[i]);
 }
 
+/* When the next makes room. A pod that is gone leaves no trace of when: were it only so long since
+ * NAME-0's birth, the next would go in the very look that sees the last one gone, before the
+ * scheduler has. So each whole minute has a short while in which one goes. */
+static int64_t room_due_ms(const struct life *hub, bool is_free, int64_t now_ms) {
+    int64_t minutes = (now_ms - hub->born_ms) / ROOM_AGAIN_MS;
+    int64_t due_ms = hub->born_ms + minutes * ROOM_AGAIN_MS;
+    if (!is_free) {
+        return hub->born_ms + ROOM_MS;
+    }
+    return minutes > 0 && now_ms - due_ms < ROOM_WINDOW_MS ? due_ms : due_ms + ROOM_AGAIN_MS;
+}
+
 void gang_make_room(struct gang *gang, struct place *places) {
     const struct life *hub = &places[0].newest;
     if (!gang_lacks_lead(gang, places) || hub->stage != LIFE_WAITING || !hub->is_unscheduled) {
@@ -62,7 +75,7 @@ void gang_make_room(struct gang *gang, struct place *places) {
         is_free |= !places[i].is_alive;
         is_leaving |= places[i].is_here && !places[i].is_alive;
     }
-    int64_t due_ms = hub->born_ms + (is_free ? ROOM_AGAIN_MS : ROOM_MS);
+    int64_t due_ms = room_due_ms(hub, is_free, gang->job.now_ms);
     if (others < gang->spec.min_workers || is_leaving) {
         return; /* nobody is to spare, or one makes room already */
     }

@@ -425,9 +425,10 @@ static void view_leaving(struct world *world, const struct gang_event *event) {
         const struct view *view = &world->views[i];
         do_all &= !view->is_in_table || view->is_leaving || view->is_lost;
     }
+    do_all &= world->table_count > 1; /* one alone may be evicted, and goes on elsewhere */
     notice_ms = notice_ms ? notice_ms : GANG_NOTICE_MS;
     notice_ms = do_all && world->options.parting_ms ? world->options.parting_ms : notice_ms;
-    counts[PARTINGS] += do_all && world->table_count > 1;
+    counts[PARTINGS] += do_all;
     int64_t grace_ms = world->now_ms + MIN(event->seconds * (int64_t)1000, notice_ms);
     bool is_healthy = world->is_started && !world->is_stopped && (!expected(world) || was_ms >= 0);
     blame(world, GANG_DISRUPTION, event->index, -1, -1);

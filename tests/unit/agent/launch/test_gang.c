@@ -39,9 +39,13 @@ static bool is_early(const struct gang *gang) {
 
 static struct gang *run(const struct gang_options *options) {
     struct gang *gang = gang_new(options);
-    CHECK(tell(gang, GANG_HELLO, 0, 1, 0) && tell(gang, GANG_HELLO, 1, 1, 0));
+    for (int i = 0; i < options->workers; i++) {
+        CHECK(tell(gang, GANG_HELLO, i, 1, 0));
+    }
     CHECK_INT(last_action(gang, 0), GANG_ARM);
-    CHECK(tell(gang, GANG_READY, 0, 1, 0) && tell(gang, GANG_READY, 1, 1, 0));
+    for (int i = 0; i < options->workers; i++) {
+        CHECK(tell(gang, GANG_READY, i, 1, 0));
+    }
     CHECK_INT(last_action(gang, 0), GANG_START);
     return gang;
 }
@@ -84,6 +88,17 @@ static void test_successor_of_a_dead_one(void) {
     CHECK_INT(last_action(gang, GANG_NOTICE_MS), GANG_STOP);
     CHECK_INT(last_action(gang, GANG_NOTICE_MS + GANG_STOP_MS), -1);
     CHECK(!is_early(gang)); /* it has not answered STOP: lost */
+    gang_free(gang);
+}
+
+/* It may be evicted, and its successor goes on from its checkpoint. */
+static void test_one_alone_leaves(void) {
+    static const struct gang_options options = {
+        .workers = 1, .min_workers = 1, .slots = 1, .attempt = 1, .parting_ms = GANG_PARTING_MS};
+    struct gang *gang = run(&options);
+    CHECK(tell(gang, GANG_LEAVING, 0, 1, 100));
+    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS - 1), GANG_NOTICE);
+    CHECK_INT(last_action(gang, 100 + GANG_NOTICE_MS), GANG_STOP);
     gang_free(gang);
 }
 
@@ -325,6 +340,7 @@ static void who_was_out_of_reach_did_not_die_of_memory(void) {
 }
 
 int main(void) {
+    TEST(test_one_alone_leaves);
     TEST(test_all_leave);
     TEST(test_successor_waits);
     TEST(test_successor_of_a_dead_one);
