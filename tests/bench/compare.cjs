@@ -31,6 +31,8 @@ const works = [
     ['MobileNetV2', 'mobilenetv2', [1, 3, 224, 224]],
     ['MLP 1024-4096-4096-1000 batch 1', 'mlp', [1, 1024]],
     ['MLP 1024-4096-4096-1000 batch 256', 'mlp', [256, 1024]],
+    ['500 trees, 50 features, batch 1', 'trees', [1, 50]],
+    ['500 trees, batch 10,000', 'trees', [10000, 50]],
 ].filter(([name]) => name.includes(only));
 
 function median(values) {

@@ -6,6 +6,7 @@ set -e
 models=build/bench/models
 mkdir -p build/bench
 python3 tests/bench/make_models.py "$models"
+python3 tests/bench/make_trees.py "$models"
 cp examples/style-transfer/data/model/starry.onnx "$models/"
 if [ ! -d build/bench/node_modules/onnxruntime-node ]; then
     npm install --prefix build/bench --ignore-scripts --no-audit --no-fund --no-save \

@@ -10,6 +10,10 @@ extern const struct kernel reference_ml_binarizer, reference_ml_extractor, refer
     reference_ml_label_encoder, reference_ml_linear, reference_ml_normalizer, reference_ml_one_hot,
     reference_ml_scaler, reference_ml_trees, reference_ml_vectorizer;
 
+/* Makes a step of trees read them once, and fast where ml_forest.h can; leaves other steps as they
+ * are. */
+NODISCARD int trees_step_try(struct step *step, struct error *err);
+
 /* Elements first..first + count - 1 as models compare them: integers are rounded to float32. */
 void ml_read(const struct tensor *tensor, int64_t first, int64_t count, double *ret_values);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/ml.h"
+#include "agent/device/cpu/ml_forest.h"
+#include "agent/ops/table.h"
 
 #include <stdlib.h>
 
@@ -21,35 +24,99 @@ static void add_weights(const struct trees *trees, const struct tree_node *leaf,
     }
 }
 
-static int trees_run(const struct call *call, struct error *err) {
-    AUTO(trees_freep) struct trees *trees = NULL;
-    const struct tensor *x = call->inputs[0];
-    int64_t columns = x->shape.dims[x->shape.rank - 1];
-    int64_t rows = x->shape.rank == 1 ? 1 : x->shape.dims[0];
-    if (trees_read(call->node, &trees, err) < 0) {
-        return -1;
-    }
-    int at = trees->is_classifier;
-    const struct tensor *labels = at ? call->outputs[0] : NULL;
-    const struct tensor *scores = at < call->output_count ? call->outputs[at] : NULL;
+struct run {
+    const struct trees *trees;
+    const struct tensor *x;
+    int64_t *labels;
+    float *scores;
+};
+
+static void score_rows(void *context, int64_t first, int64_t last) {
+    const struct run *run = context;
+    const struct trees *trees = run->trees;
+    int64_t columns = run->x->shape.dims[run->x->shape.rank - 1], targets = trees->target_count;
     double *row = x_calloc((size_t)columns + 1, sizeof *row);
-    double *sums = x_calloc((size_t)trees->target_count, sizeof *sums);
-    bool *seen = x_calloc((size_t)trees->target_count, sizeof *seen);
-    for (int64_t i = 0; i < rows; i++) {
-        ml_read(x, i * columns, columns, row);
-        for (int64_t k = 0; k < trees->target_count; k++) {
+    double *sums = x_calloc((size_t)targets, sizeof *sums);
+    bool *seen = x_calloc((size_t)targets, sizeof *seen);
+    for (int64_t i = first; i < last; i++) {
+        ml_read(run->x, i * columns, columns, row);
+        for (int64_t k = 0; k < targets; k++) {
             sums[k] = 0;
             seen[k] = false;
         }
         for (int32_t k = 0; k < trees->tree_count; k++) {
             add_weights(trees, trees_leaf(trees, k, row), sums, seen);
         }
-        ml_finish(trees, sums, labels ? (int64_t *)labels->data + i : NULL,
-                  scores ? (float *)scores->data + i * trees->target_count : NULL);
+        ml_finish(trees, sums, run->labels ? run->labels + i : NULL,
+                  run->scores ? run->scores + i * targets : NULL);
     }
     free(row);
     free(sums);
     free(seen);
+}
+
+static struct run run_of(const struct call *call, const struct trees *trees) {
+    int at = trees->is_classifier;
+    const struct tensor *labels = at ? call->outputs[0] : NULL;
+    const struct tensor *scores = at < call->output_count ? call->outputs[at] : NULL;
+    return (struct run){trees, call->inputs[0], labels ? labels->data : NULL,
+                        scores ? scores->data : NULL};
+}
+
+static int64_t row_count(const struct tensor *x) {
+    return x->shape.rank == 1 ? 1 : x->shape.dims[0];
+}
+
+static int trees_run(const struct call *call, struct error *err) {
+    AUTO(trees_freep) struct trees *trees = NULL;
+    if (trees_read(call->node, &trees, err) < 0) {
+        return -1;
+    }
+    struct run run = run_of(call, trees);
+    score_rows(&run, 0, row_count(run.x));
     return 0;
 }
 const struct kernel reference_ml_trees = {"reference ml_trees", trees_run};
+
+/* ---- read once ------------------------------------------------------------------------------- */
+
+struct trees_step {
+    struct trees *trees;
+    struct forest *forest; /* NULL: the plain loop, on all threads */
+};
+
+static void step_free(void *state) {
+    struct trees_step *step = state;
+    forest_free(step->forest);
+    trees_free(step->trees);
+    free(step);
+}
+
+static int prepared_run(const struct call *call, struct error *err UNUSED) {
+    const struct trees_step *step = call->state;
+    struct run run = run_of(call, step->trees);
+    if (step->forest && run.x->type != TENSOR_FLOAT64) {
+        forest_run(step->forest, cpu_threads(call), run.x, run.labels, run.scores);
+    } else {
+        threads_run(cpu_threads(call), row_count(run.x), 1, score_rows, &run);
+    }
+    return 0;
+}
+static const struct kernel prepared_trees = {"trees", prepared_run};
+
+int trees_step_try(struct step *step, struct error *err) {
+    int id = step->node->op->id;
+    struct trees *trees = NULL;
+    if (id != OP_ML_TREE_ENSEMBLE_CLASSIFIER && id != OP_ML_TREE_ENSEMBLE_REGRESSOR) {
+        return 0;
+    }
+    if (trees_read(step->node, &trees, err) < 0) {
+        return -1;
+    }
+    struct trees_step *state = x_calloc(1, sizeof *state);
+    *state = (struct trees_step){trees, forest_new(trees)};
+    step->kernel = &prepared_trees;
+    step->state = state;
+    step->release = step_free;
+    return 0;
+}

@@ -3,6 +3,7 @@
 
 #include "agent/device/cpu/fast/steps.h"
 #include "agent/device/cpu/layout.h"
+#include "agent/device/cpu/ml.h"
 #include "agent/device/cpu/onednn/onednn.h"
 #include "agent/device/cpu/reference.h"
 #include "agent/graph/resident.h"
@@ -57,6 +58,9 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
         struct step *step = &schedule->steps[i];
         if (!step->node) {
             continue;
+        }
+        if (trees_step_try(step, err) < 0) {
+            return -1;
         }
         if (step->kernel == &fast_conv) {
             conv_step_prepare(cpu, schedule, step);
