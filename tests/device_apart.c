@@ -4,6 +4,7 @@
 #include "agent/device/registry.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +41,9 @@ struct item {
 struct apart {
     struct device base;
     struct device *cpu;
-    char *face, *real; /* what pointers show, never to be touched; where the bytes are */
-    size_t used, block_count;
+    char *face, *real;  /* what pointers show, never to be touched; where the bytes are */
+    atomic_size_t used; /* the reducer's thread looks at it, too */
+    size_t block_count;
     struct block *blocks;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
