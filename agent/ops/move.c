@@ -65,6 +65,9 @@ int infer_split(const struct node *node, const struct fact *const *inputs, struc
         if (size < 0 || size > x->dims[axis]) {
             return error_set(err, ERROR_INVALID, "a part of %lld", (long long)size);
         }
+        if (node->outputs[i] < 0) {
+            return error_set(err, ERROR_UNSUPPORTED, "output %d is left out", i);
+        }
         outputs[i].type = inputs[0]->type;
         outputs[i].shape = *x;
         outputs[i].shape.dims[axis] = size;

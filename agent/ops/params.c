@@ -73,6 +73,15 @@ int param_axes(int64_t *axes, int count, int rank, bool *ret_is_axis, struct err
     return 0;
 }
 
+struct around around_axis(const struct shape *shape, int64_t axis) {
+    axis = axis < 0 ? axis + shape->rank : axis;
+    struct around around = {1, 1, 1};
+    for (int i = 0; i < shape->rank; i++) {
+        *(i < axis ? &around.outer : i == axis ? &around.size : &around.inner) *= shape->dims[i];
+    }
+    return around;
+}
+
 int param_rank(const struct fact *fact, int index, int low, int high, struct error *err) {
     if (fact->shape.rank < low || fact->shape.rank > high) {
         char text[128];

@@ -24,6 +24,12 @@ NODISCARD int param_axis(int64_t axis, int rank, int *ret_axis, struct error *er
 /* Each of the count axes, in place; a repeated axis is refused. */
 NODISCARD int param_axes(int64_t *axes, int count, int rank, bool *ret_is_axis, struct error *err);
 
+/* The tensor as [outer, size, inner] around an axis that was checked: -rank..rank-1. */
+struct around {
+    int64_t outer, size, inner;
+};
+struct around around_axis(const struct shape *shape, int64_t axis);
+
 /* rank within low..high, else ERROR_INVALID naming input `index`. */
 NODISCARD int param_rank(const struct fact *fact, int index, int low, int high, struct error *err);
 

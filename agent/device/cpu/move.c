@@ -5,19 +5,10 @@
 #include "agent/device/cpu/reference.h"
 #include "agent/device/cpu/rows.h"
 #include "agent/ops/elementwise.h"
+#include "agent/ops/params.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Elements before, along and after an axis. */
-static void around(const struct shape *shape, int64_t axis, int64_t *outer, int64_t *inner) {
-    *outer = *inner = 1;
-    for (int i = 0; i < shape->rank; i++) {
-        if (i != axis) {
-            *(i < axis ? outer : inner) *= shape->dims[i];
-        }
-    }
-}
 
 static int64_t axis_of(const struct call *call) {
     int64_t axis = node_integer(call->node, "axis", 0);
@@ -35,13 +26,12 @@ static void copy_piece(char *whole, int64_t whole_size, char *piece, int64_t pie
 
 static int concat_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *y = call->outputs[0];
-    int64_t axis = axis_of(call), outer, inner, done = 0;
-    int64_t size = (int64_t)tensor_type_size(y->type);
-    around(&y->shape, axis, &outer, &inner);
+    int64_t axis = axis_of(call), done = 0, size = (int64_t)tensor_type_size(y->type);
+    struct around around = around_axis(&y->shape, axis);
     for (int i = 0; i < call->input_count; i++) {
-        int64_t piece = call->inputs[i]->shape.dims[axis] * inner * size;
-        copy_piece((char *)y->data + done, y->shape.dims[axis] * inner * size,
-                   call->inputs[i]->data, piece, outer, true);
+        int64_t piece = call->inputs[i]->shape.dims[axis] * around.inner * size;
+        copy_piece((char *)y->data + done, around.size * around.inner * size, call->inputs[i]->data,
+                   piece, around.outer, true);
         done += piece;
     }
     return 0;
@@ -50,15 +40,12 @@ const struct kernel reference_concat = {"reference concat", concat_run};
 
 static int split_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0];
-    int64_t axis = axis_of(call), outer, inner, done = 0;
-    int64_t size = (int64_t)tensor_type_size(x->type);
-    around(&x->shape, axis, &outer, &inner);
+    int64_t axis = axis_of(call), done = 0, size = (int64_t)tensor_type_size(x->type);
+    struct around around = around_axis(&x->shape, axis);
     for (int i = 0; i < call->output_count; i++) {
-        int64_t piece = call->outputs[i] ? call->outputs[i]->shape.dims[axis] * inner * size : 0;
-        if (call->outputs[i]) {
-            copy_piece((char *)x->data + done, x->shape.dims[axis] * inner * size,
-                       call->outputs[i]->data, piece, outer, false);
-        }
+        int64_t piece = call->outputs[i]->shape.dims[axis] * around.inner * size;
+        copy_piece((char *)x->data + done, around.size * around.inner * size,
+                   call->outputs[i]->data, piece, around.outer, false);
         done += piece;
     }
     return 0;
@@ -197,12 +184,11 @@ const struct kernel reference_tile = {"reference tile", tile_run};
 
 static int gather_run(const struct call *call, struct error *err) {
     const struct tensor *x = call->inputs[0], *indices = call->inputs[1];
-    int64_t axis = axis_of(call), outer, inner, count = shape_count(&indices->shape);
-    int64_t size = x->shape.dims[axis];
-    around(&x->shape, axis, &outer, &inner);
-    size_t row = (size_t)inner * tensor_type_size(x->type);
+    struct around around = around_axis(&x->shape, axis_of(call));
+    int64_t size = around.size, count = shape_count(&indices->shape);
+    size_t row = (size_t)around.inner * tensor_type_size(x->type);
     char *to = call->outputs[0]->data;
-    for (int64_t o = 0; o < outer; o++) {
+    for (int64_t o = 0; o < around.outer; o++) {
         for (int64_t i = 0; i < count; i++, to += row) {
             int64_t index = (int64_t)tensor_whole(indices, i);
             if (index < -size || index >= size) {

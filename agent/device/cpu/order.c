@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
+#include "agent/ops/params.h"
 #include "agent/ops/reduce.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The tensor as [outer, size, inner] around an axis. */
-struct around {
-    int64_t outer, size, inner;
-};
-
-static struct around around_axis(const struct shape *shape, int axis) {
-    struct around around = {1, shape->dims[axis], 1};
-    for (int i = 0; i < shape->rank; i++) {
-        *(i < axis ? &around.outer : &around.inner) *= i == axis ? 1 : shape->dims[i];
-    }
-    return around;
-}
 
 /* ---- CumSum ---------------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
 #include "agent/device/cpu/rows.h"
+#include "agent/ops/params.h"
 
 #include <math.h>
 #include <string.h>
@@ -210,12 +211,9 @@ const struct kernel reference_scatter_nd = {"reference scatter_nd", scatter_nd_r
 static int one_hot_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *indices = call->inputs[0], *values = call->inputs[2];
     struct tensor *y = call->outputs[0];
-    int axis = axis_of(call->node, y->shape.rank, -1);
-    int64_t depth = y->shape.dims[axis], inner = 1, count = shape_count(&y->shape);
+    struct around around = around_axis(&y->shape, axis_of(call->node, y->shape.rank, -1));
+    int64_t depth = around.size, inner = around.inner, count = shape_count(&y->shape);
     size_t size = tensor_type_size(y->type);
-    for (int i = axis + 1; i < y->shape.rank; i++) {
-        inner *= y->shape.dims[i];
-    }
     for (int64_t n = 0; n < count; n++) {
         int64_t outer = n / (depth * inner), at = n / inner % depth;
         double index = trunc(tensor_number(indices, outer * inner + n % inner));

@@ -4,6 +4,7 @@
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
 #include "agent/device/cpu/rows.h"
+#include "agent/ops/params.h"
 
 #include <math.h>
 #include <string.h>
@@ -204,23 +205,17 @@ static bool stands_before(const struct tensor *x, int64_t a, int64_t b, int want
     return order == 2 ? isnan(tensor_number(x, a)) && !isnan(tensor_number(x, b)) : order == wanted;
 }
 
-static int arg_max_run(const struct call *call, struct error *err) {
+static int arg_max_run(const struct call *call, struct error *err UNUSED) {
     const struct tensor *x = call->inputs[0];
     const struct shape *shape = &x->shape;
     int64_t *y = call->outputs[0]->data;
     bool takes_last = node_integer(call->node, "select_last_index", 0);
     int wanted = call->node->op->id == OP_ARG_MAX ? 1 : -1;
-    int64_t outer = 1, inner = 1, axis = node_integer(call->node, "axis", 0);
-    axis = axis < 0 ? axis + shape->rank : axis;
-    if (axis < 0 || axis >= shape->rank) {
-        return error_set(err, ERROR_BUG, "the axis was checked");
-    }
-    for (int i = 0; i < shape->rank; i++) {
-        *(i < axis ? &outer : &inner) *= i == axis ? 1 : shape->dims[i];
-    }
-    for (int64_t i = 0; i < outer * inner; i++) {
-        int64_t start = i / inner * shape->dims[axis] * inner + i % inner, best = 0;
-        for (int64_t k = 1; k < shape->dims[axis]; k++) {
+    struct around around = around_axis(shape, node_integer(call->node, "axis", 0));
+    int64_t inner = around.inner;
+    for (int64_t i = 0; i < around.outer * inner; i++) {
+        int64_t start = i / inner * around.size * inner + i % inner, best = 0;
+        for (int64_t k = 1; k < around.size; k++) {
             bool is_best = stands_before(x, start + k * inner, start + best * inner, wanted);
             bool is_equal =
                 takes_last && !stands_before(x, start + best * inner, start + k * inner, wanted);

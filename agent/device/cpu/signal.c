@@ -3,6 +3,7 @@
 
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/reference.h"
+#include "agent/ops/params.h"
 
 #include <math.h>
 
@@ -78,10 +79,8 @@ static int dft_run(const struct call *call, struct error *err) {
     if (!t.points) {
         return -1;
     }
-    int64_t inner = 1, outer = 1; /* numbers behind the axis, and in front of it */
-    for (int i = 0; i < x->shape.rank - 1; i++) {
-        *(i < dft.axis ? &outer : &inner) *= i == dft.axis ? 1 : x->shape.dims[i];
-    }
+    struct around around = around_axis(&x->shape, dft.axis);
+    int64_t inner = around.inner / dft.parts, outer = around.outer; /* of numbers */
     t.x_step = inner * dft.parts;
     t.y_step = inner * 2;
     for (int64_t i = 0; i < outer * inner; i++) {
