@@ -38,20 +38,6 @@ until_true() { # SECONDS COMMAND...
 show() { [ "$failures" -eq 0 ] || { sed 's/^/# /' "$work/$1/said"; tail -n 5 "$work/$1"/state/*.log | sed 's/^/# /'; } 2>/dev/null; }
 
 ##### ends well ###################################################################################
-cat >"$work/sum.c" <<'C'
-#include <mpi.h>
-#include <stdio.h>
-int main(int argc, char **argv) {
-    int rank, size, sum;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    printf("rank %d of %d: %d\n", rank, size, sum);
-    MPI_Finalize();
-    return argc > 1 && rank == 2 ? 7 : 0;
-}
-C
 # Its state lies so deep that a socket's path has no room.
 mpi() {
     local state code
@@ -63,7 +49,7 @@ Y
     ln -s "$state" "$work/hello/state"
     run hello
     [ $code -eq 0 ] && says hello '^hello succeeded in .* s: 2 workers$' && says hello "^  output   $work/hello/out/models$" &&
-        [ "$(log hello 0 | grep -cE '^rank [0-3] of 4: 6$')" -eq 4 ] && [ -d "$work/hello/out/models" ]
+        [ "$(log hello 0 | grep -cE '^rank [0-3] of 4 in pod .*: 6 ')" -eq 4 ] && [ -d "$work/hello/out/models" ]
 }
 mpi_code() {
     local code
@@ -73,7 +59,7 @@ command: [mpirun, -np, "4", $work/sum, fail]
 restart: {maxRestarts: 0}
 Y
     run seven
-    [ $code -eq 1 ] && says seven '^windlass: seven failed: worker 0, rank 2 ended with exit code 7: rank 2 of 4: 6' && says seven "^  log: $work/seven/state/seven-0.log, which ends with$"
+    [ $code -eq 1 ] && says seven '^windlass: seven failed: worker 0, rank 2 ended with exit code 7: rank 2 of 4 in pod .*: 6' && says seven "^  log: $work/seven/state/seven-0.log, which ends with$"
 }
 cat >"$work/ddp.py" <<'P'
 import os, torch, torch.distributed as dist
@@ -345,7 +331,7 @@ logs() {
 }
 
 mpi_too() {
-    if mpicc -o "$work/sum" "$work/sum.c" 2>/dev/null && mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
+    if mpicc -o "$work/sum" tests/e2e/sum.c 2>/dev/null && mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
         check "mpirun over two workers of this machine" mpi; show hello
         check "and a rank's code comes through" mpi_code; show seven
     else

@@ -168,23 +168,8 @@ show
 check "prepare that fails" fails prepare "${together//sleep 0./exit 4; sleep 0.}" PrepareFailed 'spec.prepare ended with 4'
 show
 ##### Open MPI ##################################################################################
-cat >"$work/sum.c" <<'C'
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-int main(int argc, char **argv) {
-    int rank, size, sum;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    printf("rank %d of %d in pod %s: %d %s\n", rank, size, getenv("WINDLASS_INDEX"), sum, getenv("HUSH"));
-    MPI_Finalize();
-    return argc > 1 && rank == 2 ? 7 : 0;
-}
-C
 mpi=
-if mpicc -o "$work/sum" "$work/sum.c" 2>/dev/null && mpirun --version | grep -q 'Open MPI'; then mpi=1; else echo "skip Open MPI: it is not here"; fi
+if mpicc -o "$work/sum" tests/e2e/sum.c 2>/dev/null && mpirun --version | grep -q 'Open MPI'; then mpi=1; else echo "skip Open MPI: it is not here"; fi
 mpi_job() { # NAME, ARGUMENT of sum
     local one
     # shellcheck disable=SC2016
@@ -247,7 +232,7 @@ base=9
 [ -z "$mpi" ] || hellos
 base=0
 hydra=
-if mpicc.mpich -o "$work/sum-mpich" "$work/sum.c" 2>/dev/null; then hydra=1; else echo "skip MPICH: it is not here"; fi
+if mpicc.mpich -o "$work/sum-mpich" tests/e2e/sum.c 2>/dev/null; then hydra=1; else echo "skip MPICH: it is not here"; fi
 mpich_job() {
     local one patience=20
     # shellcheck disable=SC2016

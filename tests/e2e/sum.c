@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a user trains with, as far as its ranks find each other: each adds up all their numbers.
+ * With an argument rank 2 ends with 7. Compiled by mpicc, of whichever MPI. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv) {
+    const char *pod = getenv("WINDLASS_INDEX"), *secret = getenv("HUSH");
+    int rank, size, sum;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d of %d in pod %s: %d %s\n", rank, size, pod ? pod : "(null)", sum,
+           secret ? secret : "(null)");
+    MPI_Finalize();
+    return argc > 1 && rank == 2 ? 7 : 0;
+}
