@@ -15,8 +15,8 @@ trap 'rm -f "$log"' EXIT
 
 install() {
     # shellcheck disable=SC2086 # no word where there is no sudo
-    $root apt-get -o DPkg::Lock::Timeout=300 update -qq &&
-        $root env DEBIAN_FRONTEND=noninteractive \
+    $root env LC_ALL=C apt-get -o DPkg::Lock::Timeout=300 update -qq &&
+        $root env LC_ALL=C DEBIAN_FRONTEND=noninteractive \
             apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends "$@"
 }
 

@@ -46,8 +46,14 @@ static int read_input(struct rounding *rounding, const struct node *node, int in
                                                                    : value;
 }
 
-/* Of what a node makes: its type, whether it flows, and the mark behind it. A view of what is
- * rounded is rounded. */
+/* A view of what is rounded is rounded. Not Dropout's, which in a training multiplies; nor that of
+ * what does not flow: it reads the weight itself, of which a product has a rounded copy. */
+static bool is_rounded_view(const struct rounding *rounding, const struct node *node) {
+    return (node->op->flags & OP_VIEW) && node->op->id != OP_DROPOUT &&
+           rounding->flows[node->inputs[0]] && rounding->rounded[node->inputs[0]] >= 0;
+}
+
+/* Of what a node makes: its type, whether it flows, and the mark behind it. */
 static int mark_outputs(struct rounding *rounding, const struct node *node, struct error *err) {
     enum tensor_type *inputs = x_calloc((size_t)node->input_count + 1, sizeof *inputs);
     bool flows = false;
@@ -64,8 +70,7 @@ static int mark_outputs(struct rounding *rounding, const struct node *node, stru
         }
         result = types_output(node, inputs, i, &rounding->types[value], err);
         rounding->flows[value] = flows && !(node->op->flags & OP_FROM_SHAPE);
-        bool is_view = (node->op->flags & OP_VIEW) && rounding->rounded[node->inputs[0]] >= 0;
-        if (is_view) {
+        if (is_rounded_view(rounding, node)) {
             rounding->rounded[value] = value;
         } else if (result == 0 && rounding->flows[value] &&
                    rounding->types[value] == TENSOR_FLOAT32 &&

@@ -84,6 +84,31 @@ static void test_where_it_is_rounded(void) {
     arena_release(&network.graph.arena);
 }
 
+/* Flatten of Dropout of an input, and a weight that one product reads as it is, and another through
+ * a view. */
+static void test_what_is_no_rounded_view(void) {
+    struct network network;
+    struct graph graph;
+    struct error err = {0};
+    int under = -1;
+    network_init(&network, 11);
+    int x = network_input(&network, (struct shape){2, {4, 6}});
+    int w = network_constant(&network, (struct shape){2, {6, 6}}, 1, 0);
+    int y = network_node(&network, "Relu", (int[]){x, -2}, NULL);
+    y = network_node(&network, "Dropout", (int[]){y, -2}, NULL);
+    y = network_node(&network, "MatMul", (int[]){y, w, -2}, NULL);
+    int view = network_node(&network, "Flatten", (int[]){w, -2}, NULL);
+    y = network_node(&network, "Gemm", (int[]){y, view, -2}, NULL);
+    network_output(&network, y);
+    CHECK_OK(bfloat_graph(&network.graph, &graph, &err), &err);
+    CHECK(is_rounded(&graph, find(&graph, "MatMul"), 0, &under) &&
+          under == find(&graph, "Dropout")->outputs[0]);
+    CHECK(is_rounded(&graph, find(&graph, "Gemm"), 1, &under) &&
+          under == find(&graph, "Flatten")->outputs[0]);
+    graph_release(&graph);
+    arena_release(&network.graph.arena);
+}
+
 /* All weights are still found: under marks, turned, and behind products. */
 static void test_what_is_trained(void) {
     struct network network;
@@ -152,6 +177,7 @@ static void test_how_it_is_rounded(void) {
 
 int main(void) {
     TEST(test_where_it_is_rounded);
+    TEST(test_what_is_no_rounded_view);
     TEST(test_what_is_trained);
     TEST(test_how_it_is_rounded);
     return TEST_END();
