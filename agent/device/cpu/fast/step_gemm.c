@@ -90,12 +90,14 @@ static void plan_product(const struct cpu_device *cpu, struct step *step) {
 }
 
 void gemm_step_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
+    if (step->node->op->id != OP_GEMM && step->node->op->id != OP_MATMUL) {
+        return;
+    }
     const struct slot *a = &schedule->slots[step->inputs[0]];
     const struct slot *b = &schedule->slots[step->inputs[1]];
     const struct slot *y = &schedule->slots[step->outputs[0]];
-    bool product = step->node->op->id == OP_GEMM || step->node->op->id == OP_MATMUL;
-    if (!product || a->type != TENSOR_FLOAT32 || !is_constant(schedule, step->inputs[1]) ||
-        a->shape.rank < 2 || b->shape.rank != 2 || node_integer(step->node, "transA", 0)) {
+    if (a->type != TENSOR_FLOAT32 || !is_constant(schedule, step->inputs[1]) || a->shape.rank < 2 ||
+        b->shape.rank != 2 || node_integer(step->node, "transA", 0)) {
         return;
     }
     int64_t n = y->shape.dims[y->shape.rank - 1], k = a->shape.dims[a->shape.rank - 1];
