@@ -14,17 +14,19 @@ endif
 ##### what to build with #########################################################################
 CC := gcc
 CUDA ?= auto
-# The toolkit's root is the folder with nvcc, the header and the library: an nvcc on the PATH may
-# be a wrapper or a link that lives elsewhere, so it only gives one more place to look.
+# The toolkit's root is the folder with nvcc, the headers (cuDNN's among them: both libraries are
+# opened at run time) and the runtime: an nvcc on the PATH may be a wrapper or a link that lives
+# elsewhere, so it only gives one more place to look.
 CUDA_ROOTS := $(CUDA_HOME) /usr/local/cuda \
 	$(patsubst %/bin/nvcc,%,$(realpath $(shell command -v nvcc 2>/dev/null)))
 CUDA_ROOT := $(firstword $(foreach root,$(CUDA_ROOTS),$(if \
 	$(and $(wildcard $(root)/bin/nvcc),$(wildcard $(root)/include/cuda_runtime_api.h),$(wildcard \
+	$(root)/include/cudnn.h),$(wildcard $(root)/include/cublasLt.h),$(wildcard \
 	$(root)/lib64/libcudart_static.a)),$(root))))
 NVCC := $(CUDA_ROOT)/bin/nvcc
 WITH_CUDA := $(if $(filter 1,$(CUDA)),1,$(if $(filter auto,$(CUDA)),$(if $(CUDA_ROOT),1)))
 $(if $(WITH_CUDA),$(if $(CUDA_ROOT),,$(error CUDA=1, but no CUDA toolkit with bin/nvcc, \
-	include/cuda_runtime_api.h and lib64/libcudart_static.a in: $(CUDA_ROOTS) (set CUDA_HOME))))
+	include/cuda_runtime_api.h, cudnn.h and cublasLt.h, and lib64/libcudart_static.a in: $(CUDA_ROOTS) (set CUDA_HOME))))
 SANITIZE ?=
 comma := ,
 BUILD := build$(if $(SANITIZE),/sanitize-$(subst $(comma),-,$(SANITIZE)))
@@ -36,7 +38,9 @@ PACKAGES_AGENT := libavformat libavcodec libswscale libavutil libturbojpeg libpn
 PACKAGES_MPI := ompi-c
 LIBS_LIB = $(shell pkg-config --libs $(PACKAGES_LIB))
 LIBS_OPERATOR = $(shell pkg-config --libs $(PACKAGES_OPERATOR))
-LIBS_AGENT = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl -lgomp $(if $(WITH_CUDA),-L$(CUDA_ROOT)/lib64 -lcudart_static -lrt -ldl)
+LIBS_CUDA = $(if $(WITH_CUDA),-L$(CUDA_ROOT)/lib64 -lcudart_static -lrt -ldl)
+LIBS_AGENT_ALONE = $(shell pkg-config --libs $(PACKAGES_AGENT)) -ldnnl -lgomp
+LIBS_AGENT = $(LIBS_AGENT_ALONE) $(LIBS_CUDA)
 LIBS_MPI = $(shell pkg-config --libs $(PACKAGES_MPI))
 # windlass-shim is fully static: archives, with all that these want (absent.c has what has no archive).
 SHIM_LIBRARIES := curl nghttp2 idn2 unistring zstd brotlidec brotlicommon z websockets cap cares jansson ssl crypto
@@ -48,7 +52,7 @@ CFLAGS ?= -O2 -g
 # -ffp-contract stays on (fused multiply-add); no -march: kernels dispatch at run time.
 ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) $(CFLAGS) $(HARDEN) -pthread -fopenmp-simd \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
-	$(if $(WITH_CUDA),-DWITH_CUDA=1)
+	$(if $(WITH_CUDA),-DWITH_CUDA=1) $(DEFINES)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LDFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE))
 # The same inner loops three times; agent/device/cpu/isa.c chooses at run time.
@@ -62,7 +66,8 @@ CFLAGS_agent_comm_mpi = $(CFLAGS_MPI)
 CFLAGS_tests_unit_agent_comm_test_nccl := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)
 CFLAGS_tests_bench_allreduce = $(CFLAGS_MPI)
 CFLAGS_MPI = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PACKAGES_MPI)))
-NVCCFLAGS := -O3 -arch=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
+# Code for Hopper; for all others from Turing on what their driver compiles when they start.
+NVCCFLAGS := -O3 -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90 -I. -Xcompiler -fPIE,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 
 ##### sources ####################################################################################
 find_c = $(sort $(shell find $(1) 2>/dev/null -name '*.c' -not -name main.c))
@@ -75,7 +80,7 @@ SHIM_SOURCES := $(call find_c,agent/shim) agent/shim/main.c
 MPI_SOURCES := agent/comm/mpi.c agent/trainer/registry.c
 TRAINER_SOURCES := $(call find_c,agent/trainer) agent/trainer/main.c agent/comm/mpi.c
 CUDA_SOURCES := $(if $(WITH_CUDA),$(sort $(wildcard agent/device/cuda/*.cu)))
-CFLAGS_agent_device_cuda_device := -isystem $(CUDA_ROOT)/include
+$(OBJ)/agent/device/cuda/%.c.o: private ALL_CFLAGS += -isystem $(CUDA_ROOT)/include
 objects = $(patsubst %,$(OBJ)/%.o,$(1))
 
 $(OBJ)/lib.a: $(call objects,$(LIB_SOURCES))
@@ -185,6 +190,7 @@ $(BUILD)/tests/bench/scorer: $(OBJ)/tests/bench/scorer.c.o # a user's program: n
 unit-programs: $(UNIT_PROGRAMS)
 
 -include tests/tests.mk
+-include tests/cuda/cuda.mk
 
 .PHONY: clean FORCE
 FORCE:

@@ -99,6 +99,7 @@ help:
 	@echo "make bench      measurements beside a peer; tables and build/bench/*.json"
 	@echo "make cluster-up    a real Kubernetes of one node on this machine   make cluster-down   ends it"
 	@echo "make cluster-demo  the demo on it: chart, manifest, video"
+	@echo "make gpu-test   the engine alone on a GPU; gpu-bench measures it; gpu-build makes build/gpu, to be carried"
 	@echo "make images     the container images           make push REGISTRY=registry.example.com/team"
 	@echo "make format     clang-format everything     make clean    remove build/"
 	@echo "make api        docs/api.md from crds/      make chart    the chart's CRDs from crds/"

@@ -22,6 +22,7 @@
 #include "agent/graph/schedule.h"
 
 struct device;
+struct recording; /* the device's own */
 
 /* What a kernel gets. Inputs and outputs are in the order of the step; NULL where absent. */
 struct call {
@@ -63,6 +64,15 @@ struct device_ops {
     /* Starts one prepared step; it may still be running when the call returns. */
     int (*run)(struct device *device, const struct step *step, const struct call *call,
                struct error *err);
+    /* Steps that are started together, again and again: these four, or none (NULL). What is run
+     * between record and record_end is kept and not done; copies to and from the host have no place
+     * there. record: 1, this schedule cannot be kept; run it step by step. record_end is called
+     * after a failure, too, and *ret_recording is NULL then. A recording holds the addresses it
+     * was made with. */
+    int (*record)(struct device *device, const struct schedule *schedule, struct error *err);
+    int (*record_end)(struct device *device, struct recording **ret_recording, struct error *err);
+    int (*replay)(struct device *device, struct recording *recording, struct error *err);
+    void (*recording_free)(struct device *device, struct recording *recording);
     int (*sync)(struct device *device, struct error *err);
     int (*memory_info)(struct device *device, size_t *ret_free, size_t *ret_total,
                        struct error *err);

@@ -12,22 +12,25 @@
 #include <string.h>
 
 int registry_open(const char *name, int threads, struct device **ret_device, struct error *err) {
+#ifndef WITHOUT_CPU /* the engine alone, for a bare GPU machine: the reference is its oracle */
     if (!name || strcmp(name, "cpu") == 0) {
-        return cpu_open(false, threads, ret_device, err);
+        return cpu_open(threads, ret_device, err);
     }
-    if (strcmp(name, "reference") == 0) {
-        return cpu_open(true, threads, ret_device, err);
+#endif
+    if (name && strcmp(name, "reference") == 0) {
+        return reference_open(threads, ret_device, err);
     }
-    if (strcmp(name, "cuda") == 0) {
+    if (name && strncmp(name, "cuda", 4) == 0 && (!name[4] || name[4] == ':')) {
 #ifdef WITH_CUDA
-        return gpu_open(ret_device, err);
+        return gpu_open(name[4] ? name + 5 : NULL, ret_device, err);
 #else
         return error_set(err, ERROR_UNSUPPORTED,
                          "device \"cuda\": this build has no CUDA (nvcc was not found by make)");
 #endif
     }
     return error_set(err, ERROR_INVALID,
-                     "device \"%s\" is unknown; cpu, reference or cuda is expected", name);
+                     "device \"%s\" is unknown; cpu, reference or cuda is expected",
+                     name ? name : "cpu");
 }
 
 void device_close(struct device *device) {

@@ -32,14 +32,39 @@ static int check_input(const struct value *value, const struct tensor *input, st
     return 0;
 }
 
+static void mark(const struct schedule *schedule, int slot, bool *is_read) {
+    if (slot >= 0) {
+        const struct slot *from = &schedule->slots[slot];
+        is_read[from->place == PLACE_VIEW ? from->view_of : slot] = true;
+    }
+}
+
+/* What a step or the caller reads. (Devices keep weights in a form of their own, and take them off
+ * the step's inputs.) */
+static const bool *find_read(struct plan *plan) {
+    const struct schedule *schedule = plan->schedule;
+    bool *is_read = arena_array(&plan->arena, schedule->slot_count, sizeof *is_read);
+    for (size_t n = 0; n < schedule->step_count; n++) {
+        const struct step *step = &schedule->steps[n];
+        for (int i = 0; step->node && i < step->input_count; i++) {
+            mark(schedule, step->inputs[i], is_read);
+        }
+    }
+    for (size_t i = 0; i < plan->graph->output_count; i++) {
+        mark(schedule, plan->graph->outputs[i], is_read);
+    }
+    return is_read;
+}
+
 /* Constants go to the device once per plan. */
 static int upload(struct plan *plan, struct error *err) {
     struct device *device = plan->device;
+    const bool *is_read = find_read(plan);
     for (size_t i = 0; i < plan->schedule->slot_count; i++) {
         const struct slot *slot = &plan->schedule->slots[i];
         struct tensor *tensor = &plan->tensors[i];
         size_t size = tensor_bytes(tensor);
-        if (slot->place != PLACE_CONSTANT) {
+        if (slot->place != PLACE_CONSTANT || !is_read[i]) {
             continue;
         }
         if (device->ops->alloc(device, size, &plan->owned[i], err) < 0) {
@@ -224,11 +249,15 @@ void plan_bind_output(struct plan *plan, size_t output, void *memory) {
 
 void plan_bind_input(struct plan *plan, size_t input, void *memory) {
     plan->given[input] = memory;
+    plan->recorded_block = NULL; /* what was recorded has another address */
 }
 
 void plan_free(struct plan *plan) {
     if (!plan) {
         return;
+    }
+    if (plan->recording) {
+        plan->device->ops->recording_free(plan->device, plan->recording);
     }
     for (size_t i = 0; plan->owned && i < plan->schedule->slot_count; i++) {
         if (plan->owned[i]) {
@@ -345,13 +374,9 @@ int plan_run(struct plan *plan, void *block, const struct tensor *inputs, struct
     return plan_run_hooked(plan, block, inputs, outputs, NULL, err);
 }
 
-int plan_run_hooked(struct plan *plan, void *block, const struct tensor *inputs,
-                    struct tensor *outputs, const struct plan_hook *hook, struct error *err) {
+static int run_steps(struct plan *plan, const struct plan_hook *hook, struct error *err) {
     struct device *device = plan->device;
     size_t count = plan->schedule->step_count;
-    if (bind(plan, block, inputs, err) < 0) {
-        return -1;
-    }
     for (size_t n = 0; n < count; n++) {
         const struct step *step = &plan->schedule->steps[n];
         if (step->node && device->ops->run(device, step, &plan->calls[n], err) < 0) {
@@ -362,10 +387,53 @@ int plan_run_hooked(struct plan *plan, void *block, const struct tensor *inputs,
             return -1;
         }
     }
-    if (count == 0 && copy_bound(plan, err) < 0) {
+    return count == 0 ? copy_bound(plan, err) : 0;
+}
+
+/* Has the device keep the steps; what it will not keep is run one by one from then on. */
+static int record(struct plan *plan, const void *block, struct error *err) {
+    struct device *device = plan->device;
+    struct error ignored = {0};
+    int begun = device->ops->record(device, plan->schedule, err);
+    if (begun != 0) {
+        plan->is_unrecordable = true;
+        return begun < 0 ? -1 : 0;
+    }
+    int result = run_steps(plan, NULL, &ignored);
+    error_clear(&ignored);
+    if (device->ops->record_end(device, &plan->recording, &ignored) < 0 || result < 0) {
+        plan->is_unrecordable = true;
+        if (plan->recording) {
+            device->ops->recording_free(device, TAKE(plan->recording));
+        }
+    }
+    plan->recorded_block = block;
+    return 0;
+}
+
+/* The first run goes step by step: libraries load their kernels then, and change their minds. The
+ * second is recorded. */
+static int run_all(struct plan *plan, const void *block, const struct plan_hook *hook,
+                   struct error *err) {
+    struct device *device = plan->device;
+    if (hook || plan->bound || !device->ops->record || plan->run_count++ == 0 ||
+        plan->is_unrecordable) {
+        return run_steps(plan, hook, err);
+    }
+    if (plan->recording && plan->recorded_block != block) {
+        device->ops->recording_free(device, TAKE(plan->recording));
+    }
+    if (!plan->recording && record(plan, block, err) < 0) {
         return -1;
     }
-    if (device->ops->sync(device, err) < 0) {
+    return plan->recording ? device->ops->replay(device, plan->recording, err)
+                           : run_steps(plan, NULL, err);
+}
+
+int plan_run_hooked(struct plan *plan, void *block, const struct tensor *inputs,
+                    struct tensor *outputs, const struct plan_hook *hook, struct error *err) {
+    if (bind(plan, block, inputs, err) < 0 || run_all(plan, block, hook, err) < 0 ||
+        plan->device->ops->sync(plan->device, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < plan->graph->output_count; i++) {

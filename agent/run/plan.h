@@ -35,9 +35,12 @@ struct plan {
         *given; /* per input: device memory of the caller's; NULL: it is copied, or used in place */
     struct tensor *outputs;   /* host copies of outputs that do not lie in host memory of ours */
     struct plan_bound *bound; /* per output; NULL when none is bound */
-    uint64_t last_used;
+    uint64_t last_used, run_count;
     double flops;
-    double work; /* ops/work.h */
+    double work;                 /* ops/work.h */
+    struct recording *recording; /* of the steps, from the second run on, where a device can */
+    const void *recorded_block;  /* with this block of memory */
+    bool is_unrecordable;
 };
 
 NODISCARD int plan_new(struct device *device, const struct graph *graph,

@@ -1,38 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cuda/device.h"
 
-#include "agent/device/cuda/kernels.h"
-#include "agent/ops/elementwise.h"
-#include "agent/ops/table.h"
+#include "agent/device/cuda/gpu.h"
+#include "agent/device/cuda/pack.h"
+#include "agent/device/cuda/prepare.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct gpu {
-    struct device base;
-    cudaStream_t stream;
+struct recording {
+    cudaGraphExec_t graph;
 };
 
-static struct gpu *gpu_of(const struct device *device) {
-    return (struct gpu *)(uintptr_t)device;
-}
+struct device_mark {
+    cudaEvent_t event;
+};
 
-/* The one place where the library's errors become ours. */
-static int error_from_cuda(struct error *err, int code, const char *what) {
+int gpu_check(int code, const char *what, struct error *err) {
     enum error_kind kind = code == cudaErrorMemoryAllocation ? ERROR_EXHAUSTED : ERROR_UNAVAILABLE;
-    return error_set(err, kind, "device \"cuda\": %s: %s", what,
-                     cudaGetErrorString((cudaError_t)code));
+    return code == cudaSuccess ? 0
+                               : error_set(err, kind, "device \"cuda\": %s: %s", what,
+                                           cudaGetErrorString((cudaError_t)code));
 }
 
-static int check(int code, const char *what, struct error *err) {
-    return code == cudaSuccess ? 0 : error_from_cuda(err, code, what);
+int gpu_check_dnn(struct gpu *gpu, cudnnStatus_t status, const char *what, struct error *err) {
+    enum error_kind kind = status == CUDNN_STATUS_ALLOC_FAILED ? ERROR_EXHAUSTED
+                           : status / 1000 == 3                ? ERROR_UNSUPPORTED
+                                                               : ERROR_UNAVAILABLE;
+    return status == CUDNN_STATUS_SUCCESS
+               ? 0
+               : error_set(err, kind, "device \"cuda\": %s: cuDNN says %s", what,
+                           gpu->libraries.dnn.GetErrorString(status));
 }
+
+int gpu_check_lt(struct gpu *gpu, cublasStatus_t status, const char *what, struct error *err) {
+    enum error_kind kind =
+        status == CUBLAS_STATUS_ALLOC_FAILED ? ERROR_EXHAUSTED : ERROR_UNAVAILABLE;
+    return status == CUBLAS_STATUS_SUCCESS
+               ? 0
+               : error_set(err, kind, "device \"cuda\": %s: cuBLASLt says %s", what,
+                           gpu->libraries.lt.GetStatusString(status));
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
 
 static int gpu_alloc(struct device *device UNUSED, size_t size, void **ret_memory,
                      struct error *err) {
     void *memory = NULL;
-    if (check(cudaMalloc(&memory, MAX(size, 1)), "allocation", err) < 0) {
+    int code = cudaMalloc(&memory, MAX(size, 1));
+    if (code == cudaErrorMemoryAllocation) {
+        size_t available = 0, total = 0;
+        (void)cudaGetLastError(); /* it is told here, and shall not be told again */
+        (void)cudaMemGetInfo(&available, &total);
+        return error_set(err, ERROR_EXHAUSTED,
+                         "device \"cuda\": the GPU's memory is full: %zu MiB are needed, %zu of "
+                         "%zu are free",
+                         size >> 20, available >> 20, total >> 20);
+    }
+    if (gpu_check(code, "allocation", err) < 0) {
         return -1;
     }
     *ret_memory = memory;
@@ -40,34 +66,52 @@ static int gpu_alloc(struct device *device UNUSED, size_t size, void **ret_memor
 }
 
 static void gpu_free(struct device *device UNUSED, void *memory) {
-    cudaFree(memory);
+    if (memory) {
+        cudaFree(memory);
+    }
 }
 
-static int gpu_copy(struct device *device, enum copy direction, void *to, const void *from,
-                    size_t size, struct error *err) {
+static int copy_on(cudaStream_t stream, enum copy direction, void *to, const void *from,
+                   size_t size, struct error *err) {
     static const enum cudaMemcpyKind kinds[] = {[COPY_TO_DEVICE] = cudaMemcpyHostToDevice,
                                                 [COPY_TO_HOST] = cudaMemcpyDeviceToHost,
                                                 [COPY_ON_DEVICE] = cudaMemcpyDeviceToDevice};
-    struct gpu *gpu = gpu_of(device);
-    if (check(cudaMemcpyAsync(to, from, size, kinds[direction], gpu->stream), "copy", err) < 0) {
+    return size == 0 ? 0
+                     : gpu_check(cudaMemcpyAsync(to, from, size, kinds[direction], stream),
+                                 "a copy", err);
+}
+
+/* The caller may change or free host memory as soon as this returns. */
+static int gpu_copy(struct device *device, enum copy direction, void *to, const void *from,
+                    size_t size, struct error *err) {
+    cudaStream_t stream = gpu_of(device)->stream;
+    if (copy_on(stream, direction, to, from, size, err) < 0) {
         return -1;
     }
-    /* The caller may change or free host memory as soon as this returns. */
-    return direction == COPY_ON_DEVICE ? 0 : check(cudaStreamSynchronize(gpu->stream), "copy", err);
+    return direction == COPY_ON_DEVICE ? 0
+                                       : gpu_check(cudaStreamSynchronize(stream), "a copy", err);
+}
+
+static int gpu_copy_beside(struct device *device, enum copy direction, void *to, const void *from,
+                           size_t size, struct error *err) {
+    cudaStream_t stream = gpu_of(device)->beside;
+    return copy_on(stream, direction, to, from, size, err) < 0
+               ? -1
+               : gpu_check(cudaStreamSynchronize(stream), "a copy", err);
 }
 
 static int gpu_zero(struct device *device, void *memory, size_t size, struct error *err) {
-    return check(cudaMemsetAsync(memory, 0, size, gpu_of(device)->stream), "zeroing", err);
+    return gpu_check(cudaMemsetAsync(memory, 0, size, gpu_of(device)->stream), "zeroing", err);
 }
 
 static int gpu_sync(struct device *device, struct error *err) {
-    return check(cudaStreamSynchronize(gpu_of(device)->stream), "the run", err);
+    return gpu_check(cudaStreamSynchronize(gpu_of(device)->stream), "the run", err);
 }
 
 static int gpu_memory_info(struct device *device UNUSED, size_t *ret_free, size_t *ret_total,
                            struct error *err) {
     size_t available, total;
-    if (check(cudaMemGetInfo(&available, &total), "memory information", err) < 0) {
+    if (gpu_check(cudaMemGetInfo(&available, &total), "memory information", err) < 0) {
         return -1;
     }
     *ret_free = available;
@@ -75,89 +119,10 @@ static int gpu_memory_info(struct device *device UNUSED, size_t *ret_free, size_
     return 0;
 }
 
-struct bounds {
-    float low, high;
-};
-
-static int unary_run(const struct call *call, struct error *err) {
-    const struct tensor *x = call->inputs[0];
-    const struct bounds *bounds = call->state;
-    int id = call->node->op->id;
-    enum kernels_unary kind = id == OP_RELU      ? KERNELS_RELU
-                              : id == OP_SIGMOID ? KERNELS_SIGMOID
-                              : id == OP_TANH    ? KERNELS_TANH
-                                                 : KERNELS_CLIP;
-    return check(kernels_run_unary(kind, x->data, call->outputs[0]->data, shape_count(&x->shape),
-                                   bounds ? bounds->low : 0, bounds ? bounds->high : 0,
-                                   gpu_of(call->device)->stream),
-                 "a kernel", err);
-}
-
-static int binary_run(const struct call *call, struct error *err) {
-    const struct tensor *a = call->inputs[0], *b = call->inputs[1], *y = call->outputs[0];
-    struct kernels_broadcast broadcast = {.rank = y->shape.rank};
-    int id = call->node->op->id;
-    memcpy(broadcast.dims, y->shape.dims, sizeof broadcast.dims);
-    broadcast_strides(&a->shape, &y->shape, broadcast.a_strides);
-    broadcast_strides(&b->shape, &y->shape, broadcast.b_strides);
-    return check(kernels_run_binary(id == OP_ADD   ? KERNELS_ADD
-                                    : id == OP_SUB ? KERNELS_SUB
-                                                   : KERNELS_MUL,
-                                    a->data, b->data, y->data, &broadcast,
-                                    gpu_of(call->device)->stream),
-                 "a kernel", err);
-}
-
-static const struct kernel unary_kernel = {"cuda unary", unary_run};
-static const struct kernel binary_kernel = {"cuda binary", binary_run};
-
-static const struct kernel *const gpu_kernels[OP_COUNT] = {
-    [OP_ADD] = &binary_kernel, [OP_CLIP] = &unary_kernel, [OP_MUL] = &binary_kernel,
-    [OP_RELU] = &unary_kernel, [OP_SUB] = &binary_kernel, [OP_SIGMOID] = &unary_kernel,
-    [OP_TANH] = &unary_kernel,
-};
-
-/* Clip's bounds are arguments of the kernel, so they must be known before the run. */
-static int prepare_clip(const struct schedule *schedule, struct step *step, struct error *err) {
-    struct tensor bounds[2] = {{.shape = {0}}, {.shape = {0}}};
-    const struct tensor *given[2] = {NULL, NULL};
-    for (int i = 1; i < step->input_count; i++) {
-        if (step->inputs[i] < 0) {
-            continue;
-        }
-        bounds[i - 1].data = (void *)(uintptr_t)schedule->slots[step->inputs[i]].constant;
-        given[i - 1] = &bounds[i - 1];
-        if (!bounds[i - 1].data) {
-            return error_set(err, ERROR_UNSUPPORTED,
-                             "device \"cuda\": Clip with bounds computed during the run");
-        }
-    }
-    struct bounds *state = x_calloc(1, sizeof *state);
-    clip_bounds(step->node, given[0], given[1], &state->low, &state->high);
-    step->state = state;
-    step->release = free;
-    return 0;
-}
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 static int gpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
-    if (device_fill_kernels(device, gpu_kernels, schedule, err) < 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < schedule->step_count; i++) {
-        struct step *step = &schedule->steps[i];
-        if (!step->node) {
-            continue;
-        }
-        enum tensor_type type = schedule->slots[step->inputs[0]].type;
-        if (type != TENSOR_FLOAT32) {
-            return error_set(err, ERROR_UNSUPPORTED, "device \"cuda\" has no kernel for %s (%s)",
-                             step->node->op->name, tensor_type_name(type));
-        }
-        if (step->node->op->id == OP_CLIP && prepare_clip(schedule, step, err) < 0) {
-            return -1;
-        }
-    }
-    return 0;
+    return prepare_all(gpu_of(device), schedule, err);
 }
 
 static int gpu_run(struct device *device UNUSED, const struct step *step, const struct call *call,
@@ -165,9 +130,101 @@ static int gpu_run(struct device *device UNUSED, const struct step *step, const 
     return step->kernel->run(call, err);
 }
 
+static int gpu_record(struct device *device, const struct schedule *schedule, struct error *err) {
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        const struct step *step = &schedule->steps[i];
+        if (step->node && ((const struct task *)step->state)->is_host) {
+            return 1;
+        }
+    }
+    return gpu_check(
+        cudaStreamBeginCapture(gpu_of(device)->stream, cudaStreamCaptureModeThreadLocal),
+        "a recording", err);
+}
+
+static int gpu_record_end(struct device *device, struct recording **ret_recording,
+                          struct error *err) {
+    cudaGraph_t graph = NULL;
+    *ret_recording = NULL;
+    if (gpu_check(cudaStreamEndCapture(gpu_of(device)->stream, &graph), "a recording", err) < 0) {
+        (void)cudaGetLastError();
+        return -1;
+    }
+    struct recording *recording = x_calloc(1, sizeof *recording);
+    int code = cudaGraphInstantiate(&recording->graph, graph, 0);
+    cudaGraphDestroy(graph);
+    if (gpu_check(code, "a recording", err) < 0) {
+        free(recording);
+        return -1;
+    }
+    *ret_recording = recording;
+    return 0;
+}
+
+static int gpu_replay(struct device *device, struct recording *recording, struct error *err) {
+    return gpu_check(cudaGraphLaunch(recording->graph, gpu_of(device)->stream), "a recording", err);
+}
+
+static void gpu_recording_free(struct device *device UNUSED, struct recording *recording) {
+    if (recording) {
+        cudaGraphExecDestroy(recording->graph);
+        free(recording);
+    }
+}
+
+/* ---- moments -------------------------------------------------------------------------------- */
+
+static int gpu_mark_new(struct device *device UNUSED, struct device_mark **ret_mark,
+                        struct error *err) {
+    struct device_mark *mark = x_calloc(1, sizeof *mark);
+    if (gpu_check(cudaEventCreateWithFlags(&mark->event, cudaEventDisableTiming), "an event", err) <
+        0) {
+        free(mark);
+        return -1;
+    }
+    *ret_mark = mark;
+    return 0;
+}
+
+static void gpu_mark_free(struct device *device UNUSED, struct device_mark *mark) {
+    if (mark) {
+        cudaEventDestroy(mark->event);
+        free(mark);
+    }
+}
+
+static int gpu_mark(struct device *device, struct device_mark *mark, struct error *err) {
+    return gpu_check(cudaEventRecord(mark->event, gpu_of(device)->stream), "an event", err);
+}
+
+static int gpu_await(struct device *device UNUSED, struct device_mark *mark, struct error *err) {
+    return gpu_check(cudaEventSynchronize(mark->event), "the run", err);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
 static void gpu_close(struct device *device) {
     struct gpu *gpu = gpu_of(device);
-    cudaStreamDestroy(gpu->stream);
+    packed_free(gpu);
+    if (gpu->relu) {
+        gpu->libraries.dnn.DestroyActivationDescriptor(gpu->relu);
+    }
+    if (gpu->identity) {
+        gpu->libraries.dnn.DestroyActivationDescriptor(gpu->identity);
+    }
+    if (gpu->dnn) {
+        gpu->libraries.dnn.Destroy(gpu->dnn);
+    }
+    if (gpu->lt) {
+        gpu->libraries.lt.Destroy(gpu->lt);
+    }
+    if (gpu->stream) {
+        cudaStreamDestroy(gpu->stream);
+    }
+    if (gpu->beside) {
+        cudaStreamDestroy(gpu->beside);
+    }
+    libraries_close(&gpu->libraries);
     free(gpu);
 }
 
@@ -178,26 +235,77 @@ static const struct device_ops gpu_ops = {
     .zero = gpu_zero,
     .prepare = gpu_prepare,
     .run = gpu_run,
+    .record = gpu_record,
+    .record_end = gpu_record_end,
+    .replay = gpu_replay,
+    .recording_free = gpu_recording_free,
     .sync = gpu_sync,
     .memory_info = gpu_memory_info,
+    .mark_new = gpu_mark_new,
+    .mark_free = gpu_mark_free,
+    .mark = gpu_mark,
+    .await = gpu_await,
+    .copy_beside = gpu_copy_beside,
     .close = gpu_close,
 };
 
-int gpu_open(struct device **ret_device, struct error *err) {
+static int open_handles(struct gpu *gpu, struct error *err) {
+    struct libraries *libraries = &gpu->libraries;
+    if (gpu_check(cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking), "opening the GPU",
+                  err) < 0 ||
+        libraries_open(libraries, err) < 0) {
+        return -1;
+    }
+    cudnnStatus_t status = libraries->dnn.Create(&gpu->dnn);
+    status = status ? status : libraries->dnn.SetStream(gpu->dnn, gpu->stream);
+    status = status ? status : libraries->dnn.CreateActivationDescriptor(&gpu->relu);
+    status = status ? status : libraries->dnn.CreateActivationDescriptor(&gpu->identity);
+    status = status ? status
+                    : libraries->dnn.SetActivationDescriptor(gpu->relu, CUDNN_ACTIVATION_RELU,
+                                                             CUDNN_PROPAGATE_NAN, 0);
+    status = status ? status
+                    : libraries->dnn.SetActivationDescriptor(
+                          gpu->identity, CUDNN_ACTIVATION_IDENTITY, CUDNN_PROPAGATE_NAN, 0);
+    if (gpu_check_dnn(gpu, status, "opening cuDNN", err) < 0) {
+        return -1;
+    }
+    return gpu_check_lt(gpu, libraries->lt.Create(&gpu->lt), "opening cuBLASLt", err);
+}
+
+int gpu_open(const char *precision, struct device **ret_device, struct error *err) {
+    static const struct {
+        const char *name;
+        enum kernels_float type;
+        bool has_tf32;
+    } precisions[] = {{"float32", KERNELS_FLOAT32, false},
+                      {"tf32", KERNELS_FLOAT32, true},
+                      {"float16", KERNELS_FLOAT16, true},
+                      {"bfloat16", KERNELS_BFLOAT16, true}};
+    size_t at = 0;
     int count = 0;
-    if (check(cudaGetDeviceCount(&count), "no GPU can be used", err) < 0) {
+    while (precision && at < ARRAY_LEN(precisions) && strcmp(precisions[at].name, precision)) {
+        at++;
+    }
+    if (at == ARRAY_LEN(precisions)) {
+        return error_set(err, ERROR_INVALID,
+                         "device \"cuda:%.32s\": the precision is unknown; float32, tf32, float16 "
+                         "or bfloat16 is expected",
+                         precision);
+    }
+    if (gpu_check(cudaGetDeviceCount(&count), "no GPU can be used", err) < 0) {
         return -1;
     }
     if (count == 0) {
         return error_set(err, ERROR_UNAVAILABLE, "device \"cuda\": this machine has no GPU");
     }
-    cudaStream_t stream;
-    if (check(cudaStreamCreate(&stream), "opening the GPU", err) < 0) {
-        return -1;
-    }
     struct gpu *gpu = x_calloc(1, sizeof *gpu);
     gpu->base = (struct device){.name = "cuda", .ops = &gpu_ops, .is_host = false};
-    gpu->stream = stream;
+    gpu->type = precisions[at].type;
+    gpu->has_tf32 = precisions[at].has_tf32;
+    if (open_handles(gpu, err) < 0) {
+        gpu_close(&gpu->base);
+        return -1;
+    }
     *ret_device = &gpu->base;
     return 0;
 }

@@ -1,0 +1,92 @@
+/* kernel.cuh: what all kernels share: how they are started, and numbers of two bytes. */
+#pragma once
+
+#include "agent/device/cuda/kernels_last.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+enum { THREADS = 256 };
+
+/* Blocks of THREADS; what they do not reach in one go they reach by a loop over the grid. */
+static inline int64_t blocks_for(int64_t threads) {
+    const int64_t most = 1 << 20;
+    int64_t blocks = (threads + THREADS - 1) / THREADS;
+    return blocks < most ? blocks : most;
+}
+
+/* Nothing is started for no blocks. */
+template <class... Parameters, class... Arguments>
+static inline int start(void *stream, int64_t blocks, void (*kernel)(Parameters...),
+                        Arguments &&...arguments) {
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)blocks);
+    config.blockDim = dim3(THREADS);
+    config.stream = (cudaStream_t)stream;
+    return blocks <= 0 ? cudaSuccess
+                       : cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+}
+
+#define EACH(i, count)                                                                             \
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (count);                  \
+         i += (int64_t)gridDim.x * blockDim.x)
+
+static __device__ __forceinline__ float get(float value) {
+    return value;
+}
+static __device__ __forceinline__ float get(__nv_bfloat16 value) {
+    return __bfloat162float(value);
+}
+static __device__ __forceinline__ float get(__half value) {
+    return __half2float(value);
+}
+static __device__ __forceinline__ void put(float *to, float value) {
+    *to = value;
+}
+static __device__ __forceinline__ void put(__nv_bfloat16 *to, float value) {
+    *to = __float2bfloat16_rn(value);
+}
+static __device__ __forceinline__ void put(__half *to, float value) {
+    *to = __float2half_rn(value);
+}
+
+/* NaN stays NaN. */
+static __device__ __forceinline__ float clip(float value, float low, float high) {
+    value = value < low ? low : value;
+    return value > high ? high : value;
+}
+
+/* Eight neighbours in one access of 16 bytes. */
+template <class T> struct alignas(16) lanes {
+    T at[KERNELS_LANES];
+};
+
+/* The sum (or what `join` makes) over a block, for every thread. All threads must come here. */
+template <class T, class Join> static __device__ T block_join(T value, Join join) {
+    __shared__ T shared[THREADS];
+    shared[threadIdx.x] = value;
+    __syncthreads();
+    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) {
+            shared[threadIdx.x] = join(shared[threadIdx.x], shared[threadIdx.x + half]);
+        }
+        __syncthreads();
+    }
+    T result = shared[0];
+    __syncthreads(); /* the next call writes */
+    return result;
+}
+
+struct add_up {
+    template <class T> __device__ T operator()(T a, T b) const { return a + b; }
+};
+struct greater_one {
+    __device__ float operator()(float a, float b) const { return a > b || a != a ? a : b; }
+};
+struct smaller_one {
+    __device__ float operator()(float a, float b) const { return a < b || a != a ? a : b; }
+};
+struct multiply_up {
+    template <class T> __device__ T operator()(T a, T b) const { return a * b; }
+};

@@ -1,0 +1,65 @@
+/* libraries.h: cuDNN 9 and cuBLASLt 13, opened when a GPU is, so that the same program starts where
+ * they are not. (CUDA's own runtime is linked in, and needs the driver alone.) One table of
+ * functions each, named as in the library without its prefix. */
+#pragma once
+
+#include "lib/error.h"
+
+#include <cublasLt.h>
+#include <cudnn.h>
+
+#define DNN_CALLS(CALL)                                                                            \
+    CALL(Create)                                                                                   \
+    CALL(Destroy)                                                                                  \
+    CALL(SetStream)                                                                                \
+    CALL(GetErrorString)                                                                           \
+    CALL(CreateTensorDescriptor)                                                                   \
+    CALL(DestroyTensorDescriptor)                                                                  \
+    CALL(SetTensor4dDescriptorEx)                                                                  \
+    CALL(CreateFilterDescriptor)                                                                   \
+    CALL(DestroyFilterDescriptor)                                                                  \
+    CALL(SetFilter4dDescriptor)                                                                    \
+    CALL(CreateConvolutionDescriptor)                                                              \
+    CALL(DestroyConvolutionDescriptor)                                                             \
+    CALL(SetConvolution2dDescriptor)                                                               \
+    CALL(SetConvolutionGroupCount)                                                                 \
+    CALL(SetConvolutionMathType)                                                                   \
+    CALL(CreateActivationDescriptor)                                                               \
+    CALL(DestroyActivationDescriptor)                                                              \
+    CALL(SetActivationDescriptor)                                                                  \
+    CALL(GetConvolutionForwardAlgorithm_v7)                                                        \
+    CALL(GetConvolutionForwardWorkspaceSize)                                                       \
+    CALL(ConvolutionForward)                                                                       \
+    CALL(ConvolutionBiasActivationForward)
+
+#define LT_CALLS(CALL)                                                                             \
+    CALL(Create)                                                                                   \
+    CALL(Destroy)                                                                                  \
+    CALL(GetStatusString)                                                                          \
+    CALL(MatmulDescCreate)                                                                         \
+    CALL(MatmulDescDestroy)                                                                        \
+    CALL(MatmulDescSetAttribute)                                                                   \
+    CALL(MatrixLayoutCreate)                                                                       \
+    CALL(MatrixLayoutDestroy)                                                                      \
+    CALL(MatrixLayoutSetAttribute)                                                                 \
+    CALL(MatmulPreferenceCreate)                                                                   \
+    CALL(MatmulPreferenceDestroy)                                                                  \
+    CALL(MatmulPreferenceSetAttribute)                                                             \
+    CALL(MatmulAlgoGetHeuristic)                                                                   \
+    CALL(Matmul)
+
+#define DNN_MEMBER(name) __typeof__(&cudnn##name) name;
+#define LT_MEMBER(name) __typeof__(&cublasLt##name) name;
+struct libraries {
+    void *dnn_file, *lt_file;
+    struct {
+        DNN_CALLS(DNN_MEMBER)
+    } dnn;
+    struct {
+        LT_CALLS(LT_MEMBER)
+    } lt;
+};
+
+/* ERROR_UNAVAILABLE, naming what is missing and where it is to be had. */
+NODISCARD int libraries_open(struct libraries *libraries, struct error *err);
+void libraries_close(struct libraries *libraries);

@@ -1,0 +1,66 @@
+# cuda.mk: tests of agent/device/cuda, with a GPU and without one (docs/testing.md, "CUDA").
+
+##### without a GPU: the same sources for the processor ##########################################
+# Kernels by g++ against emulated/, under sanitizers (whose dlopen heeds RPATH alone); CUDA's runtime, cuDNN and cuBLASLt are stood in for.
+EMULATED := $(BUILD)/emulated
+EMULATED_FLAGS := -O1 -g -fPIC -I. -isystem $(CUDA_ROOT)/include -Wall -Wextra -Werror \
+	-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+EMULATED_CXX = $(patsubst %gcc,%g++,$(CC)) -std=c++17 -I tests/cuda/emulated $(EMULATED_FLAGS)
+EMULATED_C = $(CC) -std=gnu17 -D_GNU_SOURCE -DWITH_CUDA=1 -Wno-missing-field-initializers $(EMULATED_FLAGS)
+EMULATED_OBJECTS := $(patsubst %,$(EMULATED)/%.o,$(CUDA_SOURCES) tests/cuda/runtime.cpp \
+	$(if $(WITH_CUDA),$(call find_c,agent/device/cuda)))
+EMULATED_LIBRARIES := $(EMULATED)/libcudnn.so.9 $(EMULATED)/libcublasLt.so.13
+EMULATED_PROGRAMS := $(if $(WITH_CUDA),$(if $(SANITIZE),,$(EMULATED)/test_device $(patsubst \
+	tests/cuda/%.c,$(EMULATED)/%,$(sort $(wildcard tests/cuda/test_*.c)))))
+UNIT_PROGRAMS += $(EMULATED_PROGRAMS)
+unit-programs: $(EMULATED_PROGRAMS)
+
+$(EMULATED)/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	@echo "  C++  $<"
+	@$(EMULATED_CXX) -MMD -MP -x c++ -c $< -o $@
+$(EMULATED)/%.cpp.o: %.cpp
+	@mkdir -p $(@D)
+	@echo "  C++  $<"
+	@$(EMULATED_CXX) -MMD -MP -c $< -o $@
+$(EMULATED)/%.c.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC   $< (emulated)"
+	@$(EMULATED_C) -MMD -MP -c $< -o $@
+$(EMULATED)/libcudnn.so.9: $(EMULATED)/tests/cuda/dnn.cpp.o
+$(EMULATED)/libcublasLt.so.13: $(EMULATED)/tests/cuda/lt.cpp.o
+$(EMULATED_LIBRARIES):
+	@$(EMULATED_CXX) -shared -o $@ $^
+EMULATED_LINK = $(EMULATED_CXX) -pie -pthread -Wl,--export-dynamic -Wl,--disable-new-dtags,-rpath,'$$ORIGIN' -o $@ \
+	$(filter %.o,$^) $(OBJ)/agent.a $(OBJ)/lib.a $(LIBS_AGENT_ALONE) $(LIBS_LIB) -ldl -lm
+$(EMULATED)/test_device: $(OBJ)/tests/conformance/test_device.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
+	@echo "  LINK $@"
+	@$(EMULATED_LINK)
+$(EMULATED)/test_%: $(EMULATED)/tests/cuda/test_%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
+	@echo "  LINK $@"
+	@$(EMULATED_LINK)
+-include $(shell find $(EMULATED) -name '*.d' 2>/dev/null)
+
+##### with a GPU: the engine alone ###############################################################
+# graph, ops, onnx, run, the reference kernels and device/cuda, with nothing but libc and CUDA's runtime linked in: what is
+# in build/gpu may be carried to a bare machine with a GPU, cuDNN 9 and cuBLASLt 13, and run there by tests/cuda/gpu.sh.
+.PHONY: gpu-test gpu-bench gpu-programs gpu-build
+ENGINE_SOURCES := $(addprefix lib/,base.c buffer.c cgroup.c clock.c error.c file.c half.c jsontext.c options.c) \
+	$(call find_c,agent/graph agent/ops agent/onnx agent/run) agent/device/device.c agent/device/registry.c \
+	$(filter-out $(addprefix agent/device/cpu/,device.c prepare.c layout.c peak.c isa.c \
+	fast/% onednn/%),$(call find_c,agent/device/cpu)) $(if $(WITH_CUDA),$(call find_c,agent/device/cuda))
+GPU_PROGRAMS := $(BUILD)/test_device $(BUILD)/bench
+gpu-programs: $(GPU_PROGRAMS)
+gpu-build:
+	+@$(MAKE) --no-print-directory BUILD=build/gpu CUDA=1 DEFINES=-DWITHOUT_CPU=1 gpu-programs
+gpu-test: gpu-build
+	@tests/cuda/gpu.sh test
+gpu-bench: gpu-build
+	@tests/cuda/gpu.sh bench
+build/gpu/obj/engine.a: $(call objects,$(ENGINE_SOURCES) $(CUDA_SOURCES))
+build/gpu/test_device: $(OBJ)/tests/conformance/test_device.c.o $(OBJ)/engine.a
+	@echo "  LINK $@"
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CUDA) -lm
+build/gpu/bench: $(OBJ)/tests/cuda/bench.c.o $(OBJ)/engine.a
+	@echo "  LINK $@"
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CUDA) -lm

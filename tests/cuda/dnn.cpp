@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Stands in for libcudnn.so.9: convolutions as their descriptors say, by plain loops over strides,
+ * and what cuDNN's manual says it refuses is refused. */
+#include "tests/cuda/runtime.h"
+
+#include <cudnn.h>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <vector>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+struct cudnnContext {
+    int unused;
+};
+struct cudnnTensorStruct {
+    cudnnDataType_t type;
+    int dims[4], strides[4]; /* n, c, h, w */
+};
+struct cudnnFilterStruct {
+    cudnnDataType_t type;
+    cudnnTensorFormat_t format;
+    int dims[4]; /* k, c, h, w */
+};
+struct cudnnConvolutionStruct {
+    int pad[2], stride[2], dilation[2], groups;
+    cudnnDataType_t compute;
+    cudnnMathType_t math;
+};
+struct cudnnActivationStruct {
+    cudnnActivationMode_t mode;
+};
+
+EXPORT cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
+    *handle = new cudnnContext();
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+    delete handle;
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT const char *cudnnGetErrorString(cudnnStatus_t status) {
+    return status == CUDNN_STATUS_SUCCESS     ? "success"
+           : status == CUDNN_STATUS_BAD_PARAM ? "bad parameter"
+                                              : "not supported";
+}
+EXPORT cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *tensor) {
+    *tensor = new cudnnTensorStruct();
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) {
+    delete tensor;
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t tensor,
+                                                  cudnnDataType_t type, int n, int c, int h, int w,
+                                                  int n_stride, int c_stride, int h_stride,
+                                                  int w_stride) {
+    *tensor = {type, {n, c, h, w}, {n_stride, c_stride, h_stride, w_stride}};
+    return n > 0 && c > 0 && h > 0 && w > 0 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+EXPORT cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *filter) {
+    *filter = new cudnnFilterStruct();
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter) {
+    delete filter;
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter,
+                                                cudnnDataType_t type, cudnnTensorFormat_t format,
+                                                int k, int c, int h, int w) {
+    *filter = {type, format, {k, c, h, w}};
+    return k > 0 && c > 0 && h > 0 && w > 0 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+EXPORT cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *convolution) {
+    *convolution = new cudnnConvolutionStruct();
+    (*convolution)->groups = 1;
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t convolution) {
+    delete convolution;
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t convolution,
+                                                     int pad_h, int pad_w, int stride_h,
+                                                     int stride_w, int dilation_h, int dilation_w,
+                                                     cudnnConvolutionMode_t mode,
+                                                     cudnnDataType_t compute) {
+    if (pad_h < 0 || pad_w < 0 || stride_h < 1 || stride_w < 1 || dilation_h < 1 ||
+        dilation_w < 1 || mode != CUDNN_CROSS_CORRELATION || compute != CUDNN_DATA_FLOAT) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    *convolution = {{pad_h, pad_w}, {stride_h, stride_w}, {dilation_h, dilation_w}, 1, compute,
+                    CUDNN_DEFAULT_MATH};
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t convolution,
+                                                   int groups) {
+    convolution->groups = groups;
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t convolution,
+                                                 cudnnMathType_t math) {
+    convolution->math = math;
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t *activation) {
+    *activation = new cudnnActivationStruct();
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t activation) {
+    delete activation;
+    return CUDNN_STATUS_SUCCESS;
+}
+EXPORT cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t activation,
+                                                  cudnnActivationMode_t mode,
+                                                  cudnnNanPropagation_t, double) {
+    activation->mode = mode;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* ---- convolutions --------------------------------------------------------------------------- */
+
+static const size_t workspace_bytes = 1000; /* odd on purpose */
+
+struct call {
+    cudnnTensorStruct x, y, z;
+    cudnnFilterStruct w;
+    cudnnConvolutionStruct convolution;
+    float alpha, beta;
+    const void *x_data, *w_data, *z_data, *bias;
+    void *y_data;
+    bool has_relu, has_bias;
+};
+
+static bool fits(const call &c) {
+    const cudnnConvolutionStruct &v = c.convolution;
+    bool fine = c.x.type == c.w.type && c.x.type == c.y.type && c.x.dims[0] == c.y.dims[0] &&
+                c.w.dims[0] == c.y.dims[1] && c.w.dims[1] * v.groups == c.x.dims[1] &&
+                c.w.dims[0] % v.groups == 0;
+    for (int i = 0; i < 2; i++) {
+        int span = (c.w.dims[i + 2] - 1) * v.dilation[i] + 1;
+        fine = fine && c.y.dims[i + 2] ==
+                           (c.x.dims[i + 2] + 2 * v.pad[i] - span) / v.stride[i] + 1;
+    }
+    /* Of two bytes: channels last and whole lanes, or it would be slow or refused. */
+    bool is_wide = c.x.type == CUDNN_DATA_FLOAT;
+    bool is_last = c.x.strides[1] == 1 && c.y.strides[1] == 1 && c.w.format == CUDNN_TENSOR_NHWC;
+    return fine && (is_wide || (is_last && c.x.dims[1] % 8 == 0 && c.y.dims[1] % 8 == 0 &&
+                                v.math == CUDNN_TENSOR_OP_MATH));
+}
+
+static double load(cudnnDataType_t type, const void *data, int64_t i) {
+    return type == CUDNN_DATA_FLOAT  ? (double)((const float *)data)[i]
+           : type == CUDNN_DATA_HALF ? (double)__half2float(((const __half *)data)[i])
+                                     : (double)__bfloat162float(((const __nv_bfloat16 *)data)[i]);
+}
+
+static void store(cudnnDataType_t type, void *data, int64_t i, double value) {
+    if (type == CUDNN_DATA_FLOAT) {
+        ((float *)data)[i] = (float)value;
+    } else if (type == CUDNN_DATA_HALF) {
+        ((__half *)data)[i] = __float2half_rn((float)value);
+    } else {
+        ((__nv_bfloat16 *)data)[i] = __float2bfloat16_rn((float)value);
+    }
+}
+
+static int64_t at(const cudnnTensorStruct &t, int n, int c, int h, int w) {
+    return (int64_t)n * t.strides[0] + (int64_t)c * t.strides[1] + (int64_t)h * t.strides[2] +
+           (int64_t)w * t.strides[3];
+}
+
+static double one(const call &c, int n, int m, int h, int w) {
+    const cudnnConvolutionStruct &v = c.convolution;
+    int channels = c.w.dims[1], kernel_h = c.w.dims[2], kernel_w = c.w.dims[3];
+    int group = m / (c.w.dims[0] / v.groups);
+    double sum = 0;
+    for (int i = 0; i < channels; i++) {
+        for (int kh = 0; kh < kernel_h; kh++) {
+            for (int kw = 0; kw < kernel_w; kw++) {
+                int in_h = h * v.stride[0] - v.pad[0] + kh * v.dilation[0];
+                int in_w = w * v.stride[1] - v.pad[1] + kw * v.dilation[1];
+                int64_t tap = c.w.format == CUDNN_TENSOR_NHWC
+                                  ? ((int64_t)(m * kernel_h + kh) * kernel_w + kw) * channels + i
+                                  : ((int64_t)(m * channels + i) * kernel_h + kh) * kernel_w + kw;
+                if (in_h >= 0 && in_h < c.x.dims[2] && in_w >= 0 && in_w < c.x.dims[3]) {
+                    sum += load(c.w.type, c.w_data, tap) *
+                           load(c.x.type, c.x_data,
+                                at(c.x, n, group * channels + i, in_h, in_w));
+                }
+            }
+        }
+    }
+    return sum;
+}
+
+static void convolve(const call &c) {
+    for (int n = 0; n < c.y.dims[0]; n++) {
+        for (int m = 0; m < c.y.dims[1]; m++) {
+            for (int h = 0; h < c.y.dims[2]; h++) {
+                for (int w = 0; w < c.y.dims[3]; w++) {
+                    double value = c.alpha * one(c, n, m, h, w);
+                    value += c.beta != 0
+                                 ? c.beta * load(c.z.type, c.z_data, at(c.z, n, m, h, w))
+                                 : 0;
+                    value += c.has_bias ? load(c.y.type, c.bias, m) : 0;
+                    value = c.has_relu && value < 0 ? 0 : value;
+                    store(c.y.type, c.y_data, at(c.y, n, m, h, w), value);
+                }
+            }
+        }
+    }
+}
+
+static void note(const char *what, const call &c) {
+    static const char *const names[] = {"float", "?", "half", "?", "?", "?", "?", "?", "?",
+                                        "bfloat16"};
+    const cudnnConvolutionStruct &v = c.convolution;
+    emulated_note("%s %s x %dx%dx%dx%d w %dx%dx%dx%d y %dx%dx%dx%d pad %d,%d stride %d,%d "
+                  "dilation %d,%d groups %d%s%s%s",
+                  what, c.x.type < 10 ? names[c.x.type] : "?", c.x.dims[0], c.x.dims[1],
+                  c.x.dims[2], c.x.dims[3], c.w.dims[0], c.w.dims[1], c.w.dims[2], c.w.dims[3],
+                  c.y.dims[0], c.y.dims[1], c.y.dims[2], c.y.dims[3], v.pad[0], v.pad[1],
+                  v.stride[0], v.stride[1], v.dilation[0], v.dilation[1], v.groups,
+                  c.has_bias ? " bias" : "", c.beta != 0 ? " add" : "", c.has_relu ? " relu" : "");
+}
+
+EXPORT cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
+    cudnnHandle_t, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t y, int requested,
+    int *returned, cudnnConvolutionFwdAlgoPerf_t *found) {
+    static const cudnnConvolutionFwdAlgo_t order[] = {
+        CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, CUDNN_CONVOLUTION_FWD_ALGO_GEMM,
+        CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM};
+    call c = {*x, *y, *y, *w, *convolution, 1, 0, NULL, NULL, NULL, NULL, NULL, false, false};
+    *returned = 0;
+    if (!fits(c)) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    for (int i = 0; i < 3 && i < requested; i++) {
+        memset(&found[i], 0, sizeof found[i]);
+        found[i].algo = order[i];
+        found[i].status = i == 0 ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_SUCCESS;
+        found[i].memory = workspace_bytes;
+        (*returned)++;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+EXPORT cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
+    cudnnHandle_t, const cudnnTensorDescriptor_t, const cudnnFilterDescriptor_t,
+    const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t, cudnnConvolutionFwdAlgo_t,
+    size_t *size) {
+    *size = workspace_bytes;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* What is written there by the real one is not to be counted on. */
+static bool has_workspace(void *workspace, size_t size) {
+    if (!workspace || size < workspace_bytes) {
+        return false;
+    }
+    emulated_enqueue([=] { memset(workspace, 0xff, size); });
+    return true;
+}
+
+EXPORT cudnnStatus_t cudnnConvolutionForward(
+    cudnnHandle_t, const void *alpha, const cudnnTensorDescriptor_t x, const void *x_data,
+    const cudnnFilterDescriptor_t w, const void *w_data,
+    const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t, void *workspace,
+    size_t size, const void *beta, const cudnnTensorDescriptor_t y, void *y_data) {
+    call c = {*x,     *y,     *y,   *w,   *convolution, *(const float *)alpha,
+              *(const float *)beta, x_data, w_data, y_data, NULL, y_data, false, false};
+    if (!fits(c) || !has_workspace(workspace, size)) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    note("convolution", c);
+    emulated_enqueue([c] { convolve(c); });
+    return CUDNN_STATUS_SUCCESS;
+}
+
+EXPORT cudnnStatus_t cudnnConvolutionBiasActivationForward(
+    cudnnHandle_t, const void *alpha, const cudnnTensorDescriptor_t x, const void *x_data,
+    const cudnnFilterDescriptor_t w, const void *w_data,
+    const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algorithm,
+    void *workspace, size_t size, const void *beta, const cudnnTensorDescriptor_t z,
+    const void *z_data, const cudnnTensorDescriptor_t bias, const void *bias_data,
+    const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t y, void *y_data) {
+    call c = {*x,     *y,     *z,     *w,     *convolution, *(const float *)alpha,
+              *(const float *)beta, x_data, w_data, z_data, bias_data, y_data,
+              activation->mode == CUDNN_ACTIVATION_RELU, true};
+    bool is_channel = bias->dims[0] == 1 && bias->dims[1] == y->dims[1] && bias->dims[2] == 1 &&
+                      bias->dims[3] == 1 && bias->type == y->type;
+    if (!fits(c) || !is_channel || !bias_data || !z_data || !has_workspace(workspace, size) ||
+        memcmp(z->dims, y->dims, sizeof z->dims) != 0) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    if (activation->mode != CUDNN_ACTIVATION_RELU &&
+        (activation->mode != CUDNN_ACTIVATION_IDENTITY ||
+         algorithm != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM)) {
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    /* A shape that the fused call has not: callers must have another way. */
+    if (c.convolution.dilation[0] > 1) {
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    note("convolution", c);
+    emulated_enqueue([c] { convolve(c); });
+    return CUDNN_STATUS_SUCCESS;
+}

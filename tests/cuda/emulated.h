@@ -1,0 +1,21 @@
+/* emulated.h: what tests ask of the emulated GPU. */
+#pragma once
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What libraries were asked for since the last call, a line each; valid until the next call. */
+const char *emulated_notes(void);
+/* Allocations in all that fail beyond this many bytes; 0: none does. */
+void emulated_limit(size_t bytes);
+/* Graphs that were launched, kernels that were (those of graphs included). */
+size_t emulated_graphs(void);
+size_t emulated_kernels(void);
+size_t emulated_allocated(void); /* bytes, at present */
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The engine on a GPU, as `make gpu-build` has left it in build/gpu (here, or carried along):
+#   gpu.sh test     the conformance tests; ends with "N passed, N failed"
+#   gpu.sh bench    Johnson 1920x1080 and ResNet-50 batch 128, and PyTorch beside them where there is one
+# cuDNN and cuBLASLt are looked for where the linker looks, and in Python's packages.
+set -u
+cd "$(dirname "$0")/../.." || exit 3
+gpu=build/gpu
+if [ ! -x $gpu/test_device ]; then
+    echo "gpu.sh: build/gpu/test_device is missing: make gpu-build" >&2
+    exit 3
+fi
+for folder in $(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)/nvidia/*/lib; do
+    [ -d "$folder" ] && LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder
+done
+export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+case ${1:-} in
+test)
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    tests/run.sh $gpu/test_device | tee "$log"
+    result=${PIPESTATUS[0]}
+    if grep -q '^skip test_cuda' "$log"; then
+        echo "gpu.sh: nothing was run on a GPU (see the lines that begin with skip)" >&2
+        exit 3
+    fi
+    exit "$result"
+    ;;
+bench)
+    mkdir -p $gpu/models
+    python3 tests/bench/make_models.py $gpu/models || exit 3
+    for device in cuda:bfloat16 cuda:float16 cuda:tf32 cuda; do
+        $gpu/bench "$device" $gpu/models || exit 1
+    done
+    python3 -c 'import torch' 2>/dev/null && python3 tests/cuda/peer.py
+    ;;
+*)
+    echo "gpu.sh: test or bench is expected" >&2
+    exit 2
+    ;;
+esac

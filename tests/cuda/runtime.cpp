@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Stands in for CUDA's runtime: memory is ordinary memory (NaN before anything is written), streams
+ * do at once what they are asked, threads of a block are fibers. */
+#include "tests/cuda/emulated/cuda_runtime.h"
+
+#include "tests/cuda/emulated.h"
+#include "tests/cuda/runtime.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+static const size_t stack_bytes = 256 << 10;
+
+struct fiber {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack;
+    unsigned thread;
+    bool is_busy, is_waiting;
+};
+
+static struct {
+    std::vector<std::unique_ptr<fiber>> fibers;
+    ucontext_t scheduler;
+    fiber *current;
+    const std::function<void()> *kernel;
+    unsigned next, count;
+    bool is_reversed;
+} block;
+
+static void enter(fiber *fiber) {
+    block.current = fiber;
+    threadIdx.x = fiber->thread;
+    swapcontext(&block.scheduler, &fiber->context);
+}
+
+void __syncthreads() {
+    fiber *self = block.current;
+    self->is_waiting = true;
+    swapcontext(&self->context, &block.scheduler);
+}
+
+/* One thread after the other, as long as none waits at a barrier. */
+static void fiber_main() {
+    fiber *self = block.current;
+    while (block.next < block.count) {
+        unsigned at = block.next++;
+        self->thread = block.is_reversed ? block.count - 1 - at : at;
+        threadIdx.x = self->thread;
+        (*block.kernel)();
+    }
+    self->is_busy = false;
+    swapcontext(&self->context, &block.scheduler);
+    abort(); /* an ended fiber is begun anew */
+}
+
+static fiber *idle_fiber() {
+    for (auto &fiber : block.fibers) {
+        if (!fiber->is_busy) {
+            return fiber.get();
+        }
+    }
+    block.fibers.push_back(std::make_unique<fiber>());
+    block.fibers.back()->stack = std::make_unique<char[]>(stack_bytes);
+    return block.fibers.back().get();
+}
+
+static void run_block() {
+    std::vector<fiber *> waiting, next;
+    block.next = 0;
+    while (block.next < block.count) {
+        fiber *fiber = idle_fiber();
+        fiber->is_busy = true;
+        fiber->is_waiting = false;
+        getcontext(&fiber->context);
+        fiber->context.uc_stack.ss_sp = fiber->stack.get();
+        fiber->context.uc_stack.ss_size = stack_bytes;
+        fiber->context.uc_link = NULL;
+        makecontext(&fiber->context, fiber_main, 0);
+        enter(fiber);
+        if (fiber->is_waiting) {
+            waiting.push_back(fiber);
+        }
+    }
+    while (!waiting.empty()) {
+        next.clear();
+        for (fiber *fiber : waiting) {
+            fiber->is_waiting = false;
+            enter(fiber);
+            if (fiber->is_waiting) {
+                next.push_back(fiber);
+            }
+        }
+        waiting.swap(next);
+    }
+}
+
+static size_t kernels, graphs;
+
+static void run_grid(dim3 grid, dim3 threads, const std::function<void()> &kernel) {
+    block.kernel = &kernel;
+    block.count = threads.x;
+    block.is_reversed = kernels++ % 2 != 0;
+    gridDim = {grid.x, 1, 1};
+    blockDim = {threads.x, 1, 1};
+    for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) {
+        run_block();
+    }
+}
+
+/* ---- streams and graphs --------------------------------------------------------------------- */
+
+struct CUgraph_st {
+    std::vector<std::function<void()>> work;
+};
+struct CUgraphExec_st {
+    std::vector<std::function<void()>> work;
+};
+
+static CUgraph_st *captured;
+static std::string notes, told;
+
+void emulated_enqueue(std::function<void()> work) {
+    if (captured) {
+        captured->work.push_back(std::move(work));
+    } else {
+        work();
+    }
+}
+
+cudaError_t emulated_launch(const cudaLaunchConfig_t *config, std::function<void()> kernel) {
+    dim3 grid = config->gridDim, threads = config->blockDim;
+    if (grid.x == 0 || threads.x == 0 || threads.x > 1024 || grid.y != 1 || threads.y != 1) {
+        return cudaErrorInvalidConfiguration;
+    }
+    emulated_enqueue([grid, threads, kernel] { run_grid(grid, threads, kernel); });
+    return cudaSuccess;
+}
+
+void emulated_note(const char *format, ...) {
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    notes += line;
+    notes += "\n";
+}
+
+extern "C" {
+
+const char *emulated_notes(void) {
+    told = std::move(notes);
+    notes.clear();
+    return told.c_str();
+}
+
+size_t emulated_graphs(void) {
+    return graphs;
+}
+
+size_t emulated_kernels(void) {
+    return kernels;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode) {
+    if (captured) {
+        return cudaErrorIllegalState;
+    }
+    captured = new CUgraph_st;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph) {
+    *graph = captured;
+    captured = NULL;
+    return *graph ? cudaSuccess : cudaErrorIllegalState;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long) {
+    *exec = new CUgraphExec_st{graph->work};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    delete graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
+    graphs++;
+    for (auto &work : exec->work) {
+        work();
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+    delete exec;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
+    *stream = (cudaStream_t)malloc(1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    free((void *)stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+    return captured ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) {
+    *event = (cudaEvent_t)malloc(1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    free((void *)event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) {
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t) {
+    return cudaSuccess;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static std::map<void *, size_t> allocations;
+static size_t allocated, limit;
+
+void emulated_limit(size_t bytes) {
+    limit = bytes;
+}
+
+size_t emulated_allocated(void) {
+    return allocated;
+}
+
+cudaError_t cudaMalloc(void **memory, size_t size) {
+    if (captured) {
+        return cudaErrorStreamCaptureUnsupported;
+    }
+    if (limit && allocated + size > limit) {
+        return cudaErrorMemoryAllocation;
+    }
+    if (posix_memalign(memory, 256, size) != 0) {
+        return cudaErrorMemoryAllocation;
+    }
+    memset(*memory, 0xff, size);
+    allocations[*memory] = size;
+    allocated += size;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *memory) {
+    auto found = allocations.find(memory);
+    if (found == allocations.end()) {
+        return cudaErrorInvalidValue;
+    }
+    allocated -= found->second;
+    allocations.erase(found);
+    free(memory);
+    return cudaSuccess;
+}
+
+/* The memory that `at` points into has so many bytes left; 0: it is none of the device's. */
+static size_t room_at(const void *at) {
+    auto found = allocations.upper_bound((void *)at);
+    if (found == allocations.begin()) {
+        return 0;
+    }
+    --found;
+    size_t offset = (size_t)((const char *)at - (const char *)found->first);
+    return offset < found->second ? found->second - offset : 0;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind,
+                            cudaStream_t) {
+    bool from_device = kind != cudaMemcpyHostToDevice, to_device = kind != cudaMemcpyDeviceToHost;
+    if ((room_at(from) != 0) != from_device || (room_at(to) != 0) != to_device ||
+        (from_device && room_at(from) < size) || (to_device && room_at(to) < size)) {
+        return cudaErrorInvalidValue;
+    }
+    emulated_enqueue([=] { memmove(to, from, size); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t) {
+    if (room_at(memory) < size) {
+        return cudaErrorInvalidValue;
+    }
+    emulated_enqueue([=] { memset(memory, value, size); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
+    *total = limit ? limit : (size_t)1 << 40;
+    *available = *total - allocated;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int *count) {
+    *count = 1;
+    return cudaSuccess;
+}
+
+const char *cudaGetErrorString(cudaError_t error) {
+    return error == cudaErrorMemoryAllocation             ? "out of memory"
+           : error == cudaErrorInvalidValue               ? "invalid argument"
+           : error == cudaErrorStreamCaptureUnsupported ? "not permitted while capturing"
+                                                          : "an error";
+}
+
+cudaError_t cudaGetLastError(void) {
+    return cudaSuccess;
+}
+} /* extern "C" */

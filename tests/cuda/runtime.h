@@ -1,0 +1,11 @@
+/* runtime.h: what the stand-ins of cuDNN and cuBLASLt need of that of CUDA's runtime, in whose
+ * program they are loaded. */
+#pragma once
+
+#include <functional>
+
+/* Does it now, or keeps it while the stream is captured. */
+__attribute__((visibility("default"))) void emulated_enqueue(std::function<void()> work);
+/* A line for tests to read: which library was asked for what. */
+__attribute__((visibility("default"))) void emulated_note(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
