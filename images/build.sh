@@ -7,7 +7,8 @@
 # BASE        the image that they are built in (default: what the Containerfile names). BASE=packages makes one of
 #             Debian 12's packages on this machine, which asks no registry
 # CUDA_BASE   the image that agent-cuda takes the CUDA toolkit from (default: what its Containerfile names; with
-#             BASE=packages one made of the toolkit in $CUDA_HOME, default /usr/local/cuda)
+#             BASE=packages one made of the toolkit in $CUDA_HOME, default /usr/local/cuda; CUDA_LIBRARIES=0: without the
+#             900 MB of cuDNN and cuBLASLt, which whoever runs it mounts)
 # What is built and its layers are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images: the last build's, not those of
 # builds before.
 set -euo pipefail
@@ -42,12 +43,15 @@ base_of_toolkit() {
     local container toolkit=${CUDA_HOME:-/usr/local/cuda} version part
     version=$("$toolkit/bin/nvcc" --version 2>/dev/null | sed -n 's/.* V\([0-9.]*\)$/\1/p')
     [ -n "$version" ] || fail "no CUDA toolkit in $toolkit (set CUDA_HOME, or CUDA_BASE to an image that has one)"
+    [ "${CUDA_LIBRARIES:-1}" = 0 ] || version=$version-cudnn
     CUDA_BASE=localhost/windlass-cuda:$version
     if b inspect --type image "$CUDA_BASE" >/dev/null 2>&1; then return; fi
     say "making an image of the CUDA toolkit $version"
     container=$(b from --pull=never localhost/windlass-base:12)
     for part in bin include nvvm; do logged b copy "$container" "$toolkit/$part" /usr/local/cuda/$part; done
     logged b copy "$container" "$toolkit"/lib64/lib{cudart_static,cudadevrt}.a /usr/local/cuda/lib64/
+    [ "${CUDA_LIBRARIES:-1}" = 0 ] ||
+        logged b copy "$container" "$toolkit"/lib64/lib{cudnn*.so.9,cublasLt.so.13} /usr/local/cuda/lib64/
     logged b commit --rm "$container" "$CUDA_BASE"
 }
 build() { # NAME
