@@ -5,114 +5,11 @@ again. All clocks are this machine's: kubectl's start by our own, requests by th
 chart's service account), scheduling by the pods' bindings, containers by containerd's events, the agents' lines by the
 time that containerd gives each line of a log, the way to the coordinator's Service by connecting to it again and again.
 VERBOSE=1 prints what each round saw."""
-import datetime, glob, http.client, json, os, re, socket, ssl, statistics, subprocess, sys, threading, time
+import json, os, statistics, sys, time
 
-folder, rounds, result = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-CONTROLLER = "system:serviceaccount:windlass:"
-WAIT_S = 120
+from cluster_clock import *
 
-
-def kubectl(*arguments, **options):
-    return subprocess.run(["kubectl", *arguments], check=True, stdout=subprocess.PIPE, **options).stdout.decode()
-
-
-class Api:
-    """GET of the API server as its administrator."""
-
-    def __init__(self):
-        context = ssl.create_default_context(cafile=folder + "/pki/ca.crt")
-        context.load_cert_chain(folder + "/pki/admin.crt", folder + "/pki/admin.key")
-        self.connection = http.client.HTTPSConnection("127.0.0.1", 6443, context=context, timeout=30)
-
-    def get(self, path):
-        self.connection.request("GET", path)
-        return json.loads(self.connection.getresponse().read())
-
-    def pods(self, job):
-        return self.get("/api/v1/namespaces/default/pods?labelSelector=windlass.dev%2Fjob%3D" + job)["items"]
-
-
-class Way(threading.Thread):
-    """When the coordinator's Service first led to it."""
-
-    def __init__(self, job):
-        super().__init__(daemon=True)
-        self.job, self.open_at, self.ends = job, None, False
-
-    def run(self):
-        api, address = Api(), None
-        while not address and not self.ends:
-            service = api.get("/api/v1/namespaces/default/services/%s-coordinator" % self.job)
-            address = service.get("spec", {}).get("clusterIP")
-            time.sleep(0.02)
-        while not self.open_at and not self.ends:
-            with socket.socket() as probe:
-                probe.settimeout(0.03)
-                if probe.connect_ex((address, 8443)) == 0:
-                    self.open_at = time.time()
-            time.sleep(0.005)
-
-
-def seconds(text):
-    """Of "2026-11-21T10:44:14.123456789Z", or of containerd's "2026-11-21 10:44:14.123456789 +0000 UTC"."""
-    whole, fraction = re.match(r"(\d+-\d+-\d+[T ]\d+:\d+:\d+)\.?(\d*)", text).groups()
-    parsed = datetime.datetime.strptime(whole.replace("T", " ") + " +0000", "%Y-%m-%d %H:%M:%S %z")
-    return parsed.timestamp() + float("0." + (fraction or "0"))
-
-
-def await_value(what, get):
-    end = time.monotonic() + WAIT_S
-    while time.monotonic() < end:
-        value = get()
-        if value:
-            return value
-        time.sleep(0.05)
-    sys.exit("first_worker.py: no %s within %d s" % (what, WAIT_S))
-
-
-def line_time(job, role, words):
-    """When the pod's agent wrote the first line with these words, or None."""
-    for path in glob.glob("/var/log/pods/default_%s-%s*/*/0.log" % (job, role)):
-        for line in open(path):
-            if words in line:
-                return seconds(line.split(" ")[0])
-    return None
-
-
-def requests(job):
-    """The audit log's lines about the job's objects, as (who, what, name, received, answered)."""
-    found = []
-    for line in open(folder + "/log/audit.log"):
-        if job not in line:
-            continue
-        event = json.loads(line)
-        reference = event.get("objectRef", {})
-        what = " ".join(filter(None, (event["verb"], reference.get("resource"), reference.get("subresource"))))
-        found.append((event["user"]["username"], what, reference.get("name", ""),
-                      seconds(event["requestReceivedTimestamp"]), seconds(event["stageTimestamp"])))
-    return found
-
-
-def covered(intervals, start, end):
-    """How much of start to end lies in one of the intervals."""
-    total, at = 0.0, start
-    for a, b in sorted(intervals):
-        a, b = max(a, at), min(b, end)
-        if b > a:
-            total, at = total + b - a, b
-    return total
-
-
-def container_starts(job):
-    """role -> time, of both pods; None while the kubelet has not told their containers' numbers."""
-    started = {}
-    for pod in api.pods(job):
-        id = pod["status"].get("containerStatuses", [{}])[0].get("containerID", "none://none").split("//")[1]
-        for line in open(folder + "/log/events.log"):
-            if "/tasks/start" in line and id in line:
-                started[pod["metadata"]["labels"]["windlass.dev/role"]] = seconds(line)
-    return started if len(started) == 2 else None
-
+rounds, result = int(sys.argv[2]), sys.argv[3]
 
 def measure(number, manifest):
     job = "first-%d" % number
@@ -121,13 +18,13 @@ def measure(number, manifest):
     path = "%s/%s.json" % (folder, job)
     with open(path, "w") as file:
         json.dump(manifest, file)
-    way = Way(job)
+    way = Way(job + "-coordinator")
     way.start()
     start = time.time()
     kubectl("apply", "-f", path)
     connected = await_value("worker", lambda: line_time(job, "worker", "connected to the coordinator"))
     way_open = await_value("way to the coordinator", lambda: way.open_at)
-    started = await_value("container in the pods' status", lambda: container_starts(job))
+    started = await_value("container in the pods' status", lambda: container_starts(job, "role", 2))
     listening = line_time(job, "coordinator", "listening on")
     asked = requests(job)
     stored = next(end for who, what, name, begin, end in asked if what == "create batchscores")
@@ -156,7 +53,6 @@ def measure(number, manifest):
     return row
 
 
-api = Api()
 manifest = json.loads(kubectl("create", "--dry-run=client", "-o", "json", "-f",
                               "examples/style-transfer/batchscore.yaml"))
 manifest["spec"]["workers"]["max"] = 1
@@ -177,8 +73,4 @@ for key, words in [("kubectl", "kubectl: from its start until the job is stored"
                    ("coordinatorStart", "meanwhile, coordinator: container started to listening    ours"),
                    ("ours", "ours of it (wanted: under 150 ms)")]:
     print("  %-64s %7.0f %7.0f ms" % (words, median[key], worst[key]))
-os.makedirs(os.path.dirname(result), exist_ok=True)
-with open(result, "w") as file:
-    json.dump({"rounds": rounds, "medianMs": {k: round(v, 1) for k, v in median.items()},
-               "worstMs": {k: round(v, 1) for k, v in worst.items()}}, file)
-    file.write("\n")
+write_result(result, rounds, median, worst)

@@ -11,5 +11,5 @@ install_chart || exit 3
 examples/style-transfer/fetch.sh
 tests/cluster/volume.sh style-transfer examples/style-transfer/data >/dev/null
 launch events "${ctr[@]}" events
-python3 tests/bench/first_worker.py "$folder" "${ROUNDS:-20}" build/bench/first_worker.json
+PYTHONDONTWRITEBYTECODE=1 python3 tests/bench/first_worker.py "$folder" "${ROUNDS:-20}" build/bench/first_worker.json
 finish events
