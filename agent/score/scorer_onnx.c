@@ -181,6 +181,16 @@ static int write_item(struct scorer *scorer, struct sink *sink, const struct ten
     return result;
 }
 
+/* The first output of floats: a classifier of ai.onnx.ml gives its label before its scores. */
+static const struct tensor *scores(const struct scorer *scorer, const struct tensor *outputs) {
+    for (size_t i = 0; i < session_output_count(scorer->session); i++) {
+        if (outputs[i].type == TENSOR_FLOAT32) {
+            return &outputs[i];
+        }
+    }
+    return outputs;
+}
+
 /* Runs the network on what was collected, and writes the results. */
 static int flush(struct scorer *scorer, struct sink *sink, struct error *err) {
     if (scorer->count == 0) {
@@ -193,11 +203,12 @@ static int flush(struct scorer *scorer, struct sink *sink, struct error *err) {
     size_t outputs = session_output_count(scorer->session);
     struct tensor *output = x_calloc(outputs, sizeof *output);
     int result = session_run(scorer->session, &input, output, err);
+    const struct tensor *score = scores(scorer, output);
     if (result == 0) {
-        result = postprocess_check(&scorer->postprocess, output, input.shape.dims[0], err);
+        result = postprocess_check(&scorer->postprocess, score, input.shape.dims[0], err);
     }
     for (int i = 0; i < scorer->count && result == 0; i++) {
-        result = write_item(scorer, sink, output, i, err);
+        result = write_item(scorer, sink, score, i, err);
     }
     free(output);
     clear_group(scorer);
@@ -213,7 +224,8 @@ static int try_run(struct scorer *scorer, const struct tensor *input, struct err
     struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
     int result = 0;
     if (session_run(scorer->session, input, output, &ignored) == 0) {
-        result = postprocess_check(&scorer->postprocess, output, input->shape.dims[0], err);
+        result = postprocess_check(&scorer->postprocess, scores(scorer, output),
+                                   input->shape.dims[0], err);
     }
     free(output);
     return result;

@@ -36,6 +36,45 @@ for ((round = 0; round < ${SOAK_ROUNDS:-1}; round++)); do
     [ "$round" -eq 0 ] || rm -rf "$folder"
 done
 
+##### a BatchScore with one #######################################################################
+# Rows of .npy; the label is the network's first output, its scores are the second.
+scored() {
+    local model=$work/0/xgboost-classes
+    mkdir -p "$work/model" "$work/data/rows"
+    cp "$model/model.onnx" "$work/model"
+    "$python" - "$model/input.pb" "$work/data/rows/rows.npy" <<'P'
+import sys, numpy, onnx
+from onnx import numpy_helper
+numpy.save(sys.argv[2], numpy_helper.to_array(onnx.load_tensor(sys.argv[1])))
+P
+    cat >"$work/job.yaml" <<'Y'
+apiVersion: windlass.dev/v1alpha1
+kind: BatchScore
+metadata: {name: churn}
+spec:
+  input: {npy: {path: data/rows}}
+  scorer: {onnx: {path: model/model.onnx, postprocess: {type: Classes, top: 3}}}
+  output: {path: data/out}
+  miniBatchSize: 64
+  workers: {min: 2, max: 2}
+  volumes:
+    - {name: data, persistentVolumeClaim: {claimName: data}}
+    - {name: model, persistentVolumeClaim: {claimName: model}}
+Y
+    timeout 120 "${agent%-agent}" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 || { sed 's/^/# /' "$work/log"; return 1; }
+    "$python" - "$model/wanted.npz" "$work/data/out/rows.txt" <<'P'
+import json, sys, numpy
+wanted = numpy.load(sys.argv[1])
+wanted = next(wanted[name] for name in wanted.files if wanted[name].dtype == numpy.float32)
+rows = [json.loads(line) for line in open(sys.argv[2])]
+assert len(rows) == len(wanted) > 100 and wanted.shape[1] == 3
+for row, scores in zip(rows, wanted):
+    assert len(row["classes"]) == 3 and row["classes"][0]["index"] == scores.argmax(), (row, scores)
+    assert all(abs(told["score"] - scores[told["index"]]) < 1e-5 for told in row["classes"]), (row, scores)
+P
+}
+check "a BatchScore scores rows with a classifier whose label comes first" scored
+
 ##### what is left out, and what is refused ######################################################
 said() { # MODEL SENTENCE
     "$agent" model check "$1" 2>&1 | grep -qF -- "$2"

@@ -5,7 +5,7 @@
 # that hangs, a pod that is deleted, one that does not fit (minWorkers), a job that is deleted; GPUs are free after every end.
 # With `trainer`: examples/fashion-mnist, of whose four pods one is deleted while it trains, a BatchScore with what was
 # learned, and onnxruntime-node's word on that. One cluster per machine: it waits for another one of ours to end.
-#   SOAK_ROUNDS: the example as it is, ten epochs and 92 %, instead of one epoch and 85 %
+#   SOAK_ROUNDS: the example as it is, ten epochs and 92 %, instead of one epoch and 85 %; PyTorch's DDP
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
@@ -26,10 +26,10 @@ show() { # NAME: what there is to see of a job
     local pod
     for pod in $(pods_of "$1"); do kubectl logs "$pod" --tail=8 2>&1 | sed "s|^|# $pod: |"; done
 }
-# job NAME WORKERS: spec's other fields come on stdin
+# job NAME WORKERS [IMAGE]: spec's other fields come on stdin
 job() {
     {
-        printf 'apiVersion: windlass.dev/v1alpha1\nkind: DistTrain\nmetadata: {name: %s}\nspec:\n  workers: %s\n  image: registry.test/mpi:1\n' "$1" "$2"
+        printf 'apiVersion: windlass.dev/v1alpha1\nkind: DistTrain\nmetadata: {name: %s}\nspec:\n  workers: %s\n  image: %s\n' "$1" "$2" "${3:-registry.test/mpi:1}"
         sed 's/^/  /'
     } >"$work/$1.yaml"
     kubectl apply -f "$work/$1.yaml" >/dev/null
@@ -114,6 +114,25 @@ command:
 Y
 torch() { told torch Completed && cat "$out"/torch/rank.000/stdout/* | grep -qxF 'all of [0, 1, 2, 3]'; }
 check "four processes find each other by torchrun's variables" torch; show torch
+
+# PyTorch itself, in a soak alone: with all that it brings along its image has 1 GB and more.
+ddp() {
+    local image rank
+    image=$(tests/cluster/debian-image.sh registry.test/torch:1 torch.tar python3,python3-torch) && import "$image" || return
+    job ddp 2 registry.test/torch:1 <<Y
+launcher: Torchrun
+volumes: [{name: out, persistentVolumeClaim: {claimName: out}}]
+logs: {path: out/ddp}
+command:
+  - python3
+  - -c
+  - |
+$(sed 's/^/    /' tests/e2e/ddp.py)
+Y
+    patience=400 told ddp Completed || return
+    for rank in 0 1; do cat "$out/ddp/rank.00$rank"/stdout/* | grep -qx "rank $rank of 2 agrees" || return; done
+}
+[ -z "${SOAK_ROUNDS:-}" ] || { check "PyTorch's DDP over gloo, in an image that holds none of our files" ddp; show ddp; }
 
 ##### what fails ##################################################################################
 job code 2 <<'Y'

@@ -61,34 +61,11 @@ Y
     run seven
     [ $code -eq 1 ] && says seven '^windlass: seven failed: worker 0, rank 2 ended with exit code 7: rank 2 of 4 in pod .*: 6' && says seven "^  log: $work/seven/state/seven-0.log, which ends with$"
 }
-cat >"$work/ddp.py" <<'P'
-import os, torch, torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-dist.init_process_group("gloo")
-rank, size = dist.get_rank(), dist.get_world_size()
-assert (rank, size) == (int(os.environ["RANK"]), 2)
-torch.manual_seed(0)
-torch.set_num_threads(1)
-model = DistributedDataParallel(torch.nn.Linear(8, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-draw = torch.Generator().manual_seed(rank) # each its own samples
-for step in range(30):
-    x = torch.randn(16, 8, generator=draw)
-    loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-weights = [torch.zeros(1, 8) for _ in range(size)]
-dist.all_gather(weights, model.module.weight.detach())
-assert torch.equal(weights[0], weights[1]) and loss < 0.05, loss
-print(f"rank {rank} of {size} agrees", flush=True)
-dist.destroy_process_group()
-P
 ddp() {
     local code
     manifest ddp 2 <<Y
 launcher: Torchrun
-command: [/usr/bin/python3, $work/ddp.py]
+command: [/usr/bin/python3, $PWD/tests/e2e/ddp.py]
 Y
     run ddp
     [ $code -eq 0 ] && log ddp 0 | grep -qx 'rank 0 of 2 agrees' && log ddp 1 | grep -qx 'rank 1 of 2 agrees'
