@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
-# Prints the folder of onnxruntime-node 1.30.0, which is fetched by npm (13 s, 300 MB) if it is not there yet.
-cd "$(dirname "$0")/.." || exit 3
-found=${ONNXRUNTIME:-build/bench/node_modules/onnxruntime-node}
-if [ ! -d "$found" ]; then
-    mkdir -p build/bench
-    npm install --prefix build/bench --ignore-scripts --no-audit --no-fund --no-save \
-        --loglevel error onnxruntime-node@1.30.0 >&2 || exit 3
+# Prints the folder of onnxruntime-node 1.30.0, or that of $ONNXRUNTIME; npm fetches it (300 MB) once per machine (tests/npm.sh).
+set -euo pipefail
+if [ -z "${ONNXRUNTIME:-}" ]; then
+    folder=$("$(dirname "$0")/npm.sh" onnxruntime-node 1.30.0)
+    ONNXRUNTIME=$folder/node_modules/onnxruntime-node
 fi
-realpath "$found"
+realpath "$ONNXRUNTIME"

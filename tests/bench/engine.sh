@@ -8,9 +8,7 @@ mkdir -p build/bench
 python3 tests/bench/make_models.py "$models"
 python3 tests/bench/make_trees.py "$models"
 cp examples/style-transfer/data/model/starry.onnx "$models/"
-if [ ! -d build/bench/node_modules/onnxruntime-node ]; then
-    npm install --prefix build/bench --ignore-scripts --no-audit --no-fund --no-save \
-        --loglevel error onnxruntime-node@1.30.0
-fi
+mkdir -p build/bench/node_modules
+[ -d build/bench/node_modules/onnxruntime-node ] || ln -sfn "$(tests/onnxruntime.sh)" build/bench/node_modules/onnxruntime-node
 node tests/bench/compare.cjs build/windlass-agent build/bench \
     --threads "${THREADS:-2}" --rounds "${ROUNDS:-5}" --only "${ONLY:-}"

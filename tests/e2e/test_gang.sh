@@ -257,7 +257,7 @@ check "a BatchScore scores with it" eval 'kind=bs told fashion-mnist Completed'
 jq -r '.classes[0].label' "$data/scored/clothes.jsonl" >"$work/labels"
 right() { paste "$work/labels" "$data/test/labels.txt" | awk -F'\t' -v least=$least '{right += $1 == $2} END {print "# right:", right / NR; exit !(NR == 10000 && right / NR >= least)}'; }
 check "10,000 pictures, as many right" right
-runtime=${ONNXRUNTIME:-build/bench/node_modules/onnxruntime-node}
+runtime=$(tests/onnxruntime.sh) || runtime=
 cat >"$work/labels.cjs" <<'J'
 // The label of each picture, as onnxruntime-node has it; after it a * where another was as good but for 1e-4.
 const fs = require('fs');
@@ -290,7 +290,7 @@ same_labels() {
 if [ -d "$runtime" ]; then
     check "onnxruntime-node says the same of each" same_labels
 else
-    echo "skip the labels of onnxruntime-node: it is not installed (make bench)"
+    echo "skip the labels of onnxruntime-node: npm could not get it"
 fi
 # Ranks that share a pod, and so its memory.
 kubectl create --dry-run=client -f $example/disttrain.yaml -o json | jq '.metadata.name = "pairs" | .spec.workers = 2 |

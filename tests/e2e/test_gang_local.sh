@@ -198,19 +198,20 @@ rank_of() { # NAME: a rank of that training
 is_kept() { compgen -G "$work/$1/out/trained/.windlass/*/checkpoint/*" >/dev/null; }
 rank_killed() {
     local run_pid result
-    { trainer 150; echo 'restart: {maxRestarts: 1, backoffSeconds: 0}'; } | training shot 2
+    # (Long enough for a word of progress, each 5 s, on a fast machine.)
+    { trainer 800; echo 'restart: {maxRestarts: 1, backoffSeconds: 0}'; } | training shot 2
     "$windlass" run -f "$work/shot/job.yaml" --state "$work/shot/state" >"$work/shot/said" 2>&1 &
     run_pid=$!
     until_true 60 is_kept shot && kill -9 "$(rank_of shot)"
     result=$?
     wait $run_pid || result=1
     [ $result -eq 0 ] && says shot 'started again 1 time' && says shot 'Running: step [0-9]+, epoch [0-9]+, loss [0-9.]+, [0-9.]+ samples/s' &&
-        log shot 0 | grep -q '^goes on from the checkpoint of step' && log shot 0 | grep -q '^epoch 150 of 150, step 600: ' &&
-        cat "$work/shot/out/trained/logs/rank.000/stdout"/* | grep -q '^epoch 150 of 150'
+        log shot 0 | grep -q '^goes on from the checkpoint of step' && log shot 0 | grep -q '^epoch 800 of 800, step 3200: ' &&
+        cat "$work/shot/out/trained/logs/rank.000/stdout"/* | grep -q '^epoch 800 of 800'
 }
 left_and_again() {
     local run_pid code
-    trainer 150 | training left 2
+    trainer 800 | training left 2
     "$windlass" run -f "$work/left/job.yaml" --state "$work/left/state" >"$work/left/said" 2>&1 &
     run_pid=$!
     until_true 60 is_kept left && kill -TERM $run_pid

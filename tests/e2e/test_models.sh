@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 3
 (. tests/cluster/lib.sh && need_packages python3-onnx python3-numpy) || exit 3
 agent=$(realpath "${BUILD:-build}/windlass-agent")
-runtime=${ONNXRUNTIME:-build/bench/node_modules/onnxruntime-node}
+runtime=$(tests/onnxruntime.sh) || runtime=
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cat >"$work/check.py" <<'P'
@@ -121,7 +121,7 @@ else
     echo "not ok model profile refuses what it cannot do"
     bad=1
 fi
-[ -d "$runtime" ] || echo "skip model new on onnxruntime-node: it is not installed (make bench)"
+[ -d "$runtime" ] || echo "skip model new on onnxruntime-node: npm could not get it"
 said=$("$agent" model new resnet34 2>&1)
 code=$?
 if [ $code -eq 2 ] && [[ $said == *"resnet34: one of cnn, mlp, resnet18, resnet50 is expected"* ]]; then
