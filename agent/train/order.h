@@ -1,24 +1,18 @@
-/* order.h: which sample comes when, and chance, as functions of numbers instead of state: every
+/* order.h: which sample comes when, as functions of numbers instead of state: every
  * gang size sees the same batches, and a resumed run needs seed and step alone. PURE. */
 #pragma once
 
-#include "lib/base.h"
+#include "lib/chance.h"
 
-#define ORDER_COUNT_MAX ((int64_t)1 << 40) /* samples */
+#define ORDER_COUNT_MAX CHANCE_COUNT_MAX /* samples */
 
 /* The sample, 0..count-1, at a place, 0..count-1, of an epoch: for each seed and epoch another
  * bijection. */
 int64_t order_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place);
 
-/* 64 random bits: the draw-th of what happens to a sample (as the data set counts it) in an epoch.
- * Independent of order_place. */
-uint64_t chance(uint64_t seed, int64_t epoch, int64_t sample, uint32_t draw);
-/* The draw that is the key of dropout (internal.h: DropoutTraining); augment.c's lie below. */
+/* The draw of chance(seed, epoch, sample, draw), sample as the data set counts it, that is the key
+ * of dropout (internal.h: DropoutTraining); augment.c's lie below. */
 enum { DRAW_DROPOUT = 1 << 16 };
-/* Of such bits: evenly from 0 (included) to 1 (excluded). */
-double chance_unit(uint64_t bits);
-/* Of such bits: evenly from 0 to count - 1; count is at least 1 and below 2^32. */
-int64_t chance_below(uint64_t bits, int64_t count);
 
 /* An epoch of `count` samples is cut into batches of the whole gang; the last may be short, none is
  * empty. Step 0 is the first batch of epoch 0. */

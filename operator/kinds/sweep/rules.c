@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/rules.h"
+
+#include "operator/kinds/sweep/rules_bandit.h"
+#include "operator/kinds/sweep/rules_median.h"
+#include "operator/kinds/sweep/rules_truncation.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const goal_names[] = {"Maximize", "Minimize"};
+static_assert(ARRAY_LEN(goal_names) == GOAL_COUNT, "a name for each goal");
+
+double goal_score(enum goal goal, double value) {
+    return isnan(value) ? -INFINITY : goal == GOAL_MAXIMIZE ? value : -value;
+}
+
+static size_t others_min(enum rule_kind kind) {
+    return kind == RULE_BANDIT   ? RULES_BANDIT_OTHERS_MIN
+           : kind == RULE_MEDIAN ? RULES_MEDIAN_OTHERS_MIN
+                                 : RULES_TRUNCATION_OTHERS_MIN;
+}
+
+static struct rule_row row_of(enum goal goal, const struct curve_point *point) {
+    return (struct rule_row){goal_score(goal, point->best), goal_score(goal, point->mean)};
+}
+
+static bool counts(const struct rule *rule, const struct rule_trial *trial) {
+    return trial->is_running || rule->kind != RULE_TRUNCATION || !rule->excludes_finished;
+}
+
+/* The others' rows at so many reports; how many. */
+static size_t table(const struct rule *rule, enum goal goal, const struct rule_trial *trials,
+                    size_t count, size_t which, int64_t reports, struct rule_row *rows) {
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct curve_point *point =
+            i != which && counts(rule, &trials[i]) ? curve_find(trials[i].curve, reports) : NULL;
+        if (point) {
+            rows[used++] = row_of(goal, point);
+        }
+    }
+    return used;
+}
+
+static bool is_behind(const struct rule *rule, enum goal goal, struct rule_row *rows, size_t count,
+                      const struct curve_point *point, char why[static RULE_WHY_MAX]) {
+    struct rule_row own = row_of(goal, point);
+    char after[48];
+    snprintf(after, sizeof after, "after %lld report%s", (long long)point->reports,
+             point->reports == 1 ? "" : "s");
+    if (rule->kind == RULE_TRUNCATION) {
+        snprintf(why, RULE_WHY_MAX, "Truncation: %s its best %.6g is among the worst %d %% of %zu",
+                 after, point->best, rule->percentage, count + 1);
+        return rules_truncation_stops(rule, rows, count, own);
+    }
+    double bound = rule->kind == RULE_BANDIT ? rules_bandit_bound(rule, goal, rows, count)
+                                             : rules_median_bound(rows, count);
+    snprintf(why, RULE_WHY_MAX, "%s: %s its best %.6g is worse than %.6g, %s %zu %s",
+             rule->kind == RULE_BANDIT ? "Bandit" : "Median", after, point->best,
+             goal == GOAL_MAXIMIZE ? bound : -bound,
+             rule->kind == RULE_BANDIT ? "the slack behind the best of" : "the median of", count,
+             count == 1 ? "other" : "others");
+    return own.best < bound;
+}
+
+bool rule_stops(const struct rule *rule, enum goal goal, const struct rule_trial *trials,
+                size_t count, size_t which, char why[static RULE_WHY_MAX]) {
+    const struct curve *own = trials[which].curve;
+    if (rule->kind == RULE_NONE || !trials[which].is_running || own->count == 0) {
+        return false;
+    }
+    struct rule_row *rows = x_realloc_array(NULL, count, sizeof *rows);
+    bool stops = false;
+    for (int i = own->count - 1; i >= 0; i--) {
+        size_t used = table(rule, goal, trials, count, which, own->at[i].reports, rows);
+        if (used >= others_min(rule->kind)) {
+            stops = is_behind(rule, goal, rows, used, &own->at[i], why);
+            break;
+        }
+    }
+    free(rows);
+    return stops;
+}

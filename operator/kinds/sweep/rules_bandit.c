@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/rules_bandit.h"
+
+#include <math.h>
+
+double rules_bandit_bound(const struct rule *rule, enum goal goal, const struct rule_row *others,
+                          size_t count) {
+    double best = -INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        best = fmax(best, others[i].best);
+    }
+    if (isinf(best)) {
+        return best; /* nobody has a number */
+    }
+    double share =
+        goal == GOAL_MAXIMIZE ? rule->slack_factor / (1 + rule->slack_factor) : rule->slack_factor;
+    return best - fabs(best) * share - rule->slack_amount;
+}

@@ -1,0 +1,19 @@
+/* rules_bandit.h: HyperDrive's BanditPolicy: a trial must be within a slack of the best one
+ * (learn.microsoft.com, "Bandit policy": with slack_factor 0.2 and a best of 0.8, whoever is below
+ * 0.8 / (1 + 0.2) is stopped). With b the best of the others after as many reports, it is stopped
+ * where its own best is worse than
+ *
+ *     slackFactor s:  b - |b| s / (1 + s)  (Maximize: b / (1 + s) where b is positive, as theirs)
+ *                     b + |b| s            (Minimize, for which theirs has no formula)
+ *     slackAmount a:  b - a,  b + a
+ *
+ * The |b| is ours: with theirs a leader of negative values would be behind itself. Pure. */
+#pragma once
+
+#include "operator/kinds/sweep/rules.h"
+
+enum { RULES_BANDIT_OTHERS_MIN = 1 };
+
+/* The worst score that may go on. others: count rows, at least RULES_BANDIT_OTHERS_MIN. */
+double rules_bandit_bound(const struct rule *rule, enum goal goal, const struct rule_row *others,
+                          size_t count);

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Each rule by tables, in both goals and below zero; and which table a trial is judged by. */
+#include "operator/kinds/sweep/rules.h"
+#include "operator/kinds/sweep/rules_bandit.h"
+#include "operator/kinds/sweep/rules_median.h"
+#include "operator/kinds/sweep/rules_truncation.h"
+#include "tests/test.h"
+
+#include <math.h>
+
+enum { TRIALS_MAX = 8 };
+
+static void test_curves_are_read(void) {
+    struct curve curve = curve_read("5:500:0.25:0.125 6::1e-3:-2 7:700:nan: 9:9:inf:3");
+    CHECK_INT(curve.count, 4);
+    CHECK(curve.at[0].reports == 5 && curve.at[0].best == 0.25 && curve.at[0].mean == 0.125);
+    CHECK(curve.at[1].best == 1e-3 && curve.at[1].mean == -2);
+    CHECK(isnan(curve.at[2].best) && isnan(curve.at[2].mean));
+    CHECK(isnan(curve.at[3].best) && curve.at[3].mean == 3);
+    CHECK_INT(curve_reached(&curve), 9);
+    CHECK(curve_find(&curve, 6) == &curve.at[1] && curve_find(&curve, 9) == &curve.at[3]);
+    CHECK(!curve_find(&curve, 8) && !curve_find(&curve, 4) && !curve_find(&curve, 10));
+    curve_release(&curve);
+    static const struct {
+        const char *text;
+        int count;
+    } broken[] = {
+        {"", 0},           {" ", 0},           {"5", 0},
+        {"5:1:2", 0},      {"5:1:2:3:4", 0},   {"0:1:2:3", 0},
+        {"x:1:2:3", 0},    {"5:1:2:3 ", 1},    {"5:1:2:3 5:1:2:3", 1},
+        {"5:1:2:3  6", 1}, {"5:1:2:3 6:1", 1}, {"1e99:1:2:3", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+        struct curve some = curve_read(broken[i].text);
+        CHECK_INT(some.count, broken[i].count);
+        curve_release(&some);
+        CHECK(!some.at && curve_reached(&some) == 0 && !curve_find(&some, 5));
+    }
+}
+
+static void test_a_curve_has_a_bound(void) {
+    char text[4096] = "";
+    size_t used = 0;
+    for (int k = 1; k <= CURVE_POINTS_MAX + 10; k++) {
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%d:1:2:3", k > 1 ? " " : "", k);
+    }
+    struct curve curve = curve_read(text);
+    CHECK_INT(curve.count, CURVE_POINTS_MAX);
+    curve_release(&curve);
+}
+
+/* The bounds, by tables: bests of the others, as they are (not scores). */
+static void test_bandit_bounds(void) {
+    static const struct {
+        enum goal goal;
+        double factor, amount, others[3], bound;
+    } rows[] = {
+        {GOAL_MAXIMIZE, 0.2, 0, {0.8, 0.5, 0.1}, 0.8 / 1.2}, /* the manual's own example */
+        {GOAL_MAXIMIZE, 0.15, 0, {0.1, 0.3, 0.46}, 0.4},
+        {GOAL_MAXIMIZE, 0, 0.1, {0.2, 0.8, 0.5}, 0.7},
+        {GOAL_MAXIMIZE, 0.25, 0, {-10, -20, -30}, -12},
+        {GOAL_MAXIMIZE, 0, 3, {-10, -20, -30}, -13},
+        {GOAL_MAXIMIZE, 0.5, 0, {0, -1, -2}, 0},
+        {GOAL_MINIMIZE, 0.2, 0, {0.5, 0.8, 2}, 0.6},
+        {GOAL_MINIMIZE, 0, 0.1, {0.5, 0.8, 2}, 0.6},
+        {GOAL_MINIMIZE, 0.2, 0, {-10, -5, 3}, -8},
+        {GOAL_MINIMIZE, 0, 4, {-10, -5, 3}, -6},
+        {GOAL_MINIMIZE, 0.2, 0, {NAN, 0.5, NAN}, 0.6},
+        {GOAL_MINIMIZE, 0.2, 0, {NAN, NAN, NAN}, INFINITY},
+        {GOAL_MAXIMIZE, 0.2, 0, {NAN, NAN, NAN}, -INFINITY},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct rule rule = {RULE_BANDIT, rows[i].factor, rows[i].amount, 0, false};
+        struct rule_row others[3];
+        for (int k = 0; k < 3; k++) {
+            others[k].best = goal_score(rows[i].goal, rows[i].others[k]);
+            others[k].mean = 1e9; /* not looked at */
+        }
+        double bound = rules_bandit_bound(&rule, rows[i].goal, others, 3);
+        bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
+        if (!(bound == rows[i].bound || fabs(bound - rows[i].bound) < 1e-12)) {
+            printf("# row %zu: %g, wanted %g\n", i, bound, rows[i].bound);
+            test_failures++;
+        }
+    }
+}
+
+static void test_median_bounds(void) {
+    static const struct {
+        enum goal goal;
+        size_t count;
+        double means[5], bound;
+    } rows[] = {
+        {GOAL_MAXIMIZE, 3, {0.9, 0.1, 0.5}, 0.5},
+        {GOAL_MAXIMIZE, 4, {0.9, 0.1, 0.5, 0.7}, 0.6},
+        {GOAL_MAXIMIZE, 5, {5, 1, 4, 2, 3}, 3},
+        {GOAL_MAXIMIZE, 3, {-1, -3, -2}, -2},
+        {GOAL_MINIMIZE, 3, {0.9, 0.1, 0.5}, 0.5},
+        {GOAL_MINIMIZE, 4, {-1, -2, -3, -4}, -2.5},
+        {GOAL_MAXIMIZE, 3, {NAN, 0.1, 0.5}, 0.1},
+        {GOAL_MINIMIZE, 3, {NAN, 0.1, 0.5}, 0.5},
+        {GOAL_MAXIMIZE, 4, {NAN, NAN, 0.5, 0.7}, -INFINITY},
+        {GOAL_MAXIMIZE, 3, {NAN, NAN, 0.5}, -INFINITY},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct rule_row others[5];
+        for (size_t k = 0; k < rows[i].count; k++) {
+            others[k] = (struct rule_row){1e9, goal_score(rows[i].goal, rows[i].means[k])};
+        }
+        double bound = rules_median_bound(others, rows[i].count);
+        bound = rows[i].goal == GOAL_MAXIMIZE ? bound : -bound;
+        if (!(bound == rows[i].bound || fabs(bound - rows[i].bound) < 1e-12)) {
+            printf("# row %zu: %g, wanted %g\n", i, bound, rows[i].bound);
+            test_failures++;
+        }
+    }
+}
+
+static void test_truncation_ranks(void) {
+    static const struct {
+        enum goal goal;
+        int percentage;
+        size_t count;
+        double others[4], own;
+        bool stops;
+    } rows[] = {
+        {GOAL_MAXIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.4, true}, /* 1 of 5 */
+        {GOAL_MAXIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.55, false},
+        {GOAL_MAXIMIZE, 19, 4, {0.5, 0.6, 0.7, 0.8}, 0.4, false}, /* 0.95 of them is nobody */
+        {GOAL_MAXIMIZE, 40, 4, {0.5, 0.6, 0.7, 0.8}, 0.55, true},
+        {GOAL_MAXIMIZE, 40, 4, {0.5, 0.6, 0.7, 0.8}, 0.65, false},
+        {GOAL_MAXIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.5, false}, /* two are last: nobody is */
+        {GOAL_MAXIMIZE, 40, 4, {0.5, 0.6, 0.7, 0.8}, 0.5, true},
+        {GOAL_MAXIMIZE, 99, 4, {0.5, 0.5, 0.5, 0.5}, 0.5, false},
+        {GOAL_MINIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.9, true},
+        {GOAL_MINIMIZE, 20, 4, {0.5, 0.6, 0.7, 0.8}, 0.4, false},
+        {GOAL_MINIMIZE, 25, 3, {-3, -2, -1}, -0.5, true},
+        {GOAL_MINIMIZE, 25, 3, {-3, -2, -1}, -1.5, false},
+        {GOAL_MAXIMIZE, 25, 3, {-3, -2, -1}, -4, true},
+        {GOAL_MAXIMIZE, 25, 3, {0.1, 0.2, 0.3}, NAN, true},
+        {GOAL_MINIMIZE, 25, 3, {0.1, 0.2, 0.3}, NAN, true},
+        {GOAL_MINIMIZE, 25, 3, {0.1, NAN, 0.3}, 5, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct rule rule = {RULE_TRUNCATION, 0, 0, rows[i].percentage, false};
+        struct rule_row others[4];
+        for (size_t k = 0; k < rows[i].count; k++) {
+            others[k] = (struct rule_row){goal_score(rows[i].goal, rows[i].others[k]), 1e9};
+        }
+        struct rule_row own = {goal_score(rows[i].goal, rows[i].own), 1e9};
+        if (rules_truncation_stops(&rule, others, rows[i].count, own) != rows[i].stops) {
+            printf("# row %zu\n", i);
+            test_failures++;
+        }
+    }
+}
+
+/* ---- which table ---- */
+
+static const struct rule bandit = {RULE_BANDIT, 0.2, 0, 0, false};
+static const struct rule median = {RULE_MEDIAN, 0, 0, 0, false};
+static const struct rule truncation = {RULE_TRUNCATION, 0, 0, 25, false};
+static const struct rule of_running = {RULE_TRUNCATION, 0, 0, 25, true};
+static const struct rule none = {RULE_NONE, 0, 0, 0, false};
+
+static void test_who_is_judged_by_what(void) {
+    /* Trials parted by ";", the judged one first; ended ones begin with "-". */
+    static const struct {
+        const struct rule *rule;
+        enum goal goal;
+        const char *trials, *why; /* NULL: goes on */
+    } rows[] = {
+        /* The first wave: both run, the worse one is stopped at the last k that both have seen. */
+        {&bandit, GOAL_MAXIMIZE, "1:1:0.5:0.5 2:2:0.5:0.5;1:1:0.4:0.4 2:2:0.9:0.6 3:3:1:0.7",
+         "Bandit: after 2 reports its best 0.5 is worse than 0.75, the slack behind the best of 1 "
+         "other"},
+        {&bandit, GOAL_MINIMIZE, "1:1:0.5:0.5 2:2:0.5:0.5;1:1:0.4:0.4 2:2:0.9:0.6 3:3:1:0.7", NULL},
+        /* Ahead of all others: judged where they are. */
+        {&bandit, GOAL_MAXIMIZE, "1:1:0.1:0.1 2:2:0.1:0.1 3:3:0.9:0.2;1:1:0.9:0.9",
+         "Bandit: after 1 report its best 0.1 is worse than 0.75, the slack behind the best of 1 "
+         "other"},
+        {&bandit, GOAL_MAXIMIZE, "1:1:0.1:0.1", NULL},
+        {&bandit, GOAL_MAXIMIZE, "1:1:0.1:0.1;", NULL},
+        {&bandit, GOAL_MAXIMIZE, ";1:1:0.9:0.9", NULL},
+        {&bandit, GOAL_MAXIMIZE, "-1:1:0.1:0.1;1:1:0.9:0.9", NULL},
+        {&none, GOAL_MAXIMIZE, "1:1:0.1:0.1;1:1:0.9:0.9", NULL},
+        {&bandit, GOAL_MAXIMIZE, "1:1:0.9:0.9;1:1:0.9:0.9;1:1:0.2:0.2", NULL},
+        {&bandit, GOAL_MAXIMIZE, "1:1::;1:1:-5:-5",
+         "Bandit: after 1 report its best nan is worse than -5.83333, the slack behind the best of "
+         "1 other"},
+        {&bandit, GOAL_MAXIMIZE, "1:1::;1:1::", NULL},
+        /* Three others: at 1 there are, at 2 not. */
+        {&median, GOAL_MAXIMIZE, "1:1:4:4 2:2:4:4;1:1:3:3 2:2:9:9;-1:1:5:5 2:2:9:9;1:1:2:2", NULL},
+        {&median, GOAL_MAXIMIZE, "1:1:4:4 2:2:4:4;1:1:3:3;-1:1:6:6 2:2:9:9;1:1:5:5",
+         "Median: after 1 report its best 4 is worse than 5, the median of 3 others"},
+        {&median, GOAL_MINIMIZE, "1:1:4:4 2:2:4:4;1:1:3:3 2:2:3:3;-1:1:6:6 2:2:3:3;1:1:5:5 2:2:3:3",
+         "Median: after 2 reports its best 4 is worse than 3, the median of 3 others"},
+        {&median, GOAL_MAXIMIZE, "1:1:4:4;1:1:5:5;1:1:5:5", NULL},
+        {&median, GOAL_MAXIMIZE, "1:1:5:5;1:1:5:5;1:1:5:5;1:1:5:5", NULL},
+        /* Its best counts, and of the others their means. */
+        {&median, GOAL_MAXIMIZE, "5:5:3:1;5:5:9:2;5:5:9:2;5:5:9:2", NULL},
+        {&truncation, GOAL_MAXIMIZE, "8:8:1:1;8:8:2:2;-8:8:3:3;-8:8:4:4",
+         "Truncation: after 8 reports its best 1 is among the worst 25 % of 4"},
+        {&truncation, GOAL_MAXIMIZE, "8:8:2:2;8:8:3:3;-8:8:1:1;-8:8:4:4", NULL},
+        {&of_running, GOAL_MAXIMIZE, "8:8:1:1;8:8:2:2;-8:8:3:3;-8:8:4:4", NULL},
+        {&of_running, GOAL_MAXIMIZE, "8:8:2:2;8:8:3:3;8:8:3:3;8:8:4:4;-8:8:1:1",
+         "Truncation: after 8 reports its best 2 is among the worst 25 % of 4"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct curve curves[TRIALS_MAX];
+        struct rule_trial trials[TRIALS_MAX];
+        size_t count = 0;
+        AUTO(text_freep) char *text = x_strdup(rows[i].trials);
+        for (char *rest = text, *one; (one = strsep(&rest, ";")) && count < TRIALS_MAX; count++) {
+            curves[count] = curve_read(one + (*one == '-'));
+            trials[count] = (struct rule_trial){&curves[count], *one != '-'};
+        }
+        char why[RULE_WHY_MAX] = "?";
+        bool stops = rule_stops(rows[i].rule, rows[i].goal, trials, count, 0, why);
+        if (stops != (rows[i].why != NULL) || (stops && strcmp(why, rows[i].why) != 0)) {
+            printf("# row %zu: %s %s\n", i, stops ? "stopped" : "goes on", why);
+            test_failures++;
+        }
+        for (size_t k = 0; k < count; k++) {
+            curve_release(&curves[k]);
+        }
+    }
+}
+
+/* With the goal turned round and all values negated nothing changes, but for Bandit's factor, whose
+ * two forms are the manual's for one goal and ours for the other. */
+static void test_goals_mirror_each_other(void) {
+    static const struct rule amount = {RULE_BANDIT, 0, 0.3, 0, false};
+    const struct rule *rules[] = {&amount, &median, &truncation};
+    int stopped = 0;
+    for (int round = 0; round < 600; round++) {
+        struct curve_point points[2][TRIALS_MAX];
+        struct curve curves[2][TRIALS_MAX];
+        struct rule_trial trials[2][TRIALS_MAX];
+        for (int i = 0; i < TRIALS_MAX; i++) {
+            double value = (round * 7919 + i * 104729) % 1000 / 500.0 - 1;
+            points[0][i] = (struct curve_point){4, value, value / 2};
+            points[1][i] = (struct curve_point){4, -value, -value / 2};
+            for (int side = 0; side < 2; side++) {
+                curves[side][i] = (struct curve){1, &points[side][i]};
+                trials[side][i] = (struct rule_trial){&curves[side][i], true};
+            }
+        }
+        char why[RULE_WHY_MAX];
+        const struct rule *rule = rules[round % 3];
+        bool up = rule_stops(rule, GOAL_MAXIMIZE, trials[0], TRIALS_MAX, 0, why);
+        CHECK(up == rule_stops(rule, GOAL_MINIMIZE, trials[1], TRIALS_MAX, 0, why));
+        stopped += up;
+    }
+    CHECK(stopped > 60 && stopped < 540);
+}
+
+int main(void) {
+    TEST(test_curves_are_read);
+    TEST(test_a_curve_has_a_bound);
+    TEST(test_bandit_bounds);
+    TEST(test_median_bounds);
+    TEST(test_truncation_ranks);
+    TEST(test_who_is_judged_by_what);
+    TEST(test_goals_mirror_each_other);
+    return TEST_END();
+}
