@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Bayesian beats Random: the median over 20 seeds of the best of 60 trials, on Branin's function
+ * and Hartmann's of six dimensions (Dixon and Szego, "Towards Global Optimization 2", 1978), four
+ * trials at once. And what it does where nothing can be concluded. */
+#include "operator/kinds/sweep/bayes.h"
+
+#include "tests/seed.h"
+#include "tests/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { TRIALS = 60, SEEDS = 20, AT_ONCE = 4 };
+
+static double branin(const double *units) {
+    double x = 15 * units[0] - 5, y = 15 * units[1];
+    double bend = y - 5.1 / (4 * M_PI * M_PI) * x * x + 5 / M_PI * x - 6;
+    return bend * bend + 10 * (1 - 1 / (8 * M_PI)) * cos(x) + 10;
+}
+
+static double hartmann(const double *units) {
+    static const double weights[4] = {1, 1.2, 3, 3.2};
+    static const double scales[4][6] = {{10, 3, 17, 3.5, 1.7, 8},
+                                        {0.05, 10, 17, 0.1, 8, 14},
+                                        {3, 3.5, 1.7, 10, 17, 8},
+                                        {17, 8, 0.05, 10, 0.1, 14}};
+    static const int places[4][6] = {{1312, 1696, 5569, 124, 8283, 5886},
+                                     {2329, 4135, 8307, 3736, 1004, 9991},
+                                     {2348, 1451, 3522, 2883, 3047, 6650},
+                                     {4047, 8828, 8732, 5743, 1091, 381}};
+    double sum = 0;
+    for (int i = 0; i < 4; i++) {
+        double far = 0;
+        for (int k = 0; k < 6; k++) {
+            far +=
+                scales[i][k] * (units[k] - places[i][k] * 1e-4) * (units[k] - places[i][k] * 1e-4);
+        }
+        sum -= weights[i] * exp(-far);
+    }
+    return sum;
+}
+
+static struct space cube(int dimensions) {
+    static const char *const names[] = {"A", "B", "C", "D", "E", "F"};
+    struct space space = {.count = dimensions};
+    for (int i = 0; i < dimensions; i++) {
+        space.at[i] = (struct parameter){
+            .name = names[i], .expression = EXPRESSION_UNIFORM, .low = 0, .high = 1};
+    }
+    return space;
+}
+
+/* The least value that was seen; AT_ONCE trials run while the next one is chosen. */
+static double search(const struct space *space, double (*function)(const double *), uint64_t seed,
+                     bool is_bayes) {
+    struct bayes_trial trials[TRIALS] = {{.is_running = true}};
+    struct points random;
+    points_init(&random, space, SEARCH_RANDOM, seed);
+    double best = INFINITY;
+    for (int i = 0; i < TRIALS; i++) {
+        if (is_bayes) {
+            bayes_point(space, seed, i, trials, (size_t)i, trials[i].units);
+        } else {
+            points_at(&random, i, trials[i].units);
+        }
+        trials[i].is_running = true;
+        int ended = i - AT_ONCE + 1;
+        if (ended >= 0) {
+            trials[ended].is_running = false;
+            trials[ended].score = -function(trials[ended].units);
+        }
+        best = fmin(best, function(trials[i].units));
+    }
+    return best;
+}
+
+static int by_value(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median_best(const struct space *space, double (*function)(const double *),
+                          bool is_bayes) {
+    double bests[SEEDS];
+    for (int i = 0; i < SEEDS; i++) {
+        bests[i] = search(space, function, test_seed(1) + (uint64_t)i, is_bayes);
+    }
+    qsort(bests, SEEDS, sizeof *bests, by_value);
+    return (bests[SEEDS / 2 - 1] + bests[SEEDS / 2]) / 2;
+}
+
+static void test_branin(void) {
+    struct space space = cube(2);
+    double bayes = median_best(&space, branin, true), random = median_best(&space, branin, false);
+    printf("# Branin, least 0.397887: Bayesian %.6f, Random %.6f\n", bayes, random);
+    CHECK(bayes < random && bayes < 0.397887 + 0.01);
+}
+
+static void test_hartmann(void) {
+    struct space space = cube(6);
+    double bayes = median_best(&space, hartmann, true),
+           random = median_best(&space, hartmann, false);
+    printf("# Hartmann-6, least -3.322368: Bayesian %.4f, Random %.4f\n", bayes, random);
+    CHECK(bayes < random && bayes < -2.9);
+}
+
+/* ---- a space of few points ---- */
+
+static struct space few(json_t **ret_json) {
+    static const char text[] = "[{\"name\": \"A\", \"choice\": [\"x\", \"y\", \"z\"]},"
+                               " {\"name\": \"B\", \"randint\": {\"upper\": 7}}]";
+    struct space space = {0};
+    struct error err = {0};
+    *ret_json = json_loads(text, 0, NULL);
+    CHECK_OK(space_read(*ret_json, &space, &err), &err);
+    return space;
+}
+
+static double of_few(const double *units) {
+    return floor(units[0] * 3) * 10 + floor(units[1] * 7);
+}
+
+static void test_a_small_space_is_used_up(void) {
+    AUTO(tree_freep) json_t *json = NULL;
+    struct space space = few(&json);
+    struct bayes_trial trials[21];
+    int seen[30] = {0}, best_at = -1;
+    CHECK_INT(space_size(&space), 21);
+    for (int i = 0; i < 21; i++) {
+        bayes_point(&space, 3, i, trials, (size_t)i, trials[i].units);
+        trials[i].is_running = false;
+        trials[i].score = of_few(trials[i].units);
+        CHECK(seen[(int)trials[i].score]++ == 0);
+        best_at = trials[i].score == 26 ? i : best_at;
+    }
+    CHECK(best_at >= 0 && best_at < 14);
+}
+
+/* No number anywhere, or all of them the same: it goes on as it began. */
+static void test_nothing_is_known(void) {
+    struct space space = cube(2);
+    for (int kind = 0; kind < 3; kind++) {
+        struct bayes_trial trials[12];
+        struct points sobol;
+        points_init(&sobol, &space, SEARCH_SOBOL, 9);
+        for (int i = 0; i < 12; i++) {
+            double line[2];
+            bayes_point(&space, 9, i, trials, (size_t)i, trials[i].units);
+            trials[i].is_running = kind == 1;
+            trials[i].score = kind == 0 ? -INFINITY : kind == 1 ? NAN : 7;
+            points_at(&sobol, i, line);
+            CHECK(kind == 2 || (line[0] == trials[i].units[0] && line[1] == trials[i].units[1]));
+            for (int k = 0; k < i; k++) {
+                CHECK(trials[k].units[0] != trials[i].units[0] ||
+                      trials[k].units[1] != trials[i].units[1]);
+            }
+        }
+    }
+}
+
+/* One training that went to pieces does not hide what the others say. */
+static void test_one_is_far_worse(void) {
+    struct space space = cube(2);
+    struct bayes_trial trials[30];
+    double nearest = INFINITY;
+    for (int i = 0; i < 30; i++) {
+        bayes_point(&space, 4, i, trials, (size_t)i, trials[i].units);
+        double x = trials[i].units[0] - 0.3, y = trials[i].units[1] - 0.6;
+        trials[i].is_running = false;
+        trials[i].score = i == 2 ? -1e12 : -(x * x + y * y);
+        nearest = i == 2 ? nearest : fmin(nearest, -trials[i].score);
+    }
+    CHECK(nearest < 1e-4);
+}
+
+int main(void) {
+    TEST(test_branin);
+    TEST(test_hartmann);
+    TEST(test_a_small_space_is_used_up);
+    TEST(test_nothing_is_known);
+    TEST(test_one_is_far_worse);
+    return TEST_END();
+}
