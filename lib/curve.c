@@ -38,8 +38,8 @@ void curve_write(const struct curve *curve, char text[static CURVE_TEXT_MAX]) {
     *text = 0;
     for (size_t i = 0; i < curve->count; i++) {
         const struct curve_point *point = &curve->points[i];
-        size += (size_t)snprintf(text + size, CURVE_TEXT_MAX - size, i ? " %lld:" : "%lld:",
-                                 (long long)point->reports);
+        size += (size_t)snprintf(text + size, CURVE_TEXT_MAX - size,
+                                 i ? " %lld:" : "%lld:", (long long)point->reports);
         if (point->step >= 0) {
             size += (size_t)snprintf(text + size, CURVE_TEXT_MAX - size, "%lld",
                                      (long long)point->step);

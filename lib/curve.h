@@ -1,15 +1,15 @@
-/* curve.h: how a metric of a training went, in so few points that every report of it fits into a
- * status: what a hub keeps (agent/launch/objective.h), a DistTrain's status.objective.at holds and a
- * Sweep judges by. Pure.
+/* curve.h: how a metric of a training went, in so few points that every report of it fits into
+ * a status: what a hub keeps (agent/launch/objective.h), a DistTrain's status.objective.at holds
+ * and a Sweep judges by. Pure.
  *
  * A point is made when so many reports were there: multiples of `interval` that are at least
- * `delay`, of these the first 16, then four to a doubling (the 20th, 24th, 28th, 32nd, 40th ...): the
- * same for every trial, whatever others do, and nothing is ever thinned. So 48 points reach the
- * 4,096th multiple, and there are no more.
+ * `delay`, of these the first 16, then four to a doubling (the 20th, 24th, 28th, 32nd, 40th ...):
+ * the same for every trial, whatever others do, and nothing is ever thinned. So 48 points reach
+ * the 4,096th multiple, and there are no more.
  *
- * As text: REPORTS:STEP:BEST:MEAN, one space between points, by rising reports. STEP is empty where
- * it was not told, BEST and MEAN are where no report was a number. "1:100:0.5:0.5 2:200:0.75:0.625"
- */
+ * As text: REPORTS:STEP:BEST:MEAN, one space between points, by rising reports. STEP is empty
+ * where it was not told, BEST and MEAN are where no report was a number:
+ * "1:100:0.5:0.5 2:200:0.75:0.625". */
 #pragma once
 
 #include "lib/error.h"

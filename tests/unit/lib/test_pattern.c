@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Patterns that are taken, with what they find, and such as would take memory or time. */
+#include "lib/pattern.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+static void what_is_found(void) {
+    struct error err = {0};
+    struct pattern *pattern = NULL;
+    struct pattern_part parts[PATTERN_GROUPS_MAX + 1];
+    CHECK_OK(pattern_new("step=([0-9]+)? *(loss|acc)=([^ ]+)", 2, &pattern, &err), &err);
+    CHECK(pattern_find(pattern, "x step=7 acc=0.5 y", parts));
+    CHECK(parts[0].start == 2 && parts[0].end == 16);
+    CHECK(parts[1].start == 7 && parts[1].end == 8);
+    CHECK(parts[2].start == 9 && parts[2].end == 12);
+    CHECK(parts[3].start == 13 && parts[3].end == 16);
+    CHECK_INT(parts[4].start, -1);
+    CHECK(pattern_find(pattern, "step= acc=0.5", parts) && parts[1].start == -1);
+    CHECK(!pattern_find(pattern, "nothing", parts));
+    pattern_free(pattern);
+    pattern = NULL;
+    CHECK_OK(pattern_new("^\\{\"(a)\": [{]?(.*)}$", 2, &pattern, &err), &err);
+    CHECK(pattern_find(pattern, "{\"a\": 5}", parts));
+    pattern_free(pattern);
+}
+
+static void what_is_refused(void) {
+    char nested[200] = "", longest[PATTERN_MAX + 2], doubled[100] = "(a)b(c)";
+    const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"(a)(b", "is no POSIX extended expression"},
+        {"(a)", "has 1 groups (...), and 2 are needed"},
+        {"a", "has 0 groups"},
+        {"(a)(b){2}", "has a {"},
+        {"{(a)(b)", "has a {"},
+        {"(a)(b)\\1", "has \\1"},
+        {nested, "has more than 4 times a +"},
+        {doubled, "has more than 4 times a +"},
+        {longest, "is longer than 256 bytes"},
+    };
+    for (int i = 0; i < 40; i++) {
+        memcpy(nested + i, "(", 1);
+        memcpy(nested + 40 + 1 + 2 * i, ")+", 2);
+    }
+    nested[40] = 'a';
+    memset(doubled + strlen(doubled), '+', 40);
+    memset(longest, 'a', sizeof longest);
+    longest[sizeof longest - 1] = 0;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct pattern *pattern = NULL;
+        CHECK(pattern_new(rows[i].text, 2, &pattern, &err) < 0);
+        CHECK_INT(err.kind, ERROR_INVALID);
+        if (!strstr(err.text, rows[i].says)) {
+            CHECK_STR(err.text, rows[i].says);
+        }
+        pattern_free(pattern);
+    }
+}
+
+int main(void) {
+    TEST(what_is_found);
+    TEST(what_is_refused);
+    return TEST_END();
+}
