@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/curve.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST = 16, TO_A_DOUBLING = 4, LAST = 4096, NUMBER_MAX = 32 };
+
+static const double count_max = 1e15; /* so many are whole numbers, too */
+
+void curve_release(struct curve *curve) {
+    free(curve->at);
+    *curve = (struct curve){0};
+}
 
 bool curve_is_due(int64_t reports, int64_t interval, int64_t delay) {
     int64_t skipped = delay > interval ? (delay - 1) / interval : 0;
@@ -25,19 +31,20 @@ bool curve_is_due(int64_t reports, int64_t interval, int64_t delay) {
 
 void curve_add(struct curve *curve, const struct curve_point *point) {
     if (curve->count < CURVE_POINTS_MAX) {
-        curve->points[curve->count++] = *point;
+        curve->at = x_realloc_array(curve->at, (size_t)curve->count + 1, sizeof *curve->at);
+        curve->at[curve->count++] = *point;
     }
 }
 
 static size_t write_number(char *to, double value) {
-    return isnan(value) ? 0 : (size_t)snprintf(to, NUMBER_MAX, "%.9g", value);
+    return !isfinite(value) ? 0 : (size_t)snprintf(to, NUMBER_MAX, "%.9g", value);
 }
 
 void curve_write(const struct curve *curve, char text[static CURVE_TEXT_MAX]) {
     size_t size = 0;
     *text = 0;
-    for (size_t i = 0; i < curve->count; i++) {
-        const struct curve_point *point = &curve->points[i];
+    for (int i = 0; i < curve->count; i++) {
+        const struct curve_point *point = &curve->at[i];
         size += (size_t)snprintf(text + size, CURVE_TEXT_MAX - size,
                                  i ? " %lld:" : "%lld:", (long long)point->reports);
         if (point->step >= 0) {
@@ -54,67 +61,60 @@ void curve_write(const struct curve *curve, char text[static CURVE_TEXT_MAX]) {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Digits alone, up to the colon, which is passed. */
-static bool read_count(const char **at, bool may_be_empty, int64_t *ret_count) {
-    char *end = (char *)*at;
-    int64_t count = -1;
-    if (**at >= '0' && **at <= '9') {
-        errno = 0;
-        count = strtoll(*at, &end, 10);
-        if (errno) {
-            return false;
-        }
-    } else if (!may_be_empty) {
+/* A field up to its colon, or the last one of a point; *at is behind that. Empty, or no number:
+ * NAN. */
+static bool read_field(const char **at, bool is_last, double *ret_value) {
+    size_t length = strcspn(*at, ": ");
+    const char *end = *at + length;
+    if (is_last ? *end == ':' : *end != ':') {
         return false;
     }
-    *at = end + 1;
-    *ret_count = count;
-    return *end == ':';
-}
-
-/* Up to `stop`, which is not passed. */
-static bool read_number(const char **at, const char *stops, double *ret_number) {
-    static const char letters[] = "0123456789+-.eE";
-    size_t size = strspn(*at, letters);
-    char text[NUMBER_MAX], *end = text;
-    if (size >= sizeof text || ((*at)[size] && !strchr(stops, (*at)[size]))) {
-        return false;
-    }
-    memcpy(text, *at, size);
-    text[size] = 0;
-    double number = size ? strtod(text, &end) : (double)NAN;
-    *at += size;
-    *ret_number = number;
-    return !size || (!*end && end != text && isfinite(number));
+    char *stop;
+    double value = length > 0 ? strtod(*at, &stop) : NAN;
+    *ret_value = length > 0 && stop == end && isfinite(value) ? value : NAN;
+    *at = *end ? end + 1 : end;
+    return true;
 }
 
 static bool read_point(const char **at, struct curve_point *ret_point) {
-    struct curve_point point;
-    if (!read_count(at, false, &point.reports) || !read_count(at, true, &point.step) ||
-        !read_number(at, ":", &point.best) || *(*at)++ != ':' ||
-        !read_number(at, " ", &point.mean)) {
+    double reports, step, best, mean;
+    if (!read_field(at, false, &reports) || !read_field(at, false, &step) ||
+        !read_field(at, false, &best) || !read_field(at, true, &mean) || !(reports >= 1) ||
+        reports > count_max) {
         return false;
     }
-    *ret_point = point;
-    return point.reports > 0 && isnan(point.best) == isnan(point.mean);
+    bool is_told = step >= 0 && step <= count_max;
+    *ret_point = (struct curve_point){(int64_t)reports, best, mean, is_told ? (int64_t)step : -1};
+    return true;
 }
 
-int curve_read(const char *text, struct curve *ret_curve, struct error *err) {
+struct curve curve_read(const char *text) {
+    struct curve_point points[CURVE_POINTS_MAX];
     struct curve curve = {0};
-    const char *at = text;
-    int64_t before = 0;
-    while (*at) {
-        struct curve_point point;
-        bool is_right = curve.count < CURVE_POINTS_MAX && read_point(&at, &point) &&
-                        point.reports > before && (!*at || (*at == ' ' && at[1]));
-        if (!is_right) {
-            return error_set(err, ERROR_INVALID,
-                             "point %zu of a curve is not REPORTS:STEP:BEST:MEAN", curve.count + 1);
-        }
-        before = point.reports;
-        curve_add(&curve, &point);
-        at += *at == ' ';
+    while (*text && curve.count < CURVE_POINTS_MAX && read_point(&text, &points[curve.count]) &&
+           (curve.count == 0 || points[curve.count].reports > points[curve.count - 1].reports)) {
+        curve.count++;
     }
-    *ret_curve = curve;
-    return 0;
+    if (curve.count > 0) {
+        curve.at = x_realloc_array(NULL, (size_t)curve.count, sizeof *curve.at);
+        memcpy(curve.at, points, (size_t)curve.count * sizeof *curve.at);
+    }
+    return curve;
+}
+
+int64_t curve_reached(const struct curve *curve) {
+    return curve->count > 0 ? curve->at[curve->count - 1].reports : 0;
+}
+
+const struct curve_point *curve_find(const struct curve *curve, int64_t reports) {
+    int low = 0, high = curve->count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (curve->at[middle].reports < reports) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < curve->count && curve->at[low].reports == reports ? &curve->at[low] : NULL;
 }

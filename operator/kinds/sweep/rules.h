@@ -9,7 +9,7 @@
  * a number is worse than every number. */
 #pragma once
 
-#include "operator/kinds/sweep/curve.h"
+#include "lib/curve.h"
 
 enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_COUNT };
 extern const char *const goal_names[]; /* spec.objective.goal by enum goal */

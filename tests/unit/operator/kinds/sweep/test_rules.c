@@ -240,8 +240,8 @@ static void test_goals_mirror_each_other(void) {
         struct rule_trial trials[2][TRIALS_MAX];
         for (int i = 0; i < TRIALS_MAX; i++) {
             double value = (round * 7919 + i * 104729) % 1000 / 500.0 - 1;
-            points[0][i] = (struct curve_point){4, value, value / 2};
-            points[1][i] = (struct curve_point){4, -value, -value / 2};
+            points[0][i] = (struct curve_point){4, value, value / 2, -1};
+            points[1][i] = (struct curve_point){4, -value, -value / 2, -1};
             for (int side = 0; side < 2; side++) {
                 curves[side][i] = (struct curve){1, &points[side][i]};
                 trials[side][i] = (struct rule_trial){&curves[side][i], true};
