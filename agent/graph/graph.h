@@ -17,8 +17,9 @@ struct value {
     bool is_input;
     bool is_constant;
     struct tensor constant; /* borrowed from the model's bytes or the graph's arena */
-    const void *origin;     /* where the mapped file has the constant's bytes; NULL: nowhere */
-    bool is_held, is_gone;  /* resident.h's */
+    const void *origin;     /* where the file has the constant's bytes; NULL: nowhere */
+    bool is_held, is_gone, has_sum; /* resident.h's */
+    uint64_t sum;
 };
 
 struct node {
@@ -39,7 +40,7 @@ struct graph {
     struct node *nodes; /* each after the nodes it reads from */
     int *inputs;        /* indices into values; constants are no inputs */
     int *outputs;
-    bool is_mapped; /* constants' origins are pages of a file */
+    bool is_of_file; /* constants' origins are bytes of a struct resident_file */
     bool lets_go;   /* resident.h */
 };
 

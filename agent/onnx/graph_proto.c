@@ -284,7 +284,7 @@ static int add_initializer(struct build *build, struct wire message, struct erro
     value->shape = tensor.shape;
     value->has_shape = value->is_constant = true;
     value->constant = tensor;
-    if (build->graph->is_mapped && raw) {
+    if (build->graph->is_of_file && raw) {
         value->origin = raw;
         if (tensor.data != raw) { /* the copy alone takes memory */
             resident_drop(raw, (size_t)shape_count(&tensor.shape) * tensor_type_size(tensor.type));

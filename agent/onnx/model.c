@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/onnx/model.h"
 
+#include "agent/graph/resident.h"
 #include "agent/onnx/graph_proto.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum model_field { FIELD_IR_VERSION = 1, FIELD_PRODUCER = 2, FIELD_GRAPH = 7, FIELD_OPSET = 8 };
 
@@ -82,39 +78,14 @@ int model_from_bytes(const void *bytes, size_t size, struct model **ret_model, s
     return 0;
 }
 
-static int map(struct model *model, const char *path, struct error *err) {
-    AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) < 0) {
-        return error_from_errno(err, errno, "cannot open");
-    }
-    if (!S_ISREG(status.st_mode)) {
-        return error_set(err, ERROR_INVALID, "not a regular file");
-    }
-    if ((uint64_t)status.st_size > file_bytes_max) {
-        return error_set(err, ERROR_INVALID, "%lld bytes; an ONNX model has at most %zu",
-                         (long long)status.st_size, file_bytes_max);
-    }
-    if (status.st_size == 0) {
-        return 0;
-    }
-    void *mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (mapping == MAP_FAILED) {
-        return error_from_errno(err, errno, "cannot map into memory");
-    }
-    model->mapping = mapping;
-    model->mapping_size = (size_t)status.st_size;
-    return 0;
-}
-
 int model_open(const char *path, struct model **ret_model, struct error *err) {
     AUTO(model_freep) struct model *model = model_new();
-    if (map(model, path, err) < 0) {
+    if (resident_file_open(path, file_bytes_max, &model->file, err) < 0) {
         return error_context(err, "model %s", path);
     }
-    model->graph.is_mapped = model->mapping != NULL;
-    const uint8_t *at = model->mapping;
-    struct wire bytes = {at, at ? at + model->mapping_size : at};
+    model->graph.is_of_file = true;
+    const uint8_t *at = model->file->bytes;
+    struct wire bytes = {at, at ? at + model->file->size : at};
     if (parse(model, bytes, err) < 0) {
         return error_context(err, "model %s", path);
     }
@@ -127,9 +98,7 @@ void model_free(struct model *model) {
         return;
     }
     graph_release(&model->graph);
-    if (model->mapping) {
-        munmap(model->mapping, model->mapping_size);
-    }
+    resident_file_free(model->file);
     free(model);
 }
 

@@ -1,5 +1,5 @@
-/* model.h: an ONNX file -> a graph. The file is mapped and stays mapped while the model lives;
- * constants are used where they lie in it. Anything may be in the file: every count and size is
+/* model.h: an ONNX file -> a graph. The file is read into memory (graph/resident.h) and stays open
+ * while the model lives; constants are used where they lie in it. Anything may be in the file: every count and size is
  * bounded by the file's size, and what is wrong ends with one line. Opsets 9 to 17 are promised;
  * older ones load as far as their operators are the same. */
 #pragma once
@@ -15,8 +15,7 @@ struct model {
     const char *producer; /* "" when the file does not say */
     const char *note;     /* what the file holds and was left out (left_out.h), for people; "" */
     int64_t parameter_count;
-    void *mapping; /* NULL when made from bytes of the caller */
-    size_t mapping_size;
+    struct resident_file *file; /* NULL when made from bytes of the caller */
 };
 
 /* ERROR_INVALID: not a sound model. ERROR_UNSUPPORTED: sound, but it needs what we lack; all

@@ -103,8 +103,8 @@ static int find_plan(struct session *session, const struct tensor *inputs, struc
         session->current = NULL;
     }
     plan_free(TAKE(*oldest));
-    graph_bring_back(&session->graph);
-    if (plan_new(session->device, &session->graph, inputs, &plan, err) < 0) {
+    if (graph_bring_back(&session->graph, session->model->file, err) < 0 ||
+        plan_new(session->device, &session->graph, inputs, &plan, err) < 0) {
         return -1;
     }
     *oldest = plan;

@@ -2,6 +2,7 @@
 #include "agent/train/trainer_state.h"
 
 #include "agent/graph/builder.h"
+#include "agent/graph/resident.h"
 #include "agent/models/models.h"
 #include "agent/store/stored_file.h"
 #include "agent/train/fields.h"
@@ -53,7 +54,7 @@ static int open_model(struct trainer *trainer, const char *path, struct error *e
     if (local_file_open(path, &file, err) < 0) {
         return -1;
     }
-    if (model_open(file.path, &trainer->model, &cause) < 0) { /* mapped: the copy may go */
+    if (model_open(file.path, &trainer->model, &cause) < 0) { /* read: the copy may go */
         *err = cause;
         return error_context(err, "model.path");
     }
@@ -265,8 +266,18 @@ static int check_places(const json_t *spec, const char *path, struct error *err)
                : 0;
 }
 
+/* Read again: what the network has of it in copies is not in memory a second time. */
+static int digest_model(const struct resident_file *file, char hex[static 65], struct error *err) {
+    AUTO(text_freep) char *bytes = x_malloc(file->size);
+    if (resident_file_read(file, 0, bytes, file->size, err) < 0) {
+        return -1;
+    }
+    digest_sha256(bytes, file->size, hex);
+    return 0;
+}
+
 /* Of all that decides what is trained; how fast and how often does not. */
-static char *digest_settings(const struct trainer *trainer) {
+static int digest_settings(const struct trainer *trainer, char **ret_digest, struct error *err) {
     static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline", "output"};
     json_t *settings = json_deep_copy(trainer->job->trainer);
     char hex[65];
@@ -276,7 +287,10 @@ static char *digest_settings(const struct trainer *trainer) {
     json_object_set_new(settings, "data of this digest",
                         json_integer((json_int_t)trainer->train->digest));
     if (trainer->model) { /* what is frozen, and how it is connected, is nowhere else compared */
-        digest_sha256(trainer->model->mapping, trainer->model->mapping_size, hex);
+        if (digest_model(trainer->model->file, hex, err) < 0) {
+            json_decref(settings);
+            return -1;
+        }
         json_object_set_new(settings, "model of this digest", json_string(hex));
     }
     for (size_t i = 0; i < trainer->graph.variable_count; i++) {
@@ -287,7 +301,8 @@ static char *digest_settings(const struct trainer *trainer) {
     AUTO(text_freep) char *text = json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(settings);
     digest_sha256(text ? text : "", text ? strlen(text) : 0, hex);
-    return x_strdup(hex);
+    *ret_digest = x_strdup(hex);
+    return 0;
 }
 
 int trainer_open(struct trainer *trainer, struct error *err) {
@@ -302,7 +317,9 @@ int trainer_open(struct trainer *trainer, struct error *err) {
     }
     trainer->epoch_steps = order_steps(trainer->train->count, trainer->batch_size);
     trainer->total_steps = trainer->epoch_steps * trainer->epochs;
-    trainer->digest = digest_settings(trainer);
+    if (digest_settings(trainer, &trainer->digest, err) < 0) {
+        return error_context(err, "model.path");
+    }
     trainer->prefix = x_printf(".windlass/%s/", trainer->job->run);
     return lay_out(trainer, err);
 }

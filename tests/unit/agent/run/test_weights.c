@@ -126,7 +126,39 @@ static void test_weights_come_back_for_new_shapes(void) {
     }
 }
 
+static int run_rows(struct session *session, int64_t rows, int64_t side, struct error *err) {
+    struct tensor inputs[2], outputs[16];
+    struct error bug = {0};
+    CHECK_OK(tensor_init(&inputs[0], TENSOR_FLOAT32, &(struct shape){2, {rows, IN}}, &bug), &bug);
+    CHECK_OK(tensor_init(&inputs[1], TENSOR_FLOAT32, &(struct shape){4, {1, 32, side, side}}, &bug),
+             &bug);
+    int result = session_run(session, inputs, outputs, err);
+    tensor_release(&inputs[0]);
+    tensor_release(&inputs[1]);
+    return result;
+}
+
+/* The model's file is cut off under a session, as it is when its mount dies: whatever address its
+ * weights had, what runs already goes on, and another shape is an error of the storage. */
+static void test_a_file_that_is_gone_ends_no_process(void) {
+    static const char *const names[] = {"a", "aa", "aaa", "aaaa"};
+    for (size_t n = 0; n < ARRAY_LEN(names); n++) {
+        struct error err = {0};
+        write_network(names[n]);
+        AUTO(session_freep) struct session *session = open_on("cpu");
+        CHECK_OK(run_rows(session, 1, 3, &err), &err);
+        CHECK_INT(truncate(path, 100), 0);
+        CHECK_INT(run_rows(session, 40, 20, &err), -1);
+        CHECK_INT(error_exit_code(&err), 3);
+        CHECK(strstr(err.text, path) && strstr(err.text, "it has been changed since"));
+        error_clear(&err);
+        CHECK_OK(run_rows(session, 1, 3, &err), &err);
+        unlink(path);
+    }
+}
+
 int main(void) {
+    TEST(test_a_file_that_is_gone_ends_no_process);
     TEST(test_weights_come_back_for_new_shapes);
     return TEST_END();
 }
