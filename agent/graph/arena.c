@@ -12,7 +12,18 @@ struct arena_block {
     char *data;
 };
 
+struct arena_kept {
+    struct arena_kept *next;
+    void *thing;
+    void (*release)(void *thing);
+};
+
 void arena_release(struct arena *arena) {
+    while (arena->kept) { /* it lies in a block itself */
+        struct arena_kept *kept = arena->kept;
+        arena->kept = kept->next;
+        kept->release(kept->thing);
+    }
     while (arena->blocks) {
         struct arena_block *block = arena->blocks;
         arena->blocks = block->next;
@@ -27,6 +38,11 @@ void arena_join(struct arena *arena, struct arena *other) {
         last = &(*last)->next;
     }
     *last = TAKE(other->blocks);
+    struct arena_kept **last_kept = &arena->kept;
+    while (*last_kept) {
+        last_kept = &(*last_kept)->next;
+    }
+    *last_kept = TAKE(other->kept);
 }
 
 static void *alloc_aligned(struct arena *arena, size_t size, size_t alignment) {
@@ -58,6 +74,12 @@ void *arena_array(struct arena *arena, size_t count, size_t size) {
         free(x_malloc(SIZE_MAX));
     }
     return arena_alloc(arena, total);
+}
+
+void arena_keep(struct arena *arena, void *thing, void (*release)(void *thing)) {
+    struct arena_kept *kept = arena_alloc(arena, sizeof *kept);
+    *kept = (struct arena_kept){arena->kept, thing, release};
+    arena->kept = kept;
 }
 
 char *arena_text(struct arena *arena, const char *bytes, size_t size) {

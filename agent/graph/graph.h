@@ -31,6 +31,8 @@ struct node {
     const int *outputs;
     size_t attribute_count;
     const struct attribute *attributes;
+    void *made; /* what its operator has made of them when the file was read, once for all plans
+                   (ops/ml.h); the arena of that graph ends it. NULL: nothing */
 };
 
 struct graph {

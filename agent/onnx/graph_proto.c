@@ -454,7 +454,7 @@ static int add_node(struct build *build, struct wire message, struct error *err)
     }
     node->op = find_op(build, &parts);
     graph->node_count++;
-    if (node_check(node, err) < 0 || ml_check(node, err) < 0) {
+    if (node_check(node, err) < 0 || ml_check(node, &graph->arena, err) < 0) {
         return -1;
     }
     return left_out_node(build->left_out, graph, node, err) < 0

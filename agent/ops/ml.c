@@ -170,17 +170,22 @@ static int check_label_encoder(const struct node *node, struct error *err) {
                             keys[0] + keys[1], values[0] + values[1]);
 }
 
+enum tensor_type ml_label_type(const struct node *node) {
+    size_t floats;
+    (void)ml_numbers(node, "values_floats", &floats);
+    return floats ? TENSOR_FLOAT32 : TENSOR_INT64;
+}
+
 int infer_ml_label_encoder(const struct node *node, const struct fact *const *inputs,
                            struct fact *outputs, struct error *err) {
-    size_t keys, values; /* a list that is there may be empty: the check goes by counts, and so does
-                            the kernel */
+    size_t keys; /* a list that is there may be empty: the check goes by counts, and so does the
+                    kernel */
     (void)ml_numbers(node, "keys_floats", &keys);
-    (void)ml_numbers(node, "values_floats", &values);
     if (tensor_type_is_real(inputs[0]->type) != (keys > 0)) {
         return error_set(err, ERROR_INVALID, "its keys are not of its input's type, %s",
                          tensor_type_name(inputs[0]->type));
     }
-    outputs[0].type = values ? TENSOR_FLOAT32 : TENSOR_INT64;
+    outputs[0].type = ml_label_type(node);
     outputs[0].shape = inputs[0]->shape;
     return 0;
 }
@@ -258,13 +263,26 @@ int infer_ml_extractor(const struct node *node UNUSED, const struct fact *const 
 
 /* ---- checks without an input ----------------------------------------------------------------- */
 
-static int check(const struct node *node, struct error *err) {
-    AUTO(trees_freep) struct trees *trees = NULL;
+static void release_trees(void *trees) {
+    trees_free(trees);
+}
+
+static int make_trees(struct node *node, struct arena *arena, struct error *err) {
+    struct trees *trees = NULL;
+    if (trees_read(node, &trees, err) < 0) {
+        return -1;
+    }
+    arena_keep(arena, trees, release_trees);
+    node->made = trees;
+    return 0;
+}
+
+static int check(struct node *node, struct arena *arena, struct error *err) {
     struct ml_linear linear;
     switch (node->op->id) {
     case OP_ML_TREE_ENSEMBLE_CLASSIFIER:
     case OP_ML_TREE_ENSEMBLE_REGRESSOR:
-        return trees_read(node, &trees, err);
+        return make_trees(node, arena, err);
     case OP_ML_LINEAR_CLASSIFIER:
     case OP_ML_LINEAR_REGRESSOR:
         return ml_linear_read(node, &linear, err);
@@ -279,8 +297,8 @@ static int check(const struct node *node, struct error *err) {
     }
 }
 
-int ml_check(const struct node *node, struct error *err) {
-    return check(node, err) < 0
+int ml_check(struct node *node, struct arena *arena, struct error *err) {
+    return check(node, arena, err) < 0
                ? error_context(err, "%s node \"%.64s\"", node->op->name, node->name)
                : 0;
 }

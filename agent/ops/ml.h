@@ -17,8 +17,9 @@ const struct op *ml_table_find(const char *name, int version);
 const struct op *ml_table_row(size_t index); /* NULL when index is past the last */
 
 /* Whether the node's attributes fit together: what no rule of one attribute alone can say. Without
- * the input, so a model is refused when it is loaded. */
-NODISCARD int ml_check(const struct node *node, struct error *err);
+ * the input, so a model is refused when it is loaded. Trees are compiled then, and node->made is
+ * what they became, which ends with the arena. */
+NODISCARD int ml_check(struct node *node, struct arena *arena, struct error *err);
 
 enum ml_post {
     ML_POST_NONE,
@@ -64,6 +65,8 @@ NODISCARD int infer_ml_float(const struct node *node, const struct fact *const *
                              struct fact *outputs, struct error *err);
 NODISCARD int infer_ml_imputer(const struct node *node, const struct fact *const *inputs,
                                struct fact *outputs, struct error *err);
+/* Of a LabelEncoder's values. */
+enum tensor_type ml_label_type(const struct node *node);
 NODISCARD int infer_ml_label_encoder(const struct node *node, const struct fact *const *inputs,
                                      struct fact *outputs, struct error *err);
 NODISCARD int infer_ml_one_hot(const struct node *node, const struct fact *const *inputs,

@@ -420,6 +420,24 @@ static int read_base(const struct node *node, struct trees *trees, struct error 
     return 0;
 }
 
+/* Children lie behind their parents. */
+static void count_steps(struct trees *trees) {
+    int32_t *depths = x_calloc((size_t)trees->node_count, sizeof *depths);
+    for (int32_t t = 0; t < trees->tree_count; t++) {
+        double most = 0;
+        for (int32_t i = trees->roots[t]; i < trees->roots[t + 1]; i++) {
+            const struct tree_node *node = &trees->nodes[i];
+            if (node->mode == TREE_LEAF) {
+                most = MAX(most, 1 + (double)depths[i] + (double)node->feature);
+            } else {
+                depths[node->child] = depths[node->child + 1] = depths[i] + 1;
+            }
+        }
+        trees->row_steps += most;
+    }
+    free(depths);
+}
+
 int trees_read(const struct node *node, struct trees **ret_trees, struct error *err) {
     AUTO(trees_freep) struct trees *trees = x_calloc(1, sizeof *trees);
     struct build build = {.trees = trees};
@@ -432,13 +450,28 @@ int trees_read(const struct node *node, struct trees **ret_trees, struct error *
     free(build.places);
     free(build.queue);
     if (result == 0) {
+        count_steps(trees);
         *ret_trees = TAKE(trees);
     }
     return result;
 }
 
+int trees_of(const struct node *node, struct trees **ret_trees, struct trees **ret_own,
+             struct error *err) {
+    *ret_own = NULL;
+    *ret_trees = node->made;
+    if (!node->made && trees_read(node, ret_own, err) < 0) {
+        return -1;
+    }
+    *ret_trees = node->made ? node->made : *ret_own;
+    return 0;
+}
+
 void trees_free(struct trees *trees) {
     if (trees) {
+        if (trees->fast) {
+            trees->fast_free(trees->fast);
+        }
         free(trees->roots);
         free(trees->nodes);
         free(trees->weights);
@@ -467,9 +500,10 @@ const struct tree_node *trees_leaf(const struct trees *trees, int32_t tree, cons
 
 int infer_ml_trees(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                    struct error *err) {
-    AUTO(trees_freep) struct trees *trees = NULL;
+    AUTO(trees_freep) struct trees *own = NULL;
+    struct trees *trees;
     int64_t rows, columns;
-    if (ml_rows(inputs[0], &rows, &columns, err) < 0 || trees_read(node, &trees, err) < 0) {
+    if (ml_rows(inputs[0], &rows, &columns, err) < 0 || trees_of(node, &trees, &own, err) < 0) {
         return -1;
     }
     if (trees->feature_count > columns) {

@@ -34,16 +34,25 @@ struct trees {
     enum ml_post post;
     double *base; /* [base_count] */
     size_t base_count;
+    double row_steps; /* at most, for one row: nodes that are passed and weights that are added */
     /* Of a classifier. */
     bool is_classifier;
     struct ml_labels labels; /* borrowed from the node */
     int32_t weighed_count;   /* how many classes weights are for ... */
     bool is_second_weighed;  /* ... and whether the second of two is one of them */
     bool is_positive;        /* no weight is below 0 */
+    /* What a device has made of all this, once, and how that ends; NULL: nothing. */
+    bool is_fast_tried;
+    void *fast;
+    void (*fast_free)(void *fast);
 };
 
 /* ERROR_INVALID says what does not fit. *ret_trees is the caller's; the node must outlive it. */
 NODISCARD int trees_read(const struct node *node, struct trees **ret_trees, struct error *err);
+/* Those that the node has (node->made), else read now: *ret_own is the caller's to free then, and
+ * NULL otherwise. */
+NODISCARD int trees_of(const struct node *node, struct trees **ret_trees, struct trees **ret_own,
+                       struct error *err);
 void trees_free(struct trees *trees);
 void trees_freep(struct trees **trees);
 

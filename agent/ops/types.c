@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ops/types.h"
 
+#include "agent/ops/ml.h"
 #include "agent/ops/params.h"
 #include "agent/ops/table.h"
 
@@ -70,6 +71,21 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
         return 0;
     case OP_LAYER_NORMALIZATION:
         *ret_type = output ? TENSOR_FLOAT32 : first;
+        return 0;
+    case OP_ML_LINEAR_CLASSIFIER:
+    case OP_ML_TREE_ENSEMBLE_CLASSIFIER:
+        *ret_type = output ? TENSOR_FLOAT32 : TENSOR_INT64;
+        return 0;
+    case OP_ML_FEATURE_VECTORIZER:
+    case OP_ML_LINEAR_REGRESSOR:
+    case OP_ML_NORMALIZER:
+    case OP_ML_ONE_HOT_ENCODER:
+    case OP_ML_SCALER:
+    case OP_ML_TREE_ENSEMBLE_REGRESSOR:
+        *ret_type = TENSOR_FLOAT32;
+        return 0;
+    case OP_ML_LABEL_ENCODER:
+        *ret_type = ml_label_type(node);
         return 0;
     case OP_MAX_POOL:
     case OP_MAX_POOL_INDICES:

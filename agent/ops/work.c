@@ -2,6 +2,7 @@
 #include "agent/ops/work.h"
 
 #include "agent/ops/einsum.h"
+#include "agent/ops/ml_tree.h"
 #include "agent/ops/recurrent.h"
 #include "agent/ops/sample.h"
 #include "agent/ops/table.h"
@@ -83,6 +84,47 @@ static double of_regions(const struct node *node, const struct fact *x,
     return size_of(&outputs[0]) * rows * columns;
 }
 
+static double rows_of(const struct fact *x) {
+    return x->shape.rank > 1 ? (double)MAX(x->shape.dims[0], 1) : 1;
+}
+
+static double of_trees(const struct node *node, const struct fact *x) {
+    AUTO(trees_freep) struct trees *own = NULL;
+    struct trees *trees;
+    struct error err = {0};
+    return trees_of(node, &trees, &own, &err) < 0 ? 0 : rows_of(x) * trees->row_steps;
+}
+
+/* Each element is looked for in a list of integers or floats, from its beginning. */
+static double of_search(const struct node *node, const struct fact *x, const char *integers,
+                        const char *floats) {
+    size_t count, others;
+    (void)node_integers(node, integers, &count);
+    (void)ml_numbers(node, floats, &others);
+    return size_of(x) * (double)(count + others);
+}
+
+static double of_ml(const struct node *node, const struct fact *x) {
+    struct ml_linear linear;
+    struct error err = {0};
+    switch (node->op->id) {
+    case OP_ML_TREE_ENSEMBLE_CLASSIFIER:
+    case OP_ML_TREE_ENSEMBLE_REGRESSOR:
+        return of_trees(node, x);
+    case OP_ML_LINEAR_CLASSIFIER:
+    case OP_ML_LINEAR_REGRESSOR:
+        return ml_linear_read(node, &linear, &err) < 0
+                   ? 0
+                   : rows_of(x) * (double)linear.features * (double)linear.targets;
+    case OP_ML_LABEL_ENCODER:
+        return of_search(node, x, "keys_int64s", "keys_floats");
+    case OP_ML_ONE_HOT_ENCODER:
+        return of_search(node, x, "cats_int64s", "");
+    default:
+        return 0;
+    }
+}
+
 double work_of(const struct node *node, const struct fact *const *inputs,
                const struct fact *outputs) {
     const struct fact *x = node->input_count ? inputs[0] : NULL;
@@ -92,6 +134,9 @@ double work_of(const struct node *node, const struct fact *const *inputs,
     }
     if (node->op->flags & OP_MULTIPLIES) {
         return size_of(&outputs[0]) * last_of(x, node_integer(node, "transA", 0) ? 2 : 1);
+    }
+    if (node->op->flags & OP_ML) {
+        return of_ml(node, x);
     }
     switch (node->op->id) {
     case OP_AVERAGE_POOL:

@@ -11,6 +11,22 @@
     }
 #define INT(key, value)                                                                            \
     { .name = key, .kind = ATTRIBUTE_INTEGER, .integer = value }
+#define NUMBERS(...) ((const float[]){__VA_ARGS__})
+#define NUMS(key, ...)                                                                             \
+    {                                                                                              \
+        .name = key, .kind = ATTRIBUTE_NUMBERS,                                                    \
+        .count = sizeof NUMBERS(__VA_ARGS__) / sizeof(float), .numbers = NUMBERS(__VA_ARGS__)      \
+    }
+/* TXTS("nodes_modes", WORD("LEAF"), WORD("LEAF")) */
+#define WORD(text)                                                                                 \
+    { text, sizeof text - 1 }
+#define WORDS(...) ((const struct attribute_text[]){__VA_ARGS__})
+#define TXTS(key, ...)                                                                             \
+    {                                                                                              \
+        .name = key, .kind = ATTRIBUTE_TEXTS,                                                      \
+        .count = sizeof WORDS(__VA_ARGS__) / sizeof(struct attribute_text),                        \
+        .texts = WORDS(__VA_ARGS__)                                                                \
+    }
 #define NUM(key, value)                                                                            \
     { .name = key, .kind = ATTRIBUTE_NUMBER, .number = value }
 #define TXT(key, value)                                                                            \

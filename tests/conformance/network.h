@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/device/registry.h"
+#include "agent/ops/ml.h"
 #include "agent/ops/table.h"
 #include "agent/run/plan.h"
 
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NETWORK_VALUES = 96, NETWORK_NODES = 32, NETWORK_PORTS = 10 };
+enum { NETWORK_VALUES = 96, NETWORK_NODES = 32, NETWORK_PORTS = 10, NETWORK_ATTRIBUTES = 16 };
+enum { NETWORK_ML_VERSION = 3 }; /* of ai.onnx.ml, whose operators have names of their own */
 
 /* What an input's numbers are drawn from; both 0: -1 to 1. */
 struct network_range {
@@ -25,7 +27,7 @@ struct network {
     struct node nodes[NETWORK_NODES];
     int inputs[NETWORK_VALUES], outputs[NETWORK_VALUES];
     int ports[NETWORK_NODES][2][NETWORK_PORTS];
-    struct attribute attributes[NETWORK_NODES][NETWORK_PORTS];
+    struct attribute attributes[NETWORK_NODES][NETWORK_ATTRIBUTES];
     struct network_range ranges[NETWORK_VALUES];
     int opset;
 };
@@ -96,13 +98,14 @@ static inline int network_integers(struct network *network, const int64_t *numbe
 }
 
 /* Inputs end with -2; attributes (NULL: none) end with a NULL name; their lists of integers are
- * copied. Returns the first output, the others follow it. */
+ * copied, other lists are not. Returns the first output, the others follow it. */
 static inline int network_node_many(struct network *network, const char *op, const int *inputs,
                                     const struct attribute *attributes, int output_count) {
     size_t index = network->graph.node_count++;
     struct node *node = &network->nodes[index];
     assert(index < NETWORK_NODES);
-    *node = (struct node){.op = table_find(op, network->opset),
+    const struct op *row = table_find(op, network->opset);
+    *node = (struct node){.op = row ? row : ml_table_find(op, NETWORK_ML_VERSION),
                           .name = op,
                           .opset = network->opset,
                           .output_count = output_count,
@@ -116,6 +119,7 @@ static inline int network_node_many(struct network *network, const char *op, con
     }
     while (attributes && attributes[node->attribute_count].name) {
         struct attribute *to = &network->attributes[index][node->attribute_count];
+        assert(node->attribute_count < NETWORK_ATTRIBUTES);
         *to = attributes[node->attribute_count++];
         int64_t *copy = arena_array(&network->graph.arena, to->count, sizeof *copy);
         to->integers = to->integers ? memcpy(copy, to->integers, to->count * sizeof *copy) : NULL;

@@ -18,7 +18,7 @@ struct operand {
     const int64_t *values; /* KNOWN */
 };
 
-enum { OPERANDS_MAX = 9, OPERATOR_ATTRIBUTES_MAX = 6 };
+enum { OPERANDS_MAX = 9, OPERATOR_ATTRIBUTES_MAX = 16 };
 
 struct operator_row {
     const char *op;

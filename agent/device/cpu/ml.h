@@ -10,8 +10,8 @@ extern const struct kernel reference_ml_binarizer, reference_ml_extractor, refer
     reference_ml_label_encoder, reference_ml_linear, reference_ml_normalizer, reference_ml_one_hot,
     reference_ml_scaler, reference_ml_trees, reference_ml_vectorizer;
 
-/* Makes a step of trees read them once, and fast where ml_forest.h can; leaves other steps as they
- * are. */
+/* Makes a step of trees walk what was compiled when the model was read, fast where ml_forest.h can
+ * (made by a model's first plan, for all of them); leaves other steps as they are. */
 NODISCARD int trees_step_try(struct step *step, struct error *err);
 
 /* Elements first..first + count - 1 as models compare them: integers are rounded to float32. */

@@ -68,8 +68,9 @@ static int64_t row_count(const struct tensor *x) {
 }
 
 static int trees_run(const struct call *call, struct error *err) {
-    AUTO(trees_freep) struct trees *trees = NULL;
-    if (trees_read(call->node, &trees, err) < 0) {
+    AUTO(trees_freep) struct trees *own = NULL;
+    struct trees *trees;
+    if (trees_of(call->node, &trees, &own, err) < 0) {
         return -1;
     }
     struct run run = run_of(call, trees);
@@ -78,25 +79,22 @@ static int trees_run(const struct call *call, struct error *err) {
 }
 const struct kernel reference_ml_trees = {"reference ml_trees", trees_run};
 
-/* ---- read once ------------------------------------------------------------------------------- */
+/* ---- compiled once --------------------------------------------------------------------------- */
 
-struct trees_step {
-    struct trees *trees;
-    struct forest *forest; /* NULL: the plain loop, on all threads */
-};
+static void own_free(void *trees) {
+    trees_free(trees);
+}
 
-static void step_free(void *state) {
-    struct trees_step *step = state;
-    forest_free(step->forest);
-    trees_free(step->trees);
-    free(step);
+static void fast_free(void *forest) {
+    forest_free(forest);
 }
 
 static int prepared_run(const struct call *call, struct error *err UNUSED) {
-    const struct trees_step *step = call->state;
-    struct run run = run_of(call, step->trees);
-    if (step->forest && run.x->type != TENSOR_FLOAT64) {
-        forest_run(step->forest, cpu_threads(call), run.x, run.labels, run.scores);
+    const struct trees *trees = call->state;
+    const struct forest *forest = trees->fast; /* NULL: the plain loop, on all threads */
+    struct run run = run_of(call, trees);
+    if (forest && run.x->type != TENSOR_FLOAT64) {
+        forest_run(forest, cpu_threads(call), run.x, run.labels, run.scores);
     } else {
         threads_run(cpu_threads(call), row_count(run.x), 1, score_rows, &run);
     }
@@ -106,17 +104,20 @@ static const struct kernel prepared_trees = {"trees", prepared_run};
 
 int trees_step_try(struct step *step, struct error *err) {
     int id = step->node->op->id;
-    struct trees *trees = NULL;
+    struct trees *trees, *own;
     if (id != OP_ML_TREE_ENSEMBLE_CLASSIFIER && id != OP_ML_TREE_ENSEMBLE_REGRESSOR) {
         return 0;
     }
-    if (trees_read(step->node, &trees, err) < 0) {
+    if (trees_of(step->node, &trees, &own, err) < 0) {
         return -1;
     }
-    struct trees_step *state = x_calloc(1, sizeof *state);
-    *state = (struct trees_step){trees, forest_new(trees)};
+    if (!trees->is_fast_tried) { /* by the first plan of a model; the others find it */
+        trees->is_fast_tried = true;
+        trees->fast = forest_new(trees);
+        trees->fast_free = fast_free;
+    }
     step->kernel = &prepared_trees;
-    step->state = state;
-    step->release = step_free;
+    step->state = trees;
+    step->release = own ? own_free : NULL;
     return 0;
 }

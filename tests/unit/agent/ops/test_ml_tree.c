@@ -2,6 +2,9 @@
 /* What a hostile or broken file may say of trees, and what is said of it. */
 #include "agent/ops/ml_tree.h"
 
+#include "agent/device/registry.h"
+#include "agent/ops/work.h"
+#include "agent/run/plan.h"
 #include "tests/test.h"
 
 #include <math.h>
@@ -91,6 +94,80 @@ static void test_rows_reach_their_leaves(void) {
         CHECK(trees->weights[leaf->child].value == rows[i].wanted);
     }
     CHECK(trees && trees->feature_count == 2 && trees->tree_count == 1);
+}
+
+/* What is made when a file is read serves every plan, and what a device has made of it, too. */
+static void test_trees_are_compiled_once_for_all_plans(void) {
+    struct ensemble ensemble;
+    struct error err = {0};
+    struct arena arena = {0};
+    struct device *device = NULL;
+    const void *states[3] = {NULL};
+    make(&ensemble);
+    CHECK_OK(ml_check(&ensemble.node, &arena, &err), &err);
+    struct trees *trees = ensemble.node.made;
+    CHECK(trees && trees->row_steps == 4); /* two branches, a leaf, its weight */
+    CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+    struct value values[] = {
+        {.name = "x", .is_input = true, .has_shape = true, .shape = {2, {-1, 2}}}, {.name = "y"}};
+    int ports[] = {0, 1};
+    ensemble.node.inputs = &ports[0];
+    ensemble.node.outputs = &ports[1];
+    struct graph graph = {.value_count = 2,
+                          .values = values,
+                          .node_count = 1,
+                          .nodes = &ensemble.node,
+                          .input_count = 1,
+                          .inputs = &ports[0],
+                          .output_count = 1,
+                          .outputs = &ports[1]};
+    for (int i = 0; device && i < 3; i++) {
+        struct tensor x;
+        struct plan *plan = NULL;
+        CHECK_OK(tensor_init(&x, TENSOR_FLOAT32, &(struct shape){2, {i + 1, 2}}, &err), &err);
+        CHECK_OK(plan_new(device, &graph, &x, &plan, &err), &err);
+        states[i] = plan ? plan->schedule->steps[0].state : NULL;
+        CHECK(states[i] == trees && trees->is_fast_tried && trees->fast);
+        states[i] = trees->fast;
+        plan_free(plan);
+        tensor_release(&x);
+    }
+    CHECK(states[0] == states[1] && states[1] == states[2]);
+    arena_release(&arena);
+    device_close(device);
+}
+
+/* A large table through many trees is work, and is counted before anything is folded or run. */
+static void test_work_goes_by_rows_and_depth(void) {
+    struct ensemble ensemble;
+    struct fact x = {TENSOR_FLOAT32, {2, {1000, 2}}, NULL}, y = {0};
+    const struct fact *inputs[] = {&x};
+    make(&ensemble);
+    CHECK(work_of(&ensemble.node, inputs, &y) == 4000);
+    x.shape = (struct shape){1, {2}};
+    CHECK(work_of(&ensemble.node, inputs, &y) == 4);
+    int64_t categories[300] = {0};
+    struct attribute list = {.name = "cats_int64s",
+                             .kind = ATTRIBUTE_INTEGERS,
+                             .count = ARRAY_LEN(categories),
+                             .integers = categories};
+    struct node hot = {.op = ml_table_find("OneHotEncoder", 1),
+                       .input_count = 1,
+                       .output_count = 1,
+                       .attribute_count = 1,
+                       .attributes = &list};
+    CHECK(work_of(&hot, inputs, &y) == 600);
+    float coefficients[6] = {0};
+    struct attribute linear[] = {{.name = "coefficients",
+                                  .kind = ATTRIBUTE_NUMBERS,
+                                  .count = ARRAY_LEN(coefficients),
+                                  .numbers = coefficients},
+                                 {.name = "targets", .kind = ATTRIBUTE_INTEGER, .integer = 3}};
+    hot.op = ml_table_find("LinearRegressor", 1);
+    hot.attribute_count = 2;
+    hot.attributes = linear;
+    x.shape = (struct shape){2, {1000, 2}};
+    CHECK(work_of(&hot, inputs, &y) == 6000);
 }
 
 /* One entry is another, or with at -1 the list has `value` entries. */
@@ -198,6 +275,8 @@ static void test_an_empty_list_of_a_label_encoder_counts_for_nothing(void) {
 
 int main(void) {
     TEST(test_rows_reach_their_leaves);
+    TEST(test_trees_are_compiled_once_for_all_plans);
+    TEST(test_work_goes_by_rows_and_depth);
     TEST(test_broken_lists);
     TEST(test_broken_nodes);
     TEST(test_the_input_must_have_the_features);
