@@ -25,12 +25,7 @@ static void tidy(struct error *err, int length) {
         }
         memcpy(err->text + end, "...", 4);
     }
-    for (char *at = err->text; *at; at++) {
-        if ((unsigned char)*at < ' ' || *at == 127) {
-            *at = ' ';
-        }
-    }
-    jsontext_make_utf8(err->text);
+    jsontext_make_line(err->text);
 }
 
 int error_set(struct error *err, enum error_kind kind, const char *format, ...) {

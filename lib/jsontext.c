@@ -59,6 +59,17 @@ void jsontext_make_utf8(char *text) {
     }
 }
 
+void jsontext_make_line(char *text) {
+    jsontext_make_utf8(text);
+    for (unsigned char *at = (unsigned char *)text; *at; at++) {
+        bool is_second_set = at[0] == 0xC2 && at[1] < 0xA0; /* U+0080 to U+009F */
+        if (*at < ' ' || *at == 127 || is_second_set) {
+            *at = ' ';
+            at[1] = is_second_set ? ' ' : at[1];
+        }
+    }
+}
+
 /* Past the escape whose backslash is at `at`. */
 static const char *skip_escape(const char *at, const char *end) {
     if (end - at < 2) {

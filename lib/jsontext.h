@@ -19,6 +19,9 @@ bool jsontext_is_value(const char *data, size_t size);
 size_t jsontext_utf8_end(const char *data, size_t size);
 /* What is no UTF-8 in a text, such as half a character, becomes "?", byte by byte. */
 void jsontext_make_utf8(char *text);
+/* Besides, control characters, of one byte or two, become spaces: one line that is safe to print,
+ * whoever wrote it. */
+void jsontext_make_line(char *text);
 /* Appends UTF-8 as what stands between the quotes of a JSON string. */
 NODISCARD int jsontext_escape(struct buffer *buffer, const char *data, size_t size,
                               struct error *err);

@@ -5,6 +5,7 @@
 #include "agent/onnx/tensor_proto.h"
 #include "agent/run/session.h"
 #include "lib/file.h"
+#include "lib/jsontext.h"
 #include "lib/options.h"
 
 #include <stdio.h>
@@ -65,8 +66,10 @@ static void print_values(const struct graph *graph, const char *what, const int 
     for (size_t i = 0; i < count; i++) {
         const struct value *value = &graph->values[values[i]];
         char text[128];
+        AUTO(text_freep) char *name = x_strdup(value->name);
+        jsontext_make_line(name);
         shape_format(&value->shape, text);
-        printf("%-10s %s", what, value->name);
+        printf("%-10s %s", what, name);
         if (has_types) {
             printf("  %s %s", tensor_type_name(value->type), value->has_shape ? text : "any shape");
         }

@@ -3,6 +3,7 @@
 #include "agent/commands/model_inputs.h"
 #include "agent/run/profile.h"
 #include "lib/file.h"
+#include "lib/jsontext.h"
 #include "lib/options.h"
 #include "lib/trace.h"
 
@@ -96,6 +97,7 @@ static void print_steps(const struct profile *profile, bool wants_all) {
     print_head(wants_all ? "step, in their order" : "longest steps (--all: every one)");
     for (size_t i = 0; i < count; i++) {
         AUTO(text_freep) char *what = x_printf("%s %s", steps[i].op, steps[i].name);
+        jsontext_make_line(what);
         print_row(profile, &steps[i], what, 1);
     }
     free(steps);

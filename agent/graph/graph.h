@@ -16,8 +16,8 @@ struct value {
     bool has_shape;        /* false: not declared, any rank is allowed */
     bool is_input;
     bool is_constant;
-    struct tensor constant; /* borrowed from the model's bytes or the graph's arena */
-    const void *origin;     /* where the file has the constant's bytes; NULL: nowhere */
+    struct tensor constant;         /* borrowed from the model's bytes or the graph's arena */
+    const void *origin;             /* where the file has the constant's bytes; NULL: nowhere */
     bool is_held, is_gone, has_sum; /* resident.h's */
     uint64_t sum;
 };
@@ -43,7 +43,7 @@ struct graph {
     int *inputs;        /* indices into values; constants are no inputs */
     int *outputs;
     bool is_of_file; /* constants' origins are bytes of a struct resident_file */
-    bool lets_go;   /* resident.h */
+    bool lets_go;    /* resident.h */
 };
 
 void graph_release(struct graph *graph);

@@ -67,8 +67,8 @@ int resident_file_open(const char *path, size_t size_max, struct resident_file *
         return -1;
     }
     if (file->size) { /* pages of its own, so that they can go one by one */
-        void *bytes = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                           -1, 0);
+        void *bytes =
+            mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (bytes == MAP_FAILED) {
             return error_set(err, ERROR_EXHAUSTED, "no memory for its %zu bytes", file->size);
         }

@@ -16,7 +16,7 @@ enum { RESIDENT_BYTES_MIN = 64 << 10 }; /* smaller constants always stay */
 
 struct resident_file {
     char *path; /* for messages */
-    int fd;     /* open, so that what is read again is of this file, whatever has its name by then */
+    int fd; /* open, so that what is read again is of this file, whatever has its name by then */
     uint8_t *bytes; /* private memory, whole pages; NULL: the file is empty */
     size_t size;
 };
@@ -41,7 +41,7 @@ void graph_let_go(const struct graph *graph, int value);
  * from now on. Not for what is gone. */
 void graph_hold(const struct graph *graph, int value, const void *bytes);
 /* All that were let go can be read again, from the file that the constants' origins are of (NULL:
- * none were). ERROR_UNAVAILABLE, with path and constant: the file is not as it was; what has not come
- * back stays gone. */
+ * none were). ERROR_UNAVAILABLE, with path and constant: the file is not as it was; what has not
+ * come back stays gone. */
 NODISCARD int graph_bring_back(const struct graph *graph, const struct resident_file *file,
                                struct error *err);

@@ -2,6 +2,7 @@
 #include "agent/onnx/left_out.h"
 
 #include "agent/ops/table.h"
+#include "lib/jsontext.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct left_out *out, cons
     va_start(arguments, format);
     vsnprintf(out->note + used, sizeof out->note - used, format, arguments);
     va_end(arguments);
+    jsontext_make_line(out->note); /* names and labels are the file's */
 }
 
 /* " (0, 1, 2)" or " (no, yes)": the classes by column, as far as there is room. */

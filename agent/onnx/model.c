@@ -3,6 +3,7 @@
 
 #include "agent/graph/resident.h"
 #include "agent/onnx/graph_proto.h"
+#include "lib/jsontext.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,10 @@ static int read_fields(struct model *model, struct wire bytes, struct wire *ret_
             continue;
         }
         if (field.number == FIELD_PRODUCER) {
-            model->producer = arena_text(&model->graph.arena, (const char *)field.bytes.at,
-                                         MIN(wire_size(field.bytes), 100));
+            char *producer = arena_text(&model->graph.arena, (const char *)field.bytes.at,
+                                        MIN(wire_size(field.bytes), 100));
+            jsontext_make_line(producer);
+            model->producer = producer;
         } else if (field.number == FIELD_GRAPH) {
             graph = field.bytes;
         } else if (field.number == FIELD_OPSET && domain_read(field.bytes, &versions, err) < 0) {

@@ -1,7 +1,7 @@
 /* model.h: an ONNX file -> a graph. The file is read into memory (graph/resident.h) and stays open
- * while the model lives; constants are used where they lie in it. Anything may be in the file: every count and size is
- * bounded by the file's size, and what is wrong ends with one line. Opsets 9 to 17 are promised;
- * older ones load as far as their operators are the same. */
+ * while the model lives; constants are used where they lie in it. Anything may be in the file:
+ * every count and size is bounded by the file's size, and what is wrong ends with one line. Opsets
+ * 9 to 17 are promised; older ones load as far as their operators are the same. */
 #pragma once
 
 #include "agent/graph/graph.h"
@@ -12,8 +12,8 @@ struct model {
     struct graph graph;
     int opset;            /* of the standard operators; 0: a file that uses none may not say */
     int ml_version;       /* of ai.onnx.ml; 0: the file does not say */
-    const char *producer; /* "" when the file does not say */
-    const char *note;     /* what the file holds and was left out (left_out.h), for people; "" */
+    const char *producer; /* "" when the file does not say; one line that is safe to print */
+    const char *note;     /* what the file holds and was left out (left_out.h), likewise; "" */
     int64_t parameter_count;
     struct resident_file *file; /* NULL when made from bytes of the caller */
 };

@@ -17,10 +17,32 @@ static enum tensor_type type_of_value(const struct node *node) {
     return value ? value->tensor.type : TENSOR_FLOAT32;
 }
 
+/* Of ai.onnx.ml. */
+static enum tensor_type type_of_ml(const struct node *node, enum tensor_type first, int output) {
+    switch (node->op->id) {
+    case OP_ML_LINEAR_CLASSIFIER:
+    case OP_ML_TREE_ENSEMBLE_CLASSIFIER:
+        return output ? TENSOR_FLOAT32 : TENSOR_INT64;
+    case OP_ML_LABEL_ENCODER:
+        return ml_label_type(node);
+    case OP_ML_ARRAY_FEATURE_EXTRACTOR:
+    case OP_ML_BINARIZER:
+    case OP_ML_IMPUTER:
+    case OP_IDENTITY: /* ZipMap */
+        return first;
+    default:
+        return TENSOR_FLOAT32;
+    }
+}
+
 int types_output(const struct node *node, const enum tensor_type *inputs, int output,
                  enum tensor_type *ret_type, struct error *err) {
     enum tensor_type first = node->input_count ? inputs[0] : TENSOR_FLOAT32;
     *ret_type = first;
+    if (node->op->flags & OP_ML) {
+        *ret_type = type_of_ml(node, first, output);
+        return 0;
+    }
     switch (node->op->id) {
     case OP_CAST:
         return named(node, "to", TENSOR_FLOAT32, ret_type, err);
@@ -71,21 +93,6 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
         return 0;
     case OP_LAYER_NORMALIZATION:
         *ret_type = output ? TENSOR_FLOAT32 : first;
-        return 0;
-    case OP_ML_LINEAR_CLASSIFIER:
-    case OP_ML_TREE_ENSEMBLE_CLASSIFIER:
-        *ret_type = output ? TENSOR_FLOAT32 : TENSOR_INT64;
-        return 0;
-    case OP_ML_FEATURE_VECTORIZER:
-    case OP_ML_LINEAR_REGRESSOR:
-    case OP_ML_NORMALIZER:
-    case OP_ML_ONE_HOT_ENCODER:
-    case OP_ML_SCALER:
-    case OP_ML_TREE_ENSEMBLE_REGRESSOR:
-        *ret_type = TENSOR_FLOAT32;
-        return 0;
-    case OP_ML_LABEL_ENCODER:
-        *ret_type = ml_label_type(node);
         return 0;
     case OP_MAX_POOL:
     case OP_MAX_POOL_INDICES:

@@ -174,6 +174,34 @@ static void test_each_domain_has_its_version(void) {
                   "operators not supported (opset 13, ai.onnx.ml 1): ai.onnx.ml.LabelEncoder");
 }
 
+/* Names, labels and producer are whatever the file has, and go to somebody's terminal. */
+static void test_what_is_said_of_a_file_is_one_line_of_text(void) {
+    struct error err = {0};
+    struct model *model = NULL;
+    struct message graph = {0}, file = {0}, version = {0}, labels = {0};
+    static const char odd[] = "y\n\x1b[31m\xff\xc2\x9b\xc3\xa4";
+    add_text(&labels, 1, "classlabels_strings");
+    add_text(&labels, 9, "a\rb");
+    add_integer(&labels, 20, 8);
+    add_node(&graph, "ZipMap", "ai.onnx.ml", "x", NULL, odd, &labels);
+    add_value(&graph, 11, "x", 1, (int64_t[]){-1, 1}, 2);
+    add_value(&graph, 12, odd, 1, NULL, 0);
+    add_text(&version, 1, "ai.onnx.ml");
+    add_integer(&version, 2, 1);
+    add_integer(&file, 1, 7);
+    add_text(&file, 2, odd);
+    add_message(&file, 7, &graph);
+    add_message(&file, 8, &version);
+    CHECK_OK(model_from_bytes(file.bytes, file.size, &model, &err), &err);
+    if (model) {
+        CHECK_STR(model->producer, "y  [31m?  \xc3\xa4");
+        CHECK_STR(model->note, "y  [31m?  \xc3\xa4: given as the tensor that ZipMap reads "
+                               "(columns: a b)");
+        CHECK_STR(model->graph.values[model->graph.outputs[0]].name, odd); /* it is a name */
+    }
+    model_free(model);
+}
+
 static void test_lying_tensors(void) {
     static const float data[] = {1, 2};
     static const struct {
@@ -247,6 +275,7 @@ int main(void) {
     TEST(test_attributes_are_refused_by_name);
     TEST(test_broken_graphs);
     TEST(test_each_domain_has_its_version);
+    TEST(test_what_is_said_of_a_file_is_one_line_of_text);
     TEST(test_lying_tensors);
     TEST(test_every_cut_is_refused_or_read);
     TEST(test_files);

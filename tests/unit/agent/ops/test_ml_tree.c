@@ -201,10 +201,13 @@ static const struct {
     {"target_weights", -1, 2, "\"target_weights\" has 2 entries, 3 are expected"},
 };
 
-static void check_said(const struct ensemble *ensemble, const char *said) {
+static void check_said(struct ensemble *ensemble, const char *said) {
     static const char node[] = "TreeEnsembleRegressor node \"forest\": ";
     struct error err = {0};
-    CHECK_INT(ml_check(&ensemble->node, &err), -1);
+    struct arena arena = {0};
+    CHECK_INT(ml_check(&ensemble->node, &arena, &err), -1);
+    CHECK(!ensemble->node.made);
+    arena_release(&arena);
     if (!strstr(err.text, said) || strncmp(err.text, node, strlen(node)) != 0) {
         printf("# '%s' does not say '%s'\n", err.text, said);
         test_failures++;
