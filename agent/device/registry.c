@@ -25,7 +25,8 @@ int registry_open(const char *name, int threads, struct device **ret_device, str
         return gpu_open(name[4] ? name + 5 : NULL, ret_device, err);
 #else
         return error_set(err, ERROR_UNSUPPORTED,
-                         "device \"cuda\": this build has no CUDA (nvcc was not found by make)");
+                         "device \"cuda\": this build has no CUDA: on a cluster the image "
+                         "windlass-agent-cuda has it, elsewhere a build where make finds nvcc");
 #endif
     }
     return error_set(err, ERROR_INVALID,

@@ -128,6 +128,18 @@ static int grow_block(struct session *session, size_t size, struct error *err) {
     return 0;
 }
 
+/* All that the device holds but for packed weights, so that a smaller run has room. */
+static void forget_plans(struct session *session) {
+    for (int i = 0; i < PLANS_MAX; i++) {
+        plan_free(TAKE(session->plans[i]));
+    }
+    session->current = NULL;
+    if (session->block) {
+        session->device->ops->free(session->device, TAKE(session->block));
+        session->block_bytes = 0;
+    }
+}
+
 int session_run(struct session *session, const struct tensor *inputs, struct tensor *outputs,
                 struct error *err) {
     return session_run_hooked(session, inputs, outputs, NULL, err);
@@ -138,11 +150,20 @@ int session_run_hooked(struct session *session, const struct tensor *inputs, str
     struct plan *plan;
     if (find_plan(session, inputs, &plan, err) < 0 ||
         grow_block(session, plan->schedule->block_bytes, err) < 0) {
+        if (err->kind == ERROR_EXHAUSTED) {
+            forget_plans(session);
+        }
         return -1;
     }
     plan->last_used = ++session->runs;
     session->current = plan;
-    return plan_run_hooked(plan, session->block, inputs, outputs, hook, err);
+    if (plan_run_hooked(plan, session->block, inputs, outputs, hook, err) < 0) {
+        if (err->kind == ERROR_EXHAUSTED) { /* the places of inputs are made in the first run */
+            forget_plans(session);
+        }
+        return -1;
+    }
+    return 0;
 }
 
 const struct plan *session_plan(const struct session *session) {

@@ -8,7 +8,7 @@ struct session;
 
 struct session_options {
     int threads;        /* 0: WINDLASS_THREADS, else as many as this process may run on */
-    const char *device; /* "cpu" (NULL too) or "cuda" */
+    const char *device; /* "cpu" (NULL too), "cuda", "cuda:bfloat16": device/registry.h */
 };
 
 /* Reads and checks the model, folds and fuses, prepares kernels. Fails with ERROR_INVALID (not a
@@ -28,7 +28,9 @@ const char *session_output(const struct session *session, size_t index);
 
 /* Runs the network. inputs[i] belongs to input i (borrowed, not changed). outputs[i] are filled
  * with tensors whose data belongs to the session and stays valid until its next run or its end. A
- * new combination of input shapes plans memory anew (slower once). */
+ * new combination of input shapes plans memory anew (slower once). EXHAUSTED: the device's memory
+ * does not hold it, and but for weights nothing of this session is left there: a run of fewer items
+ * may fit. */
 NODISCARD int session_run(struct session *session, const struct tensor *inputs,
                           struct tensor *outputs, struct error *err);
 

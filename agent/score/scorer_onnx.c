@@ -8,6 +8,7 @@
 #include "agent/score/preprocess.h"
 #include "agent/score/slices.h"
 #include "agent/store/stored_file.h"
+#include "lib/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ struct scorer {
     struct preprocess_size sizes[GROUP_MAX];
     char *names[GROUP_MAX];
     int count;
+    int most; /* items that go through the network at once, since more did not fit; 0: all */
 };
 
 /* Whether slices fit, the first one tells: onnx_try. */
@@ -132,11 +134,37 @@ static void onnx_freep(struct scorer **scorer) {
     onnx_free(*scorer);
 }
 
+/* A name of agent/device/registry.h. */
+static const char *device_of(const struct scorer_options *options) {
+    static const char *const devices[][2] = {
+        {"TF32", "cuda:tf32"}, {"BF16", "cuda:bfloat16"}, {"FP16", "cuda:float16"}};
+    const char *precision = tree_text(options->spec, "scorer.onnx.precision", "FP32");
+    if (options->gpus == 0) {
+        return "cpu";
+    }
+    for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+        if (strcmp(devices[i][0], precision) == 0) {
+            return devices[i][1];
+        }
+    }
+    return "cuda";
+}
+
+/* What is wrong with the GPU is not the model's fault. */
+static int open_session(const struct scorer_options *options, const char *path,
+                        struct session **ret_session, struct error *err) {
+    struct session_options engine = {.threads = 0, .device = device_of(options)};
+    if (session_open(path, &engine, ret_session, err) == 0) {
+        return 0;
+    }
+    bool is_device = text_starts(err->text, "device ");
+    return error_context(err, is_device ? "spec.workers.gpus" : "spec.scorer.onnx.path");
+}
+
 static int onnx_open(const struct scorer_options *options, struct scorer **ret_scorer,
                      struct error *err) {
     AUTO(onnx_freep) struct scorer *scorer = x_calloc(1, sizeof *scorer);
     AUTO(local_file_release) struct local_file model = {0}; /* a copy goes once it is loaded */
-    struct session_options engine = {.threads = 0, .device = NULL};
     const json_t *spec = scorer->spec = options->spec;
     scorer->media = options->media;
     scorer->has_slices = scorer->media->lines && scorer->media->lines->item(spec) == ITEM_TENSOR;
@@ -145,10 +173,15 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
         return -1;
     }
     const char *path = tree_text(spec, "scorer.onnx.path", "");
-    if ((!options->network && local_file_open(path, &model, err) < 0) ||
-        session_open(options->network ? options->network : model.path, &engine, &scorer->session,
-                     err) < 0) {
+    if (!options->network && local_file_open(path, &model, err) < 0) {
         return error_context(err, "spec.scorer.onnx.path");
+    }
+    if (open_session(options, options->network ? options->network : model.path, &scorer->session,
+                     err) < 0) {
+        return -1;
+    }
+    if (options->gpus > 0) {
+        log_event(LOG_INFO, "slot %d scores on device %s", options->slot, device_of(options));
     }
     if (check_input(scorer, err) < 0) {
         return -1;
@@ -162,17 +195,18 @@ static int onnx_start(struct scorer *scorer UNUSED, struct error *err UNUSED) {
     return 0;
 }
 
-static int write_item(struct scorer *scorer, struct sink *sink, const struct tensor *output,
+/* Item `index` of the group, which is `at` of those that the output is of. */
+static int write_item(struct scorer *scorer, struct sink *sink, const struct tensor *output, int at,
                       int index, struct error *err) {
     const struct postprocess *postprocess = &scorer->postprocess;
     if (postprocess->type == POSTPROCESS_CLASSES) {
         AUTO(tree_freep)
-        json_t *record = postprocess_classes(postprocess, output, index, scorer->names[index]);
+        json_t *record = postprocess_classes(postprocess, output, at, scorer->names[index]);
         struct result classes = {.name = scorer->names[index], .record = record};
         return sink_add(sink, &classes, err);
     }
     struct picture picture = {0};
-    if (postprocess_picture(postprocess, output, index, &scorer->sizes[index], &picture, err) < 0) {
+    if (postprocess_picture(postprocess, output, at, &scorer->sizes[index], &picture, err) < 0) {
         return -1;
     }
     struct result painted = {.name = scorer->names[index], .picture = &picture};
@@ -191,26 +225,50 @@ static const struct tensor *scores(const struct scorer *scorer, const struct ten
     return outputs;
 }
 
-/* Runs the network on what was collected, and writes the results. */
-static int flush(struct scorer *scorer, struct sink *sink, struct error *err) {
-    if (scorer->count == 0) {
-        return 0;
-    }
+/* Runs the network on `count` items of the group, from `first` on, and writes the results.
+ * *ret_ran: the network itself had enough memory. */
+static int run_items(struct scorer *scorer, struct sink *sink, int first, int count, bool *ret_ran,
+                     struct error *err) {
     struct tensor input = scorer->group;
+    int64_t capacity = MAX(input.shape.dims[0], 1);
+    size_t item_bytes =
+        (size_t)(shape_count(&input.shape) / capacity) * tensor_type_size(input.type);
     input.owned = false;
+    input.data = (char *)input.data + (size_t)first * item_bytes;
     /* A network made for n items gets n; what is left over from before is computed and ignored. */
-    input.shape.dims[0] = scorer->input.dims[0] > 0 ? scorer->input.dims[0] : scorer->count;
-    size_t outputs = session_output_count(scorer->session);
-    struct tensor *output = x_calloc(outputs, sizeof *output);
+    input.shape.dims[0] = scorer->input.dims[0] > 0 ? scorer->input.dims[0] : count;
+    struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
     int result = session_run(scorer->session, &input, output, err);
+    *ret_ran = result == 0 || err->kind != ERROR_EXHAUSTED;
     const struct tensor *score = scores(scorer, output);
     if (result == 0) {
         result = postprocess_check(&scorer->postprocess, score, input.shape.dims[0], err);
     }
-    for (int i = 0; i < scorer->count && result == 0; i++) {
-        result = write_item(scorer, sink, score, i, err);
+    for (int i = 0; i < count && result == 0; i++) {
+        result = write_item(scorer, sink, score, i, first + i, err);
     }
     free(output);
+    return result;
+}
+
+/* What was collected, in as few runs as the device has memory for: half as many items are tried
+ * where it has not, and no more from then on. */
+static int flush(struct scorer *scorer, struct sink *sink, struct error *err) {
+    int result = 0;
+    for (int done = 0; done < scorer->count && result == 0;) {
+        int left = scorer->count - done, count = scorer->most ? MIN(scorer->most, left) : left;
+        bool ran = true;
+        result = run_items(scorer, sink, done, count, &ran, err);
+        if (ran || count == 1 || scorer->input.dims[0] > 0) {
+            done += count;
+            continue;
+        }
+        scorer->most = count / 2;
+        log_event(LOG_WARNING, "%d items at once are too many: %s; from now on %d", count,
+                  err->text, scorer->most);
+        error_clear(err);
+        result = 0;
+    }
     clear_group(scorer);
     return result;
 }

@@ -9,6 +9,7 @@
 #include "operator/commands/anew.h"
 #include "operator/commands/ending.h"
 #include "operator/commands/progress.h"
+#include "operator/commands/run_fit.h"
 #include "operator/commands/run_secrets.h"
 #include "operator/commands/run_series.h"
 #include "operator/control/controller.h"
@@ -46,7 +47,7 @@ enum {
 struct run {
     const char *file, *state_option, *stores, *secrets;
     struct option_list volumes;
-    int64_t workers;
+    int64_t workers, gpus;
     bool keep, anew, once;
     bool is_usage; /* what failed is the user's to correct: exit code 2 */
     bool is_gang;  /* a DistTrain */
@@ -110,6 +111,10 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
          "Worker processes (spec.workers.max, at most one per processor; of a DistTrain "
          "spec.workers).",
          &run->workers},
+        {"gpus", 0, OPTION_INTEGER, "N",
+         "GPUs of this machine that each worker uses (spec.workers.gpus; 0 where this machine has "
+         "none).",
+         &run->gpus},
         {"state", 0, OPTION_TEXT, "DIR",
          "Where logs, emptyDir and temporary files go (~/.local/state/windlass/NAME-TIME).",
          &run->state_option},
@@ -123,7 +128,7 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
         {0},
     };
     struct option_list words = {0};
-    run->workers = INT64_MIN;
+    run->workers = run->gpus = RUN_FIT_UNASKED;
     int result = options_read(argc, argv, &help, options, &words, err);
     if (result != 0) {
         return result;
@@ -131,37 +136,15 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
     if (!run->file) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: which manifest? (--help)");
     }
-    if (run->workers != INT64_MIN && (run->workers < 1 || run->workers > WORKERS_MAX)) {
+    if (run->workers != RUN_FIT_UNASKED && (run->workers < 1 || run->workers > WORKERS_MAX)) {
         return error_set(err, ERROR_INVALID, "--workers %lld: 1 to %d are possible",
                          (long long)run->workers, WORKERS_MAX);
     }
+    if (run->gpus != RUN_FIT_UNASKED && (run->gpus < 0 || run->gpus > RUN_FIT_GPUS_MAX)) {
+        return error_set(err, ERROR_INVALID, "--gpus %lld: 0 to %d are possible",
+                         (long long)run->gpus, RUN_FIT_GPUS_MAX);
+    }
     return 0;
-}
-
-/* --workers, else what the manifest allows, at most one per processor. All start at once, whatever
- * workers.min says: the machine has nothing else to do while the coordinator lists the input, so
- * they come up and read the model meanwhile. */
-static void set_workers(struct run *run, int processors) {
-    json_t *spec = json_object_get(run->object, "spec"), *workers = tree_get(spec, "workers");
-    if (!workers) {
-        workers = json_object();
-        json_object_set_new(spec, "workers", workers);
-    }
-    if (run->workers == INT64_MIN) {
-        run->workers = MIN(tree_integer(workers, "max", processors), processors);
-    }
-    run->workers = MAX(run->workers, 1);
-    json_object_set_new(workers, "max", json_integer(run->workers));
-    json_object_set_new(workers, "min", json_integer(run->workers));
-}
-
-/* What the command says of its ranks (mpirun -np 4) is for so many: nobody changes it unasked. */
-static void set_gang(struct run *run) {
-    json_t *spec = json_object_get(run->object, "spec");
-    if (run->workers == INT64_MIN) {
-        run->workers = tree_integer(spec, "workers", 1);
-    }
-    json_object_set_new(spec, "workers", json_integer(run->workers));
 }
 
 static int check_kind(struct run *run, const char *kind, struct error *err) {
@@ -174,6 +157,11 @@ static int check_kind(struct run *run, const char *kind, struct error *err) {
         run->is_usage = true;
         return error_set(err, ERROR_INVALID, "--%s is for a BatchScore; %s is a DistTrain",
                          run->anew ? "anew" : "once", run->file);
+    }
+    if (run->is_gang && run->gpus != RUN_FIT_UNASKED) {
+        run->is_usage = true;
+        return error_set(err, ERROR_INVALID, "--gpus is for a BatchScore; %s is a DistTrain",
+                         run->file);
     }
     if (run->is_gang && run->workers > DISTTRAIN_WORKERS_MAX) {
         run->is_usage = true;
@@ -347,10 +335,12 @@ static int start(struct run *run, struct error *err) {
     if (run->once && series_is(run->object) && take_once(run, err) < 0) {
         return -1;
     }
+    json_t *spec = json_object_get(run->object, "spec");
     if (run->is_gang) {
-        set_gang(run);
+        run->workers = run_fit_gang(spec, run->workers);
     } else {
-        set_workers(run, processors);
+        run->workers = run_fit_workers(spec, run->workers, processors);
+        run_fit_gpus(spec, run->gpus, run->name);
     }
     struct local_options options = {.places = places_of(run),
                                     .threads = (int)MAX(1, processors / run->workers)};

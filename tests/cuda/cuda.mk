@@ -39,6 +39,12 @@ $(EMULATED)/test_device: $(OBJ)/tests/conformance/test_device.c.o $(EMULATED_OBJ
 $(EMULATED)/test_%: $(EMULATED)/tests/cuda/test_%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
+# The agent on the emulated GPU, for tests/e2e/test_gpu_score.sh, which looks whether there is a rule.
+ifneq ($(WITH_CUDA),)
+$(EMULATED)/windlass-agent: $(OBJ)/agent/main.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
+	@echo "  LINK $@"
+	@$(EMULATED_LINK)
+endif
 -include $(shell find $(EMULATED) -name '*.d' 2>/dev/null)
 
 ##### with a GPU: the engine alone ###############################################################

@@ -246,7 +246,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t) {
 /* ---- memory --------------------------------------------------------------------------------- */
 
 static std::map<void *, size_t> allocations;
-static size_t allocated, limit;
+static size_t allocated;
+static size_t limit = getenv("EMULATED_LIMIT") ? strtoull(getenv("EMULATED_LIMIT"), NULL, 10) : 0;
 
 void emulated_limit(size_t bytes) {
     limit = bytes;
@@ -319,8 +320,22 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
     return cudaSuccess;
 }
 
+static struct {
+    int count, driver;
+    cudaError_t code;
+} cards = {1, 13000, cudaSuccess};
+
+void emulated_cards(int count, int driver, int code) {
+    cards = {count, driver, (cudaError_t)code};
+}
+
 cudaError_t cudaGetDeviceCount(int *count) {
-    *count = 1;
+    *count = cards.count;
+    return cards.code;
+}
+
+cudaError_t cudaDriverGetVersion(int *version) {
+    *version = cards.driver;
     return cudaSuccess;
 }
 

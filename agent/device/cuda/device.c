@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/device/cuda/device.h"
 
+#include "agent/device/cuda/driver.h"
 #include "agent/device/cuda/gpu.h"
 #include "agent/device/cuda/pack.h"
 #include "agent/device/cuda/prepare.h"
@@ -292,11 +293,8 @@ int gpu_open(const char *precision, struct device **ret_device, struct error *er
                          "or bfloat16 is expected",
                          precision);
     }
-    if (gpu_check(cudaGetDeviceCount(&count), "no GPU can be used", err) < 0) {
+    if (driver_count(&count, err) < 0) {
         return -1;
-    }
-    if (count == 0) {
-        return error_set(err, ERROR_UNAVAILABLE, "device \"cuda\": this machine has no GPU");
     }
     struct gpu *gpu = x_calloc(1, sizeof *gpu);
     gpu->base = (struct device){.name = "cuda", .ops = &gpu_ops, .is_host = false};

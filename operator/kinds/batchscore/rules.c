@@ -113,10 +113,16 @@ static int check_scorer(const json_t *spec, struct error *err) {
         strcmp(tree_text(postprocess, "type", ""), "Classes") != 0) {
         return job_refuse(err, "scorer.onnx.postprocess.labels", "labels belong to type: Classes");
     }
-    return has(spec, "input.table")
-               ? job_refuse(err, "scorer.onnx",
-                            "scores video, files and npy; for a table use scorer.command")
-               : 0;
+    if (has(spec, "input.table")) {
+        return job_refuse(err, "scorer.onnx",
+                          "scores video, files and npy; for a table use scorer.command");
+    }
+    const char *precision = tree_text(spec, "scorer.onnx.precision", "FP32");
+    return strcmp(precision, "FP32") == 0 || tree_integer(spec, "workers.gpus", 0) > 0
+               ? 0
+               : job_refuse(err, "scorer.onnx.precision",
+                            "is for GPUs, processors compute in FP32; set workers.gpus, or take "
+                            "precision out");
 }
 
 static int check_mode(const json_t *spec, struct error *err) {

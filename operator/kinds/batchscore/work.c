@@ -103,6 +103,9 @@ void work_run(const struct batchscore_spec *spec, const json_t *folders, char re
     json_t *command = json_object_get(scorer, "command");
     json_object_del(command, "processesPerWorker");
     json_object_del(command, "initTimeoutSeconds");
+    if (strcmp(tree_text(scorer, "onnx.precision", ""), "FP32") == 0) {
+        json_object_del(json_object_get(scorer, "onnx"), "precision"); /* as without it */
+    }
     AUTO(tree_freep) json_t *what = json_pack("{s:O?, s:{}}", "scorer", scorer, "volumes");
     for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
         json_object_set(what, copied[i], json_object_get(spec->work, copied[i]));

@@ -1,0 +1,22 @@
+/* run_fit.h: what the numbers of a spec become where `windlass run` carries it out, on one machine.
+ * Each changes the spec. */
+#pragma once
+
+#include "lib/tree.h"
+
+#define RUN_FIT_UNASKED INT64_MIN /* the command's option was not given */
+enum { RUN_FIT_GPUS_MAX = 16 };   /* as in the schema */
+
+/* spec.workers.min and max, of a BatchScore: as asked, else what the manifest allows, at most one
+ * per processor. All start at once, whatever workers.min says: the machine has nothing else to do
+ * while the coordinator lists the input, so they come up and read the model meanwhile. Returns how
+ * many. */
+int64_t run_fit_workers(json_t *spec, int64_t asked, int processors);
+/* spec.workers of a DistTrain. What the command says of its ranks (mpirun -np 4) is for so many:
+ * nobody changes it unasked. */
+int64_t run_fit_gang(json_t *spec, int64_t asked);
+/* spec.workers.gpus: as asked, else the manifest's. Where it wants some, nobody asked, the scorer
+ * is a network and this machine has no GPU, it becomes 0, and standard error is told so: the same
+ * manifest runs on a laptop. A GPU without its driver or libraries is the worker's to complain of.
+ * Without GPUs there is no precision. */
+void run_fit_gpus(json_t *spec, int64_t asked, const char *job);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is said where the driver, the library or the GPU is missing. */
+#include "agent/device/registry.h"
+#include "tests/cuda/emulated.h"
+#include "tests/test.h"
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void refuses(const char *says) {
+    struct device *device = NULL;
+    struct error err = {0};
+    CHECK_INT(registry_open("cuda", 1, &device, &err), -1);
+    CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+    if (!strstr(err.text, says)) {
+        CHECK_STR(err.text, says);
+    }
+    CHECK(device == NULL);
+    emulated_cards(1, 13000, cudaSuccess);
+}
+
+static void test_no_driver(void) {
+    emulated_cards(0, 0, cudaErrorInsufficientDriver);
+    refuses("device \"cuda\": NVIDIA's driver is missing (libcuda.so.1): pods that ask for GPUs");
+}
+
+static void test_an_old_driver(void) {
+    emulated_cards(0, 12040, cudaErrorInsufficientDriver);
+    refuses("device \"cuda\": NVIDIA's driver is for CUDA up to 12.4, this program is of CUDA 13.");
+}
+
+static void test_no_gpu(void) {
+    emulated_cards(0, 13000, cudaErrorNoDevice);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    refuses("there is a driver, but no GPU to be seen; `nvidia-smi -L`");
+    setenv("CUDA_VISIBLE_DEVICES", "7", 1);
+    emulated_cards(0, 13000, cudaErrorNoDevice);
+    refuses("no GPU to be seen (CUDA_VISIBLE_DEVICES is \"7\"); `nvidia-smi -L`");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+static void test_another_trouble_is_the_drivers_own_words(void) {
+    emulated_cards(1, 13000, cudaErrorSystemNotReady);
+    refuses("device \"cuda\": no GPU can be used: an error");
+}
+
+int main(void) {
+    TEST(test_no_driver);
+    TEST(test_an_old_driver);
+    TEST(test_no_gpu);
+    TEST(test_another_trouble_is_the_drivers_own_words);
+    return TEST_END();
+}
