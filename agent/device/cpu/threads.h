@@ -13,6 +13,12 @@ NODISCARD int threads_new(int count, struct threads **ret_threads, struct error 
 void threads_free(struct threads *threads); /* waits for the threads to end */
 int threads_count(const struct threads *threads);
 
+/* Calls body(context, 0) here and body(context, i), 0 < i < threads_count, on each other thread
+ * that is awake before the one here has returned; returns when all that were begun have. So one
+ * call must be able to do all the work, and nobody waits for a thread that comes late. */
+typedef void threads_each_body(void *context, int thread);
+void threads_each(struct threads *threads, threads_each_body *body, void *context);
+
 /* Splits items 0..count - 1 into pieces of `grain` at least, which idle threads take one after the
  * other; returns when all are done. NULL threads: all in one piece, here. */
 void threads_run(struct threads *threads, int64_t count, int64_t grain, threads_body *body,

@@ -135,6 +135,29 @@ void conv_target(const struct conv_run *run, struct direct_job *job, int n, int 
     job->out_block = plane;
 }
 
+// Runs [first, last) of the kernel, of a pair of blocks whose weights begin at `weights`.
+static void direct_part(const struct conv *conv, struct direct_job job, const float *weights,
+                        int first, int last) {
+    size_t run = (size_t)(conv->run_length * job.blocks * conv->ops->block);
+    job.runs = conv->runs + first;
+    job.run_count = last - first;
+    job.weights = weights + (size_t)first * run;
+    if (conv->far) {
+        job.ahead = weights + (size_t)last * run;
+        size_t left = (size_t)(conv->weights->data + conv->weights->count - job.ahead);
+        job.ahead_count = MIN((size_t)(last - first) * run, left);
+    }
+    if (first > 0) {
+        job.bias = NULL;
+        job.add = job.out;
+    }
+    if (last < conv->run_count) {
+        job.low = -INFINITY;
+        job.high = INFINITY;
+    }
+    conv->ops->direct(&job);
+}
+
 static void direct_rows(const struct conv_run *run, const struct conv_unit *unit, int row, int rows,
                         const float *in, size_t in_row) {
     const struct conv *conv = run->conv;
@@ -148,15 +171,15 @@ static void direct_rows(const struct conv_run *run, const struct conv_unit *unit
             .in = in,
             .in_row = in_row,
             .pixel = conv->pixel,
-            .runs = conv->runs,
-            .run_count = conv->run_count,
             .run_length = conv->run_length,
-            .weights = conv->weights->data + (size_t)block * k * (size_t)conv->ops->block,
             .in_far = conv->in_place && block == unit->block,
             .out_far = conv->in_place,
         };
         conv_target(run, &job, unit->n, block, row, unit->column);
-        conv->ops->direct(&job);
+        const float *weights = conv->weights->data + (size_t)block * k * (size_t)conv->ops->block;
+        for (int first = 0; first < conv->run_count; first += conv->part_runs) {
+            direct_part(conv, job, weights, first, MIN(first + conv->part_runs, conv->run_count));
+        }
     }
 }
 

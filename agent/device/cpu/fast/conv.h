@@ -38,6 +38,7 @@ struct conv_weights {
     enum conv_algorithm algorithm;
     bool planar; /* the input is row-major with few channels */
     float *data, *bias;
+    size_t count; /* floats in data */
 };
 
 /* weights [out, in, kh, kw]; bias [out] or NULL; each output channel is multiplied by scale and
@@ -80,7 +81,9 @@ struct conv {
     int window_w, window_rows;
     size_t pixel, window_row;
     int run_count, run_length;
+    int part_runs; /* whose weights stay in the cache while all pixels of a unit pass by */
     ptrdiff_t *runs;
+    bool far; /* the weights are not in a processor's cache when the layer begins */
     size_t window_floats, thread_floats, scratch_bytes;
 };
 

@@ -6,6 +6,9 @@
 // What a thread's window may take of its second-level cache (1 MiB on current servers, 512 KiB on
 // older ones), in floats.
 enum { WINDOW_FLOATS = 96 << 10 };
+// What of the weights of a pair of blocks it reads before it turns to the next pixels; and how many
+// there must be in all for it to be worth fetching them ahead.
+enum { PART_FLOATS = 36 << 10, FAR_FLOATS = 64 << 10 };
 // Tiles that share one pass over the weights; so few in all that all threads share them.
 enum { WINOGRAD_TILES = 48, SHARED_TILES = 64 };
 
@@ -145,8 +148,12 @@ static void plan_units(struct conv *conv) {
     int wanted = divide_up(8 * conv->threads, conv->images * conv->column_units);
     conv->rows = unit_size(conv->span, wanted, 1);
     conv->rows = MIN(MAX(conv->rows, 2 * s->extent_h), s->out_h);
-    // Each unit reads all weights: few rows are not divided, others into equal parts.
-    conv->row_units = conv->span < 3 * s->extent_h ? 1 : divide_up(conv->span, conv->rows);
+    // Each unit reads all weights: few rows are not divided, nor those that are read where they lie
+    // and are less than the weights; others into equal parts.
+    bool whole =
+        conv->span < 3 * s->extent_h ||
+        (conv->in_place && (size_t)(conv->span * s->out_w) < conv->weights->count / (size_t)lanes);
+    conv->row_units = whole ? 1 : divide_up(conv->span, conv->rows);
     conv->rows = divide_up(conv->span, conv->row_units);
     conv->row_units = divide_up(conv->span, conv->rows);
     wanted = divide_up(4 * conv->threads, conv->images * conv->column_units * conv->row_units);
@@ -236,6 +243,9 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     conv->thread_floats += conv->window_floats + (size_t)(s->in_w * b);
     conv->thread_floats = (conv->thread_floats + 15) / 16 * 16;
     plan_runs(conv);
+    int part = MAX(PART_FLOATS / (conv->run_length * DIRECT_BLOCKS_MAX * b), 1);
+    conv->part_runs = divide_up(conv->run_count, divide_up(conv->run_count, part));
+    conv->far = conv->weights->count >= FAR_FLOATS;
     size_t moments = conv->normed ? 2 * (size_t)(conv->units * conv->blocks * b) : 0;
     conv->scratch_bytes =
         (moments * sizeof(double)) + 64 +

@@ -3,16 +3,25 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+enum { LARGE_PAGE = 2 << 20 };
 
 static int round_up(int value, int to) {
     return (value + to - 1) / to * to;
 }
 
+// A network reads its weights once a run, more of them than the processor keeps addresses of: those
+// that fill large pages lie in such, where the system has them.
 static float *floats_new(size_t count) {
     size_t bytes = (count * sizeof(float) + 63) / 64 * 64;
-    float *data = aligned_alloc(64, MAX(bytes, (size_t)64));
+    size_t whole = bytes / LARGE_PAGE * LARGE_PAGE;
+    float *data = aligned_alloc(whole ? LARGE_PAGE : 64, MAX(bytes, (size_t)64));
     if (!data) {
         abort();
+    }
+    if (whole) {
+        madvise(data, whole, MADV_HUGEPAGE); // may be refused
     }
     memset(data, 0, MAX(bytes, (size_t)64));
     return data;
@@ -35,12 +44,10 @@ static float weight_at(const struct conv_shape *s, const struct conv_source *sou
 
 // [block pair][channel block][ky][kx][channel in block][block of the pair][lane]; planar inputs
 // have channel blocks of one channel.
-static float *pack_direct(const struct vector_ops *ops, const struct conv_shape *s, bool planar,
-                          const struct conv_source *source) {
+static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s, bool planar,
+                        const struct conv_source *source, float *to) {
     int b = ops->block, inner = planar ? 1 : b;
     int ins = round_up(s->channels_in, inner), outs = round_up(s->channels_out, b);
-    float *data = floats_new((size_t)ins * (size_t)outs * (size_t)(s->kernel_h * s->kernel_w));
-    float *to = data;
     for (int o = 0; o < outs; o += DIRECT_BLOCKS_MAX * b) {
         int lanes = MIN(DIRECT_BLOCKS_MAX * b, outs - o);
         for (int i = 0; i < ins; i += inner) {
@@ -52,15 +59,12 @@ static float *pack_direct(const struct vector_ops *ops, const struct conv_shape 
             }
         }
     }
-    return data;
 }
 
 // [channel block][ky][kx][output][lane]
-static float *pack_thin(const struct vector_ops *ops, const struct conv_shape *s,
-                        const struct conv_source *source) {
+static void pack_thin(const struct vector_ops *ops, const struct conv_shape *s,
+                      const struct conv_source *source, float *to) {
     int b = ops->block, ins = round_up(s->channels_in, b), outs = s->channels_out;
-    float *data = floats_new((size_t)ins * (size_t)outs * (size_t)(s->kernel_h * s->kernel_w));
-    float *to = data;
     for (int i = 0; i < ins; i += b) {
         for (int k = 0; k < s->kernel_h * s->kernel_w; k++) {
             for (int o = 0; o < outs; o++) {
@@ -70,7 +74,6 @@ static float *pack_thin(const struct vector_ops *ops, const struct conv_shape *s
             }
         }
     }
-    return data;
 }
 
 // G g G^T in double: these values multiply everything.
@@ -101,11 +104,10 @@ static void winograd_kernel(const struct conv_shape *s, const struct conv_source
 }
 
 // [block pair][(t + 2)^2][channel in][block of the pair][lane]
-static float *pack_winograd(const struct vector_ops *ops, const struct conv_shape *s, int t,
-                            const struct conv_source *source) {
+static void pack_winograd(const struct vector_ops *ops, const struct conv_shape *s, int t,
+                          const struct conv_source *source, float *data) {
     int b = ops->block, ins = round_up(s->channels_in, b), outs = round_up(s->channels_out, b);
     size_t window = (size_t)((t + 2) * (t + 2));
-    float *data = floats_new((size_t)ins * (size_t)outs * window);
     for (int o = 0; o < s->channels_out; o++) {
         int first = o / (DIRECT_BLOCKS_MAX * b) * DIRECT_BLOCKS_MAX * b;
         size_t lanes = (size_t)MIN(DIRECT_BLOCKS_MAX * b, outs - first);
@@ -118,21 +120,38 @@ static float *pack_winograd(const struct vector_ops *ops, const struct conv_shap
             }
         }
     }
-    return data;
 }
 
 // [channel block][ky][kx][lane]
-static float *pack_depthwise(const struct vector_ops *ops, const struct conv_shape *s,
-                             const struct conv_source *source) {
+static void pack_depthwise(const struct vector_ops *ops, const struct conv_shape *s,
+                           const struct conv_source *source, float *data) {
     int b = ops->block, taps = s->kernel_h * s->kernel_w;
-    float *data = floats_new((size_t)round_up(s->channels_out, b) * (size_t)taps);
     for (int o = 0; o < s->channels_out; o++) {
         for (int k = 0; k < taps; k++) {
             data[(o / b * taps + k) * b + o % b] =
                 source->weights[o * taps + k] * (source->scale ? source->scale[o] : 1);
         }
     }
-    return data;
+}
+
+static size_t packed_count(const struct vector_ops *ops, const struct conv_shape *s,
+                           enum conv_algorithm algorithm, bool planar) {
+    int side = conv_tile(algorithm) + 2;
+    size_t ins = (size_t)round_up(s->channels_in, planar ? 1 : ops->block);
+    size_t outs = (size_t)round_up(s->channels_out, ops->block);
+    size_t taps = (size_t)(s->kernel_h * s->kernel_w);
+    switch (algorithm) {
+    case CONV_WINOGRAD:
+    case CONV_WINOGRAD_2:
+        return ins * outs * (size_t)(side * side);
+    case CONV_THIN:
+        return ins * (size_t)s->channels_out * taps;
+    case CONV_DEPTHWISE:
+        return outs * taps;
+    case CONV_DIRECT:
+        break;
+    }
+    return ins * outs * taps;
 }
 
 struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct conv_shape *shape,
@@ -141,19 +160,21 @@ struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct
     struct conv_weights *weights = x_calloc(1, sizeof *weights);
     weights->algorithm = algorithm;
     weights->planar = planar;
+    weights->count = packed_count(ops, shape, algorithm, planar);
+    weights->data = floats_new(weights->count);
     switch (algorithm) {
     case CONV_WINOGRAD:
     case CONV_WINOGRAD_2:
-        weights->data = pack_winograd(ops, shape, conv_tile(algorithm), source);
+        pack_winograd(ops, shape, conv_tile(algorithm), source, weights->data);
         break;
     case CONV_THIN:
-        weights->data = pack_thin(ops, shape, source);
+        pack_thin(ops, shape, source, weights->data);
         break;
     case CONV_DEPTHWISE:
-        weights->data = pack_depthwise(ops, shape, source);
+        pack_depthwise(ops, shape, source, weights->data);
         break;
     case CONV_DIRECT:
-        weights->data = pack_direct(ops, shape, planar, source);
+        pack_direct(ops, shape, planar, source, weights->data);
         break;
     }
     weights->bias = floats_new((size_t)round_up(shape->channels_out, ops->block));

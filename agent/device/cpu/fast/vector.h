@@ -29,6 +29,10 @@ struct direct_job {
     size_t out_row, out_block;
     const float *add;     /* added before clamping, where out lies relative to its base; or NULL */
     bool in_far, out_far; /* inputs, or outputs and `add`, are not in the cache: fetch ahead */
+    /* What is read behind this job (weights from memory): brought into the second-level cache bit
+     * by bit while this job computes, so that memory never waits and is never waited for. */
+    const float *ahead;
+    size_t ahead_count;
 };
 
 /* The same for at most THIN_OUTPUTS_MAX output channels: lanes run over input channels instead.

@@ -61,7 +61,9 @@ static void transform_in(const struct conv_run *run, const struct conv_unit *uni
 static void multiply(const struct conv *conv, const struct group *group, int block, int blocks,
                      const ptrdiff_t *runs, int run_count) {
     size_t b = (size_t)conv->ops->block, ins = (size_t)run_count * b, count = matrices_of(conv);
+    size_t matrix = ins * (size_t)blocks * b;
     const float *weights = conv->weights->data + (size_t)block * b * ins * count;
+    const float *end = conv->weights->data + conv->weights->count;
     for (size_t k = 0; k < count; k++) {
         struct direct_job job = {
             .width = group->tiles,
@@ -72,12 +74,16 @@ static void multiply(const struct conv *conv, const struct group *group, int blo
             .runs = runs,
             .run_count = run_count,
             .run_length = (int)b,
-            .weights = weights + k * ins * (size_t)blocks * b,
+            .weights = weights + k * matrix,
             .low = -__builtin_inff(),
             .high = __builtin_inff(),
             .out = group->out + k * group->out_plane,
             .out_block = (size_t)group->tiles * b,
         };
+        if (conv->far) { // the next matrix, of the next pair behind this one's last
+            job.ahead = job.weights + matrix;
+            job.ahead_count = MIN(matrix, (size_t)(end - job.ahead));
+        }
         conv->ops->direct(&job);
     }
 }
