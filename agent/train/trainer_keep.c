@@ -5,6 +5,7 @@
 #include "lib/clock.h"
 #include "lib/tree.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -351,6 +352,22 @@ static int put_model(struct trainer *trainer, const struct buffer *bytes, struct
     return store_upload_commit(upload, STORE_REPLACE, err);
 }
 
+/* The last step's loss was a number, but what that step did to the weights no loss has seen yet. */
+static int check_finite(const struct trainer *trainer, size_t variable, const float *values,
+                        struct error *err) {
+    size_t count = variable_count_of(trainer, variable);
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(values[i])) {
+            return error_set(err, ERROR_FAILED,
+                             "weight %s is no number after step %lld, the last one: lower "
+                             "optimizer.learningRate, or warm up for longer",
+                             trainer->network->values[trainer->graph.variables[variable]].name,
+                             (long long)trainer->step);
+        }
+    }
+    return 0;
+}
+
 /* By value of the network: statistics where they are, weights in *ret_copy, the caller's. */
 static int find_weights(const struct trainer *trainer, const void **weights, float **ret_copy,
                         struct error *err) {
@@ -362,7 +379,8 @@ static int find_weights(const struct trainer *trainer, const void **weights, flo
     float *copy = *ret_copy = x_malloc((count + 1) * sizeof *copy);
     for (size_t i = 0; i < graph->variable_count; i++) {
         if (device_read(trainer, copy + at, trainer->weights[i], variable_count_of(trainer, i),
-                        err) < 0) {
+                        err) < 0 ||
+            check_finite(trainer, i, copy + at, err) < 0) {
             return -1;
         }
         weights[graph->variables[i]] = copy + at;
@@ -399,7 +417,7 @@ static int publish(struct trainer *trainer, struct error *err) {
 
 static bool is_final(const struct error *err) {
     return err->kind == ERROR_CONFLICT || err->kind == ERROR_INVALID ||
-           err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_BUG;
+           err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_FAILED || err->kind == ERROR_BUG;
 }
 
 /* False: asked to leave meanwhile. */

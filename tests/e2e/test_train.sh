@@ -447,6 +447,24 @@ for ranks in 1 2; do
     of_test() { mpi -np $ranks "$trainer" train >"$work/refused" 2>&1; [ $? -eq 1 ] && grep -q "the loss over the test data is -\?nan after step 4, " "$work/refused"; }
     check "a test loss that is no number ends it, too, $ranks ranks" of_test || tail -3 "$work/refused" | sed 's/^/# /'
 done
+# One step whose loss is a number, and whose gradients are not: a layer of 1e-36, and one of 1e36 behind it.
+/usr/bin/python3 - "$data" <<'P'
+import numpy, sys
+from onnx import helper, numpy_helper, save
+random = numpy.random.default_rng(2)
+weights = {"w": random.normal(size=(288, 8)) * 1e-36, "v": random.normal(size=(8, 6)) * 1e36}
+values = [helper.make_tensor_value_info(name, 1, shape) for name, shape in (("x", ["n", 2, 12, 12]), ("y", ["n", 6]))]
+nodes = [helper.make_node("Flatten", ["x"], ["flat"]), helper.make_node("MatMul", ["flat", "w"], ["h"]),
+         helper.make_node("MatMul", ["h", "v"], ["y"])]
+graph = helper.make_graph(nodes, "steep", values[:1], values[1:],
+                          [numpy_helper.from_array(value.astype("f4"), name) for name, value in weights.items()])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+model.ir_version = 7
+save(model, sys.argv[1] + "/steep.onnx")
+P
+spec bad '{"path": "data/steep.onnx"}' 1
+WINDLASS_SPEC=$(jq -c 'del(.trainer.data.test) | .trainer.data.train.synthetic.count = 64 | .trainer.optimizer.learningRate = "1000"' <<<"$WINDLASS_SPEC")
+check "weights that the last step made no numbers are named" refused 1 "weight w is no number after step 1, the last one"
 check "and no network is published" [ ! -e "$out/bad/model.onnx" ]
 spec bad "$smooth" 1 '"precision": "FP8"'
 check "another precision is refused" refused 2 "precision: one of FP32, BF16"

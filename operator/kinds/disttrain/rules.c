@@ -249,6 +249,15 @@ static int check_trainer(const json_t *spec, struct error *err) {
 
 static int check_logs(const json_t *spec, struct error *err) {
     const char *path = tree_text(spec, "logs.path", NULL);
+    if (path && text_starts(path, "az://")) {
+        return job_refuse(err, "logs.path",
+                          "is in a store, where ranks cannot write files as they go; mount the "
+                          "container as a volume (blobfuse) and give VOLUME/path/in/it");
+    }
+    if (path && !job_place(spec, path)) {
+        return job_refuse(err, "logs.path",
+                          "lies in no volume of spec.volumes (a path is VOLUME/path/in/it)");
+    }
     return path && job_check_place(spec, "logs.path", path, err) < 0
                ? -1
                : job_check_written(spec, "logs.path", "logs need one", err);
