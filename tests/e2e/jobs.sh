@@ -18,7 +18,9 @@ export KUBECONFIG=$api/kubeconfig
 # 1.20 knows no CEL and drops the rules; what they forbid gets in, and the controller has to stand it.
 "$kubectl" apply --validate=false -f crds/batchscore.yaml -f crds/disttrain.yaml >/dev/null || exit 3
 "$kubectl" wait --for=condition=Established crd --all >/dev/null || exit 3
-tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }
+# Its garbage collector looks for new kinds every 30 s only: who brings some starts it behind them (manager=later).
+start_manager() { tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }; }
+[ "${manager:-}" = later ] || start_manager
 
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 # within SECONDS COMMAND...: until it succeeds.
@@ -79,7 +81,7 @@ YAML
 apply() { job "$@" | "$kubectl" apply -f - >/dev/null; }
 # kind=dt: of a DistTrain, here and below.
 field() { "$kubectl" get "${kind:-bs}" "$1" -o "jsonpath={$2}"; }
-condition() { field "$1" ".status.conditions[?(@.type==\"Succeeded\")].$2"; }
+condition() { field "$1" ".status.conditions[?(@.type==\"${3:-Succeeded}\")].$2"; } # NAME FIELD [TYPE]
 # ends NAME STATUS REASON: the job comes to this end within 30 s.
 is_ended() { [ "$(condition "$1" status) $(condition "$1" reason)" = "$2 $3" ]; }
 ends() { within 30 is_ended "$@" || { echo "# $1: $(condition "$1" status) $(condition "$1" reason): $(condition "$1" message)"; false; }; }

@@ -7,50 +7,13 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
-windlass=$(realpath "${BUILD:-build}")/windlass
-work=$(mktemp -d)
-api=$work/api
-cleanup() {
-    # shellcheck disable=SC2046 # several numbers
-    kill -9 $(jobs -p) 2>/dev/null
-    wait 2>/dev/null
-    tests/cluster/api-server.sh stop "$api" >/dev/null 2>&1
-    rm -rf "$work"
-}
-trap cleanup EXIT
-tests/cluster/api-server.sh start "$api" --owner $$ >"$work/api.log" 2>&1 || { cat "$work/api.log"; exit 3; }
-kubectl=$api/kubectl
-export KUBECONFIG=$api/kubeconfig
+manager=later
+. tests/e2e/jobs.sh
+kind=dt
 k() { "$kubectl" "$@"; }
-k apply --validate=false -f crds/batchscore.yaml -f crds/disttrain.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
-within() { # SECONDS COMMAND...
-    local end=$((SECONDS + $1))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        [ $SECONDS -lt $end ] || return 1
-        sleep 0.1
-    done
-}
-# job NAME LINE...: a DistTrain with these lines in its spec.
-job() {
-    local name=$1
-    shift
-    { cat <<YAML; printf '  %s\n' "$@"; }
----
-apiVersion: windlass.dev/v1alpha1
-kind: DistTrain
-metadata: {name: $name}
-spec:
-  workers: 3
-  image: registry.test/mpi:1
-  command: [mpirun, train]
-  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
-YAML
-}
-apply() { job "$@" | k apply -f - >/dev/null; }
+apply() { gang "$@" | k apply -f - >/dev/null; }
 of_volcano=("gang: Volcano" "queue: research" "minWorkers: 2" "priorityClassName: system-node-critical")
 of_kueue=("gang: Kueue" "queue: research")
-condition() { k get dt "$1" -o "jsonpath={.status.conditions[?(@.type==\"${3:-Succeeded}\")].$2}"; }
 has_reason() { [ "$(condition "$1" reason)" = "$2" ]; }
 stalled() { [ "$(condition "$1" status Stalled)/$(condition "$1" reason Stalled)" = True/GangUnavailable ]; }
 pods() { k get pods -l "windlass.dev/job=$1" -o name | wc -l; }
@@ -81,7 +44,7 @@ check "gang: no pod is made" [ "$(pods plugin) $(pods volcano)" = "0 0" ]
 tries=$(grep -c 'look failed job="DistTrain default/plugin"' "$work/controller.log")
 check "gang: and it is asked for less and less often ($tries times)" [ "$tries" -ge 2 -a "$tries" -le 12 ]
 k apply -f tests/kube/schedulers.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
-tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }
+start_manager
 
 ##### with them ##################################################################################
 group() { k get "podgroups.$1" "$2" -o json; }
@@ -186,7 +149,7 @@ RANDOM=${SOAK_SEED:-7}
 lives=(good fail- oom- evict- crash-)
 gangs=("gang: Volcano" "gang: PodGroup")
 for i in $(seq $jobs); do
-    job "${lives[i % 5]}$i" "${gangs[i % 2]}"
+    gang "${lives[i % 5]}$i" "${gangs[i % 2]}"
 done >"$work/kill.yaml"
 k apply -f "$work/kill.yaml" >/dev/null &
 creating=$!
