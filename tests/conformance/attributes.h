@@ -11,11 +11,12 @@
     }
 #define INT(key, value)                                                                            \
     { .name = key, .kind = ATTRIBUTE_INTEGER, .integer = value }
-#define NUMBERS(...) ((const float[]){__VA_ARGS__})
+#define FLOAT_LIST(...) ((const float[]){__VA_ARGS__})
 #define NUMS(key, ...)                                                                             \
     {                                                                                              \
         .name = key, .kind = ATTRIBUTE_NUMBERS,                                                    \
-        .count = sizeof NUMBERS(__VA_ARGS__) / sizeof(float), .numbers = NUMBERS(__VA_ARGS__)      \
+        .count = sizeof FLOAT_LIST(__VA_ARGS__) / sizeof(float),                                   \
+        .numbers = FLOAT_LIST(__VA_ARGS__)                                                         \
     }
 /* TXTS("nodes_modes", WORD("LEAF"), WORD("LEAF")) */
 #define WORD(text)                                                                                 \
