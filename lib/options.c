@@ -64,7 +64,8 @@ static int parse(int argc, char **argv, const struct option *options, struct opt
     bool flags_ended = false;
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
-        if (flags_ended || word[0] != '-' || word[1] == 0) {
+        bool is_number = (word[1] >= '0' && word[1] <= '9') || word[1] == '.';
+        if (flags_ended || word[0] != '-' || word[1] == 0 || is_number) {
             if (list_add(ret_words, word, "arguments", err) < 0) {
                 return -1;
             }

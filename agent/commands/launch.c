@@ -4,6 +4,7 @@
 #include "agent/job.h"
 #include "agent/launch/life.h"
 #include "agent/launch/metric.h"
+#include "agent/launch/progress.h"
 #include "agent/launch/rank.h"
 #include "agent/launch/rsh.h"
 #include "agent/launch/shell.h"
@@ -46,7 +47,8 @@ int launch_command(int argc, char **argv) {
     }
     int code = life_run(&job, &last_words);
     if (last_words) {
-        job_last_words(last_words);
+        AUTO(text_freep) char *cut = progress_cut(last_words, JOB_LAST_WORDS_MAX);
+        job_last_words(cut);
     }
     launch_job_release(&job);
     return code;
@@ -82,33 +84,56 @@ int alive_command(int argc, char **argv) {
     return code != 0;
 }
 
+/* NAME VALUE --step N, or NAME VALUE N. */
+static int report(const struct option_list *words, int64_t step, struct error *err) {
+    char *end = NULL;
+    double value = strtod(words->values[1], &end);
+    if (end == words->values[1] || *end) {
+        return error_set(err, ERROR_INVALID, "VALUE is \"%.80s\", expected a number",
+                         words->values[1]);
+    }
+    if (words->count > 2) {
+        step = strtoll(words->values[2], &end, 10);
+        if (end == words->values[2] || *end || step < 0) {
+            return error_set(err, ERROR_INVALID, "the step is \"%.80s\", expected 0 or more",
+                             words->values[2]);
+        }
+    } else if (step < -1) {
+        return error_set(err, ERROR_INVALID, "the step is %lld, expected 0 or more",
+                         (long long)step);
+    }
+    if (!metric_is_name(words->values[0])) {
+        return error_set(err, ERROR_INVALID,
+                         "NAME is \"%.80s\", expected at most %d letters, digits, _ . - / @ =",
+                         words->values[0], METRIC_NAME_MAX);
+    }
+    return metric_report(words->values[0], value, step, err);
+}
+
 int metric_command(int argc, char **argv) {
-    static const struct option options[] = {{.name = NULL}};
+    int64_t step = -1;
+    const struct option options[] = {{"step", 0, OPTION_INTEGER, "N", "of the training", &step},
+                                     {.name = NULL}};
     AUTO(text_freep)
-    char *usage = x_printf("%s metric NAME VALUE STEP", program_invocation_short_name);
+    char *usage = x_printf("%s metric NAME VALUE [--step N]", program_invocation_short_name);
     struct command_help help = {
         .usage = usage,
-        .about = "Tells a figure of this rank's training. The job's status shows epoch, loss,\n"
-                 "accuracy, samplesPerSecond and checkpoint of rank 0, and the step. Outside of a\n"
-                 "pod of a DistTrain it does nothing.",
-        .words_min = 3,
+        .about =
+            "Tells a figure of this rank's training, and waits until the agent of the pod has\n"
+            "it: none is lost. What spec.metrics of the job says is what counts; the job's\n"
+            "status shows epoch, loss, accuracy, samplesPerSecond and checkpoint of rank 0,\n"
+            "too. Outside of a pod of a DistTrain it does nothing.",
+        .words_min = 2,
         .words_max = 3};
     struct option_list words = {0};
     struct error err = {0};
-    struct metric metric;
     int result = options_read(argc, argv, &help, options, &words, &err);
     if (result > 0) {
         return 0;
     }
-    if (result == 0) {
-        AUTO(text_freep)
-        char *text = x_printf("0 %s %s %s", words.values[0], words.values[1], words.values[2]);
-        if (metric_read(text, &metric)) {
-            metric_send(metric.name, metric.value, metric.step);
-            return 0;
-        }
-        error_set(&err, ERROR_INVALID, "expected a name, a number, and a step of at least 0");
+    if (result < 0 || report(&words, step, &err) < 0) {
+        fprintf(stderr, "%s: %s\n", usage, err.text);
+        return error_exit_code(&err);
     }
-    fprintf(stderr, "%s: %s\n", usage, err.text);
-    return error_exit_code(&err);
+    return 0;
 }

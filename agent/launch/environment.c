@@ -167,6 +167,12 @@ static void set_job(const struct launch_world *world, struct launch_variables *v
     if (world->kept) {
         launch_variable_set(variables, "WINDLASS_LOGS", "%s", world->kept);
     }
+    if (world->pattern) {
+        launch_variable_set(variables, "WINDLASS_PATTERN", "%s", world->pattern);
+    }
+    if (world->metrics_file) {
+        launch_variable_set(variables, "WINDLASS_METRICS_FILE", "%s", world->metrics_file);
+    }
 }
 
 /* ---- MPI ------------------------------------------------------------------------------------ */

@@ -22,18 +22,20 @@ struct launch_world {
     const char *const *base; /* the pod's variables, NULL-ended; a user's value wins over ours */
     const struct table *table;
     enum launcher launcher;
-    bool is_torchrun;           /* the command makes the processes of a pod itself */
-    bool is_trainer;            /* ranks are ours: they have spec, run and stores of the pod */
-    bool is_walled;             /* no process may read another's memory (seccomp) */
-    int index;                  /* of the pod */
-    int slot;                   /* of the process; -1: the command of a pod */
-    int gpus;                   /* of the pod */
-    int master_port;            /* free on member 0 */
-    const char *job, *worker;   /* names */
-    const char *logs;           /* a folder of everybody's; NULL: there is none */
-    const char *kept;           /* the same as VOLUME/path, for `rank` (rank.h) */
-    const char *bin;            /* where `ssh`, `rsh` and `rank` are ours: "/windlass/bin" */
-    const char *run;            /* this pod's own files: "/windlass/run" */
+    bool is_torchrun;         /* the command makes the processes of a pod itself */
+    bool is_trainer;          /* ranks are ours: they have spec, run and stores of the pod */
+    bool is_walled;           /* no process may read another's memory (seccomp) */
+    int index;                /* of the pod */
+    int slot;                 /* of the process; -1: the command of a pod */
+    int gpus;                 /* of the pod */
+    int master_port;          /* free on member 0 */
+    const char *job, *worker; /* names */
+    const char *logs;         /* a folder of everybody's; NULL: there is none */
+    const char *kept;         /* the same as VOLUME/path, for `rank` (rank.h) */
+    const char *pattern;      /* of what a program says, reporter.h: which lines are metrics; and */
+    const char *metrics_file; /* ... the file with its own; NULL: none */
+    const char *bin;          /* where `ssh`, `rsh` and `rank` are ours: "/windlass/bin" */
+    const char *run;          /* this pod's own files: "/windlass/run" */
     const char *const *secrets; /* names, NULL-ended; NULL: none */
     /* The same, of those in which $NAME and ${NAME} stand for what the process has of that name;
      * secrets and what it does not have stay as they stand. */

@@ -21,7 +21,8 @@ bool figures_add(struct figures *figures, const struct metric *metric) {
         if (strcmp(metric->name, kinds[i].name) == 0 && (is_whole || !kinds[i].is_integer)) {
             figures->values[i] = metric->value;
             figures->has[i] = figures->has_any = true;
-            figures->step = metric->step;
+            figures->has_step |= metric->step >= 0;
+            figures->step = metric->step >= 0 ? metric->step : figures->step;
             return true;
         }
     }
@@ -29,7 +30,7 @@ bool figures_add(struct figures *figures, const struct metric *metric) {
 }
 
 void figures_tell(const struct figures *figures, json_t *progress) {
-    if (figures->has_any) {
+    if (figures->has_step) {
         json_object_set_new(progress, "step", json_integer(figures->step));
     }
     for (size_t i = 0; i < FIGURES_KINDS; i++) {
@@ -53,7 +54,8 @@ char *figures_write(const struct figures *figures) {
     char lines[TEXT_MAX] = "";
     size_t size = 0;
     for (size_t i = 0; i < FIGURES_KINDS; i++) {
-        struct metric metric = {.value = figures->values[i], .step = figures->step};
+        struct metric metric = {.value = figures->values[i],
+                                .step = figures->has_step ? figures->step : -1};
         char text[METRIC_TEXT_MAX];
         if (figures->has[i]) {
             snprintf(metric.name, sizeof metric.name, "%s", kinds[i].name);

@@ -11,7 +11,7 @@ enum { FIGURES_KINDS = 5 };
 struct figures { /* {0}: none */
     int64_t step;
     double values[FIGURES_KINDS];
-    bool has[FIGURES_KINDS], has_any;
+    bool has[FIGURES_KINDS], has_any, has_step;
 };
 
 /* False: it is none of these. */

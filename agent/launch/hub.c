@@ -45,6 +45,8 @@ struct hub {
     atomic_bool gives_way, is_leaving;
     atomic_llong turned_ms;
     struct figures figures;
+    /* What rank 0 says, and what comes out of the command: of Open MPI's the same once more. */
+    struct objective objective, of_command;
     /* Under MPI: the first rank that ended badly in the last while, and the round whose command has
      * failed. */
     struct gang_message hint;
@@ -149,6 +151,13 @@ static const char *pod_of(const struct hub *hub, int index) {
     return *pod ? pod : index == 0 ? hub->pod : "";
 }
 
+/* Rank 0's own words, unless it has said nothing of it. */
+static const struct objective *told_objective(const struct hub *hub) {
+    bool is_of_command =
+        !hub->objective.round && (hub->of_command.round || !hub->objective.other_reports);
+    return is_of_command ? &hub->of_command : &hub->objective;
+}
+
 static void write_progress(struct hub *hub) {
     struct gang_facts facts;
     gang_facts(hub->gang, &facts);
@@ -164,6 +173,7 @@ static void write_progress(struct hub *hub) {
     }
     json_object_set_new(tree, "lost", lost);
     figures_tell(&hub->figures, tree);
+    objective_tell(told_objective(hub), tree);
     char *text = json_dumps(tree, JSON_COMPACT);
     pthread_mutex_lock(&hub->lock);
     free(hub->progress);
@@ -388,6 +398,11 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
         figures_read(&hub->figures, message->line);
         return;
     }
+    if (message->type == MESSAGE_REPORTS) {
+        objective_read(message->rank < 0 ? &hub->of_command : &hub->objective, message->round,
+                       message->line);
+        return;
+    }
     char words[GANG_WORDS_MAX];
     if (message->type == MESSAGE_UNREACHED) {
         snprintf(
@@ -495,7 +510,13 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
         return -1;
     }
     hub->options.bind = hub->options.certificate_pem = hub->options.key_pem = NULL;
-    hub->options.token = hub->options.pod = NULL;
+    objective_init(&hub->objective, &options->objective);
+    objective_init(&hub->of_command, &options->objective);
+    if (options->before && !(objective_recall(&hub->objective, options->before) &&
+                             objective_recall(&hub->of_command, options->before))) {
+        log_event(LOG_WARNING, "what was told of the objective before cannot be read");
+    }
+    hub->options.token = hub->options.pod = hub->options.before = NULL;
     snprintf(hub->pod, sizeof hub->pod, "%s", options->pod);
     hub->gang = gang_new(&options->gang);
     hub->members = x_calloc((size_t)options->gang.workers, sizeof *hub->members);
@@ -510,6 +531,8 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
     if (pthread_create(&hub->thread, NULL, serve, hub) != 0) {
         server_free(hub->server);
         gang_free(hub->gang);
+        objective_release(&hub->objective);
+        objective_release(&hub->of_command);
         free(hub->members);
         free(hub);
         return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread");
@@ -542,6 +565,8 @@ void hub_free(struct hub *hub) {
     }
     server_free(hub->server);
     gang_free(hub->gang);
+    objective_release(&hub->objective);
+    objective_release(&hub->of_command);
     pthread_mutex_destroy(&hub->lock);
     free(hub->progress);
     free(hub->members);

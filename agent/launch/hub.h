@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/launch/gang.h"
+#include "agent/launch/objective.h"
 #include "lib/error.h"
 
 struct hub_options {
@@ -11,6 +12,9 @@ struct hub_options {
     const char *certificate_pem, *key_pem, *token; /* copied, as ... */
     const char *pod;                               /* ... the name of this one, member 0's */
     struct gang_options gang;
+    struct objective_options objective;
+    const char
+        *before; /* what the hub before this one told of the objective; NULL: there was none */
     /* Ranks are windlass-trainer's, whose codes 1 and 2 say that another start would end the same:
      * a loss that is no number, a spec, model or data that are wrong. */
     bool is_trainer;

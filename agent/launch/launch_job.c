@@ -2,6 +2,7 @@
 #include "agent/launch/launch_job.h"
 
 #include "agent/launch/expand.h"
+#include "agent/launch/metric_line.h"
 #include "agent/launch/port.h"
 #include "agent/store/path.h"
 #include "lib/environment.h"
@@ -228,6 +229,52 @@ static int read_logs(struct launch_job *job, struct error *err) {
     return 0;
 }
 
+/* "OUTPUT/metrics.jsonl", in the folder of the output of that id. */
+static int find_file(struct launch_job *job, const char *text, struct error *err) {
+    size_t size = strcspn(text, "/");
+    for (size_t i = 0; i < job->output_count; i++) {
+        const struct launch_path *output = &job->outputs[i];
+        if (strlen(output->id) == size && strncmp(output->id, text, size) == 0 && text[size] &&
+            text[size + 1]) {
+            job->metrics_file = file_join(output->path, text + size + 1);
+            return 0;
+        }
+    }
+    return error_set(err, ERROR_INVALID,
+                     "spec.metrics.file is \"%.100s\", expected OUTPUT/FILE with the id of one of "
+                     "spec.outputs",
+                     text);
+}
+
+/* A trainer says its own (agent/train/trainer.c). */
+static int read_metrics(struct launch_job *job, struct error *err) {
+    const json_t *metrics = json_object_get(job->spec, "metrics");
+    const char *name = tree_text(metrics, "objective", "");
+    const char *pattern = tree_text(metrics, "pattern", NULL);
+    const char *file = tree_text(metrics, "file", NULL);
+    struct pattern *tried = NULL;
+    if (!metrics) {
+        return 0;
+    }
+    if (!metric_is_name(name)) {
+        return error_set(err, ERROR_INVALID, "spec.metrics.objective is no name of a metric");
+    }
+    snprintf(job->objective.name, sizeof job->objective.name, "%s", name);
+    job->objective.is_minimized = strcmp(tree_text(metrics, "goal", ""), "Minimize") == 0;
+    job->objective.interval = bounded(job->spec, "metrics.evaluationInterval", 1, 1000000, err);
+    job->objective.delay = bounded(job->spec, "metrics.delayEvaluation", 0, 1000000, err);
+    job->before = getenv("WINDLASS_OBJECTIVE");
+    if (err->kind || job->is_trainer) {
+        return err->kind ? -1 : 0;
+    }
+    job->pattern = pattern ? pattern : file ? NULL : METRIC_PATTERN;
+    if (job->pattern && pattern_new(job->pattern, METRIC_GROUPS_MIN, &tried, err) < 0) {
+        return error_context(err, "spec.metrics.pattern");
+    }
+    pattern_free(tried);
+    return file ? find_file(job, file, err) : 0;
+}
+
 static int read_spec(struct launch_job *job, struct error *err) {
     const char *text = NULL;
     if (environment_read("WINDLASS_SPEC", &text, err) < 0) {
@@ -257,7 +304,7 @@ static int read_spec(struct launch_job *job, struct error *err) {
         read_words(job, "prepare", &job->prepare, err) < 0) {
         return -1;
     }
-    if (read_logs(job, err) < 0) {
+    if (read_logs(job, err) < 0 || read_metrics(job, err) < 0) {
         return -1;
     }
     if (!job->command[0]) {
@@ -383,6 +430,7 @@ void launch_job_release(struct launch_job *job) {
     free(job->secrets);
     free(job->logs);
     free(job->kept);
+    free(job->metrics_file);
     free(job->bin);
     free(job->run);
     json_decref(job->spec);

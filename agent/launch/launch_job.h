@@ -4,6 +4,7 @@
 
 #include "agent/launch/environment.h"
 #include "agent/launch/gang.h"
+#include "agent/launch/objective.h"
 #include "lib/tree.h"
 
 /* Exit code of a trainer's rank that heard nothing of the others for hangSeconds. */
@@ -32,8 +33,12 @@ struct launch_job {
     char **command, **prepare; /* NULL-ended, variables expanded; prepare: NULL: none */
     struct launch_path *inputs, *outputs;
     size_t input_count, output_count;
-    char *logs; /* a folder; NULL: none */
-    char *kept; /* the same as VOLUME/path */
+    char *logs;                         /* a folder; NULL: none */
+    char *kept;                         /* the same as VOLUME/path */
+    struct objective_options objective; /* of spec.metrics */
+    const char *before;  /* WINDLASS_OBJECTIVE: what the hub before this one told; NULL: none */
+    const char *pattern; /* NULL: of what a program says nothing is a metric */
+    char *metrics_file;  /* a path; NULL: none */
     /* Names, NULL-ended, borrowed from spec: the user's variables, whose $VAR are replaced, and
      * those that only the ranks get: they stand in no text of ours, and mpirun has none of them. */
     const char **environment, **secrets;

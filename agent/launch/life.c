@@ -29,10 +29,26 @@ static void catch_signals(void) {
     }
 }
 
-/* `ssh`, `rsh` and `rank` are this program: what calls them finds us in PATH, and MPI by its hooks.
- * The folder may be of an earlier run (windlass run --keep), and lead to a program that is gone. */
+/* An image of ours has it, with more commands. */
+static bool has_agent(const struct launch_job *job) {
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : ""; *at;) {
+        size_t size = strcspn(at, ":");
+        AUTO(text_freep) char *folder = x_strndup(at, size);
+        AUTO(text_freep) char *program = file_join(folder, "windlass-agent");
+        if (*folder == '/' && strcmp(folder, job->bin) != 0 && access(program, X_OK) == 0) {
+            return true;
+        }
+        at += size + (at[size] == ':');
+    }
+    return false;
+}
+
+/* `ssh`, `rsh` and `rank` are this program: what calls them finds us in PATH, and MPI by its hooks;
+ * `windlass-agent` for its `metric`. The folder may be of an earlier run (windlass run --keep), and
+ * lead to a program that is gone. */
 static void make_links(const struct launch_job *job) {
-    static const char *const names[] = {"ssh", "rsh", "rank"};
+    static const char *const names[] = {"ssh", "rsh", "rank", "windlass-agent"};
     struct error err = {0};
     char self[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -44,6 +60,9 @@ static void make_links(const struct launch_job *job) {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO(text_freep) char *path = file_join(job->bin, names[i]);
         unlink(path);
+        if (strcmp(names[i], "windlass-agent") == 0 && has_agent(job)) {
+            continue;
+        }
         if (symlink(self, path) < 0) {
             log_event(LOG_WARNING, "%s: %s", path, strerror(errno));
         }
@@ -60,6 +79,8 @@ int life_run(const struct launch_job *job, char **ret_words) {
                                   .token = job->token,
                                   .pod = job->worker,
                                   .gang = job->gang,
+                                  .objective = job->objective,
+                                  .before = job->before,
                                   .is_trainer = job->is_trainer};
     *ret_words = NULL;
     catch_signals();

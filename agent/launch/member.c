@@ -455,6 +455,7 @@ int member_run(const struct launch_job *job, struct hub *hub,
     AUTO(text_freep) char *name = digest_random(16);
     snprintf(member.incarnation, sizeof member.incarnation, "%s", name);
     member.link = link_new(send_text, &member);
+    member.reports_end = &member.reports;
     member.port = port_find_free(job->address, job->index + job->attempt * GANG_MEMBERS_MAX);
     int result = live(&member, is_interrupted, err);
     notice_stop(member.notice);

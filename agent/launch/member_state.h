@@ -25,6 +25,15 @@ struct member_spawned {
     struct member_spawned *next;
 };
 
+/* What a program of this pod has reported, and waits for room on the link. */
+struct member_report {
+    int64_t id; /* of who asked */
+    int64_t round;
+    int rank;
+    char *lines;
+    struct member_report *next;
+};
+
 struct member {
     const struct launch_job *job;
     struct shell *shell;
@@ -33,6 +42,7 @@ struct member {
     int64_t figures_ms;     /* when some were told last */
     int moved_rank;         /* one that has said a metric since; -1: none */
     int64_t moves;
+    struct member_report *reports, **reports_end;
     struct member_spawned *spawned;
     int last_spawned;
     struct hub *hub;

@@ -2,8 +2,8 @@
  * /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a connection; all
  * others are numbered by link.h, which repeats them when a connection broke.
  *
- *   member -> hub: hello prepared failed ready exited stopped beat leaving figures unreached
- *                  halted
+ *   member -> hub: hello prepared failed ready exited stopped beat leaving figures reports
+ *                  unreached halted
  *   hub -> member: welcome table go stop notice done                                 both: ack */
 #pragma once
 
@@ -22,6 +22,8 @@ enum gang_message_type {
     MESSAGE_BEAT,      /* rank, progress, is_waiting */
     MESSAGE_LEAVING,   /* seconds */
     MESSAGE_FIGURES,   /* line: figures.h */
+    MESSAGE_REPORTS,   /* round, rank (-1: of the command), line: lines of metric.h; before EXITED
+                          of who said them */
     MESSAGE_UNREACHED, /* round, index: of whom it does not reach, words: where, and why */
     MESSAGE_HALTED,    /* round, rank, words: it stands still, behind STOP */
     MESSAGE_SPAWN,   /* both ways: round, id, line; index: on which pod; from the hub: for which */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/metric.h"
 
+#include "agent/launch/shell.h"
 #include "agent/launch/unix_path.h"
 
 #include <errno.h>
@@ -14,7 +15,8 @@
 
 enum { RANKS_MAX = 1 << 20 };
 
-static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/";
+static const char letters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/@=";
 
 struct metric_socket {
     int fd;
@@ -22,8 +24,13 @@ struct metric_socket {
 };
 
 void metric_write(const struct metric *metric, char text[static METRIC_TEXT_MAX]) {
-    snprintf(text, METRIC_TEXT_MAX, "%d %s %.9g %lld", metric->rank, metric->name, metric->value,
+    snprintf(text, METRIC_TEXT_MAX, "%d %s %.17g %lld", metric->rank, metric->name, metric->value,
              (long long)metric->step);
+}
+
+bool metric_is_name(const char *name) {
+    size_t size = strspn(name, letters);
+    return size >= 1 && size <= METRIC_NAME_MAX && !name[size];
 }
 
 bool metric_read(const char *text, struct metric *ret_metric) {
@@ -46,7 +53,7 @@ bool metric_read(const char *text, struct metric *ret_metric) {
     const char *step = end + 1;
     errno = 0;
     metric.step = strtoll(step, &end, 10);
-    if (end == step || errno || metric.step < 0 || (*end && strcmp(end, "\n") != 0)) {
+    if (end == step || errno || metric.step < -1 || (*end && strcmp(end, "\n") != 0)) {
         return false;
     }
     metric.rank = (int)rank;
@@ -85,6 +92,24 @@ void metric_send(const char *name, double value, int64_t step) {
     ssize_t ignored =
         sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, sizeof address);
     (void)ignored;
+}
+
+int metric_report(const char *name, double value, int64_t step, struct error *err) {
+    struct metric metric = {.rank = own_rank(), .value = value, .step = step};
+    const char *path = getenv("WINDLASS_SOCKET");
+    AUTO(text_freep) char *words = NULL;
+    char text[METRIC_TEXT_MAX];
+    int code = 0;
+    if (!path) {
+        return 0;
+    }
+    snprintf(metric.name, sizeof metric.name, "%s", name);
+    metric_write(&metric, text);
+    if (!metric_is_name(name) || !metric_read(text, &metric)) {
+        return error_set(err, ERROR_INVALID, "%.80s is no name of a metric", name);
+    }
+    struct shell_request request = {.kind = SHELL_REPORT, .rank = metric.rank, .text = text};
+    return shell_ask(path, &request, &code, &words, err);
 }
 
 /* ---- the agent ------------------------------------------------------------------------------ */

@@ -36,6 +36,8 @@ static struct launch_world world_of(const struct member *member, int slot) {
                                  .worker = job->worker,
                                  .logs = job->logs,
                                  .kept = job->kept,
+                                 .pattern = job->pattern,
+                                 .metrics_file = job->metrics_file,
                                  .bin = job->bin,
                                  .run = job->run,
                                  .environment = job->environment,
@@ -46,11 +48,17 @@ static struct launch_world world_of(const struct member *member, int slot) {
                                  .output_count = job->output_count};
 }
 
-/* Where logs are kept `rank` stands between (rank.h): it keeps what the program says. Ranks that
- * mpirun makes have one each, by its own hook. */
+/* What it says counts: it may be a metric. */
+static bool wants_reports(const struct launch_job *job, int id) {
+    return (job->pattern || job->metrics_file) && (id == MEMBER_COMMAND || id == 0);
+}
+
+/* Where logs are kept, or metrics are looked for, `rank` stands between (rank.h). Ranks that mpirun
+ * makes have one each, by its own hook. */
 static int start_kept(struct member *member, int id, char *const *words, char **variables,
                       struct error *err) {
-    if (!member->job->logs || id == MEMBER_PREPARE || id >= MEMBER_SPAWNED) {
+    bool reports = wants_reports(member->job, id);
+    if ((!member->job->logs && !reports) || id == MEMBER_PREPARE || id >= MEMBER_SPAWNED) {
         return crew_start(member->crew, id, (const char *const *)words, variables, err);
     }
     size_t count = 0;
@@ -60,11 +68,12 @@ static int start_kept(struct member *member, int id, char *const *words, char **
     AUTO(text_freep) char *program = file_join(member->job->bin, "rank");
     AUTO(text_freep)
     char *name = id == MEMBER_COMMAND ? x_strdup("command") : x_printf("rank.%03d", id);
-    const char **all = x_calloc(count + 4, sizeof *all);
+    const char **all = x_calloc(count + 5, sizeof *all);
     all[0] = program;
     all[1] = "--log";
     all[2] = name;
-    memcpy(all + 3, words, count * sizeof *all);
+    all[3] = "--reports";
+    memcpy(all + (reports ? 4 : 3), words, count * sizeof *all);
     int result = crew_start(member->crew, id, all, variables, err);
     free(all);
     return result;

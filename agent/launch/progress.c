@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/progress.h"
 
+#include "lib/jsontext.h"
+
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const char *state_name(const struct progress *progress) {
     const struct gang_facts *facts = progress->facts;
@@ -109,4 +113,39 @@ json_t *progress_tell(const struct progress *progress) {
         json_object_set_new(tree, "message", json_string(message));
     }
     return tree;
+}
+
+/* ---- the last words of a pod ---------------------------------------------------------------- */
+
+/* Half of it; false: there is nothing to be cut. */
+static bool cut_text(json_t *tree, const char *name) {
+    const char *text = tree_text(tree, name, "");
+    size_t half = strlen(text) / 2;
+    if (!half) {
+        return false;
+    }
+    AUTO(text_freep) char *shorter = x_strndup(text, half);
+    shorter[jsontext_utf8_end(shorter, half)] = 0;
+    json_object_set_new(tree, name, json_string(shorter));
+    return true;
+}
+
+char *progress_cut(const char *text, size_t max) {
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *tree = NULL;
+    if (strlen(text) <= max || tree_parse(text, strlen(text), strlen(text), &tree, &ignored) < 0) {
+        return x_strdup(text);
+    }
+    json_object_del(tree, "lost");
+    json_t *last = tree_get(tree, "restarts.last");
+    for (;;) {
+        char *shorter = json_dumps(tree, JSON_COMPACT);
+        bool fits = strlen(shorter) <= max;
+        bool last_is_longer =
+            strlen(tree_text(last, "message", "")) >= strlen(tree_text(tree, "message", ""));
+        if (fits || !(last_is_longer ? cut_text(last, "message") : cut_text(tree, "message"))) {
+            return shorter;
+        }
+        free(shorter);
+    }
 }

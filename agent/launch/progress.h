@@ -17,5 +17,9 @@ enum { PROGRESS_WORDS = GANG_WORDS_MAX + 200 };
 
 /* "worker 2, rank 5 ended with exit code 7: its last words" */
 void progress_describe(const struct gang_verdict *last, char text[static PROGRESS_WORDS]);
+/* The same text (what GET /progress says) in so many bytes at most, for the last words of a pod:
+ * the list of pods that were lost goes, and messages become shorter; nothing else does. The caller
+ * frees. */
+char *progress_cut(const char *text, size_t max);
 /* The caller's. */
 json_t *progress_tell(const struct progress *progress);

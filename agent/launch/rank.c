@@ -2,6 +2,7 @@
 #include "agent/launch/rank.h"
 
 #include "agent/launch/last.h"
+#include "agent/launch/reporter.h"
 #include "agent/launch/shell.h"
 #include "agent/store/spool.h"
 #include "lib/tree.h"
@@ -40,6 +41,8 @@ struct rank {
     const char *name; /* of the log */
     struct store *store;
     struct spool *spool; /* NULL: none are kept */
+    bool reports;
+    struct reporter *reporter; /* NULL: nobody wants to know */
     struct stream streams[2];
     struct last last;
     sigset_t before;
@@ -264,17 +267,21 @@ static bool pass_on(struct rank *rank, struct stream *stream) {
     last_add(&rank->last, data, (size_t)got);
     write_all(stream->to, data, (size_t)got);
     keep(rank, stream, data, (size_t)got);
+    if (stream == &rank->streams[0]) {
+        reporter_hear(rank->reporter, data, (size_t)got);
+    }
     return true;
 }
 
 static int await(struct rank *rank) {
-    int status = 0;
+    int status = 0, wait_ms = reporter_has_file(rank->reporter) ? REPORTER_LOOK_MS : -1;
     for (bool is_over = false; !is_over;) {
         struct pollfd fds[] = {{.fd = rank->streams[0].from, .events = POLLIN},
                                {.fd = rank->streams[1].from, .events = POLLIN},
                                {.fd = rank->fd, .events = POLLIN}};
-        poll(fds, ARRAY_LEN(fds), -1);
+        poll(fds, ARRAY_LEN(fds), wait_ms);
         is_over = fds[2].revents != 0;
+        reporter_look(rank->reporter);
         pass_on(rank, &rank->streams[0]);
         pass_on(rank, &rank->streams[1]);
     }
@@ -290,6 +297,7 @@ static int await(struct rank *rank) {
         }
         buffer_release(&stream->line);
     }
+    reporter_free(TAKE(rank->reporter)); /* before anybody hears of its end */
     return status;
 }
 
@@ -333,9 +341,21 @@ static int end_as(int status) {
     return 128 + number;
 }
 
+/* What it does not tell is worth no rank either. */
+static void open_reporter(struct rank *rank) {
+    struct error err = {0};
+    if (rank->reports) {
+        rank->reporter = reporter_new(strcmp(rank->name, "command") == 0 ? -1 : 0, &err);
+    }
+    if (err.kind) {
+        complain(rank, "its metrics are not told", &err);
+    }
+}
+
 static int run(struct rank *rank, char **words) {
     struct error err = {0};
     open_logs(rank);
+    open_reporter(rank);
     if (start(rank, words, &err) < 0) {
         complain(rank, "it did not start", &err);
         if (err.kind == ERROR_INVALID) {
@@ -361,17 +381,20 @@ int rank_main(int argc, char **argv) {
     struct rank rank = {.number = -1, .name = "rank", .fd = -1};
     struct error err = {0};
     bool has_log = argc > 2 && strcmp(argv[1], "--log") == 0;
-    char **words = argv + (has_log ? 3 : 1), name[32];
+    bool reports = has_log && argc > 3 && strcmp(argv[3], "--reports") == 0;
+    char **words = argv + (reports ? 4 : has_log ? 3 : 1), name[32];
     sigset_t all;
     if (!words[0] || words[0][0] == '-') {
-        fprintf(stderr, "usage: rank [--log NAME] PROGRAM ARGUMENTS...\n"
+        fprintf(stderr, "usage: rank [--log NAME [--reports]] PROGRAM ARGUMENTS...\n"
                         "Stands before a rank of a DistTrain; windlass starts it.\n");
         return words[0] && strcmp(words[0], "--help") == 0 ? 0 : 2;
     }
     if (has_log) {
         rank.name = argv[2];
+        rank.reports = reports;
     } else {
         rank.number = find_number();
+        rank.reports = rank.number == 0;
         snprintf(name, sizeof name, "rank.%03d", rank.number);
         rank.name = name;
     }

@@ -2,6 +2,7 @@
 #include "agent/launch/member_state.h"
 
 #include "agent/launch/words.h"
+#include "lib/buffer.h"
 #include "lib/jsontext.h"
 
 #include <stdio.h>
@@ -12,6 +13,7 @@ enum {
     HUB_SILENT_MAX_MS = 10000, /* it turns twice a second */
     METRICS_MAX = 4096,        /* at a look */
     FIGURES_MS = 1000,
+    REPORTS_MAX = 1 << 20, /* bytes of one request's, which is RSH_LINE_MAX at most */
 };
 
 void remote_spawn(struct member *member, const struct gang_message *asked) {
@@ -121,6 +123,64 @@ static void is_missing(struct member *member, const struct shell_request *reques
     }
 }
 
+/* ---- reports -------------------------------------------------------------------------------- */
+
+/* Those that are metrics, as metric.h writes them. The caller frees. */
+static char *read_reports(struct member *member, const char *lines, bool counts) {
+    AUTO(buffer_release) struct buffer text;
+    struct error err = {0};
+    buffer_init(&text, REPORTS_MAX);
+    for (const char *at = lines; *at;) {
+        size_t size = strcspn(at, "\n");
+        AUTO(text_freep) char *line = x_strndup(at, size);
+        struct metric metric;
+        char written[METRIC_TEXT_MAX];
+        if (counts && metric_read(line, &metric)) {
+            metric_write(&metric, written);
+            figures_add(&member->figures, &metric);
+            if (buffer_printf(&text, &err, "%s\n", written) < 0) {
+                break; /* cannot be: a metric has so many bytes at most */
+            }
+        }
+        at += size + (at[size] == '\n');
+    }
+    return buffer_take(&text, NULL);
+}
+
+/* Those of rank 0 count, and the command's own lines (-1): the hub knows whether a rank has said
+ * them itself. Of one round they are; where none runs nobody wants them. */
+static void take_reports(struct member *member, const struct shell_request *request) {
+    AUTO(text_freep) char *lines = read_reports(member, request->text, request->rank <= 0);
+    member->moved_rank = member->round ? MAX(request->rank, 0) : member->moved_rank;
+    if (!*lines || !member->round || !member->job->objective.name[0]) {
+        shell_answer(member->shell, request->id, 0, "");
+        return;
+    }
+    struct member_report *report = x_calloc(1, sizeof *report);
+    *report = (struct member_report){
+        .id = request->id, .round = member->round, .rank = request->rank, .lines = TAKE(lines)};
+    *member->reports_end = report;
+    member->reports_end = &report->next;
+}
+
+/* Who said them hears of it when they are on the link, which loses none; where that is full they
+ * wait, and so does the program. */
+static void send_reports(struct member *member) {
+    while (member->reports && !link_is_full(member->link)) {
+        struct member_report *report = member->reports;
+        struct gang_message message = {.type = MESSAGE_REPORTS,
+                                       .round = report->round,
+                                       .rank = report->rank,
+                                       .line = report->lines};
+        member_say(member, &message);
+        shell_answer(member->shell, report->id, 0, "");
+        member->reports = report->next;
+        member->reports_end = member->reports ? member->reports_end : &member->reports;
+        free(report->lines);
+        free(report);
+    }
+}
+
 void remote_serve(struct member *member) {
     struct shell_request request;
     struct gang_message gone = {.type = MESSAGE_KILL};
@@ -128,6 +188,9 @@ void remote_serve(struct member *member) {
         switch (request.kind) {
         case SHELL_START:
             start_elsewhere(member, &request);
+            break;
+        case SHELL_REPORT:
+            take_reports(member, &request);
             break;
         case SHELL_VARIABLES: {
             AUTO(text_freep) char *variables = member_variables(member);
@@ -146,6 +209,7 @@ void remote_serve(struct member *member) {
             break;
         }
     }
+    send_reports(member);
     while (shell_gone(member->shell, &gone.id)) {
         for (size_t i = 0; i < member->table.count; i++) {
             gone.index = member->table.rows[i].index; /* whichever has it */
@@ -186,5 +250,11 @@ void remote_free(struct member *member) {
         struct member_spawned *next = member->spawned->next;
         free(member->spawned);
         member->spawned = next;
+    }
+    while (member->reports) {
+        struct member_report *next = member->reports->next;
+        free(member->reports->lines);
+        free(member->reports);
+        member->reports = next;
     }
 }

@@ -20,7 +20,7 @@ enum { CLIENTS_MAX = 2048, HEAD_MAX = 300 };
 
 /* A client says KIND, its words with spaces between them, newline, text, NUL; it hears CODE,
  * newline, words, and the end. */
-static const char *const kinds[] = {"start", "alive", "variables", "exited", "missing"};
+static const char *const kinds[] = {"start", "alive", "variables", "exited", "missing", "report"};
 static_assert(ARRAY_LEN(kinds) == SHELL_KINDS, "a name for each kind");
 
 struct client {
@@ -131,6 +131,9 @@ static bool read_head(char *head, struct shell_request *request) {
     case SHELL_START:
         request->host = space;
         return space != NULL;
+    case SHELL_REPORT:
+        return space && sscanf(space, "%d%n", &request->rank, &used) == 1 && !space[used] &&
+               request->rank >= -1;
     case SHELL_EXITED:
         return space && sscanf(space, "%d %d%n", &request->rank, &request->code, &used) == 2 &&
                !space[used] && request->rank >= 0 && request->code >= 0 && request->code < 256;
@@ -233,7 +236,8 @@ static int hear_all(int fd, struct buffer *answer, struct error *err) {
 int shell_ask(const char *path, const struct shell_request *request, int *ret_code,
               char **ret_words, struct error *err) {
     struct sockaddr_un address;
-    bool waits = request->kind == SHELL_START;
+    bool is_start = request->kind == SHELL_START;
+    bool waits = is_start || request->kind == SHELL_REPORT;
     int patience_ms = request->kind == SHELL_ALIVE ? SHELL_ALIVE_MS : SHELL_PATIENCE_MS;
     struct timeval patience = {.tv_sec = waits ? 0 : patience_ms / 1000}; /* 0: for ever */
     char numbers[32] = "";
@@ -244,8 +248,10 @@ int shell_ask(const char *path, const struct shell_request *request, int *ret_co
     }
     if (request->kind == SHELL_EXITED) {
         snprintf(numbers, sizeof numbers, "%d %d", request->rank, request->code);
+    } else if (request->kind == SHELL_REPORT) {
+        snprintf(numbers, sizeof numbers, "%d", request->rank);
     }
-    const char *words = waits ? request->host : numbers;
+    const char *words = is_start ? request->host : numbers;
     AUTO(text_freep)
     char *said = x_printf("%s%s%s\n%s", kinds[request->kind], *words ? " " : "", words,
                           request->text ? request->text : "");

@@ -8,7 +8,8 @@
 enum {
     SHELL_ANSWER_MAX = 128 << 10, /* bytes; more does not go at once, and is refused by name */
     SHELL_ALIVE_MS = 4000,        /* of who asks whether it lives, ... */
-    SHELL_PATIENCE_MS = 60000,    /* ... and of others; a start lasts as long as its program does */
+    SHELL_PATIENCE_MS = 60000,    /* ... and of others; a start lasts as long as its program does,
+                                     and a report waits until there is room for it */
 };
 
 enum shell_kind {
@@ -17,6 +18,7 @@ enum shell_kind {
     SHELL_VARIABLES, /* what a rank has and mpirun has not: a JSON object of texts */
     SHELL_EXITED,    /* a rank has ended: number, code; text: what it said last */
     SHELL_MISSING,   /* text: a rank's program is not there, or cannot be run */
+    SHELL_REPORT,    /* rank (-1: the command's own lines); text: lines of metric.h */
     SHELL_KINDS
 };
 

@@ -15,7 +15,7 @@ static const struct command commands[] = {
     {"launch", launch_command, "a pod of a gang: registers, prepares, runs the command with all"},
     {"alive", alive_command, "does the agent of this pod still work? for a livenessProbe"},
     {"rank", rank_main, "stands before a rank: keeps what it says, tells how it ended"},
-    {"metric", metric_command, "tells a figure of this rank's training: loss 0.31 1200"},
+    {"metric", metric_command, "tells a figure of this rank's training: loss 0.31 --step 1200"},
     {NULL, NULL, NULL}, /* ends the table */
 };
 

@@ -69,6 +69,25 @@ static void tell(const struct trainer *trainer, struct period *period, double sp
     period->told_ms = clock_monotonic_ms();
 }
 
+/* What a job may be tuned for (spec.metrics): once an epoch and not by the clock, so that two
+ * trainings can be compared, and none is lost. test_loss, test_accuracy: NAN without test data. */
+static void report(const struct trainer *trainer, double test_loss, double test_accuracy) {
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {{"loss", trainer->sums.loss / trainer->sums.samples},
+                {"trainAccuracy", accuracy_of(trainer)},
+                {"testLoss", test_loss},
+                {"accuracy", test_accuracy}};
+    for (size_t i = 0; trainer->comm->rank == 0 && i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        if (!isnan(rows[i].value) &&
+            metric_report(rows[i].name, rows[i].value, trainer->step, &err) < 0) {
+            trainer_say(trainer, "metrics: %s", err.text);
+        }
+    }
+}
+
 /* Between two epochs: that it works, and how far it is. */
 static void say_step(const struct trainer *trainer, struct period *period) {
     char accuracy[64];
@@ -117,6 +136,7 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
     timeline_add(trainer->timeline, TIMELINE_COMPUTE, "evaluation", began_ns, clock_monotonic_ns());
     add_row(trainer, period, loss, accuracy);
     tell(trainer, period, speed, accuracy);
+    report(trainer, loss, accuracy);
     keep_metrics(trainer);
     char test[64] = "", accuracies[2][64];
     format_accuracy(accuracies[0], "accuracy", accuracy_of(trainer));

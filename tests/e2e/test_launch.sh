@@ -30,7 +30,7 @@ token=token$(head -c 12 /dev/urandom | od -An -tx1 | tr -d ' \n')
 job() { job_name=$1 workers=$2 out=$work/$1 spec=$3; mkdir -p "$out"; : "${base:=0}"; }
 # pod INDEX [ATTEMPT [MACHINE]]
 pod() {
-    local index=$1 attempt=${2:-1} machine=${3:-$((base + $1 + 1))} own=(WINDLASS_HUB="10.77.0.$((base + 1)):8443" WINDLASS_HUB_SHA256="$sha256")
+    local index=$1 attempt=${2:-1} machine=${3:-$((base + $1 + 1))} own=(WINDLASS_HUB="${hub_ip:-10.77.0.$((base + 1))}:${hub_port:-8443}" WINDLASS_HUB_SHA256="$sha256")
     [ "$index" -gt 0 ] || own=(WINDLASS_BIND="10.77.0.$((base + 1)):8443" WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")"
         WINDLASS_TLS_KEY="$(cat "$work/key.pem")" WINDLASS_UID=u "${counts[@]}")
     # (A simple command: its pid is the program's.)
@@ -138,6 +138,38 @@ torch() { [ "$codes" = " 0 0" ] && [ "$(sort "$out"/pod-*.out | xargs -n 5 | pas
 check "Torchrun: each process has its rank" torch
 show
 
+##### what a job is tuned for ######################################################################
+# Only rank 0 counts; it is killed behind its third report, and what it says again takes the place of what it said.
+metrics() { echo "${1%\}},\"metrics\":$2}"; }
+# shellcheck disable=SC2016
+tuned=$(spec_of 2 None 1 bash -c 'say() { echo "mAP@IoU=0.50 $1 step $2"; }; [ $WINDLASS_RANK = 0 ] || { say 1 1; exec sleep 2; }
+    [ ! -e $out/again ] || { say 0.75 20; say 0.625 30; exit 0; }; touch $out/again; say 0.25 10; say 0.5 20; say 0.5 30; kill -9 $BASHPID')
+job tuned 2 "$(metrics "$tuned" '{"objective":"mAP@IoU=0.50","goal":"Maximize","pattern":"(mAP@[^ ]+) ([0-9.]+) step ([0-9]+)"}')"
+pod 0; pod 1; all_end
+tuned() { [ "$codes" = " 0 0" ] && [ "$(said '.objective | "\(.reports) \(.step) \(.last) \(.best) \(.mean) \(.at)"')" = "3 30 0.625 0.75 $1 1:10:0.25:0.25 2:20:0.75:0.5 3:30:0.75:$2" ]; }
+check "lines by a pattern: rank 0's alone, and once over a restart" tuned 0.541666666666667 0.541666667
+show
+# A file that an earlier run has left; a hub that goes on from what another one has told.
+# shellcheck disable=SC2016
+from_file=$(spec_of 2 None 1 bash -c '[ $WINDLASS_RANK = 0 ] || exit 0; cd $AZ_BATCHAI_OUTPUT_MODEL; echo "loss=7"; for i in 2 3; do echo "{\"name\": \"loss\", \"value\": $i, \"step\": $i}" >>m.jsonl; done; sleep 0.4
+    printf "{\"name\": \"loss\", \"value\": NaN, \"step\": 4}\n{\"name\": \"loss\", \"value\": 0.5, \"step\": 5}" >>m.jsonl')
+job from-file 2 "$(metrics "$from_file" '{"objective":"loss","goal":"Minimize","file":"MODEL/m.jsonl"}')"
+mkdir -p "$out/models"
+echo '{"name": "loss", "value": -1, "step": 1}' >"$out/models/m.jsonl"
+counts=('WINDLASS_OBJECTIVE={"reports":2,"step":2,"last":"8","best":"4","mean":"6","at":"1:1:4:4 2:2:4:6"}')
+pod 0; pod 1; all_end
+counts=()
+from_file() { [ "$codes" = " 0 0" ] && [ "$(said '.objective | "\(.reports) \(.last) \(.best) \(.at)"')" = "5 0.5 0.5 1:1:4:4 2:2:2:3 3:3:2:3 4:4:2:3 5:5:0.5:2.375" ]; }
+check "lines of a file: those that are new, the last without an end; another hub goes on" from_file
+show
+# shellcheck disable=SC2016
+others=$(spec_of 2 None 1 bash -c '[ $WINDLASS_RANK = 0 ] || exit 0; windlass-agent metric acc -0.5 --step 3 && windlass-agent metric loss nan; windlass-agent metric "two words" 1; echo $?')
+job others 2 "$(metrics "$others" '{"objective":"accuracy","goal":"Maximize"}')"
+pod 0; pod 1; all_end
+others() { [ "$codes" = " 0 0" ] && [ "$(said '.objective | tojson')" = '{"reports":0,"others":["acc","loss"],"otherReports":2}' ] && grep -qx 2 "$out/pod-0-1.out"; }
+check "windlass-agent metric; of what is not asked for the names are told" others
+show
+
 ##### what fails ##################################################################################
 fails() { # NAME SPEC REASON MESSAGE
     job "$1" 2 "$2"
@@ -200,6 +232,27 @@ code_of_a_rank() {
     [ "$codes" = " 1 0 0" ] && [ "$(said .reason)" = RankFailed ] && said .message | grep -q '^worker 1, rank 2 ended with exit code 7: rank 2 of 6 in pod 1: 15 quiet$'
 }
 [ -z "$mpi" ] || check "and a rank's code and last words come through" code_of_a_rank
+show
+# Rank 0 lives in pod 1, whose connection to the hub is cut again and again, and nobody asks for progress. Its lines come
+# out of mpirun, too.
+reports() {
+    local wanted i
+    # shellcheck disable=SC2016
+    job reports 2 "$(metrics "$(spec_of 2 MPI 1 mpirun -host 10.77.0.2 -np 1 bash -c 'echo $BASHPID >$out/began; for i in $(seq 10); do seq -f "loss: %.0f" $((1000 * i - 999)) $((1000 * i)); sleep 0.2; done')" '{"objective":"loss","goal":"Minimize"}')"
+    nsenter --net="/run/netns/$net_prefix-2" python3 tests/e2e/cutter.py 10.77.0.2:9443 10.77.0.1:8443 2>"$out/cutter" &
+    pid[cutter]=$!
+    until_true 20 net_run 2 bash -c ': </dev/tcp/10.77.0.2/9443' 2>/dev/null
+    pod 0; hub_port=9443 hub_ip=10.77.0.2 pod 1
+    until_true 60 test -s "$out/began"
+    for i in 1 2 3 4 5 6; do sleep 0.3; kill -USR1 "${pid[cutter]}"; done
+    all_end
+    kill "${pid[cutter]}"
+    unset "pid[cutter]"
+    wanted=$(awk 'BEGIN { for (k = 1; k <= 16; k++) printf "%d::1:%.9g ", k, (k + 1) / 2; for (a = 4; a <= 512; a *= 2) for (k = 5 * a; k <= 8 * a; k += a) printf "%d::1:%.9g ", k, (k + 1) / 2 }')
+    [ "$codes" = " 0 0" ] && [ "$(said '.objective | "\(.reports) \(.last) \(.best) \(.mean)"')" = "10000 10000 1 5000.5" ] &&
+        [ "$(said .objective.at) " = "$wanted" ] && [ "$(grep -c 'connected to the hub' "$out/pod-1-1.log")" -ge 4 ]
+}
+[ -z "$mpi" ] || check "10,000 reports as fast as they can be said, the link cut meanwhile: none is lost" reports
 show
 # Eight pods, each at its own moment: mpirun is called once, when all are there.
 late_hello() { # MILLISECONDS: at most

@@ -52,11 +52,23 @@ static void suspend(struct gang *gang) {
     }
 }
 
+/* By spec.stop, and behind every end that is there already. */
+static bool is_stopped(struct gang *gang) {
+    struct outcome *outcome = &gang->job.outcome;
+    const char *why = tree_text(gang->job.observed->object, "spec.stop", NULL);
+    if (outcome->reason || !why) {
+        return false;
+    }
+    outcome_set(outcome, OUTCOME_FAILED, "Stopped", "%s", why);
+    outcome->is_asked_for = true;
+    return true;
+}
+
 static void plan_under_way(struct gang *gang, const char **ret_needs) {
     struct job_plan *job = &gang->job;
     job->is_changed = !job->spec || plan_spec_changed(job);
     gang_verdict(gang);
-    if (job->outcome.reason) {
+    if (job->outcome.reason || is_stopped(gang)) {
         return;
     }
     AUTO(text_freep) char *how_far = x_printf("%lld steps are done", (long long)steps(gang));
@@ -101,7 +113,7 @@ static int plan_unfinished(struct gang *gang, json_t **ret_result, struct error 
     }
     if (!readable && !has_begun) {
         outcome_set(&job->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", problem.text);
-    } else if (gang->not_yet && !has_begun) {
+    } else if (gang->not_yet && !has_begun && !is_stopped(gang)) {
         refuse(gang);
     } else {
         plan_under_way(gang, &needs);

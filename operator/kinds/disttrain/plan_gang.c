@@ -131,7 +131,8 @@ static struct restarts restarts_of(const struct gang *gang) {
         .counted = tree_integer(progress, "restarts.counted",
                                 tree_integer(object, "status.restarts.counted", 0)),
         .disrupted = tree_integer(progress, "restarts.disrupted",
-                                  tree_integer(object, "status.restarts.disrupted", 0))};
+                                  tree_integer(object, "status.restarts.disrupted", 0)),
+        .objective = tree_get(progress, "objective") ?: tree_get(object, "status.objective")};
     if (gang->hub && !life_is_alive(gang->hub)) {
         /* Its own end is one more, unless nothing ran any more: it has counted that itself. */
         const char *state = tree_text(progress, "state", "");

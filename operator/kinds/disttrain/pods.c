@@ -33,6 +33,10 @@ static void add_hub(const struct disttrain_spec *spec, const struct endpoint *en
     pod_add_value(environment, "WINDLASS_UID", tree_text(spec->job.object, "metadata.uid", ""));
     add_number(environment, "WINDLASS_RESTARTS", restarts->counted);
     add_number(environment, "WINDLASS_DISRUPTED", restarts->disrupted);
+    if (restarts->objective && json_object_get(spec->job.json, "metrics")) {
+        AUTO(text_freep) char *objective = json_dumps(restarts->objective, JSON_COMPACT);
+        pod_add_value(environment, "WINDLASS_OBJECTIVE", objective);
+    }
 }
 
 static void add_member(const struct endpoint *endpoint, json_t *environment) {

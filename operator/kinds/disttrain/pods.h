@@ -14,6 +14,7 @@
 /* What a pod is to know of those before it. */
 struct restarts {
     int64_t counted, disrupted; /* of the gang, by earlier hubs: a new one counts on */
+    const json_t *objective;    /* what was told of spec.metrics, for the next hub; NULL: nothing */
     bool is_memory; /* its predecessor was ended for want of memory, with its agent: nobody else
                        can tell the hub */
 };

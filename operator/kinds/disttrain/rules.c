@@ -4,10 +4,14 @@
  * A trainer's fields and their bounds are those that agent/train reads; what depends on the data or
  * the model (its channels, the least side of a ResNet) is the agent's to refuse. */
 #include "operator/kinds/disttrain/spec.h"
+
+#include "lib/pattern.h"
 #include "operator/kinds/job/template.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { METRIC_GROUPS_MIN = 2 /* name and value (agent/launch/metric_line.h) */ };
 
 static bool has(const json_t *spec, const char *path) {
     return tree_get(spec, path) != NULL;
@@ -114,6 +118,42 @@ static int check_secrets(const json_t *spec, struct error *err) {
         }
     }
     return 0;
+}
+
+/* ---- metrics ---- */
+
+static bool begins_with_an_output(const json_t *spec, const char *path) {
+    const json_t *outputs = json_object_get(spec, "outputs");
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        const char *id = tree_text(json_array_get(outputs, i), "id", "");
+        if (*id && text_starts(path, id) && path[strlen(id)] == '/') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a pattern may be no rule of CEL can say: its expressions are others. */
+static int check_metrics(const json_t *spec, struct error *err) {
+    const char *pattern = tree_text(spec, "metrics.pattern", NULL);
+    const char *file = tree_text(spec, "metrics.file", NULL);
+    struct pattern *tried = NULL;
+    struct error why = {0};
+    if (has(spec, "trainer") && (pattern || file)) {
+        return job_refuse(err, pattern ? "metrics.pattern" : "metrics.file",
+                          "is for command; a trainer says its metrics by itself");
+    }
+    if (pattern && pattern_new(pattern, METRIC_GROUPS_MIN, &tried, &why) < 0) {
+        return job_refuse(err, "metrics.pattern", why.text);
+    }
+    pattern_free(tried);
+    if (file && job_has_parent_part(file)) {
+        return job_refuse(err, "metrics.file", "a part .. is refused, a path stays in its output");
+    }
+    return !file || begins_with_an_output(spec, file)
+               ? 0
+               : job_refuse(err, "metrics.file",
+                            "does not begin with the id of one of outputs (OUTPUT/path/in/it)");
 }
 
 /* ---- trainer ---- */
@@ -275,8 +315,8 @@ static int check_template(const json_t *spec, struct error *err) {
 
 int disttrain_check(const json_t *object, struct error *err) {
     static int (*const rules[])(const json_t *spec, struct error *err) = {
-        check_which,   check_gang, job_check_volumes, check_secrets,
-        check_trainer, check_logs, check_template};
+        check_which,   check_gang,    job_check_volumes, check_secrets,
+        check_metrics, check_trainer, check_logs,        check_template};
     const json_t *spec = json_object_get(object, "spec");
     for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
         if (rules[i](spec, err) < 0) {

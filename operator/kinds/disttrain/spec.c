@@ -14,6 +14,7 @@ static_assert(ARRAY_LEN(disttrain_gangs) == GANG_COUNT, "one name per scheduler"
 
 /* What may change while the job runs: the rule at the root of the definition has all others. */
 static const char *const mutable_fields[] = {"suspend",
+                                             "stop",
                                              "activeDeadlineSeconds",
                                              "startDeadlineSeconds",
                                              "ttlSecondsAfterFinished",

@@ -2,10 +2,12 @@
 #include "operator/kinds/disttrain/status.h"
 
 #include "lib/clock.h"
+#include "lib/curve.h"
 
 #include <stdio.h>
 #include <string.h>
 
+enum { OTHERS_MAX = 16, OTHER_MAX_BYTES = 63 };
 enum { OUTPUTS_MAX = 16, PATH_MAX_BYTES = 4096, NUMBER_MAX_BYTES = 32, MESSAGE_MAX_BYTES = 640 };
 
 static void copy_number(json_t *to, const json_t *from, const char *name) {
@@ -69,6 +71,39 @@ static void copy_outputs(json_t *status, const json_t *progress) {
     }
 }
 
+/* As a whole: it is one text of the hub's. */
+static void copy_objective(json_t *status, const json_t *progress) {
+    static const char *const numbers[] = {"reports", "step", "otherReports"};
+    static const char *const texts[] = {"last", "best", "mean"};
+    const json_t *from = json_object_get(progress, "objective");
+    const json_t *others = json_object_get(from, "others");
+    if (!json_is_object(from)) {
+        return;
+    }
+    json_t *to = json_object(), *names = json_array();
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        copy_number(to, from, numbers[i]);
+        copy_text(to, from, texts[i], NUMBER_MAX_BYTES);
+    }
+    AUTO(curve_release) struct curve curve = curve_read(tree_text(from, "at", ""));
+    char at[CURVE_TEXT_MAX];
+    curve_write(&curve, at);
+    if (*at) {
+        json_object_set_new(to, "at", json_string(at));
+    }
+    for (size_t i = 0; i < json_array_size(others) && json_array_size(names) < OTHERS_MAX; i++) {
+        const char *name = json_string_value(json_array_get(others, i));
+        if (name && *name && strlen(name) <= OTHER_MAX_BYTES) {
+            json_array_append_new(names, json_string(name));
+        }
+    }
+    if (json_array_size(names) > 0) {
+        json_object_set(to, "others", names);
+    }
+    json_decref(names);
+    json_object_set_new(status, "objective", to);
+}
+
 /* Only what the schema knows, in the form it wants: the hub is another program. */
 static void copy_progress(json_t *status, const json_t *progress) {
     static const char *const texts[] = {"loss", "accuracy", "samplesPerSecond"};
@@ -84,6 +119,7 @@ static void copy_progress(json_t *status, const json_t *progress) {
     copy_numbers(status, progress, "workers", workers);
     copy_numbers(status, progress, "restarts", restarts);
     copy_last(status, progress);
+    copy_objective(status, progress);
     copy_outputs(status, progress);
 }
 

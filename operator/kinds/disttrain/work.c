@@ -42,9 +42,9 @@ int disttrain_slots(const json_t *spec) {
 }
 
 json_t *work_of_disttrain(const json_t *spec) {
-    static const char *const copied[] = {"workers",  "minWorkers", "slotsPerWorker", "gpus",
-                                         "launcher", "command",    "prepare",        "inputs",
-                                         "outputs",  "logs",       "trainer",        NULL};
+    static const char *const copied[] = {
+        "workers", "minWorkers", "slotsPerWorker", "gpus",    "launcher", "command", "prepare",
+        "inputs",  "outputs",    "logs",           "trainer", "metrics",  NULL};
     json_t *work = json_object();
     copy(work, spec, copied);
     if (disttrain_slots(spec) != tree_integer(spec, "slotsPerWorker", 1)) {

@@ -4,10 +4,10 @@
 #include "operator/kinds/disttrain/spec.h"
 
 /* WINDLASS_SPEC, owned by the caller: workers, minWorkers, slotsPerWorker, gpus, launcher, command,
- * prepare, inputs, outputs, logs, restart and trainer as they stand in the spec, with every default
- * filled in: minWorkers is workers, restart.hangSeconds 300 of a trainer and else 0. Of environment
- * and secrets, where there are any, the variables' names alone: ["NAME", ...]; what they hold the
- * pod has in its own. */
+ * prepare, inputs, outputs, logs, metrics, restart and trainer as they stand in the spec, with
+ * every default filled in: minWorkers is workers, restart.hangSeconds 300 of a trainer and else 0.
+ * Of environment and secrets, where there are any, the variables' names alone: ["NAME", ...]; what
+ * they hold the pod has in its own. */
 json_t *work_of_disttrain(const json_t *spec);
 /* Ranks of each worker: of a trainer with gpus one for each, else slotsPerWorker. */
 int disttrain_slots(const json_t *spec);

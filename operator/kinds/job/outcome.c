@@ -113,7 +113,7 @@ static struct condition reconciling(const struct outcome *outcome) {
 
 static struct condition stalled(const struct outcome *outcome) {
     struct condition condition = {"Stalled", "False", "NotStalled", "nothing stands in its way"};
-    if (outcome->state == OUTCOME_FAILED) {
+    if (outcome->state == OUTCOME_FAILED && !outcome->is_asked_for) {
         condition.status = "True";
         condition.reason = outcome->reason;
         condition.message = outcome->message;

@@ -16,6 +16,8 @@ struct outcome {
     char message[640];   /* the cause first, then what to do */
     bool pods_requested; /* Reconciling is False */
     bool suspended;
+    bool
+        is_asked_for; /* it failed because somebody wanted it to end: no warning, and not Stalled */
     const char *stalled; /* why, although it is under way; NULL: it is not */
     char stalled_message[640];
     json_t *credentials;     /* status.credentials; owned; NULL: as before */

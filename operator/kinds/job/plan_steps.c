@@ -283,7 +283,7 @@ static void tell_transitions(struct job_plan *plan) {
     const json_t *object = plan->observed->object;
     const struct outcome *outcome = &plan->outcome;
     const char *before = tree_text(outcome_condition(object, "Succeeded"), "reason", "");
-    bool warning = outcome->state == OUTCOME_FAILED;
+    bool warning = outcome->state == OUTCOME_FAILED && !outcome->is_asked_for;
     for (const char *const *each = plan->words->warnings; *each; each++) {
         warning |= strcmp(outcome->reason, *each) == 0;
     }

@@ -225,6 +225,11 @@ static bool warns(const json_t *before, const json_t *status) {
            !json_is_false(json_object_get(before, "exclusive"));
 }
 
+/* By this a Sweep decides whether the job goes on; there are 48 such times at most. */
+static bool has_grown(const json_t *before, const json_t *status) {
+    return !json_equal(tree_get(before, "objective.at"), tree_get(status, "objective.at"));
+}
+
 /* How long the new status can wait. Counters and words: a second after the last. In a rush all can
  * but the end of the job and another Secret's name, on which more depends; the first one's name,
  * and all that the job began with, stands in its Service. What an old definition drops is only
@@ -236,7 +241,8 @@ static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
                             tree_text(object_condition(status, "Succeeded"), "status", "Unknown"));
     const json_t *secret = tree_get(before, "credentials.secret");
     bool is_renamed = secret && !json_equal(secret, tree_get(status, "credentials.secret"));
-    if (has_ended || (!is_probe && (is_renamed || warns(before, status)))) {
+    if (has_ended ||
+        (!is_probe && (is_renamed || warns(before, status) || has_grown(before, status)))) {
         return 0;
     }
     bool is_step = !is_probe && !json_equal(json_object_get(before, "credentials"),

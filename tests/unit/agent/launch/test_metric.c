@@ -30,6 +30,9 @@ static void texts(void) {
     metric_write(&metric, text);
     CHECK_STR(text, "3 train/loss 0.25 1200");
     CHECK(metric_read("0 loss nan 7", &metric) && isnan(metric.value));
+    CHECK(metric_read("0 mAP@IoU=0.50 0.1 -1", &metric) && metric.step == -1);
+    metric_write(&metric, text); /* to the last bit */
+    CHECK_STR(text, "0 mAP@IoU=0.50 0.10000000000000001 -1");
     snprintf(longest, sizeof longest, "0 %0*d 1 2", METRIC_NAME_MAX, 7);
     CHECK(metric_read(longest, &metric));
     snprintf(longest, sizeof longest, "0 %0*d 1 2", METRIC_NAME_MAX + 1, 7);

@@ -109,6 +109,8 @@ static void test_run(void) {
         {"gangs/command", "", "command", "[\"other\"]", true},
         {"gangs/command", "", "prepare", "[\"other\"]", true},
         {"gangs/command", "", "environment", "{\"A\": \"b\"}", true},
+        {"gangs/command", "", "metrics", "{\"objective\": \"a\", \"goal\": \"Minimize\"}", false},
+        {"gangs/command", "", "stop", "\"so\"", false},
         {"gangs/trainer", "", "workers", "7", false},
         {"gangs/trainer", "trainer", "timeline", "true", false},
         {"gangs/trainer", "trainer", "fusionBufferMB", "7", false},
@@ -138,9 +140,12 @@ static void test_run(void) {
 
 /* A field that comes later must not be forgotten in the rule about changes. */
 static void test_rule_about_changes(void) {
-    static const char *const mutable[] = {
-        "spec.suspend", "spec.activeDeadlineSeconds", "spec.startDeadlineSeconds",
-        "spec.ttlSecondsAfterFinished", "spec.restart.maxRestarts"};
+    static const char *const mutable[] = {"spec.suspend",
+                                          "spec.stop",
+                                          "spec.activeDeadlineSeconds",
+                                          "spec.startDeadlineSeconds",
+                                          "spec.ttlSecondsAfterFinished",
+                                          "spec.restart.maxRestarts"};
     struct error err = {0};
     AUTO(schema_freep) struct schema *schema = NULL;
     CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &schema, &err), &err);

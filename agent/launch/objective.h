@@ -1,0 +1,49 @@
+/* objective.h: what a job is tuned for (spec.metrics): all reports of one metric, of whatever
+ * number, as a few figures and a curve (lib/curve.h). Pure; fed report by report by the hub.
+ *
+ * As JSON, in GET /progress, the hub's last words, status.objective and WINDLASS_OBJECTIVE alike:
+ *   {"reports": 30, "step": 2900, "last": "0.9", "best": "0.91", "mean": "0.8", "at": CURVE}
+ * step is absent where it was not told, best and mean where no report was a number. As long as
+ * there is no report of it, of the other metrics:
+ *   {"reports": 0, "others": ["acc", "loss"], "otherReports": 30}
+ *
+ * What is no number (nan, inf, beyond 1e300) counts as a report and changes neither best nor mean.
+ *
+ * A gang that starts again says some things twice. So the first report of another round: with a
+ * step it drops the points at and behind that, and the count goes on from the last one left (all
+ * stays where the step is a new one); without one the count begins anew. */
+#pragma once
+
+#include "agent/launch/metric.h"
+#include "lib/curve.h"
+#include "lib/tree.h"
+
+enum { OBJECTIVE_OTHERS_MAX = 16 };
+
+struct objective_options {
+    char name[METRIC_NAME_MAX + 1]; /* "": nothing is wanted, all that is told is passed over */
+    bool is_minimized;
+    int64_t interval, delay; /* curve.h */
+};
+
+struct objective {
+    struct objective_options options;
+    int64_t round;
+    int64_t reports, numbers; /* numbers: of these */
+    int64_t step;             /* of the last one; -1: it was not told */
+    double last, best, mean;  /* NAN: there is none */
+    struct curve curve;
+    int64_t other_reports;
+    size_t other_count;
+    char others[OBJECTIVE_OTHERS_MAX][METRIC_NAME_MAX + 1];
+};
+
+void objective_init(struct objective *objective, const struct objective_options *options);
+void objective_release(struct objective *objective);
+/* Goes on from what the hub before it has told. False: that is none, and nothing is changed. */
+bool objective_recall(struct objective *objective, const char *json);
+void objective_add(struct objective *objective, int64_t round, const struct metric *metric);
+/* Lines of metric.h; what is none is passed over. */
+void objective_read(struct objective *objective, int64_t round, const char *lines);
+/* As "objective" of it; nothing where there was no report at all. */
+void objective_tell(const struct objective *objective, json_t *progress);

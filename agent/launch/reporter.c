@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/reporter.h"
+
+#include "agent/launch/metric_line.h"
+#include "agent/launch/shell.h"
+#include "lib/buffer.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FOUND_MAX = 192 << 10 /* bytes of a request; shell.h takes 256 KiB */, READ_MAX = 16 << 10 };
+
+/* The beginning of a line. One that is longer than a metric's is passed over to its end. */
+struct cutter {
+    char line[METRIC_LINE_MAX + 1];
+    size_t size;
+    bool is_long;
+};
+
+struct reporter {
+    int rank;
+    struct pattern *pattern; /* NULL: of standard output nothing counts */
+    const char *path;        /* NULL: there is no file */
+    struct stat file;        /* as it was last; st_ino 0: it was not there */
+    off_t read;              /* so much of it */
+    struct cutter output, written;
+    struct buffer found; /* lines of metric.h, not told yet */
+    bool has_failed;
+};
+
+static void stat_file(const char *path, struct stat *ret_file) {
+    if (stat(path, ret_file) < 0) {
+        *ret_file = (struct stat){0};
+    }
+}
+
+struct reporter *reporter_new(int rank, struct error *err) {
+    const char *pattern = getenv("WINDLASS_PATTERN"), *path = getenv("WINDLASS_METRICS_FILE");
+    if (!getenv("WINDLASS_SOCKET") || (!pattern && !path)) {
+        return NULL;
+    }
+    struct reporter *reporter = x_calloc(1, sizeof *reporter);
+    if (pattern && pattern_new(pattern, METRIC_GROUPS_MIN, &reporter->pattern, err) < 0) {
+        free(reporter);
+        return NULL;
+    }
+    reporter->rank = rank;
+    reporter->path = path;
+    buffer_init(&reporter->found, FOUND_MAX);
+    if (path) {
+        stat_file(path, &reporter->file);
+        reporter->read = reporter->file.st_size;
+    }
+    return reporter;
+}
+
+/* ---- telling -------------------------------------------------------------------------------- */
+
+static void tell(struct reporter *reporter) {
+    struct shell_request request = {
+        .kind = SHELL_REPORT, .rank = reporter->rank, .text = reporter->found.data};
+    AUTO(text_freep) char *words = NULL;
+    struct error err = {0};
+    int code = 0;
+    if (reporter->found.size == 0) {
+        return;
+    }
+    if (shell_ask(getenv("WINDLASS_SOCKET"), &request, &code, &words, &err) < 0 &&
+        !reporter->has_failed) {
+        fprintf(stderr, "windlass-shim: a metric is lost: %s\n", err.text);
+        reporter->has_failed = true;
+    }
+    buffer_clear(&reporter->found);
+}
+
+static void add(struct reporter *reporter, const struct metric *metric) {
+    struct error err = {0};
+    char text[METRIC_TEXT_MAX];
+    if (reporter->found.size + METRIC_TEXT_MAX > FOUND_MAX) {
+        tell(reporter);
+    }
+    metric_write(metric, text);
+    if (buffer_printf(&reporter->found, &err, "%s\n", text) < 0) {
+        abort(); /* there is room: see above */
+    }
+}
+
+/* ---- lines ---------------------------------------------------------------------------------- */
+
+static void end_line(struct reporter *reporter, struct cutter *cutter) {
+    struct metric metric;
+    size_t size = cutter->size;
+    bool is_output = cutter == &reporter->output;
+    size -= size > 0 && cutter->line[size - 1] == '\r';
+    cutter->line[size] = 0;
+    bool is_one = !cutter->is_long && size > 0 &&
+                  (is_output ? metric_line_find(reporter->pattern, cutter->line, &metric)
+                             : metric_line_read_json(cutter->line, size, &metric));
+    if (is_one) {
+        add(reporter, &metric);
+    }
+    cutter->size = 0;
+    cutter->is_long = false;
+}
+
+static void cut(struct reporter *reporter, struct cutter *cutter, const char *data, size_t size) {
+    for (const char *at = data, *end = data + size; at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t length = (size_t)((newline ? newline : end) - at);
+        size_t room = METRIC_LINE_MAX - cutter->size;
+        cutter->is_long |= length > room;
+        memcpy(cutter->line + cutter->size, at, MIN(length, room));
+        cutter->size += MIN(length, room);
+        at += length;
+        if (newline) {
+            end_line(reporter, cutter);
+            at++;
+        }
+    }
+}
+
+void reporter_hear(struct reporter *reporter, const char *data, size_t size) {
+    if (reporter && reporter->pattern) {
+        cut(reporter, &reporter->output, data, size);
+        tell(reporter);
+    }
+}
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+bool reporter_has_file(const struct reporter *reporter) {
+    return reporter && reporter->path;
+}
+
+void reporter_look(struct reporter *reporter) {
+    struct stat file;
+    char data[READ_MAX];
+    if (!reporter_has_file(reporter)) {
+        return;
+    }
+    AUTO(fd_closep) int fd = open(reporter->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &file) < 0 || !S_ISREG(file.st_mode)) {
+        return; /* not yet */
+    }
+    bool is_same = file.st_ino == reporter->file.st_ino && file.st_dev == reporter->file.st_dev;
+    if (!is_same || file.st_size < reporter->read) {
+        reporter->read = 0;
+        reporter->written.size = 0;
+        reporter->written.is_long = false;
+    }
+    reporter->file = file;
+    ssize_t got;
+    while ((got = pread(fd, data, sizeof data, reporter->read)) > 0) {
+        reporter->read += got;
+        cut(reporter, &reporter->written, data, (size_t)got);
+        tell(reporter);
+    }
+}
+
+void reporter_free(struct reporter *reporter) {
+    if (!reporter) {
+        return;
+    }
+    reporter_look(reporter);
+    if (reporter->pattern) {
+        end_line(reporter, &reporter->output);
+    }
+    end_line(reporter, &reporter->written);
+    tell(reporter);
+    pattern_free(reporter->pattern);
+    buffer_release(&reporter->found);
+    free(reporter);
+}

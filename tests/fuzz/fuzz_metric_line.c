@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A line of a program, by the pattern in front of it (up to the first newline; none: the default
+ * one) and as JSON: what is a metric is one again when it is written. A pattern that is taken costs
+ * little, whatever it is. */
+#include "agent/launch/metric_line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool is_one, const struct metric *metric) {
+    char text[METRIC_TEXT_MAX];
+    struct metric again;
+    if (is_one) {
+        metric_write(metric, text);
+        if (!metric_read(text, &again) || again.step != metric->step ||
+            strcmp(again.name, metric->name) != 0) {
+            abort();
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    AUTO(text_freep) char *text = x_strndup((const char *)data, size);
+    char *newline = strchr(text, '\n');
+    const char *line = newline ? newline + 1 : text;
+    struct error err = {0};
+    struct pattern *pattern = NULL;
+    struct metric metric;
+    if (newline) {
+        *newline = 0;
+    }
+    if (strlen(line) > METRIC_LINE_MAX) {
+        return 0;
+    }
+    if (pattern_new(newline ? text : METRIC_PATTERN, METRIC_GROUPS_MIN, &pattern, &err) == 0) {
+        check(metric_line_find(pattern, line, &metric), &metric);
+        pattern_free(pattern);
+    } else if (err.kind != ERROR_INVALID || !err.text[0]) {
+        abort();
+    }
+    check(metric_line_read_json(line, strlen(line), &metric), &metric);
+    return 0;
+}
