@@ -227,7 +227,8 @@ static bool warns(const json_t *before, const json_t *status) {
 
 /* By this a Sweep decides whether the job goes on; there are 48 such times at most. */
 static bool has_grown(const json_t *before, const json_t *status) {
-    return !json_equal(tree_get(before, "objective.at"), tree_get(status, "objective.at"));
+    return strcmp(tree_text(before, "objective.at", ""), tree_text(status, "objective.at", "")) !=
+           0;
 }
 
 /* How long the new status can wait. Counters and words: a second after the last. In a rush all can
