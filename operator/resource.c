@@ -5,6 +5,8 @@
 #include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/disttrain/spec.h"
+#include "operator/kinds/sweep/spec.h"
+#include "operator/kinds/sweep/trial.h"
 #include "operator/manifest.h"
 
 #include <string.h>
@@ -14,9 +16,14 @@ static const struct {
     const char *crd;
     int (*check)(const json_t *object, struct error *err);
     int (*check_today)(const json_t *object, struct error *err);
+    /* What it makes others of, held against the definition of those; NULL: it makes none. */
+    int (*check_made)(const json_t *object, const struct schema *made, bool today,
+                      struct error *err);
+    const char *made;
 } kinds[] = {
-    {"crds/batchscore.yaml", batchscore_check, schedule_check},
-    {"crds/disttrain.yaml", disttrain_check, disttrain_not_yet},
+    {"crds/batchscore.yaml", batchscore_check, schedule_check, NULL, NULL},
+    {"crds/disttrain.yaml", disttrain_check, disttrain_not_yet, NULL, NULL},
+    {"crds/sweep.yaml", sweep_check, sweep_not_yet, trial_check, "crds/disttrain.yaml"},
 };
 
 static const char *crd_text(const char *name) {
@@ -58,6 +65,17 @@ int resource_schema(const char *api_version, const char *kind, struct schema **r
     return find_kind(api_version, kind, ret_schema, &row, err);
 }
 
+static int check_made(const json_t *object, size_t row, bool today, struct error *err) {
+    AUTO(schema_freep) struct schema *made = NULL;
+    if (!kinds[row].check_made) {
+        return 0;
+    }
+    const char *text = crd_text(kinds[row].made);
+    return schema_parse(text, strlen(text), &made, err) < 0
+               ? -1
+               : kinds[row].check_made(object, made, today, err);
+}
+
 /* Fills defaults in and checks, in the order of an API server. */
 static int admit(json_t *object, bool today, struct error *err) {
     AUTO(schema_freep) struct schema *schema = NULL;
@@ -69,6 +87,7 @@ static int admit(json_t *object, bool today, struct error *err) {
     schema_fill_defaults(schema, object);
     json_object_del(object, "status");
     if (schema_check(schema, object, err) < 0 || kinds[row].check(object, err) < 0 ||
+        check_made(object, row, today, err) < 0 ||
         (today && kinds[row].check_today(object, err) < 0)) {
         return -1;
     }

@@ -9,6 +9,7 @@
 #include "operator/kinds/batchscore/reconcile.h"
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/job/spec.h"
+#include "operator/kinds/sweep/reconcile.h"
 #include "operator/kube/kube.h"
 #include "operator/kube/lease.h"
 #include "operator/tally.h"
@@ -34,9 +35,10 @@ enum {
 static const struct command_help help = {
     .usage = "windlass controller [options]",
     .about =
-        "Runs the jobs of a Kubernetes cluster: watches its BatchScores and DistTrains, makes "
-        "their pods and\n"
-        "writes their status, until SIGTERM. The chart charts/windlass runs it in the cluster;\n"
+        "Runs the jobs of a Kubernetes cluster: watches its BatchScores, DistTrains and Sweeps, "
+        "makes\n"
+        "their pods and writes their status, until SIGTERM. The chart charts/windlass runs it in "
+        "the cluster;\n"
         "outside of one it takes the kubeconfig that kubectl takes.\n\n"
         "Replicas elect a leader by a Lease; the others stand by. Pages over plain HTTP:\n"
         "/healthz (the process is well), /readyz (it leads and the cluster answers it, or it\n"
@@ -52,7 +54,7 @@ struct replica {
     bool no_election;
     bool is_usage; /* the error is about how we were called */
     struct job_options jobs;
-    struct kind batchscores, disttrains;
+    struct kind batchscores, disttrains, sweeps;
     int signal_fd;
     bool is_stopped;
     struct pages *pages;
@@ -171,7 +173,8 @@ static void report(void *context, const char *key, const struct error *err, int6
 }
 
 static int lead(struct replica *replica, struct error *err) {
-    const struct kind *const kinds[] = {&replica->batchscores, &replica->disttrains, NULL};
+    const struct kind *const kinds[] = {&replica->batchscores, &replica->disttrains,
+                                        &replica->sweeps, NULL};
     log_pairs(LOG_INFO, "leading", NULL);
     replica->lead_ms = clock_monotonic_ms();
     tally_leader(true);
@@ -326,7 +329,8 @@ int controller_command(int argc, char **argv) {
                                        .trainer_image = JOB_TRAINER_IMAGE,
                                        .trainer_gpu_image = JOB_TRAINER_GPU_IMAGE},
                               .batchscores = batchscore_kind,
-                              .disttrains = disttrain_kind};
+                              .disttrains = disttrain_kind,
+                              .sweeps = sweep_kind};
     struct error err = {0};
     int result = read_options(&replica, argc, argv, &err);
     if (result > 0) {
@@ -339,6 +343,7 @@ int controller_command(int argc, char **argv) {
     replica.batchscores.options = &replica.jobs;
     replica.disttrains.options = &replica.jobs;
     replica.disttrains.may_be_absent = true; /* a cluster of before it has no definition */
+    replica.sweeps.may_be_absent = true;
     replica.told = json_object();
     int code = 0;
     if (start(&replica, &err) < 0 || run(&replica, &err) < 0) {

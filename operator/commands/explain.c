@@ -11,14 +11,14 @@
 
 static const struct command_help help = {
     .usage = "windlass explain",
-    .about = "Prints every field of a BatchScore and of a DistTrain, with its default, its bounds "
-             "and its meaning, as\n"
-             "Markdown. The page is docs/api.md.",
+    .about = "Prints every field of a BatchScore, a DistTrain and a Sweep, with its default, its "
+             "bounds and its meaning,\n"
+             "as Markdown. The page is docs/api.md.",
     .examples = "windlass explain | grep workers",
 };
 
 static int explain(struct error *err) {
-    static const char *const kinds[] = {"BatchScore", "DistTrain"};
+    static const char *const kinds[] = {"BatchScore", "DistTrain", "Sweep"};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         AUTO(schema_freep) struct schema *schema = NULL;
         AUTO(text_freep) char *text = NULL;

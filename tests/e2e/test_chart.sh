@@ -175,6 +175,8 @@ create batchscores.windlass.dev|patch batchscores.windlass.dev|delete batchscore
 update batchscores.windlass.dev --subresource=status|update batchscores.windlass.dev --subresource=finalizers
 list disttrains.windlass.dev|watch disttrains.windlass.dev
 update disttrains.windlass.dev --subresource=status|update disttrains.windlass.dev --subresource=finalizers
+list sweeps.windlass.dev|watch sweeps.windlass.dev
+update sweeps.windlass.dev --subresource=status|update sweeps.windlass.dev --subresource=finalizers
 create pods|list pods|watch pods|delete pods
 create services|list services|watch services|patch services|delete services
 create secrets|create events.events.k8s.io|list events'

@@ -13,9 +13,15 @@ tests/cluster/crd-server.sh start "$folder" || exit 3
 ask() { "$folder/curl" "$@" -H 'Content-Type: application/yaml'; }
 crds=/apis/apiextensions.k8s.io/v1/customresourcedefinitions
 group=/apis/windlass.dev/v1alpha1/namespaces/default
-scores=$group/batchscores trains=$group/disttrains
+scores=$group/batchscores trains=$group/disttrains sweeps=$group/sweeps
 # Where a manifest of that kind goes; what is none of ours goes to BatchScore's.
-place() { grep -q '^kind: DistTrain' "$1" && echo "$trains" || echo "$scores"; }
+place() {
+    case $(grep '^kind: ' "$1") in
+    *DistTrain) echo "$trains" ;;
+    *Sweep) echo "$sweeps" ;;
+    *) echo "$scores" ;;
+    esac
+}
 
 installed() { # NAME of a file in crds/
     ask "$crds" -X POST --data-binary "@crds/$1.yaml" >"$folder/answer"
@@ -150,7 +156,7 @@ columns() {
     return 1
 }
 
-for name in batchscore disttrain; do
+for name in batchscore disttrain sweep; do
     check "the definition is installed: $name" installed $name
     [ $failures -eq 0 ] || exit 1 # nothing else would say anything
     check "its schema is structural: $name" structural
@@ -169,7 +175,7 @@ for file in tests/data/bad-manifests/*.yaml; do
     check "refused: $(basename "$file" .yaml)" refused "$file"
 done
 check "rules were tried" [ "$rules" -ge 20 ]
-for file in tests/data/good-manifests/*.yaml examples/*/batchscore.yaml; do
+for file in tests/data/good-manifests/*.yaml tests/data/sweeps/*.yaml examples/*/batchscore.yaml; do
     check "same defaults: $file" same_defaults "$file"
 done
 fixed="cannot be changed once the job has started, except suspend"

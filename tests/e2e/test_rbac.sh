@@ -137,6 +137,17 @@ JOB
     [ -z "$(k get pods,services,secrets -n jobs -l "windlass.dev/job=$1" -o name)" ]
 }
 
+# NAME: the same of a Sweep.
+sweep_refused() {
+    sed "s/name: sweep/name: $1/" tests/data/sweeps/trainer.yaml | k apply -n jobs -f - >/dev/null || return
+    told() {
+        k get sw -n jobs "$1" -o json | jq -e 'any(.status.conditions[]; .type == "Stalled" and .status == "True" and
+            .reason == "NotSupported" and (.message | contains("does not carry out Sweeps yet")))'
+    }
+    eventually told "$1" || { k get sw -n jobs "$1" -o json | jq -c .status | sed "s/^/# /"; return 1; }
+    [ -z "$(k get dt,pods -n jobs -l "windlass.dev/job=$1" -o name)" ]
+}
+
 # RELEASE: what spec.gang of DistTrains asks for, by the release's account.
 gang_of() { # NAME LINE...
     local name=$1
@@ -199,7 +210,8 @@ scheduling.x-k8s.io podgroups create
 core services patch
 windlass.dev batchscores delete
 windlass.dev batchscores/finalizers update
-windlass.dev disttrains/finalizers update'
+windlass.dev disttrains/finalizers update
+windlass.dev sweeps/finalizers update'
 nothing_idle() { # ACCOUNT NAMESPACE RELEASE
     LC_ALL=C comm -13 <(asked "$1") <(granted "$2" "$3") | grep -vxF "$seldom" | sed 's/^/# granted and never asked for: /' | tee "$folder/idle"
     [ ! -s "$folder/idle" ]
@@ -231,6 +243,7 @@ as_chart_runs_it() {
     check "scope $4: gangs of three schedulers" gangs_through "$1"
     check "scope $4: a trigger and its run" series_through "$1-bell"
     check "scope $4: a DistTrain is refused by name" gang_refused "$1-gang"
+    check "scope $4: a Sweep is refused by name" sweep_refused "$1-sweep"
     check "scope $4: with events" eventually events "$1-first"
     check "scope $4: every metric is in docs/metrics.md" documented_metrics "$1-1"
     local first

@@ -15,7 +15,7 @@ const char *const space_expressions[] = {
 };
 static_assert(ARRAY_LEN(space_expressions) == EXPRESSION_COUNT, "a name for each expression");
 
-enum { SHIFT_EPOCH = 1, SIGMAS_MAX = 9 }; /* epoch 0 of chance is Random's */
+enum { SHIFT_EPOCH = 1, SIGMAS_MAX = 9, LOGARITHM_MAX = 34 }; /* epoch 0 of chance is Random's */
 
 static bool is_log(enum expression expression) {
     return expression == EXPRESSION_LOGUNIFORM || expression == EXPRESSION_QLOGUNIFORM ||
@@ -31,6 +31,23 @@ static bool is_rounded(enum expression expression) {
            expression == EXPRESSION_QNORMAL || expression == EXPRESSION_QLOGNORMAL;
 }
 
+static void choice_text(const json_t *choice, char text[static SPACE_NUMBER_MAX]) {
+    snprintf(text, SPACE_NUMBER_MAX, "%lld", (long long)json_integer_value(choice));
+}
+
+/* The place of a choice's text in its list; -1: it is not there. */
+static int64_t find_choice(const struct parameter *parameter, const char *text) {
+    for (size_t i = 0; i < json_array_size(parameter->choices); i++) {
+        const json_t *choice = json_array_get(parameter->choices, i);
+        char as_text[SPACE_NUMBER_MAX];
+        choice_text(choice, as_text);
+        if (strcmp(text, json_is_string(choice) ? json_string_value(choice) : as_text) == 0) {
+            return (int64_t)i;
+        }
+    }
+    return -1;
+}
+
 /* ---- read ---- */
 
 static int refuse(struct error *err, const struct parameter *parameter, const char *field,
@@ -43,6 +60,7 @@ static double number(const json_t *range, const char *name) {
     return strtod(tree_text(range, name, "0"), NULL);
 }
 
+/* A choice that is there twice would be drawn twice as often, and be one point as two. */
 static int read_choices(const json_t *choices, const char *field, struct parameter *parameter,
                         struct error *err) {
     parameter->choices = choices;
@@ -50,11 +68,13 @@ static int read_choices(const json_t *choices, const char *field, struct paramet
     if (parameter->count == 0) {
         return refuse(err, parameter, field, "is empty; there is nothing to choose from");
     }
-    for (size_t i = 0; i < json_array_size(choices); i++) {
-        const char *text = json_string_value(json_array_get(choices, i));
-        if (text && strchr(text, '$')) {
-            return refuse(err, parameter, field,
-                          "has a $, which the agent would take for a variable's; take it out");
+    for (size_t i = 1; i < json_array_size(choices); i++) {
+        char text[SPACE_NUMBER_MAX];
+        const json_t *choice = json_array_get(choices, i);
+        choice_text(choice, text);
+        const char *said = json_is_string(choice) ? json_string_value(choice) : text;
+        if (find_choice(parameter, said) < (int64_t)i) {
+            return refuse(err, parameter, field, "has the same twice; take one out");
         }
     }
     return 0;
@@ -68,7 +88,7 @@ static int read_normal(const json_t *range, const char *field, struct parameter 
     if (parameter->high <= 0) {
         return refuse(err, parameter, field, "sigma must be above 0");
     }
-    return furthest > (is_log(parameter->expression) ? log(SPACE_VALUE_MAX) : SPACE_VALUE_MAX)
+    return furthest > (is_log(parameter->expression) ? LOGARITHM_MAX : SPACE_VALUE_MAX)
                ? refuse(err, parameter, field,
                         is_log(parameter->expression)
                             ? "mu and sigma are the logarithm's, and mu + 9 sigma is beyond 34"
@@ -242,10 +262,6 @@ void space_number(double value, char text[static SPACE_NUMBER_MAX]) {
     snprintf(text, SPACE_NUMBER_MAX, is_whole ? "%.0f" : "%.15g", value);
 }
 
-static void choice_text(const json_t *choice, char text[static SPACE_NUMBER_MAX]) {
-    snprintf(text, SPACE_NUMBER_MAX, "%lld", (long long)json_integer_value(choice));
-}
-
 static json_t *value_text(const struct parameter *parameter, double unit) {
     char text[SPACE_NUMBER_MAX];
     if (!parameter->count) {
@@ -271,19 +287,6 @@ json_t *space_values(const struct space *space, const double *units) {
         json_object_set_new(values, space->at[i].name, value_text(&space->at[i], units[i]));
     }
     return values;
-}
-
-/* The place of a choice's text in its list; -1: it is not there. */
-static int64_t find_choice(const struct parameter *parameter, const char *text) {
-    for (size_t i = 0; i < json_array_size(parameter->choices); i++) {
-        const json_t *choice = json_array_get(parameter->choices, i);
-        char as_text[SPACE_NUMBER_MAX];
-        choice_text(choice, as_text);
-        if (strcmp(text, json_is_string(choice) ? json_string_value(choice) : as_text) == 0) {
-            return (int64_t)i;
-        }
-    }
-    return -1;
 }
 
 /* A whole text that is a number. */

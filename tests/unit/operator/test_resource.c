@@ -151,7 +151,7 @@ static size_t check_rules(const json_t *schema, const char *field) {
 }
 
 static void test_every_rule_has_a_bad_manifest(void) {
-    static const char *const kinds[] = {"BatchScore", "DistTrain"};
+    static const char *const kinds[] = {"BatchScore", "DistTrain", "Sweep"};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         struct error err = {0};
         AUTO(schema_freep) struct schema *schema = NULL;
@@ -173,6 +173,7 @@ static void test_definition(void) {
     /* kubectl apply keeps the whole definition in an annotation of at most 262,144 bytes. */
     CHECK(strlen(embedded_crds[0].text) < 262144);
     CHECK(strlen(embedded_crds[1].text) < 262144);
+    CHECK(strlen(embedded_crds[2].text) < 262144);
     struct schema *none = NULL;
     CHECK_INT(resource_schema("v1", "Pod", &none, &err), -1);
     CHECK(strstr(err.text, "windlass.dev/v1alpha1 BatchScore") != NULL);

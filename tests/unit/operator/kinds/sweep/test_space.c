@@ -319,9 +319,8 @@ static void test_what_is_no_space(void) {
          "qloguniform, normal, qnormal, lognormal and qlognormal must be given"},
         {"[{\"name\": \"A\", \"choice\": []}]",
          "spec.parameters[0].choice: is empty; there is nothing to choose from"},
-        {"[{\"name\": \"A\", \"choice\": [\"$HOME\"]}]",
-         "spec.parameters[0].choice: has a $, which the agent would take for a variable's; take it "
-         "out"},
+        {"[{\"name\": \"A\", \"choice\": [7, \"x\", \"7\"]}]",
+         "spec.parameters[0].choice: has the same twice; take one out"},
         {"[{\"name\": \"Z\", \"choice\": [1]}, "
          "{\"name\": \"A\", \"uniform\": {\"min\": \"2\", \"max\": \"1\"}}]",
          "spec.parameters[1].uniform: min must be below max"},

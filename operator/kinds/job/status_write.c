@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/status_write.h"
+
+#include "lib/clock.h"
+#include "operator/kinds/job/outcome.h"
+#include "operator/object.h"
+
+#include <string.h>
+
+enum {
+    STATUS_EVERY_MS = 1000, /* counters and words */
+    PROBE_EVERY_MS = 60000, /* a status that the cluster does not store whole */
+};
+
+void status_look_again(struct reconcile *request, int64_t left_ms) {
+    request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
+}
+
+/* What people and tools wait for: not the words, not the counters. */
+static bool is_transition(const json_t *before, const json_t *status) {
+    const json_t *list = json_object_get(status, "conditions");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *condition = json_array_get(list, i);
+        const json_t *old = object_condition(before, tree_text(condition, "type", ""));
+        static const char *const fields[] = {"status", "reason"};
+        for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
+            if (!json_equal(json_object_get(condition, fields[k]),
+                            json_object_get(old, fields[k]))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* On this the safety of the next coordinator depends, and whoever makes it may be another
+ * controller: the output's storage turned out not to keep two coordinators apart. */
+static bool warns(const json_t *before, const json_t *status) {
+    return json_is_false(json_object_get(status, "exclusive")) &&
+           !json_is_false(json_object_get(before, "exclusive"));
+}
+
+/* By this a Sweep decides whether the job goes on; there are 48 such times at most. */
+static bool has_grown(const json_t *before, const json_t *status) {
+    return strcmp(tree_text(before, "objective.at", ""), tree_text(status, "objective.at", "")) !=
+           0;
+}
+
+/* How long the new status can wait. Counters and words: a second after the last. In a rush all can
+ * but the end of the job and another Secret's name, on which more depends; the first one's name,
+ * and all that the job began with, stands in its Service. What an old definition drops is only
+ * tried now and then. */
+static int64_t can_wait_ms(const struct reconcile *request, const json_t *kept,
+                           const json_t *before, const json_t *status) {
+    bool is_probe = tree_text(kept, "dropped", NULL) != NULL;
+    bool has_ended = strcmp(tree_text(object_condition(before, "Succeeded"), "status", "Unknown"),
+                            tree_text(object_condition(status, "Succeeded"), "status", "Unknown"));
+    const json_t *secret = tree_get(before, "credentials.secret");
+    bool is_renamed = secret && !json_equal(secret, tree_get(status, "credentials.secret"));
+    if (has_ended ||
+        (!is_probe && (is_renamed || warns(before, status) || has_grown(before, status)))) {
+        return 0;
+    }
+    bool is_step = !is_probe && !json_equal(json_object_get(before, "credentials"),
+                                            json_object_get(status, "credentials"));
+    int64_t every_ms = is_probe ? PROBE_EVERY_MS : STATUS_EVERY_MS;
+    int64_t due_ms = tree_integer(kept, "wroteMs", INT64_MIN / 2) + every_ms;
+    int64_t left_ms = is_step || is_transition(before, status) ? 0 : due_ms - request->monotonic_ms;
+    return MAX(left_ms, request->rush_ms);
+}
+
+bool status_write(struct reconcile *request, const json_t *kept, json_t *status) {
+    const json_t *before = json_object_get(request->object, "status");
+    if (!status || json_equal(before, status)) {
+        return true;
+    }
+    int64_t left_ms = can_wait_ms(request, kept, before, status);
+    if (left_ms > 0) {
+        status_look_again(request, left_ms);
+        return false;
+    }
+    json_t *object = json_copy((json_t *)request->object);
+    json_object_set(object, "status", status);
+    reconcile_write(request, CLUSTER_STATUS, object);
+    return true;
+}
+
+void status_note(json_t *kept, const struct written *written) {
+    if (written->verb == CLUSTER_STATUS && !written->err) {
+        const char *dropped = outcome_dropped(written->object, written->stored);
+        json_object_set_new(kept, "wroteMs", json_integer(clock_monotonic_ms()));
+        json_object_set_new(kept, "dropped", dropped ? json_string(dropped) : json_null());
+    }
+}

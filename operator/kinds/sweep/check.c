@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The rules between the fields of a Sweep: each stands in crds/sweep.yaml as CEL, too, in the same
+ * words, but for what is said of spec.trial and of a choice that stands there twice. */
+#include "operator/kinds/job/spec.h"
+#include "operator/kinds/sweep/spec.h"
+
+#include <string.h>
+
+static int check_names(const json_t *spec, struct error *err) {
+    const json_t *parameters = json_object_get(spec, "parameters");
+    for (size_t i = 0; i < json_array_size(parameters); i++) {
+        const char *name = tree_text(json_array_get(parameters, i), "name", "");
+        AUTO(text_freep) char *field = x_printf("parameters[%zu].name", i);
+        if (text_starts(name, "WINDLASS_") || text_starts(name, "AZ_") ||
+            strcmp(name, "POD_IP") == 0) {
+            return job_refuse(err, field,
+                              "is a variable of ours (WINDLASS_..., AZ_..., POD_IP), and $(NAME) "
+                              "would be its value; give it another name");
+        }
+        if (tree_find(tree_get(spec, "trial.volumes"), "name", name)) {
+            return job_refuse(err, field,
+                              "is a volume's of trial, too, whose folder $(NAME) is; give it "
+                              "another name");
+        }
+    }
+    return 0;
+}
+
+static int check_algorithm(const json_t *spec, const struct space *space, struct error *err) {
+    const char *kind = tree_text(spec, "algorithm.kind", "Random");
+    if (tree_get(spec, "algorithm.rule") && strcmp(kind, "Random") != 0) {
+        return job_refuse(err, "algorithm.rule", "belongs to kind: Random");
+    }
+    for (int i = 0; i < space->count; i++) {
+        if (strcmp(kind, "Grid") == 0 && space->at[i].expression != EXPRESSION_CHOICE) {
+            return job_refuse(err, "algorithm.kind",
+                              "Grid tries each choice with every other, and a range has no end of "
+                              "them; give every parameter as choice, or take Random or Bayesian");
+        }
+    }
+    return strcmp(kind, "Grid") == 0 && space_size(space) == 0
+               ? job_refuse(err, "algorithm.kind",
+                            "Grid has more than 2^40 points here; take Random or Bayesian")
+               : 0;
+}
+
+static int check_stopping(const json_t *spec, struct error *err) {
+    static const char *const rules[] = {"bandit", "median", "truncation"};
+    static const char *const slacks[] = {"slackFactor", "slackAmount"};
+    const json_t *stopping = json_object_get(spec, "earlyStopping");
+    const json_t *bandit = json_object_get(stopping, "bandit");
+    if (stopping && !job_only_one(stopping, rules, ARRAY_LEN(rules))) {
+        return job_refuse(err, "earlyStopping",
+                          "exactly one of bandit, median and truncation must be given");
+    }
+    return bandit && !job_only_one(bandit, slacks, ARRAY_LEN(slacks))
+               ? job_refuse(err, "earlyStopping.bandit",
+                            "exactly one of slackFactor and slackAmount must be given")
+               : 0;
+}
+
+static int check_warm_start(const json_t *object, struct error *err) {
+    const json_t *list = tree_get(object, "spec.warmStart");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (json_equal(json_array_get(list, i), tree_get(object, "metadata.name"))) {
+            return job_refuse(err, "warmStart", "names this sweep itself; name earlier ones");
+        }
+    }
+    return 0;
+}
+
+static int check_register(const json_t *spec, struct error *err) {
+    const char *path = tree_text(spec, "register.path", "");
+    return job_has_parent_part(path)
+               ? job_refuse(err, "register.path",
+                            "a part .. is refused, a path stays in its volume")
+               : 0;
+}
+
+int sweep_check(const json_t *object, struct error *err) {
+    const json_t *spec = json_object_get(object, "spec");
+    struct space space;
+    return space_read(json_object_get(spec, "parameters"), &space, err) < 0 ||
+                   check_names(spec, err) < 0 || check_algorithm(spec, &space, err) < 0 ||
+                   check_stopping(spec, err) < 0 || check_warm_start(object, err) < 0
+               ? -1
+               : check_register(spec, err);
+}

@@ -1,0 +1,49 @@
+/* spec.h: a Sweep's JSON -> struct, and the rules between its fields (check.c). The only parser of
+ * the kind. Types, bounds and defaults are crds/sweep.yaml's (schema.h); the rules stand there too
+ * as CEL, word for word, but for those about spec.trial, which a cluster takes as it is (trial.h).
+ */
+#pragma once
+
+#include "operator/kinds/sweep/rules.h"
+#include "operator/kinds/sweep/space.h"
+
+enum {
+    SWEEP_TRIALS_MAX = 10000,
+    SWEEP_RUNNING_MAX = 1000,
+    SWEEP_NAME_MAX = 38, /* a DistTrain's 45, less "-0000" and two to spare */
+};
+
+enum algorithm { ALGORITHM_RANDOM, ALGORITHM_GRID, ALGORITHM_BAYESIAN, ALGORITHM_COUNT };
+extern const char *const sweep_algorithms[]; /* spec.algorithm.kind by enum algorithm */
+
+/* Texts and trees are borrowed from the object. */
+struct sweep_spec {
+    const json_t *object;
+    const char *name, *namespace, *uid; /* uid: "" where it is stored nowhere yet */
+    const char *metric;
+    enum goal goal;
+    struct space space;
+    enum algorithm algorithm;
+    enum search search; /* of Random and Grid, and of Bayesian's beginning */
+    uint64_t seed;
+    struct rule rule;
+    int64_t evaluation_interval, delay_evaluation;
+    int64_t max_trials, max_running, max_failed;
+    int64_t active_deadline_seconds; /* 0: none */
+    bool suspend;
+    const json_t *trial, *warm_start, *registered; /* the last two: NULL where not given */
+    char hash[65]; /* of all but what may change once it has begun: status.specHash */
+};
+
+/* Only the rules between fields, for an object that passed schema_check. ERROR_INVALID and
+ * "spec.parameters[1].uniform: min must be below max". */
+NODISCARD int sweep_check(const json_t *object, struct error *err);
+/* What this version describes and does not carry out yet, refused by its name (not_yet.c). */
+NODISCARD int sweep_not_yet(const json_t *object, struct error *err);
+
+/* Reads an object with defaults filled in; checks the rules, too. Nothing is to be released. */
+NODISCARD int sweep_spec_read(const json_t *object, struct sweep_spec *ret_spec, struct error *err);
+
+/* How many trials there can be: maxTrials, or as many as the space has points, where that is less
+ * (with Sobol points may come again). */
+int64_t sweep_trials(const struct sweep_spec *spec);

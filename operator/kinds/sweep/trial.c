@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/trial.h"
+
+#include "operator/kinds/disttrain/spec.h"
+#include "operator/kinds/job/owned.h"
+#include "operator/kinds/sweep/fill.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { POINTS_MAX = 128, UID_SHOWN = 8, ANNOTATION_MAX = 64 << 10 };
+
+char *trial_name(const struct sweep_spec *spec, int64_t index) {
+    return x_printf("%s-%04lld", spec->name, (long long)index);
+}
+
+/* ---- the object ---- */
+
+static const json_t *spec_schema(const struct schema *train) {
+    return tree_get(schema_root(train), "properties.spec");
+}
+
+static json_t *metrics_of(const struct sweep_spec *spec) {
+    return json_pack("{s:s, s:s, s:I, s:I}", "objective", spec->metric, "goal",
+                     goal_names[spec->goal], "evaluationInterval",
+                     (json_int_t)spec->evaluation_interval, "delayEvaluation",
+                     (json_int_t)spec->delay_evaluation);
+}
+
+static json_t *spec_of(const struct sweep_spec *spec, const struct schema *train, int64_t index,
+                       const json_t *values) {
+    const json_t *schema = spec_schema(train);
+    json_t *filled = fill_texts(spec->trial, schema, values);
+    /* A definition of before it has no such field (sweep_not_yet refuses by then). */
+    AUTO(tree_freep)
+    json_t *metrics = tree_get(schema, "properties.metrics") ? metrics_of(spec) : NULL;
+    AUTO(text_freep)
+    char *folder = x_printf("%s-%.*s/%04lld", spec->name, UID_SHOWN, spec->uid, (long long)index);
+    fill_extras(filled, &(struct fill_extras){values, metrics, folder});
+    if (spec->suspend) {
+        json_object_set_new(filled, "suspend", json_true());
+    }
+    return filled;
+}
+
+json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, int64_t index,
+                   const double *units) {
+    AUTO(text_freep) char *name = trial_name(spec, index);
+    json_t *values = space_values(&spec->space, units);
+    json_t *made = spec_of(spec, train, index, values);
+    AUTO(tree_freep)
+    json_t *said = json_pack("{s:I, s:o}", "index", (json_int_t)index, "values", values);
+    AUTO(text_freep) char *annotation = tree_canonical(said);
+    json_t *metadata = owned_metadata(spec->object, name, ROLE_TRIAL);
+    json_object_set_new(metadata, "annotations", json_pack("{s:s}", ANNOTATION_TRIAL, annotation));
+    return json_pack("{s:s, s:s, s:o, s:o}", "apiVersion", schema_api_version(train), "kind",
+                     schema_kind(train), "metadata", metadata, "spec", made);
+}
+
+bool trial_read(const json_t *trial, int64_t *ret_index, json_t **ret_values) {
+    const char *text = owned_annotation(trial, ANNOTATION_TRIAL);
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *said = NULL;
+    if (!text || tree_parse(text, strlen(text), ANNOTATION_MAX, &said, &ignored) < 0) {
+        return false;
+    }
+    int64_t index = tree_integer(said, "index", -1);
+    json_t *values = json_object_get(said, "values");
+    if (index < 0 || index >= SWEEP_TRIALS_MAX || !json_is_object(values)) {
+        return false;
+    }
+    *ret_index = index;
+    *ret_values = json_incref(values);
+    return true;
+}
+
+/* ---- is it one? ---- */
+
+/* What the Sweep says itself. */
+static int check_own(const json_t *trial, struct error *err) {
+    static const struct {
+        const char *field, *sentence;
+    } rows[] = {
+        {"suspend", "is for the sweep to say; suspend that"},
+        {"stop", "is for the sweep to say; take it out"},
+        {"metrics.objective", "is what spec.objective says; take it out"},
+        {"metrics.goal", "is what spec.objective says; take it out"},
+        {"metrics.evaluationInterval", "is what spec.earlyStopping says; take it out"},
+        {"metrics.delayEvaluation", "is what spec.earlyStopping says; take it out"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (tree_get(trial, rows[i].field)) {
+            return error_set(err, ERROR_INVALID, "spec.trial.%s: %s", rows[i].field,
+                             rows[i].sentence);
+        }
+    }
+    return 0;
+}
+
+/* A program may read PARAM_NAME, and nobody can see that; a trainer has nothing but its spec. */
+static int check_use(const struct sweep_spec *spec, struct error *err) {
+    for (int i = 0; i < spec->space.count; i++) {
+        const char *name = spec->space.at[i].name;
+        if (json_object_get(spec->trial, "trainer") && !fill_uses(spec->trial, name)) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.parameters[%d].name: %s is used nowhere in trial, whose trainer "
+                             "would do the same with every value; write $(%s) where it belongs",
+                             i, name, name);
+        }
+    }
+    return 0;
+}
+
+/* "spec.trainer.epochs: ..." -> "spec.trial.trainer.epochs: ... (with EPOCHS=0)". */
+static int refuse(const struct error *problem, const json_t *values, struct error *err) {
+    if (problem->kind != ERROR_INVALID) {
+        *err = *problem;
+        return -1;
+    }
+    char with[200] = "";
+    size_t used = 0;
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)values, name, value) {
+        int length = snprintf(with + used, sizeof with - used, "%s%s=%.40s", used ? ", " : "", name,
+                              json_string_value(value));
+        used = MIN(used + (size_t)MAX(length, 0), sizeof with - 1);
+    }
+    const char *text = problem->text;
+    bool is_of_spec = text_starts(text, "spec.") || text_starts(text, "spec:");
+    return error_set(err, ERROR_INVALID, "spec.trial%s%s (with %s)", is_of_spec ? "" : ": ",
+                     is_of_spec ? text + strlen("spec") : text, with);
+}
+
+static int check_register(const struct sweep_spec *spec, const json_t *made, struct error *err) {
+    if (!spec->registered) {
+        return 0;
+    }
+    AUTO(tree_freep) json_t *all = json_copy((json_t *)made);
+    json_object_set(all, "register", (json_t *)spec->registered);
+    return job_check_place(all, "register.path", tree_text(all, "register.path", ""), err) < 0
+               ? -1
+               : job_check_written(all, "register.path", "a registry needs one", err);
+}
+
+static int check_point(const struct sweep_spec *spec, const struct schema *train, bool today,
+                       const double *units, struct error *err) {
+    AUTO(tree_freep) json_t *object = trial_make(spec, train, 0, units);
+    AUTO(tree_freep) json_t *values = space_values(&spec->space, units);
+    struct error problem = {0};
+    schema_fill_defaults(train, object);
+    if (schema_check(train, object, &problem) < 0 || disttrain_check(object, &problem) < 0 ||
+        (today && disttrain_not_yet(object, &problem) < 0)) {
+        return refuse(&problem, values, err);
+    }
+    return check_register(spec, json_object_get(object, "spec"), err);
+}
+
+/* The points of one parameter, from the middle of all. Of what has no ends the middle alone. */
+static int check_parameter(const struct sweep_spec *spec, const struct schema *train, bool today,
+                           int which, struct error *err) {
+    const struct parameter *parameter = &spec->space.at[which];
+    double units[SPACE_PARAMETERS_MAX];
+    for (int i = 0; i < spec->space.count; i++) {
+        units[i] = 0.5;
+    }
+    int ends = parameter->expression < EXPRESSION_NORMAL ? 2 : 0;
+    int points =
+        parameter->choices ? MIN((int)parameter->count, POINTS_MAX / spec->space.count) : ends;
+    for (int i = 0; i < points; i++) {
+        units[which] = parameter->choices ? (i + 0.5) / (double)parameter->count : i;
+        if (check_point(spec, train, today, units, err) < 0) {
+            return -1;
+        }
+    }
+    units[which] = 0.5;
+    return points > 0 ? 0 : check_point(spec, train, today, units, err);
+}
+
+int trial_check(const json_t *object, const struct schema *train, bool today, struct error *err) {
+    struct sweep_spec spec;
+    if (sweep_spec_read(object, &spec, err) < 0 || check_own(spec.trial, err) < 0 ||
+        check_use(&spec, err) < 0) {
+        return -1;
+    }
+    for (int i = 0; i < spec.space.count; i++) {
+        if (check_parameter(&spec, train, today, i, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* trial.h: the trials of a Sweep as objects: DistTrains, made of spec.trial and the values at a
+ * point. Pure. */
+#pragma once
+
+#include "operator/kinds/sweep/spec.h"
+#include "operator/schema.h"
+
+#define ROLE_TRIAL "trial"
+/* On a trial: {"index": 7, "values": {"LEARNING_RATE": "0.01"}}. */
+#define ANNOTATION_TRIAL "windlass.dev/trial"
+
+/* "NAME-0007"; the caller frees. */
+char *trial_name(const struct sweep_spec *spec, int64_t index);
+
+/* The trial at a point; owned. train: DistTrain's definition. */
+json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, int64_t index,
+                   const double *units);
+
+/* What its annotation says; false: it has none, or none of these parameters. values: owned. */
+bool trial_read(const json_t *trial, int64_t *ret_index, json_t **ret_values);
+
+/* Holds spec.trial against DistTrain's definition and rules, filled with the values of some points:
+ * the middle of the space, and from there each parameter to its ends, and to each of its first
+ * choices. ERROR_INVALID and "spec.trial.trainer.epochs: is 0, at least 1 is needed (with
+ * EPOCHS=0)". today: what DistTrain does not carry out yet is refused, too. */
+NODISCARD int trial_check(const json_t *object, const struct schema *train, bool today,
+                          struct error *err);
