@@ -12,6 +12,7 @@
 #include "operator/kinds/sweep/reconcile.h"
 #include "operator/kube/kube.h"
 #include "operator/kube/lease.h"
+#include "operator/resource.h"
 #include "operator/tally.h"
 
 #include <errno.h>
@@ -55,6 +56,8 @@ struct replica {
     bool is_usage; /* the error is about how we were called */
     struct job_options jobs;
     struct kind batchscores, disttrains, sweeps;
+    struct schema *train; /* DistTrain's definition */
+    struct sweep_options sweep_options;
     int signal_fd;
     bool is_stopped;
     struct pages *pages;
@@ -128,6 +131,11 @@ static int start(struct replica *replica, struct error *err) {
     struct kube_options options = {
         .config = {.kubeconfig = replica->kubeconfig, .context = replica->context},
         .namespace = replica->namespace};
+    if (resource_schema(disttrain_kind.api_version, disttrain_kind.name, &replica->train, err) <
+        0) {
+        return -1;
+    }
+    replica->sweep_options = (struct sweep_options){.train = replica->train};
     if (open_signals(replica, err) < 0 || pages_open(replica->listen, &replica->pages, err) < 0 ||
         kube_open(&options, &replica->cluster, err) < 0) {
         return -1;
@@ -319,6 +327,7 @@ static void release(struct replica *replica) {
     }
     pages_free(replica->pages);
     json_decref(replica->told);
+    schema_free(replica->train);
     fd_closep(&replica->signal_fd);
 }
 
@@ -344,6 +353,7 @@ int controller_command(int argc, char **argv) {
     replica.disttrains.options = &replica.jobs;
     replica.disttrains.may_be_absent = true; /* a cluster of before it has no definition */
     replica.sweeps.may_be_absent = true;
+    replica.sweeps.options = &replica.sweep_options;
     replica.told = json_object();
     int code = 0;
     if (start(&replica, &err) < 0 || run(&replica, &err) < 0) {

@@ -13,6 +13,7 @@ enum { KINDS_MAX = 16, BUCKETS_FIRST = 64 };
 struct entry {
     struct entry *next_by_id, *next_by_job;
     uint64_t version; /* resourceVersion */
+    uint64_t stamp;   /* of the change that made it */
     uint32_t id_hash, job_hash, uid_hash;
     uint32_t round;                    /* of the listing that named it last */
     uint32_t name_at, job_at, tree_at; /* in texts; the namespace is at 0 */
@@ -34,6 +35,7 @@ struct cache {
     struct entry **by_id, **by_job; /* chains; an entry without a job is in no chain by job */
     size_t bucket_count;            /* of each, a power of two */
     size_t count, bytes;
+    uint64_t stamp; /* of the last change */
 };
 
 struct cache *cache_new(void) {
@@ -277,6 +279,7 @@ static void replace(struct cache *cache, struct entry **link, struct entry *entr
     if (cache->count >= cache->bucket_count) {
         grow(cache);
     }
+    entry->stamp = ++cache->stamp;
     chain(cache, entry);
     cache->count++;
     cache->bytes += sizeof *entry + entry->size;
@@ -378,12 +381,9 @@ static int by_name(const void *a, const void *b) {
     return strcmp(one->texts + one->name_at, other->texts + other->name_at);
 }
 
-json_t *cache_owned(const struct cache *cache, const char *kind_name, const json_t *owner) {
-    const struct cached_kind *kind = find_kind(cache, kind_name);
-    json_t *owned = json_array();
-    if (!kind) {
-        return owned;
-    }
+/* The job's entries of that kind, sorted by name; the caller frees them. */
+static struct entry **find_owned(const struct cache *cache, const struct cached_kind *kind,
+                                 const json_t *owner, size_t *ret_count) {
     uint8_t index = index_of(cache, kind);
     const char *namespace = namespace_of(owner), *job = name_of(owner);
     uint32_t hash = hash_of(index, namespace, job);
@@ -404,14 +404,35 @@ json_t *cache_owned(const struct cache *cache, const char *kind_name, const json
     if (count > 0) {
         qsort(found, count, sizeof(struct entry *), by_name);
     }
+    *ret_count = count;
+    return found;
+}
+
+json_t *cache_owned_since(const struct cache *cache, const char *kind_name, const json_t *owner,
+                          uint64_t *stamp, size_t *ret_count) {
+    const struct cached_kind *kind = find_kind(cache, kind_name);
+    json_t *owned = json_array();
+    size_t count = 0;
+    struct entry **found = kind ? find_owned(cache, kind, owner, &count) : NULL;
     for (size_t i = 0; i < count; i++) {
+        if (found[i]->stamp <= *stamp) {
+            continue;
+        }
         AUTO(tree_freep) json_t *object = read_entry(cache, found[i]);
         if (object_is_owned_by(object, tree_text(owner, "metadata.uid", ""))) {
             json_array_append(owned, object);
         }
     }
     free(found);
+    *stamp = cache->stamp;
+    *ret_count = count;
     return owned;
+}
+
+json_t *cache_owned(const struct cache *cache, const char *kind_name, const json_t *owner) {
+    uint64_t stamp = 0;
+    size_t count;
+    return cache_owned_since(cache, kind_name, owner, &stamp, &count);
 }
 
 size_t cache_count(const struct cache *cache) {

@@ -40,5 +40,12 @@ json_t *cache_find(const struct cache *cache, const char *kind, const char *name
  * among their owners. */
 json_t *cache_owned(const struct cache *cache, const char *kind, const json_t *owner);
 
+/* Of these, what came into the cache or changed behind *stamp, which becomes now's (0: everything);
+ * and how many there are, with strangers that carry the job's label: not as many as the caller
+ * knows of means that some went, or that they are no longer its own, and everything is to be read
+ * again. A stamp is this cache's own. */
+json_t *cache_owned_since(const struct cache *cache, const char *kind, const json_t *owner,
+                          uint64_t *stamp, size_t *ret_count);
+
 size_t cache_count(const struct cache *cache); /* objects */
 size_t cache_bytes(const struct cache *cache); /* that they take, tables included */

@@ -154,11 +154,9 @@ static void write_all(struct reconcile *request, enum cluster_verb verb, const j
     }
 }
 
-/* What is planned is made, unless the cluster refused something lately. */
-static void make_all(struct reconcile *request, const json_t *kept, json_t *plan) {
+void job_make_all(struct reconcile *request, const json_t *kept, json_t *create) {
     const json_t *refused = json_object_get(kept, "refused");
     int64_t left_ms = tree_integer(refused, "untilMs", 0) - request->monotonic_ms;
-    json_t *create = json_object_get(plan, "create");
     request->is_careful = refused != NULL;
     if (left_ms > 0 && json_array_size(create) > 0) {
         status_look_again(request, left_ms);
@@ -301,7 +299,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     }
     request->again_ms = tree_integer(plan, "again_ms", 0);
     mounts_look(request, kept, pods);
-    make_all(request, kept, plan);
+    job_make_all(request, kept, json_object_get(plan, "create"));
     write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
     delete_all(request, plan);
     bool with_status = status_write(request, kept, json_object_get(plan, "status"));

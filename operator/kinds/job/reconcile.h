@@ -24,3 +24,7 @@ NODISCARD int job_reconcile(const struct job_ops *ops, void *state, struct recon
                             struct error *err);
 void job_wrote(void *state, const struct written *written);
 void job_listed(void *state, const char *namespace, const char *name, const json_t *list);
+
+/* Creates what is planned, unless the cluster refused something lately (kept["refused"],
+ * troubles.h): then another look comes when it may be asked again, and the list is empty. */
+void job_make_all(struct reconcile *request, const json_t *kept, json_t *create);

@@ -1,59 +1,223 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Nothing is made of a Sweep yet (not_yet.c): it says so. */
 #include "operator/kinds/sweep/reconcile.h"
 
 #include "operator/kinds/job/outcome.h"
+#include "operator/kinds/job/reconcile.h"
 #include "operator/kinds/job/status_write.h"
-#include "operator/kinds/sweep/spec.h"
+#include "operator/kinds/job/troubles.h"
+#include "operator/kinds/sweep/plan.h"
+#include "operator/kinds/sweep/trials.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Kept between looks: "namespace/name" -> see status_write.h. */
+enum { LOOK_EVERY_MS = 100 }; /* while trials run: each change of each of them asks for a look */
+
+/* Of one Sweep, kept between looks. */
+struct sweep {
+    struct sweep *next;
+    char *key, *uid; /* "namespace/name" */
+    json_t *kept;    /* troubles.h, status_write.h */
+    int64_t looked_ms;
+    struct trials own;
+    struct trials warm; /* of all in spec.warmStart, as they were at the first look */
+    bool is_warm_read;
+    char *warm_missing;
+};
+
 struct state {
-    json_t *sweeps;
+    struct sweep *first;
 };
 
 static void *state_new(void) {
-    struct state *state = x_calloc(1, sizeof *state);
-    state->sweeps = json_object();
-    return state;
+    return x_calloc(1, sizeof(struct state));
+}
+
+static void sweep_free(struct sweep *sweep) {
+    trials_release(&sweep->own);
+    trials_release(&sweep->warm);
+    json_decref(sweep->kept);
+    free(sweep->warm_missing);
+    free(sweep->key);
+    free(sweep->uid);
+    free(sweep);
 }
 
 static void state_free(void *opaque) {
     struct state *state = opaque;
-    json_decref(state->sweeps);
+    for (struct sweep *sweep = state->first, *next; sweep; sweep = next) {
+        next = sweep->next;
+        sweep_free(sweep);
+    }
     free(state);
 }
 
+static struct sweep **find(struct state *state, const char *namespace, const char *name) {
+    AUTO(text_freep) char *key = x_printf("%s/%s", namespace, name);
+    struct sweep **link = &state->first;
+    while (*link && strcmp((*link)->key, key) != 0) {
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+static void forget(struct state *state, const struct reconcile *request) {
+    struct sweep **link = find(state, request->namespace, request->name), *sweep = *link;
+    if (sweep) {
+        *link = sweep->next;
+        sweep_free(sweep);
+    }
+}
+
+/* Made where there is none, or one of an earlier Sweep of that name. */
+static struct sweep *kept_of(struct state *state, const struct reconcile *request) {
+    const char *uid = tree_text(request->object, "metadata.uid", "");
+    struct sweep *sweep = *find(state, request->namespace, request->name);
+    if (sweep && strcmp(sweep->uid, uid) == 0) {
+        return sweep;
+    }
+    forget(state, request);
+    sweep = x_calloc(1, sizeof *sweep);
+    *sweep = (struct sweep){.next = state->first,
+                            .key = x_printf("%s/%s", request->namespace, request->name),
+                            .uid = x_strdup(uid),
+                            .kept = json_pack("{s:{}}", "troubles"),
+                            .looked_ms = INT64_MIN / 2};
+    state->first = sweep;
+    return sweep;
+}
+
+/* ---- what is seen ---- */
+
+/* Indexes of several sweeps are the same: rows go into one list, whatever their index. */
+static void add_warm(struct trials *warm, struct trials *from) {
+    if (from->count > 0) {
+        warm->rows = x_realloc_array(warm->rows, warm->count + from->count, sizeof *warm->rows);
+        memcpy(warm->rows + warm->count, from->rows, from->count * sizeof *from->rows);
+        warm->count += from->count;
+        from->count = 0; /* they are warm's now */
+    }
+    trials_release(from);
+}
+
+static void read_warm(struct sweep *sweep, const struct reconcile *request,
+                      const struct sweep_spec *spec) {
+    free(TAKE(sweep->warm_missing));
+    trials_release(&sweep->warm);
+    for (size_t i = 0; i < json_array_size(spec->warm_start); i++) {
+        const char *name = json_string_value(json_array_get(spec->warm_start, i));
+        AUTO(tree_freep)
+        json_t *earlier = cache_find(request->cache, "Sweep", request->namespace, name);
+        if (!earlier) {
+            sweep->warm_missing = x_strdup(name);
+            return;
+        }
+        struct trials trials = {0};
+        trials_update(&trials, request->cache, earlier, spec);
+        add_warm(&sweep->warm, &trials);
+    }
+    sweep->is_warm_read = true;
+}
+
+static bool has_running(const struct sweep *sweep) {
+    for (size_t i = 0; i < sweep->own.count; i++) {
+        if (sweep->own.rows[i].state == TRIAL_RUNNING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True: it was looked at just now, and is again soon. */
+static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
+    int64_t left_ms = sweep->looked_ms + LOOK_EVERY_MS - request->monotonic_ms;
+    if (left_ms > 0 && has_running(sweep)) {
+        request->again_ms = left_ms;
+        return true;
+    }
+    sweep->looked_ms = request->monotonic_ms;
+    return false;
+}
+
+static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
+    const struct sweep_options *options = request->options;
+    struct sweep_spec spec;
+    struct error ignored = {0}, why = {0};
+    if (sweep_spec_read(request->object, &spec, &ignored) == 0) {
+        trials_update(&sweep->own, request->cache, request->object, &spec);
+        if (!sweep->is_warm_read) {
+            read_warm(sweep, request, &spec);
+        }
+    }
+    bool is_not_yet = !options->is_tried && sweep_not_yet(request->object, &why) < 0;
+    AUTO(tree_freep) json_t *troubles = troubles_tell(request, sweep->kept);
+    struct sweep_observed observed = {.object = request->object,
+                                      .train = options->train,
+                                      .rows = sweep->own.rows,
+                                      .count = sweep->own.count,
+                                      .warm = sweep->warm.rows,
+                                      .warm_count = sweep->warm.count,
+                                      .warm_missing = sweep->warm_missing,
+                                      .troubles = troubles,
+                                      .not_yet = is_not_yet ? why.text : NULL};
+    return sweep_plan(&observed, request->wall_ms);
+}
+
+/* ---- a look ---- */
+
+static bool is_changed(const json_t *plan, const char *name) {
+    return tree_find(json_object_get(plan, "apply"), "metadata.name", name) != NULL;
+}
+
+static void tell_events(struct reconcile *request, const json_t *plan, bool with_status) {
+    const json_t *events = json_object_get(plan, "events");
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        struct reconcile_news news = {.type = tree_text(event, "type", ""),
+                                      .reason = tree_text(event, "reason", ""),
+                                      .note = tree_text(event, "note", ""),
+                                      .of = tree_text(event, "of", NULL)};
+        if (news.of ? is_changed(plan, news.of) : with_status) {
+            reconcile_tell(request, &news);
+        }
+    }
+}
+
 static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
+    struct state *state = opaque;
     (void)err;
-    const struct state *state = opaque;
-    AUTO(text_freep) char *key = x_printf("%s/%s", request->namespace, request->name);
     if (!request->object || tree_get(request->object, "metadata.deletionTimestamp")) {
-        json_object_del(state->sweeps, key);
+        forget(state, request);
+        return 0; /* the cluster takes away what it owns */
+    }
+    struct sweep *sweep = kept_of(state, request);
+    if (is_too_soon(sweep, request)) {
         return 0;
     }
-    struct error why = {0};
-    struct outcome outcome = {0};
-    if (sweep_check(request->object, &why) < 0) {
-        outcome_set(&outcome, OUTCOME_FAILED, "SpecInvalid", "%s", why.text);
-    } else if (sweep_not_yet(request->object, &why) < 0) {
-        outcome_set(&outcome, OUTCOME_UNDER_WAY, "NotSupported", "%s", why.text);
-        outcome_stall(&outcome, "NotSupported", outcome.message);
+    AUTO(tree_freep) json_t *plan = plan_of(sweep, request);
+    request->again_ms = tree_integer(plan, "again_ms", 0);
+    job_make_all(request, sweep->kept, json_object_get(plan, "create"));
+    const json_t *apply = json_object_get(plan, "apply");
+    for (size_t i = 0; i < json_array_size(apply); i++) {
+        reconcile_write(request, CLUSTER_APPLY, json_incref(json_array_get(apply, i)));
     }
-    AUTO(tree_freep)
-    json_t *status = outcome_is_finished(request->object)
-                         ? outcome_seen(request->object)
-                         : outcome_status(request->object, NULL, &outcome, request->wall_ms);
-    status_write(request, tree_part(state->sweeps, key), status);
+    bool with_status = status_write(request, sweep->kept, json_object_get(plan, "status"));
+    tell_events(request, plan, with_status);
+    if (outcome_is_finished(request->object)) {
+        forget(state, request);
+    }
     return 0;
 }
 
 static void wrote(void *opaque, const struct written *written) {
-    const struct state *state = opaque;
-    AUTO(text_freep) char *key = x_printf("%s/%s", written->namespace, written->name);
-    status_note(tree_part(state->sweeps, key), written);
+    struct sweep *sweep = *find(opaque, written->namespace, written->name);
+    if (!sweep) {
+        return;
+    }
+    status_note(sweep->kept, written);
+    if (written->verb == CLUSTER_CREATE) {
+        troubles_note(sweep->kept, written);
+    }
 }
 
 static const char *const owned[] = {"v1 Pod", NULL};

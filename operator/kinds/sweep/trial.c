@@ -148,6 +148,9 @@ static int check_point(const struct sweep_spec *spec, const struct schema *train
     AUTO(tree_freep) json_t *object = trial_make(spec, train, 0, units);
     AUTO(tree_freep) json_t *values = space_values(&spec->space, units);
     struct error problem = {0};
+    /* What we say of owner and labels is no manifest's. */
+    json_object_set_new(object, "metadata",
+                        json_pack("{s:O}", "name", tree_get(object, "metadata.name")));
     schema_fill_defaults(train, object);
     if (schema_check(train, object, &problem) < 0 || disttrain_check(object, &problem) < 0 ||
         (today && disttrain_not_yet(object, &problem) < 0)) {

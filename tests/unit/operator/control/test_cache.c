@@ -56,6 +56,37 @@ static void finds_by_name_and_by_owner(void) {
     cache_free(cache);
 }
 
+/* What changed since a stamp, and a count that tells of those that went. */
+static void finds_what_changed(void) {
+    struct cache *cache = cache_new();
+    uint64_t stamp = 0;
+    size_t count = 7;
+    AUTO(tree_freep) json_t *owner = object("BatchScore", "default", "job", "job", "");
+    json_object_set_new(json_object_get(owner, "metadata"), "uid", json_string("u1"));
+    AUTO(tree_freep) json_t *unknown = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    CHECK(json_array_size(unknown) == 0 && count == 0);
+    cache_watch(cache, "v1", "Pod", NULL);
+    tell(cache, CLUSTER_APPLIED, object("Pod", "default", "a", "job", "u1"));
+    tell(cache, CLUSTER_APPLIED, object("Pod", "default", "b", "job", "u1"));
+    tell(cache, CLUSTER_APPLIED, object("Pod", "default", "c", "other-job", "u1"));
+    AUTO(tree_freep) json_t *all = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    CHECK(json_array_size(all) == 2 && count == 2);
+    AUTO(tree_freep) json_t *none = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    CHECK(json_array_size(none) == 0 && count == 2);
+    tell(cache, CLUSTER_APPLIED, object("Pod", "default", "b", "job", "u1"));
+    tell(cache, CLUSTER_APPLIED, object("Pod", "default", "d", "job", "another"));
+    AUTO(tree_freep) json_t *changed = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    CHECK(json_array_size(changed) == 1 && count == 3); /* a stranger counts */
+    CHECK_STR(tree_text(json_array_get(changed, 0), "metadata.name", ""), "b");
+    tell(cache, CLUSTER_DELETED, object("Pod", "default", "a", "job", "u1"));
+    AUTO(tree_freep) json_t *fewer = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    CHECK(json_array_size(fewer) == 0 && count == 2);
+    stamp = 0;
+    AUTO(tree_freep) json_t *again = cache_owned_since(cache, "Pod", owner, &stamp, &count);
+    CHECK(json_array_size(again) == 1 && count == 2);
+    cache_free(cache);
+}
+
 static void a_listing_sweeps_what_it_does_not_name(void) {
     struct cache *cache = cache_new();
     cache_watch(cache, "v1", "Pod", NULL);
@@ -192,6 +223,7 @@ static void many_come_and_go(void) {
 
 int main(void) {
     TEST(finds_by_name_and_by_owner);
+    TEST(finds_what_changed);
     TEST(a_listing_sweeps_what_it_does_not_name);
     TEST(what_is_older_is_not_taken);
     TEST(the_same_version_is_no_news);

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/plan.h"
+
+#include "operator/kinds/sweep/plan_state.h"
+#include "operator/kinds/sweep/trial.h"
+
+#include <string.h>
+
+enum { MISSING_AGAIN_MS = 5000 };
+
+void sweep_tell(struct sweep_plan *plan, const char *type, const char *reason, const char *of,
+                const char *note) {
+    json_array_append_new(plan->events, json_pack("{s:s, s:s, s:s, s:s*}", "type", type, "reason",
+                                                  reason, "note", note, "of", of));
+}
+
+/* ---- what stands in its way ---- */
+
+static void keep_going(struct sweep_plan *plan, const char *stalled, const char *why) {
+    const json_t *before = outcome_condition(plan->observed->object, "Succeeded");
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, tree_text(before, "reason", "Pending"), "%.600s",
+                tree_text(before, "message", ""));
+    outcome_stall(&plan->outcome, stalled, why);
+}
+
+/* The first of what could not be made. */
+static void tell_troubles(struct sweep_plan *plan) {
+    static const struct {
+        const char *why, *reason, *advice;
+        bool stalls;
+    } rows[] = {
+        {"Taken", "NameTaken", "it is not this sweep's; delete it, or give the sweep another name",
+         true},
+        {"Leaving", "NameTaken", "an earlier sweep's is on its way out; waiting for it", false},
+        {"Denied", "Denied", "it is asked for again", false},
+        {"Missing", "NotSupported", "the cluster has no DistTrains; install their definition",
+         true},
+        {"Refused", "ObjectRefused", "correct spec.trial, in another sweep", true},
+    };
+    const char *name;
+    json_t *trouble;
+    json_object_foreach((json_t *)plan->observed->troubles, name, trouble) {
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+            if (strcmp(tree_text(trouble, "why", ""), rows[i].why) == 0) {
+                outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, rows[i].reason, "%s: %.300s; %s",
+                            name, tree_text(trouble, "text", ""), rows[i].advice);
+                if (rows[i].stalls) {
+                    outcome_stall(&plan->outcome, rows[i].reason, plan->outcome.message);
+                }
+                return;
+            }
+        }
+    }
+}
+
+/* ---- a look ---- */
+
+static void go_on(struct sweep_plan *plan) {
+    const struct sweep_spec *spec = &plan->spec;
+    sweep_suspend(plan);
+    if (!spec->suspend) {
+        sweep_judge(plan);
+        sweep_make(plan);
+    }
+    plan->outcome.suspended = spec->suspend;
+    int64_t total = sweep_trials(spec);
+    const char *state = spec->suspend ? "Suspended" : plan->next > 0 ? "Running" : "Pending";
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, state,
+                "%lld of %lld trials have ended, %lld run%s%s", (long long)sweep_ended(plan),
+                (long long)total, (long long)plan->running, plan->best ? "; the best is " : "",
+                tree_text(plan->best, "trial", ""));
+    tell_troubles(plan);
+}
+
+static void under_way(struct sweep_plan *plan) {
+    sweep_count(plan);
+    enum sweep_end end = sweep_end_of(plan);
+    if (end == SWEEP_GOES_ON) {
+        go_on(plan);
+    } else if (plan->running > 0) {
+        sweep_stop_all(plan, end == SWEEP_LATE ? "the sweep's activeDeadlineSeconds are over"
+                                               : "the sweep has failed: too many trials did");
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Stopping",
+                    "%lld trials are told to stop: %s", (long long)plan->running,
+                    end == SWEEP_LATE ? "the deadline came" : "too many failed");
+    } else {
+        sweep_conclude(plan, end);
+    }
+}
+
+/* False: nothing is to be made of it. */
+static bool may_begin(struct sweep_plan *plan) {
+    const struct sweep_observed *seen = plan->observed;
+    struct error why = {0};
+    if (seen->not_yet) {
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "NotSupported", "%s", seen->not_yet);
+        outcome_stall(&plan->outcome, "NotSupported", plan->outcome.message);
+        return false;
+    }
+    if (trial_check(seen->object, seen->train, true, &why) < 0) {
+        outcome_set(&plan->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", why.text);
+        sweep_tell(plan, "Warning", "SpecInvalid", NULL, plan->outcome.message);
+        return false;
+    }
+    if (seen->warm_missing) {
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "WarmStartMissing",
+                    "spec.warmStart: there is no Sweep %.60s here; its trials went with it",
+                    seen->warm_missing);
+        outcome_stall(&plan->outcome, "WarmStartMissing", plan->outcome.message);
+        plan->again_ms = MISSING_AGAIN_MS;
+        return false;
+    }
+    return true;
+}
+
+/* Where nobody wrote it the definition has got a new default, say. */
+static bool is_changed(const struct sweep_plan *plan, const char *hash) {
+    const json_t *object = plan->observed->object;
+    const char *stalled = tree_text(outcome_condition(object, "Stalled"), "reason", "");
+    bool is_written = tree_integer(object, "metadata.generation", 0) !=
+                      tree_integer(object, "status.observedGeneration", -1);
+    return strcmp(hash, plan->spec.hash) != 0 &&
+           (is_written || strcmp(stalled, "SpecChanged") == 0);
+}
+
+static void look(struct sweep_plan *plan) {
+    const char *hash = tree_text(plan->observed->object, "status.specHash", NULL);
+    struct error why = {0};
+    bool is_readable = sweep_spec_read(plan->observed->object, &plan->spec, &why) == 0;
+    if (!is_readable && !hash) {
+        outcome_set(&plan->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", why.text);
+        sweep_tell(plan, "Warning", "SpecInvalid", NULL, plan->outcome.message);
+    } else if (!is_readable) {
+        keep_going(plan, "SpecInvalid", why.text);
+    } else if (hash && is_changed(plan, hash)) {
+        keep_going(plan, "SpecChanged",
+                   "spec was changed while the sweep ran; put it back, or delete the sweep and "
+                   "apply it anew");
+    } else if (hash || may_begin(plan)) {
+        plan->outcome.spec_hash = hash ? hash : plan->spec.hash;
+        under_way(plan);
+        plan->outcome.pods_requested = plan->next > 0;
+    }
+}
+
+static json_t *status_of(const struct sweep_plan *plan) {
+    json_t *status = outcome_status(plan->observed->object, NULL, &plan->outcome, plan->now_ms);
+    if (!plan->outcome.spec_hash) {
+        return status;
+    }
+    json_object_set_new(status, "next", json_integer(plan->next));
+    json_object_set_new(status, "progress",
+                        json_sprintf("%lld/%lld", (long long)sweep_ended(plan),
+                                     (long long)sweep_trials(&plan->spec)));
+    json_object_set_new(status, "trials",
+                        json_pack("{s:I, s:I, s:I, s:I, s:I}", "running", (json_int_t)plan->running,
+                                  "completed", (json_int_t)plan->completed, "stopped",
+                                  (json_int_t)plan->stopped, "failed", (json_int_t)plan->failed,
+                                  "deleted", (json_int_t)plan->deleted));
+    if (plan->best) {
+        json_object_set(status, "best", plan->best);
+    }
+    return status;
+}
+
+json_t *sweep_plan(const struct sweep_observed *observed, int64_t now_ms) {
+    struct sweep_plan plan = {.observed = observed,
+                              .now_ms = now_ms,
+                              .create = json_array(),
+                              .apply = json_array(),
+                              .events = json_array()};
+    bool is_finished = outcome_is_finished(observed->object);
+    if (!is_finished) {
+        look(&plan);
+    }
+    json_t *status = is_finished ? outcome_seen(observed->object) : status_of(&plan);
+    json_decref(plan.best);
+    return json_pack("{s:o, s:o, s:o, s:o, s:I}", "create", plan.create, "apply", plan.apply,
+                     "events", plan.events, "status", status, "again_ms",
+                     (json_int_t)plan.again_ms);
+}

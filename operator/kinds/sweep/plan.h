@@ -1,0 +1,31 @@
+/* plan.h: what a Sweep does next: which trials are made, which are told to stop, when it is over.
+ * PURE: no I/O, no clock, no chance but by the seed; so a controller that was restarted goes on
+ * where the last one was.
+ *
+ * Trials have an index and, by it, a name: two controllers, or an answer that was lost, make no
+ * second one. status.next is the first index that was never seen in the cache, and is written in
+ * a look after it was seen (the writes of one look have no order); below it, what is not there was
+ * deleted, which is an end as any other, and is not made again. */
+#pragma once
+
+#include "operator/kinds/sweep/rows.h"
+#include "operator/kinds/sweep/spec.h"
+#include "operator/schema.h"
+
+/* All borrowed. */
+struct sweep_observed {
+    const json_t *object;         /* the Sweep, spec with defaults filled in; its last status */
+    const struct schema *train;   /* DistTrain's definition */
+    const struct trial_row *rows; /* its trials, by rising index */
+    size_t count;
+    const struct trial_row *warm; /* those of spec.warmStart, any order */
+    size_t warm_count;
+    const char *warm_missing; /* of spec.warmStart, one that is not there; NULL: none */
+    const json_t *troubles;   /* job/plan.h, of "DistTrain NAME" */
+    const char *not_yet;      /* sweep_not_yet's sentence; NULL: it can be carried out */
+};
+
+/* {"create": [DistTrains], "apply": [changes of DistTrains, with their uid], "status": ...,
+ *  "events": [{"type", "reason", "note", "of"}], "again_ms"}; owned by the caller. With Bayesian
+ * one trial is made in a look, as each is some ten milliseconds of thought. */
+json_t *sweep_plan(const struct sweep_observed *observed, int64_t now_ms);

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/clock.h"
+#include "operator/kinds/sweep/plan_state.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- how far it is ---- */
+
+/* The best stays when its trial goes. */
+static json_t *best_of(const struct sweep_plan *plan, const struct trial_row *best) {
+    json_t *before = tree_get(plan->observed->object, "status.best");
+    bool is_gone = before && !sweep_find_row(plan->observed, tree_integer(before, "index", -1));
+    double value = strtod(tree_text(before, "value", "nan"), NULL);
+    if (is_gone &&
+        (!best || goal_score(plan->spec.goal, value) >= goal_score(plan->spec.goal, best->best))) {
+        return json_incref(before);
+    }
+    char text[SPACE_NUMBER_MAX];
+    if (!best) {
+        return NULL;
+    }
+    snprintf(text, sizeof text, "%.9g", best->best);
+    return json_pack("{s:s, s:I, s:s, s:O}", "trial", best->name, "index", (json_int_t)best->index,
+                     "value", text, "values", best->values);
+}
+
+void sweep_count(struct sweep_plan *plan) {
+    const struct sweep_observed *seen = plan->observed;
+    const struct trial_row *best = NULL;
+    plan->next = MAX(tree_integer(seen->object, "status.next", 0), 0);
+    while (sweep_find_row(seen, plan->next)) {
+        plan->next++;
+    }
+    int64_t below = 0;
+    for (size_t i = 0; i < seen->count; i++) {
+        const struct trial_row *row = &seen->rows[i];
+        below += row->index < plan->next;
+        plan->running += row->state == TRIAL_RUNNING;
+        plan->completed += row->state == TRIAL_COMPLETED;
+        plan->stopped += row->state == TRIAL_STOPPED;
+        plan->failed += row->state == TRIAL_FAILED;
+        if (row->state == TRIAL_FAILED &&
+            (!plan->last_failed || row->end_ms >= plan->last_failed->end_ms)) {
+            plan->last_failed = row;
+        }
+        if (row->state == TRIAL_COMPLETED &&
+            (!best ||
+             goal_score(plan->spec.goal, row->best) > goal_score(plan->spec.goal, best->best))) {
+            best = row;
+        }
+    }
+    plan->deleted = plan->next - below;
+    plan->best = best_of(plan, best);
+}
+
+static bool is_late(struct sweep_plan *plan) {
+    int64_t start_ms = clock_parse(tree_text(plan->observed->object, "status.startTime", ""));
+    int64_t end_ms = start_ms + plan->spec.active_deadline_seconds * 1000;
+    if (plan->spec.active_deadline_seconds == 0 || start_ms < 0 || plan->spec.suspend) {
+        return false;
+    }
+    if (end_ms > plan->now_ms) {
+        plan->again_ms = end_ms - plan->now_ms;
+    }
+    return end_ms <= plan->now_ms;
+}
+
+int64_t sweep_ended(const struct sweep_plan *plan) {
+    return plan->completed + plan->stopped + plan->failed + plan->deleted;
+}
+
+/* ---- the end ---- */
+
+static void fail(struct sweep_plan *plan, const char *reason, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+static void fail(struct sweep_plan *plan, const char *reason, const char *format, ...) {
+    char what[200], cause[400] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    if (plan->last_failed) {
+        snprintf(cause, sizeof cause, "; the last one, %s: %s", plan->last_failed->name,
+                 plan->last_failed->failure);
+    }
+    outcome_set(&plan->outcome, OUTCOME_FAILED, reason, "%s%s", what, cause);
+}
+
+static void succeed(struct sweep_plan *plan, const char *how) {
+    char values[300] = "";
+    size_t used = 0;
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(plan->best, "values"), name, value) {
+        int length = snprintf(values + used, sizeof values - used, "%s%s=%s", used ? ", " : "",
+                              name, json_string_value(value));
+        used = MIN(used + (size_t)MAX(length, 0), sizeof values - 1);
+    }
+    outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed",
+                "%sthe best of %lld trials is %s with %s %s: %s", how,
+                (long long)(plan->next - plan->deleted), tree_text(plan->best, "trial", ""),
+                plan->spec.metric, tree_text(plan->best, "value", ""), values);
+}
+
+void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
+    if (end == SWEEP_FAILED) {
+        fail(plan, "TooManyFailures", "%lld trials failed, more than maxFailedTrials %lld",
+             (long long)plan->failed, (long long)plan->spec.max_failed);
+    } else if (plan->best) {
+        succeed(plan, end == SWEEP_LATE ? "the deadline came; " : "");
+    } else if (end == SWEEP_LATE) {
+        fail(plan, "DeadlineExceeded", "no trial completed before activeDeadlineSeconds");
+    } else if (plan->last_failed && !plan->last_failed->is_silent) {
+        fail(plan, "TrialsFailed", "no trial completed");
+    } else {
+        fail(plan, "ObjectiveMissing", "no trial said a value of %s", plan->spec.metric);
+    }
+    bool is_well = plan->outcome.state == OUTCOME_SUCCEEDED;
+    sweep_tell(plan, is_well ? "Normal" : "Warning", plan->outcome.reason, NULL,
+               plan->outcome.message);
+}
+
+enum sweep_end sweep_end_of(struct sweep_plan *plan) {
+    if (plan->failed > plan->spec.max_failed) {
+        return SWEEP_FAILED;
+    }
+    if (is_late(plan)) {
+        return SWEEP_LATE;
+    }
+    return plan->next >= sweep_trials(&plan->spec) && plan->running == 0 ? SWEEP_DONE
+                                                                         : SWEEP_GOES_ON;
+}

@@ -1,0 +1,44 @@
+/* plan_state.h: what one look of plan.c gathers and decides. Internal to plan*.c. */
+#pragma once
+
+#include "operator/kinds/job/outcome.h"
+#include "operator/kinds/sweep/plan.h"
+
+enum sweep_end {
+    SWEEP_GOES_ON,
+    SWEEP_DONE,   /* all there are have ended */
+    SWEEP_LATE,   /* activeDeadlineSeconds: what runs is stopped, the best so far is the result */
+    SWEEP_FAILED, /* more than maxFailedTrials */
+};
+
+struct sweep_plan {
+    const struct sweep_observed *observed;
+    struct sweep_spec spec;
+    int64_t now_ms, again_ms;
+    json_t *create, *apply, *events; /* owned */
+    struct outcome outcome;
+    int64_t next; /* status.next */
+    int64_t running, completed, stopped, failed, deleted;
+    const struct trial_row *last_failed; /* borrowed; NULL: none */
+    json_t *best;                        /* status.best; owned; NULL: none */
+};
+
+/* ---- plan.c ---- */
+
+void sweep_tell(struct sweep_plan *plan, const char *type, const char *reason, const char *of,
+                const char *note);
+
+/* ---- plan_trials.c: what is told to those that run, and new ones ---- */
+
+const struct trial_row *sweep_find_row(const struct sweep_observed *seen, int64_t index);
+void sweep_stop_all(struct sweep_plan *plan, const char *why);
+void sweep_suspend(struct sweep_plan *plan); /* or wakes, as spec.suspend says */
+void sweep_judge(struct sweep_plan *plan);
+void sweep_make(struct sweep_plan *plan);
+
+/* ---- plan_end.c: how far it is, and its end ---- */
+
+void sweep_count(struct sweep_plan *plan);
+int64_t sweep_ended(const struct sweep_plan *plan);
+enum sweep_end sweep_end_of(struct sweep_plan *plan);
+void sweep_conclude(struct sweep_plan *plan, enum sweep_end end);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/rows.h"
+
+#include "lib/clock.h"
+#include "operator/kinds/job/outcome.h"
+#include "operator/kinds/sweep/trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_SHOWN = 200 };
+
+static double read_best(const json_t *trial) {
+    const char *text = tree_text(trial, "status.objective.best", NULL);
+    char *end;
+    double value = text ? strtod(text, &end) : NAN;
+    return text && end != text && !*end && isfinite(value) ? value : NAN;
+}
+
+/* Users of others lost days on a metric that had another name. */
+static char *missing(const json_t *trial, const char *metric) {
+    const json_t *objective = tree_get(trial, "status.objective");
+    const json_t *others = json_object_get(objective, "others");
+    long long reports = (long long)tree_integer(objective, "reports", 0);
+    if (reports > 0) {
+        return x_printf("none of its %lld reports of %s was a number", reports, metric);
+    }
+    char names[NAMES_SHOWN] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < json_array_size(others); i++) {
+        int length = snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                              json_string_value(json_array_get(others, i)) ?: "?");
+        used = MIN(used + (size_t)MAX(length, 0), sizeof names - 1);
+    }
+    return json_array_size(others) > 0
+               ? x_printf("no metric %s after %lld reports; there are: %s", metric,
+                          (long long)tree_integer(objective, "otherReports", 0), names)
+               : x_printf("no metric %s, nor any other: no line of its output, no file and no "
+                          "windlass-agent metric said one",
+                          metric);
+}
+
+static void read_end(const json_t *trial, const char *metric, struct trial_row *row) {
+    const json_t *condition = outcome_condition(trial, "Succeeded");
+    const char *reason = tree_text(condition, "reason", "");
+    row->end_ms = MAX(clock_parse(tree_text(trial, "status.completionTime", "")), 0);
+    if (strcmp(tree_text(condition, "status", ""), "True") == 0) {
+        row->is_silent = isnan(row->best);
+        row->state = row->is_silent ? TRIAL_FAILED : TRIAL_COMPLETED;
+        row->failure = row->is_silent ? missing(trial, metric) : NULL;
+    } else if (strcmp(reason, "Stopped") == 0) {
+        row->state = TRIAL_STOPPED;
+    } else {
+        row->state = TRIAL_FAILED;
+        row->failure = x_printf("%s: %s", reason, tree_text(condition, "message", ""));
+    }
+}
+
+bool trial_row_read(const json_t *trial, const struct space *space, const char *metric,
+                    struct trial_row *ret_row) {
+    struct trial_row row = {0};
+    if (!trial_read(trial, &row.index, &row.values)) {
+        return false;
+    }
+    const char *stop = tree_text(trial, "spec.stop", NULL);
+    row.name = x_strdup(tree_text(trial, "metadata.name", ""));
+    row.uid = x_strdup(tree_text(trial, "metadata.uid", ""));
+    row.stop = stop ? x_strdup(stop) : NULL;
+    row.is_suspended = tree_bool(trial, "spec.suspend", false);
+    row.is_placed = space_units(space, row.values, row.units);
+    row.curve = curve_read(tree_text(trial, "status.objective.at", ""));
+    row.best = read_best(trial);
+    if (outcome_is_finished(trial)) {
+        read_end(trial, metric, &row);
+    }
+    *ret_row = row;
+    return true;
+}
+
+void trial_row_release(struct trial_row *row) {
+    free(row->name);
+    free(row->uid);
+    free(row->stop);
+    free(row->failure);
+    json_decref(row->values);
+    curve_release(&row->curve);
+    *row = (struct trial_row){0};
+}

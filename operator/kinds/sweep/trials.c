@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/trials.h"
+
+#include "operator/kinds/sweep/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void trials_release(struct trials *trials) {
+    for (size_t i = 0; i < trials->count; i++) {
+        trial_row_release(&trials->rows[i]);
+    }
+    free(trials->rows);
+    *trials = (struct trials){0};
+}
+
+/* Where a row of that index is, or would be. */
+static size_t place(const struct trials *trials, int64_t index) {
+    size_t low = 0, high = trials->count;
+    if (high > 0 && trials->rows[high - 1].index < index) {
+        return high; /* the usual one is new */
+    }
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (trials->rows[middle].index < index) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Takes the row over. */
+static void put(struct trials *trials, struct trial_row row) {
+    size_t at = place(trials, row.index);
+    if (at < trials->count && trials->rows[at].index == row.index) {
+        trial_row_release(&trials->rows[at]);
+        trials->rows[at] = row;
+        return;
+    }
+    if (trials->count == trials->room) {
+        trials->room = MAX(16, 2 * trials->room);
+        trials->rows = x_realloc_array(trials->rows, trials->room, sizeof *trials->rows);
+    }
+    memmove(trials->rows + at + 1, trials->rows + at, (trials->count - at) * sizeof *trials->rows);
+    trials->rows[at] = row;
+    trials->count++;
+}
+
+/* Only by its name it is that trial: an annotation anybody can write. */
+static bool is_named(const json_t *owner, const struct trial_row *row) {
+    AUTO(text_freep)
+    char *name =
+        x_printf("%s-%04lld", tree_text(owner, "metadata.name", ""), (long long)row->index);
+    return strcmp(name, row->name) == 0;
+}
+
+static void read_changed(struct trials *trials, const json_t *owner, const struct sweep_spec *spec,
+                         const json_t *changed) {
+    for (size_t i = 0; i < json_array_size(changed); i++) {
+        struct trial_row row;
+        if (!trial_row_read(json_array_get(changed, i), &spec->space, spec->metric, &row)) {
+            continue;
+        }
+        if (is_named(owner, &row)) {
+            put(trials, row);
+        } else {
+            trial_row_release(&row);
+        }
+    }
+}
+
+void trials_update(struct trials *trials, const struct cache *cache, const json_t *owner,
+                   const struct sweep_spec *spec) {
+    size_t count;
+    AUTO(tree_freep)
+    json_t *changed = cache_owned_since(cache, "DistTrain", owner, &trials->stamp, &count);
+    read_changed(trials, owner, spec, changed);
+    if (trials->count + trials->others == count) {
+        return;
+    }
+    trials_release(trials); /* some went */
+    AUTO(tree_freep)
+    json_t *all = cache_owned_since(cache, "DistTrain", owner, &trials->stamp, &count);
+    read_changed(trials, owner, spec, all);
+    trials->others = count - trials->count;
+}
