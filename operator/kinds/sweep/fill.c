@@ -167,9 +167,7 @@ static void set_below(json_t *object, const char *folder) {
 
 void fill_extras(json_t *spec, const struct fill_extras *extras) {
     set_environment(spec, extras->values);
-    if (extras->metrics) {
-        json_object_update(tree_part(spec, "metrics"), (json_t *)extras->metrics);
-    }
+    json_object_update(tree_part(spec, "metrics"), (json_t *)extras->metrics);
     if (!json_object_get(spec, "ttlSecondsAfterFinished")) {
         json_object_set_new(spec, "ttlSecondsAfterFinished", json_integer(TTL_SECONDS));
     }

@@ -31,9 +31,7 @@ static json_t *spec_of(const struct sweep_spec *spec, const struct schema *train
                        const json_t *values) {
     const json_t *schema = spec_schema(train);
     json_t *filled = fill_texts(spec->trial, schema, values);
-    /* A definition of before it has no such field (sweep_not_yet refuses by then). */
-    AUTO(tree_freep)
-    json_t *metrics = tree_get(schema, "properties.metrics") ? metrics_of(spec) : NULL;
+    AUTO(tree_freep) json_t *metrics = metrics_of(spec);
     AUTO(text_freep)
     char *folder = x_printf("%s-%.*s/%04lld", spec->name, UID_SHOWN, spec->uid, (long long)index);
     fill_extras(filled, &(struct fill_extras){values, metrics, folder});

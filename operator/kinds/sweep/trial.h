@@ -2,12 +2,11 @@
  * point. Pure. */
 #pragma once
 
+#include "operator/kinds/disttrain/keep.h" /* ANNOTATION_TRIAL */
 #include "operator/kinds/sweep/spec.h"
 #include "operator/schema.h"
 
 #define ROLE_TRIAL "trial"
-/* On a trial: {"index": 7, "values": {"LEARNING_RATE": "0.01"}}. */
-#define ANNOTATION_TRIAL "windlass.dev/trial"
 
 /* "NAME-0007"; the caller frees. */
 char *trial_name(const struct sweep_spec *spec, int64_t index);
