@@ -190,6 +190,49 @@ static void depthwise(struct network *net, struct size size) {
     network_output(net, conv(net, op(net, "Relu", batch_norm(net, x, 20)), 24, 20, 1, 1, 0));
 }
 
+static int depthwise_conv(struct network *net, int x, int channels, int kernel, int stride,
+                          int pad) {
+    int w = network_constant(net, (struct shape){4, {channels, 1, kernel, kernel}}, 0.5F, 0);
+    int bias = network_constant(net, (struct shape){1, {channels}}, 0.5F, 0);
+    return network_node(net, "Conv", (int[]){x, w, bias, -2},
+                        ATTRIBUTES(INT("group", channels), INTS("pads", pad, pad, pad, pad),
+                                   INTS("strides", stride, stride)));
+}
+
+static int six(struct network *net, int x) {
+    int low = network_constant(net, (struct shape){0, {0}}, 0, 0);
+    int high = network_constant(net, (struct shape){0, {0}}, 0, 6);
+    return network_node(net, "Clip", (int[]){x, low, high, -2}, NULL);
+}
+
+// As in MobileNetV2: what a depthwise convolution reads is made by a 1x1 one for it alone.
+static void inverted(struct network *net, struct size size) {
+    int x = six(net, batch_norm(net, conv(net, picture(net, size, 3), 20, 3, 3, 1, 1), 20));
+    int y = six(net, batch_norm(net, conv(net, x, 84, 20, 1, 1, 0), 84));
+    y = six(net, batch_norm(net, depthwise_conv(net, y, 84, 3, 1, 1), 84));
+    x = add(net, x, conv(net, y, 20, 84, 1, 1, 0));
+    y = op(net, "Relu", conv(net, x, 37, 20, 1, 1, 0));
+    y = six(net, depthwise_conv(net, y, 37, 3, 2, 1));
+    network_output(net, conv(net, y, 12, 37, 1, 1, 0));
+}
+
+// Likewise, where the 1x1 one reads planes, or what is still to be normed.
+static void pairs(struct network *net, struct size size) {
+    int x = depthwise_conv(net, conv(net, picture(net, size, 3), 40, 3, 1, 1, 0), 40, 5, 1, 2);
+    x = op(net, "Relu", norm(net, x, 40));
+    x = depthwise_conv(net, conv(net, x, 16, 40, 1, 1, 0), 16, 3, 2, 0);
+    network_output(net, depthwise_conv(net, conv(net, x, 8, 16, 1, 1, 0), 8, 3, 1, 40));
+}
+
+// With an addition behind it; and one that makes no pair, as another reads what lies between.
+static void pairs_and_not(struct network *net, struct size size) {
+    int x = conv(net, picture(net, size, 3), 40, 3, 3, 1, 1);
+    int y = depthwise_conv(net, conv(net, x, 40, 40, 1, 1, 0), 40, 3, 1, 1);
+    x = op(net, "Relu", add(net, y, x));
+    int z = conv(net, x, 40, 40, 1, 1, 0);
+    network_output(net, op(net, "Relu", add(net, depthwise_conv(net, z, 40, 3, 1, 1), z)));
+}
+
 static void products(struct network *net, struct size size) {
     int x = network_input(net, (struct shape){3, {size.n, size.h, size.w}});
     int w = network_constant(net, (struct shape){2, {size.w, 37}}, 0.5F, 0);
@@ -231,6 +274,9 @@ static const struct row {
     {"joined", joined, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},
     {"fire", fire, {{1, 9, 31}, {2, 7, 7}, {1, 1, 1}}},
     {"depthwise", depthwise, {{1, 9, 31}, {2, 14, 7}, {1, 2, 2}}},
+    {"inverted", inverted, {{1, 9, 31}, {2, 14, 7}, {1, 2, 2}}},
+    {"pairs", pairs, {{1, 9, 31}, {2, 14, 7}, {1, 3, 3}}},
+    {"pairs and not", pairs_and_not, {{1, 9, 31}, {2, 14, 7}, {1, 1, 2}}},
     {"products", products, {{1, 1, 100}, {2, 7, 33}, {3, 29, 1}}},
     {"dense", dense, {{1, 1, 1100}, {290, 1, 1100}, {57, 1, 512}}},
 };
@@ -331,6 +377,30 @@ static void test_style_network_is_fused(void) {
     arena_release(&net.graph.arena);
 }
 
+static void test_pairs_are_one_step(void) {
+    struct network net;
+    struct error err = {0};
+    struct device *device = NULL;
+    struct plan *plan = NULL;
+    struct tensor input = {0};
+    network_init(&net, 13);
+    inverted(&net, (struct size){1, 9, 9});
+    CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(tensor_init(&input, TENSOR_FLOAT32, &net.values[net.inputs[0]].shape, &err), &err);
+    CHECK_OK(plan_new(device, &net.graph, &input, &plan, &err), &err);
+    int steps = 0;
+    for (size_t i = 0; i < plan->schedule->step_count; i++) {
+        const struct step *step = &plan->schedule->steps[i];
+        steps += step->node != NULL;
+        CHECK(!step->node || strcmp(step->kernel->name, "fast Conv") == 0);
+    }
+    CHECK_INT(steps, 5); // the first, two pairs, and a 1x1 behind each; of 17 nodes
+    plan_free(plan);
+    tensor_release(&input);
+    device_close(device);
+    arena_release(&net.graph.arena);
+}
+
 static void test_bounds_belong_to_the_product(void) {
     struct network net;
     struct error err = {0};
@@ -360,6 +430,7 @@ int main(void) {
     TEST(test_fusion_avx2);
     TEST(test_fusion_avx512);
     TEST(test_style_network_is_fused);
+    TEST(test_pairs_are_one_step);
     TEST(test_bounds_belong_to_the_product);
     return TEST_END();
 }

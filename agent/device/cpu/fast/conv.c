@@ -91,6 +91,10 @@ void conv_window_load(const struct conv_run *run, const struct conv_unit *unit, 
                       int last, int y) {
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
+    if (conv->first) {
+        depthwise_make(run, unit, n, first, last, y);
+        return;
+    }
     bool planar = conv->weights->planar;
     size_t lanes = planar ? 1 : (size_t)conv->ops->block;
     struct load_job job = {
@@ -180,29 +184,6 @@ static void direct_rows(const struct conv_run *run, const struct conv_unit *unit
         for (int first = 0; first < conv->run_count; first += conv->part_runs) {
             direct_part(conv, job, weights, first, MIN(first + conv->part_runs, conv->run_count));
         }
-    }
-}
-
-static void depthwise_rows(const struct conv_run *run, const struct conv_unit *unit, int row,
-                           int rows, const float *in, size_t in_row) {
-    const struct conv *conv = run->conv;
-    size_t b = (size_t)conv->ops->block;
-    size_t taps = (size_t)(conv->shape.kernel_h * conv->shape.kernel_w);
-    for (int block = unit->block; block < unit->block_end; block++) {
-        struct direct_job job = {
-            .width = unit->column_end - unit->column,
-            .rows = rows,
-            .blocks = 1,
-            .in = in + (size_t)block * (size_t)conv->window_w * b,
-            .in_row = in_row,
-            .pixel = conv->pixel,
-            .runs = conv->runs,
-            .run_count = conv->run_count,
-            .run_length = conv->run_length,
-            .weights = conv->weights->data + (size_t)block * taps * b,
-        };
-        conv_target(run, &job, unit->n, block, row, unit->column);
-        conv->ops->depthwise(&job);
     }
 }
 
@@ -353,6 +334,10 @@ static void run_unit(void *context, int index, int thread) {
                                               : blocks_of(conv, conv->shape.channels_in)};
     unit_bounds(conv, index, &unit);
     set_thread(run, &unit, thread);
+    if (conv->weights->algorithm == CONV_DEPTHWISE) { // reads the blocks that it writes
+        unit.group = unit.block;
+        unit.group_end = unit.block_end;
+    }
     if (conv->winograd) {
         winograd_unit(run, &unit);
     } else if (conv->in_place) {

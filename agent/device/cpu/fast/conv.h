@@ -70,6 +70,10 @@ struct conv {
     bool normed;
     const float *gamma, *beta; /* [out] */
     float epsilon;
+    /* Of a depthwise one: a 1x1 convolution, planned for one thread, that makes the input as it is
+     * needed; conv_run's `in` is this one's, in blocks and with nothing pending. Borrowed; NULL:
+     * the input is there. The border is zeros. */
+    const struct conv *first;
 
     /* The plan, set by conv_plan. */
     bool in_place;                       /* no window: inputs are read where they lie */

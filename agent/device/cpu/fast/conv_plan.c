@@ -136,6 +136,18 @@ static void plan_flat(struct conv *conv) {
     conv->rows = conv->row_group = conv->row_units = 1;
 }
 
+// The window of units of these columns and rows: as many rows at a time as fit into `floats`.
+static void plan_window(struct conv *conv, int lanes, int floats) {
+    const struct conv_shape *s = &conv->shape;
+    conv->window_w = (conv->columns - 1) * s->stride_w + s->extent_w;
+    conv->window_row = (size_t)lanes * (size_t)conv->window_w;
+    int most = (int)((size_t)floats / conv->window_row);
+    conv->row_group = MAX((most - s->extent_h) / s->stride_h + 1, 1);
+    conv->row_group = MIN(conv->row_group, conv->rows);
+    conv->window_rows = (conv->row_group - 1) * s->stride_h + s->extent_h;
+    conv->window_floats = conv->in_place ? 0 : conv->window_row * (size_t)conv->window_rows;
+}
+
 static void plan_units(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int blocks = blocks_of(conv->ops, s->channels_out);
@@ -161,13 +173,28 @@ static void plan_units(struct conv *conv) {
     if (conv->threads > 1 && conv->weights->algorithm == CONV_DIRECT && wanted > 1) {
         conv->blocks = unit_size(blocks, wanted, DIRECT_BLOCKS_MAX);
     }
-    conv->window_w = (conv->columns - 1) * s->stride_w + s->extent_w;
-    conv->window_row = (size_t)lanes * (size_t)conv->window_w;
-    int most = (int)(WINDOW_FLOATS / conv->window_row);
-    conv->row_group = MAX((most - s->extent_h) / s->stride_h + 1, 1);
-    conv->row_group = MIN(conv->row_group, conv->rows);
-    conv->window_rows = (conv->row_group - 1) * s->stride_h + s->extent_h;
-    conv->window_floats = conv->in_place ? 0 : conv->window_row * (size_t)conv->window_rows;
+    plan_window(conv, lanes, WINDOW_FLOATS);
+}
+
+// Units of a pair of blocks of channels, and of rows where pairs are too few: then rows at the edge
+// of two units are read, or made, twice.
+static void plan_depthwise(struct conv *conv) {
+    const struct conv_shape *s = &conv->shape;
+    int b = conv->ops->block, threads = conv->threads,
+        blocks = blocks_of(conv->ops, s->channels_out);
+    conv->blocks = MIN(blocks, DIRECT_BLOCKS_MAX);
+    int pairs = divide_up(blocks, conv->blocks), lanes = conv->blocks * b;
+    int fit = MAX(WINDOW_FLOATS / (lanes * (2 * s->extent_h + s->stride_h) * s->stride_w), 32);
+    conv->columns = unit_size(s->out_w, divide_up(s->out_w, fit), 4);
+    conv->column_units = divide_up(s->out_w, conv->columns);
+    int units = conv->images * conv->column_units * pairs, bands = 1;
+    while (threads > 1 && bands * 2 < conv->span && units * bands < 8 * threads &&
+           (units * bands < 3 * threads || units * bands % threads)) {
+        bands++;
+    }
+    conv->rows = divide_up(conv->span, bands);
+    conv->row_units = divide_up(conv->span, conv->rows);
+    plan_window(conv, lanes, WINDOW_FLOATS / 3);
 }
 
 // A group of tiles shares one pass over the weights: it must be large enough to pay for reading
@@ -234,6 +261,8 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
         plan_flat(conv);
     } else if (conv->winograd) {
         plan_winograd(conv);
+    } else if (algorithm == CONV_DEPTHWISE) {
+        plan_depthwise(conv);
     } else {
         plan_units(conv);
     }

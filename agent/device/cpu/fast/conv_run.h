@@ -1,4 +1,5 @@
-/* conv_run.h: what the parts of a running convolution share. Private to conv.c and winograd.c. */
+/* conv_run.h: what the parts of a running convolution share. Private to conv.c, winograd.c and
+ * depthwise.c. */
 #pragma once
 
 #include "agent/device/cpu/fast/conv.h"
@@ -27,3 +28,11 @@ void conv_target(const struct conv_run *run, struct direct_job *job, int n, int 
 void winograd_unit(const struct conv_run *run, const struct conv_unit *unit);
 /* Where the input is shared: transforms block unit->group of it, before any winograd_unit. */
 void winograd_share(const struct conv_run *run, const struct conv_unit *unit);
+
+/* depthwise.c: output rows from `row` on of the unit's blocks, from window rows that begin at `in`.
+ */
+void depthwise_rows(const struct conv_run *run, const struct conv_unit *unit, int row, int rows,
+                    const float *in, size_t in_row);
+/* Does what conv_window_load does where the input is made by conv->first. */
+void depthwise_make(const struct conv_run *run, const struct conv_unit *unit, int n, int first,
+                    int last, int y);

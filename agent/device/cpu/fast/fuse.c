@@ -234,32 +234,6 @@ int fuse_other_operand(const struct schedule *schedule, const struct step *add, 
     return fits ? other : -1;
 }
 
-static void absorb_users(struct schedule *schedule, struct step *step) {
-    struct conv_step *conv = step->state;
-    bool finished = false;
-    while (!finished) {
-        struct step *user = schedule_only_user(schedule, step->outputs[0]);
-        bool plain = !conv->normed && conv->add < 0 && isinf(conv->low) && isinf(conv->high);
-        int other = -1;
-        finished = true;
-        if (is_op(user, OP_BATCH_NORMALIZATION) && plain && !conv->source.scale) {
-            finished = !take_batch_norm(schedule, conv, user);
-        } else if (is_op(user, OP_INSTANCE_NORMALIZATION) && plain) {
-            finished = !take_instance_norm(schedule, conv, user);
-        } else if ((is_op(user, OP_RELU) || is_op(user, OP_CLIP)) &&
-                   (isinf(conv->low) && isinf(conv->high)) && !conv->relu_after_norm) {
-            finished = !take_bounds(schedule, conv, user);
-        } else if (is_op(user, OP_ADD) && plain && conv->shape.channels_out > THIN_OUTPUTS_MAX) {
-            other = fuse_other_operand(schedule, user, step->outputs[0]);
-            finished = other < 0;
-        }
-        if (!finished) {
-            step = schedule_absorb(schedule, step, user);
-            conv->add = other >= 0 ? schedule_add_input(schedule, step, other) : conv->add;
-        }
-    }
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static bool conv_shape_of(const struct schedule *schedule, const struct step *step,
@@ -301,26 +275,83 @@ static bool conv_shape_of(const struct schedule *schedule, const struct step *st
            shape.out_w == (int)window.out[2];
 }
 
-static void make_conv(struct schedule *schedule, struct step *step) {
+// The step's node as a convolution, if it is one of ours, with nothing fused into it yet.
+static struct conv_step *conv_step_new(const struct schedule *schedule, const struct step *step) {
     struct conv_shape shape;
     const float *weights = constant_of(schedule, step->node, 1);
     bool has_bias = step->node->input_count > 2 && step->node->inputs[2] >= 0;
     const float *bias = constant_of(schedule, step->node, 2);
     if (!weights || has_bias != (bias != NULL) || !fuse_is_picture(schedule, step->inputs[0]) ||
         !fuse_is_picture(schedule, step->outputs[0]) || !conv_shape_of(schedule, step, &shape)) {
-        return;
+        return NULL;
     }
-    take_pad(schedule, step, &shape);
-    take_doubling(schedule, step, &shape);
-    bool fits = conv_shape_finish(&shape); // shape inference has accepted the same padding
-    assert(fits);
-    (void)fits;
     struct conv_step *conv = x_calloc(1, sizeof *conv);
-    *conv = (struct conv_step){.shape = shape,
+    *conv = (struct conv_step){.node = step->node,
+                               .shape = shape,
                                .source = {.weights = weights, .bias = bias},
                                .low = -INFINITY,
                                .high = INFINITY,
                                .add = -1};
+    return conv;
+}
+
+// A depthwise convolution makes one step with the 1x1 convolution in front of it: what lies between
+// the two, the largest values of networks that have such pairs, is nowhere whole.
+static struct conv_step *take_depthwise(const struct schedule *schedule, struct conv_step *first,
+                                        const struct step *user) {
+    const struct conv_shape *s = &first->shape;
+    bool fits = !first->first && !s->depthwise && s->kernel_h == 1 && s->kernel_w == 1 &&
+                s->stride_h == 1 && s->stride_w == 1 && !s->doubled && !s->pad_top &&
+                !s->pad_left && !s->pad_bottom && !s->pad_right && !first->normed && first->add < 0;
+    struct conv_step *conv = fits ? conv_step_new(schedule, user) : NULL;
+    if (conv && !(conv->shape.depthwise && conv_shape_finish(&conv->shape))) {
+        conv_step_free(conv);
+        conv = NULL;
+    }
+    return conv;
+}
+
+static void absorb_users(struct schedule *schedule, struct step *step) {
+    struct conv_step *conv = step->state;
+    bool finished = false;
+    while (!finished) {
+        struct step *user = schedule_only_user(schedule, step->outputs[0]);
+        bool plain = !conv->normed && conv->add < 0 && isinf(conv->low) && isinf(conv->high);
+        struct conv_step *second = NULL;
+        int other = -1;
+        finished = true;
+        if (is_op(user, OP_BATCH_NORMALIZATION) && plain && !conv->source.scale) {
+            finished = !take_batch_norm(schedule, conv, user);
+        } else if (is_op(user, OP_INSTANCE_NORMALIZATION) && plain) {
+            finished = !take_instance_norm(schedule, conv, user);
+        } else if ((is_op(user, OP_RELU) || is_op(user, OP_CLIP)) &&
+                   (isinf(conv->low) && isinf(conv->high)) && !conv->relu_after_norm) {
+            finished = !take_bounds(schedule, conv, user);
+        } else if (is_op(user, OP_CONV) && (second = take_depthwise(schedule, conv, user))) {
+            second->first = conv;
+            step->state = conv = second;
+            finished = false;
+        } else if (is_op(user, OP_ADD) && plain && conv->shape.channels_out > THIN_OUTPUTS_MAX) {
+            other = fuse_other_operand(schedule, user, step->outputs[0]);
+            finished = other < 0;
+        }
+        if (!finished) {
+            step = schedule_absorb(schedule, step, user);
+            conv->add = other >= 0 ? schedule_add_input(schedule, step, other) : conv->add;
+        }
+    }
+}
+
+static void make_conv(struct schedule *schedule, struct step *step) {
+    struct conv_step *conv = conv_step_new(schedule, step);
+    if (!conv) {
+        return;
+    }
+    take_pad(schedule, step, &conv->shape);
+    take_doubling(schedule, step, &conv->shape);
+    bool fits = conv_shape_finish(&conv->shape); // shape inference has accepted the same padding
+    assert(fits);
+    (void)fits;
     step->state = conv;
     step->release = conv_step_free;
     step->kernel = &fast_conv;

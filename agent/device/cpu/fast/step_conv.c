@@ -6,23 +6,38 @@
 
 void conv_step_free(void *state) {
     struct conv_step *step = state;
+    if (step->first) {
+        conv_step_free(step->first);
+    }
     conv_release(&step->conv);
     free((void *)(uintptr_t)step->source.scale);
     free((void *)(uintptr_t)step->source.shift);
     free(step);
 }
 
-static const struct conv_weights *weights_for(struct cpu_device *cpu, const struct node *node,
-                                              const struct conv_step *step,
+static const struct conv_weights *weights_for(struct cpu_device *cpu, const struct conv_step *step,
                                               enum conv_algorithm algorithm, bool planar) {
     struct weights_key key = {
-        node, step->source.weights, step->source.bias, step->norm_key, algorithm, planar};
+        step->node, step->source.weights, step->source.bias, step->norm_key, algorithm, planar};
     struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
     if (!weights) {
         weights = conv_weights_new(cpu->vectors, &step->shape, algorithm, planar, &step->source);
         weights_cache_put(cpu->weights, &key, weights);
     }
     return weights;
+}
+
+static struct conv conv_of(struct cpu_device *cpu, const struct conv_step *step,
+                           enum conv_algorithm algorithm, bool planar) {
+    return (struct conv){.ops = cpu->vectors,
+                         .shape = step->shape,
+                         .weights = weights_for(cpu, step, algorithm, planar),
+                         .low = step->low,
+                         .high = step->high,
+                         .normed = step->normed,
+                         .gamma = step->gamma,
+                         .beta = step->beta,
+                         .epsilon = step->epsilon};
 }
 
 void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
@@ -33,25 +48,22 @@ void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     state->in_layout = schedule->slots[step->inputs[0]].layout;
     state->out_layout = schedule->slots[step->outputs[0]].layout;
     state->add_layout = state->add < 0 ? 0 : schedule->slots[step->inputs[state->add]].layout;
-    bool planar = !state->in_layout && conv_reads_planar(ops, s);
+    bool planar = !state->first && !state->in_layout && conv_reads_planar(ops, s);
     enum conv_algorithm algorithm = conv_choose(ops, s, planar, threads);
     if (algorithm == CONV_THIN && state->normed) {
         algorithm = CONV_DIRECT;
     }
     planar = planar && algorithm == CONV_DIRECT;
-    state->conv = (struct conv){.ops = ops,
-                                .shape = *s,
-                                .weights = weights_for(cpu, step->node, state, algorithm, planar),
-                                .low = state->low,
-                                .high = state->high,
-                                .normed = state->normed,
-                                .gamma = state->gamma,
-                                .beta = state->beta,
-                                .epsilon = state->epsilon};
+    state->conv = conv_of(cpu, state, algorithm, planar);
+    if (state->first) {
+        state->first->conv = conv_of(cpu, state->first, CONV_DIRECT, false);
+        conv_plan(&state->first->conv, 1, true, false);
+        state->conv.first = &state->first->conv;
+    }
     conv_plan(&state->conv, threads, state->in_layout != 0, state->in_layout & LAYOUT_AFFINE);
     // What is not blocked where it lies, or has its affine nowhere to lie, is so in the scratch.
     size_t bytes = (state->conv.scratch_bytes + 63) / 64 * 64;
-    state->out_offset = state->add_offset = SIZE_MAX;
+    state->in_offset = state->out_offset = state->add_offset = SIZE_MAX;
     bool kept = state->out_layout && (!state->normed || state->out_layout & LAYOUT_AFFINE);
     size_t blocked = blocked_count(ops, s->n, s->channels_out, s->out_h, s->out_w);
     if (algorithm != CONV_THIN && !kept) {
@@ -61,6 +73,11 @@ void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     if (state->add >= 0 && !state->add_layout) {
         state->add_offset = bytes;
         bytes += blocked * sizeof(float);
+    }
+    if (state->first && state->in_layout != LAYOUT_BLOCKED) {
+        const struct conv_shape *in = &state->first->shape;
+        state->in_offset = bytes;
+        bytes += blocked_count(ops, in->n, in->channels_in, in->in_h, in->in_w) * sizeof(float);
     }
     step->scratch_bytes = bytes;
 }
@@ -109,6 +126,11 @@ static int conv_step_run(const struct call *call, struct error *err UNUSED) {
     struct operand out = operand_of(cpu->vectors, y, state->out_layout), add = {0};
     if (state->add >= 0) {
         add = operand_of(cpu->vectors, call->inputs[state->add], state->add_layout);
+    }
+    if (state->in_offset != SIZE_MAX) {
+        struct operand from = in;
+        in = (struct operand){.data = (float *)(scratch + state->in_offset), .blocked = true};
+        convert(cpu, &call->inputs[0]->shape, &from, &in);
     }
     if (state->add_offset != SIZE_MAX) {
         struct operand from = add;

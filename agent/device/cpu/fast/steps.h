@@ -15,6 +15,8 @@ enum layout {
 
 /* A convolution with what was fused into it; the state of its step. */
 struct conv_step {
+    const struct node *node; /* the convolution itself: what its weights are kept under */
+    struct conv_step *first; /* a 1x1 one in front of this depthwise one; owned; NULL: none */
     struct conv_shape shape;
     struct conv_source source;    /* scale and shift: owned */
     const void *norm_key;         /* a folded batch normalisation's scale; NULL: none */
@@ -25,7 +27,7 @@ struct conv_step {
     /* Set when the layouts are known. */
     struct conv conv;
     int in_layout, add_layout, out_layout;
-    size_t out_offset, add_offset; /* in the scratch; SIZE_MAX: not there */
+    size_t in_offset, out_offset, add_offset; /* in the scratch; SIZE_MAX: not there */
 };
 
 /* An addition, or a relu or clip alone; the state of its step. */
