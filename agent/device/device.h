@@ -91,6 +91,20 @@ struct device_ops {
      * time, which need not be the device's. */
     int (*copy_beside)(struct device *device, enum copy direction, void *to, const void *from,
                        size_t size, struct error *err);
+
+    /* For scoring, where pictures are carried up and down beside the steps: these four, or none
+     * (NULL), with the marks above. Host memory that is copied at full speed, while the host and
+     * the steps go on. */
+    int (*host_alloc)(struct device *device, size_t size, void **ret_memory, struct error *err);
+    void (*host_free)(struct device *device, void *memory);
+    /* A copy between such memory and the device's, in the order of the others in its direction. It
+     * begins when `after` is over (NULL: at once); `done` becomes the moment of its end. Returns
+     * before. */
+    int (*carry)(struct device *device, enum copy direction, void *to, const void *from,
+                 size_t size, struct device_mark *after, struct device_mark *done,
+                 struct error *err);
+    /* What is started from now on begins when the moment is over. Returns at once. */
+    int (*follow)(struct device *device, struct device_mark *mark, struct error *err);
     void (*close)(struct device *device);
 };
 

@@ -3,6 +3,7 @@
 
 #include "agent/graph/builder.h"
 #include "agent/ops/attribute_rules.h"
+#include "agent/ops/bytes.h"
 #include "agent/ops/einsum.h"
 #include "agent/ops/elementwise.h"
 #include "agent/ops/expand.h"
@@ -251,6 +252,7 @@ static const struct op rows[] = {
     {OP_CONV_GRADIENT_WEIGHTS, "ConvGradientWeights", 0, 0, 3, 3, 2, "flf", NULL,
      infer_conv_gradient_weights, 0},
     {OP_DROPOUT_TRAINING, "DropoutTraining", 0, 0, 2, 2, 1, "fl", NULL, infer_dropout_training, 0},
+    {OP_FROM_BYTES, "FromBytes", 0, 0, 1, 1, 1, "u", NULL, infer_from_bytes, 0},
     {OP_LRN_GRADIENT, "LrnGradient", 0, 0, 2, 2, 1, "f", NULL, infer_same, 0},
     {OP_MATMUL_GRADIENT, "MatMulGradient", 0, 0, 3, 3, 1, "f", NULL, infer_matmul_gradient, 0},
     {OP_MAX_POOL_INDICES, "MaxPoolIndices", 0, 0, 1, 1, 2, "p", NULL, infer_max_pool, 0},
@@ -266,6 +268,7 @@ static const struct op rows[] = {
      infer_softmax_cross_entropy, 0},
     {OP_SOFTMAX_GRADIENT, "SoftmaxGradient", 0, 0, 2, 2, 1, "f", NULL, infer_same, 0},
     {OP_SUM_TO, "SumTo", 0, 0, 2, 2, 1, "fl", NULL, infer_sum_to, OP_SAME},
+    {OP_TO_BYTES, "ToBytes", 0, 0, 1, 1, 2, "f", NULL, infer_to_bytes, 0},
     {OP_UNARY_GRADIENT, "UnaryGradient", 0, 0, 2, 4, 1, "f", NULL, infer_same, 0},
 };
 

@@ -416,8 +416,8 @@ static int record(struct plan *plan, const void *block, struct error *err) {
 static int run_all(struct plan *plan, const void *block, const struct plan_hook *hook,
                    struct error *err) {
     struct device *device = plan->device;
-    if (hook || plan->bound || !device->ops->record || plan->run_count++ == 0 ||
-        plan->is_unrecordable) {
+    if (hook || (plan->bound && !plan->is_steady) || !device->ops->record ||
+        plan->run_count++ == 0 || plan->is_unrecordable) {
         return run_steps(plan, hook, err);
     }
     if (plan->recording && plan->recorded_block != block) {
@@ -428,6 +428,10 @@ static int run_all(struct plan *plan, const void *block, const struct plan_hook 
     }
     return plan->recording ? device->ops->replay(device, plan->recording, err)
                            : run_steps(plan, NULL, err);
+}
+
+int plan_start(struct plan *plan, void *block, const struct tensor *inputs, struct error *err) {
+    return bind(plan, block, inputs, err) < 0 ? -1 : run_all(plan, block, NULL, err);
 }
 
 int plan_run_hooked(struct plan *plan, void *block, const struct tensor *inputs,

@@ -41,6 +41,7 @@ struct plan {
     struct recording *recording; /* of the steps, from the second run on, where a device can */
     const void *recorded_block;  /* with this block of memory */
     bool is_unrecordable;
+    bool is_steady; /* set by the caller: what is bound stays where it is, so runs are recorded */
 };
 
 NODISCARD int plan_new(struct device *device, const struct graph *graph,
@@ -62,6 +63,10 @@ bool plan_fits(const struct plan *plan, const struct tensor *inputs);
 /* block: plan->schedule->block_bytes of device memory at least. */
 NODISCARD int plan_run(struct plan *plan, void *block, const struct tensor *inputs,
                        struct tensor *outputs, struct error *err);
+/* plan_run of a plan all of whose outputs are bound, but for waiting: the steps may still be
+ * running when it returns. */
+NODISCARD int plan_start(struct plan *plan, void *block, const struct tensor *inputs,
+                         struct error *err);
 NODISCARD int plan_run_hooked(struct plan *plan, void *block, const struct tensor *inputs,
                               struct tensor *outputs, const struct plan_hook *hook,
                               struct error *err);

@@ -5,23 +5,25 @@
 #include "agent/graph/resident.h"
 #include "agent/onnx/model.h"
 #include "agent/ops/rewrite.h"
-#include "agent/run/plan.h"
+#include "agent/run/session_state.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-enum { PLANS_MAX = 4 }; /* combinations of input shapes kept ready */
-
-struct session {
-    struct model *model;
-    struct graph graph; /* the model's, as it is run */
-    struct device *device;
-    struct plan *plans[PLANS_MAX];
-    struct plan *current;
-    uint64_t runs;
-    void *block; /* shared by the plans: only one runs at a time */
-    size_t block_bytes;
-};
+/* The graph that was read, with bytes at its ends; it borrows from the one without. */
+static int add_ends(struct session *session, const struct session_options *options,
+                    struct error *err) {
+    struct graph floats = session->graph;
+    const struct bytes *out = floats.output_count == 1 ? options->bytes_out : NULL;
+    session->graph = (struct graph){0};
+    session->gives_bytes = out != NULL;
+    if (bytes_at_ends(&floats, options->bytes_in, out, &session->graph, err) < 0) {
+        graph_release(&floats);
+        return -1;
+    }
+    arena_join(&session->graph.arena, &floats.arena);
+    return 0;
+}
 
 int session_open(const char *model_path, const struct session_options *options,
                  struct session **ret_session, struct error *err) {
@@ -31,7 +33,8 @@ int session_open(const char *model_path, const struct session_options *options,
                       &session->device, err) < 0) {
         return -1;
     }
-    if (rewrite(&session->model->graph, &session->graph, err) < 0) {
+    if (rewrite(&session->model->graph, &session->graph, err) < 0 ||
+        (options && options->bytes_in && add_ends(session, options, err) < 0)) {
         return error_context(err, "model %s", model_path);
     }
     shape_fold_constants(&session->graph, registry_evaluate);
@@ -44,11 +47,9 @@ void session_free(struct session *session) {
     if (!session) {
         return;
     }
-    for (int i = 0; i < PLANS_MAX; i++) {
-        plan_free(session->plans[i]);
-    }
-    if (session->block) {
-        session->device->ops->free(session->device, session->block);
+    if (session->device) {
+        flow_close(session);
+        session_forget_plans(session);
     }
     device_close(session->device);
     graph_release(&session->graph);
@@ -71,7 +72,7 @@ size_t session_output_count(const struct session *session) {
 
 const char *session_input(const struct session *session, size_t index, enum tensor_type *ret_type,
                           struct shape *ret_shape) {
-    const struct graph *graph = &session->graph;
+    const struct graph *graph = &session->model->graph; /* whatever its ends have become */
     assert(index < graph->input_count);
     const struct value *value = &graph->values[graph->inputs[index]];
     *ret_type = value->type;
@@ -85,11 +86,15 @@ const char *session_output(const struct session *session, size_t index) {
     return graph->values[graph->outputs[index]].name;
 }
 
+bool session_gives_bytes(const struct session *session) {
+    return session->gives_bytes;
+}
+
 /* The plan for these shapes: a kept one, or a new one in place of the longest unused. */
 static int find_plan(struct session *session, const struct tensor *inputs, struct plan **ret_plan,
                      struct error *err) {
     struct plan **oldest = &session->plans[0], *plan;
-    for (int i = 0; i < PLANS_MAX; i++) {
+    for (int i = 0; i < SESSION_PLANS; i++) {
         plan = session->plans[i];
         if (plan && plan_fits(plan, inputs)) {
             *ret_plan = plan;
@@ -112,7 +117,7 @@ static int find_plan(struct session *session, const struct tensor *inputs, struc
     return 0;
 }
 
-static int grow_block(struct session *session, size_t size, struct error *err) {
+int session_grow_block(struct session *session, size_t size, struct error *err) {
     struct device *device = session->device;
     if (session->block && size <= session->block_bytes) {
         return 0;
@@ -128,9 +133,8 @@ static int grow_block(struct session *session, size_t size, struct error *err) {
     return 0;
 }
 
-/* All that the device holds but for packed weights, so that a smaller run has room. */
-static void forget_plans(struct session *session) {
-    for (int i = 0; i < PLANS_MAX; i++) {
+void session_forget_plans(struct session *session) {
+    for (int i = 0; i < SESSION_PLANS; i++) {
         plan_free(TAKE(session->plans[i]));
     }
     session->current = NULL;
@@ -149,9 +153,9 @@ int session_run_hooked(struct session *session, const struct tensor *inputs, str
                        const struct plan_hook *hook, struct error *err) {
     struct plan *plan;
     if (find_plan(session, inputs, &plan, err) < 0 ||
-        grow_block(session, plan->schedule->block_bytes, err) < 0) {
+        session_grow_block(session, plan->schedule->block_bytes, err) < 0) {
         if (err->kind == ERROR_EXHAUSTED) {
-            forget_plans(session);
+            session_forget_plans(session);
         }
         return -1;
     }
@@ -159,7 +163,7 @@ int session_run_hooked(struct session *session, const struct tensor *inputs, str
     session->current = plan;
     if (plan_run_hooked(plan, session->block, inputs, outputs, hook, err) < 0) {
         if (err->kind == ERROR_EXHAUSTED) { /* the places of inputs are made in the first run */
-            forget_plans(session);
+            session_forget_plans(session);
         }
         return -1;
     }

@@ -3,12 +3,15 @@
 #pragma once
 
 #include "agent/graph/tensor.h"
+#include "agent/ops/bytes.h"
 
 struct session;
 
 struct session_options {
     int threads;        /* 0: WINDLASS_THREADS, else as many as this process may run on */
     const char *device; /* "cpu" (NULL too), "cuda", "cuda:bfloat16": device/registry.h */
+    /* Not NULL: input 0 is pictures of bytes (ops/bytes.h). bytes_out: session_gives_bytes. */
+    const struct bytes *bytes_in, *bytes_out;
 };
 
 /* Reads and checks the model, folds and fuses, prepares kernels. Fails with ERROR_INVALID (not a
@@ -21,10 +24,15 @@ void session_freep(struct session **session);
 
 size_t session_input_count(const struct session *session);
 size_t session_output_count(const struct session *session);
-/* Borrowed names; dims of -1 may have any size and may differ from run to run. */
+/* As the model has them, also where input 0 is bytes. Borrowed names; dims of -1 may have any size
+ * and may differ from run to run. */
 const char *session_input(const struct session *session, size_t index, enum tensor_type *ret_type,
                           struct shape *ret_shape);
 const char *session_output(const struct session *session, size_t index);
+
+/* Output 0 is bytes, and the last output says which of them are bad: of a network of one output
+ * that was opened with bytes_out. */
+bool session_gives_bytes(const struct session *session);
 
 /* Runs the network. inputs[i] belongs to input i (borrowed, not changed). outputs[i] are filled
  * with tensors whose data belongs to the session and stays valid until its next run or its end. A
@@ -33,6 +41,20 @@ const char *session_output(const struct session *session, size_t index);
  * may fit. */
 NODISCARD int session_run(struct session *session, const struct tensor *inputs,
                           struct tensor *outputs, struct error *err);
+
+/* The same in two parts, so that copies go beside the steps, and the caller does something else
+ * meanwhile: up to session_depth runs are submitted before the oldest is collected. Inputs must
+ * stay as they are until then; of session_host_memory they are copied faster. outputs stay valid
+ * until the next submit. A failed submit has begun
+ * nothing; EXHAUSTED: as for session_run, but what other runs need is still there, so collect these
+ * and try again. Not to be mixed with session_run while something is submitted. */
+int session_depth(const struct session *session);
+NODISCARD int session_submit(struct session *session, const struct tensor *inputs,
+                             struct error *err);
+NODISCARD int session_collect(struct session *session, struct tensor *outputs, struct error *err);
+NODISCARD int session_host_memory(struct session *session, size_t size, void **ret_memory,
+                                  struct error *err);
+void session_host_free(struct session *session, void *memory);
 
 /* The convolutions' and matrix products' floating-point operations of the last run's shapes. */
 double session_flops(const struct session *session);

@@ -103,18 +103,53 @@ static void byte_scale(enum range range, float *ret_scale, float *ret_shift) {
     *ret_shift = (range == RANGE_SIGNED ? 127.5f : 0.0f) + 0.5f;
 }
 
+/* Without the padding, in proportion. */
+static void init_cut(struct picture *picture, int64_t height, int64_t width,
+                     const struct preprocess_size *size) {
+    int64_t cut_height =
+        MAX((height * size->height + size->padded_height / 2) / size->padded_height, 1);
+    int64_t cut_width = MAX((width * size->width + size->padded_width / 2) / size->padded_width, 1);
+    picture_init(picture, (int)cut_width, (int)cut_height);
+}
+
+static int refuse_numbers(struct error *err) {
+    return error_set(err, ERROR_FAILED, "the network's output holds values that are no numbers");
+}
+
+struct bytes postprocess_to_bytes(const struct postprocess *postprocess) {
+    struct bytes bytes = {.is_turned = postprocess->is_bgr};
+    for (int plane = 0; plane < 3; plane++) {
+        byte_scale(postprocess->range, &bytes.scale[plane], &bytes.shift[plane]);
+    }
+    return bytes;
+}
+
+int postprocess_bytes(const struct tensor *output, int64_t index, bool is_bad,
+                      const struct preprocess_size *size, struct picture *ret_picture,
+                      struct error *err) {
+    int64_t height = output->shape.dims[1], width = output->shape.dims[2];
+    const uint8_t *bytes = (const uint8_t *)output->data + index * 3 * height * width;
+    if (is_bad) {
+        return refuse_numbers(err);
+    }
+    init_cut(ret_picture, height, width, size);
+    size_t row_bytes = 3 * (size_t)ret_picture->width;
+    for (int y = 0; y < ret_picture->height; y++) {
+        memcpy(ret_picture->pixels + (size_t)y * row_bytes, bytes + y * 3 * width, row_bytes);
+    }
+    return 0;
+}
+
 int postprocess_picture(const struct postprocess *postprocess, const struct tensor *output,
                         int64_t index, const struct preprocess_size *size,
                         struct picture *ret_picture, struct error *err) {
     int64_t height = output->shape.dims[2], width = output->shape.dims[3];
-    int64_t cut_height =
-        MAX((height * size->height + size->padded_height / 2) / size->padded_height, 1);
-    int64_t cut_width = MAX((width * size->width + size->padded_width / 2) / size->padded_width, 1);
     const float *planes = (const float *)output->data + index * 3 * height * width;
     float scale, shift;
     byte_scale(postprocess->range, &scale, &shift);
     struct picture picture;
-    picture_init(&picture, (int)cut_width, (int)cut_height);
+    init_cut(&picture, height, width, size);
+    int64_t cut_height = picture.height, cut_width = picture.width;
     int64_t plane = height * width;
     bool numbers = true;
     for (int64_t y = 0; y < cut_height; y++) {
@@ -129,8 +164,7 @@ int postprocess_picture(const struct postprocess *postprocess, const struct tens
     }
     if (!numbers) {
         picture_release(&picture);
-        return error_set(err, ERROR_FAILED,
-                         "the network's output holds values that are no numbers");
+        return refuse_numbers(err);
     }
     *ret_picture = picture;
     return 0;

@@ -35,6 +35,13 @@ NODISCARD int postprocess_picture(const struct postprocess *postprocess,
                                   const struct preprocess_size *size, struct picture *ret_picture,
                                   struct error *err);
 
+/* The same of an output that a device has made bytes of: uint8 [n, h, w, 3], and what was made of
+ * them by `preprocess_bytes`' counterpart. is_bad: it had values that are no numbers. */
+NODISCARD int postprocess_bytes(const struct tensor *output, int64_t index, bool is_bad,
+                                const struct preprocess_size *size, struct picture *ret_picture,
+                                struct error *err);
+struct bytes postprocess_to_bytes(const struct postprocess *postprocess);
+
 /* {"file": name, "classes": [{"index": 281, "label": "tabby", "score": 0.87}, ...]} of item `index`
  * of the output [n, c, ...1]: the `top` highest scores, as the network gives them. Owned. */
 json_t *postprocess_classes(const struct postprocess *postprocess, const struct tensor *output,

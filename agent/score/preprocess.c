@@ -146,3 +146,30 @@ void preprocess_fill(const struct preprocess *preprocess, const struct picture *
     fill_planes(picture, preprocess, size, tensor);
     picture_release(&scaled);
 }
+
+void preprocess_fill_bytes(const struct picture *picture, const struct preprocess_size *size,
+                           uint8_t *bytes) {
+    struct picture scaled = {0};
+    if (picture->width != size->width || picture->height != size->height) {
+        scale_picture(picture, size->width, size->height, &scaled);
+        picture = &scaled;
+    }
+    size_t row_bytes = 3 * (size_t)picture->width, stride = 3 * (size_t)size->padded_width;
+    for (int y = 0; y < size->padded_height; y++) {
+        uint8_t *to = bytes + (size_t)y * stride;
+        memcpy(to, picture->pixels + (size_t)MIN(y, picture->height - 1) * row_bytes, row_bytes);
+        for (size_t at = row_bytes; at < stride; at++) {
+            to[at] = to[at - 3];
+        }
+    }
+    picture_release(&scaled);
+}
+
+struct bytes preprocess_bytes(const struct preprocess *preprocess) {
+    struct bytes bytes = {.is_turned = preprocess->is_bgr};
+    for (int plane = 0; plane < 3; plane++) {
+        int channel = preprocess->is_bgr ? 2 - plane : plane;
+        channel_scale(preprocess->range, channel, &bytes.scale[plane], &bytes.shift[plane]);
+    }
+    return bytes;
+}

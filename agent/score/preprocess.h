@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/data/media.h"
+#include "agent/ops/bytes.h"
 
 enum range { RANGE_BYTE, RANGE_UNIT, RANGE_SIGNED, RANGE_IMAGENET, RANGE_COUNT };
 
@@ -33,3 +34,8 @@ NODISCARD int preprocess_measure(const struct preprocess *preprocess, int width,
 /* Fills tensor [3, padded_height, padded_width]. */
 void preprocess_fill(const struct preprocess *preprocess, const struct picture *picture,
                      const struct preprocess_size *size, float *tensor);
+/* The same in two parts, the second of which a device does: bytes [padded_height, padded_width, 3],
+ * RGB; and what the network's input is of them. */
+void preprocess_fill_bytes(const struct picture *picture, const struct preprocess_size *size,
+                           uint8_t *bytes);
+struct bytes preprocess_bytes(const struct preprocess *preprocess);

@@ -3,9 +3,7 @@
  * together, which stays loaded from lease to lease. */
 #include "agent/score/scorer.h"
 
-#include "agent/run/session.h"
-#include "agent/score/postprocess.h"
-#include "agent/score/preprocess.h"
+#include "agent/score/groups.h"
 #include "agent/score/slices.h"
 #include "agent/store/stored_file.h"
 #include "lib/log.h"
@@ -14,11 +12,8 @@
 #include <string.h>
 
 enum {
-    GROUP_MAX = 256,              /* items in one run of the network ... */
-    GROUP_PICTURES = 16,          /* ... of pictures */
-    GROUP_PIXELS = 8 * 224 * 224, /* beyond it a run is efficient enough as it is */
-    TRY_SIDE = 64,                /* pixels, where the network leaves it free */
-    TRY_PIXELS = 256 * 256,       /* a larger picture is not tried */
+    TRY_SIDE = 64,          /* pixels, where the network leaves it free */
+    TRY_PIXELS = 256 * 256, /* a larger picture is not tried */
 };
 
 struct scorer {
@@ -32,12 +27,8 @@ struct scorer {
     struct input_reader *lines; /* ... or one of lines */
     bool has_slices;            /* its items are slices, not pictures */
     enum tensor_type type;      /* of the network's input */
-    /* the group that is collected for one run */
-    struct tensor group; /* [capacity, 3, padded_height, padded_width], or [capacity, slice] */
-    struct preprocess_size sizes[GROUP_MAX];
-    char *names[GROUP_MAX];
-    int count;
-    int most; /* items that go through the network at once, since more did not fit; 0: all */
+    bool has_bytes;             /* a device makes the network's input of bytes */
+    struct groups *groups;
 };
 
 /* Whether slices fit, the first one tells: onnx_try. */
@@ -55,12 +46,12 @@ static int check_slices(const struct scorer *scorer, struct error *err) {
             err, ERROR_INVALID,
             "spec.scorer.onnx.postprocess.type: Classes is expected for spec.input.npy");
     }
-    return scorer->input.rank >= 1 && scorer->input.dims[0] <= GROUP_MAX
+    return scorer->input.rank >= 1 && scorer->input.dims[0] <= GROUPS_MOST
                ? 0
                : error_set(err, ERROR_INVALID,
                            "spec.scorer.onnx.path: the network's input has no side for the items, "
                            "or one of more than %d",
-                           GROUP_MAX);
+                           GROUPS_MOST);
 }
 
 static int check_input(struct scorer *scorer, struct error *err) {
@@ -80,7 +71,7 @@ static int check_input(struct scorer *scorer, struct error *err) {
     char text[128];
     shape_format(&scorer->input, text);
     if (scorer->type != TENSOR_FLOAT32 || scorer->input.rank != 4 ||
-        (dims[1] != 3 && dims[1] != -1) || dims[0] > GROUP_PICTURES) {
+        (dims[1] != 3 && dims[1] != -1) || dims[0] > GROUPS_MOST_PICTURES) {
         return error_set(err, ERROR_INVALID,
                          "%s: the network's input %s is %s %s, expected pictures: float32 "
                          "[n, 3, h, w]",
@@ -102,13 +93,6 @@ static int check_input(struct scorer *scorer, struct error *err) {
     return 0;
 }
 
-static void clear_group(struct scorer *scorer) {
-    for (int i = 0; i < scorer->count; i++) {
-        free(TAKE(scorer->names[i]));
-    }
-    scorer->count = 0;
-}
-
 static void drop_reader(struct scorer *scorer) {
     if (scorer->reader) {
         scorer->media->reader_free(TAKE(scorer->reader));
@@ -122,9 +106,8 @@ static void onnx_free(struct scorer *scorer) {
     if (!scorer) {
         return;
     }
-    clear_group(scorer);
+    groups_free(scorer->groups);
     drop_reader(scorer);
-    tensor_release(&scorer->group);
     postprocess_release(&scorer->postprocess);
     session_free(scorer->session);
     free(scorer);
@@ -152,9 +135,17 @@ static const char *device_of(const struct scorer_options *options) {
 
 /* What is wrong with the GPU is not the model's fault. */
 static int open_session(const struct scorer_options *options, const char *path,
-                        struct session **ret_session, struct error *err) {
-    struct session_options engine = {.threads = 0, .device = device_of(options)};
-    if (session_open(path, &engine, ret_session, err) == 0) {
+                        struct scorer *scorer, struct error *err) {
+    struct bytes in = preprocess_bytes(&scorer->preprocess);
+    struct bytes out = postprocess_to_bytes(&scorer->postprocess);
+    bool is_image = scorer->postprocess.type == POSTPROCESS_IMAGE;
+    struct session_options engine = {.device = device_of(options)};
+    scorer->has_bytes = options->gpus > 0 && !scorer->has_slices;
+    if (scorer->has_bytes) {
+        engine.bytes_in = &in;
+        engine.bytes_out = is_image ? &out : NULL;
+    }
+    if (session_open(path, &engine, &scorer->session, err) == 0) {
         return 0;
     }
     bool is_device = text_starts(err->text, "device ");
@@ -176,8 +167,7 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     if (!options->network && local_file_open(path, &model, err) < 0) {
         return error_context(err, "spec.scorer.onnx.path");
     }
-    if (open_session(options, options->network ? options->network : model.path, &scorer->session,
-                     err) < 0) {
+    if (open_session(options, options->network ? options->network : model.path, scorer, err) < 0) {
         return -1;
     }
     if (options->gpus > 0) {
@@ -186,6 +176,13 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     if (check_input(scorer, err) < 0) {
         return -1;
     }
+    const struct groups_options groups = {.session = scorer->session,
+                                          .preprocess = &scorer->preprocess,
+                                          .postprocess = &scorer->postprocess,
+                                          .type = scorer->type,
+                                          .input = scorer->input,
+                                          .has_bytes = scorer->has_bytes};
+    scorer->groups = groups_new(&groups);
     *ret_scorer = TAKE(scorer);
     return 0;
 }
@@ -195,94 +192,19 @@ static int onnx_start(struct scorer *scorer UNUSED, struct error *err UNUSED) {
     return 0;
 }
 
-/* Item `index` of the group, which is `at` of those that the output is of. */
-static int write_item(struct scorer *scorer, struct sink *sink, const struct tensor *output, int at,
-                      int index, struct error *err) {
-    const struct postprocess *postprocess = &scorer->postprocess;
-    if (postprocess->type == POSTPROCESS_CLASSES) {
-        AUTO(tree_freep)
-        json_t *record = postprocess_classes(postprocess, output, at, scorer->names[index]);
-        struct result classes = {.name = scorer->names[index], .record = record};
-        return sink_add(sink, &classes, err);
-    }
-    struct picture picture = {0};
-    if (postprocess_picture(postprocess, output, at, &scorer->sizes[index], &picture, err) < 0) {
-        return -1;
-    }
-    struct result painted = {.name = scorer->names[index], .picture = &picture};
-    int result = sink_add(sink, &painted, err);
-    picture_release(&picture);
-    return result;
-}
-
-/* The first output of floats: a classifier of ai.onnx.ml gives its label before its scores. */
-static const struct tensor *scores(const struct scorer *scorer, const struct tensor *outputs) {
-    for (size_t i = 0; i < session_output_count(scorer->session); i++) {
-        if (outputs[i].type == TENSOR_FLOAT32) {
-            return &outputs[i];
-        }
-    }
-    return outputs;
-}
-
-/* Runs the network on `count` items of the group, from `first` on, and writes the results.
- * *ret_ran: the network itself had enough memory. */
-static int run_items(struct scorer *scorer, struct sink *sink, int first, int count, bool *ret_ran,
-                     struct error *err) {
-    struct tensor input = scorer->group;
-    int64_t capacity = MAX(input.shape.dims[0], 1);
-    size_t item_bytes =
-        (size_t)(shape_count(&input.shape) / capacity) * tensor_type_size(input.type);
-    input.owned = false;
-    input.data = (char *)input.data + (size_t)first * item_bytes;
-    /* A network made for n items gets n; what is left over from before is computed and ignored. */
-    input.shape.dims[0] = scorer->input.dims[0] > 0 ? scorer->input.dims[0] : count;
-    struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
-    int result = session_run(scorer->session, &input, output, err);
-    *ret_ran = result == 0 || err->kind != ERROR_EXHAUSTED;
-    const struct tensor *score = scores(scorer, output);
-    if (result == 0) {
-        result = postprocess_check(&scorer->postprocess, score, input.shape.dims[0], err);
-    }
-    for (int i = 0; i < count && result == 0; i++) {
-        result = write_item(scorer, sink, score, i, first + i, err);
-    }
-    free(output);
-    return result;
-}
-
-/* What was collected, in as few runs as the device has memory for: half as many items are tried
- * where it has not, and no more from then on. */
-static int flush(struct scorer *scorer, struct sink *sink, struct error *err) {
-    int result = 0;
-    for (int done = 0; done < scorer->count && result == 0;) {
-        int left = scorer->count - done, count = scorer->most ? MIN(scorer->most, left) : left;
-        bool ran = true;
-        result = run_items(scorer, sink, done, count, &ran, err);
-        if (ran || count == 1 || scorer->input.dims[0] > 0) {
-            done += count;
-            continue;
-        }
-        scorer->most = count / 2;
-        log_event(LOG_WARNING, "%d items at once are too many: %s; from now on %d", count,
-                  err->text, scorer->most);
-        error_clear(err);
-        result = 0;
-    }
-    clear_group(scorer);
-    return result;
-}
-
 /* ---- trying --------------------------------------------------------------------------------- */
 
 /* Runs the network once and checks that its output fits postprocess. What it does not take here it
  * may take otherwise: larger pictures, say. */
 static int try_run(struct scorer *scorer, const struct tensor *input, struct error *err) {
     struct error ignored = {0};
+    if (scorer->has_bytes) { /* a worker's, and workers do not try */
+        return 0;
+    }
     struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
     int result = 0;
     if (session_run(scorer->session, input, output, &ignored) == 0) {
-        result = postprocess_check(&scorer->postprocess, scores(scorer, output),
+        result = postprocess_check(&scorer->postprocess, groups_scores(scorer->session, output),
                                    input->shape.dims[0], err);
     }
     free(output);
@@ -367,66 +289,6 @@ static int onnx_try(struct scorer *scorer, struct error *err) {
 
 /* ---- a lease -------------------------------------------------------------------------------- */
 
-/* Items of so many pixels that go through the network together. */
-static int64_t group_capacity(const struct scorer *scorer, int64_t pixels, int64_t most) {
-    return scorer->input.dims[0] > 0 ? scorer->input.dims[0]
-                                     : MAX(1, MIN(most, GROUP_PIXELS / MAX(pixels, 1)));
-}
-
-/* For an item of this shape ([capacity, ...]); runs what was collected of another. */
-static int make_room(struct scorer *scorer, struct sink *sink, const struct shape *wanted,
-                     struct error *err) {
-    if (scorer->group.data && shape_equal(&scorer->group.shape, wanted)) {
-        return 0;
-    }
-    if (flush(scorer, sink, err) < 0) {
-        return -1;
-    }
-    tensor_release(&scorer->group);
-    scorer->group = (struct tensor){0};
-    return tensor_init(&scorer->group, scorer->type, wanted, err);
-}
-
-/* Its values lie in the group, which is run when it is full. */
-static int add_item(struct scorer *scorer, struct sink *sink, const char *name, struct error *err) {
-    scorer->names[scorer->count++] = x_strdup(name);
-    return scorer->count == scorer->group.shape.dims[0] ? flush(scorer, sink, err) : 0;
-}
-
-static int collect_picture(struct scorer *scorer, struct sink *sink, const struct picture *picture,
-                           const char *name, struct error *err) {
-    struct preprocess_size size = {0};
-    if (preprocess_measure(&scorer->preprocess, picture->width, picture->height, &size, err) < 0) {
-        return -1;
-    }
-    int64_t pixels = (int64_t)size.padded_width * size.padded_height;
-    struct shape wanted = {
-        4,
-        {group_capacity(scorer, pixels, GROUP_PICTURES), 3, size.padded_height, size.padded_width}};
-    if (make_room(scorer, sink, &wanted, err) < 0) {
-        return -1;
-    }
-    preprocess_fill(&scorer->preprocess, picture, &size,
-                    (float *)scorer->group.data + scorer->count * 3 * pixels);
-    scorer->sizes[scorer->count] = size;
-    return add_item(scorer, sink, name, err);
-}
-
-static int collect_slice(struct scorer *scorer, struct sink *sink, const struct npy_slice *slice,
-                         const char *name, struct error *err) {
-    struct shape wanted;
-    int64_t values = slices_count(slice);
-    int64_t capacity = group_capacity(scorer, values / 3, GROUP_MAX);
-    if (slices_check(slice, scorer->type, &scorer->input, capacity, &wanted, err) < 0 ||
-        make_room(scorer, sink, &wanted, err) < 0) {
-        return -1;
-    }
-    size_t slice_bytes = (size_t)values * tensor_type_size(scorer->type);
-    slices_fill(slice, scorer->type,
-                (char *)scorer->group.data + (size_t)scorer->count * slice_bytes);
-    return add_item(scorer, sink, name, err);
-}
-
 static int open_reader(struct scorer *scorer, const struct scorer_task *task, struct error *err) {
     const struct media *media = scorer->media;
     return media->lines
@@ -452,7 +314,7 @@ static int score_items(struct scorer *scorer, const struct scorer_task *task, st
         }
         int got = next_item(scorer, &item, err);
         if (got <= 0) {
-            return got < 0 || flush(scorer, sink, err) < 0 ? -1 : 0;
+            return got < 0 || groups_finish(scorer->groups, sink, err) < 0 ? -1 : 0;
         }
         if (item.fault) {
             if (scorer_count_failure(task, count, item.fault, err) < 0) {
@@ -462,8 +324,8 @@ static int score_items(struct scorer *scorer, const struct scorer_task *task, st
         }
         AUTO(text_freep) char *name = x_strdup(item.name);
         int result = item.type == ITEM_TENSOR
-                         ? collect_slice(scorer, sink, &item.slice, name, err)
-                         : collect_picture(scorer, sink, &item.picture, name, err);
+                         ? groups_add_slice(scorer->groups, sink, &item.slice, name, err)
+                         : groups_add_picture(scorer->groups, sink, &item.picture, name, err);
         picture_release(&item.picture);
         if (result < 0) {
             return error_context(err, "%s", name);
@@ -494,7 +356,7 @@ static int onnx_run(struct scorer *scorer, const struct scorer_task *task,
     if (result == 0) {
         result = sink_finish(sink, err);
     }
-    clear_group(scorer);
+    groups_drop(scorer->groups);
     sink_free(sink);
     if (result < 0) {
         ret_count->items = count_items(scorer, task->lease.work);

@@ -16,7 +16,7 @@
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 struct cudnnContext {
-    int unused;
+    cudaStream_t stream;
 };
 struct cudnnTensorStruct {
     cudnnDataType_t type;
@@ -44,7 +44,8 @@ EXPORT cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
     delete handle;
     return CUDNN_STATUS_SUCCESS;
 }
-EXPORT cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
+EXPORT cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+    handle->stream = stream;
     return CUDNN_STATUS_SUCCESS;
 }
 EXPORT const char *cudnnGetErrorString(cudnnStatus_t status) {
@@ -266,31 +267,31 @@ EXPORT cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
 }
 
 /* What is written there by the real one is not to be counted on. */
-static bool has_workspace(void *workspace, size_t size) {
+static bool has_workspace(cudnnHandle_t handle, void *workspace, size_t size) {
     if (!workspace || size < workspace_bytes) {
         return false;
     }
-    emulated_enqueue([=] { memset(workspace, 0xff, size); });
+    emulated_enqueue(handle->stream, [=] { memset(workspace, 0xff, size); });
     return true;
 }
 
 EXPORT cudnnStatus_t cudnnConvolutionForward(
-    cudnnHandle_t, const void *alpha, const cudnnTensorDescriptor_t x, const void *x_data,
+    cudnnHandle_t handle, const void *alpha, const cudnnTensorDescriptor_t x, const void *x_data,
     const cudnnFilterDescriptor_t w, const void *w_data,
     const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t, void *workspace,
     size_t size, const void *beta, const cudnnTensorDescriptor_t y, void *y_data) {
     call c = {*x,     *y,     *y,   *w,   *convolution, *(const float *)alpha,
               *(const float *)beta, x_data, w_data, y_data, NULL, y_data, false, false};
-    if (!fits(c) || !has_workspace(workspace, size)) {
+    if (!fits(c) || !has_workspace(handle, workspace, size)) {
         return CUDNN_STATUS_BAD_PARAM;
     }
     note("convolution", c);
-    emulated_enqueue([c] { convolve(c); });
+    emulated_enqueue(handle->stream, [c] { convolve(c); });
     return CUDNN_STATUS_SUCCESS;
 }
 
 EXPORT cudnnStatus_t cudnnConvolutionBiasActivationForward(
-    cudnnHandle_t, const void *alpha, const cudnnTensorDescriptor_t x, const void *x_data,
+    cudnnHandle_t handle, const void *alpha, const cudnnTensorDescriptor_t x, const void *x_data,
     const cudnnFilterDescriptor_t w, const void *w_data,
     const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algorithm,
     void *workspace, size_t size, const void *beta, const cudnnTensorDescriptor_t z,
@@ -301,7 +302,7 @@ EXPORT cudnnStatus_t cudnnConvolutionBiasActivationForward(
               activation->mode == CUDNN_ACTIVATION_RELU, true};
     bool is_channel = bias->dims[0] == 1 && bias->dims[1] == y->dims[1] && bias->dims[2] == 1 &&
                       bias->dims[3] == 1 && bias->type == y->type;
-    if (!fits(c) || !is_channel || !bias_data || !z_data || !has_workspace(workspace, size) ||
+    if (!fits(c) || !is_channel || !bias_data || !z_data || !has_workspace(handle, workspace, size) ||
         memcmp(z->dims, y->dims, sizeof z->dims) != 0) {
         return CUDNN_STATUS_BAD_PARAM;
     }
@@ -315,6 +316,6 @@ EXPORT cudnnStatus_t cudnnConvolutionBiasActivationForward(
         return CUDNN_STATUS_NOT_SUPPORTED;
     }
     note("convolution", c);
-    emulated_enqueue([c] { convolve(c); });
+    emulated_enqueue(handle->stream, [c] { convolve(c); });
     return CUDNN_STATUS_SUCCESS;
 }

@@ -178,7 +178,7 @@ EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t of, 
                                      cublasLtMatrixLayout_t of_c, void *y,
                                      cublasLtMatrixLayout_t of_y,
                                      const cublasLtMatmulAlgo_t *algorithm, void *workspace,
-                                     size_t size, cudaStream_t) {
+                                     size_t size, cudaStream_t stream) {
     description d = *(description *)of;
     layout la = *(layout *)of_a, lb = *(layout *)of_b, ly = *(layout *)of_y;
     uint64_t inner_a = d.a == CUBLAS_OP_N ? la.columns : la.rows;
@@ -203,7 +203,7 @@ EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t of, 
                   d.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS ? " bias relu"
                   : d.epilogue == CUBLASLT_EPILOGUE_BIAS    ? " bias"
                                                             : "");
-    emulated_enqueue([=] {
+    emulated_enqueue(stream, [=] {
         if (size) {
             memset(workspace, 0xff, size);
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Stands in for CUDA's runtime: memory is ordinary memory (NaN before anything is written), streams
- * do at once what they are asked, threads of a block are fibers. */
+/* Stands in for CUDA's runtime: memory is ordinary memory (NaN before anything is written), threads
+ * of a block are fibers. A stream does as late as it may what it is asked: when somebody waits for
+ * it, and then no more than is waited for. So whoever does not wait sees what was there before. */
 #include "tests/cuda/emulated/cuda_runtime.h"
 
 #include "tests/cuda/emulated.h"
@@ -12,10 +13,16 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
+
+/* One thread of the host at a time is in here. */
+static std::recursive_mutex everything;
+#define ALONE std::lock_guard<std::recursive_mutex> alone(everything)
 
 struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
@@ -128,15 +135,49 @@ struct CUgraphExec_st {
     std::vector<std::function<void()>> work;
 };
 
+struct CUstream_st {
+    std::deque<std::function<void()>> work;
+    size_t done; /* so many are over; the next ones are `work` */
+};
+struct CUevent_st {
+    CUstream_st *stream; /* NULL: not recorded, so it is over */
+    size_t at;           /* that many of its are over then */
+};
+
+/* They stay, since events know them. */
+static std::vector<std::unique_ptr<CUstream_st>> streams;
 static CUgraph_st *captured;
 static std::string notes, told;
 
-void emulated_enqueue(std::function<void()> work) {
-    if (captured) {
-        captured->work.push_back(std::move(work));
-    } else {
+static void drain(CUstream_st *stream, size_t until) {
+    while (stream->done < until && !stream->work.empty()) {
+        std::function<void()> work = std::move(stream->work.front());
+        stream->work.pop_front();
+        stream->done++;
         work();
     }
+}
+
+static void drain_all() {
+    for (size_t i = 0; i < streams.size(); i++) {
+        drain(streams[i].get(), SIZE_MAX);
+    }
+}
+
+void emulated_enqueue(void *stream, std::function<void()> work) {
+    ALONE;
+    if (captured) {
+        captured->work.push_back(std::move(work));
+    } else if (stream) {
+        ((CUstream_st *)stream)->work.push_back(std::move(work));
+    } else {
+        drain_all();
+        work();
+    }
+}
+
+void emulated_enqueue(std::function<void()> work) {
+    emulated_enqueue(NULL, std::move(work));
 }
 
 cudaError_t emulated_launch(const cudaLaunchConfig_t *config, std::function<void()> kernel) {
@@ -144,11 +185,12 @@ cudaError_t emulated_launch(const cudaLaunchConfig_t *config, std::function<void
     if (grid.x == 0 || threads.x == 0 || threads.x > 1024 || grid.y != 1 || threads.y != 1) {
         return cudaErrorInvalidConfiguration;
     }
-    emulated_enqueue([grid, threads, kernel] { run_grid(grid, threads, kernel); });
+    emulated_enqueue(config->stream, [grid, threads, kernel] { run_grid(grid, threads, kernel); });
     return cudaSuccess;
 }
 
 void emulated_note(const char *format, ...) {
+    ALONE;
     char line[512];
     va_list arguments;
     va_start(arguments, format);
@@ -175,6 +217,7 @@ size_t emulated_kernels(void) {
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode) {
+    ALONE;
     if (captured) {
         return cudaErrorIllegalState;
     }
@@ -183,6 +226,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode) {
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph) {
+    ALONE;
     *graph = captured;
     captured = NULL;
     return *graph ? cudaSuccess : cudaErrorIllegalState;
@@ -198,11 +242,14 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+    ALONE;
     graphs++;
-    for (auto &work : exec->work) {
-        work();
-    }
+    emulated_enqueue(stream, [all = exec->work] {
+        for (auto &work : all) {
+            work();
+        }
+    });
     return cudaSuccess;
 }
 
@@ -212,34 +259,65 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
-    *stream = (cudaStream_t)malloc(1);
+    ALONE;
+    streams.push_back(std::make_unique<CUstream_st>());
+    *stream = streams.back().get();
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    free((void *)stream);
+    ALONE;
+    drain(stream, SIZE_MAX);
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
-    return captured ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    ALONE;
+    if (captured) {
+        return cudaErrorStreamCaptureUnsupported;
+    }
+    if (stream) {
+        drain(stream, SIZE_MAX);
+    } else {
+        drain_all();
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    ALONE;
+    CUstream_st *other = event->stream;
+    size_t at = event->at;
+    if (captured) {
+        return cudaErrorStreamCaptureUnsupported;
+    }
+    if (other) {
+        emulated_enqueue(stream, [other, at] { drain(other, at); });
+    }
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) {
-    *event = (cudaEvent_t)malloc(1);
+    *event = new CUevent_st();
     return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    free((void *)event);
+    delete event;
     return cudaSuccess;
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    ALONE;
+    *event = {stream, stream->done + stream->work.size()};
     return cudaSuccess;
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t) {
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    ALONE;
+    if (event->stream) {
+        drain(event->stream, event->at);
+    }
     return cudaSuccess;
 }
 
@@ -258,6 +336,7 @@ size_t emulated_allocated(void) {
 }
 
 cudaError_t cudaMalloc(void **memory, size_t size) {
+    ALONE;
     if (captured) {
         return cudaErrorStreamCaptureUnsupported;
     }
@@ -274,6 +353,8 @@ cudaError_t cudaMalloc(void **memory, size_t size) {
 }
 
 cudaError_t cudaFree(void *memory) {
+    ALONE;
+    drain_all(); /* as the real one does */
     auto found = allocations.find(memory);
     if (found == allocations.end()) {
         return cudaErrorInvalidValue;
@@ -295,26 +376,40 @@ static size_t room_at(const void *at) {
     return offset < found->second ? found->second - offset : 0;
 }
 
+cudaError_t cudaHostAlloc(void **memory, size_t size, unsigned) {
+    return posix_memalign(memory, 256, size) == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFreeHost(void *memory) {
+    ALONE;
+    drain_all();
+    free(memory);
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind,
-                            cudaStream_t) {
+                            cudaStream_t stream) {
+    ALONE;
     bool from_device = kind != cudaMemcpyHostToDevice, to_device = kind != cudaMemcpyDeviceToHost;
     if ((room_at(from) != 0) != from_device || (room_at(to) != 0) != to_device ||
         (from_device && room_at(from) < size) || (to_device && room_at(to) < size)) {
         return cudaErrorInvalidValue;
     }
-    emulated_enqueue([=] { memmove(to, from, size); });
+    emulated_enqueue(stream, [=] { memmove(to, from, size); });
     return cudaSuccess;
 }
 
-cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t) {
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t size, cudaStream_t stream) {
+    ALONE;
     if (room_at(memory) < size) {
         return cudaErrorInvalidValue;
     }
-    emulated_enqueue([=] { memset(memory, value, size); });
+    emulated_enqueue(stream, [=] { memset(memory, value, size); });
     return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
+    ALONE;
     *total = limit ? limit : (size_t)1 << 40;
     *available = *total - allocated;
     return cudaSuccess;

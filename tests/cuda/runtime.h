@@ -4,7 +4,10 @@
 
 #include <functional>
 
-/* Does it now, or keeps it while the stream is captured. */
+/* What the stream (a cudaStream_t) does when its turn comes, or what is kept while it is captured;
+ * without a stream: now, behind all that was asked of any. */
+__attribute__((visibility("default"))) void emulated_enqueue(void *stream,
+                                                             std::function<void()> work);
 __attribute__((visibility("default"))) void emulated_enqueue(std::function<void()> work);
 /* A line for tests to read: which library was asked for what. */
 __attribute__((visibility("default"))) void emulated_note(const char *format, ...)

@@ -20,12 +20,12 @@ agent/models            agent/models/ agent/ops/ agent/graph/ lib/
 agent/device            agent/device/ agent/graph/ agent/ops/ lib/
 agent/device/cpu/fast   agent/device/cpu/fast/ agent/device/cpu/cpu.h agent/device/cpu/isa.h agent/device/cpu/threads.h agent/device/device.h agent/graph/ agent/ops/ lib/
 agent/device/cpu/onednn agent/device/cpu/onednn/ agent/device/cpu/cpu.h agent/device/cpu/isa.h agent/device/cpu/threads.h agent/device/device.h agent/graph/ agent/ops/ lib/
-agent/run               agent/run/ agent/onnx/ agent/ops/rewrite.h agent/ops/work.h agent/graph/ agent/device/device.h agent/device/registry.h lib/
+agent/run               agent/run/ agent/onnx/ agent/ops/bytes.h agent/ops/rewrite.h agent/ops/work.h agent/graph/ agent/device/device.h agent/device/registry.h lib/
 agent/store             agent/store/ lib/
 agent/comm              agent/comm/ lib/
 agent/data              agent/data/ agent/store/ lib/
 agent/launch            agent/launch/ agent/store/ lib/
-agent/score             agent/score/ agent/launch/process.h agent/launch/notice.h agent/data/ agent/store/ agent/run/ agent/onnx/ agent/graph/ agent/device/device.h agent/device/registry.h agent/job.h lib/
+agent/score             agent/score/ agent/launch/process.h agent/launch/notice.h agent/data/ agent/store/ agent/run/ agent/onnx/ agent/graph/ agent/ops/bytes.h agent/device/device.h agent/device/registry.h agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/run/ agent/comm/ agent/onnx/ agent/models/ agent/ops/ agent/graph/ agent/launch/metric.h agent/device/device.h agent/device/registry.h lib/
 agent/commands          agent/ lib/
 agent                   agent/ lib/

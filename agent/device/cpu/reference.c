@@ -161,6 +161,7 @@ const struct kernel *const reference_kernels[] = {
     [OP_CONV_GRADIENT_INPUT] = &reference_conv_gradient_input,
     [OP_CONV_GRADIENT_WEIGHTS] = &reference_conv_gradient_weights,
     [OP_DROPOUT_TRAINING] = &reference_dropout_training,
+    [OP_FROM_BYTES] = &reference_from_bytes,
     [OP_LRN_GRADIENT] = &reference_lrn_gradient,
     [OP_MATMUL_GRADIENT] = &reference_matmul_gradient,
     [OP_MAX_POOL_INDICES] = &reference_pool,
@@ -175,6 +176,7 @@ const struct kernel *const reference_kernels[] = {
     [OP_SOFTMAX_CROSS_ENTROPY] = &reference_softmax_cross_entropy,
     [OP_SOFTMAX_GRADIENT] = &reference_softmax_gradient,
     [OP_SUM_TO] = &reference_sum_to,
+    [OP_TO_BYTES] = &reference_to_bytes,
     [OP_UNARY_GRADIENT] = &reference_unary_gradient,
 };
 static_assert(ARRAY_LEN(reference_kernels) == OP_COUNT, "one row per operator");

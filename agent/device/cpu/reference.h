@@ -145,6 +145,6 @@ REFERENCE(mean_squared);
 REFERENCE(softmax_cross_entropy);
 /* round_bfloat.c */
 REFERENCE(round_bfloat);
-/* optimizer_step.c */
-REFERENCE(optimizer_step);
+/* optimizer_step.c, bytes.c */
+extern const struct kernel reference_optimizer_step, reference_from_bytes, reference_to_bytes;
 #undef REFERENCE

@@ -202,6 +202,37 @@ static int gpu_await(struct device *device UNUSED, struct device_mark *mark, str
     return gpu_check(cudaEventSynchronize(mark->event), "the run", err);
 }
 
+static int gpu_follow(struct device *device, struct device_mark *mark, struct error *err) {
+    return gpu_check(cudaStreamWaitEvent(gpu_of(device)->stream, mark->event, 0), "an event", err);
+}
+
+/* ---- beside the steps ----------------------------------------------------------------------- */
+
+static int gpu_host_alloc(struct device *device UNUSED, size_t size, void **ret_memory,
+                          struct error *err) {
+    return gpu_check(cudaHostAlloc(ret_memory, MAX(size, 1), cudaHostAllocDefault), "pinned memory",
+                     err);
+}
+
+static void gpu_host_free(struct device *device UNUSED, void *memory) {
+    if (memory) {
+        cudaFreeHost(memory);
+    }
+}
+
+static int gpu_carry(struct device *device, enum copy direction, void *to, const void *from,
+                     size_t size, struct device_mark *after, struct device_mark *done,
+                     struct error *err) {
+    struct gpu *gpu = gpu_of(device);
+    cudaStream_t stream = direction == COPY_TO_DEVICE ? gpu->up : gpu->down;
+    if (after && gpu_check(cudaStreamWaitEvent(stream, after->event, 0), "an event", err) < 0) {
+        return -1;
+    }
+    return copy_on(stream, direction, to, from, size, err) < 0
+               ? -1
+               : gpu_check(cudaEventRecord(done->event, stream), "an event", err);
+}
+
 /* ---- opening -------------------------------------------------------------------------------- */
 
 static void gpu_close(struct device *device) {
@@ -219,11 +250,11 @@ static void gpu_close(struct device *device) {
     if (gpu->lt) {
         gpu->libraries.lt.Destroy(gpu->lt);
     }
-    if (gpu->stream) {
-        cudaStreamDestroy(gpu->stream);
-    }
-    if (gpu->beside) {
-        cudaStreamDestroy(gpu->beside);
+    const cudaStream_t streams[] = {gpu->stream, gpu->beside, gpu->up, gpu->down};
+    for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+        if (streams[i]) {
+            cudaStreamDestroy(streams[i]);
+        }
     }
     libraries_close(&gpu->libraries);
     free(gpu);
@@ -247,14 +278,23 @@ static const struct device_ops gpu_ops = {
     .mark = gpu_mark,
     .await = gpu_await,
     .copy_beside = gpu_copy_beside,
+    .host_alloc = gpu_host_alloc,
+    .host_free = gpu_host_free,
+    .carry = gpu_carry,
+    .follow = gpu_follow,
     .close = gpu_close,
 };
 
 static int open_handles(struct gpu *gpu, struct error *err) {
     struct libraries *libraries = &gpu->libraries;
-    if (gpu_check(cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking), "opening the GPU",
-                  err) < 0 ||
-        libraries_open(libraries, err) < 0) {
+    cudaStream_t *const streams[] = {&gpu->stream, &gpu->beside, &gpu->up, &gpu->down};
+    for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+        if (gpu_check(cudaStreamCreateWithFlags(streams[i], cudaStreamNonBlocking),
+                      "opening the GPU", err) < 0) {
+            return -1;
+        }
+    }
+    if (libraries_open(libraries, err) < 0) {
         return -1;
     }
     cudnnStatus_t status = libraries->dnn.Create(&gpu->dnn);

@@ -24,6 +24,7 @@ struct gpu {
     enum kernels_float type;     /* of values that are channels last; FLOAT32: none are */
     bool has_tf32;               /* products and convolutions of float32 may round to 10 bits */
     cudaStream_t stream, beside; /* beside: of copies in no order with the steps */
+    cudaStream_t up, down;       /* of pictures on their way */
     struct libraries libraries;
     cudnnHandle_t dnn;
     cublasLtHandle_t lt;
@@ -105,6 +106,7 @@ prepare_call reduce_prepare, softmax_prepare, arg_max_prepare, layer_norm_prepar
     norm_prepare;
 prepare_call conv_prepare, conv_transpose_prepare, pool_prepare, global_pool_prepare;
 prepare_call gemm_prepare, matmul_prepare;
+prepare_call from_bytes_prepare, to_bytes_prepare;
 /* InstanceNormalization, Resize, Pad of pictures, and what was fused behind them. */
 prepare_call apply_prepare;
 

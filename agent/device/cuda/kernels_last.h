@@ -16,18 +16,6 @@ struct kernels_last {
 };
 int kernels_run_to_last(const struct kernels_last *last, const float *x, void *y, void *stream);
 int kernels_run_from_last(const struct kernels_last *last, const void *x, float *y, void *stream);
-/* Bytes [n, pixels, 3] to and from last: y = x * scale[c] + shift[c], or clipped to 0..255 and
- * rounded; is_turned: the bytes are BGR where the network has RGB. */
-struct kernels_bytes {
-    struct kernels_last last;
-    float scale[3], shift[3];
-    int is_turned;
-};
-int kernels_run_from_bytes(const struct kernels_bytes *bytes, const uint8_t *x, void *y,
-                           void *stream);
-int kernels_run_to_bytes(const struct kernels_bytes *bytes, const void *x, uint8_t *y,
-                         void *stream);
-
 enum { KERNELS_NORM_CHUNK = 1024 }; /* pixels whose sums one block makes */
 /* Statistics in one pass. partial: float[n, chunks, pitch, 2]; factors: float[n, pitch, 2], so that
  * the normalized value is x * factors[0] + factors[1]. gamma, beta: float[channels]. */

@@ -46,42 +46,6 @@ int kernels_run_from_last(const struct kernels_last *l, const void *x, float *y,
     return OF_TYPE(l->type, FROM_LAST);
 }
 
-template <class T>
-__global__ void from_bytes_kernel(struct kernels_bytes b, const uint8_t *x, T *y) {
-    EACH(i, b.last.n * b.last.pixels) {
-        struct lanes<T> out;
-        for (int k = 0; k < KERNELS_LANES; k++) {
-            int from = b.is_turned ? 2 - k : k;
-            put(&out.at[k], k < 3 ? x[i * 3 + from] * b.scale[k] + b.shift[k] : 0);
-        }
-        ((struct lanes<T> *)y)[i] = out;
-    }
-}
-
-int kernels_run_from_bytes(const struct kernels_bytes *b, const uint8_t *x, void *y,
-                           void *stream) {
-    int64_t blocks = blocks_for(b->last.n * b->last.pixels);
-#define FROM_BYTES(type) start(stream, blocks, from_bytes_kernel<type>, *b, x, (type *)y)
-    return OF_TYPE(b->last.type, FROM_BYTES);
-}
-
-template <class T>
-__global__ void to_bytes_kernel(struct kernels_bytes b, const T *x, uint8_t *y) {
-    EACH(i, b.last.n * b.last.pixels) {
-        for (int k = 0; k < 3; k++) {
-            float value = get(x[i * b.last.pitch + k]) * b.scale[k] + b.shift[k];
-            value = value == value ? clip(value, 0, 255) : 0;
-            y[i * 3 + (b.is_turned ? 2 - k : k)] = (uint8_t)rintf(value);
-        }
-    }
-}
-
-int kernels_run_to_bytes(const struct kernels_bytes *b, const void *x, uint8_t *y, void *stream) {
-    int64_t blocks = blocks_for(b->last.n * b->last.pixels);
-#define TO_BYTES(type) start(stream, blocks, to_bytes_kernel<type>, *b, (const type *)x, y)
-    return OF_TYPE(b->last.type, TO_BYTES);
-}
-
 /* ---- instance norm -------------------------------------------------------------------------- */
 
 /* A block has a chunk of one picture's pixels: `rows` threads for each group of eight channels, 32

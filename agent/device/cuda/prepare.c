@@ -20,6 +20,8 @@ static const struct family global_pool = FAMILY("global_pool", global_pool_prepa
 static const struct family resize = FAMILY("resize", resize_prepare);
 static const struct family norm = FAMILY("norm", norm_prepare);
 static const struct family blocks = FAMILY("blocks", blocks_prepare);
+static const struct family from_bytes = FAMILY("from_bytes", from_bytes_prepare);
+static const struct family to_bytes = FAMILY("to_bytes", to_bytes_prepare);
 static const struct family cast = FAMILY("cast", cast_prepare);
 static const struct family concat = FAMILY("concat", concat_prepare);
 static const struct family conv = FAMILY("conv", conv_prepare);
@@ -71,6 +73,7 @@ static const struct family *const families[OP_COUNT] = {
     [OP_EXP] = &unary,
     [OP_EXPAND] = &expand,
     [OP_FLOOR] = &unary,
+    [OP_FROM_BYTES] = &from_bytes,
     [OP_GATHER] = &gather,
     [OP_GEMM] = &gemm,
     [OP_GLOBAL_AVERAGE_POOL] = &global_pool,
@@ -133,6 +136,7 @@ static const struct family *const families[OP_COUNT] = {
     [OP_TANH] = &unary,
     [OP_THRESHOLDED_RELU] = &unary,
     [OP_TILE] = &tile,
+    [OP_TO_BYTES] = &to_bytes,
     [OP_TRANSPOSE] = &transpose,
     [OP_UPSAMPLE] = &resize,
     [OP_WHERE] = &where,
@@ -219,8 +223,8 @@ static void keep_forms(struct schedule *schedule, const struct step *step) {
 /* Float32, which families have kernels of; those of more types look for themselves. */
 static bool has_type(const struct family *family, const struct task *task) {
     static const struct family *const of_more[] = {
-        &binary, &blocks, &cast,  &concat, &expand, &gather,   &not_family,
-        &pad,    &slice,  &split, &tile,   &where,  &transpose};
+        &binary,     &blocks, &cast,  &concat, &from_bytes, &expand, &gather,
+        &not_family, &pad,    &slice, &split,  &tile,       &where,  &transpose};
     for (size_t i = 0; i < ARRAY_LEN(of_more); i++) {
         if (family == of_more[i]) {
             return true;
