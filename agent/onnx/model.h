@@ -1,12 +1,12 @@
 /* model.h: an ONNX file -> a graph. The file is read into memory (graph/resident.h) and stays open
  * while the model lives; constants are used where they lie in it. Anything may be in the file:
  * every count and size is bounded by the file's size, and what is wrong ends with one line. Opsets
- * 9 to 17 are promised; older ones load as far as their operators are the same. */
+ * 9 to 21 are promised; older ones load as far as their operators are the same. */
 #pragma once
 
 #include "agent/graph/graph.h"
 
-enum { MODEL_OPSET_MIN = 1, MODEL_OPSET_MAX = 17 };
+enum { MODEL_OPSET_MIN = 1, MODEL_OPSET_MAX = 21 };
 
 struct model {
     struct graph graph;

@@ -33,8 +33,7 @@ enum attribute_field {
     ATTRIBUTE_INTS = 8,
     ATTRIBUTE_TYPE = 20
 };
-/* The version of the format that came with opset 13; all later opsets may be written in it. */
-enum { IR_VERSION = 7, IR_VERSION_15 = 8, NAME_BYTES = 32 };
+enum { NAME_BYTES = 32 };
 
 struct writing {
     const struct graph *graph;
@@ -236,7 +235,8 @@ int model_write(const struct graph *graph, const struct write_options *options,
     free(is_read);
     buffer_release(&writing.part);
     buffer_release(&writing.inner);
-    int ir = options->opset < 15 ? IR_VERSION : IR_VERSION_15;
+    int opset_version = options->opset; /* and the format's version, with which it came */
+    int ir = opset_version < 15 ? 7 : opset_version < 19 ? 8 : opset_version < 21 ? 9 : 10;
     char opset[16] = {2 << 3, (char)options->opset}; /* OperatorSetIdProto: version 2 */
     return result < 0 || put_integer(buffer, MODEL_IR, ir, err) < 0 ||
                    put_text(buffer, MODEL_PRODUCER, "windlass", err) < 0 ||

@@ -42,6 +42,12 @@ const struct attribute_rule average_pool_rules[] = {
     {"strides", INTEGERS, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
+const struct attribute_rule average_pool_19_rules[] = {
+    {"auto_pad", TEXT, auto_pads, 0, 0},        {"ceil_mode", INTEGER, NULL, 0, 1},
+    {"count_include_pad", INTEGER, NULL, 0, 1}, {"dilations", INTEGERS, NULL, 0, 0},
+    {"kernel_shape", INTEGERS, NULL, 0, 0},     {"pads", INTEGERS, NULL, 0, 0},
+    {"strides", INTEGERS, NULL, 0, 0},          {NULL, INTEGER, NULL, 0, 0},
+};
 const struct attribute_rule batch_norm_rules[] = {
     {"epsilon", NUMBER, NULL, 0, 0},
     {"momentum", NUMBER, NULL, 0, 0},
@@ -155,6 +161,10 @@ const struct attribute_rule pad_11_rules[] = {
     {"mode", TEXT, "constant|reflect|edge", 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
+const struct attribute_rule pad_19_rules[] = {
+    {"mode", TEXT, "constant|reflect|edge|wrap", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
 const struct attribute_rule upsample_7_rules[] = {
     {"mode", TEXT, "nearest|linear", 0, 0},
     {"scales", ATTRIBUTE_NUMBERS, NULL, 0, 0},
@@ -174,6 +184,28 @@ const struct attribute_rule resize_11_rules[] = {
     {"extrapolation_value", NUMBER, NULL, 0, 0},
     {"mode", TEXT, "nearest|linear|cubic", 0, 0},
     {"nearest_mode", TEXT, "round_prefer_floor|round_prefer_ceil|floor|ceil", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* antialias is refused; so are sizes that keep the aspect ratio, and half_pixel_symmetric of opset
+ * 19. */
+const struct attribute_rule resize_18_rules[] = {
+    {"antialias", INTEGER, NULL, INT64_MIN, 0},
+    {"axes", INTEGERS, NULL, 0, 0},
+    {"coordinate_transformation_mode", TEXT,
+     "half_pixel|pytorch_half_pixel|align_corners|asymmetric|tf_half_pixel_for_nn|"
+     "tf_crop_and_resize",
+     0, 0},
+    {"cubic_coeff_a", NUMBER, NULL, 0, 0},
+    {"exclude_outside", INTEGER, NULL, 0, 0},
+    {"extrapolation_value", NUMBER, NULL, 0, 0},
+    {"keep_aspect_ratio_policy", TEXT, "stretch", 0, 0},
+    {"mode", TEXT, "nearest|linear|cubic", 0, 0},
+    {"nearest_mode", TEXT, "round_prefer_floor|round_prefer_ceil|floor|ceil", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule split_18_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"num_outputs", INTEGER, NULL, 1, INT64_MAX},
     {NULL, INTEGER, NULL, 0, 0},
 };
 const struct attribute_rule split_2_rules[] = {
@@ -202,6 +234,47 @@ const struct attribute_rule shape_15_rules[] = {
 };
 const struct attribute_rule cast_rules[] = {
     {"to", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* saturate is for types of 8 bits that are floats, which we have not. */
+const struct attribute_rule cast_19_rules[] = {
+    {"saturate", INTEGER, NULL, 0, 0},
+    {"to", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule cast_like_19_rules[] = {
+    {"saturate", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule quantize_19_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"saturate", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+/* Blocks, of which each has a scale, are refused. */
+const struct attribute_rule quantize_21_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},         {"block_size", INTEGER, NULL, INT64_MIN, 0},
+    {"output_dtype", INTEGER, NULL, 0, 0}, {"saturate", INTEGER, NULL, 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule dequantize_21_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"block_size", INTEGER, NULL, INT64_MIN, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule gelu_rules[] = {
+    {"approximate", TEXT, "none|tanh", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule group_norm_rules[] = {
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {"num_groups", INTEGER, NULL, 1, INT64_MAX},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule group_norm_21_rules[] = {
+    {"epsilon", NUMBER, NULL, 0, 0},
+    {"num_groups", INTEGER, NULL, 1, INT64_MAX},
+    {"stash_type", INTEGER, NULL, 1, 1},
     {NULL, INTEGER, NULL, 0, 0},
 };
 const struct attribute_rule value_rules[] = {
@@ -240,9 +313,11 @@ const struct attribute_rule eye_like_rules[] = {
     {"k", INTEGER, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
-/* Activations are the usual ones: others are refused, as input_forget is, and LSTM's clip, of which
- * it is not said whether it holds for the cell on its way out. */
+/* activation_alpha and _beta are refused, so activations are those that need none (recurrent.h);
+ * input_forget, too, and LSTM's clip, of which it is not said whether it holds for the cell on its
+ * way out. */
 const struct attribute_rule gru_rules[] = {
+    {"activations", ATTRIBUTE_TEXTS, NULL, 0, 0},
     {"clip", NUMBER, NULL, 0, 0},
     {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
     {"hidden_size", INTEGER, NULL, 0, 0},
@@ -250,6 +325,7 @@ const struct attribute_rule gru_rules[] = {
     {NULL, INTEGER, NULL, 0, 0},
 };
 const struct attribute_rule gru_14_rules[] = {
+    {"activations", ATTRIBUTE_TEXTS, NULL, 0, 0},
     {"clip", NUMBER, NULL, 0, 0},
     {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
     {"hidden_size", INTEGER, NULL, 0, 0},
@@ -258,18 +334,21 @@ const struct attribute_rule gru_14_rules[] = {
     {NULL, INTEGER, NULL, 0, 0},
 };
 const struct attribute_rule lstm_rules[] = {
+    {"activations", ATTRIBUTE_TEXTS, NULL, 0, 0},
     {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
     {"hidden_size", INTEGER, NULL, 0, 0},
     {"input_forget", INTEGER, NULL, INT64_MIN, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
 const struct attribute_rule rnn_rules[] = {
+    {"activations", ATTRIBUTE_TEXTS, NULL, 0, 0},
     {"clip", NUMBER, NULL, 0, 0},
     {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
     {"hidden_size", INTEGER, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
 const struct attribute_rule lstm_14_rules[] = {
+    {"activations", ATTRIBUTE_TEXTS, NULL, 0, 0},
     {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
     {"hidden_size", INTEGER, NULL, 0, 0},
     {"input_forget", INTEGER, NULL, INT64_MIN, 0},
@@ -277,6 +356,7 @@ const struct attribute_rule lstm_14_rules[] = {
     {NULL, INTEGER, NULL, 0, 0},
 };
 const struct attribute_rule rnn_14_rules[] = {
+    {"activations", ATTRIBUTE_TEXTS, NULL, 0, 0},
     {"clip", NUMBER, NULL, 0, 0},
     {"direction", TEXT, "forward|reverse|bidirectional", 0, 0},
     {"hidden_size", INTEGER, NULL, 0, 0},
@@ -286,6 +366,12 @@ const struct attribute_rule rnn_14_rules[] = {
 const struct attribute_rule grid_sample_rules[] = {
     {"align_corners", INTEGER, NULL, 0, 1},
     {"mode", TEXT, "bilinear|nearest|bicubic", 0, 0},
+    {"padding_mode", TEXT, "zeros|border|reflection", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule grid_sample_20_rules[] = {
+    {"align_corners", INTEGER, NULL, 0, 1},
+    {"mode", TEXT, "linear|nearest|cubic", 0, 0},
     {"padding_mode", TEXT, "zeros|border|reflection", 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
@@ -315,6 +401,11 @@ const struct attribute_rule roi_align_16_rules[] = {
 };
 const struct attribute_rule dft_rules[] = {
     {"axis", INTEGER, NULL, 0, 0},
+    {"inverse", INTEGER, NULL, 0, 1},
+    {"onesided", INTEGER, NULL, 0, 1},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule dft_20_rules[] = {
     {"inverse", INTEGER, NULL, 0, 1},
     {"onesided", INTEGER, NULL, 0, 1},
     {NULL, INTEGER, NULL, 0, 0},
@@ -361,6 +452,15 @@ const struct attribute_rule reverse_rules[] = {
 const struct attribute_rule scatter_elements_rules[] = {
     {"axis", INTEGER, NULL, 0, 0},
     {"reduction", TEXT, "none|add|mul", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule scatter_elements_18_rules[] = {
+    {"axis", INTEGER, NULL, 0, 0},
+    {"reduction", TEXT, "none|add|mul|max|min", 0, 0},
+    {NULL, INTEGER, NULL, 0, 0},
+};
+const struct attribute_rule scatter_nd_18_rules[] = {
+    {"reduction", TEXT, "none|add|mul|max|min", 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
 const struct attribute_rule scatter_nd_rules[] = {

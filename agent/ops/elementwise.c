@@ -64,6 +64,14 @@ int infer_bit_shift(const struct node *node, const struct fact *const *inputs, s
                : error_set(err, ERROR_INVALID, "attribute \"direction\" is missing");
 }
 
+int infer_bitwise(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                  struct error *err) {
+    return tensor_type_is_real(inputs[0]->type)
+               ? error_set(err, ERROR_INVALID, "integers are expected, not %s",
+                           tensor_type_name(inputs[0]->type))
+               : infer_broadcast(node, inputs, outputs, err);
+}
+
 int infer_mod(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
               struct error *err) {
     if (tensor_type_is_real(inputs[0]->type) && !node_integer(node, "fmod", 0)) {

@@ -11,6 +11,8 @@ NODISCARD int infer_compare(const struct node *node, const struct fact *const *i
                             struct fact *outputs, struct error *err);
 NODISCARD int infer_bit_shift(const struct node *node, const struct fact *const *inputs,
                               struct fact *outputs, struct error *err);
+NODISCARD int infer_bitwise(const struct node *node, const struct fact *const *inputs,
+                            struct fact *outputs, struct error *err);
 NODISCARD int infer_mod(const struct node *node, const struct fact *const *inputs,
                         struct fact *outputs, struct error *err);
 NODISCARD int infer_where(const struct node *node, const struct fact *const *inputs,

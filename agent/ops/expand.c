@@ -17,6 +17,7 @@ static expand_rule *const rules[OP_COUNT] = {
     [OP_MAX_POOL] = expand_max_pool,
     [OP_MEAN_VARIANCE_NORMALIZATION] = expand_mean_variance,
     [OP_OLD_BINARY] = expand_old_binary,
+    [OP_PAD] = expand_pad,
     [OP_QLINEAR_CONV] = expand_qlinear_conv,
     [OP_QLINEAR_MATMUL] = expand_qlinear_matmul,
 };

@@ -34,6 +34,8 @@ expand_rule expand_old_binary;
 expand_rule expand_mean_variance;
 /* What makes maxima's places, too, is no pool that devices know. */
 expand_rule expand_max_pool;
+/* What repeats its input is no padding that devices know. */
+expand_rule expand_pad;
 
 /* expand_quantized.c */
 expand_rule expand_conv_integer, expand_dynamic_quantize, expand_matmul_integer,

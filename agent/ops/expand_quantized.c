@@ -103,7 +103,8 @@ int expand_qlinear_conv(struct expansion *expansion, const struct node *node, bo
     return 0;
 }
 
-/* To uint8: the range of x, 0 in it, is divided into 255 steps. */
+/* To uint8: the range of x, 0 in it, is divided into 255 steps. Of nothing but zeros, where that
+ * would be a step of 0, it is one of 1, as ONNX Runtime has it. */
 int expand_dynamic_quantize(struct expansion *expansion, const struct node *node, bool *ret_done,
                             struct error *err UNUSED) {
     const struct attribute drops[] = {{.name = "keepdims", .kind = ATTRIBUTE_INTEGER, .integer = 0},
@@ -114,7 +115,12 @@ int expand_dynamic_quantize(struct expansion *expansion, const struct node *node
                        expand_value(expansion, OP_REDUCE_MIN, INPUTS(x), 1, drops), none);
     int most = binary(expansion, OP_MAX,
                       expand_value(expansion, OP_REDUCE_MAX, INPUTS(x), 1, drops), none);
-    int scale = binary(expansion, OP_DIV, binary(expansion, OP_SUB, most, least), steps);
+    int range = binary(expansion, OP_SUB, most, least);
+    int scale =
+        expand_value(expansion, OP_WHERE,
+                     INPUTS(binary(expansion, OP_EQUAL, range, none), expand_number(expansion, 1),
+                            binary(expansion, OP_DIV, range, steps)),
+                     1, NULL);
     int at = binary(expansion, OP_DIV, binary(expansion, OP_SUB, none, least), scale);
     at = expand_value(expansion, OP_ROUND, INPUTS(at), 1, NULL);
     at = expand_value(expansion, OP_CLIP, INPUTS(at, none, steps), 1, NULL);

@@ -86,3 +86,12 @@ int expand_max_pool(struct expansion *expansion, const struct node *node, bool *
     }
     return 0;
 }
+
+int expand_pad(struct expansion *expansion, const struct node *node, bool *ret_done,
+               struct error *err UNUSED) {
+    if (strcmp(node_text(node, "mode", "constant"), "wrap") == 0) {
+        expand_as(expansion, OP_PAD_WRAP);
+        *ret_done = true;
+    }
+    return 0;
+}

@@ -3,6 +3,7 @@
 
 #include "agent/ops/elementwise.h"
 #include "agent/ops/params.h"
+#include "agent/ops/table.h"
 
 #include <string.h>
 
@@ -50,6 +51,20 @@ static int split_sizes(const struct node *node, const struct fact *const *inputs
     return fact ? param_integers(fact, "the split", sizes, NODE_PORTS_MAX, ret_count, err) : 0;
 }
 
+/* Either sizes or the number of outputs, of which the last may be smaller than the others. */
+static int check_split_18(const struct node *node, int count, struct error *err) {
+    int64_t outputs = node_integer(node, "num_outputs", 0);
+    if ((count >= 0) == (outputs > 0)) {
+        return error_set(err, ERROR_INVALID,
+                         "either input 1 or attribute \"num_outputs\" is expected");
+    }
+    return count >= 0 || outputs == node->output_count
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "attribute \"num_outputs\" is %lld, it has %d outputs",
+                           (long long)outputs, node->output_count);
+}
+
 int infer_split(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                 struct error *err) {
     int axis, count;
@@ -59,9 +74,14 @@ int infer_split(const struct node *node, const struct fact *const *inputs, struc
         split_sizes(node, inputs, sizes, &count, err) < 0) {
         return -1;
     }
-    int64_t total = 0, parts = node->output_count;
+    int64_t total = 0, parts = node->output_count, size_of_all = x->dims[axis];
+    if (node->opset >= 18 && check_split_18(node, count, err) < 0) {
+        return -1;
+    }
     for (int i = 0; i < parts; i++) {
-        int64_t size = count > i ? sizes[i] : x->dims[axis] / parts;
+        int64_t even = node->opset < 18 ? size_of_all / parts : (size_of_all + parts - 1) / parts;
+        int64_t last = node->opset < 18 ? even : size_of_all - total;
+        int64_t size = count > i ? sizes[i] : i == parts - 1 ? last : even;
         if (size < 0 || size > x->dims[axis]) {
             return error_set(err, ERROR_INVALID, "a part of %lld", (long long)size);
         }
@@ -146,41 +166,123 @@ int infer_slice(const struct node *node, const struct fact *const *inputs, struc
     return 0;
 }
 
+/* Begins, then ends, of every dimension: of those that axes name, and 0 of the others. */
+static int read_pads(const struct node *node, const struct fact *const *inputs, int64_t *ret_pads,
+                     struct error *err) {
+    int64_t pads[LIST_MAX], axes[LIST_MAX];
+    bool is_axis[TENSOR_RANK_MAX];
+    int count, axis_count, rank = inputs[0]->shape.rank;
+    if (param_list(node, inputs, "pads", 1, pads, &count, err) < 0 ||
+        param_list(node, inputs, "axes", 3, axes, &axis_count, err) < 0) {
+        return -1;
+    }
+    for (int i = 0; axis_count < 0 && i < rank; i++) {
+        axes[i] = i;
+    }
+    axis_count = axis_count < 0 ? rank : axis_count;
+    if (count != 2 * axis_count) {
+        return error_set(err, ERROR_INVALID,
+                         "%d pads for %d dimensions, twice as many are expected", MAX(count, 0),
+                         axis_count);
+    }
+    if (axis_count > rank || param_axes(axes, axis_count, rank, is_axis, err) < 0) {
+        return error_set(err, ERROR_INVALID, "%d axes of %d", axis_count, rank);
+    }
+    memset(ret_pads, 0, LIST_MAX * sizeof *ret_pads);
+    for (int i = 0; i < axis_count; i++) {
+        ret_pads[axes[i]] = pads[i];
+        ret_pads[axes[i] + rank] = pads[i + axis_count];
+    }
+    return 0;
+}
+
+static int check_pads(const struct pad *pad, const char *mode, int64_t size, int64_t begin,
+                      int64_t end, struct error *err) {
+    bool grows = begin > 0 || end > 0;
+    if (begin < -size || end < -size || begin > extent_max || end > extent_max ||
+        size + begin + end < 0) {
+        return error_set(err, ERROR_INVALID, "pads %lld and %lld for %lld elements",
+                         (long long)begin, (long long)end, (long long)size);
+    }
+    if ((pad->mode == PAD_REFLECT && grows && (begin >= size || end >= size)) ||
+        (pad->mode == PAD_EDGE && grows && size == 0) ||
+        (pad->mode == PAD_WRAP && (begin < 0 || end < 0 || begin > size || end > size))) {
+        return error_set(err, ERROR_INVALID, "pads %lld and %lld in mode %s for %lld elements",
+                         (long long)begin, (long long)end, mode, (long long)size);
+    }
+    return 0;
+}
+
+/* The wanted sizes, of all dimensions or of those that axes name. */
+static int center_params(const struct node *node, const struct fact *const *inputs,
+                         struct pad *ret_pad, struct error *err) {
+    const struct shape *x = &inputs[0]->shape;
+    struct pad pad = {.mode = PAD_CONSTANT};
+    int64_t sizes[TENSOR_RANK_MAX], axes[LIST_MAX];
+    bool is_axis[TENSOR_RANK_MAX];
+    int count, axis_count;
+    if (param_integers(inputs[1], "the shape", sizes, TENSOR_RANK_MAX, &count, err) < 0 ||
+        param_list(node, inputs, "axes", -1, axes, &axis_count, err) < 0) {
+        return -1;
+    }
+    for (int i = 0; axis_count < 0 && i < x->rank; i++) {
+        axes[i] = i;
+    }
+    axis_count = axis_count < 0 ? x->rank : axis_count;
+    if (axis_count != count || count > x->rank ||
+        param_axes(axes, count, x->rank, is_axis, err) < 0) {
+        return error_set(err, ERROR_INVALID, "%d sizes for %d axes", count, axis_count);
+    }
+    for (int i = 0; i < count; i++) {
+        int64_t more = sizes[i] - x->dims[axes[i]], half = more / 2;
+        if (sizes[i] < 0 || sizes[i] > extent_max) {
+            return error_set(err, ERROR_INVALID, "a size of %lld", (long long)sizes[i]);
+        }
+        pad.begin[axes[i]] = half;
+        pad.end[axes[i]] = more - half;
+    }
+    *ret_pad = pad;
+    return 0;
+}
+
 int pad_params(const struct node *node, const struct fact *const *inputs, struct pad *ret_pad,
                struct error *err) {
     const char *mode = node_text(node, "mode", "constant");
     struct pad pad = {.value = node_number(node, "value", 0)};
-    pad.mode = strcmp(mode, "reflect") == 0 ? PAD_REFLECT
-               : strcmp(mode, "edge") == 0  ? PAD_EDGE
-                                            : PAD_CONSTANT;
     const struct shape *x = &inputs[0]->shape;
     int64_t pads[LIST_MAX];
-    int count;
-    if (param_list(node, inputs, "pads", 1, pads, &count, err) < 0) {
+    if (node->op->id == OP_CENTER_CROP_PAD) {
+        return center_params(node, inputs, ret_pad, err);
+    }
+    pad.mode = strcmp(mode, "reflect") == 0 ? PAD_REFLECT
+               : strcmp(mode, "edge") == 0  ? PAD_EDGE
+               : strcmp(mode, "wrap") == 0  ? PAD_WRAP
+                                            : PAD_CONSTANT;
+    if (read_pads(node, inputs, pads, err) < 0) {
         return -1;
     }
-    if (count != 2 * x->rank) {
-        return error_set(err, ERROR_INVALID,
-                         "%d pads for %d dimensions, twice as many are expected", MAX(count, 0),
-                         x->rank);
-    }
     for (int i = 0; i < x->rank; i++) {
-        int64_t size = x->dims[i], begin = pads[i], end = pads[i + x->rank];
-        bool grows = begin > 0 || end > 0;
-        if (begin < -size || end < -size || begin > extent_max || end > extent_max ||
-            size + begin + end < 0) {
-            return error_set(err, ERROR_INVALID, "pads %lld and %lld for %lld elements",
-                             (long long)begin, (long long)end, (long long)size);
+        pad.begin[i] = pads[i];
+        pad.end[i] = pads[i + x->rank];
+        if (check_pads(&pad, mode, x->dims[i], pad.begin[i], pad.end[i], err) < 0) {
+            return -1;
         }
-        if ((pad.mode == PAD_REFLECT && grows && (begin >= size || end >= size)) ||
-            (pad.mode == PAD_EDGE && grows && size == 0)) {
-            return error_set(err, ERROR_INVALID, "pads %lld and %lld in mode %s for %lld elements",
-                             (long long)begin, (long long)end, mode, (long long)size);
-        }
-        pad.begin[i] = begin;
-        pad.end[i] = end;
     }
     *ret_pad = pad;
+    return 0;
+}
+
+/* Zeros are added and pixels cut off as Pad does it. */
+int infer_center_crop_pad(const struct node *node, const struct fact *const *inputs,
+                          struct fact *outputs, struct error *err) {
+    struct pad pad;
+    if (pad_params(node, inputs, &pad, err) < 0) {
+        return -1;
+    }
+    outputs[0].shape = inputs[0]->shape;
+    for (int i = 0; i < inputs[0]->shape.rank; i++) {
+        outputs[0].shape.dims[i] += pad.begin[i] + pad.end[i];
+    }
     return 0;
 }
 
@@ -190,6 +292,9 @@ int infer_pad(const struct node *node, const struct fact *const *inputs, struct 
     const struct fact *value = param_input(node, inputs, 2);
     if (pad_params(node, inputs, &pad, err) < 0) {
         return -1;
+    }
+    if (pad.mode == PAD_WRAP && node->op->id != OP_PAD_WRAP) {
+        return error_set(err, ERROR_UNSUPPORTED, "mode wrap is run, but not trained");
     }
     if (value && (value->type != inputs[0]->type || shape_count(&value->shape) != 1)) {
         return error_set(err, ERROR_INVALID, "input 2 must be one number of the type of input 0");

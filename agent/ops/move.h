@@ -11,12 +11,13 @@ struct slice {
 NODISCARD int slice_params(const struct node *node, const struct fact *const *inputs,
                            struct slice *ret_slice, struct error *err);
 
-enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE };
+enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
 struct pad {
     enum pad_mode mode;
     int64_t begin[TENSOR_RANK_MAX], end[TENSOR_RANK_MAX]; /* negative: cut off */
     float value; /* of the attribute (opset 2); later opsets have input 2 */
 };
+/* Of Pad, and of CenterCropPad: zeros or cuts on both sides, the odd one behind. */
 NODISCARD int pad_params(const struct node *node, const struct fact *const *inputs,
                          struct pad *ret_pad, struct error *err);
 
@@ -30,6 +31,8 @@ NODISCARD int infer_split(const struct node *node, const struct fact *const *inp
                           struct fact *outputs, struct error *err);
 NODISCARD int infer_slice(const struct node *node, const struct fact *const *inputs,
                           struct fact *outputs, struct error *err);
+NODISCARD int infer_center_crop_pad(const struct node *node, const struct fact *const *inputs,
+                                    struct fact *outputs, struct error *err);
 NODISCARD int infer_pad(const struct node *node, const struct fact *const *inputs,
                         struct fact *outputs, struct error *err);
 NODISCARD int infer_transpose(const struct node *node, const struct fact *const *inputs,

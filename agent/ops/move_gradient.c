@@ -155,8 +155,11 @@ int gradient_reduce_sum(struct gradient *gradient, const struct node *node,
 }
 
 /* ReduceMax and ReduceMin. Equal ones share. */
-int gradient_reduce_extreme(struct gradient *gradient, const struct node *node,
-                            struct error *err UNUSED) {
+int gradient_reduce_extreme(struct gradient *gradient, const struct node *node, struct error *err) {
+    if (node_integer(node, "noop_with_empty_axes", 0)) { /* then nothing may be counted below */
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "attribute \"noop_with_empty_axes\" is run, but not trained");
+    }
     const struct attribute to = {.name = "to", .kind = ATTRIBUTE_INTEGER, .integer = 1};
     int x = node->inputs[0], axes = axes_of(gradient, node);
     int y = with_axes(gradient, node, node->outputs[0], axes);

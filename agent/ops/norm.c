@@ -39,6 +39,26 @@ int infer_lrn(const struct node *node, const struct fact *const *inputs, struct 
     return infer_same(node, inputs, outputs, err);
 }
 
+int infer_group_norm(const struct node *node, const struct fact *const *inputs,
+                     struct fact *outputs, struct error *err) {
+    int64_t groups = node_integer(node, "num_groups", 0);
+    if (param_rank(inputs[0], 0, 3, TENSOR_RANK_MAX, err) < 0) {
+        return -1;
+    }
+    int64_t channels = inputs[0]->shape.dims[1], wanted = node->opset < 21 ? groups : channels;
+    if (groups < 1 || channels % groups != 0) {
+        return error_set(err, ERROR_INVALID, "%lld channels in %lld groups (num_groups)",
+                         (long long)channels, (long long)groups);
+    }
+    for (int i = 1; i < 3; i++) {
+        if (inputs[i]->shape.rank != 1 || inputs[i]->shape.dims[0] != wanted) {
+            return error_set(err, ERROR_INVALID, "input %d must have %lld numbers", i,
+                             (long long)wanted);
+        }
+    }
+    return infer_same(node, inputs, outputs, err);
+}
+
 int layer_norm_params(const struct node *node, const struct shape *x, struct layer_norm *ret_norm,
                       struct error *err) {
     struct layer_norm norm = {.outer = 1, .inner = 1};

@@ -12,6 +12,10 @@ NODISCARD int infer_batch_norm(const struct node *node, const struct fact *const
 NODISCARD int infer_lrn(const struct node *node, const struct fact *const *inputs,
                         struct fact *outputs, struct error *err);
 
+/* GroupNormalization: scale and shift are one for each group, from opset 21 on for each channel. */
+NODISCARD int infer_group_norm(const struct node *node, const struct fact *const *inputs,
+                               struct fact *outputs, struct error *err);
+
 /* x as [outer, inner]: normalized over inner, everything from the axis on. */
 struct layer_norm {
     int axis;

@@ -2,6 +2,7 @@
 #include "agent/ops/quantize.h"
 
 #include "agent/ops/params.h"
+#include "agent/ops/types.h"
 
 int quantize_params(const struct node *node, const struct shape *x, const struct shape *scale,
                     struct quantize *ret_quantize, struct error *err) {
@@ -38,7 +39,15 @@ int infer_quantize(const struct node *node, const struct fact *const *inputs, st
                    struct error *err) {
     const struct fact *zero = param_input(node, inputs, 2);
     struct quantize quantize;
-    outputs[0].type = zero ? zero->type : TENSOR_UINT8;
+    if (types_output(node,
+                     (const enum tensor_type[]){inputs[0]->type, inputs[1]->type,
+                                                zero ? zero->type : TENSOR_UINT8},
+                     0, &outputs[0].type, err) < 0) {
+        return -1;
+    }
+    if (zero && zero->type != outputs[0].type) {
+        return error_set(err, ERROR_INVALID, "the zero point has another type than the output");
+    }
     if ((inputs[0]->type != TENSOR_FLOAT32 && inputs[0]->type != TENSOR_INT32) ||
         (outputs[0].type != TENSOR_UINT8 && outputs[0].type != TENSOR_INT8)) {
         return error_set(err, ERROR_UNSUPPORTED, "from %s to %s is not supported",

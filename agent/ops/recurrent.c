@@ -37,6 +37,41 @@ static int check_sizes(const struct recurrent *r, struct error *err) {
     return 0;
 }
 
+static int find_function(const struct attribute_text *text, enum recurrent_function *ret_function,
+                         struct error *err) {
+    static const char *const names[RECURRENT_FUNCTION_COUNT] = {
+        "Sigmoid", "Tanh", "Relu", "Softsign", "Softplus", "HardSigmoid"};
+    for (int i = 0; i < RECURRENT_FUNCTION_COUNT; i++) {
+        if (text->size == strlen(names[i]) && memcmp(text->bytes, names[i], text->size) == 0) {
+            *ret_function = (enum recurrent_function)i;
+            return 0;
+        }
+    }
+    return error_set(err, ERROR_UNSUPPORTED, "attribute \"activations\": \"%.*s\" is not supported",
+                     (int)MIN(text->size, 64), text->bytes);
+}
+
+/* Of each direction as many as the operator has; without the attribute the usual ones. */
+static int read_functions(const struct node *node, struct recurrent *r, struct error *err) {
+    static const enum recurrent_function usual[] = {RECURRENT_SIGMOID, RECURRENT_TANH,
+                                                    RECURRENT_TANH};
+    const struct attribute *named = node_attribute(node, "activations");
+    int each = r->gates == 4 ? 3 : r->gates == 3 ? 2 : 1;
+    if (named && named->count && named->count != (size_t)(each * (int)r->directions)) {
+        return error_set(err, ERROR_INVALID,
+                         "attribute \"activations\" has %zu names, %d are expected", named->count,
+                         each * (int)r->directions);
+    }
+    for (int i = 0; i < each * (int)r->directions; i++) {
+        enum recurrent_function *function = &r->functions[i / each][i % each];
+        *function = each == 1 ? RECURRENT_TANH : usual[i % each];
+        if (named && named->count && find_function(&named->texts[i], function, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 int recurrent_params(const struct node *node, const struct fact *const *inputs,
                      struct recurrent *ret_recurrent, struct error *err) {
     const char *direction = node_text(node, "direction", "forward");
@@ -47,7 +82,8 @@ int recurrent_params(const struct node *node, const struct fact *const *inputs,
                           .is_batch_first = node_integer(node, "layout", 0),
                           .is_reverse = strcmp(direction, "reverse") == 0,
                           .directions = strcmp(direction, "bidirectional") == 0 ? 2 : 1};
-    if (param_rank(inputs[0], 0, 3, 3, err) < 0 || param_rank(inputs[2], 2, 3, 3, err) < 0) {
+    if (read_functions(node, &r, err) < 0 || param_rank(inputs[0], 0, 3, 3, err) < 0 ||
+        param_rank(inputs[2], 2, 3, 3, err) < 0) {
         return -1;
     }
     const int64_t *x = inputs[0]->shape.dims;

@@ -5,8 +5,22 @@
 
 #include "agent/graph/graph.h"
 
+/* What a gate goes through: those without numbers of their own, HardSigmoid with its usual ones. */
+enum recurrent_function {
+    RECURRENT_SIGMOID,
+    RECURRENT_TANH,
+    RECURRENT_RELU,
+    RECURRENT_SOFTSIGN,
+    RECURRENT_SOFTPLUS,
+    RECURRENT_HARD_SIGMOID,
+    RECURRENT_FUNCTION_COUNT
+};
+enum { RECURRENT_DIRECTIONS_MAX = 2, RECURRENT_FUNCTIONS_MAX = 3 };
+
 struct recurrent {
     int gates; /* 1: RNN; 3: GRU; 4: LSTM */
+    /* f, g and h of the specification, of each direction; RNN has f alone, GRU f and g */
+    enum recurrent_function functions[RECURRENT_DIRECTIONS_MAX][RECURRENT_FUNCTIONS_MAX];
     bool is_batch_first;
     bool is_reverse; /* the first direction goes backwards; a second one does always */
     int64_t steps, batch, input, hidden, directions;

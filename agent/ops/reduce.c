@@ -2,6 +2,7 @@
 #include "agent/ops/reduce.h"
 
 #include "agent/ops/params.h"
+#include "agent/ops/table.h"
 
 int reduce_params(const struct node *node, const struct fact *const *inputs,
                   struct reduce *ret_reduce, struct error *err) {
@@ -31,6 +32,13 @@ static void drop_axes(const struct shape *from, const bool *is_reduced, bool kee
     *ret_shape = shape;
 }
 
+/* Of one number alone it makes that number: then it is the same whether nothing is done to it, or
+ * the reduction of nothing else, on which texts and runtimes differ. */
+static bool keeps_one(int id) {
+    return id == OP_REDUCE_MAX || id == OP_REDUCE_MEAN || id == OP_REDUCE_MIN ||
+           id == OP_REDUCE_PROD || id == OP_REDUCE_SUM;
+}
+
 int infer_reduce(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
                  struct error *err) {
     struct reduce reduce;
@@ -41,6 +49,11 @@ int infer_reduce(const struct node *node, const struct fact *const *inputs, stru
         if (reduce.is_reduced[i] && inputs[0]->shape.dims[i] == 0) {
             return error_set(err, ERROR_UNSUPPORTED, "a reduction over no elements");
         }
+    }
+    if (reduce.is_identity && !keeps_one(node->op->id)) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "attribute \"noop_with_empty_axes\" is not supported of %s",
+                         node->op->name);
     }
     drop_axes(&inputs[0]->shape, reduce.is_reduced, reduce.keeps, &outputs[0].shape);
     return 0;

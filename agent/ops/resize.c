@@ -8,6 +8,12 @@
 
 static const int64_t size_max = (int64_t)1 << 31;
 
+/* The dimensions that sizes, scales and parts are for, in their order. */
+struct axes {
+    int count;
+    int64_t of[2 * TENSOR_RANK_MAX];
+};
+
 /* Index of text in names, which the attribute's rule has checked already. */
 static int text_index(const char *text, const char *const *names, int count) {
     int i = 0;
@@ -70,70 +76,94 @@ static bool is_ambiguous(const struct resize *resize, int axis, float exact_size
             (resize->coordinates == RESIZE_PYTORCH_HALF_PIXEL && resize->output.dims[axis] < 2));
 }
 
-static int from_scales(const float *scales, int64_t count, const struct shape *x,
-                       struct resize *resize, struct error *err) {
-    if (count != x->rank) {
+static int from_scales(const float *scales, int64_t count, const struct axes *axes,
+                       const struct shape *x, struct resize *resize, struct error *err) {
+    if (count != axes->count) {
         return error_set(err, ERROR_INVALID, "%lld scales for %d dimensions", (long long)count,
-                         x->rank);
+                         axes->count);
     }
-    for (int i = 0; i < x->rank; i++) {
-        float size = floorf((float)x->dims[i] * scales[i]);
-        if (!(scales[i] > 0) || !(size >= 0) || size > (float)size_max) {
-            return error_set(err, ERROR_INVALID, "a scale of %g for %lld pixels", (double)scales[i],
+    for (int n = 0; n < axes->count; n++) {
+        int i = (int)axes->of[n];
+        float scale = scales[n], size = floorf((float)x->dims[i] * scale);
+        if (!(scale > 0) || !(size >= 0) || size > (float)size_max) {
+            return error_set(err, ERROR_INVALID, "a scale of %g for %lld pixels", (double)scale,
                              (long long)x->dims[i]);
         }
-        resize->scales[i] = scales[i];
+        resize->scales[i] = scale;
         resize->output.dims[i] = (int64_t)size;
-        if (is_ambiguous(resize, i, (float)x->dims[i] * scales[i])) {
+        if (is_ambiguous(resize, i, (float)x->dims[i] * scale)) {
             return error_set(err, ERROR_UNSUPPORTED,
                              "a scale of %g for %lld pixels gives no whole size, which attribute "
                              "\"coordinate_transformation_mode\" needs",
-                             (double)scales[i], (long long)x->dims[i]);
+                             (double)scale, (long long)x->dims[i]);
         }
     }
     return 0;
 }
 
-static int from_sizes(const struct fact *fact, const struct shape *x, struct resize *resize,
-                      struct error *err) {
+static int from_sizes(const struct fact *fact, const struct axes *axes, const struct shape *x,
+                      struct resize *resize, struct error *err) {
     int64_t sizes[TENSOR_RANK_MAX];
     int count;
     if (param_integers(fact, "the size", sizes, TENSOR_RANK_MAX, &count, err) < 0) {
         return -1;
     }
-    if (count != x->rank) {
-        return error_set(err, ERROR_INVALID, "%d sizes for %d dimensions", count, x->rank);
+    if (count != axes->count) {
+        return error_set(err, ERROR_INVALID, "%d sizes for %d dimensions", count, axes->count);
     }
-    for (int i = 0; i < x->rank; i++) {
-        if (sizes[i] < 1 || sizes[i] > size_max || x->dims[i] < 1) {
+    for (int n = 0; n < count; n++) {
+        int i = (int)axes->of[n];
+        if (sizes[n] < 1 || sizes[n] > size_max || x->dims[i] < 1) {
             return error_set(err, ERROR_INVALID, "a size of %lld for %lld pixels",
-                             (long long)sizes[i], (long long)x->dims[i]);
+                             (long long)sizes[n], (long long)x->dims[i]);
         }
-        resize->output.dims[i] = sizes[i];
-        resize->scales[i] = (float)sizes[i] / (float)x->dims[i];
+        resize->output.dims[i] = sizes[n];
+        resize->scales[i] = (float)sizes[n] / (float)x->dims[i];
     }
     return 0;
 }
 
 /* All starts, then all ends. */
-static int read_roi(const struct node *node, const struct fact *const *inputs, int rank,
-                    struct resize *resize, struct error *err) {
+static int read_roi(const struct node *node, const struct fact *const *inputs,
+                    const struct axes *axes, struct resize *resize, struct error *err) {
     const struct fact *roi = param_input(node, inputs, 1);
     if (resize->coordinates != RESIZE_TF_CROP) {
         return 0;
     }
-    if (!roi || roi->type != TENSOR_FLOAT32 || shape_count(&roi->shape) != 2 * rank) {
+    if (!roi || roi->type != TENSOR_FLOAT32 || shape_count(&roi->shape) != 2 * axes->count) {
         return error_set(err, ERROR_INVALID, "the part of the input must be %d of float32",
-                         2 * rank);
+                         2 * axes->count);
     }
     if (!roi->known) {
         return error_set(err, ERROR_UNSUPPORTED, "the part of the input is computed by the run");
     }
-    for (int i = 0; i < rank; i++) {
-        resize->roi_start[i] = ((const float *)roi->known)[i];
-        resize->roi_end[i] = ((const float *)roi->known)[rank + i];
+    for (int n = 0; n < axes->count; n++) {
+        resize->roi_start[axes->of[n]] = ((const float *)roi->known)[n];
+        resize->roi_end[axes->of[n]] = ((const float *)roi->known)[axes->count + n];
     }
     return 0;
+}
+
+/* Those that attribute axes names, from opset 18 on; else all. The others stay as they are. */
+static int read_axes(const struct node *node, const struct fact *const *inputs,
+                     const struct shape *x, struct axes *axes, struct resize *resize,
+                     struct error *err) {
+    bool is_axis[TENSOR_RANK_MAX];
+    if (param_list(node, inputs, "axes", -1, axes->of, &axes->count, err) < 0) {
+        return -1;
+    }
+    for (int i = 0; i < x->rank; i++) {
+        resize->output.dims[i] = x->dims[i];
+        resize->scales[i] = 1;
+        resize->roi_end[i] = 1;
+        if (axes->count < 0) {
+            axes->of[i] = i;
+        }
+    }
+    axes->count = axes->count < 0 ? x->rank : axes->count;
+    return axes->count <= x->rank && param_axes(axes->of, axes->count, x->rank, is_axis, err) == 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "%d axes of %d", axes->count, x->rank);
 }
 
 int resize_params(const struct node *node, const struct fact *const *inputs,
@@ -141,20 +171,20 @@ int resize_params(const struct node *node, const struct fact *const *inputs,
     const struct shape *x = &inputs[0]->shape;
     const struct fact *sizes = node->opset < 11 ? NULL : param_input(node, inputs, 3);
     struct resize resize = {.output = {.rank = x->rank}};
+    struct axes axes;
     const float *scales;
     int64_t count;
     read_modes(node, &resize);
-    if (read_roi(node, inputs, x->rank, &resize, err) < 0) {
-        return -1;
-    }
-    if (read_scales(node, inputs, &scales, &count, err) < 0) {
+    if (read_axes(node, inputs, x, &axes, &resize, err) < 0 ||
+        read_roi(node, inputs, &axes, &resize, err) < 0 ||
+        read_scales(node, inputs, &scales, &count, err) < 0) {
         return -1;
     }
     if (!count && !sizes) {
         return error_set(err, ERROR_INVALID, "neither scales nor sizes are given");
     }
-    int result =
-        count ? from_scales(scales, count, x, &resize, err) : from_sizes(sizes, x, &resize, err);
+    int result = count ? from_scales(scales, count, &axes, x, &resize, err)
+                       : from_sizes(sizes, &axes, x, &resize, err);
     if (result < 0) {
         return -1;
     }

@@ -1,4 +1,4 @@
-/* resize.h: Upsample (up to opset 9) and Resize (10, 11, 13). */
+/* resize.h: Upsample (up to opset 9) and Resize (10, 11, 13, 18, 19). */
 #pragma once
 
 #include "agent/graph/graph.h"

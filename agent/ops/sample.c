@@ -8,7 +8,7 @@
 struct grid_sample grid_sample_params(const struct node *node) {
     const char *mode = node_text(node, "mode", "bilinear");
     const char *border = node_text(node, "padding_mode", "zeros");
-    return (struct grid_sample){.mode = strcmp(mode, "bicubic") == 0   ? SAMPLE_CUBIC
+    return (struct grid_sample){.mode = strstr(mode, "cubic")          ? SAMPLE_CUBIC
                                         : strcmp(mode, "nearest") == 0 ? SAMPLE_NEAREST
                                                                        : SAMPLE_LINEAR,
                                 .border = strcmp(border, "border") == 0       ? SAMPLE_EDGE

@@ -19,13 +19,27 @@ int signal_sizes(const struct fact *const *inputs, int count, int64_t *ret_sizes
     return 0;
 }
 
+/* From opset 20 on an input; the last dimension of the signal if it is absent. */
+static int read_axis(const struct node *node, const struct fact *const *inputs, int64_t *ret_axis,
+                     struct error *err) {
+    const struct fact *fact = param_input(node, inputs, 2);
+    int count = 1;
+    *ret_axis = -2;
+    if (fact && param_integers(fact, "the axis", ret_axis, 1, &count, err) < 0) {
+        return -1;
+    }
+    return count == 1 ? 0 : error_set(err, ERROR_INVALID, "the axis must be one integer");
+}
+
 int dft_params(const struct node *node, const struct fact *const *inputs, struct dft *ret_dft,
                struct error *err) {
     const struct shape *x = &inputs[0]->shape;
     const struct fact *length = param_input(node, inputs, 1);
     struct dft dft = {.is_inverse = node_integer(node, "inverse", 0)};
+    int64_t axis = node_integer(node, "axis", 1);
     if (param_rank(inputs[0], 0, 2, TENSOR_RANK_MAX, err) < 0 ||
-        param_axis(node_integer(node, "axis", 1), x->rank, &dft.axis, err) < 0) {
+        (node->opset >= 20 && read_axis(node, inputs, &axis, err) < 0) ||
+        param_axis(axis, x->rank, &dft.axis, err) < 0) {
         return -1;
     }
     dft.size = dft.length = x->dims[dft.axis];

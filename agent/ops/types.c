@@ -17,6 +17,15 @@ static enum tensor_type type_of_value(const struct node *node) {
     return value ? value->tensor.type : TENSOR_FLOAT32;
 }
 
+/* The zero point's; without one what opset 21 has an attribute for. */
+static int type_of_quantized(const struct node *node, const enum tensor_type *inputs,
+                             enum tensor_type *ret_type, struct error *err) {
+    bool has_zero = node->input_count > 2 && node->inputs[2] >= 0;
+    int64_t said = node_integer(node, "output_dtype", 0);
+    *ret_type = has_zero ? inputs[2] : TENSOR_UINT8;
+    return said ? param_type(said, ret_type, err) : 0;
+}
+
 /* Of ai.onnx.ml. */
 static enum tensor_type type_of_ml(const struct node *node, enum tensor_type first, int output) {
     switch (node->op->id) {
@@ -60,12 +69,11 @@ int types_output(const struct node *node, const enum tensor_type *inputs, int ou
     case OP_WHERE:
         *ret_type = inputs[1];
         return 0;
-    case OP_DEQUANTIZE_LINEAR:
-        *ret_type = TENSOR_FLOAT32;
+    case OP_DEQUANTIZE_LINEAR: /* from opset 19 on the scale's */
+        *ret_type = node->opset < 19 ? TENSOR_FLOAT32 : inputs[1];
         return 0;
     case OP_QUANTIZE_LINEAR:
-        *ret_type = node->input_count > 2 && node->inputs[2] >= 0 ? inputs[2] : TENSOR_UINT8;
-        return 0;
+        return type_of_quantized(node, inputs, ret_type, err);
     case OP_ONE_HOT:
         *ret_type = inputs[2];
         return 0;

@@ -5,6 +5,7 @@
 #include "agent/ops/ml_tree.h"
 #include "agent/ops/recurrent.h"
 #include "agent/ops/sample.h"
+#include "agent/ops/signal.h"
 #include "agent/ops/table.h"
 #include "agent/ops/window.h"
 
@@ -25,10 +26,10 @@ static double last_of(const struct fact *fact, int from_end) {
 }
 
 /* DFT: numbers along the axis. */
-static double of_axis(const struct node *node, const struct fact *x) {
-    int64_t axis = node_integer(node, "axis", 1);
-    axis = axis < 0 ? axis + x->shape.rank : axis;
-    return axis >= 0 && axis < x->shape.rank ? (double)MAX(x->shape.dims[axis], 1) : 1;
+static double of_axis(const struct node *node, const struct fact *const *inputs) {
+    struct dft dft;
+    struct error err = {0};
+    return dft_params(node, inputs, &dft, &err) < 0 ? 1 : (double)MAX(dft.size, 1);
 }
 
 static double of_pool(const struct node *node, const struct fact *const *inputs,
@@ -146,7 +147,7 @@ double work_of(const struct node *node, const struct fact *const *inputs,
     case OP_DET:
         return size_of(x) * last_of(x, 1);
     case OP_DFT:
-        return size_of(&outputs[0]) * of_axis(node, x);
+        return size_of(&outputs[0]) * of_axis(node, inputs);
     case OP_STFT:
         return size_of(&outputs[0]) * last_of(&outputs[0], 2);
     case OP_EINSUM:

@@ -190,6 +190,33 @@ static int compare_run(const struct call *call, struct error *err UNUSED) {
 }
 const struct kernel reference_compare = {"reference compare", compare_run};
 
+#define BITWISE_ROW(name, type)                                                                    \
+    static void name(void *context, const int64_t *offsets, const int64_t *steps, int64_t count) { \
+        const struct binary *binary = context;                                                     \
+        switch (binary->op) {                                                                      \
+        case OP_BITWISE_AND:                                                                       \
+            ROW(type, type, u &v);                                                                 \
+        case OP_BITWISE_OR:                                                                        \
+            ROW(type, type, u | v);                                                                \
+        default:                                                                                   \
+            ROW(type, type, u ^ v);                                                                \
+        }                                                                                          \
+    }
+BITWISE_ROW(bitwise_8, uint64_t)
+BITWISE_ROW(bitwise_4, uint32_t)
+BITWISE_ROW(bitwise_2, uint16_t)
+BITWISE_ROW(bitwise_1, uint8_t)
+
+static int bitwise_run(const struct call *call, struct error *err UNUSED) {
+    size_t size = tensor_type_size(call->inputs[0]->type); /* a sign is a bit as any other */
+    each_pair(call, size == 8   ? bitwise_8
+                    : size == 4 ? bitwise_4
+                    : size == 2 ? bitwise_2
+                                : bitwise_1);
+    return 0;
+}
+const struct kernel reference_bitwise = {"reference bitwise", bitwise_run};
+
 /* What is shifted out altogether is zero. */
 static uint64_t shifted(uint64_t value, uint64_t by, unsigned bits, bool is_left) {
     return by >= bits ? 0 : is_left ? value << by : value >> by;

@@ -18,9 +18,9 @@ static int find_places(const struct call *call, const struct tensor *x, struct t
     struct tensor *outputs[] = {places};
     bool is_pad = forward.op->id == OP_PAD;
     /* Without the pad's value, which is then 0: no place. */
-    forward.input_count = MIN(call->input_count - 1, is_pad ? 2 : INPUTS_MAX);
+    forward.input_count = MIN(call->input_count - 1, INPUTS_MAX);
     for (int i = 1; i < forward.input_count; i++) {
-        inputs[i] = call->inputs[i + 1];
+        inputs[i] = is_pad && i == 2 ? NULL : call->inputs[i + 1];
     }
     size_t count = 0;
     for (size_t i = 0; i < forward.attribute_count && count < ARRAY_LEN(attributes); i++) {

@@ -110,6 +110,8 @@ static int64_t padded_pixel(const struct pad *pad, int axis, int64_t i, int64_t 
         return i < 0 ? -i : 2 * (size - 1) - i;
     case PAD_EDGE:
         return i < 0 ? 0 : size - 1;
+    case PAD_WRAP:
+        return (i % size + size) % size;
     default:
         return -1;
     }

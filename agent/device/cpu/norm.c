@@ -78,6 +78,57 @@ static int instance_normalization_run(const struct call *call, struct error *err
 const struct kernel reference_instance_normalization = {"reference instance_normalization",
                                                         instance_normalization_run};
 
+struct group {
+    const float *x, *scale, *shift;
+    float *y;
+    double epsilon;
+    int64_t groups, channels, pixels; /* channels of one group */
+    bool is_by_channel;
+};
+
+static void group_body(void *context, int64_t first, int64_t last) {
+    const struct group *group = context;
+    int64_t size = group->channels * group->pixels;
+    for (int64_t at = first; at < last; at++) {
+        const float *x = group->x + at * size;
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < size; i++) {
+            sum += (double)x[i];
+        }
+        double mean = sum / (double)MAX(size, 1);
+        for (int64_t i = 0; i < size; i++) {
+            squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+        }
+        double inverse = 1 / sqrt(squares / (double)MAX(size, 1) + group->epsilon);
+        for (int64_t i = 0; i < size; i++) {
+            int64_t number = at % group->groups, channel = number * group->channels;
+            int64_t index = group->is_by_channel ? channel + i / group->pixels : number;
+            group->y[at * size + i] =
+                (float)(((double)x[i] - mean) * inverse * (double)group->scale[index] +
+                        (double)group->shift[index]);
+        }
+    }
+}
+
+static int group_normalization_run(const struct call *call, struct error *err UNUSED) {
+    const struct shape *shape = &call->inputs[0]->shape;
+    int64_t groups = node_integer(call->node, "num_groups", 1);
+    int64_t planes = shape->dims[0] * shape->dims[1];
+    struct group group = {.x = call->inputs[0]->data,
+                          .scale = call->inputs[1]->data,
+                          .shift = call->inputs[2]->data,
+                          .y = call->outputs[0]->data,
+                          .epsilon = (double)node_number(call->node, "epsilon", 1e-5f),
+                          .groups = groups,
+                          .channels = shape->dims[1] / groups,
+                          .pixels = planes ? shape_count(shape) / planes : 0,
+                          .is_by_channel = call->node->opset >= 21};
+    threads_run(cpu_threads(call), shape->dims[0] * groups, 1, group_body, &group);
+    return 0;
+}
+const struct kernel reference_group_normalization = {"reference group_normalization",
+                                                     group_normalization_run};
+
 /* y = x / (bias + alpha / size * sum of squares of `size` neighbouring channels) ^ beta */
 static int lrn_run(const struct call *call, struct error *err UNUSED) {
     const struct shape *shape = &call->inputs[0]->shape;

@@ -49,16 +49,40 @@ COMBINE(mul_int64, uint64_t, *)
 COMBINE(add_int32, uint32_t, +)
 COMBINE(mul_int32, uint32_t, *)
 
+/* What is no number stays, as numpy's maximum has it. */
+#define CHOOSE(name, type, is_it)                                                                  \
+    static void name(void *to, const void *from, int64_t count) {                                  \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            type u = ((type *)to)[i], v = ((const type *)from)[i];                                 \
+            ((type *)to)[i] = is_it ? v : u;                                                       \
+        }                                                                                          \
+    }
+CHOOSE(max_float, float, (v > u || isnan(v)))
+CHOOSE(min_float, float, (v < u || isnan(v)))
+CHOOSE(max_int64, int64_t, v > u)
+CHOOSE(min_int64, int64_t, v < u)
+CHOOSE(max_int32, int32_t, v > u)
+CHOOSE(min_int32, int32_t, v < u)
+
 /* NULL: it takes its place. */
 static combine_function *combine_of(const struct call *call) {
+    static const struct {
+        const char *reduction;
+        combine_function *of_float, *of_int64, *of_int32;
+    } all[] = {{"add", add_float, add_int64, add_int32},
+               {"mul", mul_float, mul_int64, mul_int32},
+               {"max", max_float, max_int64, max_int32},
+               {"min", min_float, min_int64, min_int32}};
     const char *reduction = node_text(call->node, "reduction", "none");
-    bool is_sum = strcmp(reduction, "add") == 0;
     enum tensor_type type = call->inputs[0]->type; /* the shape rule takes these three alone */
-    return strcmp(reduction, "none") == 0 ? NULL
-           : type == TENSOR_FLOAT32       ? is_sum ? add_float : mul_float
-           : type == TENSOR_INT64         ? is_sum ? add_int64 : mul_int64
-           : is_sum                       ? add_int32
-                                          : mul_int32;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (strcmp(all[i].reduction, reduction) == 0) {
+            return type == TENSOR_FLOAT32 ? all[i].of_float
+                   : type == TENSOR_INT64 ? all[i].of_int64
+                                          : all[i].of_int32;
+        }
+    }
+    return NULL;
 }
 
 /* ---- one element at a place along the axis --------------------------------------------------- */

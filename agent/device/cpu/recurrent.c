@@ -47,12 +47,27 @@ static float clipped(const struct work *work, float value) {
     return value < -work->clip ? -work->clip : value > work->clip ? work->clip : value;
 }
 
-static float sigmoid(const struct work *work, float value) {
-    return 1 / (1 + expf(-clipped(work, value)));
+static float apply(enum recurrent_function function, float value) {
+    switch (function) {
+    case RECURRENT_SIGMOID:
+        return 1 / (1 + expf(-value));
+    case RECURRENT_RELU:
+        return value < 0 ? 0 : value;
+    case RECURRENT_SOFTSIGN:
+        return value / (1 + fabsf(value));
+    case RECURRENT_SOFTPLUS:
+        return value > 20 ? value : log1pf(expf(value));
+    case RECURRENT_HARD_SIGMOID:
+        return fmaxf(0, fminf(1, 0.2F * value + 0.5F));
+    default:
+        return tanhf(value);
+    }
 }
 
-static float hyperbolic(const struct work *work, float value) {
-    return tanhf(clipped(work, value));
+/* The specification's f (0) or g (1) of the lane's direction. */
+static float gate(const struct lane *lane, int function, float value) {
+    const struct recurrent *r = &lane->work->r;
+    return apply(r->functions[lane->direction][function], clipped(lane->work, value));
 }
 
 /* Gates: input, output, forget, cell. Peepholes: the first three of them. */
@@ -63,12 +78,12 @@ static void step_lstm(const struct lane *lane) {
     for (int64_t i = 0; i < n; i++) {
         const float *x = lane->x_part + i, *h = lane->h_part + i;
         float before = lane->c[i];
-        float in = sigmoid(work, x[0] + h[0] + (p ? p[i] * before : 0));
-        float forget = sigmoid(work, x[2 * n] + h[2 * n] + (p ? p[2 * n + i] * before : 0));
-        float cell = forget * before + in * hyperbolic(work, x[3 * n] + h[3 * n]);
-        float out = sigmoid(work, x[n] + h[n] + (p ? p[n + i] * cell : 0));
+        float in = gate(lane, 0, x[0] + h[0] + (p ? p[i] * before : 0));
+        float forget = gate(lane, 0, x[2 * n] + h[2 * n] + (p ? p[2 * n + i] * before : 0));
+        float cell = forget * before + in * gate(lane, 1, x[3 * n] + h[3 * n]);
+        float out = gate(lane, 0, x[n] + h[n] + (p ? p[n + i] * cell : 0));
         lane->c[i] = cell;
-        lane->h[i] = out * tanhf(cell);
+        lane->h[i] = out * apply(work->r.functions[lane->direction][2], cell);
     }
 }
 
@@ -78,7 +93,7 @@ static void step_gru(const struct lane *lane) {
     int64_t n = work->r.hidden;
     float *x = lane->x_part, *h = lane->h_part;
     for (int64_t i = 0; i < 2 * n; i++) {
-        x[i] = sigmoid(work, x[i] + h[i]);
+        x[i] = gate(lane, 0, x[i] + h[i]);
     }
     if (work->resets_first) {
         float *reset = h; /* of no more use as it is */
@@ -90,14 +105,14 @@ static void step_gru(const struct lane *lane) {
     }
     for (int64_t i = 0; i < n; i++) {
         float reset = work->resets_first ? 1 : x[n + i];
-        float next = hyperbolic(work, x[2 * n + i] + reset * h[2 * n + i]);
+        float next = gate(lane, 1, x[2 * n + i] + reset * h[2 * n + i]);
         lane->h[i] = (1 - x[i]) * next + x[i] * lane->h[i];
     }
 }
 
 static void step_rnn(const struct lane *lane) {
     for (int64_t i = 0; i < lane->work->r.hidden; i++) {
-        lane->h[i] = hyperbolic(lane->work, lane->x_part[i] + lane->h_part[i]);
+        lane->h[i] = gate(lane, 0, lane->x_part[i] + lane->h_part[i]);
     }
 }
 

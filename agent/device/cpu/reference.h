@@ -9,13 +9,9 @@ extern const struct kernel *const reference_kernels[OP_COUNT];
 
 #define REFERENCE(name) extern const struct kernel reference_##name
 /* unary.c */
+extern const struct kernel reference_acos, reference_acosh, reference_asin, reference_asinh,
+    reference_atan, reference_atanh, reference_bitwise_not, reference_gelu, reference_mish;
 REFERENCE(abs);
-REFERENCE(acos);
-REFERENCE(acosh);
-REFERENCE(asin);
-REFERENCE(asinh);
-REFERENCE(atan);
-REFERENCE(atanh);
 REFERENCE(ceil);
 REFERENCE(celu);
 REFERENCE(clip);
@@ -51,6 +47,7 @@ REFERENCE(thresholded_relu);
 /* binary.c */
 REFERENCE(arithmetic);
 REFERENCE(bit_shift);
+REFERENCE(bitwise);
 REFERENCE(compare);
 REFERENCE(logic);
 REFERENCE(pow);
@@ -67,6 +64,7 @@ REFERENCE(global_pool);
 /* norm.c */
 REFERENCE(batch_normalization);
 REFERENCE(instance_normalization);
+REFERENCE(group_normalization);
 REFERENCE(layer_normalization);
 REFERENCE(lrn);
 /* matmul.c */

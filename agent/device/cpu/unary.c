@@ -57,6 +57,7 @@ UNARY(hard_sigmoid, "alpha", 0.2f, "beta", 0.5f, fmax(0, fmin(1, a *x + b)));
 UNARY(hard_swish, "", 0, "", 0, x *fmax(0, fmin(1, x / 6 + 0.5)));
 UNARY(leaky_relu, "alpha", 0.01f, "", 0, x < 0 ? a * x : x);
 UNARY(log, "", 0, "", 0, log(x));
+UNARY(mish, "", 0, "", 0, x *tanh(x > 20 ? x : log1p(exp(x))));
 UNARY(reciprocal, "", 0, "", 0, 1 / x);
 UNARY(relu, "", 0, "", 0, x < 0 ? 0 : x);
 UNARY(round, "", 0, "", 0, nearbyint(x));
@@ -72,6 +73,26 @@ UNARY(sqrt, "", 0, "", 0, sqrt(x));
 UNARY(tan, "", 0, "", 0, tan(x));
 UNARY(tanh, "", 0, "", 0, tanh(x));
 UNARY(thresholded_relu, "alpha", 1, "", 0, x <= a ? 0 : x);
+
+/* x times the normal distribution's share below it, or what was used before erf was at hand. */
+UNARY_BODY(gelu_float, float, x / 2 * (1 + erf(x * (float)M_SQRT1_2)))
+UNARY_BODY(gelu_double, double, x / 2 * (1 + erf(x * M_SQRT1_2)))
+UNARY_BODY(gelu_tanh_float, float,
+           x / 2 * (1 + tanh((float)(M_2_SQRTPI * M_SQRT1_2) * (x + 0.044715f * x * x * x))))
+UNARY_BODY(gelu_tanh_double, double,
+           x / 2 * (1 + tanh(M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x))))
+
+static int gelu_run(const struct call *call, struct error *err UNUSED) {
+    static threads_body *const bodies[2][2] = {{gelu_float, gelu_double},
+                                               {gelu_tanh_float, gelu_tanh_double}};
+    bool is_tanh = strcmp(node_text(call->node, "approximate", "none"), "tanh") == 0;
+    bool is_double = call->inputs[0]->type == TENSOR_FLOAT64;
+    struct unary unary = {.x = call->inputs[0]->data, .y = call->outputs[0]->data};
+    threads_run(cpu_threads(call), shape_count(&call->inputs[0]->shape), GRAIN,
+                bodies[is_tanh][is_double], &unary);
+    return 0;
+}
+const struct kernel reference_gelu = {"reference gelu", gelu_run};
 
 static void clip_body(void *context, int64_t from, int64_t to) {
     const struct unary *unary = context;
@@ -170,6 +191,18 @@ static int not_run(const struct call *call, struct error *err UNUSED) {
     return 0;
 }
 const struct kernel reference_not = {"reference not", not_run};
+
+static int bitwise_not_run(const struct call *call, struct error *err UNUSED) {
+    const uint8_t *from = call->inputs[0]->data;
+    uint8_t *to = call->outputs[0]->data;
+    int64_t count =
+        shape_count(&call->inputs[0]->shape) * (int64_t)tensor_type_size(call->inputs[0]->type);
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = (uint8_t)~from[i];
+    }
+    return 0;
+}
+const struct kernel reference_bitwise_not = {"reference bitwise_not", bitwise_not_run};
 
 /* IsNaN, and IsInf of the signs that are asked for. */
 static int is_nan_run(const struct call *call, struct error *err UNUSED) {
