@@ -4,6 +4,7 @@
 #include "agent/commands/launch.h"
 #include "agent/commands/model.h"
 #include "agent/commands/pod.h"
+#include "agent/commands/register.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@ static const struct command commands[] = {
     {"launch", launch_command, "a pod of a gang: registers, prepares, runs the command with all"},
     {"metric", metric_command, "tells a figure of this rank's training: loss 0.31 --step 1200"},
     {"watch", watch_command, "waits until a trigger appears or the input changes"},
+    {"register", register_command, "copies the best model of a Sweep into a registry"},
     {"install", install_command, "puts windlass-shim into a folder, for an image of another's"},
     {"model", model_command, "check, run, test, time and make ONNX models"},
     {NULL, NULL, NULL}, /* ends the table */
@@ -23,7 +25,8 @@ static const struct command commands[] = {
 static const struct program program = {
     .name = "windlass-agent",
     .about = "the part of Windlass that does the work inside a pod.",
-    .notes = "coordinate, score, launch, watch and install are started by windlass, their job in "
+    .notes = "coordinate, score, launch, watch, register and install are started by windlass, "
+             "their job in "
              "the\nenvironment.\n"
              "model is for people: does this network run here, and how fast?\n\n"
              "  windlass-agent model check examples/style-transfer/data/model/starry.onnx\n\n"

@@ -28,6 +28,46 @@ void digest_sha256(const void *data, size_t size, char hex[static 65]) {
     to_hex(hash, sizeof hash, hex);
 }
 
+struct digest {
+    EVP_MD_CTX *context;
+};
+
+struct digest *digest_new(void) {
+    struct digest *digest = x_calloc(1, sizeof *digest);
+    digest->context = EVP_MD_CTX_new();
+    if (!digest->context || EVP_DigestInit_ex(digest->context, EVP_sha256(), NULL) != 1) {
+        fprintf(stderr, "OpenSSL cannot compute SHA-256\n");
+        abort();
+    }
+    return digest;
+}
+
+void digest_add(struct digest *digest, const void *data, size_t size) {
+    if (EVP_DigestUpdate(digest->context, data, size) != 1) {
+        fprintf(stderr, "OpenSSL cannot compute SHA-256\n");
+        abort();
+    }
+}
+
+void digest_end(struct digest *digest, char hex[static 65]) {
+    unsigned char hash[32];
+    unsigned length = 0;
+    if (EVP_DigestFinal_ex(digest->context, hash, &length) != 1 || length != sizeof hash) {
+        fprintf(stderr, "OpenSSL cannot compute SHA-256\n");
+        abort();
+    }
+    to_hex(hash, sizeof hash, hex);
+    digest_freep(&digest);
+}
+
+void digest_freep(struct digest **digest) {
+    if (*digest) {
+        EVP_MD_CTX_free((*digest)->context);
+        free(*digest);
+        *digest = NULL;
+    }
+}
+
 void digest_hmac_sha256(const void *key, size_t key_size, const void *data, size_t size,
                         unsigned char mac[static 32]) {
     unsigned length = 0;

@@ -5,6 +5,12 @@
 
 /* Lower-case hexadecimal SHA-256 of the bytes: 64 characters and NUL. */
 void digest_sha256(const void *data, size_t size, char hex[static 65]);
+/* The same, piece by piece. */
+struct digest;
+struct digest *digest_new(void);
+void digest_add(struct digest *digest, const void *data, size_t size);
+void digest_end(struct digest *digest, char hex[static 65]); /* frees it, too */
+void digest_freep(struct digest **digest);                   /* for AUTO; NULL is fine */
 
 /* HMAC-SHA256 (RFC 2104) of the bytes. */
 void digest_hmac_sha256(const void *key, size_t key_size, const void *data, size_t size,

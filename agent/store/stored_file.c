@@ -2,6 +2,7 @@
 #include "agent/store/stored_file.h"
 
 #include "agent/store/path.h"
+#include "agent/store/registered.h"
 #include "lib/file.h"
 
 #include <errno.h>
@@ -13,9 +14,33 @@
 /* What is smaller comes in one request. Larger pieces are read as several ranges at once. */
 enum { SMALL_BYTES = 8 << 20, PIECE_BYTES = 32 << 20 };
 
-int stored_file_open(const char *spec_path, struct stored_file *ret_file, struct error *err) {
-    const char *slash = strrchr(spec_path, '/');
+int stored_file_path(const char *spec_path, char **ret_path, struct error *err) {
+    const char *latest = strstr(spec_path, "/" REGISTERED_LATEST "/");
+    AUTO(store_freep) struct store *store = NULL;
+    char version[REGISTERED_VERSION_MAX + 1] = "";
+    if (latest) {
+        AUTO(text_freep) char *folder = x_strndup(spec_path, (size_t)(latest - spec_path));
+        if (store_open(folder, /* writes= */ false, &store, err) < 0 ||
+            registered_latest(store, REGISTERED_LATEST, version, err) < 0) {
+            return -1;
+        }
+    }
+    if (!*version) {
+        *ret_path = x_strdup(spec_path);
+        return 0;
+    }
+    *ret_path = x_printf("%.*s/%s%s", (int)(latest - spec_path), spec_path, version,
+                         latest + strlen("/" REGISTERED_LATEST));
+    return 0;
+}
+
+int stored_file_open(const char *given, struct stored_file *ret_file, struct error *err) {
+    AUTO(text_freep) char *spec_path = NULL;
     struct store *store = NULL;
+    if (stored_file_path(given, &spec_path, err) < 0) {
+        return -1;
+    }
+    const char *slash = strrchr(spec_path, '/');
     if (!slash || !slash[1]) {
         return error_set(err, ERROR_INVALID, "%s: is no file, a path is VOLUME/path/in/it",
                          spec_path);
@@ -145,7 +170,9 @@ int local_file_open(const char *spec_path, struct local_file *ret_file, struct e
     AUTO(stored_file_release) struct stored_file file = {0};
     if (store_is_local(spec_path)) {
         struct local_file local = {0};
-        if (path_resolve(spec_path, &local.path, err) < 0) {
+        AUTO(text_freep) char *meant = NULL;
+        if (stored_file_path(spec_path, &meant, err) < 0 ||
+            path_resolve(meant, &local.path, err) < 0) {
             return -1;
         }
         *ret_file = local;

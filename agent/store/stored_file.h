@@ -1,7 +1,10 @@
 /* stored_file.h: one object by its spec path, VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path; and
  * an object as a file of this machine, for those who need one: programs of users, loaders of
  * models. On a volume that is the object itself; of az:// it is a copy in a folder of its own below
- * $TMPDIR (/tmp), which goes with its release. Any thread. */
+ * $TMPDIR (/tmp), which goes with its release. Any thread.
+ *
+ * FOLDER/latest/FILE, where FOLDER/latest is no folder but an object that names a version (what
+ * registered.h writes), is FOLDER/VERSION/FILE: the newest one when it is opened. */
 #pragma once
 
 #include "agent/store/store.h"
@@ -10,6 +13,9 @@ struct stored_file {
     struct store *store; /* the folder it is in; owned */
     char *name;          /* the last part of the path */
 };
+/* The path that is meant, of one through `latest`; else the same. The caller frees. UNAVAILABLE and
+ * what else a store says: it cannot be known. */
+NODISCARD int stored_file_path(const char *spec_path, char **ret_path, struct error *err);
 /* Only the folder is opened: whether the object is there shows when it is asked for. INVALID: the
  * path has no last part. */
 NODISCARD int stored_file_open(const char *spec_path, struct stored_file *ret_file,

@@ -156,6 +156,30 @@ columns() {
     return 1
 }
 
+# spec.stop of a stored job may be said while it runs, and never be taken back. PATCH OUTCOME
+stopped() {
+    local code
+    code=$("$folder/curl" "$trains/tuned" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d "{\"spec\": $1}" -o "$folder/answer" -w '%{http_code}')
+    case $2 in
+    taken) [ "$code" = 200 ] ;;
+    refused) [ "$code" = 422 ] && jq -e 'any(.details.causes[]; .field == "spec.stop" and (.message | contains("is said once")))' "$folder/answer" >/dev/null ;;
+    esac && return 0
+    echo "# $1: $code, wanted: $2"
+    jq -c .message "$folder/answer" | sed 's/^/# /'
+    return 1
+}
+stop_once() {
+    sed 's/name: .*/name: tuned}/; /^# /d' tests/data/bad-manifests/dt-stop-lines.yaml | sed '/^  stop:/d' >"$folder/train.yaml"
+    ask "$trains" -X POST --data-binary "@$folder/train.yaml" -o "$folder/answer"
+    "$folder/curl" "$trains/tuned/status" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d '{"status": {"specHash": "ab12", "objective": {"reports": 2, "best": "0.5", "at": "1::0.5:0.5"}}}' |
+        jq -e '.status.objective.at == "1::0.5:0.5"' >/dev/null || return 1
+    stopped '{"metrics": {"objective": "a", "goal": "Minimize"}}' taken 2>/dev/null >&2 && return 1 # (a fixed field)
+    stopped '{"stop": "enough"}' taken && stopped '{"stop": "enough"}' taken && stopped '{"stop": "more"}' refused &&
+        stopped '{"stop": null}' refused && stopped '{"suspend": true}' taken
+}
+
 for name in batchscore disttrain sweep; do
     check "the definition is installed: $name" installed $name
     [ $failures -eq 0 ] || exit 1 # nothing else would say anything
@@ -184,6 +208,7 @@ change "not started" taken
 check "it has started" started
 change "started" refused
 check "columns" columns
+check "a DistTrain's stop is said once" stop_once
 for file in tests/data/plan/[0-9]*.json; do
     check "status kept: $(basename "$file" .json)" status_kept "$file"
 done

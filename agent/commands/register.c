@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/commands/register.h"
+
+#include "agent/job.h"
+#include "agent/store/registered.h"
+#include "lib/log.h"
+#include "lib/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+static int read_wish(const json_t *spec, struct registered_wish *wish, struct error *err) {
+    static const char *const texts[] = {"from", "to", "name", "version"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        if (!*tree_text(spec, texts[i], "")) {
+            return error_set(err, ERROR_INVALID,
+                             "the environment variable WINDLASS_SPEC: %s is missing", texts[i]);
+        }
+    }
+    wish->name = tree_text(spec, "name", "");
+    wish->version = tree_text(spec, "version", "");
+    wish->metadata = json_object_get(spec, "metadata");
+    return 0;
+}
+
+static int carry_out(const json_t *spec, struct error *err) {
+    AUTO(store_freep) struct store *from = NULL;
+    AUTO(store_freep) struct store *to = NULL;
+    struct registered_wish wish = {0};
+    if (read_wish(spec, &wish, err) < 0 ||
+        store_open(tree_text(spec, "from", ""), false, &from, err) < 0 ||
+        store_open(tree_text(spec, "to", ""), true, &to, err) < 0) {
+        return -1;
+    }
+    wish.from = from;
+    wish.to = to;
+    return registered_copy(&wish, err);
+}
+
+static void say_last(const json_t *spec, const struct error *err) {
+    AUTO(tree_freep)
+    json_t *words =
+        json_pack("{s:s, s:s}", "state", err->kind ? "Failed" : "Succeeded", "message", err->text);
+    if (!err->kind) {
+        json_object_set_new(words, "outputs",
+                            json_pack("[o]", json_sprintf("%s/%s/%s", tree_text(spec, "to", ""),
+                                                          tree_text(spec, "name", ""),
+                                                          tree_text(spec, "version", ""))));
+    }
+    AUTO(text_freep) char *text = json_dumps(words, JSON_COMPACT);
+    job_last_words(text);
+}
+
+int register_command(int argc, char **argv) {
+    static const struct option none[] = {{.name = NULL}};
+    static const struct command_help help = {
+        .usage = "windlass-agent register",
+        .about = "Copies the best model of a Sweep to PATH/NAME/VERSION, whole or not at all, and\n"
+                 "names it in PATH/NAME/latest. Started by windlass, its job in the environment\n"
+                 "(WINDLASS_SPEC, and one variable for each volume).",
+    };
+    struct option_list words = {0};
+    struct error err = {0};
+    AUTO(tree_freep) json_t *spec = NULL;
+    prctl(PR_SET_DUMPABLE, 0); /* as pod.c */
+    int result = options_read(argc, argv, &help, none, &words, &err);
+    if (result > 0) {
+        return 0;
+    }
+    if (result < 0 || job_read_spec(&spec, &err) < 0) {
+        fprintf(stderr, "windlass-agent %s: %s\n", argv[0], err.text);
+        return error_exit_code(&err);
+    }
+    if (carry_out(spec, &err) < 0) {
+        log_event(LOG_ERROR, "%s", err.text);
+    } else {
+        log_event(LOG_INFO, "registered: %s/%s/%s", tree_text(spec, "to", ""),
+                  tree_text(spec, "name", ""), tree_text(spec, "version", ""));
+    }
+    say_last(spec, &err);
+    return error_exit_code(&err);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/store/registered.h"
+
+#include "lib/digest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE_BYTES = 4 << 20, LATEST_MAX = 256, METADATA_MAX = 16 << 20 };
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+bool registered_is_version(const char *text) {
+    size_t size = strlen(text);
+    return size >= 1 && size <= REGISTERED_VERSION_MAX && *text != '.' &&
+           strspn(text, letters) == size;
+}
+
+int registered_latest(struct store *store, const char *name_latest,
+                      char ret_version[static REGISTERED_VERSION_MAX + 1], struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    struct error why = {0};
+    buffer_init(&text, LATEST_MAX);
+    *ret_version = 0;
+    if (store_get(store, name_latest, &text, NULL, &why) < 0) {
+        bool is_none = why.kind == ERROR_NOT_FOUND || why.kind == ERROR_INVALID; /* a folder, say */
+        return is_none ? 0 : error_set(err, why.kind, "%s", why.text);
+    }
+    size_t size = text.size;
+    size -= size > 0 && text.data[size - 1] == '\n';
+    AUTO(text_freep) char *version = x_strndup(text.data ? text.data : "", size);
+    if (strlen(version) == size && registered_is_version(version)) {
+        snprintf(ret_version, REGISTERED_VERSION_MAX + 1, "%s", version);
+    }
+    return 0;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+struct files {
+    char **names;
+    size_t count;
+};
+
+static void files_release(struct files *files) {
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->names[i]);
+    }
+    free(files->names);
+}
+
+static int note(void *context, const char *name, const struct store_info *info, struct error *err) {
+    struct files *files = context;
+    (void)info;
+    if (files->count == REGISTERED_FILES_MAX) {
+        return error_set(err, ERROR_INVALID, "more than %d files are no model's",
+                         REGISTERED_FILES_MAX);
+    }
+    files->names = x_realloc_array(files->names, files->count + 1, sizeof *files->names);
+    files->names[files->count++] = x_strdup(name);
+    return 0;
+}
+
+/* Reads it all; upload: where it goes, NULL: nowhere. */
+static int pass(struct store *store, const char *name, struct store_upload *upload,
+                int64_t *ret_size, char hex[static 65], struct error *err) {
+    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
+    AUTO(digest_freep) struct digest *digest = digest_new();
+    struct store_info info;
+    int64_t at = 0;
+    if (store_stat(store, name, &info, err) < 0) {
+        return -1;
+    }
+    while (at < info.size_bytes) {
+        size_t size = 0;
+        if (store_read(store, name, at, piece, PIECE_BYTES, info.token, &size, err) < 0 ||
+            (upload && store_upload_add(upload, piece, size, err) < 0)) {
+            return -1;
+        }
+        if (size == 0) {
+            return error_set(err, ERROR_UNAVAILABLE, "%s/%s: ends too early", store_path(store),
+                             name);
+        }
+        digest_add(digest, piece, size);
+        at += (int64_t)size;
+    }
+    *ret_size = at;
+    digest_end(TAKE(digest), hex);
+    return 0;
+}
+
+/* And read again: what is told to be stored is what was there. */
+static int copy_file(const struct registered_wish *wish, const char *name, const char *to_name,
+                     json_t *files, struct error *err) {
+    AUTO(store_upload_freep) struct store_upload *upload = NULL;
+    AUTO(text_freep) char *to = x_printf("%s/%s/%s", wish->name, wish->version, to_name);
+    char hex[65], again[65];
+    int64_t size, size_again;
+    if (store_upload_open(wish->to, to, &upload, err) < 0 ||
+        pass(wish->from, name, upload, &size, hex, err) < 0 ||
+        store_upload_commit(upload, STORE_REPLACE, err) < 0 ||
+        pass(wish->to, to, NULL, &size_again, again, err) < 0) {
+        return -1;
+    }
+    if (size != size_again || strcmp(hex, again) != 0) {
+        return error_set(err, ERROR_UNAVAILABLE, "%s/%s: is not what was written",
+                         store_path(wish->to), to);
+    }
+    json_array_append_new(files, json_pack("{s:s, s:I, s:s}", "name", to_name, "size",
+                                           (json_int_t)size, "sha256", hex));
+    return 0;
+}
+
+static int copy_all(const struct registered_wish *wish, json_t *files, struct error *err) {
+    AUTO(files_release) struct files all = {0};
+    if (store_list(wish->from, "", NULL, note, &all, err) < 0) {
+        return -1;
+    }
+    if (all.count == 0) {
+        return error_set(err, ERROR_INVALID, "%s: there is no file to register",
+                         store_path(wish->from));
+    }
+    for (size_t i = 0; i < all.count; i++) {
+        const char *name = all.names[i];
+        bool is_own = strcmp(name, REGISTERED_METADATA) == 0;
+        if (copy_file(wish, name, is_own ? "metadata.original.json" : name, files, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- a version ------------------------------------------------------------------------------ */
+
+static int is_there(const struct registered_wish *wish, const char *metadata, bool *ret_is,
+                    struct error *err) {
+    struct store_info info;
+    struct error why = {0};
+    *ret_is = store_stat(wish->to, metadata, &info, &why) == 0;
+    return *ret_is || why.kind == ERROR_NOT_FOUND ? 0 : error_set(err, why.kind, "%s", why.text);
+}
+
+static int write_metadata(const struct registered_wish *wish, const char *name, json_t *files,
+                          struct error *err) {
+    AUTO(tree_freep) json_t *metadata = json_copy((json_t *)wish->metadata);
+    json_object_set(metadata, "files", files);
+    AUTO(text_freep) char *text = json_dumps(metadata, JSON_INDENT(2) | JSON_SORT_KEYS);
+    AUTO(text_freep) char *lines = x_printf("%s\n", text ? text : "");
+    if (!text || strlen(lines) > METADATA_MAX) {
+        return error_set(err, ERROR_INVALID, "what is known of the model is no JSON, or too long");
+    }
+    return store_put(wish->to, name, lines, strlen(lines), STORE_REPLACE, err);
+}
+
+int registered_copy(const struct registered_wish *wish, struct error *err) {
+    AUTO(tree_freep) json_t *files = json_array();
+    AUTO(text_freep) char *latest = x_printf("%s/%s", wish->name, REGISTERED_LATEST);
+    AUTO(text_freep)
+    char *metadata = x_printf("%s/%s/%s", wish->name, wish->version, REGISTERED_METADATA);
+    AUTO(text_freep) char *line = x_printf("%s\n", wish->version);
+    char newest[REGISTERED_VERSION_MAX + 1];
+    bool is_done = false;
+    if (!registered_is_version(wish->name) || !registered_is_version(wish->version) ||
+        strcmp(wish->version, REGISTERED_LATEST) == 0 || !json_is_object(wish->metadata)) {
+        return error_set(err, ERROR_INVALID,
+                         "a model's name and version are letters, digits, "
+                         "-, _ and ., and what is known of it an object");
+    }
+    if (is_there(wish, metadata, &is_done, err) < 0 ||
+        (!is_done &&
+         (copy_all(wish, files, err) < 0 || write_metadata(wish, metadata, files, err) < 0)) ||
+        registered_latest(wish->to, latest, newest, err) < 0) {
+        return -1;
+    }
+    return strcmp(newest, wish->version) >= 0
+               ? 0
+               : store_put(wish->to, latest, line, strlen(line), STORE_REPLACE, err);
+}
