@@ -173,10 +173,10 @@ $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tes
 $(BUILD)/tests/conformance/test_train_device: $(OBJ)/tests/device_apart.c.o
 $(BUILD)/tests/conformance/test_train_device: LDFLAGS += -rdynamic
 .PHONY: fakegpu
-fakegpu: $(addprefix $(BUILD)/tests/fakegpu/,libnccl.so.2 libcuda.so.1)
+fakegpu: $(addprefix $(BUILD)/tests/fakegpu/,libnccl.so.2 libcuda.so.1 old/libnccl.so.2 old/libcuda.so.1)
 $(BUILD)/tests/fakegpu/%: tests/fakegpu/fakegpu.c
 	@mkdir -p $(@D)
-	@$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $< -ldl
+	@$(CC) $(ALL_CFLAGS) $(if $(findstring /old/,$@),-DFAKE_OLD=1) -fPIC -shared -o $@ $< -ldl
 $(BUILD)/tests/unit/agent/launch/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan): $(OBJ)/tests/plan_rows.c.o
 # A mount that falls ill on command (tests/e2e/test_fuse.sh).

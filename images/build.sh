@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Builds the images with buildah, and nothing else needs to run. `make images` and `make push` call it.
-#   build.sh build [NAME...]     NAME is operator, agent, agent-cuda or trainer (default: operator agent trainer)
+#   build.sh build [NAME...]     NAME is operator, agent, agent-cuda, trainer or trainer-cuda (default: operator agent trainer)
 #   build.sh push [NAME...]      builds, and pushes to $REGISTRY (log in first: buildah login)
 #   build.sh archive FOLDER [NAME...]   builds, and writes FOLDER/windlass-NAME.tar where that is not current
 # REGISTRY    where the images belong, as registry.example.com/team (default localhost)
 # BASE        the image that they are built in (default: what the Containerfile names). BASE=packages makes one of
 #             Debian 12's packages on this machine, which asks no registry
-# CUDA_BASE   the image that agent-cuda takes the CUDA toolkit from (default: what its Containerfile names; with
+# CUDA_BASE   the image that agent-cuda and trainer-cuda take the CUDA toolkit from (default: what its Containerfile names; with
 #             BASE=packages one made of the toolkit in $CUDA_HOME, default /usr/local/cuda; CUDA_LIBRARIES=0: without the
-#             900 MB of cuDNN and cuBLASLt, which whoever runs it mounts)
+#             1.2 GB of cuDNN, cuBLASLt and NCCL, which whoever runs it mounts)
 # What is built and its layers are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images: the last build's, not those of
 # builds before.
 set -euo pipefail
@@ -43,7 +43,7 @@ base_of_toolkit() {
     local container toolkit=${CUDA_HOME:-/usr/local/cuda} version part
     version=$("$toolkit/bin/nvcc" --version 2>/dev/null | sed -n 's/.* V\([0-9.]*\)$/\1/p')
     [ -n "$version" ] || fail "no CUDA toolkit in $toolkit (set CUDA_HOME, or CUDA_BASE to an image that has one)"
-    [ "${CUDA_LIBRARIES:-1}" = 0 ] || version=$version-cudnn
+    [ "${CUDA_LIBRARIES:-1}" = 0 ] || version=$version-cudnn-nccl
     CUDA_BASE=localhost/windlass-cuda:$version
     if b inspect --type image "$CUDA_BASE" >/dev/null 2>&1; then return; fi
     say "making an image of the CUDA toolkit $version"
@@ -51,7 +51,7 @@ base_of_toolkit() {
     for part in bin include nvvm; do logged b copy "$container" "$toolkit/$part" /usr/local/cuda/$part; done
     logged b copy "$container" "$toolkit"/lib64/lib{cudart_static,cudadevrt}.a /usr/local/cuda/lib64/
     [ "${CUDA_LIBRARIES:-1}" = 0 ] ||
-        logged b copy "$container" "$toolkit"/lib64/lib{cudnn*.so.9,cublasLt.so.13} /usr/local/cuda/lib64/
+        logged b copy "$container" "$toolkit"/lib64/lib{cudnn*.so.9,cublasLt.so.13,nccl.so.2} /usr/local/cuda/lib64/
     logged b commit --rm "$container" "$CUDA_BASE"
 }
 build() { # NAME
@@ -61,7 +61,7 @@ build() { # NAME
     packages) base=(--build-arg BASE=localhost/windlass-base:12 --pull=never) ;;
     *) base=(--build-arg BASE="$BASE") ;;
     esac
-    [[ $1 != agent-cuda || -z ${CUDA_BASE:-} ]] || base+=(--build-arg CUDA_BASE="$CUDA_BASE")
+    [[ $1 != *-cuda || -z ${CUDA_BASE:-} ]] || base+=(--build-arg CUDA_BASE="$CUDA_BASE")
     say "building $registry/windlass-$1:$version"
     cd "$here/.."
     # Chroot isolation works where containers cannot be nested; the network is for apt-get alone.
@@ -104,8 +104,8 @@ command -v buildah >/dev/null || fail "buildah is missing: apt-get install build
 [ "$(id -u)" != 0 ] || export STORAGE_DRIVER=overlay
 [ "${BASE:-}" != packages ] || base_of_packages
 for name in "$@"; do
-    [ -f "$here/$name.Containerfile" ] || fail "no image is called '$name' (operator, agent, agent-cuda, trainer)"
-    [[ $name != agent-cuda || ${BASE:-} != packages || -n ${CUDA_BASE:-} ]] || base_of_toolkit
+    [ -f "$here/$name.Containerfile" ] || fail "no image is called '$name' (operator, agent, agent-cuda, trainer, trainer-cuda)"
+    [[ $name != *-cuda || ${BASE:-} != packages || -n ${CUDA_BASE:-} ]] || base_of_toolkit
     build "$name"
     case $what in
     push) say "pushing $registry/windlass-$name:$version"; logged b push "$registry/windlass-$name:$version" ;;

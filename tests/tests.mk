@@ -104,4 +104,4 @@ help:
 	@echo "make format     clang-format everything     make clean    remove build/"
 	@echo "make api        docs/api.md from crds/      make chart    the chart's CRDs from crds/"
 	@echo "variables: CUDA=auto|0|1  SANITIZE=address,undefined|thread  CFLAGS='-O2 -g'"
-	@echo "           REGISTRY=...  IMAGES='operator agent agent-cuda trainer'  GPUS=8 (cluster-up)"
+	@echo "           REGISTRY=...  IMAGES='operator agent trainer agent-cuda trainer-cuda'  GPUS=8 (cluster-up)"

@@ -6,13 +6,20 @@
 #include "agent/comm/nccl_library.h"
 #include "lib/clock.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { SPIN_NS = 300000, PAUSE_NS = 20000, WHY_MAX = 256 };
+enum {
+    SPIN_NS = 300000,
+    PAUSE_NS = 20000,
+    WHY_MAX = 256,
+    MEET_S = 120,   /* until all ranks have met: on many machines NCCL takes half a minute */
+    FINALIZE_S = 10 /* at the end, when all is said */
+};
 
 struct nccl {
     struct comm comm;
@@ -82,6 +89,30 @@ static int await_stream(struct nccl *nccl, struct error *err) {
     }
 }
 
+static bool is_begun(int code) {
+    return code == NCCL_SUCCESS || code == NCCL_IN_PROGRESS;
+}
+
+/* Until NCCL is done with what it was asked for; *ret_code is what came of it. False: too long, or
+ * nobody waits any more. Of a communicator that does not block, alone. */
+static bool settle(struct nccl *nccl, int64_t patience_ms, int *ret_code) {
+    int64_t start_ns = clock_monotonic_ns();
+    *ret_code = NCCL_IN_PROGRESS;
+    for (;;) {
+        int state = NCCL_IN_PROGRESS;
+        int code = nccl->library.get_async_error(nccl->communicator, &state);
+        *ret_code = code == NCCL_SUCCESS ? state : code;
+        if (*ret_code != NCCL_IN_PROGRESS) {
+            return true;
+        }
+        bool is_late = patience_ms > 0 && clock_monotonic_ns() - start_ns > patience_ms * 1000000;
+        if (is_late || atomic_load(&nccl->comm.is_lost)) {
+            return false;
+        }
+        pause_since(start_ns);
+    }
+}
+
 static int nccl_reduce_device(struct comm *comm, float *values, size_t count, struct error *err) {
     struct nccl *nccl = (struct nccl *)comm;
     if (comm->size == 1 || count == 0) {
@@ -96,8 +127,13 @@ static int nccl_reduce_device(struct comm *comm, float *values, size_t count, st
     }
     code = nccl->library.all_reduce(values, values, count, NCCL_FLOAT32, NCCL_SUM,
                                     nccl->communicator, nccl->stream);
-    if (code != NCCL_SUCCESS && code != NCCL_IN_PROGRESS) {
-        error_from_nccl(nccl, err, code, "ncclAllReduce");
+    bool is_settling = nccl->library.init_rank_config && is_begun(code);
+    if (is_settling && !settle(nccl, 0, &code)) { /* it was not on the stream yet */
+        error_set(err, ERROR_TIMEOUT, "comm \"nccl\": a sum was given up");
+        return give_up(nccl);
+    }
+    if (code != NCCL_SUCCESS) {
+        error_from_nccl(nccl, err, code, is_settling ? "a sum between ranks" : "ncclAllReduce");
         return give_up(nccl);
     }
     return await_stream(nccl, err);
@@ -126,13 +162,29 @@ static int nccl_barrier(struct comm *comm, struct error *err) {
     return host_of(comm)->ops->barrier(host_of(comm), err);
 }
 
+/* One that does not block is told to end first; who hears nothing of the others goes without. */
+static void end_communicator(struct nccl *nccl) {
+    int code = NCCL_SUCCESS;
+    if (nccl->library.init_rank_config) {
+        code = nccl->library.finalize(nccl->communicator);
+        if (is_begun(code) && !settle(nccl, 1000 * FINALIZE_S, &code)) {
+            code = NCCL_IN_PROGRESS;
+        }
+    }
+    if (code == NCCL_SUCCESS) {
+        nccl->library.destroy(nccl->communicator);
+    } else {
+        nccl->library.abort(nccl->communicator);
+    }
+}
+
 static void nccl_close(struct comm *comm) {
     struct nccl *nccl = (struct nccl *)comm;
     if (atomic_load(&comm->is_lost)) {
         return; /* another thread may be in a call; MPI would wait for the others */
     }
     if (nccl->communicator) {
-        nccl->library.destroy(nccl->communicator);
+        end_communicator(nccl);
     }
     if (nccl->stream) {
         nccl->library.stream_free(nccl->stream);
@@ -191,6 +243,90 @@ static int agree_on_readiness(struct nccl *nccl, const struct error *mine, struc
     return result;
 }
 
+/* How long ranks wait for each other in ncclCommInitRank; WINDLASS_NCCL_SECONDS, for tests. */
+static int64_t meeting_ms(void) {
+    const char *text = getenv("WINDLASS_NCCL_SECONDS");
+    int64_t seconds = text ? strtoll(text, NULL, 10) : 0;
+    return 1000 * (seconds > 0 && seconds < 86400 ? seconds : MEET_S);
+}
+
+static int error_of_meeting(struct error *err, int64_t patience_ms) {
+    return error_set(err, ERROR_TIMEOUT,
+                     "comm \"nccl\": ncclCommInitRank: the ranks have not met for %lld s, though "
+                     "MPI has them all: NCCL's own way between them is cut (NCCL_DEBUG=INFO says "
+                     "which; NCCL_SOCKET_IFNAME chooses another)",
+                     (long long)patience_ms / 1000);
+}
+
+/* A call of an old NCCL's cannot be got out of: who waits too long is told, and ends the process.
+ */
+struct watch {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_done;
+    int rank;
+    int64_t patience_ms;
+};
+
+static void *watch_main(void *context) {
+    struct watch *watch = context;
+    struct timespec until;
+    int result = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += watch->patience_ms / 1000;
+    pthread_mutex_lock(&watch->lock);
+    while (!watch->is_done && result == 0) {
+        result = pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
+    }
+    if (!watch->is_done) {
+        struct error err = {0};
+        error_of_meeting(&err, watch->patience_ms);
+        fprintf(stderr, "rank %d: %s\n", watch->rank, err.text);
+        comm_abandon(error_exit_code(&err));
+    }
+    pthread_mutex_unlock(&watch->lock);
+    return NULL;
+}
+
+static int init_watched(struct nccl *nccl, struct nccl_id id, int64_t patience_ms) {
+    struct watch watch = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                          .changed = PTHREAD_COND_INITIALIZER,
+                          .rank = nccl->comm.rank,
+                          .patience_ms = patience_ms};
+    pthread_t thread;
+    bool is_watched = pthread_create(&thread, NULL, watch_main, &watch) == 0;
+    int code = nccl->library.init_rank(&nccl->communicator, nccl->comm.size, id, nccl->comm.rank);
+    pthread_mutex_lock(&watch.lock);
+    watch.is_done = true;
+    pthread_cond_signal(&watch.changed);
+    pthread_mutex_unlock(&watch.lock);
+    if (is_watched) {
+        pthread_join(thread, NULL);
+    }
+    return code;
+}
+
+/* Where NCCL has it (2.14) without blocking, so that who waits in vain can say so and leave. */
+static int init(struct nccl *nccl, struct nccl_id id, struct error *err) {
+    int64_t patience_ms = meeting_ms();
+    struct nccl_config config = {.size = sizeof config,
+                                 .magic = (unsigned)NCCL_MAGIC,
+                                 .version = NCCL_CONFIG_VERSION,
+                                 .blocking = 0};
+    int code;
+    if (nccl->library.init_rank_config) {
+        code = nccl->library.init_rank_config(&nccl->communicator, nccl->comm.size, id,
+                                              nccl->comm.rank, &config);
+        if (is_begun(code) && !settle(nccl, patience_ms, &code)) {
+            error_of_meeting(err, patience_ms);
+            return give_up(nccl);
+        }
+    } else {
+        code = init_watched(nccl, id, patience_ms);
+    }
+    return code == NCCL_SUCCESS ? 0 : error_from_nccl(nccl, err, code, "ncclCommInitRank");
+}
+
 static int meet(struct nccl *nccl, struct error *err) {
     struct nccl_id id = {{0}};
     struct error mine = {0};
@@ -203,8 +339,7 @@ static int meet(struct nccl *nccl, struct error *err) {
         comm_broadcast(nccl->host, &id, sizeof id, err) < 0) {
         return -1;
     }
-    code = nccl->library.init_rank(&nccl->communicator, nccl->comm.size, id, nccl->comm.rank);
-    return code == NCCL_SUCCESS ? 0 : error_from_nccl(nccl, err, code, "ncclCommInitRank");
+    return init(nccl, id, err);
 }
 
 static int nccl_open(struct comm **ret_comm, struct error *err) {

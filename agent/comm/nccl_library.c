@@ -8,14 +8,19 @@
 struct row {
     const char *name;
     size_t offset; /* in struct nccl_library */
+    bool may_be_missing;
 };
 #define ROW(name, member)                                                                          \
-    { name, offsetof(struct nccl_library, member) }
+    { name, offsetof(struct nccl_library, member), false }
+#define NEW_ROW(name, member)                                                                      \
+    { name, offsetof(struct nccl_library, member), true }
 
 static const struct row nccl_rows[] = {
     ROW("ncclGetVersion", get_version),
     ROW("ncclGetUniqueId", get_id),
     ROW("ncclCommInitRank", init_rank),
+    NEW_ROW("ncclCommInitRankConfig", init_rank_config),
+    NEW_ROW("ncclCommFinalize", finalize),
     ROW("ncclAllReduce", all_reduce),
     ROW("ncclCommGetAsyncError", get_async_error),
     ROW("ncclCommAbort", abort),
@@ -45,7 +50,7 @@ static int load(const char *name, const char *hint, const struct row *rows, size
     }
     for (size_t i = 0; i < count; i++) {
         void *symbol = dlsym(handle, rows[i].name);
-        if (!symbol) {
+        if (!symbol && !rows[i].may_be_missing) {
             dlclose(handle);
             return error_set(err, ERROR_UNAVAILABLE, "comm \"nccl\": %s is too old: it has no %s",
                              name, rows[i].name);
@@ -62,6 +67,9 @@ int nccl_library_load(struct nccl_library *ret_library, struct error *err) {
         load("libcuda.so.1", "it comes with NVIDIA's driver, for pods that ask for gpus",
              driver_rows, ARRAY_LEN(driver_rows), &library, err) < 0) {
         return -1;
+    }
+    if (!library.finalize) {
+        library.init_rank_config = NULL;
     }
     *ret_library = library;
     return 0;

@@ -10,8 +10,17 @@
 enum { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7, NCCL_FLOAT32 = 7, NCCL_SUM = 0 };
 enum { DRIVER_SUCCESS = 0, DRIVER_NOT_READY = 600, DRIVER_NON_BLOCKING = 1 };
 
+enum { NCCL_MAGIC = (int)0xcafebeef, NCCL_CONFIG_VERSION = 21400 };
+
 struct nccl_id {
     char bytes[128];
+};
+
+/* ncclConfig_t as NCCL 2.14 has it; later ones take what is not there from their defaults. */
+struct nccl_config {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
 };
 
 /* Pointers without a type of ours: ncclComm_t, CUcontext, CUstream. */
@@ -19,6 +28,10 @@ struct nccl_library {
     int (*get_version)(int *version);
     int (*get_id)(struct nccl_id *id);
     int (*init_rank)(void **communicator, int size, struct nccl_id id, int rank);
+    /* NULL, both: NCCL is older than 2.14. */
+    int (*init_rank_config)(void **communicator, int size, struct nccl_id id, int rank,
+                            struct nccl_config *config);
+    int (*finalize)(void *communicator);
     int (*all_reduce)(const void *from, void *to, size_t count, int type, int op,
                       void *communicator, void *stream);
     int (*get_async_error)(void *communicator, int *error);

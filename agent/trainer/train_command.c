@@ -64,6 +64,10 @@ static int run(const char *kind, const char *device, struct train_job *job, stru
     }
     int rank = comm->rank, result = registry_open(device, job->threads, &job->device, err);
     bool is_alone = comm->size == 1;
+    if (result < 0 && device && strncmp(device, "cuda", 4) == 0) {
+        error_context(err, "this rank wants a GPU (CUDA_VISIBLE_DEVICES=%.32s)",
+                      getenv("CUDA_VISIBLE_DEVICES"));
+    }
     if (result == 0) {
         result = trainer_run(job, comm, err);
     }
@@ -84,8 +88,12 @@ static int run(const char *kind, const char *device, struct train_job *job, stru
     return 0;
 }
 
-/* With GPUs: the one of this rank, which is all that it sees from now on, and NCCL between them. */
-static int choose_gpu(int64_t gpus, const char **kind, const char **device, struct error *err) {
+/* With GPUs: the one of this rank, which is all that it sees from now on, in the precision that the
+ * training asks for, and NCCL between them. */
+static int choose_gpu(const json_t *spec, const char **kind, const char **device,
+                      struct error *err) {
+    int64_t gpus = tree_integer(spec, "gpus", 0);
+    bool is_bfloat = strcmp(tree_text(spec, "trainer.precision", "FP32"), "BF16") == 0;
     AUTO(text_freep) char *visible = NULL;
     if (*device ? strcmp(*device, "cuda") != 0 : gpus == 0) {
         return 0;
@@ -95,7 +103,7 @@ static int choose_gpu(int64_t gpus, const char **kind, const char **device, stru
         return -1;
     }
     setenv("CUDA_VISIBLE_DEVICES", visible, 1);
-    *device = "cuda";
+    *device = is_bfloat ? "cuda:bfloat16" : "cuda";
     *kind = *kind ? *kind : "nccl";
     return 0;
 }
@@ -141,7 +149,7 @@ static int train_main(int argc, char **argv, struct error *err) {
         return error_set(err, ERROR_INVALID, "WINDLASS_SPEC: trainer is missing");
     }
     job.patience_ms = 1000 * MAX(tree_integer(spec, "restart.hangSeconds", HANG_S), 0);
-    if (choose_gpu(tree_integer(spec, "gpus", 0), &kind, &device, err) < 0) {
+    if (choose_gpu(spec, &kind, &device, err) < 0) {
         return -1;
     }
     job_catch_signals();

@@ -5,6 +5,7 @@
 #include "tests/seed.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 /* SMOOTH: -1 to 1. OVER_ONE: 1.5 to 2.5. SPACED: 0.1 apart from each other, and 0.05 away from all
  * multiples of 0.1, so that no small step crosses a kink: made of `spaced`, which shuffle gives. */
@@ -40,4 +41,10 @@ static inline int64_t *shuffle(int64_t count, uint64_t *state) {
         numbers[at] = i - count / 2;
     }
     return numbers;
+}
+
+/* A variable of the environment, as SOAK_SEED. */
+static inline uint64_t draws_number(const char *name, uint64_t fallback) {
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : fallback;
 }

@@ -10,7 +10,10 @@ EMULATED_C = $(CC) -std=gnu17 -D_GNU_SOURCE -DWITH_CUDA=1 -Wno-missing-field-ini
 EMULATED_OBJECTS := $(patsubst %,$(EMULATED)/%.o,$(CUDA_SOURCES) tests/cuda/runtime.cpp \
 	$(if $(WITH_CUDA),$(call find_c,agent/device/cuda)))
 EMULATED_LIBRARIES := $(EMULATED)/libcudnn.so.9 $(EMULATED)/libcublasLt.so.13
-EMULATED_PROGRAMS := $(if $(WITH_CUDA),$(if $(SANITIZE),,$(EMULATED)/test_device $(patsubst \
+# Of tests/conformance, which ask for devices by name.
+CUDA_CONFORMANCE := test_device test_gradient test_train_graph
+EMULATED_CONFORMANCE := $(addprefix $(EMULATED)/,$(CUDA_CONFORMANCE))
+EMULATED_PROGRAMS := $(if $(WITH_CUDA),$(if $(SANITIZE),,$(EMULATED_CONFORMANCE) $(patsubst \
 	tests/cuda/%.c,$(EMULATED)/%,$(sort $(wildcard tests/cuda/test_*.c)))))
 UNIT_PROGRAMS += $(EMULATED_PROGRAMS)
 unit-programs: $(EMULATED_PROGRAMS)
@@ -33,7 +36,7 @@ $(EMULATED_LIBRARIES):
 	@$(EMULATED_CXX) -shared -o $@ $^
 EMULATED_LINK = $(EMULATED_CXX) -pie -pthread -Wl,--export-dynamic -Wl,--disable-new-dtags,-rpath,'$$ORIGIN' -o $@ \
 	$(filter %.o,$^) $(OBJ)/agent.a $(OBJ)/lib.a $(LIBS_AGENT_ALONE) $(LIBS_LIB) -ldl -lm
-$(EMULATED)/test_device: $(OBJ)/tests/conformance/test_device.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
+$(EMULATED_CONFORMANCE): $(EMULATED)/%: $(OBJ)/tests/conformance/%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
 $(EMULATED)/test_%: $(EMULATED)/tests/cuda/test_%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
@@ -55,7 +58,7 @@ ENGINE_SOURCES := $(addprefix lib/,base.c buffer.c cgroup.c clock.c error.c file
 	$(call find_c,agent/graph agent/ops agent/onnx agent/run) agent/device/device.c agent/device/registry.c \
 	$(filter-out $(addprefix agent/device/cpu/,device.c prepare.c layout.c peak.c isa.c \
 	fast/% onednn/%),$(call find_c,agent/device/cpu)) $(if $(WITH_CUDA),$(call find_c,agent/device/cuda))
-GPU_PROGRAMS := $(BUILD)/test_device $(BUILD)/bench
+GPU_PROGRAMS := $(addprefix $(BUILD)/,$(CUDA_CONFORMANCE) bench)
 gpu-programs: $(GPU_PROGRAMS)
 gpu-build:
 	+@$(MAKE) --no-print-directory BUILD=build/gpu CUDA=1 DEFINES=-DWITHOUT_CPU=1 gpu-programs
@@ -64,7 +67,7 @@ gpu-test: gpu-build
 gpu-bench: gpu-build
 	@tests/cuda/gpu.sh bench
 build/gpu/obj/engine.a: $(call objects,$(ENGINE_SOURCES) $(CUDA_SOURCES))
-build/gpu/test_device: $(OBJ)/tests/conformance/test_device.c.o $(OBJ)/engine.a
+$(addprefix build/gpu/,$(CUDA_CONFORMANCE)): build/gpu/%: $(OBJ)/tests/conformance/%.c.o $(OBJ)/engine.a
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CUDA) -lm
 build/gpu/bench: $(OBJ)/tests/cuda/bench.c.o $(OBJ)/engine.a

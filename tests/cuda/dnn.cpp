@@ -319,3 +319,184 @@ EXPORT cudnnStatus_t cudnnConvolutionBiasActivationForward(
     emulated_enqueue(handle->stream, [c] { convolve(c); });
     return CUDNN_STATUS_SUCCESS;
 }
+
+/* ---- backwards ------------------------------------------------------------------------------ */
+
+/* What tap (kh, kw) of filter m sees of channel i of its group at output (h, w): where that is in
+ * x, or -1. */
+static int64_t meets(const call &c, int n, int m, int i, int h, int w, int kh, int kw) {
+    const cudnnConvolutionStruct &v = c.convolution;
+    int group = m / (c.w.dims[0] / v.groups);
+    int in_h = h * v.stride[0] - v.pad[0] + kh * v.dilation[0];
+    int in_w = w * v.stride[1] - v.pad[1] + kw * v.dilation[1];
+    return in_h >= 0 && in_h < c.x.dims[2] && in_w >= 0 && in_w < c.x.dims[3]
+               ? at(c.x, n, group * c.w.dims[1] + i, in_h, in_w)
+               : -1;
+}
+
+static int64_t tap_at(const call &c, int m, int i, int kh, int kw) {
+    int channels = c.w.dims[1], kernel_h = c.w.dims[2], kernel_w = c.w.dims[3];
+    return c.w.format == CUDNN_TENSOR_NHWC
+               ? ((int64_t)(m * kernel_h + kh) * kernel_w + kw) * channels + i
+               : ((int64_t)(m * channels + i) * kernel_h + kh) * kernel_w + kw;
+}
+
+/* visit(place in x, place in w, place in y) for every product of the convolution. */
+template <class Visit> static void each_product(const call &c, Visit visit) {
+    for (int n = 0; n < c.y.dims[0]; n++) {
+        for (int m = 0; m < c.y.dims[1]; m++) {
+            for (int h = 0; h < c.y.dims[2]; h++) {
+                for (int w = 0; w < c.y.dims[3]; w++) {
+                    int64_t y = at(c.y, n, m, h, w);
+                    for (int kh = 0; kh < c.w.dims[2]; kh++) {
+                        for (int kw = 0; kw < c.w.dims[3]; kw++) {
+                            for (int i = 0; i < c.w.dims[1]; i++) {
+                                int64_t x = meets(c, n, m, i, h, w, kh, kw);
+                                if (x >= 0) {
+                                    visit(x, tap_at(c, m, i, kh, kw), y);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+static std::vector<float> numbers(cudnnDataType_t type, const void *data, int64_t count) {
+    std::vector<float> all((size_t)count);
+    for (int64_t i = 0; i < count; i++) {
+        all[(size_t)i] = (float)load(type, data, i);
+    }
+    return all;
+}
+
+static int64_t count_of(const int dims[4]) {
+    return (int64_t)dims[0] * dims[1] * dims[2] * dims[3];
+}
+
+/* Sums in double precision; y_data is what is made: dx, or dw. x_data: dy. */
+static void convolve_data(const call &c) {
+    std::vector<float> dy = numbers(c.y.type, c.x_data, count_of(c.y.dims));
+    std::vector<float> w = numbers(c.w.type, c.w_data, count_of(c.w.dims));
+    std::vector<double> dx((size_t)count_of(c.x.dims));
+    each_product(c, [&](int64_t to, int64_t tap, int64_t from) {
+        dx[(size_t)to] += (double)w[(size_t)tap] * dy[(size_t)from];
+    });
+    for (size_t i = 0; i < dx.size(); i++) {
+        store(c.x.type, c.y_data, (int64_t)i, dx[i]);
+    }
+}
+
+/* w_data: x. */
+static void convolve_filter(const call &c) {
+    std::vector<float> dy = numbers(c.y.type, c.x_data, count_of(c.y.dims));
+    std::vector<float> x = numbers(c.x.type, c.w_data, count_of(c.x.dims));
+    std::vector<double> dw((size_t)count_of(c.w.dims));
+    each_product(c, [&](int64_t from, int64_t tap, int64_t y) {
+        dw[(size_t)tap] += (double)x[(size_t)from] * dy[(size_t)y];
+    });
+    for (size_t i = 0; i < dw.size(); i++) {
+        store(c.w.type, c.y_data, (int64_t)i, dw[i]);
+    }
+}
+
+/* Algorithms as the manual tells of them: 0 and 3 add in any order. */
+template <class Found, class Algorithm>
+static cudnnStatus_t tell(const call &c, int requested, int *returned, Found *found,
+                          const Algorithm (&order)[3]) {
+    *returned = 0;
+    if (!fits(c)) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    for (int i = 0; i < 3 && i < requested; i++) {
+        memset(&found[i], 0, sizeof found[i]);
+        found[i].algo = order[i];
+        found[i].status = i == 0 ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_SUCCESS;
+        found[i].determinism = (int)order[i] == 0 ? CUDNN_NON_DETERMINISTIC : CUDNN_DETERMINISTIC;
+        found[i].memory = workspace_bytes;
+        (*returned)++;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static call backward(const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
+                     const cudnnConvolutionDescriptor_t convolution,
+                     const cudnnTensorDescriptor_t y) {
+    return {*x, *y, *y, *w, *convolution, 1, 0, NULL, NULL, NULL, NULL, NULL, false, false};
+}
+
+EXPORT cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    cudnnHandle_t, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t y,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t x, int requested,
+    int *returned, cudnnConvolutionBwdDataAlgoPerf_t *found) {
+    static const cudnnConvolutionBwdDataAlgo_t order[3] = {CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD,
+                                                           CUDNN_CONVOLUTION_BWD_DATA_ALGO_0,
+                                                           CUDNN_CONVOLUTION_BWD_DATA_ALGO_1};
+    return tell(backward(x, w, convolution, y), requested, returned, found, order);
+}
+
+EXPORT cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
+    cudnnHandle_t, const cudnnFilterDescriptor_t, const cudnnTensorDescriptor_t,
+    const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t,
+    cudnnConvolutionBwdDataAlgo_t, size_t *size) {
+    *size = workspace_bytes;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+EXPORT cudnnStatus_t cudnnConvolutionBackwardData(
+    cudnnHandle_t handle, const void *alpha, const cudnnFilterDescriptor_t w, const void *w_data,
+    const cudnnTensorDescriptor_t y, const void *dy_data,
+    const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionBwdDataAlgo_t algorithm,
+    void *workspace, size_t size, const void *beta, const cudnnTensorDescriptor_t x,
+    void *dx_data) {
+    call c = backward(x, w, convolution, y);
+    c.w_data = w_data;
+    c.x_data = dy_data;
+    c.y_data = dx_data;
+    if (!fits(c) || !has_workspace(handle, workspace, size) || *(const float *)alpha != 1 ||
+        *(const float *)beta != 0 || algorithm != CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    note("convolution's data", c);
+    emulated_enqueue(handle->stream, [c] { convolve_data(c); });
+    return CUDNN_STATUS_SUCCESS;
+}
+
+EXPORT cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    cudnnHandle_t, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t y,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t w, int requested,
+    int *returned, cudnnConvolutionBwdFilterAlgoPerf_t *found) {
+    static const cudnnConvolutionBwdFilterAlgo_t order[3] = {
+        CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0,
+        CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1};
+    return tell(backward(x, w, convolution, y), requested, returned, found, order);
+}
+
+EXPORT cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
+    cudnnHandle_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+    const cudnnConvolutionDescriptor_t, const cudnnFilterDescriptor_t,
+    cudnnConvolutionBwdFilterAlgo_t, size_t *size) {
+    *size = workspace_bytes;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+EXPORT cudnnStatus_t cudnnConvolutionBackwardFilter(
+    cudnnHandle_t handle, const void *alpha, const cudnnTensorDescriptor_t x, const void *x_data,
+    const cudnnTensorDescriptor_t y, const void *dy_data,
+    const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionBwdFilterAlgo_t algorithm,
+    void *workspace, size_t size, const void *beta, const cudnnFilterDescriptor_t w,
+    void *dw_data) {
+    call c = backward(x, w, convolution, y);
+    c.w_data = x_data;
+    c.x_data = dy_data;
+    c.y_data = dw_data;
+    if (!fits(c) || !has_workspace(handle, workspace, size) || *(const float *)alpha != 1 ||
+        *(const float *)beta != 0 || algorithm != CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    note("convolution's filter", c);
+    emulated_enqueue(handle->stream, [c] { convolve_filter(c); });
+    return CUDNN_STATUS_SUCCESS;
+}

@@ -146,7 +146,8 @@ struct CUevent_st {
 
 /* They stay, since events know them. */
 static std::vector<std::unique_ptr<CUstream_st>> streams;
-static CUgraph_st *captured;
+/* Of the thread that captures: what others start on other streams is no part of it. */
+static thread_local CUgraph_st *captured;
 static std::string notes, told;
 
 static void drain(CUstream_st *stream, size_t until) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `make push` to a real registry (Debian's docker-registry, on this machine) with TLS and a password, as docs/aks.md
-# does it; what is pulled back is what was built. agent-cuda is built where there is a CUDA toolkit for it.
+# does it; what is pulled back is what was built. agent-cuda and trainer-cuda are built where
+# there is a CUDA toolkit for them.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
@@ -65,10 +66,12 @@ for image in operator agent trainer; do
 done
 
 toolkit=${CUDA_HOME:-/usr/local/cuda}
-if [ -x "$toolkit/bin/nvcc" ]; then
-    builds() { REGISTRY=localhost CUDA_LIBRARIES=0 images/build.sh build agent-cuda >"$work/cuda" 2>&1 || { sed 's/^/# /' "$work/cuda"; return 1; }; }
-    check "agent-cuda is built with the toolkit in $toolkit" builds
-else
-    echo "skip agent-cuda: not built (no base image: no CUDA toolkit in $toolkit)"
-fi
+for image in agent-cuda trainer-cuda; do
+    if [ ! -x "$toolkit/bin/nvcc" ]; then
+        echo "skip $image: not built (no base image: no CUDA toolkit in $toolkit)"
+        continue
+    fi
+    builds() { REGISTRY=localhost CUDA_LIBRARIES=0 images/build.sh build $image >"$work/cuda" 2>&1 || { sed 's/^/# /' "$work/cuda"; return 1; }; }
+    check "$image is built with the toolkit in $toolkit" builds
+done
 exit $((failures > 0))

@@ -42,6 +42,16 @@ check "what NCCL tells is the end of it, by name" fails error:0:2 \
 check "and the communicator is aborted" aborted
 check "a rank that dies is the end of all" fails die:1:3 'Exit code: *9'
 check "a rank that NCCL does not take" fails init:1:0 'comm "nccl": ncclCommInitRank: invalid usage'
+export WINDLASS_NCCL_SECONDS=2
+check "ranks that never meet: after a while, and why" fails meet:1:0 \
+    'comm "nccl": ncclCommInitRank: the ranks have not met for 2 s, though MPI has them all'
+check "and the communicator is aborted" aborted
+new=$libraries libraries=$libraries/old
+check "the same with a NCCL whose calls block" fails meet:1:0 '^rank 1: comm "nccl": ncclCommInitRank: the ranks have not met for 2 s'
+old() { [ "$(mpi -np 2 "$build/tests/conformance/test_comm" nccl | grep -c '^ok .*, nccl of 2$')" -eq 8 ]; }
+check "which does the suite, too" old
+libraries=$new
+unset WINDLASS_NCCL_SECONDS
 check "a rank without a GPU is named by all" fails cuda:1:0 \
     'rank 1: comm "nccl": opening the GPU: no CUDA-capable device is detected \(CUDA error 100\)'
 both() { [ "$(grep -c 'rank 1: comm "nccl": opening the GPU' "$work/fails")" -eq 2 ]; }

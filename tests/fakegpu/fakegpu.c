@@ -5,7 +5,8 @@
  * Built twice, once under each name. FAKE_NCCL tells what goes wrong, as WHAT:RANK:CALL: hang
  * rank's sum never ends; nor, then, does anybody's error   ncclCommGetAsyncError tells of a remote
  * error, while the sum goes on for ever die     the process is gone, without a word init
- * ncclCommInitRank fails;  cuda  cuInit fails (CALL is not looked at) */
+ * ncclCommInitRank fails;  meet  it never ends;  cuda  cuInit fails (CALL is not looked at).
+ * FAKE_OLD: as NCCL was before 2.14, where all calls block. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -36,7 +37,8 @@ struct communicator {
     struct shared *shared;
     int size, rank, calls;
     char name[128];
-    atomic_bool is_aborted, has_error;
+    atomic_bool is_aborted, has_error, never_settles;
+    atomic_int looks; /* ncclCommGetAsyncError says "in progress" so often */
     pthread_t thread;
     bool has_thread;
 };
@@ -116,6 +118,16 @@ int cuGetErrorString(int code, const char **text) {
 EXPORT int ncclGetVersion(int *version);
 EXPORT int ncclGetUniqueId(struct id *id);
 EXPORT int ncclCommInitRank(void **ret, int size, struct id id, int rank);
+#ifndef FAKE_OLD
+struct config {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
+};
+EXPORT int ncclCommInitRankConfig(void **ret, int size, struct id id, int rank,
+                                  struct config *config);
+EXPORT int ncclCommFinalize(void *of);
+#endif
 EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *of,
                          void *on);
 EXPORT int ncclCommGetAsyncError(void *of, int *error);
@@ -139,7 +151,7 @@ int ncclGetUniqueId(struct id *id) {
     return result;
 }
 
-int ncclCommInitRank(void **ret, int size, struct id id, int rank) {
+static int begin(void **ret, int size, struct id id, int rank) {
     if (is_meant("init", rank, -1) || size > RANKS_MAX) {
         return 5;
     }
@@ -160,6 +172,36 @@ int ncclCommInitRank(void **ret, int size, struct id id, int rank) {
     *ret = own;
     return 0;
 }
+
+int ncclCommInitRank(void **ret, int size, struct id id, int rank) {
+    while (is_meant("meet", rank, -1)) {
+        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    }
+    return begin(ret, size, id, rank);
+}
+
+#ifndef FAKE_OLD
+enum { IN_PROGRESS = 7, LOOKS = 3 };
+
+int ncclCommInitRankConfig(void **ret, int size, struct id id, int rank, struct config *config) {
+    if (config->magic != 0xcafebeef || config->version < 21400 || config->blocking != 0 ||
+        config->size < sizeof *config) {
+        return 4;
+    }
+    int result = begin(ret, size, id, rank);
+    if (result == 0) {
+        struct communicator *own = *ret;
+        atomic_store(&own->never_settles, is_meant("meet", rank, -1));
+        atomic_store(&own->looks, LOOKS);
+    }
+    return result ? result : IN_PROGRESS;
+}
+
+int ncclCommFinalize(void *of) {
+    atomic_store(&((struct communicator *)of)->looks, LOOKS);
+    return IN_PROGRESS;
+}
+#endif
 
 /* False: given up. */
 static bool meet(struct communicator *own) {
@@ -233,7 +275,9 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, vo
 }
 
 int ncclCommGetAsyncError(void *of, int *error) {
-    *error = atomic_load(&((struct communicator *)of)->has_error) ? 6 : 0;
+    struct communicator *own = of;
+    bool is_busy = atomic_load(&own->never_settles) || atomic_fetch_sub(&own->looks, 1) > 0;
+    *error = atomic_load(&own->has_error) ? 6 : is_busy ? 7 : 0;
     return 0;
 }
 

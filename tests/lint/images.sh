@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The Containerfiles: bases pinned, nothing runs as root, the last stage has only what collect.sh put together, and
-# agent-cuda (which needs a base that few machines have) is agent's but for what CUDA changes; agent and trainer are
-# compiled in the same layers.
+# agent-cuda and trainer-cuda (which need a base that few machines have) are agent's and trainer's but for what CUDA
+# changes; agent and trainer are compiled in the same layers.
 cd "$(dirname "$0")/../.." || exit 3
 bad=0
 say() { echo "not ok $*"; bad=1; }
@@ -9,7 +9,7 @@ pinned='[a-z0-9./-]+:[0-9]+\.[0-9]+[a-z0-9.-]*(@sha256:[0-9a-f]{64})?$'
 # shellcheck disable=SC2016 # the Containerfiles' own variables
 for file in images/*.Containerfile; do
     stages='FROM ${BASE} AS build FROM scratch'
-    [ "$file" != images/agent-cuda.Containerfile ] || stages='FROM ${CUDA_BASE} AS cuda '$stages
+    [[ $file != *-cuda.Containerfile ]] || stages='FROM ${CUDA_BASE} AS cuda '$stages
     for base in $(sed -n 's/^ARG \([A-Z_]*\)=.*/\1/p' "$file"); do
         grep -qE "^ARG $base=$pinned" "$file" || say "$file: ARG $base names no version or digest"
     done
@@ -24,6 +24,8 @@ plain() {
 }
 [ "$(plain images/agent.Containerfile)" = "$(plain images/agent-cuda.Containerfile)" ] ||
     say "images/agent-cuda.Containerfile differs from agent.Containerfile in more than CUDA needs"
+[ "$(plain images/trainer.Containerfile)" = "$(plain images/trainer-cuda.Containerfile)" ] ||
+    say "images/trainer-cuda.Containerfile differs from trainer.Containerfile in more than CUDA needs"
 compiled() { sed '/^#/d; /^RUN strip/,$d' "$1"; }
 [ "$(compiled images/agent.Containerfile)" = "$(compiled images/trainer.Containerfile)" ] ||
     say "images/trainer.Containerfile does not begin as agent.Containerfile does: all would be compiled twice"

@@ -107,6 +107,14 @@ prepare_call reduce_prepare, softmax_prepare, arg_max_prepare, layer_norm_prepar
 prepare_call conv_prepare, conv_transpose_prepare, pool_prepare, global_pool_prepare;
 prepare_call gemm_prepare, matmul_prepare;
 prepare_call from_bytes_prepare, to_bytes_prepare;
+/* Of trainings. */
+prepare_call slope_prepare, sum_to_prepare, softmax_gradient_prepare, round_prepare,
+    dropout_prepare, loss_prepare, optimizer_prepare;
+prepare_call norm_training_prepare, norm_gradient_prepare, matmul_gradient_prepare;
+prepare_call conv_gradient_input_prepare, conv_gradient_weights_prepare, pool_gradient_prepare;
+/* The step would round what lies in the device's type of two bytes already, and its readers may
+ * read that. */
+bool round_is_done(const struct gpu *gpu, const struct schedule *schedule, const struct step *step);
 /* InstanceNormalization, Resize, Pad of pictures, and what was fused behind them. */
 prepare_call apply_prepare;
 

@@ -62,19 +62,27 @@ template <class T> struct alignas(16) lanes {
     T at[KERNELS_LANES];
 };
 
-/* The sum (or what `join` makes) over a block, for every thread. All threads must come here. */
+/* The sum (or what `join` makes) over a block, for every thread, in an order that is always the
+ * same. All threads must come here. Two barriers: the next call writes `shared` while this one's
+ * last threads still read `few`, and writes that behind a barrier of its own. */
 template <class T, class Join> static __device__ T block_join(T value, Join join) {
+    const unsigned few_count = 16;
     __shared__ T shared[THREADS];
+    __shared__ T few[few_count];
     shared[threadIdx.x] = value;
     __syncthreads();
-    for (unsigned half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half) {
-            shared[threadIdx.x] = join(shared[threadIdx.x], shared[threadIdx.x + half]);
+    if (threadIdx.x < few_count) {
+        T part = shared[threadIdx.x];
+        for (unsigned i = threadIdx.x + few_count; i < THREADS; i += few_count) {
+            part = join(part, shared[i]);
         }
-        __syncthreads();
+        few[threadIdx.x] = part;
     }
-    T result = shared[0];
-    __syncthreads(); /* the next call writes */
+    __syncthreads();
+    T result = few[0];
+    for (unsigned i = 1; i < few_count; i++) {
+        result = join(result, few[i]);
+    }
     return result;
 }
 

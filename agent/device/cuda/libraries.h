@@ -30,7 +30,13 @@
     CALL(GetConvolutionForwardAlgorithm_v7)                                                        \
     CALL(GetConvolutionForwardWorkspaceSize)                                                       \
     CALL(ConvolutionForward)                                                                       \
-    CALL(ConvolutionBiasActivationForward)
+    CALL(ConvolutionBiasActivationForward)                                                         \
+    CALL(GetConvolutionBackwardDataAlgorithm_v7)                                                   \
+    CALL(GetConvolutionBackwardDataWorkspaceSize)                                                  \
+    CALL(ConvolutionBackwardData)                                                                  \
+    CALL(GetConvolutionBackwardFilterAlgorithm_v7)                                                 \
+    CALL(GetConvolutionBackwardFilterWorkspaceSize)                                                \
+    CALL(ConvolutionBackwardFilter)
 
 #define LT_CALLS(CALL)                                                                             \
     CALL(Create)                                                                                   \

@@ -23,6 +23,21 @@ static const struct family blocks = FAMILY("blocks", blocks_prepare);
 static const struct family from_bytes = FAMILY("from_bytes", from_bytes_prepare);
 static const struct family to_bytes = FAMILY("to_bytes", to_bytes_prepare);
 static const struct family cast = FAMILY("cast", cast_prepare);
+static const struct family conv_gradient_input =
+    FAMILY("conv_gradient_input", conv_gradient_input_prepare);
+static const struct family conv_gradient_weights =
+    FAMILY("conv_gradient_weights", conv_gradient_weights_prepare);
+static const struct family dropout = FAMILY("dropout", dropout_prepare);
+static const struct family loss = FAMILY("loss", loss_prepare);
+static const struct family matmul_gradient = FAMILY("matmul_gradient", matmul_gradient_prepare);
+static const struct family norm_gradient = FAMILY("norm_gradient", norm_gradient_prepare);
+static const struct family norm_training = FAMILY("norm_training", norm_training_prepare);
+static const struct family optimizer = FAMILY("optimizer", optimizer_prepare);
+static const struct family pool_gradient = FAMILY("pool_gradient", pool_gradient_prepare);
+static const struct family round_family = FAMILY("round", round_prepare);
+static const struct family slope = FAMILY("slope", slope_prepare);
+static const struct family softmax_gradient = FAMILY("softmax_gradient", softmax_gradient_prepare);
+static const struct family sum_to = FAMILY("sum_to", sum_to_prepare);
 static const struct family concat = FAMILY("concat", concat_prepare);
 static const struct family conv = FAMILY("conv", conv_prepare);
 static const struct family conv_transpose = FAMILY("conv_transpose", conv_transpose_prepare);
@@ -141,6 +156,20 @@ static const struct family *const families[OP_COUNT] = {
     [OP_UPSAMPLE] = &resize,
     [OP_WHERE] = &where,
     [OP_XOR] = &binary,
+    [OP_CONV_GRADIENT_INPUT] = &conv_gradient_input,
+    [OP_CONV_GRADIENT_WEIGHTS] = &conv_gradient_weights,
+    [OP_DROPOUT_TRAINING] = &dropout,
+    [OP_MATMUL_GRADIENT] = &matmul_gradient,
+    [OP_MEAN_SQUARED] = &loss,
+    [OP_NORM_GRADIENT] = &norm_gradient,
+    [OP_NORM_TRAINING] = &norm_training,
+    [OP_OPTIMIZER_STEP] = &optimizer,
+    [OP_POOL_GRADIENT] = &pool_gradient,
+    [OP_ROUND_BFLOAT] = &round_family,
+    [OP_SOFTMAX_CROSS_ENTROPY] = &loss,
+    [OP_SOFTMAX_GRADIENT] = &softmax_gradient,
+    [OP_SUM_TO] = &sum_to,
+    [OP_UNARY_GRADIENT] = &slope,
 };
 
 const struct family *family_of(int op) {
@@ -277,10 +306,27 @@ static int prepare_step(struct gpu *gpu, struct schedule *schedule, struct step 
     return 0;
 }
 
+/* Who reads what the step makes reads what it is made of; the step is dropped. */
+static void pass_by(struct schedule *schedule, size_t index) {
+    struct step *step = &schedule->steps[index];
+    for (size_t i = index + 1; i < schedule->step_count; i++) {
+        struct step *reader = &schedule->steps[i];
+        for (int k = 0; k < reader->input_count && reader->node; k++) {
+            reader->inputs[k] =
+                reader->inputs[k] == step->outputs[0] ? step->inputs[0] : reader->inputs[k];
+        }
+    }
+    schedule->slots[step->outputs[0]].place = PLACE_NONE;
+    step->node = NULL;
+}
+
 int prepare_all(struct gpu *gpu, struct schedule *schedule, struct error *err) {
     fuse_all(gpu, schedule);
     for (size_t i = 0; i < schedule->step_count; i++) {
-        if (schedule->steps[i].node && prepare_step(gpu, schedule, &schedule->steps[i], err) < 0) {
+        struct step *step = &schedule->steps[i];
+        if (step->node && round_is_done(gpu, schedule, step)) {
+            pass_by(schedule, i);
+        } else if (step->node && prepare_step(gpu, schedule, step, err) < 0) {
             return -1;
         }
     }

@@ -314,8 +314,8 @@ static int matmul_run(struct gpu *gpu UNUSED, const struct task *task, struct er
 }
 
 /* Whether the matrices of all batches lie in a row, or are one: *ret_step says which. */
-static bool is_even(const struct matmul *matmul, const int64_t *strides, int64_t size,
-                    int64_t *ret_step) {
+static bool is_even_row(const struct matmul *matmul, const int64_t *strides, int64_t size,
+                        int64_t *ret_step) {
     bool is_row = true, is_one = true;
     int64_t stride = 1;
     for (int i = matmul->batch.rank - 1; i >= 0; i--) {
@@ -354,10 +354,63 @@ int matmul_prepare(struct prepare *prepare, struct error *err) {
         return result;
     }
     gemm->is_uneven =
-        !is_even(matmul, matmul->a_strides, matmul->m * matmul->k, &product->a_step) ||
-        !is_even(matmul, matmul->b_strides, matmul->k * matmul->n, &product->b_step);
+        !is_even_row(matmul, matmul->a_strides, matmul->m * matmul->k, &product->a_step) ||
+        !is_even_row(matmul, matmul->b_strides, matmul->k * matmul->n, &product->b_step);
     product->batches = gemm->is_uneven ? 1 : product->batches;
     product->is_loose = gemm->is_uneven;
     task->run = matmul_run;
+    return product_prepare(prepare, product, err);
+}
+
+/* ---- gradients of MatMul -------------------------------------------------------------------- */
+
+static int matmul_gradient_run(struct gpu *gpu UNUSED, const struct task *task, struct error *err) {
+    const struct gemm *gemm = task->params;
+    bool is_b = node_integer(task->node, "side", 0) != 0;
+    const void *dy = task->inputs[0].data;
+    return product_run(&gemm->product, task, is_b ? task->inputs[1].data : dy,
+                       is_b ? dy : task->inputs[2].data, task->outputs[0].data, err);
+}
+
+/* (dy, a, b): da = dy b', or db = a' dy. Summed over batches in one case alone: weights b that all
+ * rows of a meet, whose gradient is one long product. */
+int matmul_gradient_prepare(struct prepare *prepare, struct error *err) {
+    struct task *task = prepare->task;
+    const bool is_b = node_integer(task->node, "side", 0) != 0;
+    struct gemm *gemm = task->params = x_calloc(1, sizeof *gemm);
+    struct product *product = &gemm->product;
+    struct matmul mm;
+    int64_t a_step, b_step;
+    task->release = gemm_release;
+    product->gpu = prepare->gpu;
+    if (matmul_params(&task->inputs[1].shape, &task->inputs[2].shape, &mm, err) < 0) {
+        return -1;
+    }
+    int64_t batches = shape_count(&mm.batch);
+    bool is_even = is_even_row(&mm, mm.a_strides, mm.m * mm.k, &a_step) &&
+                   is_even_row(&mm, mm.b_strides, mm.k * mm.n, &b_step);
+    bool is_summed = is_b && batches > 1 && is_even && b_step == 0 && a_step != 0;
+    if (!is_even || (batches > 1 && !is_summed && (is_b ? b_step : a_step) == 0)) {
+        return prepare_refuse(err, "a product's gradient that is summed over batches");
+    }
+    if (is_summed) {
+        mm.m *= batches;
+        batches = 1;
+    }
+    int64_t dy_step = mm.m * mm.n;
+    *product = (struct product){.gpu = prepare->gpu,
+                                .m = is_b ? mm.k : mm.m,
+                                .n = is_b ? mm.n : mm.k,
+                                .k = is_b ? mm.m : mm.n,
+                                .a_row = is_b ? mm.k : mm.n,
+                                .b_row = mm.n,
+                                .y_row = is_b ? mm.n : mm.k,
+                                .a_turned = is_b,
+                                .b_turned = !is_b,
+                                .alpha = 1,
+                                .batches = batches,
+                                .a_step = is_b ? a_step : dy_step,
+                                .b_step = is_b ? dy_step : b_step};
+    task->run = matmul_gradient_run;
     return product_prepare(prepare, product, err);
 }

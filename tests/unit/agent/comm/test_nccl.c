@@ -25,6 +25,16 @@ static void test_the_interface_is_as_declared(void) {
     CHECK(IS(ncclGetVersion, ncclResult_t(*)(int *)));
     CHECK(IS(ncclGetUniqueId, ncclResult_t(*)(ncclUniqueId *)));
     CHECK(IS(ncclCommInitRank, ncclResult_t(*)(ncclComm_t *, int, ncclUniqueId, int)));
+    CHECK(IS(ncclCommInitRankConfig,
+             ncclResult_t(*)(ncclComm_t *, int, ncclUniqueId, int, ncclConfig_t *)));
+    CHECK(IS(ncclCommFinalize, ncclResult_t(*)(ncclComm_t)));
+    CHECK(sizeof(ncclConfig_t) >= sizeof(struct nccl_config) &&
+          offsetof(ncclConfig_t, magic) == offsetof(struct nccl_config, magic) &&
+          offsetof(ncclConfig_t, version) == offsetof(struct nccl_config, version) &&
+          offsetof(ncclConfig_t, blocking) == offsetof(struct nccl_config, blocking));
+    const ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    CHECK_INT(config.magic, (unsigned)NCCL_MAGIC);
+    CHECK_INT(NCCL_VERSION(2, 14, 0), NCCL_CONFIG_VERSION);
     CHECK(IS(ncclAllReduce, ncclResult_t(*)(const void *, void *, size_t, ncclDataType_t,
                                             ncclRedOp_t, ncclComm_t, cudaStream_t)));
     CHECK(IS(ncclCommGetAsyncError, ncclResult_t(*)(ncclComm_t, ncclResult_t *)));
