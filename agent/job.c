@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SPEC_BYTES_MAX = 128 << 10, GPUS_MAX = 1024 };
+enum { SPEC_BYTES_MAX = 128 << 10, GPUS_MAX = 1024, SLOTS_MAX = 64 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -97,7 +97,7 @@ static int read_spec(struct job *job, struct error *err) {
     } rows[] = {{"miniBatchSize", INT32_MAX},
                 {"retry.maxTries", UINT16_MAX},
                 {"retry.timeoutSeconds", 259200},
-                {"scorer.command.processesPerWorker", 64}};
+                {"scorer.command.processesPerWorker", SLOTS_MAX}};
     if (job_read_spec(&job->spec, err) < 0) {
         return -1;
     }
@@ -168,6 +168,9 @@ int job_read(enum job_role role, struct job *ret_job, struct error *err) {
     if (read_variables(role, &job, err) < 0 || read_spec(&job, err) < 0) {
         job_release(&job);
         return -1;
+    }
+    if (job.gpus > 0 && tree_get(job.spec, "scorer.onnx")) {
+        job.slots = MIN(job.gpus, SLOTS_MAX);
     }
     *ret_job = job;
     return 0;

@@ -27,7 +27,7 @@ struct job {
     bool is_auto; /* spec.miniBatchSize is auto: a lease has as many cells as fit */
     int max_tries;
     int64_t timeout_ms;
-    int slots; /* leases side by side in a worker: processesPerWorker */
+    int slots; /* leases side by side in a worker: processesPerWorker; of a network, its GPUs */
     /* failed items, and mini-batches with such, that end the job when there are more; -1: any */
     int64_t errors_max, batch_errors_max;
     double batch_errors_percent;

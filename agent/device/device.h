@@ -92,6 +92,10 @@ struct device_ops {
     int (*copy_beside)(struct device *device, enum copy direction, void *to, const void *from,
                        size_t size, struct error *err);
 
+    /* The thread that calls works on this device from now on, until it enters another one. NULL:
+     * any thread may. */
+    int (*enter)(struct device *device, struct error *err);
+
     /* For scoring, where pictures are carried up and down beside the steps: these four, or none
      * (NULL), with the marks above. Host memory that is copied at full speed, while the host and
      * the steps go on. */

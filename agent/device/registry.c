@@ -9,6 +9,7 @@
 #endif
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int registry_open(const char *name, int threads, struct device **ret_device, struct error *err) {
@@ -20,9 +21,11 @@ int registry_open(const char *name, int threads, struct device **ret_device, str
     if (name && strcmp(name, "reference") == 0) {
         return reference_open(threads, ret_device, err);
     }
-    if (name && strncmp(name, "cuda", 4) == 0 && (!name[4] || name[4] == ':')) {
+    size_t digits = name && strncmp(name, "cuda", 4) == 0 ? strspn(name + 4, "0123456789") : 3;
+    if (digits < 3 && (!name[4 + digits] || name[4 + digits] == ':')) {
 #ifdef WITH_CUDA
-        return gpu_open(name[4] ? name + 5 : NULL, ret_device, err);
+        const char *precision = name[4 + digits] ? name + 5 + digits : NULL;
+        return gpu_open((int)strtol(name + 4, NULL, 10), precision, ret_device, err);
 #else
         return error_set(err, ERROR_UNSUPPORTED,
                          "device \"cuda\": this build has no CUDA: on a cluster the image "

@@ -5,9 +5,9 @@
 #include "agent/graph/shape.h"
 
 /* "cpu" (NULL too), "reference" (the CPU with nothing but the plain kernels: the oracle of tests)
- * or "cuda", also with a precision ("cuda:bfloat16": cuda/device.h). threads: 0 for as many as this
- * process may use. ERROR_UNSUPPORTED when this build lacks the device, ERROR_UNAVAILABLE when the
- * machine does. */
+ * or "cuda", also with a number and a precision ("cuda1:bfloat16": cuda/device.h). threads: 0 for
+ * as many as this process may use. ERROR_UNSUPPORTED when this build lacks the device,
+ * ERROR_UNAVAILABLE when the machine does. */
 NODISCARD int registry_open(const char *name, int threads, struct device **ret_device,
                             struct error *err);
 void device_close(struct device *device);

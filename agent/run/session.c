@@ -43,11 +43,18 @@ int session_open(const char *model_path, const struct session_options *options,
     return 0;
 }
 
+int session_enter(struct session *session, struct error *err) {
+    struct device *device = session->device;
+    return device->ops->enter ? device->ops->enter(device, err) : 0;
+}
+
 void session_free(struct session *session) {
     if (!session) {
         return;
     }
     if (session->device) {
+        struct error ignored = {0};
+        (void)!session_enter(session, &ignored);
         flow_close(session);
         session_forget_plans(session);
     }

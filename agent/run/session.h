@@ -34,6 +34,10 @@ const char *session_output(const struct session *session, size_t index);
  * that was opened with bytes_out. */
 bool session_gives_bytes(const struct session *session);
 
+/* Of another thread than session_open's, before anything but the questions above is called there.
+ */
+NODISCARD int session_enter(struct session *session, struct error *err);
+
 /* Runs the network. inputs[i] belongs to input i (borrowed, not changed). outputs[i] are filled
  * with tensors whose data belongs to the session and stays valid until its next run or its end. A
  * new combination of input shapes plans memory anew (slower once). EXHAUSTED: the device's memory

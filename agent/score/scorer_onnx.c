@@ -8,11 +8,13 @@
 #include "agent/store/stored_file.h"
 #include "lib/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    TRY_SIDE = 64,          /* pixels, where the network leaves it free */
+    TRY_SIDE = 64, /* pixels, where the network leaves it free */
+    DEVICE_NAME = 32,
     TRY_PIXELS = 256 * 256, /* a larger picture is not tried */
 };
 
@@ -117,20 +119,20 @@ static void onnx_freep(struct scorer **scorer) {
     onnx_free(*scorer);
 }
 
-/* A name of agent/device/registry.h. */
-static const char *device_of(const struct scorer_options *options) {
-    static const char *const devices[][2] = {
-        {"TF32", "cuda:tf32"}, {"BF16", "cuda:bfloat16"}, {"FP16", "cuda:float16"}};
+/* A name of agent/device/registry.h: of the worker's GPUs each slot has one, in turn. */
+static void name_device(const struct scorer_options *options, char name[static DEVICE_NAME]) {
+    static const char *const precisions[][2] = {
+        {"TF32", ":tf32"}, {"BF16", ":bfloat16"}, {"FP16", ":float16"}, {"FP32", ""}};
     const char *precision = tree_text(options->spec, "scorer.onnx.precision", "FP32");
     if (options->gpus == 0) {
-        return "cpu";
+        snprintf(name, DEVICE_NAME, "cpu");
     }
-    for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
-        if (strcmp(devices[i][0], precision) == 0) {
-            return devices[i][1];
+    for (size_t i = 0; i < ARRAY_LEN(precisions) && options->gpus > 0; i++) {
+        if (strcmp(precisions[i][0], precision) == 0) {
+            snprintf(name, DEVICE_NAME, "cuda%d%s", options->slot % options->gpus,
+                     precisions[i][1]);
         }
     }
-    return "cuda";
 }
 
 /* What is wrong with the GPU is not the model's fault. */
@@ -139,13 +141,18 @@ static int open_session(const struct scorer_options *options, const char *path,
     struct bytes in = preprocess_bytes(&scorer->preprocess);
     struct bytes out = postprocess_to_bytes(&scorer->postprocess);
     bool is_image = scorer->postprocess.type == POSTPROCESS_IMAGE;
-    struct session_options engine = {.device = device_of(options)};
+    char device[DEVICE_NAME] = "";
+    name_device(options, device);
+    struct session_options engine = {.device = device};
     scorer->has_bytes = options->gpus > 0 && !scorer->has_slices;
     if (scorer->has_bytes) {
         engine.bytes_in = &in;
         engine.bytes_out = is_image ? &out : NULL;
     }
     if (session_open(path, &engine, &scorer->session, err) == 0) {
+        if (options->gpus > 0) {
+            log_event(LOG_INFO, "slot %d scores on device %s", options->slot, device);
+        }
         return 0;
     }
     bool is_device = text_starts(err->text, "device ");
@@ -170,9 +177,6 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     if (open_session(options, options->network ? options->network : model.path, scorer, err) < 0) {
         return -1;
     }
-    if (options->gpus > 0) {
-        log_event(LOG_INFO, "slot %d scores on device %s", options->slot, device_of(options));
-    }
     if (check_input(scorer, err) < 0) {
         return -1;
     }
@@ -188,8 +192,8 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
 }
 
 /* Loaded when it was opened. */
-static int onnx_start(struct scorer *scorer UNUSED, struct error *err UNUSED) {
-    return 0;
+static int onnx_start(struct scorer *scorer, struct error *err) {
+    return session_enter(scorer->session, err);
 }
 
 /* ---- trying --------------------------------------------------------------------------------- */

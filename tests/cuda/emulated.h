@@ -16,7 +16,8 @@ void emulated_limit(size_t bytes);
 size_t emulated_graphs(void);
 size_t emulated_kernels(void);
 /* What the driver says: GPUs, the CUDA it is for (13000 is 13.0; 0: there is none), a cudaError_t.
- */
+ At first one of
+ * 13.0, or EMULATED_CARDS of the environment. */
 void emulated_cards(int count, int driver, int code);
 size_t emulated_allocated(void); /* bytes, at present */
 

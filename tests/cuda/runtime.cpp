@@ -419,7 +419,7 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
 static struct {
     int count, driver;
     cudaError_t code;
-} cards = {1, 13000, cudaSuccess};
+} cards = {getenv("EMULATED_CARDS") ? atoi(getenv("EMULATED_CARDS")) : 1, 13000, cudaSuccess};
 
 void emulated_cards(int count, int driver, int code) {
     cards = {count, driver, (cudaError_t)code};
@@ -428,6 +428,10 @@ void emulated_cards(int count, int driver, int code) {
 cudaError_t cudaGetDeviceCount(int *count) {
     *count = cards.count;
     return cards.code;
+}
+
+cudaError_t cudaSetDevice(int device) {
+    return device >= 0 && device < cards.count ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
 cudaError_t cudaDriverGetVersion(int *version) {

@@ -45,7 +45,23 @@ static void test_another_trouble_is_the_drivers_own_words(void) {
     refuses("device \"cuda\": no GPU can be used: an error");
 }
 
+static void test_numbers(void) {
+    struct device *device = NULL;
+    struct error err = {0};
+    emulated_cards(2, 13000, cudaSuccess);
+    CHECK_OK(registry_open("cuda1:bfloat16", 1, &device, &err), &err);
+    device_close(device);
+    CHECK_INT(registry_open("cuda2", 1, &device, &err), -1);
+    CHECK_STR(err.text, "device \"cuda\": GPU 2 is asked for (they are numbered from 0), and 2 are "
+                        "there");
+    emulated_cards(1, 13000, cudaSuccess);
+    error_clear(&err);
+    CHECK_INT(registry_open("cuda123", 1, &device, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+}
+
 int main(void) {
+    TEST(test_numbers);
     TEST(test_no_driver);
     TEST(test_an_old_driver);
     TEST(test_no_gpu);

@@ -202,6 +202,10 @@ static int gpu_await(struct device *device UNUSED, struct device_mark *mark, str
     return gpu_check(cudaEventSynchronize(mark->event), "the run", err);
 }
 
+static int gpu_enter(struct device *device, struct error *err) {
+    return gpu_check(cudaSetDevice(gpu_of(device)->ordinal), "a GPU", err);
+}
+
 static int gpu_follow(struct device *device, struct device_mark *mark, struct error *err) {
     return gpu_check(cudaStreamWaitEvent(gpu_of(device)->stream, mark->event, 0), "an event", err);
 }
@@ -278,6 +282,7 @@ static const struct device_ops gpu_ops = {
     .mark = gpu_mark,
     .await = gpu_await,
     .copy_beside = gpu_copy_beside,
+    .enter = gpu_enter,
     .host_alloc = gpu_host_alloc,
     .host_free = gpu_host_free,
     .carry = gpu_carry,
@@ -313,7 +318,7 @@ static int open_handles(struct gpu *gpu, struct error *err) {
     return gpu_check_lt(gpu, libraries->lt.Create(&gpu->lt), "opening cuBLASLt", err);
 }
 
-int gpu_open(const char *precision, struct device **ret_device, struct error *err) {
+int gpu_open(int ordinal, const char *precision, struct device **ret_device, struct error *err) {
     static const struct {
         const char *name;
         enum kernels_float type;
@@ -336,11 +341,19 @@ int gpu_open(const char *precision, struct device **ret_device, struct error *er
     if (driver_count(&count, err) < 0) {
         return -1;
     }
+    if (ordinal >= count) {
+        return error_set(
+            err, ERROR_UNAVAILABLE,
+            "device \"cuda\": GPU %d is asked for (they are numbered from 0), and %d %s "
+            "there",
+            ordinal, count, count == 1 ? "is" : "are");
+    }
     struct gpu *gpu = x_calloc(1, sizeof *gpu);
     gpu->base = (struct device){.name = "cuda", .ops = &gpu_ops, .is_host = false};
     gpu->type = precisions[at].type;
     gpu->has_tf32 = precisions[at].has_tf32;
-    if (open_handles(gpu, err) < 0) {
+    gpu->ordinal = ordinal;
+    if (gpu_enter(&gpu->base, err) < 0 || open_handles(gpu, err) < 0) {
         gpu_close(&gpu->base);
         return -1;
     }

@@ -21,6 +21,7 @@ enum form {
 
 struct gpu {
     struct device base;
+    int ordinal;                 /* among those that this process sees */
     enum kernels_float type;     /* of values that are channels last; FLOAT32: none are */
     bool has_tf32;               /* products and convolutions of float32 may round to 10 bits */
     cudaStream_t stream, beside; /* beside: of copies in no order with the steps */

@@ -32,7 +32,7 @@ static void test_a_pods_environment_is_read(void) {
     CHECK_INT(job.timeout_ms, 2000);
     CHECK_STR(job.output, "o/x");
     CHECK_INT(job.gpus, 2);
-    CHECK_INT(job.slots, 1);
+    CHECK_INT(job.slots, 2);
     job_release(&job);
     set_pod();
     CHECK_INT(job_read(JOB_COORDINATOR, &job, &err), -1);
