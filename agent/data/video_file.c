@@ -3,6 +3,7 @@
 
 #include "agent/data/container.h"
 #include "agent/data/media.h"
+#include "agent/data/video_hardware.h"
 
 #include <errno.h>
 #include <libavutil/display.h>
@@ -270,8 +271,8 @@ int video_file_next(struct video_file *file, AVPacket *packet, struct error *err
     }
 }
 
-int video_file_decoder(const struct video_file *file, int threads, AVCodecContext **ret_decoder,
-                       struct error *err) {
+int video_file_decoder(const struct video_file *file, int threads, AVBufferRef *hardware,
+                       AVCodecContext **ret_decoder, struct error *err) {
     const AVCodecParameters *parameters = file->stream->codecpar;
     const AVCodec *codec = avcodec_find_decoder(parameters->codec_id);
     if (!codec) {
@@ -283,6 +284,9 @@ int video_file_decoder(const struct video_file *file, int threads, AVCodecContex
     decoder->pkt_timebase = file->stream->time_base;
     decoder->thread_count = threads;
     decoder->max_pixels = MEDIA_PIXELS_MAX;
+    if (hardware) {
+        (void)video_hardware_attach(hardware, decoder);
+    }
     result = result < 0 ? result : avcodec_open2(decoder, codec, NULL);
     if (result < 0) {
         avcodec_free_context(&decoder);

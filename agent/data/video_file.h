@@ -31,8 +31,9 @@ NODISCARD int video_file_check(const struct video_file *file, struct error *err)
 /* Reads on to the next packet of the video: 1, 0 at the end, -1 failed. */
 NODISCARD int video_file_next(struct video_file *file, AVPacket *packet, struct error *err);
 
-/* A decoder for the video with `threads` threads; the caller frees it with avcodec_free_context. */
-NODISCARD int video_file_decoder(const struct video_file *file, int threads,
+/* A decoder for the video with `threads` threads, or on the GPU (hardware: video_hardware.h's;
+ * NULL: none) where that can; the caller frees it with avcodec_free_context. */
+NODISCARD int video_file_decoder(const struct video_file *file, int threads, AVBufferRef *hardware,
                                  AVCodecContext **ret_decoder, struct error *err);
 
 /* "cannot x: libav's words". Always -1. */

@@ -106,7 +106,7 @@ static void mark_delivered(void *context, int64_t number) {
 
 /* A decoder that tells which frames there are; what they look like does not matter. */
 static int open_counter(const struct scan *scan, AVCodecContext **ret_decoder, struct error *err) {
-    if (video_file_decoder(&scan->file, video_threads(), ret_decoder, err) < 0) {
+    if (video_file_decoder(&scan->file, video_threads(), NULL, ret_decoder, err) < 0) {
         return -1;
     }
     (*ret_decoder)->skip_loop_filter = AVDISCARD_ALL;

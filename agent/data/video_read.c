@@ -3,7 +3,9 @@
 
 #include "agent/data/video_color.h"
 #include "agent/data/video_file.h"
+#include "agent/data/video_hardware.h"
 #include "agent/data/video_lease.h"
+#include "lib/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@ struct reader {
     char *spec_path;
     struct video_file file;
     AVCodecContext *decoder;
+    AVBufferRef *hardware; /* NULL: the processor decodes */
     AVPacket *packet;
     AVPacket *first; /* the file's first packet; see prime_decoder */
     AVFrame *frame;
@@ -40,7 +43,8 @@ static int start_decoder(struct reader *reader, struct error *err) {
     reader->is_drained = false;
     reader->last_pts = VIDEO_NO_TIME;
     reader->skipped_end = 0;
-    return video_file_decoder(&reader->file, video_threads(), &reader->decoder, err);
+    return video_file_decoder(&reader->file, video_threads(), reader->hardware, &reader->decoder,
+                              err);
 }
 
 /* Some files carry parameter sets inside the stream, with the first packet only, that differ from
@@ -143,12 +147,35 @@ static bool can_go_on(const struct reader *reader) {
            lease->packet_min >= reader->skipped_end;
 }
 
+/* Said once a reader, which stays from lease to lease. */
+static void open_hardware(struct reader *reader) {
+    struct error err = {0};
+    if (!video_hardware_is_wanted()) {
+        return;
+    }
+    if (video_hardware_open(&reader->hardware, &err) < 0) {
+        log_event(LOG_WARNING, "%s; the processor decodes", err.text);
+    } else {
+        log_event(LOG_INFO, "the GPU decodes %s, if it knows its kind", reader->spec_path);
+    }
+}
+
+/* From its start the lease is tried again, by the processor. */
+static int leave_hardware(struct reader *reader, const char *why, struct error *err) {
+    log_event(LOG_WARNING, "%s: the GPU's decoder is left (%s); the processor decodes",
+              reader->spec_path, why);
+    av_buffer_unref(&reader->hardware);
+    reader->attempts = 0;
+    return start_again(reader, err);
+}
+
 static struct reader *reader_new(const char *spec_path) {
     struct reader *reader = x_calloc(1, sizeof *reader);
     reader->spec_path = x_strdup(spec_path);
     reader->packet = av_packet_alloc();
     reader->first = av_packet_alloc();
     reader->frame = av_frame_alloc();
+    open_hardware(reader);
     return reader;
 }
 
@@ -232,7 +259,7 @@ static bool is_damaged(const AVFrame *frame) {
 }
 
 /* Decodes up to the awaited frame: 1 it is in reader->frame, 0 it cannot be had from here. */
-static int decode_next(struct reader *reader, struct error *err) {
+static int decode_to_frame(struct reader *reader, struct error *err) {
     for (;;) {
         int result = avcodec_receive_frame(reader->decoder, reader->frame);
         if (result >= 0) {
@@ -253,6 +280,17 @@ static int decode_next(struct reader *reader, struct error *err) {
     }
 }
 
+/* The same, in the processor's memory. */
+static int decode_next(struct reader *reader, struct error *err) {
+    struct error cause = {0};
+    int result = decode_to_frame(reader, err);
+    if (result > 0 && video_hardware_fetch(reader->frame, &cause) < 0) {
+        result = leave_hardware(reader, cause.text, err);
+        return result < 0 ? -1 : decode_to_frame(reader, err);
+    }
+    return result;
+}
+
 int video_read_next(struct reader *reader, struct picture *picture, const char **ret_name,
                     struct error *err) {
     const struct video_lease *lease = &reader->lease;
@@ -263,6 +301,9 @@ int video_read_next(struct reader *reader, struct picture *picture, const char *
     int result;
     while ((result = decode_next(reader, err)) == 0) {
         int again = start_again(reader, err);
+        if (again == 0 && reader->hardware) {
+            again = leave_hardware(reader, "a frame is missing", err);
+        }
         if (again < 0) {
             return -1;
         }
@@ -300,6 +341,7 @@ void video_read_free(struct reader *reader) {
     av_packet_free(&reader->packet);
     av_packet_free(&reader->first);
     avcodec_free_context(&reader->decoder);
+    av_buffer_unref(&reader->hardware);
     video_file_close(&reader->file);
     free(reader->spec_path);
     free(reader);

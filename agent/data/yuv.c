@@ -112,6 +112,14 @@ void yuv_to_rgb(const struct yuv_planes *yuv, const struct yuv_matrix *matrix, u
     free(rows);
 }
 
+FOR_EACH_PROCESSOR
+void yuv_split(const uint8_t *restrict uv, int pairs, uint8_t *restrict u, uint8_t *restrict v) {
+    for (int i = 0; i < pairs; i++) {
+        u[i] = uv[2 * i];
+        v[i] = uv[2 * i + 1];
+    }
+}
+
 struct from_rgb {
     int32_t y[3], u[3], v[3];
     int32_t y_plus, uv_plus; /* black or grey, and what rounds */

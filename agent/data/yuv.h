@@ -22,6 +22,8 @@ struct yuv_planes {
 
 /* rgb: [height, width, 3], packed. */
 void yuv_to_rgb(const struct yuv_planes *yuv, const struct yuv_matrix *matrix, uint8_t *rgb);
+/* u[i], v[i] = uv[2 i], uv[2 i + 1]: a line of NV12's chroma. */
+void yuv_split(const uint8_t *uv, int pairs, uint8_t *u, uint8_t *v);
 /* yuv: 4:2:0; width and height are even. */
 void yuv_from_rgb(const uint8_t *rgb, const struct yuv_matrix *matrix,
                   const struct yuv_planes *yuv);

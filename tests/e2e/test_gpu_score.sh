@@ -27,13 +27,14 @@ graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, ["n", 3
 onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 13)], ir_version=8), sys.argv[1])
 P
 ffmpeg -v error -f lavfi -i testsrc2=size=40x24:rate=20:duration=2 "$work/data/in/%02d.png" </dev/null
+kind=files
 manifest() { # NAME PRECISION
     cat <<YAML
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
 metadata: {name: $1}
 spec:
-  input: {files: {path: data/in}}
+  input: $([ $kind = files ] && echo '{files: {path: data/in}}' || echo '{video: {path: data/film.mp4}}')
   scorer: {onnx: {path: data/model.onnx, precision: $2, preprocess: {range: Byte}, postprocess: {range: Byte}}}
   output: {path: data/$1}
   miniBatchSize: 20
@@ -105,24 +106,47 @@ if ! make -s "${BUILD:-build}/emulated/windlass-agent" 2>"$work/make"; then
     exit $((failures > 0))
 fi
 cp "$build/windlass" "$build"/emulated/lib*.so.* "$work/emulated"
-# agent LIMIT: its memory has so many bytes; 0: as many as it likes.
+# agent LIMIT [CARDS]: the memory of each has so many bytes; 0: as many as it likes.
 agent() {
     cp "$build/emulated/windlass-agent" "$work/emulated/agent"
-    printf '#!/bin/sh\nexport EMULATED_LIMIT=%s ASAN_OPTIONS=detect_leaks=0\nexec "%s" "$@"\n' "$1" "$work/emulated/agent" \
+    printf '#!/bin/sh\nexport EMULATED_LIMIT=%s EMULATED_CARDS=%s ASAN_OPTIONS=detect_leaks=0\nexec "%s" "$@"\n' "$1" "${2:-1}" "$work/emulated/agent" \
         >"$work/emulated/windlass-agent"
     chmod +x "$work/emulated/windlass-agent"
 }
 agent 0
 run "$work/emulated" gpu FP32 --gpus 1
 check "a GPU scores" succeeded gpu
-check "it says so" said gpu "scores on device cuda"
+check "it says so" said gpu "scores on device cuda0"
 check "the processor's bytes" same cpu gpu
 run "$work/emulated" bfloat BF16 --gpus 1
 check "in bfloat16" succeeded bfloat
-check "on that device" said bfloat "scores on device cuda:bfloat16"
+check "on that device" said bfloat "scores on device cuda0:bfloat16"
 mkdir -p "$work/cpu" "$work/bfloat"
 cp "$work"/data/cpu/*.png "$work/cpu" && cp "$work"/data/bfloat/*.png "$work/bfloat"
 check "35 dB at least from the processor's" close_to cpu bfloat 20.5
+# A video: there is no decoder of NVIDIA's here, which is said once, and the processor decodes.
+ffmpeg -v error -f lavfi -i testsrc2=size=64x48:rate=10:duration=2 -c:v libx264 -pix_fmt yuv420p "$work/data/film.mp4" </dev/null
+kind=video
+run "$work/plain" film FP32 --gpus 0
+check "a video on the processor" succeeded film
+run "$work/emulated" filmed FP32 --gpus 1
+check "a video on a GPU" succeeded filmed
+check "the same frames" [ "$(packets v:0 "$work/data/film/film.mp4")" = "$(packets v:0 "$work/data/filmed/film.mp4")" ]
+if grep -q "the GPU decodes film.mp4" "$work/state-filmed"/*worker*.log; then
+    echo "skip what is said without NVIDIA's decoder: there is one"
+else
+    check "who decodes it is said" said filmed "the GPU's video decoder cannot be used: "
+    check "once" [ "$(cat "$work/state-filmed"/*worker*.log | grep -c '; the processor decodes')" -eq 1 ]
+fi
+kind=files
+agent 0 2
+run "$work/emulated" two FP32 --gpus 2
+check "two GPUs of a worker" succeeded two
+both() { said two "slot 0 scores on device cuda0" && said two "slot 1 scores on device cuda1"; }
+check "each has a slot" both
+check "the same pictures" same cpu two
+run "$work/emulated" three FP32 --gpus 3
+check "a third one is not there, and that is said" said three 'device "cuda": GPU 2 is asked for (they are numbered from 0), and 2 are there'
 agent 300000
 run "$work/emulated" little FP32 --gpus 1
 check "with little memory" succeeded little

@@ -147,7 +147,24 @@ static void test_bytes_agree_with_libswscale(void) {
     free_frame(&theirs);
 }
 
+static void test_pairs_become_planes(void) {
+    uint8_t pairs[2 * 37], u[38], v[38];
+    for (int i = 0; i < 37; i++) {
+        pairs[2 * i] = (uint8_t)(3 * i);
+        pairs[2 * i + 1] = (uint8_t)(255 - i);
+    }
+    u[37] = v[37] = 77; /* behind the end */
+    yuv_split(pairs, 37, u, v);
+    for (int i = 0; i < 37; i++) {
+        CHECK_INT(u[i], 3 * i);
+        CHECK_INT(v[i], 255 - i);
+    }
+    CHECK_INT(u[37], 77);
+    CHECK_INT(v[37], 77);
+}
+
 int main(void) {
+    TEST(test_pairs_become_planes);
     TEST(test_every_pixel_is_as_defined);
     TEST(test_smooth_pictures_come_back);
     TEST(test_bytes_agree_with_libswscale);
