@@ -70,6 +70,27 @@ void ending_print_said(FILE *to, const json_t *status) {
     }
 }
 
+/* What it was tuned for, or the names of what there is instead. */
+static void print_objective(const struct ending *ending) {
+    const char *name = tree_text(ending->spec, "metrics.objective", NULL);
+    const char *best = tree_text(ending->status, "objective.best", NULL);
+    const json_t *others = tree_get(ending->status, "objective.others");
+    if (!name) {
+        return;
+    }
+    if (best) {
+        int64_t reports = tree_integer(ending->status, "objective.reports", 0);
+        printf("  %-8s %s %s of %lld report%s\n", "best", name, best, (long long)reports,
+               reports == 1 ? "" : "s");
+        return;
+    }
+    printf("  %-8s no report of %s%s", "best", name, others ? "; there are: " : "");
+    for (size_t i = 0; i < json_array_size(others); i++) {
+        printf("%s%s", i ? ", " : "", json_string_value(json_array_get(others, i)));
+    }
+    putchar('\n');
+}
+
 /* Its program has said all else. */
 static void print_gang(const struct ending *ending) {
     const json_t *outputs = json_object_get(ending->spec, "outputs");
@@ -86,6 +107,7 @@ static void print_gang(const struct ending *ending) {
         printf(", started again %lld time%s", (long long)restarts, restarts == 1 ? "" : "s");
     }
     putchar('\n');
+    print_objective(ending);
     for (size_t i = 0; i < json_array_size(outputs); i++) {
         print_path(ending, "output", tree_text(json_array_get(outputs, i), "path", NULL));
     }
@@ -173,6 +195,7 @@ static const struct advice {
     {"RankFailed", "correct what the program says and run again", 1, false, true},
     {"OutOfMemory", "raise spec.resources.limits.memory, or run fewer workers here", 1, false,
      false},
+    {"Stopped", "take spec.stop out of the manifest and run again", 1, false, false},
     {NULL, "see the log, correct the cause and run again", 1, false, false},
 };
 

@@ -165,6 +165,23 @@ command: [sh, -c, 'echo begun; exec sleep 600']
 Y
 check "who moves no more hangs" told hangs Hung; show hangs
 
+##### what is stopped, for what it says ###########################################################
+job stopped 2 <<'Y'
+launcher: None
+volumes: [{name: out, persistentVolumeClaim: {claimName: out}}]
+outputs: [{id: OUT, path: out/stopped}]
+metrics: {objective: loss, goal: Minimize}
+command: [bash, -c, 'cd $AZ_BATCHAI_OUTPUT_OUT; trap "echo heard >end-$WINDLASS_RANK; sleep 2; echo over >>end-$WINDLASS_RANK; exit 0" TERM; [ $WINDLASS_RANK = 1 ] || printf "loss: %s\n" 3 nan 1; sleep 600 & wait']
+Y
+reported() { [ "$(kubectl get dt stopped -o 'jsonpath={.status.objective.reports} {.status.objective.best} {.status.objective.at}')" = "3 1 1::3:3 2::3:3 3::1:2" ]; }
+check "what its program reports is in the status" until_true 60 reported; show stopped
+kubectl patch dt stopped --type merge -p '{"spec": {"stop": "1 is enough"}}' >/dev/null
+check "spec.stop ends it" told stopped Stopped '^1 is enough$'; show stopped
+heard() { [ "$(cat "$out"/stopped/end-{0,1} 2>/dev/null | xargs)" = "heard over heard over" ]; }
+check "its programs were told, and had their grace" until_true 60 heard; show stopped
+not_stalled() { [ -z "$(pods_of stopped)$(kubectl get services,secrets -l windlass.dev/job=stopped -o name)" ] && kubectl get dt stopped -o json | jq -e 'all(.status.conditions[]; .type != "Stalled")' >/dev/null; }
+check "nothing of it is left but itself, and it is not stalled" until_true 60 not_stalled; show stopped
+
 ##### GPUs: too few, and free after every end #####################################################
 launch gpus "$bin/fakedp" nvidia.com/gpu 20
 gpu_job() { # NAME COMMAND LINE

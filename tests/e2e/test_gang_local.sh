@@ -160,6 +160,41 @@ anew() {
     [ $code -eq 2 ] && says anew 'windlass: --anew is for a BatchScore'
 }
 
+##### what a job is tuned for ###################################################################
+tuned() {
+    local code
+    manifest tuned 2 <<'Y'
+launcher: None
+metrics: {objective: loss, goal: Minimize}
+command: [bash, -c, 'echo "loss: 3"; echo "loss: 2.5"; windlass-agent metric loss 1 --step 7']
+Y
+    run tuned --keep
+    [ $code -eq 0 ] && says tuned '^  best     loss 1 of 3 reports$' && jq -e '.objective.at == "1::3:3 2::2.5:2.75 3:7:1:2.16666667"' "$work/tuned/state/pods/tuned-0/termination-log" >/dev/null
+}
+misspelt() {
+    local code
+    manifest misspelt 1 <<'Y'
+launcher: None
+metrics: {objective: accuracy, goal: Maximize}
+command: [bash, -c, 'echo "acc: 3"; echo "loss=1"']
+Y
+    run misspelt
+    [ $code -eq 0 ] && says misspelt '^  best     no report of accuracy; there are: acc, loss$'
+}
+stopped() {
+    local code
+    manifest stopped 1 <<'Y'
+launcher: None
+stop: of no use
+command: [touch, $AZ_BATCHAI_OUTPUT_MODEL/ran]
+Y
+    run stopped
+    [ $code -eq 1 ] && says stopped '^windlass: stopped failed: of no use$' && says stopped 'next: take spec.stop out' && [ ! -e "$work/stopped/out/models/ran" ]
+}
+check "metrics by line and by windlass-agent metric" tuned; show tuned
+check "of a metric that never comes the others are named" misspelt; show misspelt
+check "spec.stop" stopped; show stopped
+
 ##### trainings ###################################################################################
 # trainer EPOCHS [RATE]: of a small data set that is made and can be learned, four steps an epoch.
 trainer() {
@@ -182,9 +217,9 @@ training() { # NAME WORKERS: as manifest, without what is a command's
 }
 trains() {
     local code out=$work/trains/out
-    { trainer 25; echo 'logs: {path: out/logs}'; } | training trains 2
+    { trainer 25; echo 'logs: {path: out/logs}'; echo 'metrics: {objective: accuracy, goal: Maximize}'; } | training trains 2
     run trains
-    [ $code -eq 0 ] && says trains "^trains succeeded in .* s: 2 workers, accuracy (0\\.9|1)" && says trains "^  model    $out/trained/model.onnx$" &&
+    [ $code -eq 0 ] && says trains '^  best     accuracy (0\.9.*|1) of 25 reports$' && says trains "^trains succeeded in .* s: 2 workers, accuracy (0\\.9|1)" && says trains "^  model    $out/trained/model.onnx$" &&
         log trains 0 | grep -q '^epoch 25 of 25, step 100: ' && [ -s "$out/trained/model.onnx" ] && [ "$(grep -c ',0.05,' "$out/trained/metrics.csv")" -ge 25 ] &&
         cat "$out/logs/rank.000/stdout"/* | grep -q '^epoch 25 of 25'
 }
