@@ -1,6 +1,7 @@
 /* page_check.h: is a page of ours what it must be, whatever names and causes are on it? A strict
- * reader of the little markup that report_html.c uses: known elements alone, balanced; known
- * attributes, quoted; in text no <, no &, but the five entities. For test_report and fuzz_report.
+ * reader of the little markup that report_html.c and sweep_html.c use: known elements alone,
+ * balanced; known attributes, quoted; in text no <, no &, but the five entities. For test_report
+ * and fuzz_report.
  */
 #pragma once
 
@@ -30,10 +31,10 @@ static bool page_is_among(const char *word, size_t size, const char *words) {
 static const char page_elements[] =
     "html head meta title style body main header p h1 h2 dl div dt dd section figure figcaption i "
     "b "
-    "svg path rect span table caption thead tbody tr th td details summary footer code";
+    "svg path rect span table caption thead tbody tr th td details summary footer code text";
 static const char page_attributes[] =
     "lang xmlns charset http-equiv content name class viewBox preserveAspectRatio role aria-label "
-    "d x y width height style open";
+    "d x y width height style open text-anchor";
 
 /* Text up to `end`: neither markup nor an unknown entity in it. */
 static void page_read_text(struct page_reader *reader, const char *end) {

@@ -2,8 +2,8 @@
 /* The lines of mini_batches.csv, workers.csv, failed.jsonl. */
 #include "agent/score/report.h"
 
-#include "agent/score/report_text.h"
 #include "lib/jsontext.h"
+#include "lib/page.h"
 
 #include <string.h>
 

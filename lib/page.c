@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/report_text.h"
+#include "lib/page.h"
 
 #include "lib/jsontext.h"
 

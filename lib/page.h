@@ -1,5 +1,5 @@
-/* report_text.h: text of report.html and of the CSV files: what comes from outside is escaped here
- * and nowhere else, numbers get the form in which people read them. For the report's files. */
+/* page.h: text of pages (report.html, sweep.html) and of CSV files: what comes from outside is
+ * escaped here and nowhere else, numbers get the form in which people read them. */
 #pragma once
 
 #include "lib/buffer.h"
