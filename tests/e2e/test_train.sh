@@ -83,7 +83,7 @@ check "3 and 4 ranks follow one, 100 steps" follow
 [ $failures -eq 0 ] || tail -n 3 "$work/one" "$work/of-3" "$work/of-4" "$work"/watched-* 2>/dev/null | sed 's/^/# /'
 
 lines() { # what people read: the first step, one line an epoch, where the result is
-    local test='test loss [0-9.]*, test accuracy [0-9.]*' end='learning rate 0.05, [0-9]* samples/s$'
+    local test='test loss [0-9.]*, test accuracy [0-9.]*' end='learning rate 0.01, [0-9]* samples/s$'
     grep -q "^step 1 of 100: loss [0-9.]*, accuracy [0-9.]*, $end" "$work/$1" &&
         [ "$(grep -c '^epoch ' "$work/$1")" -eq 25 ] && grep -qxF "the result: out/$1/model.onnx" "$work/$1" &&
         grep -q "^epoch 25 of 25, step 100: loss [0-9.]*, accuracy [0-9.]*, $test, $end" "$work/$1"
