@@ -5,6 +5,7 @@ Nothing runs: pods are bound, Running, and after RUN_SECONDS (0.5) the coordinat
 The name of a job says how: fail-*: the coordinator gives up; ooms-*: every worker runs out of memory;
 oom-*: only each worker's first attempt; evict-*: worker 0 is evicted once; crash-*: the coordinator is
 killed once; stuck-*: the image cannot be pulled; wait-*: the coordinator runs on. All others succeed.
+A trial of a Sweep reports its parameter X, where it has one, as the objective, in its last words.
 Of a DistTrain the first pod (the hub) ends RUN_SECONDS after all have run; fail-*: it gives up; crash-*: it is killed
 once; oom-*: each other member's first attempt runs out of memory; evict-*: member 1 is evicted once; queued-*: none gets
 a node; half-*: member 2 gets none as long as FOLDER/full is there.
@@ -90,6 +91,16 @@ def end_worker(pod, job, attempt, index):
         status(pod, "Failed", None, reason="Evicted", message="The node was low on resource: memory.")
 
 
+def trained(pod):
+    """Last words of a gang that went well: PARAM_X is its metric, as 8 reports with a point at each."""
+    words = {"state": "Succeeded", "message": "all done", "step": 8}
+    x = [v.get("value", "") for v in pod["spec"]["containers"][0]["env"] if v["name"] == "PARAM_X"]
+    if x:
+        at = " ".join("%d::%s:%s" % (k, x[0], x[0]) for k in range(1, 9))
+        words["objective"] = {"reports": 8, "last": x[0], "best": x[0], "mean": x[0], "at": at}
+    return json.dumps(words)
+
+
 def end_member(pod, job, attempt, index, is_whole):
     if index != "0":
         if job.startswith("oom-") and attempt == 1:
@@ -102,7 +113,7 @@ def end_member(pod, job, attempt, index, is_whole):
         elif job.startswith("crash-") and attempt == 1:
             end(pod, 137, "Error")
         else:
-            end(pod, 0, "Completed", json.dumps({"state": "Succeeded", "message": "all done", "step": 8}))
+            end(pod, 0, "Completed", trained(pod))
 
 
 def watch(pod, job):

@@ -16,7 +16,7 @@ tests/cluster/api-server.sh start "$api" --owner $$ >"$work/api.log" 2>&1 || { c
 kubectl=$api/kubectl
 export KUBECONFIG=$api/kubeconfig
 # 1.20 knows no CEL and drops the rules; what they forbid gets in, and the controller has to stand it.
-"$kubectl" apply --validate=false -f crds/batchscore.yaml -f crds/disttrain.yaml >/dev/null || exit 3
+"$kubectl" apply --validate=false -f crds/batchscore.yaml -f crds/disttrain.yaml -f crds/sweep.yaml >/dev/null || exit 3
 "$kubectl" wait --for=condition=Established crd --all >/dev/null || exit 3
 # Its garbage collector looks for new kinds every 30 s only: who brings some starts it behind them (manager=later).
 start_manager() { tests/cluster/api-server.sh controller-manager "$api" >"$work/manager.log" 2>&1 || { cat "$work/manager.log"; exit 3; }; }

@@ -137,15 +137,15 @@ JOB
     [ -z "$(k get pods,services,secrets -n jobs -l "windlass.dev/job=$1" -o name)" ]
 }
 
-# NAME: the same of a Sweep.
-sweep_refused() {
-    sed "s/name: sweep/name: $1/" tests/data/sweeps/trainer.yaml | k apply -n jobs -f - >/dev/null || return
-    told() {
-        k get sw -n jobs "$1" -o json | jq -e 'any(.status.conditions[]; .type == "Stalled" and .status == "True" and
-            .reason == "NotSupported" and (.message | contains("does not carry out Sweeps yet")))'
-    }
-    eventually told "$1" || { k get sw -n jobs "$1" -o json | jq -c .status | sed "s/^/# /"; return 1; }
-    [ -z "$(k get dt,pods -n jobs -l "windlass.dev/job=$1" -o name)" ]
+# NAME: a Sweep makes a trial, and suspends it when it is suspended itself.
+sweep_through() {
+    local patch='{"spec": {"suspend": true}}'
+    sed "s/name: sweep/name: $1/; s/maxTrials: 40/maxTrials: 1/" tests/data/sweeps/trainer.yaml | k apply -n jobs -f - >/dev/null || return
+    trial() { k get dt -n jobs "$1-0000" -o json | jq -e "$2" >/dev/null; }
+    eventually trial "$1" '.spec.environment.PARAM_EPOCHS != null' || return
+    k patch sw -n jobs "$1" --type merge -p "$patch" >/dev/null
+    eventually trial "$1" '.spec.suspend' || { k get sw -n jobs "$1" -o json | jq -c .status | sed "s/^/# /"; return 1; }
+    quietly k delete sw -n jobs "$1"
 }
 
 # RELEASE: what spec.gang of DistTrains asks for, by the release's account.
@@ -243,7 +243,7 @@ as_chart_runs_it() {
     check "scope $4: gangs of three schedulers" gangs_through "$1"
     check "scope $4: a trigger and its run" series_through "$1-bell"
     check "scope $4: a DistTrain is refused by name" gang_refused "$1-gang"
-    check "scope $4: a Sweep is refused by name" sweep_refused "$1-sweep"
+    check "scope $4: a Sweep and its trial" sweep_through "$1-sweep"
     check "scope $4: with events" eventually events "$1-first"
     check "scope $4: every metric is in docs/metrics.md" documented_metrics "$1-1"
     local first

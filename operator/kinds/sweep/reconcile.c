@@ -149,7 +149,7 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
             read_warm(sweep, request, &spec);
         }
     }
-    bool is_not_yet = !options->is_tried && sweep_not_yet(request->object, &why) < 0;
+    bool is_not_yet = sweep_not_yet(request->object, &why) < 0;
     AUTO(tree_freep) json_t *troubles = troubles_tell(request, sweep->kept);
     struct sweep_observed observed = {.object = request->object,
                                       .train = options->train,

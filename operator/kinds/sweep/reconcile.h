@@ -8,7 +8,6 @@
 
 struct sweep_options {
     const struct schema *train; /* DistTrain's definition */
-    bool is_tried;              /* tests: as if sweep_not_yet said nothing */
 };
 
 extern const struct kind sweep_kind;
