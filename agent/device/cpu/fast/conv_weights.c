@@ -14,16 +14,16 @@ static int round_up(int value, int to) {
 // A network reads its weights once a run, more of them than the processor keeps addresses of: those
 // that fill large pages lie in such, where the system has them.
 static float *floats_new(size_t count) {
-    size_t bytes = (count * sizeof(float) + 63) / 64 * 64;
+    size_t bytes = MAX((count * sizeof(float) + 63) / 64 * 64, (size_t)64);
     size_t whole = bytes / LARGE_PAGE * LARGE_PAGE;
-    float *data = aligned_alloc(whole ? LARGE_PAGE : 64, MAX(bytes, (size_t)64));
-    if (!data) {
+    void *data = NULL; /* not of aligned_alloc, which wants a size of whole large pages */
+    if (posix_memalign(&data, whole ? LARGE_PAGE : 64, bytes) != 0) {
         abort();
     }
     if (whole) {
         madvise(data, whole, MADV_HUGEPAGE); // may be refused
     }
-    memset(data, 0, MAX(bytes, (size_t)64));
+    memset(data, 0, bytes);
     return data;
 }
 
