@@ -38,9 +38,11 @@ static void load_planar(const struct load_job *job) {
     int width = job->in_width * (job->doubled ? 2 : 1);
     for (int i = 0; i < job->count; i++) {
         int x = job->first + i;
-        if (x >= 0 && x + (job->count - i) <= width && job->in && !job->doubled) {
-            memcpy(job->out + i, job->in + x, (size_t)(job->count - i) * sizeof(float));
-            return;
+        if (x >= 0 && x < width && job->in && !job->doubled) {
+            int together = MIN(job->count - i, width - x);
+            memcpy(job->out + i, job->in + x, (size_t)together * sizeof(float));
+            i += together - 1;
+            continue;
         }
         bool inside = x >= 0 && x < width;
         if (!inside && job->border == BORDER_REFLECT) {

@@ -173,7 +173,9 @@ static void plan_units(struct conv *conv) {
     if (conv->threads > 1 && conv->weights->algorithm == CONV_DIRECT && wanted > 1) {
         conv->blocks = unit_size(blocks, wanted, DIRECT_BLOCKS_MAX);
     }
-    plan_window(conv, lanes, WINDOW_FLOATS);
+    // Each group of rows reads all weights: it had better be the last one where they are many.
+    bool many = conv->weights->count > 4 * (size_t)WINDOW_FLOATS;
+    plan_window(conv, lanes, many ? WINDOW_FLOATS / 3 * 4 : WINDOW_FLOATS);
 }
 
 // Units of a pair of blocks of channels, and of rows where pairs are too few: then rows at the edge
