@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS_MAX = 256, PIECES_PER_THREAD = 4, SPINS = 4000, CACHE_LINE = 64 };
+enum { PIECES_PER_THREAD = 4, SPINS = 4000, CACHE_LINE = 64 };
 
 /* The present job in one number: which it is, whether threads may still join it, and how many of
  * the pool's threads are at it. */

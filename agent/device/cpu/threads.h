@@ -5,6 +5,8 @@
 
 struct threads;
 
+enum { THREADS_MAX = 256 }; /* of a pool */
+
 /* Works on items first..last - 1. */
 typedef void threads_body(void *context, int64_t first, int64_t last);
 

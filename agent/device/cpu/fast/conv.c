@@ -226,14 +226,17 @@ static void in_place_unit(const struct conv_run *run, const struct conv_unit *un
     direct_rows(run, unit, unit->row, unit->row_end - unit->row, in, (size_t)s->stride_h * w * b);
 }
 
-static void window_unit(const struct conv_run *run, const struct conv_unit *unit) {
+// `held`: whether the window holds the unit's rows already, of another unit of other blocks.
+static void window_unit(const struct conv_run *run, const struct conv_unit *unit, bool held) {
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
     int loaded = 0; // rows of the window that hold the rows from the group's first on
     for (int row = unit->row; row < unit->row_end; row += conv->row_group) {
         int rows = MIN(conv->row_group, unit->row_end - row);
         int wanted = (rows - 1) * s->stride_h + s->extent_h;
-        conv_window_load(run, unit, unit->n, loaded, wanted, row * s->stride_h + loaded);
+        if (!held) {
+            conv_window_load(run, unit, unit->n, loaded, wanted, row * s->stride_h + loaded);
+        }
         size_t in_row = (size_t)s->stride_h * conv->window_row;
         if (conv->weights->algorithm == CONV_THIN) {
             thin_rows(run, unit, row, rows, unit->window, in_row);
@@ -241,6 +244,9 @@ static void window_unit(const struct conv_run *run, const struct conv_unit *unit
             depthwise_rows(run, unit, row, rows, unit->window, in_row);
         } else {
             direct_rows(run, unit, row, rows, unit->window, in_row);
+        }
+        if (row + rows == unit->row_end) {
+            return;
         }
         loaded = MAX(s->extent_h - s->stride_h, 0);
         memmove(unit->window, unit->window + (size_t)(wanted - loaded) * conv->window_row,
@@ -345,7 +351,11 @@ static void run_unit(void *context, int index, int thread) {
     } else if (conv->in_place) {
         in_place_unit(run, &unit);
     } else {
-        window_unit(run, &unit);
+        bool whole = conv->rows <= conv->row_group && // and of all blocks
+                     conv->weights->algorithm != CONV_DEPTHWISE;
+        int place = whole ? index / conv->block_units : -1;
+        window_unit(run, &unit, whole && run->held[thread] == place);
+        run->held[thread] = place;
     }
     if (conv->normed) {
         unit_moments(run, &unit, run->moments + index * conv->blocks * conv->ops->block * 2);
@@ -368,6 +378,11 @@ void conv_run(const struct conv *conv, struct threads *threads, const struct ope
     struct conv_run run = {.conv = conv, .in = in, .add = add, .out = out, .moments = scratch};
     run.shared = (float *)((char *)scratch + (moments * sizeof(double) + 63) / 64 * 64);
     run.scratch = run.shared + conv->shared_floats;
+    int held[THREADS_MAX];
+    run.held = held;
+    for (int i = 0; i < conv->threads; i++) {
+        held[i] = -1;
+    }
     if (conv->shared) {
         parallel_for(threads, blocks_of(conv, conv->shape.channels_in), share_block, &run);
     }

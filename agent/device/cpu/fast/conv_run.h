@@ -10,6 +10,7 @@ struct conv_run {
     double *moments; /* [units, conv->blocks * b, 2]: mean, squares about it */
     float *shared;   /* Winograd's input of all threads, where they share it */
     float *scratch;  /* one piece per thread */
+    int *held;       /* per thread: which rows and columns its window holds whole; -1: none */
 };
 
 /* A unit of work: some rows and columns of the output, some blocks of its channels, and which

@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-enum { LANES_MAX = 256, CACHE_LINE = 64 };
+enum { CACHE_LINE = 64 };
 
 struct share {
     _Alignas(CACHE_LINE) atomic_int next;
@@ -39,8 +39,8 @@ static void run_lane(void *context, int lane) {
 
 void parallel_for(struct threads *threads, int count,
                   void (*body)(void *context, int index, int lane), void *context) {
-    int lanes = MIN(threads_count(threads), LANES_MAX);
-    struct share shares[LANES_MAX];
+    int lanes = threads_count(threads);
+    struct share shares[THREADS_MAX];
     struct loop loop = {.body = body, .context = context, .lanes = lanes, .shares = shares};
     for (int i = 0; i < lanes; i++) {
         atomic_init(&shares[i].next, (int)((int64_t)count * i / lanes));
