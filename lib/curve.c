@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/curve.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST = 16, TO_A_DOUBLING = 4, LAST = 4096, NUMBER_MAX = 32 };
-
-static const double count_max = 1e15; /* so many are whole numbers, too */
 
 void curve_release(struct curve *curve) {
     free(curve->at);
@@ -76,15 +75,29 @@ static bool read_field(const char **at, bool is_last, double *ret_value) {
     return true;
 }
 
-static bool read_point(const char **at, struct curve_point *ret_point) {
-    double reports, step, best, mean;
-    if (!read_field(at, false, &reports) || !read_field(at, false, &step) ||
-        !read_field(at, false, &best) || !read_field(at, true, &mean) || !(reports >= 1) ||
-        reports > count_max) {
+/* The same of a count, to the last digit: a step may be a time in nanoseconds. Empty, or none that
+ * an int64_t holds: -1. */
+static bool read_count(const char **at, int64_t *ret_count) {
+    const char *text = *at;
+    char *stop;
+    double ignored;
+    if (!read_field(at, false, &ignored)) {
         return false;
     }
-    bool is_told = step >= 0 && step <= count_max;
-    *ret_point = (struct curve_point){(int64_t)reports, best, mean, is_told ? (int64_t)step : -1};
+    errno = 0;
+    int64_t count = *text >= '0' && *text <= '9' ? strtoll(text, &stop, 10) : -1;
+    *ret_count = count >= 0 && stop == *at - 1 && errno == 0 ? count : -1;
+    return true;
+}
+
+static bool read_point(const char **at, struct curve_point *ret_point) {
+    int64_t reports, step;
+    double best, mean;
+    if (!read_count(at, &reports) || !read_count(at, &step) || !read_field(at, false, &best) ||
+        !read_field(at, true, &mean) || reports < 1) {
+        return false;
+    }
+    *ret_point = (struct curve_point){reports, best, mean, step};
     return true;
 }
 

@@ -71,6 +71,10 @@ static void the_longest(void) {
     CHECK_INT(curve.count, CURVE_POINTS_MAX);
     curve_write(&curve, text);
     CHECK(strlen(text) < sizeof text);
+    AUTO(curve_release) struct curve again = curve_read(text);
+    char same[CURVE_TEXT_MAX];
+    curve_write(&again, same);
+    CHECK_STR(same, text);
 }
 
 /* As far as it is one. */
@@ -87,6 +91,10 @@ static void what_is_none(void) {
                 {"1:-5:inf:x 2:1e99:1:2 3", 2, "1::: 2::1:2"},
                 {"1:2:3:4:5", 0, ""},
                 {"1:2:3:4\n2:::", 0, ""},
+                {"1:1700000000000000001:3:4", 1, "1:1700000000000000001:3:4"},
+                {"9223372036854775808:2:3:4", 0, ""},
+                {"2.5:2:3:4", 0, ""},
+                {"7:9223372036854775808:3:4 8:2.5:3:4", 2, "7::3:4 8::3:4"},
                 {"1:2:3:4 ", 1, "1:2:3:4"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(curve_release) struct curve curve = curve_read(rows[i].text);
