@@ -58,14 +58,24 @@ static int store_value(const struct option *row, const char *value, struct error
     return error_set(err, ERROR_BUG, "--%s: unknown kind of option", row->name);
 }
 
+/* "-0.5", whatever flags there are, and "-inf" where none is named so. */
+static bool is_number(const struct option *options, const char *word) {
+    const char *ignored;
+    char *end;
+    if ((word[1] >= '0' && word[1] <= '9') || word[1] == '.') {
+        return true;
+    }
+    strtod(word, &end);
+    return end != word && !*end && !find_option(options, word, &ignored);
+}
+
 /* 0, 1 when help was asked for, -1. */
 static int parse(int argc, char **argv, const struct option *options, struct option_list *ret_words,
                  struct error *err) {
     bool flags_ended = false;
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
-        bool is_number = (word[1] >= '0' && word[1] <= '9') || word[1] == '.';
-        if (flags_ended || word[0] != '-' || word[1] == 0 || is_number) {
+        if (flags_ended || word[0] != '-' || word[1] == 0 || is_number(options, word)) {
             if (list_add(ret_words, word, "arguments", err) < 0) {
                 return -1;
             }

@@ -33,7 +33,7 @@ struct command_help {
 
 /* Reads argv[1..]. An argv[0] of two words ("kubectl windlass") is what --help calls the program.
  * "--name value", "--name=value" and "-f value" are accepted, "--" ends the flags,
- * "-0.5" is a word.
+ * "-0.5" is a word, "-inf" and "-nan" are where there is no flag -i or -n.
  * Words that are no flags go to ret_words (borrowed, at most ret_words->values' room).
  * 0: go on; 1: --help or -h was asked for and is printed, the command ends well; -1: ERROR_INVALID
  * and a line that names the flag, the word too many, or shows the usage when one is missing. */

@@ -71,9 +71,32 @@ static void test_words_are_counted(void) {
     }
 }
 
+/* A metric's value may be any number. */
+static void test_numbers_are_words(void) {
+    static const struct option with_letter[] = {{"file", 'i', OPTION_TEXT, "FILE", "", &file},
+                                                {.name = NULL}};
+    static const struct command_help help = {.usage = "run A", .words_min = 0, .words_max = 1};
+    char rows[][12] = {"-0.5", "-.5", "-1e-3", "-inf", "-nan", "-Infinity"};
+    char run[] = "run", none[] = "-infinite";
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        char *arguments[] = {run, rows[i]};
+        CHECK_OK(parse(2, arguments, &err), &err);
+        CHECK(words.count == 1 && strcmp(words.values[0], rows[i]) == 0);
+    }
+    struct error err = {0};
+    char *arguments[] = {run, none};
+    CHECK_INT(parse(2, arguments, &err), -1);
+    arguments[1] = rows[3];
+    words.count = 0;
+    CHECK_OK(options_read(2, arguments, &help, with_letter, &words, &err), &err);
+    CHECK_STR(file, "nf"); /* as a flag's value always was */
+}
+
 int main(void) {
     TEST(test_every_form);
     TEST(test_mistakes_are_named);
     TEST(test_words_are_counted);
+    TEST(test_numbers_are_words);
     return TEST_END();
 }
