@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_MAX = 16 << 10, NUMBER_MAX = 32 };
+enum {
+    JSON_MAX = 16 << 10,
+    NUMBER_MAX = 32,
+    TAIL_MAX = 24,
+    TEXTS_MAX = 3600 /* bytes of curve and tail: last words are 4,096 (progress.h) */
+};
 
 static const double number_max = 1e300; /* so that no sum of two of them is none */
 
@@ -15,6 +20,7 @@ static void begin(struct objective *objective) {
     objective->step = -1;
     objective->last = objective->best = objective->mean = (double)NAN;
     objective->curve.count = 0;
+    objective->recent_count = 0;
 }
 
 void objective_init(struct objective *objective, const struct objective_options *options) {
@@ -25,29 +31,84 @@ void objective_init(struct objective *objective, const struct objective_options 
 
 void objective_release(struct objective *objective) {
     curve_release(&objective->curve);
+    free(TAKE(objective->recent));
+}
+
+/* ---- what was last -------------------------------------------------------------------------- */
+
+static struct objective_state *recent_at(const struct objective *objective, int64_t report) {
+    return &objective->recent[report % OBJECTIVE_RECENT_MAX];
+}
+
+static struct objective_state state_of(const struct objective *objective) {
+    return (struct objective_state){objective->numbers, objective->step, objective->best,
+                                    objective->mean};
+}
+
+static struct objective_state state_at(const struct curve_point *point, int64_t numbers) {
+    return (struct objective_state){numbers, point->step, point->best, point->mean};
+}
+
+static void go_to(struct objective *objective, int64_t report,
+                  const struct objective_state *state) {
+    objective->reports = report;
+    objective->numbers = state->numbers;
+    objective->step = state->step;
+    objective->best = state->best;
+    objective->mean = state->mean;
+}
+
+/* Behind the one that was noted last, or the first. */
+static void note(struct objective *objective, int64_t report, const struct objective_state *state) {
+    if (!objective->recent) {
+        objective->recent = x_calloc(OBJECTIVE_RECENT_MAX, sizeof *objective->recent);
+    }
+    *recent_at(objective, report) = *state;
+    objective->recent_count = MIN(objective->recent_count + 1, OBJECTIVE_RECENT_MAX);
 }
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
+static bool is_before(int64_t step, int64_t next) {
+    return step >= 0 && step < next;
+}
+
+/* To the last of the recent reports before that step. False: it is none of these. */
+static bool go_back_a_little(struct objective *objective, int64_t step) {
+    struct curve *curve = &objective->curve;
+    int64_t report = objective->reports;
+    while (objective->recent_count > 0 && !is_before(recent_at(objective, report)->step, step)) {
+        objective->recent_count--;
+        report--;
+    }
+    if (objective->recent_count == 0) {
+        return false;
+    }
+    go_to(objective, report, recent_at(objective, report));
+    while (curve_reached(curve) > report) {
+        curve->count--;
+    }
+    return true;
+}
+
 /* A round of a gang that has started again begins with that step. */
 static void go_back(struct objective *objective, int64_t step) {
     struct curve *curve = &objective->curve;
-    if (objective->reports == 0 || (step >= 0 && objective->step >= 0 && step > objective->step)) {
+    bool is_new = step >= 0 && objective->step >= 0 && step > objective->step;
+    if (objective->reports == 0 || is_new || go_back_a_little(objective, step)) {
         return;
     }
-    while (curve->count > 0) {
-        const struct curve_point *point = &curve->at[curve->count - 1];
-        if (step >= 0 && point->step >= 0 && point->step < step) {
-            objective->reports = point->reports;
-            objective->numbers = isnan(point->best) ? 0 : point->reports;
-            objective->step = point->step;
-            objective->best = point->best;
-            objective->mean = point->mean;
-            return;
-        }
+    while (curve->count > 0 && !is_before(curve->at[curve->count - 1].step, step)) {
         curve->count--;
     }
-    begin(objective);
+    if (curve->count == 0) {
+        begin(objective);
+        return;
+    }
+    const struct curve_point *point = &curve->at[curve->count - 1];
+    struct objective_state state = state_at(point, objective->numbers_at[curve->count - 1]);
+    go_to(objective, point->reports, &state);
+    note(objective, point->reports, &state);
 }
 
 static void add_number(struct objective *objective, double value) {
@@ -83,7 +144,10 @@ void objective_add(struct objective *objective, int64_t round, const struct metr
         note_other(objective, metric->name);
         return;
     }
-    if (round != objective->round) {
+    if (round < objective->round) {
+        return; /* of a pod that was away meanwhile */
+    }
+    if (round > objective->round) {
         objective->round = round;
         go_back(objective, metric->step);
     }
@@ -93,9 +157,12 @@ void objective_add(struct objective *objective, int64_t round, const struct metr
     if (isfinite(metric->value) && fabs(metric->value) <= number_max) {
         add_number(objective, metric->value);
     }
-    if (curve_is_due(objective->reports, options->interval, options->delay)) {
-        struct curve_point point = {objective->reports, objective->best, objective->mean,
-                                    objective->step};
+    struct objective_state state = state_of(objective);
+    note(objective, objective->reports, &state);
+    if (objective->curve.count < CURVE_POINTS_MAX &&
+        curve_is_due(objective->reports, options->interval, options->delay)) {
+        struct curve_point point = {objective->reports, state.best, state.mean, state.step};
+        objective->numbers_at[objective->curve.count] = state.numbers;
         curve_add(&objective->curve, &point);
     }
 }
@@ -129,6 +196,25 @@ static json_t *tell_others(const struct objective *objective) {
                      (json_int_t)objective->other_reports);
 }
 
+/* Where the next hub's first round may go back to. As much of it as there is room for. */
+static void tell_tail(const struct objective *objective, size_t at_size, json_t *told) {
+    char text[CURVE_TEXT_MAX];
+    int64_t known = objective->reports - objective->recent_count;
+    int64_t first = MAX(known, curve_reached(&objective->curve)) + 1;
+    for (int64_t count = MIN(objective->reports - first, TAIL_MAX); count > 0; count /= 2) {
+        AUTO(curve_release) struct curve tail = {0};
+        for (int64_t k = objective->reports - count; k < objective->reports; k++) {
+            const struct objective_state *state = recent_at(objective, k);
+            curve_add(&tail, &(struct curve_point){k, state->best, state->mean, state->step});
+        }
+        curve_write(&tail, text);
+        if (at_size + strlen(text) <= TEXTS_MAX) {
+            json_object_set_new(told, "tail", json_string(text));
+            return;
+        }
+    }
+}
+
 void objective_tell(const struct objective *objective, json_t *progress) {
     char at[CURVE_TEXT_MAX];
     if (objective->reports == 0) {
@@ -145,9 +231,13 @@ void objective_tell(const struct objective *objective, json_t *progress) {
     if (objective->numbers > 0) {
         set_number(told, "best", objective->best);
         set_number(told, "mean", objective->mean);
+        if (objective->numbers < objective->reports) {
+            json_object_set_new(told, "numbers", json_integer(objective->numbers));
+        }
     }
     curve_write(&objective->curve, at);
     json_object_set_new(told, "at", json_string(at));
+    tell_tail(objective, strlen(at), told);
     json_object_set_new(progress, "objective", told);
 }
 
@@ -174,6 +264,32 @@ static void recall_others(struct objective *objective, const json_t *told) {
     objective->other_reports = MAX(objective->other_reports, MIN(reports, INT64_MAX / 2));
 }
 
+/* A text has no count of these at a point: what is no number is taken to have come first. */
+static int64_t guess_numbers(const struct objective *objective, const struct curve_point *point) {
+    int64_t others = objective->reports - objective->numbers;
+    return isnan(point->best) ? 0 : MAX(point->reports - others, 1);
+}
+
+/* Behind the figures and the curve. */
+static void recall_recent(struct objective *objective, const char *text) {
+    AUTO(curve_release) struct curve tail = curve_read(text);
+    struct objective_state state = state_of(objective);
+    bool is_whole = tail.count > 0 && curve_reached(&tail) == objective->reports - 1 &&
+                    tail.at[0].reports == objective->reports - tail.count;
+    for (int i = 0; i < objective->curve.count; i++) {
+        objective->numbers_at[i] = guess_numbers(objective, &objective->curve.at[i]);
+    }
+    objective->recent_count = 0;
+    for (int i = 0; is_whole && i < tail.count; i++) {
+        struct objective_state earlier =
+            state_at(&tail.at[i], guess_numbers(objective, &tail.at[i]));
+        note(objective, tail.at[i].reports, &earlier);
+    }
+    if (objective->reports > 0) {
+        note(objective, objective->reports, &state);
+    }
+}
+
 bool objective_recall(struct objective *objective, const char *json) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *told = NULL;
@@ -188,8 +304,9 @@ bool objective_recall(struct objective *objective, const char *json) {
     recall_others(objective, told);
     double best = number_of(told, "best"), mean = number_of(told, "mean");
     bool has_both = !isnan(best) && !isnan(mean);
+    int64_t numbers = tree_integer(told, "numbers", reports);
     objective->reports = reports;
-    objective->numbers = has_both ? reports : 0;
+    objective->numbers = has_both ? MIN(MAX(numbers, 1), reports) : 0;
     objective->step = step;
     objective->last = number_of(told, "last");
     objective->best = has_both ? best : (double)NAN;
@@ -197,5 +314,6 @@ bool objective_recall(struct objective *objective, const char *json) {
     curve_release(&objective->curve);
     objective->curve = curve;
     curve = (struct curve){0};
+    recall_recent(objective, tree_text(told, "tail", ""));
     return true;
 }

@@ -34,7 +34,7 @@ static void figures_and_curve(void) {
     check(&objective,
           "{\"objective\":{\"at\":\"1:100:0.5:0.5 2:200:0.75:0.625 3:300:0.75:0.625 "
           "4:400:0.75:0.625 5::0.75:0.5\",\"best\":\"0.75\",\"last\":\"0.25\",\"mean\":\"0.5\","
-          "\"reports\":5}}");
+          "\"numbers\":3,\"reports\":5}}");
     objective_release(&objective);
     objective_init(&objective, &loss);
     add(&objective, 1, NAN, 7);
@@ -43,7 +43,7 @@ static void figures_and_curve(void) {
     add(&objective, 1, 3, 9);
     check(&objective,
           "{\"objective\":{\"at\":\"2:8:-2:-2\",\"best\":\"-2\",\"last\":\"3\",\"mean\":"
-          "\"0.5\",\"reports\":3,\"step\":9}}");
+          "\"0.5\",\"numbers\":2,\"reports\":3,\"step\":9}}");
     objective_release(&objective);
 }
 
@@ -96,6 +96,104 @@ static void another_round(void) {
         add(&objective, 8, 0, 1); /* and of this one what comes comes */
         CHECK_INT(objective.curve.count, curve_read(rows[i].at).count + 1);
         objective_release(&objective);
+    }
+}
+
+/* Any report of a training that says the same whenever it is asked; every 7th is no number. */
+static void add_from(struct objective *objective, int64_t round, int64_t from, int64_t to) {
+    for (int64_t k = from; k <= to; k++) {
+        double value = k % 7 == 3 ? (double)NAN : k == 25 ? 0.95 : (double)(k * 37 % 101) / 200;
+        add(objective, round, value, 100 * k);
+    }
+}
+
+static char *told_of(const struct objective *objective) {
+    AUTO(tree_freep) json_t *progress = json_object();
+    objective_tell(objective, progress);
+    return tree_canonical(json_object_get(progress, "objective"));
+}
+
+/* However often it starts again, and wherever: all is as if it never had. */
+static void rounds_change_nothing(void) {
+    static const struct {
+        int64_t interval, delay, reached, from, reached_again, from_again, end;
+    } rows[] = {
+        {1, 0, 27, 27, 27, 27, 30},           /* behind the point at 24 */
+        {1, 0, 28, 28, 30, 25, 30},           /* at a point, and behind one that is replaced */
+        {10, 0, 25, 24, 26, 12, 31},          /* between two, and in front of both */
+        {10, 40, 25, 24, 30, 2, 45},          /* there is no point yet */
+        {1, 0, 4500, 4400, 4450, 4450, 4600}, /* there are no more */
+        {1, 0, 1023, 2, 1100, 78, 1200},      /* as far as it knows */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct objective_options options = accuracy;
+        struct objective straight, again;
+        options.interval = rows[i].interval;
+        options.delay = rows[i].delay;
+        objective_init(&straight, &options);
+        objective_init(&again, &options);
+        add_from(&straight, 1, 1, rows[i].end);
+        add_from(&again, 1, 1, rows[i].reached);
+        add_from(&again, 2, rows[i].from, rows[i].reached_again);
+        add_from(&again, 3, rows[i].from_again, rows[i].end);
+        AUTO(text_freep) char *wanted = told_of(&straight);
+        AUTO(text_freep) char *told = told_of(&again);
+        CHECK_STR(told, wanted);
+        objective_release(&straight);
+        objective_release(&again);
+    }
+}
+
+/* Of what lies further back the curve's points are known. */
+static void further_back_it_goes_to_a_point(void) {
+    struct objective objective;
+    objective_init(&objective, &accuracy);
+    add_from(&objective, 1, 1, 1100);
+    add_from(&objective, 2, 60, 60);
+    CHECK_INT(objective.reports, 57); /* the one at 56, and this */
+    CHECK_INT(objective.numbers, 49); /* 56 less 8; 60 is a number */
+    CHECK_INT(objective.curve.count, 16 + 4 + 3);
+    add_from(&objective, 3, 60, 61);
+    CHECK_INT(objective.reports, 58); /* it knows the way from there */
+    objective_release(&objective);
+}
+
+/* Of a pod that the others have done without, when it is back. */
+static void late_reports_are_passed_over(void) {
+    struct objective objective;
+    objective_init(&objective, &accuracy);
+    add_from(&objective, 1, 1, 20);
+    add_from(&objective, 2, 21, 28);
+    AUTO(text_freep) char *wanted = told_of(&objective);
+    add_from(&objective, 1, 10, 10);
+    add_from(&objective, 1, 40, 41);
+    AUTO(text_freep) char *told = told_of(&objective);
+    CHECK_STR(told, wanted);
+    objective_release(&objective);
+}
+
+/* Between the points at 24 and 28, and with steps that are times. */
+static void the_next_hub_knows_the_tail(void) {
+    static const int64_t begins[] = {100, 1700000000000000000};
+    for (size_t i = 0; i < ARRAY_LEN(begins); i++) {
+        struct objective objective, next;
+        objective_init(&objective, &accuracy);
+        objective_init(&next, &accuracy);
+        for (int64_t k = 1; k <= 27; k++) {
+            double value = k == 1 ? (double)NAN : k == 25 ? 50 : (double)k;
+            add(&objective, 1, value, begins[i] + k);
+        }
+        AUTO(text_freep) char *told = told_of(&objective);
+        CHECK(objective_recall(&next, told));
+        AUTO(text_freep) char *same = told_of(&next);
+        CHECK_STR(same, told);
+        add(&next, 1 << 20, 0, begins[i] + 26);
+        CHECK_INT(next.reports, 26);
+        CHECK_INT(next.numbers, 25);
+        CHECK_INT(next.curve.count, 18);
+        CHECK(next.best == 50 && fabs(next.mean - (299 + 50) / 25.0) < 1e-6);
+        objective_release(&objective);
+        objective_release(&next);
     }
 }
 
@@ -237,6 +335,10 @@ int main(void) {
     TEST(figures_and_curve);
     TEST(of_others_the_names);
     TEST(another_round);
+    TEST(rounds_change_nothing);
+    TEST(further_back_it_goes_to_a_point);
+    TEST(late_reports_are_passed_over);
+    TEST(the_next_hub_knows_the_tail);
     TEST(the_next_hub);
     TEST(has_a_bound);
     TEST(lines_by_a_pattern);
