@@ -4,6 +4,7 @@
 #include "agent/launch/metric_line.h"
 #include "agent/launch/shell.h"
 #include "lib/buffer.h"
+#include "lib/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOUND_MAX = 192 << 10 /* bytes of a request; shell.h takes 256 KiB */, READ_MAX = 16 << 10 };
+enum {
+    FOUND_MAX = 192 << 10, /* bytes of a request; shell.h takes 256 KiB */
+    READ_MAX = 16 << 10,
+    MARK_MAX = 64
+};
 
 /* The beginning of a line. One that is longer than a metric's is passed over to its end. */
 struct cutter {
@@ -27,15 +32,37 @@ struct reporter {
     const char *path;        /* NULL: there is no file */
     struct stat file;        /* as it was last; st_ino 0: it was not there */
     off_t read;              /* so much of it */
+    char mark[MARK_MAX];     /* the last bytes of that: a new file may get the inode of the old */
+    size_t mark_size;
+    int64_t looked_ms; /* 0: not yet */
     struct cutter output, written;
     struct buffer found; /* lines of metric.h, not told yet */
     bool has_failed;
 };
 
-static void stat_file(const char *path, struct stat *ret_file) {
-    if (stat(path, ret_file) < 0) {
-        *ret_file = (struct stat){0};
+static int open_file(const struct reporter *reporter, struct stat *ret_file) {
+    int fd = open(reporter->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd >= 0 && (fstat(fd, ret_file) < 0 || !S_ISREG(ret_file->st_mode))) {
+        close(fd);
+        return -1;
     }
+    return fd;
+}
+
+static void keep_mark(struct reporter *reporter, int fd) {
+    off_t size = MIN(reporter->read, (off_t)MARK_MAX);
+    ssize_t got = pread(fd, reporter->mark, (size_t)size, reporter->read - size);
+    reporter->mark_size = got == size ? (size_t)size : 0;
+}
+
+static void pass_over(struct reporter *reporter) {
+    AUTO(fd_closep) int fd = open_file(reporter, &reporter->file);
+    if (fd < 0) {
+        reporter->file = (struct stat){0};
+        return;
+    }
+    reporter->read = reporter->file.st_size;
+    keep_mark(reporter, fd);
 }
 
 struct reporter *reporter_new(int rank, struct error *err) {
@@ -52,8 +79,7 @@ struct reporter *reporter_new(int rank, struct error *err) {
     reporter->path = path;
     buffer_init(&reporter->found, FOUND_MAX);
     if (path) {
-        stat_file(path, &reporter->file);
-        reporter->read = reporter->file.st_size;
+        pass_over(reporter);
     }
     return reporter;
 }
@@ -136,18 +162,26 @@ bool reporter_has_file(const struct reporter *reporter) {
     return reporter && reporter->path;
 }
 
-void reporter_look(struct reporter *reporter) {
+/* What was read of it is there still, and longer it is, or as long. */
+static bool is_the_same(const struct reporter *reporter, int fd, const struct stat *file) {
+    char mark[MARK_MAX];
+    size_t size = reporter->mark_size;
+    if (file->st_ino != reporter->file.st_ino || file->st_dev != reporter->file.st_dev ||
+        file->st_size < reporter->read) {
+        return false;
+    }
+    ssize_t got = pread(fd, mark, size, reporter->read - (off_t)size);
+    return got < 0 || ((size_t)got == size && memcmp(mark, reporter->mark, size) == 0);
+}
+
+static void look(struct reporter *reporter) {
     struct stat file;
     char data[READ_MAX];
-    if (!reporter_has_file(reporter)) {
-        return;
-    }
-    AUTO(fd_closep) int fd = open(reporter->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &file) < 0 || !S_ISREG(file.st_mode)) {
+    AUTO(fd_closep) int fd = open_file(reporter, &file);
+    if (fd < 0) {
         return; /* not yet */
     }
-    bool is_same = file.st_ino == reporter->file.st_ino && file.st_dev == reporter->file.st_dev;
-    if (!is_same || file.st_size < reporter->read) {
+    if (!is_the_same(reporter, fd, &file)) {
         reporter->read = 0;
         reporter->written.size = 0;
         reporter->written.is_long = false;
@@ -159,13 +193,25 @@ void reporter_look(struct reporter *reporter) {
         cut(reporter, &reporter->written, data, (size_t)got);
         tell(reporter);
     }
+    keep_mark(reporter, fd);
+}
+
+void reporter_look(struct reporter *reporter) {
+    int64_t now_ms = clock_monotonic_ms();
+    if (reporter_has_file(reporter) &&
+        (reporter->looked_ms == 0 || now_ms - reporter->looked_ms >= REPORTER_LOOK_MS)) {
+        look(reporter);
+        reporter->looked_ms = clock_monotonic_ms();
+    }
 }
 
 void reporter_free(struct reporter *reporter) {
     if (!reporter) {
         return;
     }
-    reporter_look(reporter);
+    if (reporter->path) {
+        look(reporter);
+    }
     if (reporter->pattern) {
         end_line(reporter, &reporter->output);
     }

@@ -1,7 +1,9 @@
 /* reporter.h: what stands beside a program and tells the agent of its pod the metrics that it says:
  * lines of its standard output by $WINDLASS_PATTERN, and those that are added to its JSON-lines
  * file, $WINDLASS_METRICS_FILE (spec.metrics; metric_line.h). For rank.h. Calls wait until the
- * agent has what was said, so that nothing is lost and a program that is too fast waits, too. */
+ * agent has what was said, so that nothing that was read is lost and a program that is too fast
+ * waits, too. What was added to the file less than REPORTER_LOOK_MS before all of the group are
+ * killed is not read by anybody. */
 #pragma once
 
 #include "lib/error.h"
@@ -18,7 +20,9 @@ struct reporter *reporter_new(int rank, struct error *err);
 void reporter_hear(struct reporter *reporter, const char *data, size_t size);
 /* Whether there is a file to look at. */
 bool reporter_has_file(const struct reporter *reporter);
-/* Looks at it. One that was shortened, or is another one now, is read from its start. */
+/* Looks at it, REPORTER_LOOK_MS after the last look at the earliest: the file is on a volume. One
+ * that was shortened, or is another one now, is read from its start. A volume that hangs holds the
+ * caller up. */
 void reporter_look(struct reporter *reporter);
 /* The program has ended: what is left of both, a last line without an end, too. */
 void reporter_free(struct reporter *reporter);
