@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A Sweep through the real controller on the local cluster: its trials are DistTrains whose
+ * programs say their metric line by line to the real agent; two of four are hopeless. */
+#include "operator/kinds/sweep/reconcile.h"
+
+#include "lib/clock.h"
+#include "lib/file.h"
+#include "operator/kinds/disttrain/reconcile.h"
+#include "operator/kinds/job/spec.h"
+#include "operator/local/local.h"
+#include "operator/object.h"
+#include "operator/resource.h"
+#include "tests/test.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { LIFE_MS = 90000 };
+
+static const char manifest[] =
+    "{apiVersion: windlass.dev/v1alpha1, kind: Sweep, metadata: {name: s}, spec: {"
+    "objective: {metric: accuracy, goal: Maximize},"
+    "parameters: [{name: X, choice: ['0.9', '0.1', '0.8', '0.2']}], algorithm: {kind: Grid},"
+    "earlyStopping: {bandit: {slackFactor: '0.2'}}, maxTrials: 10, maxConcurrentTrials: 4,"
+    "trial: {workers: 1, image: i, launcher: None, command: [sh, -c, "
+    "'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do echo accuracy=$(X); sleep 0.5; done']}}}";
+
+static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
+                   int failures) {
+    (void)context, (void)retry_ms;
+    if (err->kind != ERROR_CONFLICT || failures > 3) { /* who wrote first is looked at again */
+        printf("# %s: %s\n", key, err->text);
+        test_failures++;
+    }
+}
+
+/* BUILD/tests/unit/...: the folder BUILD; the caller frees. */
+static char *build_folder(void) {
+    char path[PATH_MAX] = "";
+    CHECK(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
+    char *tests = strstr(path, "/tests/unit/");
+    return x_strndup(path, tests ? (size_t)(tests - path) : strlen(path));
+}
+
+static bool is_over(const struct cluster *cluster) {
+    const json_t *sweep = local_find(cluster, "Sweep", "default", "s");
+    const json_t *condition = object_condition(json_object_get(sweep, "status"), "Succeeded");
+    return strcmp(tree_text(condition, "status", "Unknown"), "Unknown") != 0;
+}
+
+static void check_end(const struct cluster *cluster) {
+    const json_t *sweep = local_find(cluster, "Sweep", "default", "s");
+    const json_t *status = json_object_get(sweep, "status");
+    const json_t *condition = object_condition(status, "Succeeded");
+    CHECK_STR(tree_text(condition, "reason", ""), "Completed");
+    CHECK_INT(tree_integer(status, "trials.completed", -1), 2);
+    CHECK_INT(tree_integer(status, "trials.stopped", -1), 2);
+    CHECK_INT(tree_integer(status, "next", -1), 4);
+    CHECK_STR(tree_text(status, "best.trial", ""), "s-0000");
+    CHECK_STR(tree_text(status, "best.value", ""), "0.9");
+    static const char *const hopeless[] = {"s-0001", "s-0003"};
+    for (size_t i = 0; i < ARRAY_LEN(hopeless); i++) {
+        const json_t *trial = local_find(cluster, "DistTrain", "default", hopeless[i]);
+        const json_t *end = object_condition(json_object_get(trial, "status"), "Succeeded");
+        CHECK_STR(tree_text(end, "reason", ""), "Stopped");
+        CHECK(text_starts(tree_text(end, "message", ""), "Bandit: after "));
+        CHECK(tree_integer(trial, "status.objective.reports", 99) < 16);
+    }
+    if (test_failures) {
+        AUTO(text_freep) char *text = json_dumps(status, JSON_INDENT(1));
+        printf("# %s\n", text);
+    }
+}
+
+static void test_two_of_four_are_hopeless(void) {
+    struct error err = {0};
+    char folder[] = "/tmp/windlass-sweep-XXXXXX";
+    AUTO(text_freep) char *build = build_folder();
+    AUTO(text_freep) char *agent = file_join(build, "windlass-agent");
+    if (access(agent, X_OK) != 0) {
+        SKIP("there is no %s", agent);
+    }
+    CHECK(mkdtemp(folder));
+    AUTO(schema_freep) struct schema *train = NULL;
+    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
+    AUTO(tree_freep) json_t *folders = json_object();
+    struct job_options jobs = {.folders = folders};
+    struct sweep_options sweeps = {.train = train};
+    struct kind of_trials = disttrain_kind, of_sweeps = sweep_kind;
+    of_trials.options = &jobs;
+    of_sweeps.options = &sweeps;
+    const struct kind *const kinds[] = {&of_trials, &of_sweeps, NULL};
+    struct local_options options = {.places = {.manifest_folder = folder, .state_folder = folder},
+                                    .threads = 1,
+                                    .program_folder = build};
+    struct cluster *cluster = NULL;
+    struct controller *controller = NULL;
+    CHECK_OK(local_open(&options, &cluster, &err), &err);
+    CHECK_OK(controller_new(cluster, kinds, report, NULL, &controller, &err), &err);
+    AUTO(tree_freep) json_t *object = NULL;
+    CHECK_OK(resource_parse("sweep.yaml", manifest, sizeof manifest - 1, &object, &err), &err);
+    cluster->ops->write(cluster, CLUSTER_APPLY, object, NULL, NULL);
+    int64_t end_ms = clock_monotonic_ms() + LIFE_MS;
+    while (!is_over(cluster) && clock_monotonic_ms() < end_ms) {
+        CHECK_OK(controller_step(controller, 500, &err), &err);
+    }
+    check_end(cluster);
+    controller_free(controller);
+    cluster->ops->free(cluster);
+    CHECK_OK(file_remove_tree(folder, &err), &err);
+}
+
+int main(void) {
+    TEST(test_two_of_four_are_hopeless);
+    return TEST_END();
+}
