@@ -13,7 +13,13 @@ static bool has_packed(const struct step *step) {
     return step->kernel == &fast_conv || step->kernel == &fast_gemm;
 }
 
-// Weights that are packed and that no other step reads.
+// A step packs these bytes that does not list them: the depthwise convolution behind a 1x1 one.
+static bool packs_unlisted(const struct step *step, const void *bytes) {
+    const struct conv_step *conv = step->kernel == &fast_conv ? step->state : NULL;
+    return conv && conv->first && conv->source.weights == bytes;
+}
+
+// Weights that are packed and that no other step reads, or has still to pack.
 static void let_go_of_weights(const struct schedule *schedule, const struct step *step) {
     const struct slot *weights = &schedule->slots[step->inputs[1]];
     bool needed = weights->place != PLACE_CONSTANT || weights->viewed || weights->is_output;
@@ -25,6 +31,7 @@ static void let_go_of_weights(const struct schedule *schedule, const struct step
         for (int k = 0; other->node && k < other->input_count; k++) {
             needed |= other->inputs[k] == step->inputs[1] && (other != step || k != 1);
         }
+        needed |= packs_unlisted(other, weights->constant);
     }
     if (!needed) {
         graph_let_go(schedule->graph, step->inputs[1]);

@@ -157,7 +157,58 @@ static void test_a_file_that_is_gone_ends_no_process(void) {
     }
 }
 
+enum { CHANNELS = 2048, SIDE = 4 };
+
+/* r is read by two depthwise convolutions, the second of which is one step with the 1x1 convolution
+ * in front of it, and packs r when the first has done so. */
+static void write_depthwise(const char *first_name) {
+    struct network net;
+    struct error err = {0};
+    network_init(&net, 13);
+    int x = network_input(&net, (struct shape){4, {1, CHANNELS, SIDE, SIDE}});
+    int p = network_input(&net, (struct shape){4, {1, 8, SIDE, SIDE}});
+    net.values[p].name = "p";
+    int r = constant(&net, "r", (struct shape){4, {CHANNELS, 1, 3, 3}});
+    int w = constant(&net, "w", (struct shape){4, {CHANNELS, 8, 1, 1}});
+    const struct attribute alone[] = {
+        {.name = "group", .kind = ATTRIBUTE_INTEGER, .integer = CHANNELS}, {.name = NULL}};
+    node(&net, "Conv", first_name, (int[]){x, r, -2}, alone);
+    int between = network_node(&net, "Conv", (int[]){p, w, -2}, NULL);
+    net.values[between].name = "between";
+    node(&net, "Conv", "b", (int[]){between, r, -2}, alone);
+    AUTO(buffer_release) struct buffer bytes;
+    buffer_init(&bytes, WRITE_BYTES_MAX);
+    const struct write_options options = {.opset = 13};
+    CHECK_OK(model_write(&net.graph, &options, &bytes, &err), &err);
+    CHECK_OK(file_write(path, bytes.data, bytes.size, &err), &err);
+    arena_release(&net.graph.arena);
+}
+
+static void test_weights_that_a_fused_step_packs_stay_until_then(void) {
+    static const char *const names[] = {"a", "aa", "aaa", "aaaa"};
+    for (size_t n = 0; n < ARRAY_LEN(names); n++) {
+        struct error err = {0};
+        struct tensor inputs[2], seen[2], wanted[2];
+        write_depthwise(names[n]);
+        AUTO(session_freep) struct session *session = open_on("cpu");
+        AUTO(session_freep) struct session *reference = open_on("reference");
+        for (int i = 0; i < 2; i++) {
+            struct shape shape = {4, {1, i ? 8 : CHANNELS, SIDE, SIDE}};
+            CHECK_OK(tensor_init(&inputs[i], TENSOR_FLOAT32, &shape, &err), &err);
+            network_fill(&inputs[i], 1);
+        }
+        CHECK_OK(session_run(session, inputs, seen, &err), &err);
+        CHECK_OK(session_run(reference, inputs, wanted, &err), &err);
+        for (int i = 0; i < 2; i++) {
+            CHECK(difference(&seen[i], &wanted[i]) == 0);
+            tensor_release(&inputs[i]);
+        }
+        unlink(path);
+    }
+}
+
 int main(void) {
+    TEST(test_weights_that_a_fused_step_packs_stay_until_then);
     TEST(test_a_file_that_is_gone_ends_no_process);
     TEST(test_weights_come_back_for_new_shapes);
     return TEST_END();
