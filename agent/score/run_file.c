@@ -8,11 +8,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { RUN_BYTES_MAX = 64 << 10 };
+enum { RUN_BYTES_MAX = 64 << 10, PIECE_BYTES = 1 << 20 };
 
 static char *name_of(const char *run_name) {
     return x_printf(".windlass/%s/run.json", run_name);
@@ -20,22 +18,23 @@ static char *name_of(const char *run_name) {
 
 /* ---- what there is now ---------------------------------------------------------------------- */
 
+/* Read, not mapped: of a file that is cut off meanwhile, or whose mount dies, a read tells. */
 static int digest_file(const char *path, const char *spec_path, char hex[static 65],
                        struct error *err) {
-    struct stat status;
+    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
+    AUTO(digest_freep) struct digest *digest = digest_new();
     AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) < 0) {
+    if (fd < 0) {
         return error_from_errno(err, errno, "%s", spec_path);
     }
-    size_t size = (size_t)status.st_size;
-    void *bytes = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
-    if (bytes == MAP_FAILED) {
-        return error_from_errno(err, errno, "%s", spec_path);
+    ssize_t got;
+    while ((got = read(fd, piece, PIECE_BYTES)) != 0) {
+        if (got < 0 && errno != EINTR) {
+            return error_from_errno(err, errno, "%s", spec_path);
+        }
+        digest_add(digest, piece, got > 0 ? (size_t)got : 0);
     }
-    digest_sha256(size ? bytes : "", size, hex);
-    if (size) {
-        munmap(bytes, size);
-    }
+    digest_end(TAKE(digest), hex);
     return 0;
 }
 
