@@ -14,8 +14,20 @@
 /* What is smaller comes in one request. Larger pieces are read as several ranges at once. */
 enum { SMALL_BYTES = 8 << 20, PIECE_BYTES = 32 << 20 };
 
+/* NULL: the path is not through `latest`. An account or a container of az:// may be called so, too:
+ * they are no folders. */
+static const char *find_latest(const char *spec_path) {
+    const char *folders = spec_path;
+    if (!store_is_local(spec_path)) {
+        const char *place = strstr(spec_path, "://");
+        const char *container = place ? strchr(place + 3, '/') : NULL;
+        folders = container ? strchr(container + 1, '/') : NULL;
+    }
+    return folders ? strstr(folders, "/" REGISTERED_LATEST "/") : NULL;
+}
+
 int stored_file_path(const char *spec_path, char **ret_path, struct error *err) {
-    const char *latest = strstr(spec_path, "/" REGISTERED_LATEST "/");
+    const char *latest = find_latest(spec_path);
     AUTO(store_freep) struct store *store = NULL;
     char version[REGISTERED_VERSION_MAX + 1] = "";
     if (latest) {

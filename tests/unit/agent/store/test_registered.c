@@ -227,6 +227,8 @@ static void through_latest(void) {
     check_path("registrytest/through/wrong/latest/m", "registrytest/through/wrong/latest/m");
     check_path("registrytest/through/long/latest/m", "registrytest/through/long/latest/m");
     check_path("registrytest/through/none/m", "registrytest/through/none/m");
+    check_path("az://account/latest/model.onnx", "az://account/latest/model.onnx");
+    check_path("az://latest/latest/a/model.onnx", "az://latest/latest/a/model.onnx");
     CHECK_OK(local_file_open("registrytest/through/digits/latest/model.onnx", &file, &err), &err);
     CHECK(text_ends(file.path, "/through/digits/v2/model.onnx"));
     CHECK_OK(stored_file_open("registrytest/through/digits/latest/model.onnx", &stored, &err),
