@@ -170,7 +170,7 @@ $(addprefix $(BUILD)/tests/,conformance/test_comm conformance/test_train_device 
 $(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/test_commit unit/agent/score/test_summary unit/agent/store/test_spool unit/agent/store/test_registered unit/agent/data/test_list unit/agent/train/test_checkpoint): $(OBJ)/tests/broken_store.c.o
 $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tests/conformance/store_suite.c.o
 # A device whose memory is not the host's; libraries that stand in for NVIDIA's look it up.
-$(BUILD)/tests/conformance/test_train_device: $(OBJ)/tests/device_apart.c.o
+$(BUILD)/tests/conformance/test_train_device $(BUILD)/tests/unit/agent/run/test_session: $(OBJ)/tests/device_apart.c.o
 $(BUILD)/tests/conformance/test_train_device: LDFLAGS += -rdynamic
 .PHONY: fakegpu
 fakegpu: $(addprefix $(BUILD)/tests/fakegpu/,libnccl.so.2 libcuda.so.1 old/libnccl.so.2 old/libcuda.so.1)

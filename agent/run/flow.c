@@ -330,6 +330,16 @@ static int submit(struct session *session, const struct tensor *inputs, struct e
                : go_down(session, line, set, err);
 }
 
+/* Of some shapes, whether of these or of others, it has plans and memory. */
+static bool has_kept(const struct session *session) {
+    for (int i = 0; i < LINES; i++) {
+        if (session->flow->lines[i].plan) {
+            return true;
+        }
+    }
+    return session_has_plans(session);
+}
+
 int session_submit(struct session *session, const struct tensor *inputs, struct error *err) {
     if (!session->flow && open_flow(session, err) < 0) {
         return -1;
@@ -340,15 +350,25 @@ int session_submit(struct session *session, const struct tensor *inputs, struct 
         if (session_run(session, inputs, flow->host_outputs, err) < 0) {
             return -1;
         }
-    } else if (submit(session, inputs, err) < 0) {
-        if (err->kind == ERROR_EXHAUSTED) {
-            session->current = NULL;
-            forget(session);
-        }
-        return -1;
+        flow->submitted++;
+        return 0;
     }
-    flow->submitted++;
-    return 0;
+    for (;;) {
+        bool had = has_kept(session);
+        if (submit(session, inputs, err) == 0) {
+            flow->submitted++;
+            return 0;
+        }
+        if (err->kind != ERROR_EXHAUSTED) {
+            return -1;
+        }
+        session->current = NULL;
+        forget(session);
+        if (!had) {
+            return -1;
+        }
+        error_clear(err); /* what other shapes had may be what is missing */
+    }
 }
 
 int session_collect(struct session *session, struct tensor *outputs, struct error *err) {

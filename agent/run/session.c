@@ -156,25 +156,43 @@ int session_run(struct session *session, const struct tensor *inputs, struct ten
     return session_run_hooked(session, inputs, outputs, NULL, err);
 }
 
-int session_run_hooked(struct session *session, const struct tensor *inputs, struct tensor *outputs,
-                       const struct plan_hook *hook, struct error *err) {
+static int run_once(struct session *session, const struct tensor *inputs, struct tensor *outputs,
+                    const struct plan_hook *hook, struct error *err) {
     struct plan *plan;
     if (find_plan(session, inputs, &plan, err) < 0 ||
         session_grow_block(session, plan->schedule->block_bytes, err) < 0) {
-        if (err->kind == ERROR_EXHAUSTED) {
-            session_forget_plans(session);
-        }
         return -1;
     }
     plan->last_used = ++session->runs;
     session->current = plan;
-    if (plan_run_hooked(plan, session->block, inputs, outputs, hook, err) < 0) {
-        if (err->kind == ERROR_EXHAUSTED) { /* the places of inputs are made in the first run */
-            session_forget_plans(session);
+    return plan_run_hooked(plan, session->block, inputs, outputs, hook, err);
+}
+
+bool session_has_plans(const struct session *session) {
+    for (int i = 0; i < SESSION_PLANS; i++) {
+        if (session->plans[i]) {
+            return true;
         }
-        return -1;
     }
-    return 0;
+    return false;
+}
+
+int session_run_hooked(struct session *session, const struct tensor *inputs, struct tensor *outputs,
+                       const struct plan_hook *hook, struct error *err) {
+    for (;;) {
+        bool had_plans = session_has_plans(session);
+        if (run_once(session, inputs, outputs, hook, err) == 0) {
+            return 0;
+        }
+        if (err->kind != ERROR_EXHAUSTED) {
+            return -1;
+        }
+        session_forget_plans(session);
+        if (!had_plans || hook) { /* a hook has counted steps */
+            return -1;
+        }
+        error_clear(err); /* what other shapes had may be what is missing */
+    }
 }
 
 const struct plan *session_plan(const struct session *session) {

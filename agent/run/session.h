@@ -41,8 +41,8 @@ NODISCARD int session_enter(struct session *session, struct error *err);
 /* Runs the network. inputs[i] belongs to input i (borrowed, not changed). outputs[i] are filled
  * with tensors whose data belongs to the session and stays valid until its next run or its end. A
  * new combination of input shapes plans memory anew (slower once). EXHAUSTED: the device's memory
- * does not hold it, and but for weights nothing of this session is left there: a run of fewer items
- * may fit. */
+ * does not hold it, without what earlier runs have left there, either, and but for weights nothing
+ * of this session is there any more: a run of fewer items may fit. */
 NODISCARD int session_run(struct session *session, const struct tensor *inputs,
                           struct tensor *outputs, struct error *err);
 

@@ -24,6 +24,7 @@ struct session {
 
 /* All that session_run has on the device but for packed weights, and the block. */
 void session_forget_plans(struct session *session);
+bool session_has_plans(const struct session *session); /* for some shapes it has */
 /* The block has so many bytes at least. Steps that use it must be over where it grows. */
 NODISCARD int session_grow_block(struct session *session, size_t size, struct error *err);
 

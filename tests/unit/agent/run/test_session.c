@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/run/session.h"
 
+#include "agent/device/registry.h"
+#include "agent/run/session_state.h"
 #include "lib/file.h"
+#include "tests/device_apart.h"
 #include "tests/test.h"
 #include "tests/unit/agent/onnx/build.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -113,7 +117,132 @@ static void test_unknown_device(void) {
     unlink(path);
 }
 
+/* ---- a device whose memory is small --------------------------------------------------------- */
+
+enum { PIECES = 256 };
+static const struct device_ops *apart_ops;
+static struct {
+    void *at;
+    size_t size;
+} pieces[PIECES];
+static size_t in_use, most_in_use, limit;
+
+static int small_alloc(struct device *device, size_t size, void **ret_memory, struct error *err) {
+    if (limit && in_use + size > limit) {
+        return error_set(err, ERROR_EXHAUSTED, "%zu of %zu bytes are in use", in_use, limit);
+    }
+    int i = 0;
+    while (pieces[i].at) {
+        assert(i + 1 < PIECES);
+        i++;
+    }
+    CHECK_INT(apart_ops->alloc(device, size, &pieces[i].at, err), 0);
+    pieces[i].size = size;
+    in_use += size;
+    most_in_use = MAX(most_in_use, in_use);
+    *ret_memory = pieces[i].at;
+    return 0;
+}
+
+static void small_free(struct device *device, void *memory) {
+    for (int i = 0; i < PIECES; i++) {
+        if (pieces[i].at == memory) {
+            in_use -= pieces[i].size;
+            pieces[i].at = NULL;
+        }
+    }
+    apart_ops->free(device, memory);
+}
+
+/* Copies in the order of the steps, which is an order that they may have. */
+static int small_carry(struct device *device, enum copy direction, void *to, const void *from,
+                       size_t size, struct device_mark *after UNUSED, struct device_mark *done,
+                       struct error *err) {
+    return apart_ops->copy(device, direction, to, from, size, err) < 0
+               ? -1
+               : apart_ops->mark(device, done, err);
+}
+
+static int small_follow(struct device *device UNUSED, struct device_mark *mark UNUSED,
+                        struct error *err UNUSED) {
+    return 0;
+}
+
+static int small_host_alloc(struct device *device UNUSED, size_t size, void **ret_memory,
+                            struct error *err UNUSED) {
+    *ret_memory = x_malloc(MAX(size, (size_t)1));
+    return 0;
+}
+
+static void small_host_free(struct device *device UNUSED, void *memory) {
+    free(memory);
+}
+
+static struct session *open_small(bool carries) {
+    static struct device_ops ops;
+    struct session *session = open_session();
+    device_close(session->device);
+    session->device = device_apart_open(2);
+    apart_ops = session->device->ops;
+    ops = *apart_ops;
+    ops.alloc = small_alloc;
+    ops.free = small_free;
+    if (carries) {
+        ops.carry = small_carry;
+        ops.follow = small_follow;
+        ops.host_alloc = small_host_alloc;
+        ops.host_free = small_host_free;
+    }
+    session->device->ops = &ops;
+    return session;
+}
+
+/* y of so many rows, as it is run or as it is submitted. */
+static int run_small(struct session *session, int64_t rows, struct error *err) {
+    struct tensor inputs[2], outputs[3];
+    struct shape shape = {2, {rows, 4}}, pair = {1, {2}};
+    struct error bug = {0};
+    CHECK_OK(tensor_init(&inputs[0], TENSOR_FLOAT32, &shape, &bug), &bug);
+    CHECK_OK(tensor_init(&inputs[1], TENSOR_INT64, &pair, &bug), &bug);
+    ((float *)inputs[0].data)[rows * 4 - 1] = 7;
+    ((int64_t *)inputs[1].data)[0] = 1;
+    ((int64_t *)inputs[1].data)[1] = -1;
+    bool carries = session->device->ops->carry != NULL;
+    int result =
+        carries ? session_submit(session, inputs, err) : session_run(session, inputs, outputs, err);
+    if (carries && result == 0) {
+        result = session_collect(session, outputs, err);
+    }
+    CHECK(result < 0 || ((float *)outputs[0].data)[rows * 4 - 1] == 7);
+    tensor_release(&inputs[0]);
+    tensor_release(&inputs[1]);
+    return result;
+}
+
+/* Each shape fits alone, no two do: what the others have goes, and nobody is told. */
+static void test_what_is_kept_makes_room(void) {
+    enum { ROWS = 4096 };
+    for (int carries = 0; carries < 2; carries++) {
+        struct error err = {0};
+        struct session *session = open_small(carries);
+        most_in_use = limit = 0;
+        CHECK_OK(run_small(session, ROWS, &err), &err);
+        limit = most_in_use + 8192;
+        for (int64_t rows = ROWS + 1; rows < ROWS + 8; rows++) {
+            CHECK_OK(run_small(session, rows, &err), &err);
+            CHECK_OK(run_small(session, rows - 1, &err), &err);
+        }
+        CHECK_INT(run_small(session, 2 * ROWS, &err), -1);
+        CHECK_INT(err.kind, ERROR_EXHAUSTED);
+        error_clear(&err);
+        CHECK_OK(run_small(session, ROWS, &err), &err);
+        session_free(session);
+        CHECK_INT(in_use, 0);
+    }
+}
+
 int main(void) {
+    TEST(test_what_is_kept_makes_room);
     TEST(test_inputs_and_outputs_are_described);
     TEST(test_shapes_may_change_from_run_to_run);
     TEST(test_wrong_inputs_are_named);
