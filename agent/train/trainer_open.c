@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FREEZE_MAX = 64 };
+enum { FREEZE_MAX = 64, PIECE_BYTES = 1 << 20 };
 
 static const double memory_share = 0.25; /* of the machine's or the container's, for data */
 
@@ -268,11 +268,16 @@ static int check_places(const json_t *spec, const char *path, struct error *err)
 
 /* Read again: what the network has of it in copies is not in memory a second time. */
 static int digest_model(const struct resident_file *file, char hex[static 65], struct error *err) {
-    AUTO(text_freep) char *bytes = x_malloc(file->size);
-    if (resident_file_read(file, 0, bytes, file->size, err) < 0) {
-        return -1;
+    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
+    AUTO(digest_freep) struct digest *digest = digest_new();
+    for (size_t at = 0, size; at < file->size; at += size) {
+        size = MIN(file->size - at, (size_t)PIECE_BYTES);
+        if (resident_file_read(file, at, piece, size, err) < 0) {
+            return -1;
+        }
+        digest_add(digest, piece, size);
     }
-    digest_sha256(bytes, file->size, hex);
+    digest_end(TAKE(digest), hex);
     return 0;
 }
 
