@@ -11,8 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TOLD_MAX = 3900 };
 
-static void read_rounds(struct objective *objective, char *lines) {
-    int64_t round = 1;
+static void read_rounds(struct objective *objective, int64_t round, char *lines) {
     for (char *next; lines; lines = next, round++) {
         next = strstr(lines, "\n\n");
         if (next) {
@@ -33,10 +32,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     objective_init(&next, &options);
     if (newline) {
         *newline = 0;
-        read_rounds(&objective, newline + 1);
+        read_rounds(&objective, 1, newline + 1);
     }
     if (objective_recall(&objective, text) && newline) {
-        read_rounds(&objective, newline + 1);
+        read_rounds(&objective, 1 << 20, newline + 1);
     }
     objective_tell(&objective, progress);
     const json_t *told = json_object_get(progress, "objective");

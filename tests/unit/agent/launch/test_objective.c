@@ -94,7 +94,8 @@ static void another_round(void) {
         curve_write(&objective.curve, at);
         CHECK_STR(at, rows[i].at);
         add(&objective, 8, 0, 1); /* and of this one what comes comes */
-        CHECK_INT(objective.curve.count, curve_read(rows[i].at).count + 1);
+        AUTO(curve_release) struct curve wanted = curve_read(rows[i].at);
+        CHECK_INT(objective.curve.count, wanted.count + 1);
         objective_release(&objective);
     }
 }
