@@ -6,6 +6,8 @@
 #include "operator/kinds/batchscore/pods.h"
 #include "operator/kinds/disttrain/pods.h"
 #include "operator/kinds/disttrain/reconcile.h"
+#include "operator/kinds/sweep/reconcile.h"
+#include "operator/kinds/sweep/trial.h"
 #include "operator/resource.h"
 
 #include <stdio.h>
@@ -52,6 +54,24 @@ static int gang_pods_of(const json_t *object, const struct endpoint *endpoint, j
     return 0;
 }
 
+/* Those of its first trial. */
+static int trial_pods_of(const json_t *object, const struct endpoint *endpoint, json_t **ret_pods,
+                         struct error *err) {
+    AUTO(schema_freep) struct schema *train = NULL;
+    struct sweep_spec spec;
+    struct points points;
+    double units[SPACE_PARAMETERS_MAX];
+    if (resource_schema(disttrain_kind.api_version, disttrain_kind.name, &train, err) < 0 ||
+        sweep_spec_read(object, &spec, err) < 0) {
+        return -1;
+    }
+    points_init(&points, &spec.space, spec.search, spec.seed);
+    points_at(&points, 0, units);
+    AUTO(tree_freep) json_t *trial = trial_make(&spec, train, 0, units);
+    schema_fill_defaults(train, trial);
+    return gang_pods_of(trial, endpoint, ret_pods, err);
+}
+
 /* What is only known in the cluster is told by a word in its place. */
 static int print_pods(const json_t *object, struct error *err) {
     static const struct endpoint endpoint = {.address = "SERVICE-ADDRESS",
@@ -59,9 +79,12 @@ static int print_pods(const json_t *object, struct error *err) {
                                              .certificate_sha256 = "CERTIFICATE-SHA256",
                                              .secret = "secret-of-the-job"};
     AUTO(tree_freep) json_t *pods = NULL;
-    bool is_gang = strcmp(tree_text(object, "kind", ""), disttrain_kind.name) == 0;
-    if ((is_gang ? gang_pods_of(object, &endpoint, &pods, err)
-                 : score_pods_of(object, &endpoint, &pods, err)) < 0) {
+    const char *kind = tree_text(object, "kind", "");
+    bool is_gang = strcmp(kind, disttrain_kind.name) == 0;
+    bool is_sweep = strcmp(kind, sweep_kind.name) == 0;
+    if ((is_sweep  ? trial_pods_of(object, &endpoint, &pods, err)
+         : is_gang ? gang_pods_of(object, &endpoint, &pods, err)
+                   : score_pods_of(object, &endpoint, &pods, err)) < 0) {
         return -1;
     }
     AUTO(tree_freep)
@@ -100,7 +123,7 @@ int check_command(int argc, char **argv) {
         {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.", &show},
         {"pods", 0, OPTION_FLAG, NULL,
          "Print the first two pods that it would get, as JSON: coordinator and worker, or two "
-         "workers.",
+         "workers; of a Sweep those of its first trial.",
          &pods},
         {0},
     };
