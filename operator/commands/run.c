@@ -112,8 +112,9 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
          "spec.workers).",
          &run->workers},
         {"gpus", 0, OPTION_INTEGER, "N",
-         "GPUs of this machine that each worker uses (spec.workers.gpus; 0 where this machine has "
-         "none).",
+         "GPUs of this machine that each worker uses, all the same ones (spec.workers.gpus; 0 "
+         "where "
+         "this machine has none).",
          &run->gpus},
         {"state", 0, OPTION_TEXT, "DIR",
          "Where logs, emptyDir and temporary files go (~/.local/state/windlass/NAME-TIME).",

@@ -42,6 +42,13 @@ void run_fit_gpus(json_t *spec, int64_t asked, const char *job) {
                 job, (long long)gpus, (long long)gpus);
         gpus = 0;
     }
+    int64_t workers = tree_integer(spec, "workers.max", 1);
+    if (gpus > 0 && workers > 1) {
+        fprintf(stderr,
+                "windlass: %s: its %lld workers use the same GPUs of this machine, %lld of them "
+                "(--workers 1: one has them to itself)\n",
+                job, (long long)workers, (long long)gpus);
+    }
     json_object_set_new(json_object_get(spec, "workers"), "gpus", json_integer(gpus));
     if (gpus == 0) {
         json_object_del(tree_get(spec, "scorer.onnx"), "precision");

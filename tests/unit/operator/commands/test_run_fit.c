@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What `windlass run` says of a machine's GPUs, on standard error. */
+#include "operator/commands/run_fit.h"
+
+#include "lib/file.h"
+#include "tests/test.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char path[] = "build/test_run_fit.stderr";
+
+/* What is said of so many workers with so many GPUs, asked for. The caller frees. */
+static char *said_of(int workers, int64_t gpus) {
+    AUTO(tree_freep)
+    json_t *spec = json_pack("{s:{s:i,s:i}, s:{s:{}}}", "workers", "max", workers, "gpus", 0,
+                             "scorer", "onnx");
+    struct error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    fflush(stderr);
+    int kept = dup(STDERR_FILENO), fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    CHECK(kept >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    run_fit_gpus(spec, gpus, "job");
+    fflush(stderr);
+    CHECK(dup2(kept, STDERR_FILENO) >= 0);
+    close(kept);
+    close(fd);
+    CHECK_INT(tree_integer(spec, "workers.gpus", -1), gpus);
+    CHECK_OK(file_read(path, 4096, &text, &size, &err), &err);
+    unlink(path);
+    return text;
+}
+
+static void test_workers_that_share_gpus_are_told(void) {
+    AUTO(text_freep) char *several = said_of(4, 2), *one = said_of(1, 2), *none = said_of(4, 0);
+    CHECK(strstr(several, "job: its 4 workers use the same GPUs of this machine, 2 of them"));
+    CHECK_STR(one, "");
+    CHECK_STR(none, "");
+}
+
+int main(void) {
+    TEST(test_workers_that_share_gpus_are_told);
+    return TEST_END();
+}
