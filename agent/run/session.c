@@ -28,9 +28,17 @@ static int add_ends(struct session *session, const struct session_options *optio
 int session_open(const char *model_path, const struct session_options *options,
                  struct session **ret_session, struct error *err) {
     AUTO(session_freep) struct session *session = x_calloc(1, sizeof *session);
-    if (model_open(model_path, &session->model, err) < 0 ||
-        registry_open(options ? options->device : NULL, options ? options->threads : 0,
+    if (options && options->ret_is_device) {
+        *options->ret_is_device = false;
+    }
+    if (model_open(model_path, &session->model, err) < 0) {
+        return -1;
+    }
+    if (registry_open(options ? options->device : NULL, options ? options->threads : 0,
                       &session->device, err) < 0) {
+        if (options && options->ret_is_device) {
+            *options->ret_is_device = true;
+        }
         return -1;
     }
     if (rewrite(&session->model->graph, &session->graph, err) < 0 ||

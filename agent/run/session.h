@@ -12,6 +12,7 @@ struct session_options {
     const char *device; /* "cpu" (NULL too), "cuda", "cuda:bfloat16": device/registry.h */
     /* Not NULL: input 0 is pictures of bytes (ops/bytes.h). bytes_out: session_gives_bytes. */
     const struct bytes *bytes_in, *bytes_out;
+    bool *ret_is_device; /* not NULL: set where session_open fails for the device, not the model */
 };
 
 /* Reads and checks the model, folds and fuses, prepares kernels. Fails with ERROR_INVALID (not a

@@ -143,7 +143,8 @@ static int open_session(const struct scorer_options *options, const char *path,
     bool is_image = scorer->postprocess.type == POSTPROCESS_IMAGE;
     char device[DEVICE_NAME] = "";
     name_device(options, device);
-    struct session_options engine = {.device = device};
+    bool is_device = false;
+    struct session_options engine = {.device = device, .ret_is_device = &is_device};
     scorer->has_bytes = options->gpus > 0 && !scorer->has_slices;
     if (scorer->has_bytes) {
         engine.bytes_in = &in;
@@ -155,7 +156,6 @@ static int open_session(const struct scorer_options *options, const char *path,
         }
         return 0;
     }
-    bool is_device = text_starts(err->text, "device ");
     return error_context(err, is_device ? "spec.workers.gpus" : "spec.scorer.onnx.path");
 }
 

@@ -109,12 +109,17 @@ static void test_wrong_inputs_are_named(void) {
 static void test_unknown_device(void) {
     struct error err = {0};
     struct session *session = NULL;
-    const struct session_options options = {.device = "abacus"};
+    bool is_device = false;
+    const struct session_options options = {.device = "abacus", .ret_is_device = &is_device};
     write_model();
     CHECK_INT(session_open(path, &options, &session, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(strstr(err.text, "\"abacus\"") != NULL);
+    CHECK(is_device);
     unlink(path);
+    error_clear(&err);
+    CHECK_INT(session_open(path, &options, &session, &err), -1); /* now there is no model */
+    CHECK(!is_device);
 }
 
 /* ---- a device whose memory is small --------------------------------------------------------- */
