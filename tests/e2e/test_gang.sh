@@ -179,8 +179,8 @@ kubectl patch dt stopped --type merge -p '{"spec": {"stop": "1 is enough"}}' >/d
 check "spec.stop ends it" told stopped Stopped '^1 is enough$'; show stopped
 heard() { [ "$(cat "$out"/stopped/end-{0,1} 2>/dev/null | xargs)" = "heard over heard over" ]; }
 check "its programs were told, and had their grace" until_true 60 heard; show stopped
-not_stalled() { [ -z "$(pods_of stopped)$(kubectl get services,secrets -l windlass.dev/job=stopped -o name)" ] && kubectl get dt stopped -o json | jq -e 'all(.status.conditions[]; .type != "Stalled")' >/dev/null; }
-check "nothing of it is left but itself, and it is not stalled" until_true 60 not_stalled; show stopped
+not_stalled() { [ -z "$(kubectl get services,secrets -l windlass.dev/job=stopped -o name)" ] && kubectl get dt stopped -o json | jq -e 'all(.status.conditions[]; .type != "Stalled")' >/dev/null; }
+check "its Service and Secret are gone, and it is not stalled" until_true 60 not_stalled; show stopped
 
 ##### GPUs: too few, and free after every end #####################################################
 launch gpus "$bin/fakedp" nvidia.com/gpu 20
