@@ -47,6 +47,14 @@ ifneq ($(WITH_CUDA),)
 $(EMULATED)/windlass-agent: $(OBJ)/agent/main.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
+# Likewise the trainer (tests/e2e/test_gpu_train.sh).
+$(EMULATED)/windlass-trainer: $(call objects,$(TRAINER_SOURCES)) $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
+	@echo "  LINK $@"
+	@$(EMULATED_LINK) $(LIBS_MPI)
+# ResNet-50's training, small, to see that its bench works.
+$(EMULATED)/train_bench: $(EMULATED)/tests/cuda/train_bench.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
+	@echo "  LINK $@"
+	@$(EMULATED_LINK)
 endif
 -include $(shell find $(EMULATED) -name '*.d' 2>/dev/null)
 
@@ -55,10 +63,10 @@ endif
 # in build/gpu may be carried to a bare machine with a GPU, cuDNN 9 and cuBLASLt 13, and run there by tests/cuda/gpu.sh.
 .PHONY: gpu-test gpu-bench gpu-programs gpu-build
 ENGINE_SOURCES := $(addprefix lib/,base.c buffer.c cgroup.c clock.c error.c file.c half.c jsontext.c options.c) \
-	$(call find_c,agent/graph agent/ops agent/onnx agent/run) agent/device/device.c agent/device/registry.c \
+	$(call find_c,agent/graph agent/models agent/ops agent/onnx agent/run) agent/device/device.c agent/device/registry.c \
 	$(filter-out $(addprefix agent/device/cpu/,device.c prepare.c layout.c peak.c isa.c \
 	fast/% onednn/%),$(call find_c,agent/device/cpu)) $(if $(WITH_CUDA),$(call find_c,agent/device/cuda))
-GPU_PROGRAMS := $(addprefix $(BUILD)/,$(CUDA_CONFORMANCE) bench)
+GPU_PROGRAMS := $(addprefix $(BUILD)/,$(CUDA_CONFORMANCE) bench train_bench)
 gpu-programs: $(GPU_PROGRAMS)
 gpu-build:
 	+@$(MAKE) --no-print-directory BUILD=build/gpu CUDA=1 DEFINES=-DWITHOUT_CPU=1 gpu-programs
@@ -70,6 +78,6 @@ build/gpu/obj/engine.a: $(call objects,$(ENGINE_SOURCES) $(CUDA_SOURCES))
 $(addprefix build/gpu/,$(CUDA_CONFORMANCE)): build/gpu/%: $(OBJ)/tests/conformance/%.c.o $(OBJ)/engine.a
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CUDA) -lm
-build/gpu/bench: $(OBJ)/tests/cuda/bench.c.o $(OBJ)/engine.a
+build/gpu/bench build/gpu/train_bench: build/gpu/%: $(OBJ)/tests/cuda/%.c.o $(OBJ)/engine.a
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CUDA) -lm

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The engine on a GPU, as `make gpu-build` has left it in build/gpu (here, or carried along):
-#   gpu.sh test     the conformance tests; ends with "N passed, N failed"
-#   gpu.sh bench    Johnson 1920x1080 and ResNet-50 batch 128, and PyTorch beside them where there is one
+#   gpu.sh test     the conformance tests, of trainings, too; ends with "N passed, N failed"
+#   gpu.sh bench    Johnson 1920x1080 and ResNet-50 batch 128, then ResNet-50's training (tests/bench/train_gpu.sh); PyTorch
+#                   beside them where there is one
 # cuDNN and cuBLASLt are looked for where the linker looks, and in Python's packages.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
@@ -10,17 +11,14 @@ if [ ! -x $gpu/test_device ]; then
     echo "gpu.sh: build/gpu/test_device is missing: make gpu-build" >&2
     exit 3
 fi
-for folder in $(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)/nvidia/*/lib; do
-    [ -d "$folder" ] && LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder
-done
-export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+. tests/cuda/libraries.bash
 case ${1:-} in
 test)
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
-    tests/run.sh $gpu/test_device | tee "$log"
+    tests/run.sh $gpu/test_device $gpu/test_gradient $gpu/test_train_graph | tee "$log"
     result=${PIPESTATUS[0]}
-    if grep -q '^skip test_cuda' "$log"; then
+    if grep -qE '^skip test_(cuda|gradients_on_cuda)' "$log"; then
         echo "gpu.sh: nothing was run on a GPU (see the lines that begin with skip)" >&2
         exit 3
     fi
@@ -33,6 +31,7 @@ bench)
         $gpu/bench "$device" $gpu/models || exit 1
     done
     python3 -c 'import torch' 2>/dev/null && python3 tests/cuda/peer.py
+    tests/bench/train_gpu.sh
     ;;
 *)
     echo "gpu.sh: test or bench is expected" >&2

@@ -2,7 +2,7 @@
 # `windlass run` of DistTrains, as written, on this machine: Open MPI's mpirun over two workers, PyTorch's DDP over gloo
 # (python3-torch), variables, restarts; codes of ranks, a prepare that fails, a command that is not there; a worker that is
 # killed; SIGTERM leaves no process; a training as its manifest says it, one whose rank is killed, one that is told to end
-# and run again, one whose loss is no number; what is not carried out is refused by name; check and logs.
+# and run again, one whose loss is no number; check and logs.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
@@ -122,15 +122,6 @@ not_found() {
     manifest nothing 2 <<<'command: [no-such-mpirun, -np, "2"]'
     run nothing
     [ $code -eq 1 ] && says nothing 'failed: worker 0.*no-such-mpirun' && says nothing 'next: correct spec.command'
-}
-refused() { # NAME WHAT: stdin
-    local code
-    if [[ $2 == gpus ]]; then training "$1" 2; else manifest "$1" 2; fi
-    run "$1"
-    [ $code -eq 2 ] && says "$1" "job.yaml:[0-9]+: spec.$2: is described, but Windlass" && ! compgen -G "$work/$1/state/*.log" >/dev/null
-}
-not_yet() {
-    refused gpus gpus <<<"$(trainer 1; echo 'gpus: 1')"
 }
 # This machine has no Secrets: their files, which stand nowhere else.
 secret() {
@@ -370,7 +361,6 @@ badly() {
     check "a rank's code and last words" rank_code; show code
     check "prepare that fails" prepare_fails; show prepare
     check "a command that is not there" not_found; show nothing
-    check "what is not carried out is refused by name" not_yet
     check "secrets, of files" secret; show secret
     check "--anew is no option of it" anew
 }
