@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The engine of ours: small pictures of one size, or slices of arrays, go through the network
- * together, which stays loaded from lease to lease. */
+/* The engine of ours: small pictures of one size, slices of arrays, or rows of a table go through
+ * the network together, which stays loaded from lease to lease. */
 #include "agent/score/scorer.h"
 
+#include "agent/score/columns.h"
 #include "agent/score/groups.h"
 #include "agent/score/slices.h"
 #include "agent/store/stored_file.h"
@@ -27,7 +28,9 @@ struct scorer {
     const struct media *media;
     struct reader *reader; /* kept from lease to lease: a decoder goes on where it stands ... */
     struct input_reader *lines; /* ... or one of lines */
-    bool has_slices;            /* its items are slices, not pictures */
+    bool has_slices;            /* its items are slices, not pictures, or ... */
+    bool has_rows;              /* ... rows, which become slices */
+    struct columns *columns;    /* then */
     enum tensor_type type;      /* of the network's input */
     bool has_bytes;             /* a device makes the network's input of bytes */
     struct groups *groups;
@@ -40,13 +43,14 @@ static int check_slices(const struct scorer *scorer, struct error *err) {
         given->range != RANGE_BYTE) {
         return error_set(
             err, ERROR_INVALID,
-            "spec.scorer.onnx.preprocess: is for pictures, slices of spec.input.npy go "
-            "to the network as they are; take it out");
+            "spec.scorer.onnx.preprocess: is for pictures, slices of spec.input.npy and rows of "
+            "spec.input.table go to the network as they are; take it out");
     }
     if (scorer->postprocess.type != POSTPROCESS_CLASSES) {
         return error_set(
             err, ERROR_INVALID,
-            "spec.scorer.onnx.postprocess.type: Classes is expected for spec.input.npy");
+            "spec.scorer.onnx.postprocess.type: Classes is expected for spec.input.npy and "
+            "spec.input.table");
     }
     return scorer->input.rank >= 1 && scorer->input.dims[0] <= GROUPS_MOST
                ? 0
@@ -66,6 +70,10 @@ static int check_input(struct scorer *scorer, struct error *err) {
                          field, inputs, session_output_count(scorer->session));
     }
     const char *name = session_input(scorer->session, 0, &scorer->type, &scorer->input);
+    if (scorer->has_rows &&
+        columns_new(scorer->spec, name, scorer->type, &scorer->input, &scorer->columns, err) < 0) {
+        return -1;
+    }
     if (scorer->has_slices) {
         return check_slices(scorer, err);
     }
@@ -110,6 +118,7 @@ static void onnx_free(struct scorer *scorer) {
     }
     groups_free(scorer->groups);
     drop_reader(scorer);
+    columns_free(scorer->columns);
     postprocess_release(&scorer->postprocess);
     session_free(scorer->session);
     free(scorer);
@@ -165,7 +174,9 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     AUTO(local_file_release) struct local_file model = {0}; /* a copy goes once it is loaded */
     const json_t *spec = scorer->spec = options->spec;
     scorer->media = options->media;
-    scorer->has_slices = scorer->media->lines && scorer->media->lines->item(spec) == ITEM_TENSOR;
+    enum item_type item = scorer->media->lines ? scorer->media->lines->item(spec) : ITEM_PICTURE;
+    scorer->has_rows = item == ITEM_JSON;
+    scorer->has_slices = item == ITEM_TENSOR || scorer->has_rows;
     if (preprocess_read(spec, &scorer->preprocess, err) < 0 ||
         postprocess_read(spec, &scorer->postprocess, err) < 0) {
         return -1;
@@ -265,8 +276,18 @@ static int take_line(void *context, const char *line, size_t size, const char *m
                : error_set(err, ERROR_CANCELLED, "one is enough");
 }
 
-/* The first slice of the input. One that cannot be read is its mini-batch's business. */
-static int try_first_slice(struct scorer *scorer, struct error *err) {
+/* A row that lacks a column, or has a word in it, is told before any worker starts: the others are
+ * as it is. */
+static int try_item(struct scorer *scorer, struct item *item, struct error *err) {
+    if (scorer->has_rows &&
+        columns_read(scorer->columns, item->text, item->text_size, &item->slice, err) < 0) {
+        return error_context(err, "spec.input.table.path: %.300s", item->name);
+    }
+    return try_slice(scorer, &item->slice, err);
+}
+
+/* The first item of the input. One that cannot be read is its mini-batch's business. */
+static int try_first(struct scorer *scorer, struct error *err) {
     const struct input_kind *kind = scorer->media->lines;
     struct input_listing listing = {.spec = scorer->spec};
     struct input_reader *reader = NULL;
@@ -282,13 +303,13 @@ static int try_first_slice(struct scorer *scorer, struct error *err) {
         return 0;
     }
     bool is_there = kind->reader_next(reader, &item, &ignored) > 0 && !item.fault;
-    int result = is_there ? try_slice(scorer, &item.slice, err) : 0;
+    int result = is_there ? try_item(scorer, &item, err) : 0;
     kind->reader_free(reader);
     return result;
 }
 
 static int onnx_try(struct scorer *scorer, struct error *err) {
-    return scorer->has_slices ? try_first_slice(scorer, err) : try_picture(scorer, err);
+    return scorer->has_slices ? try_first(scorer, err) : try_picture(scorer, err);
 }
 
 /* ---- a lease -------------------------------------------------------------------------------- */
@@ -309,6 +330,15 @@ static int next_item(struct scorer *scorer, struct item *item, struct error *err
     return scorer->media->reader_next(scorer->reader, &item->picture, &item->name, err);
 }
 
+/* A row becomes a slice; one whose columns are no numbers has failed, alone. */
+static int read_row(struct scorer *scorer, struct item *item, struct error *why) {
+    if (columns_read(scorer->columns, item->text, item->text_size, &item->slice, why) < 0) {
+        return error_context(why, "%.200s", item->name);
+    }
+    item->type = ITEM_TENSOR;
+    return 0;
+}
+
 static int score_items(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,
                        struct scorer_count *count, struct error *err) {
     for (;;) {
@@ -319,6 +349,10 @@ static int score_items(struct scorer *scorer, const struct scorer_task *task, st
         int got = next_item(scorer, &item, err);
         if (got <= 0) {
             return got < 0 || groups_finish(scorer->groups, sink, err) < 0 ? -1 : 0;
+        }
+        struct error why = {0};
+        if (item.type == ITEM_JSON && !item.fault && read_row(scorer, &item, &why) < 0) {
+            item.fault = why.text;
         }
         if (item.fault) {
             if (scorer_count_failure(task, count, item.fault, err) < 0) {

@@ -78,7 +78,7 @@ static int check_command(const json_t *spec, struct error *err) {
 }
 
 /* What is for pictures. A spec with its defaults has preprocess, which then asks for nothing. */
-static int check_npy(const json_t *onnx, struct error *err) {
+static int check_no_pictures(const json_t *onnx, struct error *err) {
     const json_t *given = json_object_get(onnx, "preprocess");
     if (json_object_get(given, "width") || json_object_get(given, "height") ||
         tree_integer(given, "multipleOf", 1) != 1 ||
@@ -86,13 +86,34 @@ static int check_npy(const json_t *onnx, struct error *err) {
         strcmp(tree_text(given, "range", "Byte"), "Byte") != 0) {
         return job_refuse(
             err, "scorer.onnx.preprocess",
-            "is for pictures, and slices of npy go to the network as they are; take it "
-            "out");
+            "is for pictures, and slices and rows go to the network as they are; take it out");
     }
     return strcmp(tree_text(onnx, "postprocess.type", "Image"), "Classes") == 0
                ? 0
-               : job_refuse(err, "scorer.onnx.postprocess.type",
-                            "Image makes pictures, and slices of npy are none; take type: Classes");
+               : job_refuse(
+                     err, "scorer.onnx.postprocess.type",
+                     "Image makes pictures, and slices and rows are none; take type: Classes");
+}
+
+/* Columns are found by their names. */
+static int check_columns(const json_t *spec, struct error *err) {
+    const json_t *table = tree_get(spec, "input.table");
+    if (!table) {
+        return has(spec, "scorer.onnx.columns")
+                   ? job_refuse(err, "scorer.onnx.columns", "names columns of a table; take it out")
+                   : 0;
+    }
+    if (!has(spec, "scorer.onnx.columns")) {
+        return job_refuse(
+            err, "scorer.onnx",
+            "takes columns of a table as numbers: say which, in which order (columns)");
+    }
+    return tree_bool(table, "header", true) ||
+                   strcmp(tree_text(table, "format", "CSV"), "JSONLines") == 0
+               ? 0
+               : job_refuse(err, "input.table.header",
+                            "a network takes columns by their names, which need header: true or "
+                            "format: JSONLines");
 }
 
 static int check_scorer(const json_t *spec, struct error *err) {
@@ -106,16 +127,16 @@ static int check_scorer(const json_t *spec, struct error *err) {
         return check_command(spec, err);
     }
     const json_t *postprocess = tree_get(spec, "scorer.onnx.postprocess");
-    if (has(spec, "input.npy") && check_npy(json_object_get(scorer, "onnx"), err) < 0) {
+    if ((has(spec, "input.npy") || has(spec, "input.table")) &&
+        check_no_pictures(json_object_get(scorer, "onnx"), err) < 0) {
+        return -1;
+    }
+    if (check_columns(spec, err) < 0) {
         return -1;
     }
     if (json_object_get(postprocess, "labels") &&
         strcmp(tree_text(postprocess, "type", ""), "Classes") != 0) {
         return job_refuse(err, "scorer.onnx.postprocess.labels", "labels belong to type: Classes");
-    }
-    if (has(spec, "input.table")) {
-        return job_refuse(err, "scorer.onnx",
-                          "scores video, files and npy; for a table use scorer.command");
     }
     const char *precision = tree_text(spec, "scorer.onnx.precision", "FP32");
     return strcmp(precision, "FP32") == 0 || tree_integer(spec, "workers.gpus", 0) > 0
