@@ -175,7 +175,7 @@ json_t *sweep_plan(const struct sweep_observed *observed, int64_t now_ms) {
     }
     json_t *status = is_finished ? outcome_seen(observed->object) : status_of(&plan);
     json_decref(plan.best);
-    return json_pack("{s:o, s:o, s:o, s:o, s:I}", "create", plan.create, "apply", plan.apply,
-                     "events", plan.events, "status", status, "again_ms",
-                     (json_int_t)plan.again_ms);
+    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:b}", "create", plan.create, "apply", plan.apply,
+                     "events", plan.events, "status", status, "again_ms", (json_int_t)plan.again_ms,
+                     "more", plan.has_more);
 }

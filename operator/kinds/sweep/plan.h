@@ -26,6 +26,7 @@ struct sweep_observed {
 };
 
 /* {"create": [DistTrains], "apply": [changes of DistTrains, with their uid], "status": ...,
- *  "events": [{"type", "reason", "note", "of"}], "again_ms"}; owned by the caller. With Bayesian
- * one trial is made in a look, as each is some ten milliseconds of thought. */
+ *  "events": [{"type", "reason", "note", "of"}], "again_ms", "more"}; owned by the caller. With
+ * Bayesian one trial is made in a look, as each is some ten milliseconds of thought; more: the next
+ * one can be made as soon as this one is. */
 json_t *sweep_plan(const struct sweep_observed *observed, int64_t now_ms);

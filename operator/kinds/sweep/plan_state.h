@@ -15,6 +15,7 @@ struct sweep_plan {
     const struct sweep_observed *observed;
     struct sweep_spec spec;
     int64_t now_ms, again_ms;
+    bool has_more;                   /* trials to make, in the next look */
     json_t *create, *apply, *events; /* owned */
     struct outcome outcome;
     int64_t next; /* status.next */

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BAYES_AGAIN_MS = 1 };
-
 /* ---- changes ---- */
 
 /* All that we ever say of it stands in it each time: what is not mentioned any more would go. */
@@ -43,7 +41,8 @@ void sweep_judge(struct sweep_plan *plan) {
     for (size_t i = 0; i < seen->count && plan->spec.rule.kind != RULE_NONE; i++) {
         const struct trial_row *row = &seen->rows[i];
         char why[RULE_WHY_MAX];
-        if (row->state == TRIAL_RUNNING && !row->stop &&
+        /* (One that is woken in this look is judged in the next: one word a look to each.) */
+        if (row->state == TRIAL_RUNNING && !row->stop && !row->is_suspended &&
             rule_stops(&plan->spec.rule, plan->spec.goal, trials, count, i, why)) {
             change(plan, row, why);
             sweep_tell(plan, "Normal", "TrialStopped", row->name, why);
@@ -115,7 +114,7 @@ void sweep_make(struct sweep_plan *plan) {
             continue; /* one before it was refused, or is not seen yet */
         }
         if (is_bayes && json_array_size(plan->create) > 0) {
-            plan->again_ms = BAYES_AGAIN_MS;
+            plan->has_more = true;
             return;
         }
         if (is_bayes) {

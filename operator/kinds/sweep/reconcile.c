@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_EVERY_MS = 100 }; /* while trials run: each change of each of them asks for a look */
+enum { LOOK_EVERY_MS = 100 }; /* each change of each trial asks for a look */
 
 /* Of one Sweep, kept between looks. */
 struct sweep {
@@ -119,19 +119,10 @@ static void read_warm(struct sweep *sweep, const struct reconcile *request,
     sweep->is_warm_read = true;
 }
 
-static bool has_running(const struct sweep *sweep) {
-    for (size_t i = 0; i < sweep->own.count; i++) {
-        if (sweep->own.rows[i].state == TRIAL_RUNNING) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* True: it was looked at just now, and is again soon. */
 static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
     int64_t left_ms = sweep->looked_ms + LOOK_EVERY_MS - request->monotonic_ms;
-    if (left_ms > 0 && has_running(sweep)) {
+    if (left_ms > 0) {
         request->again_ms = left_ms;
         return true;
     }
@@ -143,7 +134,8 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
     const struct sweep_options *options = request->options;
     struct sweep_spec spec;
     struct error ignored = {0}, why = {0};
-    if (sweep_spec_read(request->object, &spec, &ignored) == 0) {
+    bool is_over = outcome_is_finished(request->object); /* nobody looks at its rows */
+    if (!is_over && sweep_spec_read(request->object, &spec, &ignored) == 0) {
         trials_update(&sweep->own, request->cache, request->object, &spec);
         if (!sweep->is_warm_read) {
             read_warm(sweep, request, &spec);
@@ -195,8 +187,12 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
         return 0;
     }
     AUTO(tree_freep) json_t *plan = plan_of(sweep, request);
+    json_t *create = json_object_get(plan, "create");
     request->again_ms = tree_integer(plan, "again_ms", 0);
-    job_make_all(request, sweep->kept, json_object_get(plan, "create"));
+    job_make_all(request, sweep->kept, create);
+    if (tree_bool(plan, "more", false) && json_array_size(create) > 0) { /* none was held back */
+        status_look_again(request, LOOK_EVERY_MS);
+    }
     const json_t *apply = json_object_get(plan, "apply");
     for (size_t i = 0; i < json_array_size(apply); i++) {
         reconcile_write(request, CLUSTER_APPLY, json_incref(json_array_get(apply, i)));

@@ -374,7 +374,7 @@ static void test_bayesian_makes_one_a_look(void) {
                "maxTrials: 25, maxConcurrentTrials: 3, algorithm: {kind: Bayesian, seed: 3}");
     AUTO(tree_freep) json_t *first = plan(&world);
     CHECK_INT(json_array_size(json_object_get(first, "create")), 1);
-    CHECK(tree_integer(first, "again_ms", 0) == 1);
+    CHECK(tree_bool(first, "more", false) && tree_integer(first, "again_ms", -1) == 0);
     live(&world);
     check_end(&world, "True", "Completed");
     check_made_once(&world, 25);
@@ -432,6 +432,32 @@ static void test_the_deadline(void) {
 }
 
 /* ---- what happens on the way ---- */
+
+/* Woken and judged in one look it would get two words, of which either may come last. */
+static void test_one_that_is_woken_is_judged_later(void) {
+    struct world world;
+    open_world(&world, OBJECTIVE RANGE
+               "maxTrials: 10, maxConcurrentTrials: 8, earlyStopping: {bandit: {slackAmount: '0'}}");
+    look(&world);
+    turn(&world);
+    const char *name;
+    json_t *trial;
+    json_object_foreach(world.trials, name, trial) {
+        json_object_set_new(json_object_get(trial, "spec"), "suspend", json_true());
+    }
+    AUTO(tree_freep) json_t *woken = plan(&world);
+    json_t *apply = json_object_get(woken, "apply");
+    CHECK_INT(json_array_size(apply), json_object_size(world.trials));
+    for (size_t i = 0; i < json_array_size(apply); i++) {
+        CHECK(!tree_text(json_array_get(apply, i), "spec.stop", NULL));
+    }
+    json_object_foreach(world.trials, name, trial) {
+        json_object_set_new(json_object_get(trial, "spec"), "suspend", json_false());
+    }
+    AUTO(tree_freep) json_t *judged = plan(&world);
+    CHECK(json_array_size(json_object_get(judged, "apply")) >= 1);
+    close_world(&world);
+}
 
 static void test_suspended_and_woken(void) {
     struct world world;
@@ -557,6 +583,7 @@ int main(void) {
     TEST(test_too_many_failures);
     TEST(test_a_metric_that_never_appears);
     TEST(test_the_deadline);
+    TEST(test_one_that_is_woken_is_judged_later);
     TEST(test_suspended_and_woken);
     TEST(test_trials_are_deleted);
     TEST(test_the_spec_is_changed);

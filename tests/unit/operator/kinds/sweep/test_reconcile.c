@@ -111,7 +111,74 @@ static void test_two_of_four_are_hopeless(void) {
     CHECK_OK(file_remove_tree(folder, &err), &err);
 }
 
+/* ---- looks ---- */
+
+/* One look at the Sweep; the caller frees request.writes and .events. */
+static struct reconcile look(void *state, struct cache *cache, const struct sweep_options *options,
+                             const json_t *object) {
+    struct error err = {0};
+    struct reconcile request = {.cache = cache,
+                                .kind = "Sweep",
+                                .namespace = "default",
+                                .name = "s",
+                                .options = options,
+                                .object = object,
+                                .wall_ms = 1790000000000,
+                                .monotonic_ms = clock_monotonic_ms(),
+                                .writes = json_array(),
+                                .events = json_array()};
+    CHECK_OK(sweep_kind.reconcile(state, &request, &err), &err);
+    json_decref(request.events);
+    return request;
+}
+
+/* A quota holds the first trial of a Bayesian back: the next one is not thought of meanwhile. */
+static void test_a_denied_trial_is_waited_for(void) {
+    static const char text[] =
+        "{apiVersion: windlass.dev/v1alpha1, kind: Sweep, metadata: {name: s, namespace: default, "
+        "uid: 01234567-0123-0123-0123-0123456789ab, generation: 1}, spec: {"
+        "objective: {metric: accuracy, goal: Maximize},"
+        "parameters: [{name: X, uniform: {min: '0', max: '1'}}], algorithm: {kind: Bayesian},"
+        "maxTrials: 10, maxConcurrentTrials: 4,"
+        "trial: {workers: 1, image: i, launcher: None, command: [x, $(X)]}}}";
+    struct error err = {0}, denied = {0};
+    AUTO(schema_freep) struct schema *train = NULL;
+    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
+    AUTO(tree_freep) json_t *object = NULL;
+    CHECK_OK(resource_parse("sweep.yaml", text, sizeof text - 1, &object, &err), &err);
+    struct sweep_options options = {.train = train};
+    struct cache *cache = cache_new();
+    void *state = sweep_kind.state_new();
+    struct reconcile first = look(state, cache, &options, object);
+    CHECK(first.again_ms > 0 && first.again_ms <= 100);
+    const json_t *trial = NULL;
+    for (size_t i = 0; i < json_array_size(first.writes) && !trial; i++) {
+        const json_t *write = json_array_get(first.writes, i);
+        const json_t *of = json_object_get(write, "object");
+        trial = strcmp(tree_text(of, "kind", ""), "DistTrain") == 0 ? of : NULL;
+    }
+    CHECK(trial != NULL);
+    error_set(&denied, ERROR_DENIED, "exceeded quota");
+    struct written written = {.namespace = "default",
+                              .name = "s",
+                              .verb = CLUSTER_CREATE,
+                              .object = trial,
+                              .err = &denied};
+    sweep_kind.wrote(state, &written);
+    struct reconcile soon = look(state, cache, &options, object);
+    CHECK(soon.again_ms > 0 && json_array_size(soon.writes) == 0); /* looked at just now */
+    usleep(110000);
+    struct reconcile second = look(state, cache, &options, object);
+    CHECK(second.again_ms > 100);
+    json_decref(first.writes);
+    json_decref(soon.writes);
+    json_decref(second.writes);
+    sweep_kind.state_free(state);
+    cache_free(cache);
+}
+
 int main(void) {
+    TEST(test_a_denied_trial_is_waited_for);
     TEST(test_two_of_four_are_hopeless);
     return TEST_END();
 }
