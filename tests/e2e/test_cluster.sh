@@ -187,7 +187,12 @@ check "no GPU node: it waits, and says so" told gpu WaitingForGPU "Waiting for G
 waits() { [ "$(status_of gpu status)" = Unknown ]; }
 check "which is no failure" waits
 launch gpus "$bin/fakedp" nvidia.com/gpu 1
-check "a GPU comes, its worker starts" until_true 60 eval '[ -n "$(kubectl get pods -l windlass.dev/job=gpu,windlass.dev/role=worker --field-selector=status.phase=Running -o name)" ]'
+given() { [ -n "$(kubectl get pods -l windlass.dev/job=gpu,windlass.dev/role=worker -o 'jsonpath={.items[*].spec.nodeName}')" ]; }
+check "a GPU comes, its worker gets it" until_true 60 given
+# The plugin's GPU is none, and this image has no CUDA.
+wants_cuda() { says gpu WorkersFailed "windlass-agent-cuda has it"; }
+check "what its worker lacks is told by name" until_true 120 wants_cuda
+echo "# $(status_of gpu message)"
 kubectl delete bs gpu --wait=false >/dev/null
 check "and is gone with its job" until_true 120 nothing_left gpu
 finish gpus
