@@ -64,6 +64,7 @@ CFLAGS_agent_score_pixels := -O3
 CFLAGS_agent_data_yuv := -O3
 CFLAGS_agent_comm_mpi = $(CFLAGS_MPI)
 CFLAGS_tests_unit_agent_comm_test_nccl := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)
+CFLAGS_tests_unit_agent_data_test_jpeg_hardware := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)
 CFLAGS_tests_bench_allreduce = $(CFLAGS_MPI)
 CFLAGS_MPI = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PACKAGES_MPI)))
 # Code for Hopper; for all others from Turing on what their driver compiles when they start.
@@ -177,6 +178,14 @@ fakegpu: $(addprefix $(BUILD)/tests/fakegpu/,libnccl.so.2 libcuda.so.1 old/libnc
 $(BUILD)/tests/fakegpu/%: tests/fakegpu/fakegpu.c
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) $(if $(findstring /old/,$@),-DFAKE_OLD=1) -fPIC -shared -o $@ $< -ldl
+# Likewise for nvJPEG, which tests open by their folder.
+FAKEJPEG := $(addprefix $(BUILD)/tests/fakejpeg/,libnvjpeg.so.13 libcuda.so.1 old/libnvjpeg.so.13 old/libcuda.so.1)
+.PHONY: fakejpeg
+fakejpeg: $(FAKEJPEG)
+$(BUILD)/tests/fakejpeg/%: tests/fakejpeg/fakejpeg.c
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_CFLAGS) $(if $(findstring /old/,$@),-DFAKE_OLD=1) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< -lturbojpeg -ldl
+$(BUILD)/tests/unit/agent/data/test_jpeg_hardware: | $(FAKEJPEG)
 $(BUILD)/tests/unit/agent/launch/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan): $(OBJ)/tests/plan_rows.c.o
 # A mount that falls ill on command (tests/e2e/test_fuse.sh).

@@ -43,7 +43,7 @@ base_of_toolkit() {
     local container toolkit=${CUDA_HOME:-/usr/local/cuda} version part
     version=$("$toolkit/bin/nvcc" --version 2>/dev/null | sed -n 's/.* V\([0-9.]*\)$/\1/p')
     [ -n "$version" ] || fail "no CUDA toolkit in $toolkit (set CUDA_HOME, or CUDA_BASE to an image that has one)"
-    [ "${CUDA_LIBRARIES:-1}" = 0 ] || version=$version-cudnn-nccl
+    [ "${CUDA_LIBRARIES:-1}" = 0 ] || version=$version-cudnn-nccl$([ ! -e "$toolkit/lib64/libnvjpeg.so.13" ] || echo -nvjpeg)
     CUDA_BASE=localhost/windlass-cuda:$version
     if b inspect --type image "$CUDA_BASE" >/dev/null 2>&1; then return; fi
     say "making an image of the CUDA toolkit $version"
@@ -52,6 +52,9 @@ base_of_toolkit() {
     logged b copy "$container" "$toolkit"/lib64/lib{cudart_static,cudadevrt}.a /usr/local/cuda/lib64/
     [ "${CUDA_LIBRARIES:-1}" = 0 ] ||
         logged b copy "$container" "$toolkit"/lib64/lib{cudnn*.so.9,cublasLt.so.13,nccl.so.2} /usr/local/cuda/lib64/
+    # (Not every toolkit has it; without it the processor decodes JPEG files.)
+    [ "${CUDA_LIBRARIES:-1}" = 0 ] || [ ! -e "$toolkit/lib64/libnvjpeg.so.13" ] ||
+        logged b copy "$container" "$toolkit/lib64/libnvjpeg.so.13" /usr/local/cuda/lib64/
     logged b commit --rm "$container" "$CUDA_BASE"
 }
 build() { # NAME

@@ -2,6 +2,7 @@
 #include "agent/data/files_input.h"
 
 #include "agent/data/image.h"
+#include "agent/data/jpeg_hardware.h"
 #include "agent/data/list_sort.h"
 #include "agent/data/manifest.h"
 #include "agent/data/pattern.h"
@@ -201,8 +202,9 @@ struct input_reader {
     /* what was read ahead: names[ahead_first], ... */
     struct store_peeked ahead[AHEAD_MAX];
     size_t ahead_first, ahead_count;
-    char *ahead_data; /* NULL before the first */
-    bool are_large;   /* these files: reading ahead would only read them twice */
+    char *ahead_data;               /* NULL before the first */
+    bool are_large;                 /* these files: reading ahead would only read them twice */
+    struct jpeg_hardware *hardware; /* NULL: the processor decodes */
 };
 
 static enum item_type files_item(const json_t *spec) {
@@ -214,6 +216,7 @@ static void files_reader_free(struct input_reader *reader) {
         store_free(reader->store);
         free(reader->fault);
         free(reader->ahead_data);
+        jpeg_hardware_free(reader->hardware);
         free(reader);
     }
 }
@@ -244,6 +247,7 @@ static int files_reader_open(const json_t *spec, const json_t *lines, struct inp
             files_reader_free(it);
             return error_context(err, "spec.input.files.path");
         }
+        it->hardware = jpeg_hardware_new();
     }
     it->names = lines;
     it->next = it->ahead_first = it->ahead_count = 0;
@@ -296,8 +300,12 @@ static int read_picture(struct input_reader *reader, const char *name,
     if (!ahead && store_get(reader->store, name, &bytes, NULL, err) < 0) {
         return -1;
     }
-    return image_decode(ahead ? ahead->data : bytes.data, ahead ? ahead->size : bytes.size,
-                        ret_picture, err) < 0
+    const void *data = ahead ? ahead->data : bytes.data;
+    size_t size = ahead ? ahead->size : bytes.size;
+    if (jpeg_hardware_decode(reader->hardware, name, data, size, ret_picture)) {
+        return 0;
+    }
+    return image_decode(data, size, ret_picture, err) < 0
                ? error_context(err, "%s/%s", store_path(reader->store), name)
                : 0;
 }

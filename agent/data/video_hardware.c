@@ -5,13 +5,7 @@
 #include "agent/data/yuv.h"
 
 #include <libavutil/hwcontext.h>
-#include <stdlib.h>
 #include <string.h>
-
-bool video_hardware_is_wanted(void) {
-    const char *gpus = getenv("WINDLASS_GPUS");
-    return gpus && strtol(gpus, NULL, 10) > 0;
-}
 
 int video_hardware_open(AVBufferRef **ret_device, struct error *err) {
     video_log_quiet();

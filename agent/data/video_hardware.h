@@ -1,6 +1,6 @@
 /* video_hardware.h: NVIDIA's video decoder (NVDEC), by way of libav's hwaccel "cuda", which finds
  * the driver at run time (libcuda.so.1, libnvcuvid.so.1): nothing of NVIDIA's is needed to build.
- * Used by workers that have GPUs (WINDLASS_GPUS); whatever it cannot do the processor does. Its
+ * Used by workers that have GPUs (hardware.h); whatever it cannot do the processor does. Its
  * frames are the processor's to the bit: H.264, HEVC, VP9 and AV1 say what a decoder makes. */
 #pragma once
 
@@ -8,8 +8,6 @@
 
 #include <libavcodec/avcodec.h>
 
-/* This process shall use it, where it is. */
-bool video_hardware_is_wanted(void);
 /* *ret_device: for any number of decoders; av_buffer_unref. UNAVAILABLE: there is none. */
 NODISCARD int video_hardware_open(AVBufferRef **ret_device, struct error *err);
 /* Before avcodec_open2. False: it has no decoder for this codec, and nothing was changed. A stream

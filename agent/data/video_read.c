@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video_read.h"
 
+#include "agent/data/hardware.h"
 #include "agent/data/video_color.h"
 #include "agent/data/video_file.h"
 #include "agent/data/video_hardware.h"
@@ -150,7 +151,7 @@ static bool can_go_on(const struct reader *reader) {
 /* Said once a reader, which stays from lease to lease. */
 static void open_hardware(struct reader *reader) {
     struct error err = {0};
-    if (!video_hardware_is_wanted()) {
+    if (!hardware_is_wanted()) {
         return;
     }
     if (video_hardware_open(&reader->hardware, &err) < 0) {

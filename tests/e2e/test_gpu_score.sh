@@ -27,17 +27,18 @@ graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, ["n", 3
 onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 13)], ir_version=8), sys.argv[1])
 P
 ffmpeg -v error -f lavfi -i testsrc2=size=40x24:rate=20:duration=2 "$work/data/in/%02d.png" </dev/null
-kind=files
+kind=in
 manifest() { # NAME PRECISION
     cat <<YAML
 apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
 metadata: {name: $1}
 spec:
-  input: $([ $kind = files ] && echo '{files: {path: data/in}}' || echo '{video: {path: data/film.mp4}}')
+  input: $([ $kind = video ] && echo '{video: {path: data/film.mp4}}' || echo "{files: {path: data/$kind}}")
   scorer: {onnx: {path: data/model.onnx, precision: $2, preprocess: {range: Byte}, postprocess: {range: Byte}}}
   output: {path: data/$1}
   miniBatchSize: 20
+$([ $kind = jpegs ] && printf '  errorThreshold: 2\n  retry: {maxTries: 1}')
   workers: {max: 1, gpus: 1}
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 YAML
@@ -70,7 +71,7 @@ print(f"# mean square {error:.4f}, PSNR {10 * numpy.log10(255 ** 2 / max(error, 
 sys.exit(int(error > float(sys.argv[3])))
 P
 }
-same() { diff -r "$work/data/$1" "$work/data/$2" -x .windlass -x '*.json' -x '*.html' -x '*.csv' >"$work/diff" || { head -3 "$work/diff" | sed 's/^/# /'; return 1; }; }
+same() { diff -r "$work/data/$1" "$work/data/$2" -x .windlass -x '*.json' -x '*.jsonl' -x '*.html' -x '*.csv' >"$work/diff" || { head -3 "$work/diff" | sed 's/^/# /'; return 1; }; }
 succeeded() { [ $code -eq 0 ] || { sed 's/^/# /' "$work/$1.said" "$work/state-$1"/*.log; return 1; }; }
 
 ##### without a GPU ###############################################################################
@@ -106,10 +107,10 @@ if ! make -s "${BUILD:-build}/emulated/windlass-agent" 2>"$work/make"; then
     exit $((failures > 0))
 fi
 cp "$build/windlass" "$build"/emulated/lib*.so.* "$work/emulated"
-# agent LIMIT [CARDS]: the memory of each has so many bytes; 0: as many as it likes.
+# agent LIMIT [CARDS [FAULT]]: the memory of each has so many bytes; 0: as many as it likes. FAULT: tests/fakejpeg's.
 agent() {
     cp "$build/emulated/windlass-agent" "$work/emulated/agent"
-    printf '#!/bin/sh\nexport EMULATED_LIMIT=%s EMULATED_CARDS=%s ASAN_OPTIONS=detect_leaks=0\nexec "%s" "$@"\n' "$1" "${2:-1}" "$work/emulated/agent" \
+    printf '#!/bin/sh\nexport EMULATED_LIMIT=%s EMULATED_CARDS=%s FAKE_NVJPEG=%s ASAN_OPTIONS=detect_leaks=0\nexec "%s" "$@"\n' "$1" "${2:-1}" "${3:-}" "$work/emulated/agent" \
         >"$work/emulated/windlass-agent"
     chmod +x "$work/emulated/windlass-agent"
 }
@@ -138,7 +139,58 @@ else
     check "who decodes it is said" said filmed "the GPU's video decoder cannot be used: "
     check "once" [ "$(cat "$work/state-filmed"/*worker*.log | grep -c '; the processor decodes')" -eq 1 ]
 fi
-kind=files
+# JPEG files: nvJPEG is not there, then what stands in for it (tests/fakejpeg), with the processor's bytes, its own, and faults.
+mkdir "$work/data/jpegs"
+"$python" tests/e2e/jpegs.py "$work/data/jpegs" || check "JPEG files of all kinds are made" false
+kind=jpegs
+run "$work/plain" jpeg FP32 --gpus 0
+check "JPEG files on the processor" succeeded jpeg
+failed() { jq -r '.item, .cause' "$work/data/$1/failed.jsonl"; }
+check "the two broken ones are named" [ "$(failed jpeg | grep -c 'is no sound JPEG')" -eq 2 ]
+# jpeg_run NAME FAULT [FOLDER]: on the GPU, with that stand-in ("-": none).
+jpeg_run() {
+    local folder=${3:-$build/tests/fakejpeg}
+    agent 0 1 "$2"
+    LD_LIBRARY_PATH=$([ "$2" = - ] || echo "$folder") run "$work/emulated" "$1" FP32 --gpus 1
+    check "JPEG files on a GPU: $1" succeeded "$1"
+    check "$1: broken files are told as by the processor" [ "$(failed jpeg)" = "$(failed "$1")" ]
+}
+once() { [ "$(cat "$work/state-$1"/*worker*.log | grep -c "$2")" -eq 1 ]; }
+jpeg_run missing -
+if grep -q "nvJPEG [0-9.]* decodes" "$work/state-missing"/*worker*.log; then
+    echo "skip what is said without nvJPEG: there is one"
+else
+    check "it is said that there is none" said missing "nvJPEG cannot be used: libnvjpeg.so.13 cannot be loaded: the image windlass-agent-cuda has it ("
+    check "once" once missing "the processor decodes JPEG files"
+    check "the processor's pictures" same jpeg missing
+fi
+if make -s fakejpeg 2>"$work/make"; then
+    jpeg_run exact exact
+    check "it is said who decodes" said exact "nvJPEG 13.0.1 decodes JPEG files of kinds that it knows"
+    check "baseline, progressive, grey and turned ones there, inks, RGB and broken ones here" said exact "nvJPEG decoded 8 JPEG files, the processor 4"
+    check "the same pictures" same jpeg exact
+    jpeg_run near ""
+    check "all but four there, too" said near "nvJPEG decoded 8 JPEG files, the processor 4"
+    check "its bytes are its own" eval '! same jpeg near'
+    check "near the processor's" "$python" tests/e2e/jpegs.py "$work/data/jpeg" "$work/data/near" 3
+    jpeg_run swap swap
+    check "wrong colours are seen at once" said swap "nvJPEG is left (its colours are not the processor's); the processor decodes JPEG files"
+    check "none is believed" same jpeg swap
+    jpeg_run status status=6
+    check "an error of the GPU's: nvJPEG is left" said status "nvJPEG is left (nvjpegDecode failed with status 6); the processor decodes JPEG files"
+    check "that is said once" once status "nvJPEG is left"
+    jpeg_run refused status=3
+    check "files that it refuses: one by one" said refused "nvJPEG decoded 1 JPEG files, the processor 11"
+    jpeg_run size size
+    check "sizes that are not the file's: the processor's" same jpeg size
+    jpeg_run old "" "$build/tests/fakejpeg/old"
+    check "what is missing in it is named" said old "nvJPEG cannot be used: libnvjpeg.so.13 has no nvjpegDecode; the processor decodes JPEG files"
+    check "and the processor decodes" same jpeg old
+else
+    sed 's/^/# /' "$work/make"
+    check "what stands in for nvJPEG is built" false
+fi
+kind=in
 agent 0 2
 run "$work/emulated" two FP32 --gpus 2
 check "two GPUs of a worker" succeeded two

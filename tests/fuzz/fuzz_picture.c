@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A picture file: told by its bytes, decoded, turned upright. */
+/* A picture file: told by its bytes, decoded, turned upright; of a JPEG what a GPU's decoder would
+ * be told of it. */
 #include "agent/data/image.h"
+#include "agent/data/jpeg_outline.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { PIXELS_MAX = 1 << 18 }; /* large ones are slow, not different */
@@ -32,7 +35,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct error err = {0};
     struct picture picture = {0};
+    struct jpeg_outline outline;
+    bool is_outlined = jpeg_outline_read(data, size, &outline);
     if (!is_large(data, size) && image_decode(data, size, &picture, &err) == 0) {
+        if (is_outlined &&
+            MAX(outline.width, outline.height) != MAX(picture.width, picture.height)) {
+            abort();
+        }
         picture_release(&picture);
     }
     return 0;

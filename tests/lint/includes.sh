@@ -60,6 +60,7 @@ out=$(
     owner 'png\.h' 'agent/data/image_png\.c'
     owner 'zlib\.h' 'agent/data/gzip\.c'
     owner 'mpi\.h' 'agent/comm/mpi\.c'
+    owner 'nvjpeg' 'agent/data/nvjpeg_library\.h'
     owner 'cuda|cudnn|cublas' 'agent/device/cuda/.*'
 )
 [ -z "$out" ] || { echo "$out"; bad=1; }
