@@ -196,6 +196,10 @@ static const struct advice {
     {"OutOfMemory", "raise spec.resources.limits.memory, or run fewer workers here", 1, false,
      false},
     {"Stopped", "take spec.stop out of the manifest and run again", 1, false, false},
+    {"ObjectiveMissing", "name a metric that the trials say, in spec.objective.metric", 1, false,
+     true},
+    {"TrialsFailed", "correct what the trial says and run again", 1, false, true},
+    {"TooManyFailures", "correct what the trial says and run again", 1, false, true},
     {NULL, "see the log, correct the cause and run again", 1, false, false},
 };
 

@@ -57,7 +57,25 @@ struct numbers {
     /* of a gang: workers that were asked for (0: it is none) and are there, steps (-1: not told) */
     long long wanted, workers, step, epoch, restarts;
     const char *loss;
+    /* of a Sweep: */
+    bool is_sweep;
+    long long running, stopped;
+    const char *best, *best_trial; /* NULL: none completed */
 };
+
+/* Its progress is "3/40"; what failed stands for itself. */
+static void read_sweep(const json_t *status, struct numbers *numbers) {
+    const char *progress = tree_text(status, "progress", "");
+    numbers->is_sweep = true;
+    if (sscanf(progress, "%lld/%lld", &numbers->done, &numbers->total) != 2) {
+        numbers->done = numbers->total = 0;
+    }
+    numbers->failed = tree_integer(status, "trials.failed", 0);
+    numbers->running = tree_integer(status, "trials.running", 0);
+    numbers->stopped = tree_integer(status, "trials.stopped", 0);
+    numbers->best = tree_text(status, "best.value", NULL);
+    numbers->best_trial = tree_text(status, "best.trial", "");
+}
 
 static struct numbers read_numbers(const json_t *status) {
     struct numbers numbers = {
@@ -74,6 +92,10 @@ static struct numbers read_numbers(const json_t *status) {
                     tree_integer(status, "restarts.disrupted", 0),
         .loss = tree_text(status, "loss", NULL),
     };
+    if (tree_get(status, "trials")) {
+        read_sweep(status, &numbers);
+        return numbers;
+    }
     if (numbers.total > 0 && numbers.done > 0) {
         numbers.rate = tree_text(status, "itemsPerSecond", NULL);
     }
@@ -100,6 +122,19 @@ static void add_gang(char text[static 512], const struct numbers *numbers) {
     }
 }
 
+static void add_sweep(char text[static 512], const struct numbers *numbers) {
+    add(text, ", %lld run%s", numbers->running, numbers->running == 1 ? "s" : "");
+    if (numbers->stopped > 0) {
+        add(text, ", %lld stopped", numbers->stopped);
+    }
+    if (numbers->failed > 0) {
+        add(text, ", %lld failed", numbers->failed);
+    }
+    if (numbers->best) {
+        add(text, ", best %s (%s)", numbers->best, numbers->best_trial);
+    }
+}
+
 void progress_line(const struct progress *progress, const json_t *status, int64_t now_ms,
                    char text[static 512]) {
     struct numbers numbers = read_numbers(status);
@@ -108,6 +143,9 @@ void progress_line(const struct progress *progress, const json_t *status, int64_
     if (numbers.total > 0) {
         add(text, ": %lld of %lld %s (%lld %%)", numbers.done, numbers.total, progress->unit,
             numbers.done * 100 / numbers.total);
+    }
+    if (numbers.is_sweep) {
+        add_sweep(text, &numbers);
     }
     if (numbers.wanted > 0) {
         add_gang(text, &numbers);
@@ -127,7 +165,7 @@ void progress_line(const struct progress *progress, const json_t *status, int64_
     if (numbers.retried > 0) {
         add(text, ", %lld mini-batch%s retried", numbers.retried, numbers.retried == 1 ? "" : "es");
     }
-    if (numbers.failed > 0) {
+    if (numbers.failed > 0 && !numbers.is_sweep) {
         add(text, ", %lld %s failed", numbers.failed, progress->unit);
     }
     if (numbers.restarts > 0) {
@@ -180,6 +218,9 @@ static void fill_parts(const struct progress *progress, const struct numbers *nu
     }
     if (numbers->failed > 0) {
         add(parts[PART_FAILED], "  %lld failed", numbers->failed);
+    }
+    if (numbers->best) {
+        add(parts[PART_RATE], "  best %s", numbers->best);
     }
     if (numbers->rate) {
         add(parts[PART_RATE], "  %s/s", numbers->rate);
@@ -255,8 +296,8 @@ static void show_as_lines(struct progress *progress, const json_t *status, int64
     struct progress timeless = *progress; /* that time goes by is no news */
     timeless.start_ms = -1;
     const char *state = progress_state(status);
-    int64_t total = tree_integer(status, "items.total", 0);
-    int64_t done = tree_integer(status, "items.done", 0);
+    struct numbers numbers = read_numbers(status);
+    int64_t total = numbers.total, done = numbers.done;
     progress_line(&timeless, status, now_ms, news);
     bool is_new_state = strcmp(state, progress->state) != 0;
     bool is_due = now_ms - progress->drawn_ms >= LINE_EVERY_MS ||

@@ -28,7 +28,8 @@ void progress_clear(struct progress *progress);
 void progress_bar(const struct progress *progress, const json_t *status, int64_t now_ms,
                   int columns, char text[static 512]);
 /* "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:02 elapsed, 0:20 left"; of a gang
- * "job: Gathering: 3 of 4 workers, 0:02 elapsed", and how far it is, where it tells that. */
+ * "job: Gathering: 3 of 4 workers, 0:02 elapsed", and how far it is, where it tells that;
+ * of a Sweep "job: Running: 3 of 40 trials (7 %), 2 run, 1 stopped, best 0.93 (job-0001), ...". */
 void progress_line(const struct progress *progress, const json_t *status, int64_t now_ms,
                    char text[static 512]);
 /* The condition Succeeded; NULL when there is none. Borrowed. */

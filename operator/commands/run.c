@@ -12,6 +12,8 @@
 #include "operator/commands/run_fit.h"
 #include "operator/commands/run_secrets.h"
 #include "operator/commands/run_series.h"
+#include "operator/commands/run_state.h"
+#include "operator/commands/run_sweep.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/batchscore/reconcile.h"
 #include "operator/kinds/batchscore/series.h"
@@ -22,15 +24,12 @@
 #include "operator/resource.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -51,12 +50,16 @@ struct run {
     bool keep, anew, once;
     bool is_usage; /* what failed is the user's to correct: exit code 2 */
     bool is_gang;  /* a DistTrain */
+    bool is_sweep;
+    const char *within; /* where volumes, stores and secrets stand: "spec" or "spec.trial" */
 
     json_t *object;  /* the manifest; after the start, as last seen in the cluster */
     json_t *folders; /* {volume: its folder} */
     json_t *secret_objects;
     struct job_options kind_options;
     struct kind kind;
+    struct kind trials; /* of a Sweep: DistTrain */
+    struct run_sweep sweep;
     const char *name, *unit; /* borrowed from `object` of the manifest */
     char *manifest_folder, *state_folder;
     int signal_fd;
@@ -79,6 +82,8 @@ static const struct command_help help = {
         "on a cluster (kubectl apply -f FILE).\n\n"
         "Of a DistTrain: starts the command in all workers, which are processes here; what the\n"
         "image has must be on this machine, and prepare is run on it.\n\n"
+        "Of a Sweep: its trials, as many at once as there are processors for; at the end a table\n"
+        "of them, and sweep.html beside the logs.\n\n"
         "A path in a manifest is VOLUME/path/in/it. A volume's folder on this machine is what\n"
         "--volume says, else its hostPath, else the folder VOLUME/ beside the manifest; an "
         "emptyDir\n"
@@ -98,7 +103,7 @@ static const struct command_help help = {
 static int read_options(struct run *run, int argc, char **argv, struct error *err) {
     const struct option options[] = {
         {"file", 'f', OPTION_TEXT, "FILE",
-         "The manifest: one BatchScore or DistTrain, YAML or JSON.", &run->file},
+         "The manifest: one BatchScore, DistTrain or Sweep, YAML or JSON.", &run->file},
         {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be given many times.",
          &run->volumes},
         {"stores", 0, OPTION_TEXT, "DIR",
@@ -106,10 +111,11 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
          "(WINDLASS_STORES_FOLDER).",
          &run->stores},
         {"secrets", 0, OPTION_TEXT, "DIR",
-         "Values of a DistTrain's spec.secrets: the files DIR/SECRETNAME/KEY.", &run->secrets},
+         "Values of a DistTrain's secrets, or a Sweep's: the files DIR/SECRETNAME/KEY.",
+         &run->secrets},
         {"workers", 'w', OPTION_INTEGER, "N",
          "Worker processes (spec.workers.max, at most one per processor; of a DistTrain "
-         "spec.workers).",
+         "spec.workers; of a Sweep of all trials together, one per processor).",
          &run->workers},
         {"gpus", 0, OPTION_INTEGER, "N",
          "GPUs of this machine that each worker uses, all the same ones (spec.workers.gpus; 0 "
@@ -150,19 +156,21 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
 
 static int check_kind(struct run *run, const char *kind, struct error *err) {
     run->is_gang = strcmp(kind, disttrain_kind.name) == 0;
-    if (!run->is_gang && strcmp(kind, batchscore_kind.name) != 0) {
+    run->is_sweep = strcmp(kind, sweep_kind.name) == 0;
+    run->within = run->is_sweep ? "spec.trial" : "spec";
+    bool is_other = run->is_gang || run->is_sweep; /* than BatchScore */
+    if (!is_other && strcmp(kind, batchscore_kind.name) != 0) {
         return error_set(err, ERROR_INVALID, "%s: a %s cannot be run on this machine", run->file,
                          kind);
     }
-    if (run->is_gang && (run->anew || run->once)) {
+    bool has_gpus = run->gpus != RUN_FIT_UNASKED;
+    if (is_other && (run->anew || run->once || has_gpus)) {
         run->is_usage = true;
-        return error_set(err, ERROR_INVALID, "--%s is for a BatchScore; %s is a DistTrain",
-                         run->anew ? "anew" : "once", run->file);
-    }
-    if (run->is_gang && run->gpus != RUN_FIT_UNASKED) {
-        run->is_usage = true;
-        return error_set(err, ERROR_INVALID, "--gpus is for a BatchScore; %s is a DistTrain",
-                         run->file);
+        return error_set(err, ERROR_INVALID, "--%s is for a BatchScore; %s is a %s",
+                         run->anew   ? "anew"
+                         : run->once ? "once"
+                                     : "gpus",
+                         run->file, kind);
     }
     if (run->is_gang && run->workers > DISTTRAIN_WORKERS_MAX) {
         run->is_usage = true;
@@ -181,56 +189,12 @@ static int load(struct run *run, struct error *err) {
         return -1;
     }
     run->name = tree_text(run->object, "metadata.name", "");
-    run->unit = run->is_gang ? "samples" : batchscore_unit(json_object_get(run->object, "spec"));
+    run->unit = run->is_sweep  ? "trials"
+                : run->is_gang ? "samples"
+                               : batchscore_unit(json_object_get(run->object, "spec"));
     const char *slash = strrchr(run->file, '/');
     run->manifest_folder =
         slash ? x_strndup(run->file, MAX(1, (size_t)(slash - run->file))) : x_strdup(".");
-    return 0;
-}
-
-/* ~/.local/state/windlass/NAME-20261121-040000; when two start in one second, one gets -2. */
-static int make_default_state(struct run *run, struct error *err) {
-    const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (!(base && *base == '/') && !(home && *home)) {
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "no folder for the logs: HOME is not set, give --state DIR");
-    }
-    AUTO(text_freep)
-    char *parent = base && *base == '/' ? x_printf("%s/windlass", base)
-                                        : x_printf("%s/.local/state/windlass", home);
-    if (file_make_folders(parent, err) < 0) {
-        return -1;
-    }
-    char when[32];
-    time_t now = (time_t)(clock_wall_ms() / 1000);
-    struct tm parts;
-    localtime_r(&now, &parts);
-    strftime(when, sizeof when, "%Y%m%d-%H%M%S", &parts);
-    for (int number = 1;; number++) {
-        AUTO(text_freep)
-        char *path = number == 1 ? x_printf("%s/%s-%s", parent, run->name, when)
-                                 : x_printf("%s/%s-%s-%d", parent, run->name, when, number);
-        if (mkdir(path, 0777) == 0) {
-            run->state_folder = TAKE(path);
-            return 0;
-        }
-        if (errno != EEXIST || number == 100) {
-            return error_from_errno(err, errno, "cannot make %s", path);
-        }
-    }
-}
-
-static int make_state(struct run *run, struct error *err) {
-    if (!run->state_option) {
-        return make_default_state(run, err);
-    }
-    if (file_make_folders(run->state_option, err) < 0) {
-        return -1;
-    }
-    run->state_folder = realpath(run->state_option, NULL);
-    if (!run->state_folder || access(run->state_folder, W_OK | X_OK) < 0) {
-        return error_from_errno(err, errno, "cannot write in %s", run->state_option);
-    }
     return 0;
 }
 
@@ -243,7 +207,7 @@ static struct volume_places places_of(const struct run *run) {
 
 /* Keys of spec.stores lie in a folder here, as in a pod, and the pods inherit where. */
 static int find_stores(const struct run *run, struct error *err) {
-    const json_t *stores = tree_get(run->object, "spec.stores");
+    const json_t *stores = json_object_get(tree_get(run->object, run->within), "stores");
     const char *given = run->stores ? run->stores : getenv(STORES_FOLDER);
     if (run->stores) {
         AUTO(text_freep) char *folder = realpath(run->stores, NULL);
@@ -255,10 +219,10 @@ static int find_stores(const struct run *run, struct error *err) {
         const json_t *store = json_array_get(stores, i);
         if (json_object_get(store, "secretName")) {
             return error_set(err, ERROR_INVALID,
-                             "%s: spec.stores[%zu]: a Secret is not known on this machine; give "
+                             "%s: %s.stores[%zu]: a Secret is not known on this machine; give "
                              "--stores DIR, with the file DIR/%s/azurestorageaccountkey or "
                              "azurestorageaccountsastoken",
-                             run->file, i, tree_text(store, "account", ""));
+                             run->file, run->within, i, tree_text(store, "account", ""));
         }
     }
     return 0;
@@ -269,11 +233,11 @@ static int find_volumes(struct run *run, struct error *err) {
     if (find_stores(run, err) < 0) {
         return -1;
     }
-    if (run_secrets_read(run->secrets, run->object, &run->secret_objects, err) < 0) {
+    if (run_secrets_read(run->secrets, run->object, run->within, &run->secret_objects, err) < 0) {
         return error_context(err, "%s", run->file);
     }
     struct volume_places places = places_of(run);
-    const json_t *volumes = tree_get(run->object, "spec.volumes");
+    const json_t *volumes = json_object_get(tree_get(run->object, run->within), "volumes");
     run->folders = json_object();
     if (volume_check_given(&places, volumes, err) < 0) {
         return -1;
@@ -283,7 +247,7 @@ static int find_volumes(struct run *run, struct error *err) {
     json_array_foreach(volumes, i, volume) {
         AUTO(text_freep) char *folder = NULL;
         if (volume_find(&places, volume, &folder, err) < 0) {
-            return error_context(err, "%s: spec.volumes[%zu]", run->file, i);
+            return error_context(err, "%s: %s.volumes[%zu]", run->file, run->within, i);
         }
         json_object_set_new(run->folders, tree_text(volume, "name", ""), json_string(folder));
     }
@@ -337,7 +301,9 @@ static int start(struct run *run, struct error *err) {
         return -1;
     }
     json_t *spec = json_object_get(run->object, "spec");
-    if (run->is_gang) {
+    if (run->is_sweep) {
+        run->workers = run_fit_sweep(spec, run->workers, processors);
+    } else if (run->is_gang) {
         run->workers = run_fit_gang(spec, run->workers);
     } else {
         run->workers = run_fit_workers(spec, run->workers, processors);
@@ -345,11 +311,21 @@ static int start(struct run *run, struct error *err) {
     }
     struct local_options options = {.places = places_of(run),
                                     .threads = (int)MAX(1, processors / run->workers)};
-    const struct kind *const kinds[] = {&run->kind, NULL};
-    run->kind = run->is_gang ? disttrain_kind : batchscore_kind;
+    const struct kind *const one[] = {&run->kind, NULL};
+    const struct kind *const sweep[] = {&run->trials, &run->kind, NULL}; /* trials go first */
+    run->kind = run->is_sweep ? sweep_kind : run->is_gang ? disttrain_kind : batchscore_kind;
     run->kind.options = &run->kind_options;
+    run->trials = disttrain_kind;
+    run->trials.options = &run->kind_options;
+    if (run->is_sweep) {
+        run->kind.options = &run->sweep.options;
+        if (run_sweep_open(&run->sweep, err) < 0) {
+            return -1;
+        }
+    }
     if (open_signals(run, err) < 0 || local_open(&options, &run->cluster, err) < 0 ||
-        controller_new(run->cluster, kinds, hear_failure, run, &run->controller, err) < 0) {
+        controller_new(run->cluster, run->is_sweep ? sweep : one, hear_failure, run,
+                       &run->controller, err) < 0) {
         return -1;
     }
     run->start_ms = clock_monotonic_ms();
@@ -394,6 +370,14 @@ static void note_failed_pods(struct run *run) {
     }
 }
 
+/* The trials as they are, before any of them is told to go. */
+static void look_at_trials(struct run *run) {
+    if (run->is_sweep && !run->stop_ms) {
+        run_sweep_look(&run->sweep, run->cluster, controller_cache(run->controller), find_job(run),
+                       run->state_folder);
+    }
+}
+
 /* SIGTERM to every pod, by way of the cluster: what the job owns goes with it. */
 static void stop(struct run *run) {
     if (run->stop_ms == 0) {
@@ -414,6 +398,7 @@ static void take_signals(struct run *run) {
         run_series_clear(&run->series);
         fprintf(stderr, "windlass: stopping %zu process%s (Ctrl-C again kills them at once)\n",
                 pods, pods == 1 ? "" : "es");
+        look_at_trials(run);
         stop(run);
     }
 }
@@ -431,7 +416,8 @@ static bool goes_on(struct run *run) {
     if (run->failure.kind || (run->end_ms && now_ms - run->end_ms >= LEAVE_MS)) {
         stop(run);
     }
-    if (run->stop_ms && now_ms - run->stop_ms >= (run->is_gang ? STOP_GANG_MS : STOP_MS)) {
+    if (run->stop_ms &&
+        now_ms - run->stop_ms >= (run->is_gang || run->is_sweep ? STOP_GANG_MS : STOP_MS)) {
         local_kill_all(run->cluster);
     }
     return true;
@@ -447,6 +433,7 @@ static void look_at_status(struct run *run) {
     note_failed_pods(run);
     if (ending_is_final(status)) {
         run->end_ms = clock_monotonic_ms();
+        look_at_trials(run);
     } else if (run->is_series && !run->signals) {
         run_series_show(&run->series, run->cluster, controller_cache(run->controller),
                         find_job(run), clock_monotonic_ms());
@@ -498,6 +485,7 @@ static int finish(struct run *run) {
     if (run->is_gang) {
         note_failed_member(run);
     }
+    const char *failed_trial = run->sweep.failed_pod;
     struct ending ending = {.file = run->file,
                             .name = run->name,
                             .unit = run->unit,
@@ -505,15 +493,16 @@ static int finish(struct run *run) {
                             .status = json_object_get(run->object, "status"),
                             .folders = run->folders,
                             .state_folder = run->state_folder,
-                            .failed_coordinator = run->failed_pod[0],
+                            .failed_coordinator = failed_trial ? failed_trial : run->failed_pod[0],
                             .failed_worker = run->failed_pod[1],
                             .is_gang = run->is_gang,
                             .elapsed_ms = run->end_ms - run->start_ms};
     if (run->end_ms) { /* a Ctrl-C that came too late changes nothing */
-        return ending_print(&ending);
+        return run->is_sweep ? run_sweep_print(&run->sweep, &ending) : ending_print(&ending);
     }
     if (run->signals) {
         ending_print_interrupted(&ending);
+        run_sweep_print_page(&run->sweep);
         return 130;
     }
     fprintf(stderr, "windlass: %s: %s\n  logs: %s\n", run->name, run->failure.text,
@@ -536,6 +525,7 @@ static void release(struct run *run) {
         }
     }
     run_series_release(&run->series);
+    run_sweep_release(&run->sweep);
     fd_closep(&run->signal_fd);
     json_decref(run->object);
     json_decref(run->folders);
@@ -554,7 +544,8 @@ int run_command(int argc, char **argv) {
         return 0;
     }
     int exit_code = 0;
-    if (result < 0 || load(&run, &err) < 0 || make_state(&run, &err) < 0 ||
+    if (result < 0 || load(&run, &err) < 0 ||
+        run_state_make(run.state_option, run.name, &run.state_folder, &err) < 0 ||
         find_volumes(&run, &err) < 0 ||
         (run.anew && anew_forget(run.object, run.folders, &err) < 0) || start(&run, &err) < 0 ||
         watch(&run, &err) < 0) {

@@ -25,6 +25,18 @@ int64_t run_fit_gang(json_t *spec, int64_t asked) {
     return count;
 }
 
+int64_t run_fit_sweep(json_t *spec, int64_t asked, int processors) {
+    json_t *trial = json_object_get(spec, "trial");
+    int64_t processes = asked == RUN_FIT_UNASKED ? processors : asked;
+    bool is_varied = json_is_string(json_object_get(trial, "workers")); /* $(WORKERS) */
+    int64_t workers = is_varied ? processes : MAX(tree_integer(trial, "workers", 1), (int64_t)1);
+    int64_t trials = MIN(MAX(processes / MAX(workers, (int64_t)1), (int64_t)1),
+                         tree_integer(spec, "maxConcurrentTrials", 1));
+    json_object_set_new(spec, "maxConcurrentTrials", json_integer(trials));
+    json_object_set_new(trial, "ttlSecondsAfterFinished", json_integer(INT32_MAX));
+    return trials * workers;
+}
+
 /* What the driver makes: on Linux, and in WSL 2. */
 static bool has_gpu(void) {
     return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;

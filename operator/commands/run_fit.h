@@ -15,6 +15,12 @@ int64_t run_fit_workers(json_t *spec, int64_t asked, int processors);
 /* spec.workers of a DistTrain. What the command says of its ranks (mpirun -np 4) is for so many:
  * nobody changes it unasked. */
 int64_t run_fit_gang(json_t *spec, int64_t asked);
+/* spec.maxConcurrentTrials of a Sweep: as many trials as so many worker processes (as asked, else
+ * one per processor) are enough for, at least one, at most what the manifest allows; one at a time
+ * where spec.trial.workers depends on a parameter. No trial is deleted before the run ends,
+ * whatever its ttlSecondsAfterFinished says: they are shown then. Returns how many worker processes
+ * there are at once. */
+int64_t run_fit_sweep(json_t *spec, int64_t asked, int processors);
 /* spec.workers.gpus: as asked, else the manifest's. Where it wants some, nobody asked, the scorer
  * is a network and this machine has no GPU, it becomes 0, and standard error is told so: the same
  * manifest runs on a laptop. A GPU without its driver or libraries is the worker's to complain of.

@@ -38,9 +38,9 @@ static json_t *secret_of(json_t *secrets, const json_t *object, const char *name
     return secret;
 }
 
-int run_secrets_read(const char *folder, const json_t *object, json_t **ret_secrets,
-                     struct error *err) {
-    const json_t *wanted = tree_get(object, "spec.secrets");
+int run_secrets_read(const char *folder, const json_t *object, const char *within,
+                     json_t **ret_secrets, struct error *err) {
+    const json_t *wanted = json_object_get(tree_get(object, within), "secrets");
     AUTO(tree_freep) json_t *secrets = json_array();
     for (size_t i = 0; i < json_array_size(wanted); i++) {
         const json_t *one = json_array_get(wanted, i);
@@ -48,13 +48,13 @@ int run_secrets_read(const char *folder, const json_t *object, json_t **ret_secr
         json_t *value = NULL;
         if (!folder) {
             return error_set(err, ERROR_INVALID,
-                             "spec.secrets[%zu]: a Secret is not known on this machine; give "
+                             "%s.secrets[%zu]: a Secret is not known on this machine; give "
                              "--secrets DIR, with the file DIR/%s/%s",
-                             i, name, key);
+                             within, i, name, key);
         }
         AUTO(text_freep) char *path = x_printf("%s/%s/%s", folder, name, key);
         if (read_value(path, &value, err) < 0) {
-            return error_context(err, "spec.secrets[%zu]", i);
+            return error_context(err, "%s.secrets[%zu]", within, i);
         }
         json_object_set_new(json_object_get(secret_of(secrets, object, name), "stringData"), key,
                             value);

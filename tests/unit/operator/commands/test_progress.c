@@ -91,10 +91,35 @@ static void gangs_tell_who_is_there_and_how_far(void) {
     CHECK_STR(text, "Gathering  step 120  4100/s  0:02  1 restart");
 }
 
+static void sweeps_tell_their_trials(void) {
+    struct progress progress = {.name = "job", .unit = "trials", .start_ms = 1000};
+    char text[512];
+    AUTO(tree_freep)
+    json_t *sweep = json_pack("{s:[{s:s, s:s}], s:s, s:{s:i, s:i, s:i}}", "conditions", "type",
+                              "Succeeded", "reason", "Running", "progress", "3/40", "trials",
+                              "running", 2, "stopped", 0, "failed", 0);
+    progress_line(&progress, sweep, 3000, text);
+    CHECK_STR(text, "job: Running: 3 of 40 trials (7 %), 2 run, 0:02 elapsed");
+    json_object_set_new(json_object_get(sweep, "trials"), "stopped", json_integer(1));
+    json_object_set_new(json_object_get(sweep, "trials"), "failed", json_integer(1));
+    json_object_set_new(sweep, "best",
+                        json_pack("{s:s, s:s}", "value", "0.93", "trial", "job-0001"));
+    progress_line(&progress, sweep, 3000, text);
+    CHECK_STR(text, "job: Running: 3 of 40 trials (7 %), 2 run, 1 stopped, 1 failed, best 0.93 "
+                    "(job-0001), 0:02 elapsed");
+    progress_bar(&progress, sweep, 3000, 80, text);
+    CHECK_STR(text,
+              "Running   [=>                       ]  3/40 trials  best 0.93  0:02  1 failed");
+    json_object_set_new(sweep, "progress", json_string("anything"));
+    progress_line(&progress, sweep, 3000, text);
+    CHECK(strstr(text, "job: Running, 2 run, ") != NULL);
+}
+
 int main(void) {
     TEST(bars_fit_their_terminal);
     TEST(bars_tell_what_there_is);
     TEST(lines_tell_the_same);
     TEST(gangs_tell_who_is_there_and_how_far);
+    TEST(sweeps_tell_their_trials);
     return TEST_END();
 }

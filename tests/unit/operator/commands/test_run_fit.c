@@ -40,7 +40,29 @@ static void test_workers_that_share_gpus_are_told(void) {
     CHECK_STR(none, "");
 }
 
+static int64_t at_once(int64_t asked, const char *trial, int64_t most) {
+    json_error_t why;
+    AUTO(tree_freep)
+    json_t *spec = json_pack("{s:o, s:I}", "trial", json_loads(trial, 0, &why),
+                             "maxConcurrentTrials", (json_int_t)most);
+    int64_t processes = run_fit_sweep(spec, asked, 8);
+    int64_t trials = tree_integer(spec, "maxConcurrentTrials", -1);
+    CHECK_INT(processes % trials, 0);
+    CHECK_INT(tree_integer(spec, "trial.ttlSecondsAfterFinished", -1), INT32_MAX);
+    return trials;
+}
+
+static void test_trials_at_once_are_what_the_processors_take(void) {
+    CHECK_INT(at_once(RUN_FIT_UNASKED, "{}", 100), 8);
+    CHECK_INT(at_once(RUN_FIT_UNASKED, "{}", 3), 3);
+    CHECK_INT(at_once(RUN_FIT_UNASKED, "{\"workers\": 3}", 100), 2);
+    CHECK_INT(at_once(RUN_FIT_UNASKED, "{\"workers\": 20}", 100), 1);
+    CHECK_INT(at_once(20, "{\"workers\": 2, \"ttlSecondsAfterFinished\": 5}", 100), 10);
+    CHECK_INT(at_once(RUN_FIT_UNASKED, "{\"workers\": \"$(WORKERS)\"}", 100), 1);
+}
+
 int main(void) {
     TEST(test_workers_that_share_gpus_are_told);
+    TEST(test_trials_at_once_are_what_the_processors_take);
     return TEST_END();
 }

@@ -1,0 +1,9 @@
+/* run_state.h: the folder of a `windlass run`: logs, emptyDir and temporary files. */
+#pragma once
+
+#include "lib/error.h"
+
+/* asked: --state DIR, which is made where it is not there; NULL: a new folder
+ * ~/.local/state/windlass/NAME-TIME. An absolute path; the caller frees. */
+NODISCARD int run_state_make(const char *asked, const char *name, char **ret_folder,
+                             struct error *err);
