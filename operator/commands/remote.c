@@ -9,7 +9,7 @@
 
 enum { PAGE = 500, ITEMS_MAX = 100000, CONTINUE_MAX = 4096 };
 
-const char *const remote_kinds[] = {"BatchScore", "DistTrain", NULL};
+const char *const remote_kinds[] = {"BatchScore", "DistTrain", "Sweep", NULL};
 
 int remote_open(const struct remote_options *options, struct remote *ret_remote,
                 struct error *err) {
@@ -149,13 +149,18 @@ static int by_role(const void *a, const void *b) {
     return one.index != two.index ? one.index - two.index : one.attempt - two.attempt;
 }
 
-int remote_pods(struct remote *remote, const char *job, json_t **ret_pods, struct error *err) {
-    const struct rest_place place = {.api_version = "v1", .kind = "Pod"};
+int remote_made(struct remote *remote, const struct rest_place *place, const char *job,
+                json_t **ret_items, struct error *err) {
     AUTO(text_freep) char *selector = x_printf("%s=%s", LABEL_JOB, job);
     AUTO(text_freep) char *quoted = quote_query(selector);
     AUTO(text_freep) char *query = x_printf("labelSelector=%s", quoted);
+    return remote_list(remote, place, query, ret_items, err);
+}
+
+int remote_pods(struct remote *remote, const char *job, json_t **ret_pods, struct error *err) {
+    const struct rest_place place = {.api_version = "v1", .kind = "Pod"};
     AUTO(tree_freep) json_t *pods = NULL;
-    if (remote_list(remote, &place, query, &pods, err) < 0) {
+    if (remote_made(remote, &place, job, &pods, err) < 0) {
         return -1;
     }
     size_t count = json_array_size(pods);

@@ -54,5 +54,8 @@ NODISCARD int remote_job(struct remote *remote, const char *name, json_t **ret_j
 /* The pods of a job, a coordinator's first, then by index and attempt. */
 NODISCARD int remote_pods(struct remote *remote, const char *job, json_t **ret_pods,
                           struct error *err);
+/* What a job has made of another kind ("DistTrain" of a Sweep), by its label; an array, owned. */
+NODISCARD int remote_made(struct remote *remote, const struct rest_place *place, const char *job,
+                          json_t **ret_items, struct error *err);
 /* "worker-0-2" of "style-transfer-worker-0-2": what is left of a pod's name without the job's. */
 const char *remote_short_name(const char *pod, const char *job);

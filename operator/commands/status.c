@@ -6,6 +6,7 @@
 #include "operator/commands/ending.h"
 #include "operator/commands/progress.h"
 #include "operator/commands/remote.h"
+#include "operator/commands/status_sweep.h"
 #include "operator/commands/table.h"
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/job/life.h"
@@ -22,7 +23,9 @@ static const struct command_help help = {
     .usage = "windlass status [NAME] [options]",
     .about =
         "How far the jobs of a cluster are. With NAME: one job, its pods, and for each pod that\n"
-        "does not run, why not and what to do.\n\n"
+        "does not run, why not and what to do; of a Sweep its trials, and with -o html a page "
+        "that\n"
+        "draws them: windlass status NAME -o html >sweep.html\n\n"
         "With -w it follows: one job until its end (exit code 0 succeeded, 1 failed), or the list\n"
         "of jobs, of which every change is a line.",
     .examples = "windlass status -A\n"
@@ -33,7 +36,8 @@ static const struct command_help help = {
 struct request {
     struct remote_options where;
     bool watch;
-    const char *name; /* NULL: all jobs */
+    const char *output; /* NULL: for people, else "html" */
+    const char *name;   /* NULL: all jobs */
 };
 
 static int64_t age_of(const json_t *object, int64_t now_ms) {
@@ -43,6 +47,9 @@ static int64_t age_of(const json_t *object, int64_t now_ms) {
 
 static const char *unit_of(const json_t *job) {
     bool is_gang = strcmp(tree_text(job, "kind", ""), "DistTrain") == 0;
+    if (status_is_sweep(job)) {
+        return "trials";
+    }
     return is_gang ? "samples" : batchscore_unit(json_object_get(job, "spec"));
 }
 
@@ -403,6 +410,9 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
     ending_print_said(stdout, status);
     print_runs(status);
     print_pods(pods, name);
+    if (status_is_sweep(job) && status_print_trials(remote, job, err) < 0) {
+        return -1;
+    }
     fflush(stdout);
     return 0;
 }
@@ -443,7 +453,8 @@ static int show_job(struct remote *remote, const struct request *request, int *r
     AUTO(tree_freep) json_t *job = NULL;
     int result = request->watch ? follow_job(remote, request, &job, err)
                                 : remote_job(remote, request->name, &job, err);
-    if (result < 0 || print_job(remote, job, err) < 0) {
+    if (result < 0 ||
+        (request->output ? status_print_page(remote, job, err) : print_job(remote, job, err)) < 0) {
         return -1;
     }
     const json_t *condition = progress_condition(json_object_get(job, "status"));
@@ -457,6 +468,8 @@ int status_command(int argc, char **argv) {
         {"all-namespaces", 'A', OPTION_FLAG, NULL, "The jobs of all namespaces.",
          &request.where.all},
         {"watch", 'w', OPTION_FLAG, NULL, "Follow what changes.", &request.watch},
+        {"output", 'o', OPTION_TEXT, "html", "Of a Sweep: a page that draws its trials.",
+         &request.output},
         REMOTE_ROWS(&request.where),
         {0},
     };
@@ -471,6 +484,12 @@ int status_command(int argc, char **argv) {
     request.name = words.count ? words.values[0] : NULL;
     if (result == 0 && request.name && request.where.all) {
         result = error_set(&err, ERROR_INVALID, "NAME is one job, -A all: give one of them");
+    }
+    if (result == 0 && request.output && (!request.name || strcmp(request.output, "html") != 0)) {
+        result = error_set(&err, ERROR_INVALID,
+                           request.name ? "-o %s: html is possible"
+                                        : "-o %s: of which Sweep? NAME is missing",
+                           request.output);
     }
     if (result < 0 || remote_open(&request.where, &remote, &err) < 0 ||
         (request.name ? show_job(&remote, &request, &code, &err)
