@@ -436,8 +436,9 @@ static void test_the_deadline(void) {
 /* Woken and judged in one look it would get two words, of which either may come last. */
 static void test_one_that_is_woken_is_judged_later(void) {
     struct world world;
-    open_world(&world, OBJECTIVE RANGE
-               "maxTrials: 10, maxConcurrentTrials: 8, earlyStopping: {bandit: {slackAmount: '0'}}");
+    open_world(
+        &world, OBJECTIVE RANGE
+        "maxTrials: 10, maxConcurrentTrials: 8, earlyStopping: {bandit: {slackAmount: '0'}}");
     look(&world);
     turn(&world);
     const char *name;

@@ -115,7 +115,7 @@ static void test_two_of_four_are_hopeless(void) {
 
 /* One look at the Sweep; the caller frees request.writes and .events. */
 static struct reconcile look(void *state, struct cache *cache, const struct sweep_options *options,
-                             const json_t *object) {
+                             const json_t *object, int64_t now_ms) {
     struct error err = {0};
     struct reconcile request = {.cache = cache,
                                 .kind = "Sweep",
@@ -124,7 +124,7 @@ static struct reconcile look(void *state, struct cache *cache, const struct swee
                                 .options = options,
                                 .object = object,
                                 .wall_ms = 1790000000000,
-                                .monotonic_ms = clock_monotonic_ms(),
+                                .monotonic_ms = now_ms,
                                 .writes = json_array(),
                                 .events = json_array()};
     CHECK_OK(sweep_kind.reconcile(state, &request, &err), &err);
@@ -149,7 +149,7 @@ static void test_a_denied_trial_is_waited_for(void) {
     struct sweep_options options = {.train = train};
     struct cache *cache = cache_new();
     void *state = sweep_kind.state_new();
-    struct reconcile first = look(state, cache, &options, object);
+    struct reconcile first = look(state, cache, &options, object, 5000);
     CHECK(first.again_ms > 0 && first.again_ms <= 100);
     const json_t *trial = NULL;
     for (size_t i = 0; i < json_array_size(first.writes) && !trial; i++) {
@@ -165,10 +165,9 @@ static void test_a_denied_trial_is_waited_for(void) {
                               .object = trial,
                               .err = &denied};
     sweep_kind.wrote(state, &written);
-    struct reconcile soon = look(state, cache, &options, object);
+    struct reconcile soon = look(state, cache, &options, object, 5010);
     CHECK(soon.again_ms > 0 && json_array_size(soon.writes) == 0); /* looked at just now */
-    usleep(110000);
-    struct reconcile second = look(state, cache, &options, object);
+    struct reconcile second = look(state, cache, &options, object, 5110);
     CHECK(second.again_ms > 100);
     json_decref(first.writes);
     json_decref(soon.writes);

@@ -1,0 +1,46 @@
+"""sweep_page.py FILE DRAWINGS TRIAL...: a sweep.html has so many drawings at least, takes nothing from elsewhere, and names all trials.
+sweep_page.py --serve FOLDER: an API server as `windlass status` asks it, of the files sweep.json, trials.json; its port on stdout."""
+import http.server
+import json
+import os
+import re
+import sys
+
+
+def hold(path, drawings, trials):
+    text = open(path).read()
+    assert text.count("<svg") >= drawings, text.count("<svg")
+    assert not re.search(r"<script|(src|href)=.http|url\(http", text)
+    for trial in trials:
+        assert trial in text, trial
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        place = path[path.index("/namespaces/"):] if "/namespaces/" in path else path
+        answer = {"apiVersion": "v1", "items": []}
+        if place.endswith("/sweeps/small"):
+            answer = json.load(open(os.path.join(folder, "sweep.json")))
+        elif place.endswith("/disttrains"):
+            assert "labelSelector=windlass.dev%2Fjob%3Dsmall" in query, query
+            answer["items"] = json.load(open(os.path.join(folder, "trials.json")))
+        elif re.search(r"/(batchscores|disttrains)/small$", place):
+            answer = None
+        body = json.dumps(answer or {"kind": "Status", "code": 404, "reason": "NotFound", "message": "not found"}).encode()
+        self.send_response(200 if answer else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words):
+        pass
+
+
+if sys.argv[1] == "--serve":
+    folder = sys.argv[2]
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
+hold(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
