@@ -117,8 +117,8 @@ series_through() {
     k patch bs -n jobs "$1" --type merge -p "$patch" >/dev/null && eventually pod_count "$1-1" coordinator 0
 }
 
-# NAME: what this version does not carry out is refused by its name, and nothing is made of it.
-gang_refused() {
+# NAME: a training on GPUs has its pods, which ask for them.
+gpu_gang() {
     k apply -f - >/dev/null <<JOB || return
 apiVersion: windlass.dev/v1alpha1
 kind: DistTrain
@@ -129,12 +129,11 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
   trainer: {model: {new: CNN, classes: 6, shape: [2, 12, 12]}, data: {train: {synthetic: {count: 100}}}, epochs: 1, batchSize: 10, output: {path: data/out}}
 JOB
-    told() {
-        k get dt -n jobs "$1" -o json | jq -e 'any(.status.conditions[]; .type == "Stalled" and .status == "True" and
-            .reason == "NotSupported" and (.message | contains("spec.gpus: is described, but Windlass")))'
-    }
-    eventually told "$1" || { k get dt -n jobs "$1" -o json | jq -c .status | sed "s/^/# /"; return 1; }
-    [ -z "$(k get pods,services,secrets -n jobs -l "windlass.dev/job=$1" -o name)" ]
+    eventually pod_count "$1" member 2 || { k get dt -n jobs "$1" -o json | jq -c .status | sed "s/^/# /"; return 1; }
+    k get pods -n jobs -l "windlass.dev/job=$1" -o json |
+        jq -e 'all(.items[]; any(.spec.containers[]; .resources.limits["nvidia.com/gpu"] == "1"))' >/dev/null || return
+    k delete dt -n jobs "$1" >/dev/null
+    k delete pods -n jobs -l "windlass.dev/job=$1" --force --grace-period=0 >/dev/null 2>&1
 }
 
 # NAME: a Sweep makes a trial, and suspends it when it is suspended itself.
@@ -242,7 +241,7 @@ as_chart_runs_it() {
     events() { k get events.events.k8s.io -n jobs -o json | jq -e --arg name "$1" 'any(.items[]; .regarding.name == $name)' >/dev/null; }
     check "scope $4: gangs of three schedulers" gangs_through "$1"
     check "scope $4: a trigger and its run" series_through "$1-bell"
-    check "scope $4: a DistTrain is refused by name" gang_refused "$1-gang"
+    check "scope $4: a training on GPUs has its pods" gpu_gang "$1-gang"
     check "scope $4: a Sweep and its trial" sweep_through "$1-sweep"
     check "scope $4: with events" eventually events "$1-first"
     check "scope $4: every metric is in docs/metrics.md" documented_metrics "$1-1"
