@@ -329,6 +329,15 @@ static int await_publishers(struct coordinator *coordinator, struct error *err) 
     return 0;
 }
 
+/* One that was joining these results already when we began has told its end since, and tidies up.
+ */
+static bool was_outrun(struct coordinator *coordinator) {
+    int code = 1;
+    AUTO(tree_freep) json_t *words = summary_recall(coordinator->job, /* any_uid= */ false, &code);
+    coordinator->finished = code == 0 ? TAKE(words) : NULL;
+    return coordinator->finished != NULL;
+}
+
 /* 1: the outputs are there; 0: results were broken in the store and are made again. */
 static int join_phase(struct coordinator *coordinator, struct error *err) {
     struct books *books = books_of(coordinator);
@@ -340,7 +349,8 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
     coordinator->desk.progress.state = PROGRESS_JOINING;
     struct error cause = {0};
     free(TAKE(coordinator->parts.places));
-    if (run_on_books(coordinator, make_outputs, &cause) == 0) {
+    if (run_on_books(coordinator, make_outputs, &cause) == 0 ||
+        (cause.kind != ERROR_CANCELLED && was_outrun(coordinator))) {
         return 1;
     }
     if (cause.kind == ERROR_CANCELLED || coordinator->voids++ == VOIDS_MAX) {
@@ -501,6 +511,10 @@ static int run(struct coordinator *coordinator, struct error *err) {
         if (lease_phase(coordinator, err) < 0 || (joined = join_phase(coordinator, err)) < 0) {
             return -1;
         }
+    }
+    if (coordinator->finished) {
+        coordinator->is_told = tree_bool(coordinator->finished, "report", false);
+        say_again(coordinator->job, coordinator->finished, "another coordinator has ended it");
     }
     return 0;
 }
