@@ -7,6 +7,7 @@
 #include "operator/kinds/disttrain/pods.h"
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/sweep/reconcile.h"
+#include "operator/kinds/sweep/registrar.h"
 #include "operator/kinds/sweep/trial.h"
 #include "operator/resource.h"
 
@@ -54,6 +55,22 @@ static int gang_pods_of(const json_t *object, const struct endpoint *endpoint, j
     return 0;
 }
 
+/* The pod that would register the first trial's model. */
+static int add_registrar(const struct sweep_spec *spec, const struct schema *train,
+                         const double *units, json_t *pods, struct error *err) {
+    AUTO(tree_freep)
+    json_t *best = json_pack("{s:i, s:o}", "index", 0, "values", space_values(&spec->space, units));
+    json_t *pod = NULL;
+    if (!spec->registered) {
+        return 0;
+    }
+    if (registrar_pod(spec, train, NULL, best, 1, 0, &pod, err) < 0) {
+        return -1;
+    }
+    json_array_append_new(pods, pod);
+    return 0;
+}
+
 /* Those of its first trial. */
 static int trial_pods_of(const json_t *object, const struct endpoint *endpoint, json_t **ret_pods,
                          struct error *err) {
@@ -69,7 +86,9 @@ static int trial_pods_of(const json_t *object, const struct endpoint *endpoint, 
     points_at(&points, 0, units);
     AUTO(tree_freep) json_t *trial = trial_make(&spec, train, 0, units);
     schema_fill_defaults(train, trial);
-    return gang_pods_of(trial, endpoint, ret_pods, err);
+    return gang_pods_of(trial, endpoint, ret_pods, err) < 0
+               ? -1
+               : add_registrar(&spec, train, units, *ret_pods, err);
 }
 
 /* What is only known in the cluster is told by a word in its place. */
@@ -123,7 +142,7 @@ int check_command(int argc, char **argv) {
         {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.", &show},
         {"pods", 0, OPTION_FLAG, NULL,
          "Print the first two pods that it would get, as JSON: coordinator and worker, or two "
-         "workers; of a Sweep those of its first trial.",
+         "workers; of a Sweep those of its first trial, and the one that registers.",
          &pods},
         {0},
     };

@@ -135,7 +135,8 @@ static int start(struct replica *replica, struct error *err) {
         0) {
         return -1;
     }
-    replica->sweep_options = (struct sweep_options){.train = replica->train};
+    replica->sweep_options =
+        (struct sweep_options){.train = replica->train, .jobs = &replica->jobs};
     if (open_signals(replica, err) < 0 || pages_open(replica->listen, &replica->pages, err) < 0 ||
         kube_open(&options, &replica->cluster, err) < 0) {
         return -1;

@@ -80,6 +80,9 @@ for file in tests/data/gangs/*.yaml; do
     check "taken: $file" taken "$file"
 done
 check "gangs were found" [ "$gangs" -ge 3 ]
+# Of a sweep: its first trial's pod, and the one that registers the best model.
+check "restricted: a sweep's registrar" restricted tests/data/sweeps/command.yaml
+check "taken: a sweep's registrar" taken tests/data/sweeps/command.yaml
 for file in examples/volumes/*.yaml; do
     grep -q '^kind: BatchScore' "$file" && continue
     check "a volume and its claim: $file" volume "$file"

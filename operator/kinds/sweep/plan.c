@@ -23,8 +23,8 @@ static void keep_going(struct sweep_plan *plan, const char *stalled, const char 
     outcome_stall(&plan->outcome, stalled, why);
 }
 
-/* The first of what could not be made. */
-static void tell_troubles(struct sweep_plan *plan) {
+/* The first of what could not be made. kind: "Pod ", of what is to be made now. */
+static void tell_troubles(struct sweep_plan *plan, const char *kind) {
     static const struct {
         const char *why, *reason, *advice;
         bool stalls;
@@ -40,7 +40,7 @@ static void tell_troubles(struct sweep_plan *plan) {
     const char *name;
     json_t *trouble;
     json_object_foreach((json_t *)plan->observed->troubles, name, trouble) {
-        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        for (size_t i = 0; i < ARRAY_LEN(rows) && text_starts(name, kind); i++) {
             if (strcmp(tree_text(trouble, "why", ""), rows[i].why) == 0) {
                 outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, rows[i].reason, "%s: %.300s; %s",
                             name, tree_text(trouble, "text", ""), rows[i].advice);
@@ -69,22 +69,29 @@ static void go_on(struct sweep_plan *plan) {
                 "%lld of %lld trials have ended, %lld run%s%s", (long long)sweep_ended(plan),
                 (long long)total, (long long)plan->running, plan->best ? "; the best is " : "",
                 tree_text(plan->best, "trial", ""));
-    tell_troubles(plan);
+    tell_troubles(plan, "DistTrain ");
 }
 
 static void under_way(struct sweep_plan *plan) {
+    static const char *const why[] = {
+        [SWEEP_DONE] = "all of the sweep's trials have ended",
+        [SWEEP_LATE] = "the sweep's activeDeadlineSeconds are over",
+        [SWEEP_FAILED] = "the sweep has failed: too many trials did",
+    };
+    sweep_read_registrar(plan);
     sweep_count(plan);
     enum sweep_end end = sweep_end_of(plan);
     if (end == SWEEP_GOES_ON) {
         go_on(plan);
-    } else if (plan->running > 0) {
-        sweep_stop_all(plan, end == SWEEP_LATE ? "the sweep's activeDeadlineSeconds are over"
-                                               : "the sweep has failed: too many trials did");
+    } else if (plan->running > 0) { /* done, and one runs: it was not seen when that was said */
+        sweep_stop_all(plan, why[end]);
         outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Stopping",
-                    "%lld trials are told to stop: %s", (long long)plan->running,
-                    end == SWEEP_LATE ? "the deadline came" : "too many failed");
+                    "%lld trials are told to stop: %s", (long long)plan->running, why[end]);
     } else {
         sweep_conclude(plan, end);
+        if (plan->outcome.state == OUTCOME_UNDER_WAY) {
+            tell_troubles(plan, "Pod ");
+        }
     }
 }
 
@@ -92,11 +99,6 @@ static void under_way(struct sweep_plan *plan) {
 static bool may_begin(struct sweep_plan *plan) {
     const struct sweep_observed *seen = plan->observed;
     struct error why = {0};
-    if (seen->not_yet) {
-        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "NotSupported", "%s", seen->not_yet);
-        outcome_stall(&plan->outcome, "NotSupported", plan->outcome.message);
-        return false;
-    }
     if (trial_check(seen->object, seen->train, true, &why) < 0) {
         outcome_set(&plan->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", why.text);
         sweep_tell(plan, "Warning", "SpecInvalid", NULL, plan->outcome.message);

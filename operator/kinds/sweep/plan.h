@@ -20,12 +20,13 @@ struct sweep_observed {
     size_t count;
     const struct trial_row *warm; /* those of spec.warmStart, any order */
     size_t warm_count;
-    const char *warm_missing; /* of spec.warmStart, one that is not there; NULL: none */
-    const json_t *troubles;   /* job/plan.h, of "DistTrain NAME" */
-    const char *not_yet;      /* sweep_not_yet's sentence; NULL: it can be carried out */
+    const char *warm_missing;       /* of spec.warmStart, one that is not there; NULL: none */
+    const json_t *troubles;         /* job/plan.h, of "DistTrain NAME" */
+    const json_t *pods;             /* the Sweep's own, any order: registrar.h's; NULL: none */
+    const struct job_options *jobs; /* what the controller was started with; NULL: nothing */
 };
 
-/* {"create": [DistTrains], "apply": [changes of DistTrains, with their uid], "status": ...,
+/* {"create": [DistTrains, a Pod], "apply": [changes of DistTrains, with their uid], "status": ...,
  *  "events": [{"type", "reason", "note", "of"}], "again_ms", "more"}; owned by the caller. With
  * Bayesian one trial is made in a look, as each is some ten milliseconds of thought; more: the next
  * one can be made as soon as this one is. */

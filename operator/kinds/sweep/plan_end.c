@@ -8,22 +8,31 @@
 
 /* ---- how far it is ---- */
 
-/* The best stays when its trial goes. */
+static json_t *tell_best(const struct trial_row *best) {
+    char text[SPACE_NUMBER_MAX];
+    snprintf(text, sizeof text, "%.9g", best->best);
+    return json_pack("{s:s, s:I, s:s, s:O}", "trial", best->name, "index", (json_int_t)best->index,
+                     "value", text, "values", best->values);
+}
+
+/* The best stays when its trial goes; and while it is registered, whatever comes late. */
 static json_t *best_of(const struct sweep_plan *plan, const struct trial_row *best) {
+    int64_t registered = plan->registrar.attempt > 0 ? plan->registrar.index : -1;
+    const struct trial_row *chosen = sweep_find_row(plan->observed, registered);
     json_t *before = tree_get(plan->observed->object, "status.best");
     bool is_gone = before && !sweep_find_row(plan->observed, tree_integer(before, "index", -1));
     double value = strtod(tree_text(before, "value", "nan"), NULL);
+    if (chosen && chosen->state == TRIAL_COMPLETED) {
+        return tell_best(chosen);
+    }
+    if (before && registered >= 0 && tree_integer(before, "index", -1) == registered) {
+        return json_incref(before);
+    }
     if (is_gone &&
         (!best || goal_score(plan->spec.goal, value) >= goal_score(plan->spec.goal, best->best))) {
         return json_incref(before);
     }
-    char text[SPACE_NUMBER_MAX];
-    if (!best) {
-        return NULL;
-    }
-    snprintf(text, sizeof text, "%.9g", best->best);
-    return json_pack("{s:s, s:I, s:s, s:O}", "trial", best->name, "index", (json_int_t)best->index,
-                     "value", text, "values", best->values);
+    return best ? tell_best(best) : NULL;
 }
 
 void sweep_count(struct sweep_plan *plan) {
@@ -88,7 +97,13 @@ static void fail(struct sweep_plan *plan, const char *reason, const char *format
     outcome_set(&plan->outcome, OUTCOME_FAILED, reason, "%s%s", what, cause);
 }
 
-static void succeed(struct sweep_plan *plan, const char *how) {
+static void tell_end(struct sweep_plan *plan) {
+    bool is_well = plan->outcome.state == OUTCOME_SUCCEEDED;
+    sweep_tell(plan, is_well ? "Normal" : "Warning", plan->outcome.reason, NULL,
+               plan->outcome.message);
+}
+
+void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *registered) {
     char values[300] = "";
     size_t used = 0;
     const char *name;
@@ -99,17 +114,21 @@ static void succeed(struct sweep_plan *plan, const char *how) {
         used = MIN(used + (size_t)MAX(length, 0), sizeof values - 1);
     }
     outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed",
-                "%sthe best of %lld trials is %s with %s %s: %s", how,
+                "%sthe best of %lld trials is %s with %s %s%s%.250s: %s",
+                end == SWEEP_LATE ? "the deadline came; " : "",
                 (long long)(plan->next - plan->deleted), tree_text(plan->best, "trial", ""),
-                plan->spec.metric, tree_text(plan->best, "value", ""), values);
+                plan->spec.metric, tree_text(plan->best, "value", ""),
+                registered ? ", registered as " : "", registered ? registered : "", values);
 }
 
 void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
     if (end == SWEEP_FAILED) {
         fail(plan, "TooManyFailures", "%lld trials failed, more than maxFailedTrials %lld",
              (long long)plan->failed, (long long)plan->spec.max_failed);
+    } else if (plan->best && plan->spec.registered) {
+        sweep_register(plan, end);
     } else if (plan->best) {
-        succeed(plan, end == SWEEP_LATE ? "the deadline came; " : "");
+        sweep_succeed(plan, end, NULL);
     } else if (end == SWEEP_LATE) {
         fail(plan, "DeadlineExceeded", "no trial completed before activeDeadlineSeconds");
     } else if (plan->last_failed && !plan->last_failed->is_silent) {
@@ -117,17 +136,21 @@ void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
     } else {
         fail(plan, "ObjectiveMissing", "no trial said a value of %s", plan->spec.metric);
     }
-    bool is_well = plan->outcome.state == OUTCOME_SUCCEEDED;
-    sweep_tell(plan, is_well ? "Normal" : "Warning", plan->outcome.reason, NULL,
-               plan->outcome.message);
+    if (plan->outcome.state != OUTCOME_UNDER_WAY) {
+        tell_end(plan);
+    }
 }
 
 enum sweep_end sweep_end_of(struct sweep_plan *plan) {
-    if (plan->failed > plan->spec.max_failed) {
+    bool is_registering = sweep_is_registering(plan);
+    if (plan->failed > plan->spec.max_failed && !is_registering) {
         return SWEEP_FAILED;
     }
     if (is_late(plan)) {
         return SWEEP_LATE;
+    }
+    if (is_registering) { /* whatever maxTrials became */
+        return SWEEP_DONE;
     }
     return plan->next >= sweep_trials(&plan->spec) && plan->running == 0 ? SWEEP_DONE
                                                                          : SWEEP_GOES_ON;

@@ -1,6 +1,7 @@
 /* plan_state.h: what one look of plan.c gathers and decides. Internal to plan*.c. */
 #pragma once
 
+#include "operator/kinds/job/life.h"
 #include "operator/kinds/job/outcome.h"
 #include "operator/kinds/sweep/plan.h"
 
@@ -21,6 +22,8 @@ struct sweep_plan {
     int64_t next; /* status.next */
     int64_t running, completed, stopped, failed, deleted;
     const struct trial_row *last_failed; /* borrowed; NULL: none */
+    struct life registrar;               /* the newest pod that registers; attempt 0: none */
+    int register_deaths;                 /* of such pods, by their own doing */
     json_t *best;                        /* status.best; owned; NULL: none */
 };
 
@@ -43,3 +46,12 @@ void sweep_count(struct sweep_plan *plan);
 int64_t sweep_ended(const struct sweep_plan *plan);
 enum sweep_end sweep_end_of(struct sweep_plan *plan);
 void sweep_conclude(struct sweep_plan *plan, enum sweep_end end);
+/* It has succeeded; registered: as what, NULL: nothing was to be. */
+void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *registered);
+
+/* ---- plan_register.c: the best one's model ---- */
+
+void sweep_read_registrar(struct sweep_plan *plan);
+/* It has begun to register: from here on nothing else changes the result. */
+bool sweep_is_registering(const struct sweep_plan *plan);
+void sweep_register(struct sweep_plan *plan, enum sweep_end end);

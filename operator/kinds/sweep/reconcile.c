@@ -133,15 +133,16 @@ static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
 static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
     const struct sweep_options *options = request->options;
     struct sweep_spec spec;
-    struct error ignored = {0}, why = {0};
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *pods = NULL;
     bool is_over = outcome_is_finished(request->object); /* nobody looks at its rows */
     if (!is_over && sweep_spec_read(request->object, &spec, &ignored) == 0) {
         trials_update(&sweep->own, request->cache, request->object, &spec);
         if (!sweep->is_warm_read) {
             read_warm(sweep, request, &spec);
         }
+        pods = spec.registered ? cache_owned(request->cache, "Pod", request->object) : NULL;
     }
-    bool is_not_yet = sweep_not_yet(request->object, &why) < 0;
     AUTO(tree_freep) json_t *troubles = troubles_tell(request, sweep->kept);
     struct sweep_observed observed = {.object = request->object,
                                       .train = options->train,
@@ -151,7 +152,8 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
                                       .warm_count = sweep->warm.count,
                                       .warm_missing = sweep->warm_missing,
                                       .troubles = troubles,
-                                      .not_yet = is_not_yet ? why.text : NULL};
+                                      .pods = pods,
+                                      .jobs = options->jobs};
     return sweep_plan(&observed, request->wall_ms);
 }
 

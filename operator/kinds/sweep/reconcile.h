@@ -4,10 +4,12 @@
 #pragma once
 
 #include "operator/control/controller.h"
+#include "operator/kinds/job/spec.h"
 #include "operator/schema.h"
 
 struct sweep_options {
-    const struct schema *train; /* DistTrain's definition */
+    const struct schema *train;     /* DistTrain's definition */
+    const struct job_options *jobs; /* for the pod that registers; NULL: what is our own */
 };
 
 extern const struct kind sweep_kind;

@@ -4,6 +4,7 @@
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/sweep/fill.h"
+#include "operator/kinds/sweep/registrar.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,11 +44,16 @@ static json_t *spec_of(const struct sweep_spec *spec, const struct schema *train
 
 json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, int64_t index,
                    const double *units) {
+    AUTO(tree_freep) json_t *values = space_values(&spec->space, units);
+    return trial_of_values(spec, train, index, values);
+}
+
+json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *train, int64_t index,
+                        const json_t *values) {
     AUTO(text_freep) char *name = trial_name(spec, index);
-    json_t *values = space_values(&spec->space, units);
     json_t *made = spec_of(spec, train, index, values);
     AUTO(tree_freep)
-    json_t *said = json_pack("{s:I, s:o}", "index", (json_int_t)index, "values", values);
+    json_t *said = json_pack("{s:I, s:O}", "index", (json_int_t)index, "values", values);
     AUTO(text_freep) char *annotation = tree_canonical(said);
     json_t *metadata = owned_metadata(spec->object, name, ROLE_TRIAL);
     json_object_set_new(metadata, "annotations", json_pack("{s:s}", ANNOTATION_TRIAL, annotation));
@@ -136,9 +142,11 @@ static int check_register(const struct sweep_spec *spec, const json_t *made, str
     }
     AUTO(tree_freep) json_t *all = json_copy((json_t *)made);
     json_object_set(all, "register", (json_t *)spec->registered);
-    return job_check_place(all, "register.path", tree_text(all, "register.path", ""), err) < 0
+    const char *ignored;
+    return job_check_place(all, "register.path", tree_text(all, "register.path", ""), err) < 0 ||
+                   job_check_written(all, "register.path", "a registry needs one", err) < 0
                ? -1
-               : job_check_written(all, "register.path", "a registry needs one", err);
+               : registrar_from(spec->registered, made, &ignored, err);
 }
 
 static int check_point(const struct sweep_spec *spec, const struct schema *train, bool today,

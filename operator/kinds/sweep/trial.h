@@ -15,6 +15,12 @@ char *trial_name(const struct sweep_spec *spec, int64_t index);
 json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, int64_t index,
                    const double *units);
 
+/* The same of values that are known, {"NAME": "text"}: what a trial was, whether it is there or
+ * not.
+ */
+json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *train, int64_t index,
+                        const json_t *values);
+
 /* What its annotation says; false: it has none, or none of these parameters. values: owned. */
 bool trial_read(const json_t *trial, int64_t *ret_index, json_t **ret_values);
 

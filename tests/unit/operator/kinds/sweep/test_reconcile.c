@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A Sweep through the real controller on the local cluster: its trials are DistTrains whose
- * programs say their metric line by line to the real agent; two of four are hopeless. */
+ * programs say their metric line by line to the real agent; two of four are hopeless, and the best
+ * one's model is registered. */
 #include "operator/kinds/sweep/reconcile.h"
 
 #include "lib/clock.h"
@@ -23,8 +24,11 @@ static const char manifest[] =
     "objective: {metric: accuracy, goal: Maximize},"
     "parameters: [{name: X, choice: ['0.9', '0.1', '0.8', '0.2']}], algorithm: {kind: Grid},"
     "earlyStopping: {bandit: {slackFactor: '0.2'}}, maxTrials: 10, maxConcurrentTrials: 4,"
-    "trial: {workers: 1, image: i, launcher: None, command: [sh, -c, "
-    "'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do echo accuracy=$(X); sleep 0.5; done']}}}";
+    "register: {path: out/registry},"
+    "trial: {workers: 1, image: i, launcher: None, outputs: [{id: MODEL, path: out/models}],"
+    "volumes: [{name: out, persistentVolumeClaim: {claimName: out}}], command: [sh, -c, "
+    "'echo $(X) >$AZ_BATCHAI_OUTPUT_MODEL/model; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; "
+    "do echo accuracy=$(X); sleep 0.5; done']}}}";
 
 static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
                    int failures) {
@@ -73,6 +77,30 @@ static void check_end(const struct cluster *cluster) {
     }
 }
 
+static char *read_text(const char *folder, const char *version, const char *name) {
+    struct error err = {0};
+    AUTO(text_freep)
+    char *path = x_printf("%s/out/registry/s/%s%s%s", folder, version, *version ? "/" : "", name);
+    char *text = NULL;
+    size_t size;
+    CHECK_OK(file_read(path, 1 << 20, &text, &size, &err), &err);
+    return text ? text : x_strdup("");
+}
+
+/* The best one's model, and what is known of it, by the real agent. */
+static void check_registered(const char *folder) {
+    AUTO(text_freep) char *latest = read_text(folder, "", "latest");
+    latest[strcspn(latest, "\n")] = 0;
+    AUTO(text_freep) char *model = read_text(folder, latest, "model");
+    CHECK_STR(model, "0.9\n");
+    AUTO(text_freep) char *text = read_text(folder, latest, "metadata.json");
+    AUTO(tree_freep) json_t *known = json_loads(text, 0, NULL);
+    CHECK_STR(tree_text(known, "trial", ""), "s-0000");
+    CHECK_STR(tree_text(known, "parameters.X", ""), "0.9");
+    CHECK_STR(tree_text(known, "objective.value", ""), "0.9");
+    CHECK_STR(tree_text(known, "code.command[0]", ""), "sh");
+}
+
 static void test_two_of_four_are_hopeless(void) {
     struct error err = {0};
     char folder[] = "/tmp/windlass-sweep-XXXXXX";
@@ -82,6 +110,8 @@ static void test_two_of_four_are_hopeless(void) {
         SKIP("there is no %s", agent);
     }
     CHECK(mkdtemp(folder));
+    AUTO(text_freep) char *volume = file_join(folder, "out");
+    CHECK_OK(file_make_folders(volume, &err), &err);
     AUTO(schema_freep) struct schema *train = NULL;
     CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
     AUTO(tree_freep) json_t *folders = json_object();
@@ -106,6 +136,7 @@ static void test_two_of_four_are_hopeless(void) {
         CHECK_OK(controller_step(controller, 500, &err), &err);
     }
     check_end(cluster);
+    check_registered(folder);
     controller_free(controller);
     cluster->ops->free(cluster);
     CHECK_OK(file_remove_tree(folder, &err), &err);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The end of a Sweep that has spec.register: the best one's model is copied by a pod, and only then
+ * it has succeeded. Two such pods at once would write the same bytes, so one on a lost node need
+ * not be waited for. */
+#include "operator/cluster.h"
+#include "operator/kinds/job/plan_lives.h"
+#include "operator/kinds/sweep/plan_state.h"
+#include "operator/kinds/sweep/registrar.h"
+
+#include <string.h>
+
+enum { ATTEMPTS_MAX = 3, EXIT_FINAL = 2 }; /* another try would end the same */
+
+void sweep_read_registrar(struct sweep_plan *plan) {
+    int deaths = 0;
+    for (size_t i = 0; i < json_array_size(plan->observed->pods); i++) {
+        const json_t *pod = json_array_get(plan->observed->pods, i);
+        if (strcmp(owned_label(pod, LABEL_ROLE) ?: "", ROLE_REGISTER) != 0) {
+            continue;
+        }
+        struct life life = life_read(pod);
+        deaths += life.stage == LIFE_DEAD && life.exit_code >= 0;
+        if (life.attempt > plan->registrar.attempt) {
+            plan->registrar = life;
+        }
+    }
+    struct life *newest = &plan->registrar;
+    plan->register_deaths = newest->attempt > 0 ? MAX(deaths, life_deaths(newest)) : 0;
+    /* A node whose clock is ahead would have us wait for it. */
+    newest->over_ms = newest->ended_ms <= plan->now_ms ? newest->ended_ms : 0;
+}
+
+bool sweep_is_registering(const struct sweep_plan *plan) {
+    const json_t *before = outcome_condition(plan->observed->object, "Succeeded");
+    return plan->spec.registered && (plan->registrar.attempt > 0 ||
+                                     strcmp(tree_text(before, "reason", ""), "Registering") == 0);
+}
+
+static void fail(struct sweep_plan *plan, const char *how, const char *cause) {
+    outcome_set(&plan->outcome, OUTCOME_FAILED, "RegisterFailed",
+                "the best trial, %.60s, could not be registered%s: %.300s; its model is where that "
+                "trial wrote it",
+                tree_text(plan->best, "trial", ""), how, cause);
+}
+
+static void say(struct sweep_plan *plan, const char *how, const char *why) {
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Registering", "the best trial, %.60s, %s%.300s",
+                tree_text(plan->best, "trial", ""), how, why);
+}
+
+static void make(struct sweep_plan *plan, const char *how, const char *why) {
+    if (plan->spec.suspend) {
+        plan->outcome.suspended = true;
+        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Suspended",
+                    "all trials have ended; %.60s, the best, is registered when the sweep goes on",
+                    tree_text(plan->best, "trial", ""));
+        return;
+    }
+    json_t *pod;
+    struct error err = {0};
+    if (registrar_pod(&plan->spec, plan->observed->train, plan->observed->jobs, plan->best,
+                      plan->registrar.attempt + 1, plan->register_deaths, &pod, &err) < 0) {
+        fail(plan, "", err.text);
+        return;
+    }
+    json_array_append_new(plan->create, pod);
+    say(plan, how, why);
+}
+
+/* The next attempt, when it is due. */
+static void replace(struct sweep_plan *plan, int64_t due_ms, const char *why) {
+    if (plan->now_ms >= due_ms) {
+        make(plan, "is registered anew: ", why);
+    } else {
+        plan->again_ms = due_ms - plan->now_ms;
+        say(plan, "is registered anew soon: ", why);
+    }
+}
+
+static void died(struct sweep_plan *plan) {
+    const struct life *newest = &plan->registrar;
+    AUTO(text_freep) char *words = plan_last_words(newest);
+    if (newest->exit_code == EXIT_FINAL) {
+        fail(plan, "", words);
+    } else if (plan->register_deaths >= ATTEMPTS_MAX) {
+        AUTO(text_freep) char *how = x_printf(", after %d attempts", plan->register_deaths);
+        fail(plan, how, words);
+    } else {
+        replace(plan, life_replace_ms(newest, plan->register_deaths), words);
+    }
+}
+
+static void waits(struct sweep_plan *plan) {
+    const struct life *newest = &plan->registrar;
+    AUTO(text_freep)
+    char *why = x_printf("pod %s waits%s%s%s%.200s", newest->name, *newest->reason ? ": " : "",
+                         newest->reason, *newest->message ? ": " : "", newest->message);
+    say(plan, "is to be registered: ", why);
+}
+
+static void leaves(struct sweep_plan *plan) {
+    const struct life *newest = &plan->registrar;
+    if (newest->gone_ms > 0) {
+        replace(plan, newest->gone_ms + PLAN_LOST_MS, "its pod is leaving");
+    } else {
+        say(plan, "is registered, ", "and the pod's node is not heard from");
+    }
+}
+
+void sweep_register(struct sweep_plan *plan, enum sweep_end end) {
+    const struct life *newest = &plan->registrar;
+    if (newest->attempt == 0) {
+        make(plan, "is registered", "");
+        return;
+    }
+    switch (newest->stage) {
+    case LIFE_SUCCEEDED: {
+        AUTO(text_freep) char *place = registrar_place(&plan->spec);
+        sweep_succeed(plan, end, place);
+        return;
+    }
+    case LIFE_WAITING:
+        waits(plan);
+        return;
+    case LIFE_LEAVING:
+        leaves(plan);
+        return;
+    case LIFE_DEAD:
+        died(plan);
+        return;
+    case LIFE_RUNNING:
+    default:
+        say(plan, "is registered", "");
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/registrar.h"
+
+#include "operator/cluster.h"
+#include "operator/kinds/disttrain/spec.h"
+#include "operator/kinds/job/owned.h"
+#include "operator/kinds/job/pod.h"
+#include "operator/kinds/job/pod_volumes.h"
+#include "operator/kinds/job/template.h"
+#include "operator/kinds/sweep/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { UID_SHOWN = 8 };
+
+/* ---- from where, to where ---- */
+
+static int refuse_output(struct error *err, const char *sentence) {
+    return error_set(err, ERROR_INVALID, "spec.register.output: %s", sentence);
+}
+
+int registrar_from(const json_t *registered, const json_t *trial_spec, const char **ret_path,
+                   struct error *err) {
+    const char *wanted = tree_text(registered, "output", NULL);
+    const json_t *outputs = json_object_get(trial_spec, "outputs");
+    if (json_object_get(trial_spec, "trainer")) {
+        *ret_path = tree_text(trial_spec, "trainer.output.path", "");
+        return wanted ? refuse_output(err, "belongs to a command; a trainer has one output: take "
+                                           "it out")
+                      : 0;
+    }
+    const json_t *output = wanted ? tree_find(outputs, "id", wanted) : json_array_get(outputs, 0);
+    if (!output && wanted) {
+        return refuse_output(err, "is the id of none of trial.outputs");
+    }
+    if (!output) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.register: trial has no outputs, so there is nothing to register; "
+                         "give trial.outputs the one that the model is in");
+    }
+    if (!wanted && json_array_size(outputs) > 1) {
+        return refuse_output(err, "must be given, as trial.outputs has several: the id of the one "
+                                  "that the model is in");
+    }
+    *ret_path = tree_text(output, "path", "");
+    return 0;
+}
+
+/* "2026-11-22T09:44:00Z" -> "20261122T094400Z-1a2b3c4d": versions are compared as texts. */
+static char *version_of(const struct sweep_spec *spec) {
+    const char *made = tree_text(spec->object, "metadata.creationTimestamp", "");
+    AUTO(text_freep) char *digits = x_calloc(strlen(made) + 1, 1);
+    for (size_t length = 0; *made; made++) {
+        if (*made != '-' && *made != ':') {
+            digits[length++] = *made;
+        }
+    }
+    return x_printf("%s-%.*s", digits, UID_SHOWN, spec->uid);
+}
+
+char *registrar_place(const struct sweep_spec *spec) {
+    AUTO(text_freep) char *version = version_of(spec);
+    return x_printf("%s/%s/%s", tree_text(spec->registered, "path", ""), spec->name, version);
+}
+
+/* ---- what is known of a model ---- */
+
+static void copy(json_t *to, const json_t *from, const char *const *fields) {
+    for (; *fields; fields++) {
+        json_object_set(to, *fields, json_object_get(from, *fields));
+    }
+}
+
+/* What was run. Not the environment: what differs between trials stands in the parameters, and what
+ * else people put there is not for everybody who reads a registry. */
+static json_t *code_of(const struct disttrain_spec *trial) {
+    static const char *const fields[] = {"launcher", "prepare", "command", NULL};
+    json_t *code = json_pack("{s:s}", "image", trial->program_image ?: trial->job.image);
+    json_t *trainer = json_copy(json_object_get(trial->job.json, "trainer"));
+    copy(code, trial->job.json, fields);
+    if (trainer) {
+        json_object_del(trainer, "data");
+        json_object_set(code, "trainer", trainer);
+        json_object_del(code, "launcher");
+    }
+    json_decref(trainer);
+    return code;
+}
+
+/* Of what: paths, and which volumes they lie in. */
+static json_t *data_of(const struct disttrain_spec *trial) {
+    static const char *const fields[] = {"inputs", "volumes", NULL};
+    json_t *data = json_object();
+    copy(data, trial->job.json, fields);
+    json_object_set(data, "trainer", tree_get(trial->job.json, "trainer.data"));
+    return data;
+}
+
+static json_t *metadata_of(const struct sweep_spec *spec, const struct disttrain_spec *trial,
+                           const json_t *best) {
+    return json_pack("{s:{s:s, s:s, s:s}, s:s, s:{s:s, s:s, s:s}, s:O, s:o, s:o}", "sweep", "name",
+                     spec->name, "namespace", spec->namespace, "uid", spec->uid, "trial",
+                     tree_text(best, "trial", ""), "objective", "metric", spec->metric, "goal",
+                     goal_names[spec->goal], "value", tree_text(best, "value", ""), "parameters",
+                     json_object_get(best, "values"), "code", code_of(trial), "data",
+                     data_of(trial));
+}
+
+/* WINDLASS_SPEC, as agent/commands/register.h has it. */
+static int work_of(const struct sweep_spec *spec, const struct disttrain_spec *trial,
+                   const json_t *best, json_t **ret_work, struct error *err) {
+    const char *from;
+    if (registrar_from(spec->registered, trial->job.json, &from, err) < 0) {
+        return -1;
+    }
+    AUTO(text_freep) char *version = version_of(spec);
+    *ret_work = json_pack("{s:s, s:s, s:s, s:s, s:o}", "from", from, "to",
+                          tree_text(spec->registered, "path", ""), "name", spec->name, "version",
+                          version, "metadata", metadata_of(spec, trial, best));
+    return 0;
+}
+
+/* ---- the pod ---- */
+
+static json_t *container(const struct job_spec *job, const json_t *work, const char *pod_name) {
+    json_t *resources = json_pack("{s:{s:s, s:s}}", "requests", "cpu", "250m", "memory", "256Mi");
+    return json_pack("{s:s, s:s, s:[s], s:[s], s:o, s:o, s:o, s:s, s:o}", "name", "agent", "image",
+                     job->image, "command", "windlass-agent", "args", "register", "env",
+                     pod_environment(job, work, pod_name), "resources", resources, "volumeMounts",
+                     pod_mounts(job), "terminationMessagePolicy", "FallbackToLogsOnError",
+                     "securityContext", pod_secure());
+}
+
+/* No GPUs, no gang, none of the user's program: our image, beside what the trial wrote. */
+static json_t *make_pod(const struct sweep_spec *spec, const struct disttrain_spec *trial,
+                        const struct job_options *jobs, const json_t *work, int64_t index,
+                        int attempt, int deaths) {
+    struct job_spec job = trial->job;
+    job.object = spec->object; /* whose pod it is */
+    job.name = spec->name;
+    job.image = jobs && jobs->agent_image ? jobs->agent_image : JOB_AGENT_IMAGE;
+    AUTO(text_freep)
+    char *name = attempt > 1 ? x_printf("%s-%s-%d", spec->name, ROLE_REGISTER, attempt)
+                             : x_printf("%s-%s", spec->name, ROLE_REGISTER);
+    json_t *pod = pod_make(&job, name, ROLE_REGISTER, attempt, container(&job, work, name));
+    json_t *metadata = json_object_get(pod, "metadata");
+    json_object_set_new(json_object_get(metadata, "labels"), LABEL_INDEX,
+                        json_sprintf("%lld", (long long)index));
+    if (deaths > 0) {
+        json_object_set_new(metadata, "annotations",
+                            json_pack("{s:o}", ANNOTATION_DEATHS, json_sprintf("%d", deaths)));
+    }
+    pod_place(pod, trial->tolerations, 0, trial->spot);
+    template_apply(pod, job.template);
+    return pod;
+}
+
+int registrar_pod(const struct sweep_spec *spec, const struct schema *train,
+                  const struct job_options *jobs, const json_t *best, int attempt, int deaths,
+                  json_t **ret_pod, struct error *err) {
+    int64_t index = tree_integer(best, "index", 0);
+    AUTO(tree_freep)
+    json_t *object = trial_of_values(spec, train, index, json_object_get(best, "values"));
+    AUTO(disttrain_spec_release) struct disttrain_spec trial = {0};
+    AUTO(tree_freep) json_t *work = NULL;
+    /* What we say of owner and labels is no manifest's. */
+    json_object_set_new(object, "metadata",
+                        json_pack("{s:O}", "name", tree_get(object, "metadata.name")));
+    schema_fill_defaults(train, object);
+    if (schema_check(train, object, err) < 0 ||
+        disttrain_spec_read(object, jobs, &trial, err) < 0 ||
+        work_of(spec, &trial, best, &work, err) < 0) {
+        return -1;
+    }
+    *ret_pod = make_pod(spec, &trial, jobs, work, index, attempt, deaths);
+    return 0;
+}

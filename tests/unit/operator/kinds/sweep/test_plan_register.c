@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Sweeps whose best trial's model is registered at the end, through their whole lives
+ * (sweep_world.h): its pods die, are evicted, refused and deleted. */
+#include "tests/unit/operator/kinds/sweep/sweep_world.h"
+
+#define REGISTER ", register: {path: out/registry}"
+#define PLACE "out/registry/s/20261122T094400Z-01234567"
+
+static void test_the_best_is_registered(void) {
+    struct world world;
+    open_world(&world, OBJECTIVE RANGE "maxTrials: 10, maxConcurrentTrials: 4" REGISTER);
+    for (int i = 0; i < LOOKS_MAX && world.pods_made == 0; i++) {
+        CHECK(!is_over(&world));
+        look(&world);
+        turn(&world);
+    }
+    look(&world);
+    CHECK_STR(tree_text(succeeded(&world), "reason", ""), "Registering");
+    CHECK_STR(tree_text(succeeded(&world), "status", ""), "Unknown");
+    const char *best = tree_text(world.sweep, "status.best.trial", "");
+    CHECK(strstr(tree_text(succeeded(&world), "message", ""), best) && *best);
+    live(&world);
+    check_end(&world, "True", "Completed");
+    CHECK(strstr(tree_text(succeeded(&world), "message", ""), ", registered as " PLACE ": X="));
+    CHECK_INT(world.registered, tree_integer(world.sweep, "status.best.index", -2));
+    CHECK_INT(world.pods_made, 1);
+    close_world(&world);
+}
+
+static void test_three_attempts(void) {
+    struct world world;
+    open_world(&world, OBJECTIVE RANGE "maxTrials: 3" REGISTER);
+    world.fatal = 1;
+    live(&world);
+    check_end(&world, "False", "RegisterFailed");
+    CHECK_INT(world.pods_made, 3);
+    CHECK(json_object_get(world.pods, "s-register-3") != NULL);
+    CHECK(strstr(tree_text(succeeded(&world), "message", ""),
+                 "could not be registered, after 3 attempts: the disk is full; its model is"));
+    close_world(&world);
+    open_world(&world, OBJECTIVE RANGE "maxTrials: 3" REGISTER);
+    world.fatal = world.final = 1;
+    live(&world);
+    check_end(&world, "False", "RegisterFailed");
+    CHECK_INT(world.pods_made, 1);
+    close_world(&world);
+}
+
+/* Somebody raises maxTrials, deletes trials that have ended, and pods that have died, meanwhile. */
+static void meddle(struct world *world) {
+    const char *name;
+    json_t *one;
+    void *next;
+    if (world->pods_made == 0) {
+        return;
+    }
+    json_object_set_new(json_object_get(world->sweep, "spec"), "maxTrials", json_integer(14));
+    bool is_told = strcmp(tree_text(succeeded(world), "reason", ""), "Registering") == 0;
+    json_object_foreach_safe(world->trials, next, name, one) {
+        if (is_told && one_of(world, 8)) {
+            json_object_del(world->trials, name);
+        }
+    }
+    if (world->pods_made > 1 && one_of(world, 2)) {
+        json_object_del(world->pods, "s-register");
+    }
+}
+
+static void test_registering_killed_between_any_two_writes(void) {
+    int ends[2] = {0};
+    for (int64_t round = 0; round < test_rounds(90); round++) {
+        struct world world;
+        open_world(&world, OBJECTIVE RANGE "maxTrials: 12, maxConcurrentTrials: 4" REGISTER);
+        world.chance += (uint64_t)round;
+        world.lossy = 2;
+        world.refusing = round % 3 == 0 ? 4 : 0;
+        world.fatal = round % 2 == 0 ? 2 : 0;
+        world.final = round % 4 == 0 ? 5 : 0;
+        world.evicting = round % 5 == 0 ? 2 : 0;
+        for (int i = 0; i < LOOKS_MAX && !is_over(&world); i++) {
+            look(&world);
+            turn(&world);
+            meddle(&world);
+        }
+        bool is_well = !world.is_final && world.died < 3;
+        check_end(&world, is_well ? "True" : "False", is_well ? "Completed" : "RegisterFailed");
+        check_made_once(&world, 12);
+        CHECK_INT(world.registered,
+                  is_well ? tree_integer(world.sweep, "status.best.index", -2) : -1);
+        CHECK(world.died <= 3);
+        ends[is_well]++;
+        if (test_failures) {
+            AUTO(text_freep) char *status = json_dumps(json_object_get(world.sweep, "status"), 0);
+            printf("# SOAK_SEED=%llu round %lld: %s\n", (unsigned long long)test_seed(1),
+                   (long long)round, status);
+            close_world(&world);
+            return;
+        }
+        close_world(&world);
+    }
+    CHECK(ends[0] > 0 && ends[1] > ends[0]);
+}
+
+/* What was being made when the deadline came is seen late: it stops, and changes nothing. */
+static void test_a_late_trial_changes_nothing(void) {
+    struct world world;
+    open_world(&world, OBJECTIVE RANGE "maxTrials: 6, maxConcurrentTrials: 2" REGISTER);
+    while (world.pods_made == 0 && !is_over(&world)) {
+        look(&world);
+        turn(&world);
+    }
+    look(&world);
+    AUTO(text_freep) char *best = x_strdup(tree_text(world.sweep, "status.best.trial", ""));
+    AUTO(tree_freep) json_t *late = json_deep_copy(json_object_get(world.trials, "s-0005"));
+    json_object_del(late, "status");
+    json_object_set_new(json_object_get(late, "spec"), "environment",
+                        json_pack("{s:s}", "PARAM_X", "0.7"));
+    json_object_set_new(tree_get(late, "metadata.annotations"), "windlass.dev/trial",
+                        json_string("{\"index\":6,\"values\":{\"X\":\"0.7\"}}"));
+    json_object_set_new(json_object_get(late, "metadata"), "name", json_string("s-0006"));
+    json_object_set_new(json_object_get(late, "metadata"), "uid", json_string("s-0006"));
+    report(&world, late, REPORTS);
+    end_trial(late, "True", "Completed", "");
+    json_object_set(world.trials, "s-0006", late);
+    live(&world);
+    check_end(&world, "True", "Completed");
+    CHECK_STR(tree_text(world.sweep, "status.best.trial", ""), best);
+    CHECK_INT(world.registered, tree_integer(world.sweep, "status.best.index", -2));
+    close_world(&world);
+}
+
+static void test_suspended_before_it_registers(void) {
+    struct world world;
+    open_world(&world, OBJECTIVE RANGE "maxTrials: 2" REGISTER);
+    json_t *spec = json_object_get(world.sweep, "spec");
+    while (tree_integer(world.sweep, "status.trials.completed", 0) < 1 && !is_over(&world)) {
+        look(&world);
+        turn(&world);
+    }
+    const char *name;
+    json_t *trial;
+    json_object_foreach(world.trials, name, trial) {
+        if (!has_ended(trial)) {
+            end_trial(trial, "False", "RankFailed", "rank 0 ended with 7");
+        }
+    }
+    json_object_set_new(spec, "suspend", json_true());
+    look(&world);
+    look(&world);
+    CHECK_STR(tree_text(succeeded(&world), "reason", ""), "Suspended");
+    CHECK_INT(world.pods_made, 0);
+    json_object_set_new(spec, "suspend", json_false());
+    live(&world);
+    check_end(&world, "True", "Completed");
+    CHECK_INT(world.pods_made, 1);
+    close_world(&world);
+}
+
+static void test_the_pod_s_name_is_taken(void) {
+    struct world world;
+    open_world(&world, OBJECTIVE RANGE "maxTrials: 2" REGISTER);
+    while (world.pods_made == 0 && !is_over(&world)) {
+        look(&world);
+        turn(&world);
+    }
+    json_object_clear(world.pods);
+    json_object_set_new(world.troubles, "DistTrain s-0000", /* no longer of interest */
+                        json_pack("{s:s, s:s}", "why", "Taken", "text", "old"));
+    json_object_set_new(world.troubles, "Pod s-register",
+                        json_pack("{s:s, s:s}", "why", "Taken", "text", "because"));
+    AUTO(tree_freep) json_t *result = plan(&world);
+    const json_t *stalled = object_condition(json_object_get(result, "status"), "Stalled");
+    CHECK_STR(tree_text(stalled, "reason", ""), "NameTaken");
+    CHECK(text_starts(tree_text(stalled, "message", ""), "Pod s-register: because; it is not"));
+    close_world(&world);
+}
+
+int main(void) {
+    struct error err = {0};
+    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
+    TEST(test_the_best_is_registered);
+    TEST(test_three_attempts);
+    TEST(test_registering_killed_between_any_two_writes);
+    TEST(test_a_late_trial_changes_nothing);
+    TEST(test_suspended_before_it_registers);
+    TEST(test_the_pod_s_name_is_taken);
+    schema_free(train);
+    return TEST_END() || world_failures() > 0;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The pod that registers the best one's model, as files tests/data/registrars/NAME.json:
+ *   what      one sentence
+ *   register  spec.register
+ *   trial     spec.trial
+ *   best      status.best
+ *   attempt, deaths   1 and 0 where not given
+ *   pod       {"path in the pod": what stands there; null is nothing}
+ *   work      what WINDLASS_SPEC says; each $ stands there twice, as the pod takes one
+ *   refused   the sentence instead, if it is */
+#include "operator/kinds/sweep/registrar.h"
+
+#include "lib/file.h"
+#include "operator/kinds/sweep/trial.h"
+#include "operator/resource.h"
+#include "tests/test.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#define FOLDER "tests/data/registrars"
+
+static struct schema *train;
+
+static const char smallest[] =
+    "{\"apiVersion\": \"windlass.dev/v1alpha1\", \"kind\": \"Sweep\", \"metadata\": {\"name\": "
+    "\"digits\", \"namespace\": \"art\", \"uid\": \"1a2b3c4d-0123-0123-0123-0123456789ab\", "
+    "\"creationTimestamp\": \"2026-11-22T09:44:00Z\"}, \"spec\": {\"objective\": {\"metric\": "
+    "\"accuracy\", \"goal\": \"Maximize\"}, \"parameters\": [{\"name\": \"RATE\", \"uniform\": "
+    "{\"min\": \"0.1\", \"max\": \"1\"}}], \"maxTrials\": 4}}";
+
+static json_t *load(const char *name) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = file_join(FOLDER, name);
+    AUTO(text_freep) char *text = NULL;
+    size_t size;
+    json_t *tree = NULL;
+    CHECK_OK(file_read(path, 1 << 20, &text, &size, &err), &err);
+    CHECK_OK(tree_parse(text, size, 1 << 20, &tree, &err), &err);
+    return tree;
+}
+
+/* Through the schema, as a cluster would have it; NULL and an error: it is refused. */
+static json_t *admitted(const json_t *file, struct error *err) {
+    AUTO(tree_freep) json_t *object = json_loads(smallest, 0, NULL);
+    json_t *spec = json_object_get(object, "spec"), *resource = NULL;
+    json_object_set(spec, "register", json_object_get(file, "register"));
+    json_object_set(spec, "trial", json_object_get(file, "trial"));
+    AUTO(text_freep) char *text = tree_canonical(object);
+    if (resource_parse("sweep.yaml", text, strlen(text), &resource, err) < 0) {
+        return NULL;
+    }
+    return resource;
+}
+
+static void complain(const char *name, const char *path, const json_t *found,
+                     const json_t *wanted) {
+    AUTO(text_freep) char *is = found ? tree_canonical(found) : x_strdup("nothing");
+    AUTO(text_freep) char *want = tree_canonical(wanted);
+    printf("# %s: %s is\n#   %s, wanted\n#   %s\n", name, path, is, want);
+    test_failures++;
+}
+
+static void check_pod(const char *name, const json_t *pod, const json_t *wanted) {
+    const char *path;
+    json_t *value;
+    json_object_foreach((json_t *)wanted, path, value) {
+        const json_t *found = tree_get(pod, path);
+        if (found ? !json_equal(found, value) : !json_is_null(value)) {
+            complain(name, path, found, value);
+        }
+    }
+}
+
+static void check_work(const char *name, const json_t *pod, const json_t *wanted) {
+    const json_t *list = tree_get(pod, "spec.containers[0].env");
+    const char *text = tree_text(tree_find(list, "name", "WINDLASS_SPEC"), "value", "");
+    AUTO(tree_freep) json_t *work = json_loads(text, 0, NULL);
+    if (!work || !json_equal(work, wanted)) {
+        complain(name, "WINDLASS_SPEC", work, wanted);
+    }
+}
+
+static void check_file(const char *name) {
+    static const struct job_options options = {.agent_image = "registry.test/agent:7"};
+    struct error err = {0};
+    struct sweep_spec spec;
+    AUTO(tree_freep) json_t *file = load(name);
+    const char *refused = tree_text(file, "refused", NULL);
+    AUTO(tree_freep) json_t *object = admitted(file, &err);
+    if (refused) {
+        CHECK(!object && strstr(err.text, refused));
+        return;
+    }
+    CHECK_OK(sweep_spec_read(object, &spec, &err), &err);
+    json_t *made = NULL;
+    CHECK_OK(registrar_pod(&spec, train, &options, json_object_get(file, "best"),
+                           (int)tree_integer(file, "attempt", 1),
+                           (int)tree_integer(file, "deaths", 0), &made, &err),
+             &err);
+    AUTO(tree_freep) json_t *pod = made;
+    CHECK(json_object_get(file, "pod") && json_object_get(file, "work"));
+    check_pod(name, pod, json_object_get(file, "pod"));
+    check_work(name, pod, json_object_get(file, "work"));
+    AUTO(text_freep) char *place = registrar_place(&spec);
+    AUTO(text_freep)
+    char *wanted =
+        x_printf("%s/digits/20261122T094400Z-1a2b3c4d", tree_text(file, "register.path", ""));
+    CHECK_STR(place, wanted);
+}
+
+static void test_files(void) {
+    int count = 0;
+    DIR *files = opendir(FOLDER);
+    for (struct dirent *file; files && (file = readdir(files));) {
+        if (text_ends(file->d_name, ".json")) {
+            check_file(file->d_name);
+            count++;
+        }
+    }
+    CHECK(count >= 5);
+    if (files) {
+        closedir(files);
+    }
+}
+
+int main(void) {
+    struct error err = {0};
+    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
+    TEST(test_files);
+    schema_free(train);
+    return TEST_END();
+}
