@@ -70,7 +70,7 @@ check "Volcano: pods name it, and are Volcano's" each wait-volcano '.spec.schedu
 k delete podgroups.scheduling.x-k8s.io wait-plugin-gang >/dev/null
 sleep 1
 k delete pod wait-plugin-1 --wait=false >/dev/null
-check "PodGroup: a pod that is deleted is replaced" within 20 k get pod wait-plugin-1-2
+check "PodGroup: a pod that is deleted is replaced" within 60 k get pod wait-plugin-1-2
 is_back() { group scheduling.x-k8s.io wait-plugin-gang; }
 sixty() { # its apply is a minute old at the most
     kill "$controller"
