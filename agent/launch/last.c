@@ -12,32 +12,55 @@ void last_add(struct last *last, const char *data, size_t size) {
     if (size > room) {
         data += size - room;
         size = room;
+        last->is_cut = true;
     }
     size_t over = last->size + size > room ? last->size + size - room : 0;
+    last->is_cut = last->is_cut || over;
     memmove(last->text, last->text + over, last->size - over);
     memcpy(last->text + last->size - over, data, size);
     last->size += size - over;
     last->text[last->size] = 0;
 }
 
-void last_words(const struct last *last, char words[static LAST_WORDS_MAX]) {
-    const char *start = last->text + last->size;
-    for (int lines = 0; start > last->text; start--) {
-        if (start[-1] == '\n' && start[0] && lines++ == LAST_LINES - 1) {
+/* Bytes of the character in the words: a line's end, if another line follows, is " | ". */
+static size_t width(const char *at) {
+    return *at == '\n' && at[1] ? 3 : (unsigned char)*at >= ' ';
+}
+
+/* Where the words start: with a whole line, of as many lines as may be and as there is room for.
+ * The end is what says why: of a last line that is too long itself, its end. */
+static const char *first_word(const struct last *last) {
+    const char *at = last->text + last->size, *start = NULL;
+    size_t size = 0;
+    for (int lines = 0; at > last->text && lines < LAST_LINES; at--) {
+        size += width(at - 1);
+        if (size >= LAST_WORDS_MAX) {
             break;
         }
-    }
-    while (((unsigned char)*start & 0xC0) == 0x80) { /* whose character has left already */
-        start++;
-    }
-    size_t size = 0;
-    for (const char *at = start; *at && size + 4 < LAST_WORDS_MAX; at++) {
-        if (*at == '\n' && at[1]) {
-            memcpy(words + size, " | ", 3);
-            size += 3;
-        } else if ((unsigned char)*at >= ' ') {
-            words[size++] = *at;
+        bool is_line = at - 1 == last->text ? !last->is_cut : at[-2] == '\n';
+        if (is_line) {
+            start = at - 1;
+            lines++;
         }
+    }
+    if (start) {
+        return start;
+    }
+    while (((unsigned char)*at & 0xC0) == 0x80) { /* whose character has left already */
+        at++;
+    }
+    return at;
+}
+
+void last_words(const struct last *last, char words[static LAST_WORDS_MAX]) {
+    size_t size = 0;
+    for (const char *at = first_word(last); *at; at++) {
+        if (width(at) == 3) {
+            memcpy(words + size, " | ", 3);
+        } else if (width(at)) {
+            words[size] = *at;
+        }
+        size += width(at);
     }
     words[size] = 0;
     jsontext_make_utf8(words);

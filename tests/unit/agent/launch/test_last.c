@@ -29,6 +29,23 @@ static void it_begins_with_a_whole_character(void) {
     }
 }
 
+/* What says why stands at the end: lines are left out at the front, whole. */
+static void the_end_is_never_cut(void) {
+    char line[200], words[LAST_WORDS_MAX];
+    for (int wide = 1; wide < 180; wide++) {
+        struct last last = {0};
+        for (int i = 0; i < 5; i++) {
+            int size = snprintf(line, sizeof line, "<%d%0*d>\n", i, wide, 0);
+            last_add(&last, line, (size_t)size);
+        }
+        last_add(&last, "why\n", 4);
+        last_words(&last, words);
+        CHECK(words[0] == '<' && strlen(words) >= 6 &&
+              !strcmp(words + strlen(words) - 6, " | why"));
+        CHECK(words[1] == '1' || strlen(words) + (size_t)wide + 6 >= LAST_WORDS_MAX);
+    }
+}
+
 static void a_byte_that_is_no_text_is_one_question_mark(void) {
     struct last last = {0};
     char words[LAST_WORDS_MAX];
@@ -60,6 +77,7 @@ static void words_are_heard_whatever_they_are(void) {
 int main(void) {
     TEST(five_lines_are_one);
     TEST(it_begins_with_a_whole_character);
+    TEST(the_end_is_never_cut);
     TEST(a_byte_that_is_no_text_is_one_question_mark);
     TEST(words_are_heard_whatever_they_are);
     return TEST_END();
