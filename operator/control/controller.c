@@ -386,10 +386,11 @@ static void on_end(void *context, const struct flight_write *write, const json_t
 static const struct flight_listener listener = {
     .starts = on_start, .ended = on_end, .landed = land};
 
-const char *reconcile_ask(struct reconcile *request, const char *url, const char *certificate_pem) {
+const char *reconcile_ask(struct reconcile *request, const char *url, const char *certificate_pem,
+                          bool is_first) {
     AUTO(text_freep) char *key = key_of(request->kind, request->namespace, request->name);
     request->asked = true;
-    return questions_ask(request->questions, key, url, certificate_pem);
+    return questions_ask(request->questions, key, url, certificate_pem, is_first);
 }
 
 static void on_listed(void *context, const json_t *stored, const struct error *err) {

@@ -49,8 +49,9 @@ bool reconcile_list(struct reconcile *request, const json_t *like, const char *f
 
 /* GET url from the server that shows exactly this certificate, again and again until a look does
  * not ask: the body of the last answer, borrowed, or NULL when there is none (yet). Another answer
- * is a reason to look. One question per resource. */
-const char *reconcile_ask(struct reconcile *request, const char *url, const char *certificate_pem);
+ * is a reason to look. One question per resource. is_first: others wait for it (questions.h). */
+const char *reconcile_ask(struct reconcile *request, const char *url, const char *certificate_pem,
+                          bool is_first);
 
 /* How a write of a look ended: cluster_done's stored and err. All borrowed. */
 struct written {

@@ -5,6 +5,7 @@
 #include "lib/http.h"
 #include "operator/control/queue.h"
 
+#include <assert.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +13,29 @@
 enum {
     GAP_MS = 1000 / QUESTIONS_PER_SECOND,
     BURST_MS = 5 * GAP_MS, /* so many may start at once after a pause */
+    OTHERS = QUESTIONS_PER_SECOND - QUESTIONS_FIRST,
+    TURNS = QUESTIONS_FIRST / OTHERS, /* of those that come first, to one of the others */
 };
+static_assert(TURNS * OTHERS == QUESTIONS_FIRST, "turns are whole");
+
+/* Those that come first, and the others. */
+enum rank { RANK_FIRST, RANK_OTHER, RANK_COUNT };
 
 struct question {
     struct questions *questions;
     char *key, *url, *certificate_pem;
     char *answer; /* NULL: none, or the last one failed */
     int failures;
+    enum rank rank;
     struct http_call *call; /* NULL: none under way */
 };
 
 struct questions {
     struct http *http;
-    struct queue *due;
-    void *table; /* tsearch tree of questions by key */
-    size_t count;
+    struct queue *due[RANK_COUNT];
+    size_t count[RANK_COUNT];
+    int turns;             /* that RANK_FIRST had in a row while others waited */
+    void *table;           /* tsearch tree of questions by key */
     int64_t paid_until_ms; /* up to when the rate is used up */
     questions_listener *listener;
     void *context;
@@ -59,7 +68,9 @@ int questions_open(questions_listener *listener, void *context, struct questions
     }
     struct questions *questions = x_calloc(1, sizeof *questions);
     questions->http = http;
-    questions->due = queue_new();
+    for (int rank = 0; rank < RANK_COUNT; rank++) {
+        questions->due[rank] = queue_new();
+    }
     questions->listener = listener;
     questions->context = context;
     *ret_questions = questions;
@@ -70,7 +81,9 @@ void questions_free(struct questions *questions) {
     if (questions) {
         http_free(questions->http); /* drops the calls that know the questions */
         tdestroy(questions->table, question_free);
-        queue_free(questions->due);
+        for (int rank = 0; rank < RANK_COUNT; rank++) {
+            queue_free(questions->due[rank]);
+        }
         free(questions);
     }
 }
@@ -82,13 +95,27 @@ void questions_forget(struct questions *questions, const char *key) {
             http_cancel(questions->http, question->call);
         }
         tdelete(question, &questions->table, by_key);
+        questions->count[question->rank]--;
         question_free(question);
-        questions->count--;
+    }
+}
+
+/* What stands in the other queue still is passed over there. */
+static void set_rank(struct question *question, enum rank rank) {
+    struct questions *questions = question->questions;
+    if (question->rank != rank) {
+        questions->count[question->rank]--;
+        questions->count[rank]++;
+        question->rank = rank;
+        if (!question->call) {
+            queue_add(questions->due[rank], question->key, clock_monotonic_ms());
+        }
     }
 }
 
 const char *questions_ask(struct questions *questions, const char *key, const char *url,
-                          const char *certificate_pem) {
+                          const char *certificate_pem, bool is_first) {
+    enum rank rank = is_first ? RANK_FIRST : RANK_OTHER;
     struct question *question = find(questions, key);
     if (question && (strcmp(question->url, url) != 0 ||
                      strcmp(question->certificate_pem, certificate_pem) != 0)) {
@@ -101,25 +128,31 @@ const char *questions_ask(struct questions *questions, const char *key, const ch
         question->key = x_strdup(key);
         question->url = x_strdup(url);
         question->certificate_pem = x_strdup(certificate_pem);
+        question->rank = rank;
         tsearch(question, &questions->table, by_key);
-        questions->count++;
-        queue_add(questions->due, key, clock_monotonic_ms());
+        questions->count[rank]++;
+        queue_add(questions->due[rank], key, clock_monotonic_ms());
     }
+    set_rank(question, rank);
     return question->answer;
 }
 
 size_t questions_count(const struct questions *questions) {
-    return questions->count;
+    return questions->count[RANK_FIRST] + questions->count[RANK_OTHER];
 }
 
-static int64_t interval_ms(const struct questions *questions) {
-    return MAX(QUESTIONS_EVERY_MS, (int64_t)questions->count * GAP_MS);
+/* What the other rank does not want of its share is this one's. */
+static int64_t interval_ms(const struct questions *questions, enum rank rank) {
+    size_t first = questions->count[RANK_FIRST], others = questions->count[RANK_OTHER];
+    size_t taken = rank == RANK_FIRST ? MIN(others, OTHERS) : MIN(first, QUESTIONS_FIRST);
+    size_t per_second = QUESTIONS_PER_SECOND - taken;
+    return MAX(QUESTIONS_EVERY_MS, (int64_t)(questions->count[rank] * 1000 / per_second));
 }
 
 static void note(struct question *question, const char *body) {
     struct questions *questions = question->questions;
     bool is_new = body && (!question->answer || strcmp(question->answer, body) != 0);
-    int64_t every_ms = interval_ms(questions), wait_ms = every_ms;
+    int64_t every_ms = interval_ms(questions, question->rank), wait_ms = every_ms;
     if (body) {
         question->failures = 0;
     } else {
@@ -128,7 +161,7 @@ static void note(struct question *question, const char *body) {
     }
     free(question->answer);
     question->answer = x_strdup(body);
-    queue_add(questions->due, question->key, clock_monotonic_ms() + wait_ms);
+    queue_add(questions->due[question->rank], question->key, clock_monotonic_ms() + wait_ms);
     if (is_new) {
         questions->listener(questions->context, question->key);
     }
@@ -157,18 +190,34 @@ static void ask(struct questions *questions, struct question *question) {
     }
 }
 
+/* Whose turn it is; the key is the caller's, NULL: none is due. */
+static char *take_due(struct questions *questions, int64_t now_ms, enum rank *ret_rank) {
+    bool waits = queue_next_ms(questions->due[RANK_OTHER]) <= now_ms;
+    enum rank rank = waits && questions->turns >= TURNS ? RANK_OTHER : RANK_FIRST;
+    char *key = queue_take(questions->due[rank], now_ms);
+    if (!key && rank == RANK_FIRST) {
+        rank = RANK_OTHER;
+        key = queue_take(questions->due[rank], now_ms);
+    }
+    questions->turns = rank == RANK_FIRST && waits ? questions->turns + 1 : 0;
+    *ret_rank = rank;
+    return key;
+}
+
 int questions_step(struct questions *questions, struct error *err) {
     if (http_wait(questions->http, 0, err) < 0) {
         return -1;
     }
     int64_t now_ms = clock_monotonic_ms();
     while (questions->paid_until_ms <= now_ms + BURST_MS - GAP_MS) {
-        AUTO(text_freep) char *key = queue_take(questions->due, now_ms);
+        enum rank rank;
+        AUTO(text_freep) char *key = take_due(questions, now_ms, &rank);
         if (!key) {
             break;
         }
         struct question *question = find(questions, key);
-        if (question && !question->call) { /* it may have been forgotten, or asked anew since */
+        /* It may have been forgotten, asked anew since, or be in the other queue now. */
+        if (question && !question->call && question->rank == rank) {
             questions->paid_until_ms = MAX(questions->paid_until_ms, now_ms) + GAP_MS;
             ask(questions, question);
         }
@@ -177,7 +226,9 @@ int questions_step(struct questions *questions, struct error *err) {
 }
 
 int64_t questions_next_ms(struct questions *questions) {
-    int64_t next_ms = queue_next_ms(questions->due);
+    int64_t first_ms = queue_next_ms(questions->due[RANK_FIRST]);
+    int64_t other_ms = queue_next_ms(questions->due[RANK_OTHER]);
+    int64_t next_ms = MIN(first_ms, other_ms);
     return MAX(next_ms, questions->paid_until_ms - BURST_MS + GAP_MS);
 }
 

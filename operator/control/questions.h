@@ -1,12 +1,15 @@
 /* questions.h: GETs over HTTPS that are asked again and again, one per key, without ever blocking.
  * A key is asked about every second, and less often when there are many: all keys together start at
- * most 50 questions a second. Connections are not kept. Used by one thread. */
+ * most 50 questions a second. Some come first: while both kinds wait, 40 of the 50 are theirs, so
+ * that n of them are asked every n/40 s however many others there are (and every second up to 40).
+ * Connections are not kept. Used by one thread. */
 #pragma once
 
 #include "lib/error.h"
 
 enum {
     QUESTIONS_PER_SECOND = 50,
+    QUESTIONS_FIRST = 40,          /* of these, of those that come first while others wait, too */
     QUESTIONS_EVERY_MS = 1000,     /* at least, after an answer */
     QUESTIONS_RETRY_MS = 100,      /* after a failure, doubling up to the interval */
     QUESTIONS_TIMEOUT_MS = 3000,   /* for one answer, */
@@ -23,11 +26,11 @@ NODISCARD int questions_open(questions_listener *listener, void *context,
 void questions_free(struct questions *questions);
 
 /* The server must show exactly that certificate. The first question is asked as soon as the rate
- * allows; another url or certificate for a key is a new question. Returns the body of the last
- * answer with status 200, borrowed until the next call of any kind; NULL when there is none or the
- * last question failed. */
+ * allows; another url or certificate for a key is a new question. Whether it comes first may change
+ * from one call to the next. Returns the body of the last answer with status 200, borrowed until
+ * the next call of any kind; NULL when there is none or the last question failed. */
 const char *questions_ask(struct questions *questions, const char *key, const char *url,
-                          const char *certificate_pem);
+                          const char *certificate_pem, bool is_first);
 /* Nobody wants to know any more. */
 void questions_forget(struct questions *questions, const char *key);
 size_t questions_count(const struct questions *questions); /* keys */

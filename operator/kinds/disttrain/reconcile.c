@@ -28,10 +28,16 @@ static int plan(const struct reconcile *request, const struct job_observed *obse
     return disttrain_plan(&all, request->wall_ms, ret_plan, err);
 }
 
+/* A Sweep may stop it by its next report. */
+static bool is_first(const json_t *object) {
+    return tree_get(object, "spec.metrics.objective") != NULL;
+}
+
 static const struct job_ops ops = {
     .is_hub = is_hub,
     .plan = plan,
     .begins = begins,
+    .is_first = is_first,
     .keep_ended = job_keep_ended,
 };
 

@@ -81,7 +81,8 @@ static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request
     AUTO(text_freep)
     char *url = x_printf("https://%s%s%s:%lld/progress", is_v6 ? "[" : "", ip, is_v6 ? "]" : "",
                          (long long)port);
-    const char *body = reconcile_ask(request, url, certificate);
+    bool is_first = ops->is_first && ops->is_first(request->object);
+    const char *body = reconcile_ask(request, url, certificate, is_first);
     struct error ignored = {0};
     json_t *progress = NULL;
     if (!body || tree_parse(body, strlen(body), PROGRESS_MAX_BYTES, &progress, &ignored) < 0) {

@@ -14,6 +14,9 @@ struct job_ops {
                           json_t **ret_plan, struct error *err);
     /* The resource will need credentials when it begins; NULL: it always does. */
     bool (*begins)(const json_t *object, const struct job_options *options);
+    /* Somebody decides by what its hub says, and soon: it is asked before others (questions.h);
+     * NULL: none is. */
+    bool (*is_first)(const json_t *object);
     /* What is kept of a Pod or Service whose job has ended. */
     cache_keep *keep_ended;
 };

@@ -14,15 +14,17 @@ static struct {
     struct server *server;
     char *certificate, *key;
     struct questions *questions;
-    int asked; /* questions that reached the server */
+    int asked;       /* questions that reached the server */
+    int asked_first; /* of these, of those that come first */
     int news;
     const char *answer; /* NULL: 404 */
 } world;
 
 static struct server_page page(void *context, const char *path) {
     (void)context;
-    CHECK_STR(path, "/progress");
+    CHECK(text_starts(path, "/progress"));
     world.asked++;
+    world.asked_first += strcmp(path, "/progress/first") == 0;
     return (struct server_page){.body = x_strdup(world.answer)};
 }
 
@@ -77,7 +79,13 @@ static void run_for(int duration_ms) {
 static const char *ask(const char *key, const char *certificate) {
     char url[64];
     snprintf(url, sizeof url, "https://127.0.0.1:%d/progress", server_port(world.server));
-    return questions_ask(world.questions, key, url, certificate);
+    return questions_ask(world.questions, key, url, certificate, /* is_first= */ false);
+}
+
+static void ask_first(const char *key, bool is_first) {
+    char url[64];
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/progress/first", server_port(world.server));
+    questions_ask(world.questions, key, url, world.certificate, is_first);
 }
 
 static void an_answer_is_news_once(void) {
@@ -150,10 +158,73 @@ static void many_share_the_rate(void) {
     close_world();
 }
 
+static void open_many(int others, int first) {
+    open_world();
+    world.answer = "{}";
+    char key[16];
+    for (int i = 0; i < others; i++) {
+        snprintf(key, sizeof key, "job%d", i);
+        ask(key, world.certificate);
+    }
+    for (int i = 0; i < first; i++) {
+        snprintf(key, sizeof key, "job-first%d", i);
+        ask_first(key, true);
+    }
+}
+
+/* Until so many were asked; a minute at most. */
+static void run_until(int asked) {
+    int64_t end_ms = clock_monotonic_ms() + 60000;
+    while (world.asked < asked && clock_monotonic_ms() < end_ms) {
+        run_for(20);
+    }
+    CHECK(world.asked >= asked);
+}
+
+/* 60 behind a thousand others: four of five questions are theirs, and the others have theirs. */
+static void some_come_first(void) {
+    open_many(1000, 60);
+    run_until(100);
+    CHECK(world.asked_first * 10 >= world.asked * 7 && world.asked_first * 10 <= world.asked * 9);
+    close_world();
+}
+
+/* Nobody waits for a share that is not used. */
+static void none_is_kept_for_nobody(void) {
+    open_many(0, 50);
+    run_until(50);
+    CHECK_INT(world.asked_first, world.asked);
+    close_world();
+    open_many(50, 1);
+    run_until(45);
+    CHECK(world.asked_first >= 1);
+    close_world();
+}
+
+/* One that comes first from now on need not wait for its turn among the others. */
+static void one_may_come_first_later(void) {
+    open_many(1000, 0);
+    ask_first("job-late", false);
+    run_until(30);
+    CHECK_INT(world.asked_first, 0);
+    ask_first("job-late", true);
+    run_until(45);
+    CHECK(world.asked_first >= 1);
+    CHECK_INT(questions_count(world.questions), 1001);
+    ask_first("job-late", false);
+    questions_forget(world.questions, "job-late");
+    CHECK_INT(questions_count(world.questions), 1000);
+    run_until(50);
+    close_world();
+}
+
 int main(void) {
     TEST(an_answer_is_news_once);
     TEST(what_fails_is_asked_again_soon);
     TEST(another_certificate_gets_no_answer);
     TEST(many_share_the_rate);
+    TEST(some_come_first);
+    TEST(none_is_kept_for_nobody);
+    TEST(one_may_come_first_later);
     return TEST_END();
 }
