@@ -19,6 +19,9 @@ enum family {
     POD_FAILURES,
     MINI_BATCHES,
     ITEMS,
+    TRIALS_RUNNING,
+    TRIALS_ENDED,
+    SUGGESTION_SECONDS,
     LOOKS,
     LOOK_SECONDS,
     QUEUE_DEPTH,
@@ -67,6 +70,23 @@ static const struct metric_family families[] = {
                METRIC_COUNTER,
                {"result"},
                {0}},
+    [TRIALS_RUNNING] = {"windlass_trials_running",
+                        "Trials of Sweeps that were made and have not ended.",
+                        METRIC_GAUGE,
+                        {0},
+                        {0}},
+    [TRIALS_ENDED] =
+        {"windlass_trials_ended_total",
+         "Trials of Sweeps that ended, by outcome: completed, stopped (as hopeless, or "
+         "with their Sweep), failed (without a value of the objective, too).",
+         METRIC_COUNTER,
+         {"outcome"},
+         {0}},
+    [SUGGESTION_SECONDS] = {"windlass_trial_suggestion_duration_seconds",
+                            "How long a Sweep's plan took for each trial that it wanted made.",
+                            METRIC_HISTOGRAM,
+                            {"algorithm"},
+                            {0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1}},
     [LOOKS] = {"windlass_reconcile_total",
                "Looks at jobs, by result (success, error).",
                METRIC_COUNTER,
@@ -118,12 +138,17 @@ static void observe(enum family family, double value, const char *one, const cha
 static void make(void) {
     metrics = metrics_new(families, FAMILY_COUNT);
     static const char *const results[] = {"done", "failed", "retried"};
+    static const char *const outcomes[] = {"completed", "stopped", "failed"};
     for (size_t i = 0; i < ARRAY_LEN(results); i++) {
         add(MINI_BATCHES, 0, results[i], NULL, NULL);
         if (i < 2) {
             add(ITEMS, 0, results[i], NULL, NULL);
         }
     }
+    for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
+        add(TRIALS_ENDED, 0, outcomes[i], NULL, NULL);
+    }
+    metrics_set(metrics, TRIALS_RUNNING, 0, NULL);
     metrics_set(metrics, BUILD, 1, (const char *[METRICS_LABELS_MAX]){WINDLASS_VERSION});
 }
 
@@ -146,6 +171,18 @@ static void count_rise(enum family family, const json_t *before, const json_t *a
     }
 }
 
+/* As its Sweep sees it: one that told no value is of no use to it. */
+static void count_trial(const json_t *trial, const json_t *condition) {
+    bool is_well = strcmp(tree_text(condition, "status", ""), "True") == 0;
+    bool is_stopped = strcmp(tree_text(condition, "reason", ""), "Stopped") == 0;
+    bool has_value = tree_get(trial, "status.objective.best") != NULL;
+    add(TRIALS_ENDED, 1,
+        is_well && has_value     ? "completed"
+        : !is_well && is_stopped ? "stopped"
+                                 : "failed",
+        NULL, NULL);
+}
+
 static void count_job(const json_t *before, const json_t *after, int64_t wall_ms) {
     const char *kind = tree_text(after, "kind", "");
     int64_t created_ms = clock_parse(tree_text(after, "metadata.creationTimestamp", ""));
@@ -166,6 +203,9 @@ static void count_job(const json_t *before, const json_t *after, int64_t wall_ms
         const char *result = strcmp(tree_text(is, "status", ""), "True") ? "failed" : "succeeded";
         add(JOBS_FINISHED, 1, kind, result, tree_text(is, "reason", ""));
         observe(JOB_DURATION, age_s, kind, result);
+        if (strcmp(tree_text(after, "metadata.ownerReferences[0].kind", ""), "Sweep") == 0) {
+            count_trial(after, is);
+        }
     }
     count_rise(MINI_BATCHES, before, after, "status.miniBatches.done", "done");
     count_rise(MINI_BATCHES, before, after, "status.miniBatches.failed", "failed");
@@ -212,6 +252,18 @@ void tally_look(const char *kind, int64_t took_ms, bool failed) {
     prepare();
     add(LOOKS, 1, kind, failed ? "error" : "success", NULL);
     observe(LOOK_SECONDS, (double)took_ms / 1000, kind, NULL);
+}
+
+void tally_trials(int64_t running) {
+    prepare();
+    metrics_set(metrics, TRIALS_RUNNING, (double)running, NULL);
+}
+
+void tally_suggestions(const char *algorithm, size_t count, int64_t took_ns) {
+    prepare();
+    for (size_t i = 0; i < count; i++) {
+        observe(SUGGESTION_SECONDS, (double)took_ns / 1e9 / (double)count, algorithm, NULL);
+    }
 }
 
 void tally_queue(size_t depth) {

@@ -170,14 +170,17 @@ json_t *sweep_plan(const struct sweep_observed *observed, int64_t now_ms) {
                               .now_ms = now_ms,
                               .create = json_array(),
                               .apply = json_array(),
+                              .delete = json_array(),
                               .events = json_array()};
     bool is_finished = outcome_is_finished(observed->object);
-    if (!is_finished) {
+    if (is_finished) {
+        sweep_clear(&plan);
+    } else {
         look(&plan);
     }
     json_t *status = is_finished ? outcome_seen(observed->object) : status_of(&plan);
     json_decref(plan.best);
-    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:b}", "create", plan.create, "apply", plan.apply,
-                     "events", plan.events, "status", status, "again_ms", (json_int_t)plan.again_ms,
-                     "more", plan.has_more);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "create", plan.create, "apply",
+                     plan.apply, "delete", plan.delete, "events", plan.events, "status", status,
+                     "again_ms", (json_int_t)plan.again_ms, "more", plan.has_more);
 }

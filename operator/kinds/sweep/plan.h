@@ -26,8 +26,9 @@ struct sweep_observed {
     const struct job_options *jobs; /* what the controller was started with; NULL: nothing */
 };
 
-/* {"create": [DistTrains, a Pod], "apply": [changes of DistTrains, with their uid], "status": ...,
- *  "events": [{"type", "reason", "note", "of"}], "again_ms", "more"}; owned by the caller. With
+/* {"create": [DistTrains, a Pod], "apply": [changes of DistTrains, with their uid], "delete":
+ *  [{"kind", "name"} of pods], "status": ..., "events": [{"type", "reason", "note", "of"}],
+ *  "again_ms", "more"}; owned by the caller. Of one that has ended only pods are looked at. With
  * Bayesian one trial is made in a look, as each is some ten milliseconds of thought; more: the next
  * one can be made as soon as this one is. */
 json_t *sweep_plan(const struct sweep_observed *observed, int64_t now_ms);

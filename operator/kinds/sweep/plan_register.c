@@ -2,14 +2,21 @@
 /* The end of a Sweep that has spec.register: the best one's model is copied by a pod, and only then
  * it has succeeded. Two such pods at once would write the same bytes, so one on a lost node need
  * not be waited for. */
+#include "lib/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/job/plan_lives.h"
+#include "operator/kinds/job/waiting.h"
 #include "operator/kinds/sweep/plan_state.h"
 #include "operator/kinds/sweep/registrar.h"
 
 #include <string.h>
 
-enum { ATTEMPTS_MAX = 3, EXIT_FINAL = 2 }; /* another try would end the same */
+enum {
+    ATTEMPTS_MAX = 3,
+    EXIT_FINAL = 2,     /* another try would end the same */
+    START_MINUTES = 30, /* that a pod may take to start: a cluster that has to get a node */
+    START_MS = START_MINUTES * 60 * 1000, /* first needs some ten */
+};
 
 void sweep_read_registrar(struct sweep_plan *plan) {
     int deaths = 0;
@@ -90,11 +97,40 @@ static void died(struct sweep_plan *plan) {
     }
 }
 
+/* Why it does not start, and what to do; the caller frees. */
+static char *why_waiting(const struct sweep_plan *plan) {
+    const struct life *newest = &plan->registrar;
+    struct waiting waiting = {.life = newest,
+                              .is_placed_lately =
+                                  newest->placed_ms > 0 &&
+                                  plan->now_ms < newest->placed_ms + WAITING_CONFIG_MS};
+    if (newest->is_unscheduled) { /* no worker, as waiting_tell has it */
+        return x_printf("no node for pod %s: %.200s", newest->name,
+                        *newest->message ? newest->message : newest->reason);
+    }
+    struct outcome told = {0};
+    waiting_tell(&waiting, &told);
+    return x_strdup(told.message);
+}
+
+/* What keeps it may be mended, and then it starts by itself; but somebody has to hear of it in the
+ * end. */
 static void waits(struct sweep_plan *plan) {
     const struct life *newest = &plan->registrar;
+    AUTO(text_freep) char *cause = why_waiting(plan);
+    int64_t end_ms = newest->born_ms + START_MS;
+    if (newest->born_ms > 0 && plan->now_ms >= end_ms) {
+        AUTO(text_freep)
+        char *how = x_printf(": its pod did not start in %d minutes", START_MINUTES);
+        fail(plan, how, cause);
+        return;
+    }
+    char until[21];
+    clock_format(end_ms, until);
+    plan->again_ms = newest->born_ms > 0 ? end_ms - plan->now_ms : 0;
     AUTO(text_freep)
-    char *why = x_printf("pod %s waits%s%s%s%.200s", newest->name, *newest->reason ? ": " : "",
-                         newest->reason, *newest->message ? ": " : "", newest->message);
+    char *why = newest->born_ms > 0 ? x_printf("%.240s; it is waited for until %s", cause, until)
+                                    : x_strdup(cause);
     say(plan, "is to be registered: ", why);
 }
 
@@ -104,6 +140,20 @@ static void leaves(struct sweep_plan *plan) {
         replace(plan, newest->gone_ms + PLAN_LOST_MS, "its pod is leaving");
     } else {
         say(plan, "is registered, ", "and the pod's node is not heard from");
+    }
+}
+
+/* It would register what its Sweep says could not be registered. */
+void sweep_clear(struct sweep_plan *plan) {
+    const json_t *pods = plan->observed->pods;
+    for (size_t i = 0; i < json_array_size(pods); i++) {
+        const json_t *pod = json_array_get(pods, i);
+        struct life life = life_read(pod);
+        if (strcmp(owned_label(pod, LABEL_ROLE) ?: "", ROLE_REGISTER) == 0 &&
+            life.stage == LIFE_WAITING) {
+            json_array_append_new(plan->delete, json_pack("{s:s, s:s}", "kind", "Pod", "name",
+                                                          tree_text(pod, "metadata.name", "")));
+        }
     }
 }
 

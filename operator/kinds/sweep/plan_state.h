@@ -16,8 +16,8 @@ struct sweep_plan {
     const struct sweep_observed *observed;
     struct sweep_spec spec;
     int64_t now_ms, again_ms;
-    bool has_more;                   /* trials to make, in the next look */
-    json_t *create, *apply, *events; /* owned */
+    bool has_more;                            /* trials to make, in the next look */
+    json_t *create, *apply, *delete, *events; /* owned */
     struct outcome outcome;
     int64_t next; /* status.next */
     int64_t running, completed, stopped, failed, deleted;
@@ -55,3 +55,5 @@ void sweep_read_registrar(struct sweep_plan *plan);
 /* It has begun to register: from here on nothing else changes the result. */
 bool sweep_is_registering(const struct sweep_plan *plan);
 void sweep_register(struct sweep_plan *plan, enum sweep_end end);
+/* Of one that has ended: its pod that has not started goes. */
+void sweep_clear(struct sweep_plan *plan);

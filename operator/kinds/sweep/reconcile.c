@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/reconcile.h"
 
+#include "lib/clock.h"
 #include "operator/kinds/job/outcome.h"
 #include "operator/kinds/job/reconcile.h"
 #include "operator/kinds/job/status_write.h"
 #include "operator/kinds/job/troubles.h"
+#include "operator/kinds/sweep/keep.h"
 #include "operator/kinds/sweep/plan.h"
 #include "operator/kinds/sweep/trials.h"
+#include "operator/tally.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +22,7 @@ struct sweep {
     char *key, *uid; /* "namespace/name" */
     json_t *kept;    /* troubles.h, status_write.h */
     int64_t looked_ms;
+    int64_t running; /* of its trials */
     struct trials own;
     struct trials warm; /* of all in spec.warmStart, as they were at the first look */
     bool is_warm_read;
@@ -61,11 +65,20 @@ static struct sweep **find(struct state *state, const char *namespace, const cha
     return link;
 }
 
+static void tell_running(const struct state *state) {
+    int64_t running = 0;
+    for (const struct sweep *sweep = state->first; sweep; sweep = sweep->next) {
+        running += sweep->running;
+    }
+    tally_trials(running);
+}
+
 static void forget(struct state *state, const struct reconcile *request) {
     struct sweep **link = find(state, request->namespace, request->name), *sweep = *link;
     if (sweep) {
         *link = sweep->next;
         sweep_free(sweep);
+        tell_running(state);
     }
 }
 
@@ -141,7 +154,9 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
         if (!sweep->is_warm_read) {
             read_warm(sweep, request, &spec);
         }
-        pods = spec.registered ? cache_owned(request->cache, "Pod", request->object) : NULL;
+    }
+    if (is_over || tree_get(request->object, "spec.register")) {
+        pods = cache_owned(request->cache, "Pod", request->object);
     }
     AUTO(tree_freep) json_t *troubles = troubles_tell(request, sweep->kept);
     struct sweep_observed observed = {.object = request->object,
@@ -158,6 +173,25 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
 }
 
 /* ---- a look ---- */
+
+static size_t count_trials(const json_t *create) {
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(create); i++) {
+        const char *kind = tree_text(json_array_get(create, i), "kind", "");
+        count += strcmp(kind, "DistTrain") == 0;
+    }
+    return count;
+}
+
+static void count_look(const struct state *state, struct sweep *sweep, const json_t *object,
+                       const json_t *plan, int64_t took_ns) {
+    size_t count = count_trials(json_object_get(plan, "create"));
+    if (count > 0) {
+        tally_suggestions(tree_text(object, "spec.algorithm.kind", "Random"), count, took_ns);
+    }
+    sweep->running = tree_integer(plan, "status.trials.running", 0);
+    tell_running(state);
+}
 
 static bool is_changed(const json_t *plan, const char *name) {
     return tree_find(json_object_get(plan, "apply"), "metadata.name", name) != NULL;
@@ -177,6 +211,18 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
     }
 }
 
+static void delete_all(struct reconcile *request, const json_t *names) {
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const json_t *named = json_array_get(names, i);
+        AUTO(tree_freep)
+        json_t *object = cache_find(request->cache, tree_text(named, "kind", ""),
+                                    request->namespace, tree_text(named, "name", ""));
+        if (object && !tree_get(object, "metadata.deletionTimestamp")) {
+            reconcile_write(request, CLUSTER_DELETE, json_incref(object));
+        }
+    }
+}
+
 static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
     struct state *state = opaque;
     (void)err;
@@ -188,7 +234,9 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     if (is_too_soon(sweep, request)) {
         return 0;
     }
+    int64_t start_ns = clock_monotonic_ns();
     AUTO(tree_freep) json_t *plan = plan_of(sweep, request);
+    count_look(state, sweep, request->object, plan, clock_monotonic_ns() - start_ns);
     json_t *create = json_object_get(plan, "create");
     request->again_ms = tree_integer(plan, "again_ms", 0);
     job_make_all(request, sweep->kept, create);
@@ -199,6 +247,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     for (size_t i = 0; i < json_array_size(apply); i++) {
         reconcile_write(request, CLUSTER_APPLY, json_incref(json_array_get(apply, i)));
     }
+    delete_all(request, json_object_get(plan, "delete"));
     bool with_status = status_write(request, sweep->kept, json_object_get(plan, "status"));
     tell_events(request, plan, with_status);
     if (outcome_is_finished(request->object)) {
@@ -224,6 +273,7 @@ const struct kind sweep_kind = {
     .api_version = "windlass.dev/v1alpha1",
     .name = "Sweep",
     .owned = owned,
+    .keep = sweep_keep,
     .state_new = state_new,
     .state_free = state_free,
     .reconcile = reconcile,

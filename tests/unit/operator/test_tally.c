@@ -5,6 +5,7 @@
 
 #include "tests/test.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* The number after "NAME " in the page; -1 when the page has no such series. */
@@ -105,6 +106,44 @@ static void test_pods_that_fail_are_counted_by_class(void) {
     }
 }
 
+/* As their Sweep counts them: by what becomes of the object, whoever owns it. */
+static void test_trials_are_counted_by_outcome(void) {
+    static const struct {
+        const char *status, *reason, *objective, *owner, *outcome;
+    } rows[] = {
+        {"True", "Completed", "{\"best\": \"0.9\"}", "Sweep", "completed"},
+        {"True", "Completed", "{\"others\": [\"acc\"]}", "Sweep", "failed"},
+        {"False", "Stopped", "{\"best\": \"0.1\"}", "Sweep", "stopped"},
+        {"False", "RankFailed", "{\"best\": \"0.9\"}", "Sweep", "failed"},
+        {"False", "Stopped", "{}", "Other", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep)
+        char *name = x_printf("windlass_trials_ended_total{outcome=\"%s\"}",
+                              rows[i].outcome ? rows[i].outcome : "stopped");
+        AUTO(text_freep)
+        char *text = x_printf("{\"kind\": \"DistTrain\", \"metadata\": {\"ownerReferences\": "
+                              "[{\"kind\": \"%s\"}]}, \"status\": {\"objective\": %s, "
+                              "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"%s\", "
+                              "\"reason\": \"%s\"}]}}",
+                              rows[i].owner, rows[i].objective, rows[i].status, rows[i].reason);
+        AUTO(tree_freep) json_t *before = read_json("{\"kind\": \"DistTrain\"}");
+        AUTO(tree_freep) json_t *after = read_json(text);
+        double was = told(name);
+        CHECK(was >= 0);
+        tally_change(before, after, 0);
+        tally_change(after, after, 0);
+        CHECK(told(name) == was + (rows[i].outcome != NULL));
+    }
+    CHECK(told("windlass_trials_running") == 0);
+    tally_trials(7);
+    CHECK(told("windlass_trials_running") == 7);
+    tally_suggestions("Bayesian", 2, 60000000);
+    CHECK(told("windlass_trial_suggestion_duration_seconds_count{algorithm=\"Bayesian\"}") == 2);
+    CHECK(fabs(told("windlass_trial_suggestion_duration_seconds_sum{algorithm=\"Bayesian\"}") -
+               0.06) < 1e-9);
+}
+
 static void test_the_rest_is_counted(void) {
     CHECK(told("windlass_leader") == 0);
     tally_leader(true);
@@ -129,6 +168,7 @@ static void test_the_rest_is_counted(void) {
 int main(void) {
     TEST(test_a_job_is_counted_by_what_changes);
     TEST(test_pods_that_fail_are_counted_by_class);
+    TEST(test_trials_are_counted_by_outcome);
     TEST(test_the_rest_is_counted);
     return TEST_END();
 }

@@ -46,6 +46,58 @@ static void test_three_attempts(void) {
     close_world(&world);
 }
 
+static void set_status(struct world *world, const char *text) {
+    json_t *pod = json_object_get(world->pods, "s-register");
+    json_object_set_new(pod, "status", json_loads(text, 0, NULL));
+}
+
+/* Its cause and until when are told; then it has failed, and the pod that might still start goes.
+ */
+static void test_a_pod_that_does_not_start(void) {
+    static const struct {
+        const char *status, *cause;
+    } rows[] = {
+        {"{\"phase\": \"Pending\", \"conditions\": [{\"type\": \"PodScheduled\", \"status\": "
+         "\"False\", \"reason\": \"Unschedulable\", \"message\": \"0/3 nodes are available\"}]}",
+         "no node for pod s-register: 0/3 nodes are available"},
+        {"{\"phase\": \"Pending\", \"containerStatuses\": [{\"name\": \"agent\", \"state\": "
+         "{\"waiting\": {\"reason\": \"ImagePullBackOff\"}}}]}",
+         "cannot be pulled: ImagePullBackOff (is its name right, and "},
+        {"{\"phase\": \"Pending\"}", "pod s-register waits to start"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct world world;
+        open_world(&world, OBJECTIVE RANGE "maxTrials: 2" REGISTER);
+        while (world.pods_made == 0 && !is_over(&world)) {
+            look(&world);
+            turn(&world);
+        }
+        set_status(&world, rows[i].status);
+        int64_t made_ms = world.now_ms;
+        for (int minute = 0; minute < 29; minute++, world.now_ms += 60000) {
+            AUTO(tree_freep) json_t *result = plan(&world);
+            CHECK(tree_integer(result, "again_ms", 0) > 0);
+            CHECK_INT(json_array_size(json_object_get(result, "delete")), 0);
+            json_object_set(world.sweep, "status", json_object_get(result, "status"));
+            CHECK_STR(tree_text(succeeded(&world), "reason", ""), "Registering");
+            const char *message = tree_text(succeeded(&world), "message", "");
+            CHECK(strstr(message, rows[i].cause) && strstr(message, "; it is waited for until 20"));
+        }
+        world.now_ms = made_ms + 30 * 60000;
+        look(&world);
+        check_end(&world, "False", "RegisterFailed");
+        const char *message = tree_text(succeeded(&world), "message", "");
+        CHECK(strstr(message, rows[i].cause) && strstr(message, "did not start in 30 minutes: "));
+        AUTO(tree_freep) json_t *result = plan(&world);
+        const json_t *deleted = json_object_get(result, "delete");
+        CHECK_STR(tree_text(json_array_get(deleted, 0), "name", ""), "s-register");
+        set_status(&world, "{\"phase\": \"Running\"}"); /* it made it: it is let finish */
+        AUTO(tree_freep) json_t *late = plan(&world);
+        CHECK_INT(json_array_size(json_object_get(late, "delete")), 0);
+        close_world(&world);
+    }
+}
+
 /* Somebody raises maxTrials, deletes trials that have ended, and pods that have died, meanwhile. */
 static void meddle(struct world *world) {
     const char *name;
@@ -180,6 +232,7 @@ int main(void) {
     CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
     TEST(test_the_best_is_registered);
     TEST(test_three_attempts);
+    TEST(test_a_pod_that_does_not_start);
     TEST(test_registering_killed_between_any_two_writes);
     TEST(test_a_late_trial_changes_nothing);
     TEST(test_suspended_before_it_registers);
