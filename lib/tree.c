@@ -36,6 +36,16 @@ const char *tree_text(const json_t *tree, const char *path, const char *fallback
     return text ? text : fallback;
 }
 
+int tree_choice(const json_t *tree, const char *path, const char *const *names, int count) {
+    const char *given = tree_text(tree, path, "");
+    for (int i = 0; i < count; i++) {
+        if (strcmp(given, names[i]) == 0) {
+            return i;
+        }
+    }
+    return 0;
+}
+
 const json_t *tree_find(const json_t *list, const char *path, const char *text) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);

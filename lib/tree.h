@@ -12,6 +12,8 @@ const char *tree_text(const json_t *tree, const char *path, const char *fallback
 int64_t tree_integer(const json_t *tree, const char *path, int64_t fallback);
 double tree_number(const json_t *tree, const char *path, double fallback);
 bool tree_bool(const json_t *tree, const char *path, bool fallback);
+/* The place of the text at that path among the names; 0: it is none of them. */
+int tree_choice(const json_t *tree, const char *path, const char *const *names, int count);
 /* The first of a list whose text at that path (none counts as "") is `text`; NULL when there is
  * none, or no list. Borrowed. */
 const json_t *tree_find(const json_t *list, const char *path, const char *text);

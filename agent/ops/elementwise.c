@@ -2,6 +2,7 @@
 #include "agent/ops/elementwise.h"
 
 #include "agent/ops/params.h"
+#include "agent/ops/table.h"
 
 #include <float.h>
 #include <math.h>
@@ -128,6 +129,29 @@ int infer_clip(const struct node *node, const struct fact *const *inputs, struct
         }
     }
     return infer_same(node, inputs, outputs, err);
+}
+
+void unary_numbers(const struct node *node, int op, float *ret_first, float *ret_second) {
+    static const struct {
+        int op;
+        const char *first, *second;
+        float first_default, second_default;
+    } rows[] = {
+        {OP_CELU, "alpha", "", 1, 0},
+        {OP_ELU, "alpha", "", 1, 0},
+        {OP_HARD_SIGMOID, "alpha", "beta", 0.2f, 0.5f},
+        {OP_LEAKY_RELU, "alpha", "", 0.01f, 0},
+        {OP_SELU, "alpha", "gamma", 1.67326319217681884765625f, 1.05070102214813232421875f},
+        {OP_SHRINK, "lambd", "bias", 0.5f, 0},
+        {OP_THRESHOLDED_RELU, "alpha", "", 1, 0},
+    };
+    *ret_first = *ret_second = 0;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].op == op) {
+            *ret_first = node_number(node, rows[i].first, rows[i].first_default);
+            *ret_second = node_number(node, rows[i].second, rows[i].second_default);
+        }
+    }
 }
 
 void clip_bounds(const struct node *node, const struct tensor *low, const struct tensor *high,

@@ -38,6 +38,11 @@ NODISCARD int broadcast(struct shape *shape, const struct shape *other, struct e
 void broadcast_strides(const struct shape *from, const struct shape *to,
                        int64_t ret_strides[TENSOR_RANK_MAX]);
 
+/* The numbers of an operator `op` of one operand (LeakyRelu's alpha, HardSigmoid's alpha and beta),
+ * read from a node that has its attributes, with ONNX's defaults; 0 where it has none. Not Clip's.
+ */
+void unary_numbers(const struct node *node, int op, float *ret_first, float *ret_second);
+
 /* The bounds of a Clip of float32, from attributes (opset 6) or inputs (11); data of the inputs is
  * read from `low` and `high`, NULL where absent. */
 void clip_bounds(const struct node *node, const struct tensor *low, const struct tensor *high,

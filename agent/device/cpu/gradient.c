@@ -69,24 +69,13 @@ static void unary_gradient_body(void *context, int64_t first, int64_t last) {
     }
 }
 
-/* The forward operator's numbers, with ONNX's defaults. */
+/* The forward operator's numbers. */
 static void read_numbers(const struct call *call, struct unary_gradient *g) {
-    const struct node *node = call->node;
-    switch (g->op) {
-    case OP_CLIP:
-        clip_bounds(node, call->input_count > 2 ? call->inputs[2] : NULL,
+    if (g->op == OP_CLIP) {
+        clip_bounds(call->node, call->input_count > 2 ? call->inputs[2] : NULL,
                     call->input_count > 3 ? call->inputs[3] : NULL, &g->a, &g->b);
-        break;
-    case OP_HARD_SIGMOID:
-        g->a = node_number(node, "alpha", 0.2f);
-        g->b = node_number(node, "beta", 0.5f);
-        break;
-    case OP_SELU:
-        g->a = node_number(node, "alpha", 1.67326319217681884765625f);
-        g->b = node_number(node, "gamma", 1.05070102214813232421875f);
-        break;
-    default:
-        g->a = node_number(node, "alpha", g->op == OP_ELU ? 1 : 0.01f);
+    } else {
+        unary_numbers(call->node, g->op, &g->a, &g->b);
     }
 }
 

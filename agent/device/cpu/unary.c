@@ -24,14 +24,13 @@ struct unary {
             ((type *)unary->y)[i] = (type)(expression);                                            \
         }                                                                                          \
     }
-/* A kernel of float32 and float64 (tgmath.h chooses the functions); the defaults are ONNX's. */
-#define UNARY(name, first, first_default, second, second_default, expression)                      \
+/* A kernel of float32 and float64 (tgmath.h chooses the functions). */
+#define UNARY(name, expression)                                                                    \
     UNARY_BODY(name##_body, float, expression)                                                     \
     UNARY_BODY(name##_double, double, expression)                                                  \
     static int name##_run(const struct call *call, struct error *err UNUSED) {                     \
-        struct unary unary = {call->inputs[0]->data, call->outputs[0]->data,                       \
-                              node_number(call->node, first, first_default),                       \
-                              node_number(call->node, second, second_default)};                    \
+        struct unary unary = {.x = call->inputs[0]->data, .y = call->outputs[0]->data};            \
+        unary_numbers(call->node, call->node->op->id, &unary.a, &unary.b);                         \
         threads_run(cpu_threads(call), shape_count(&call->inputs[0]->shape), GRAIN,                \
                     call->inputs[0]->type == TENSOR_FLOAT64 ? name##_double : name##_body,         \
                     &unary);                                                                       \
@@ -39,40 +38,39 @@ struct unary {
     }                                                                                              \
     const struct kernel reference_##name = {"reference " #name, name##_run}
 
-UNARY(acos, "", 0, "", 0, acos(x));
-UNARY(acosh, "", 0, "", 0, acosh(x));
-UNARY(asin, "", 0, "", 0, asin(x));
-UNARY(asinh, "", 0, "", 0, asinh(x));
-UNARY(atan, "", 0, "", 0, atan(x));
-UNARY(atanh, "", 0, "", 0, atanh(x));
-UNARY(ceil, "", 0, "", 0, ceil(x));
-UNARY(celu, "alpha", 1, "", 0, x > 0 ? x : a * expm1(x / a));
-UNARY(cos, "", 0, "", 0, cos(x));
-UNARY(cosh, "", 0, "", 0, cosh(x));
-UNARY(elu, "alpha", 1, "", 0, x < 0 ? a * expm1(x) : x);
-UNARY(erf, "", 0, "", 0, erf(x));
-UNARY(exp, "", 0, "", 0, exp(x));
-UNARY(floor, "", 0, "", 0, floor(x));
-UNARY(hard_sigmoid, "alpha", 0.2f, "beta", 0.5f, fmax(0, fmin(1, a *x + b)));
-UNARY(hard_swish, "", 0, "", 0, x *fmax(0, fmin(1, x / 6 + 0.5)));
-UNARY(leaky_relu, "alpha", 0.01f, "", 0, x < 0 ? a * x : x);
-UNARY(log, "", 0, "", 0, log(x));
-UNARY(mish, "", 0, "", 0, x *tanh(x > 20 ? x : log1p(exp(x))));
-UNARY(reciprocal, "", 0, "", 0, 1 / x);
-UNARY(relu, "", 0, "", 0, x < 0 ? 0 : x);
-UNARY(round, "", 0, "", 0, nearbyint(x));
-UNARY(selu, "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f,
-      x < 0 ? b * a * expm1(x) : b * x);
-UNARY(sigmoid, "", 0, "", 0, 1 / (1 + exp(-x)));
-UNARY(shrink, "lambd", 0.5f, "bias", 0, x<-a ? x + b : x> a ? x - b : 0);
-UNARY(sin, "", 0, "", 0, sin(x));
-UNARY(sinh, "", 0, "", 0, sinh(x));
-UNARY(softplus, "", 0, "", 0, x > 20 ? x : log1p(exp(x)));
-UNARY(softsign, "", 0, "", 0, x / (1 + fabs(x)));
-UNARY(sqrt, "", 0, "", 0, sqrt(x));
-UNARY(tan, "", 0, "", 0, tan(x));
-UNARY(tanh, "", 0, "", 0, tanh(x));
-UNARY(thresholded_relu, "alpha", 1, "", 0, x <= a ? 0 : x);
+UNARY(acos, acos(x));
+UNARY(acosh, acosh(x));
+UNARY(asin, asin(x));
+UNARY(asinh, asinh(x));
+UNARY(atan, atan(x));
+UNARY(atanh, atanh(x));
+UNARY(ceil, ceil(x));
+UNARY(celu, x > 0 ? x : a * expm1(x / a));
+UNARY(cos, cos(x));
+UNARY(cosh, cosh(x));
+UNARY(elu, x < 0 ? a * expm1(x) : x);
+UNARY(erf, erf(x));
+UNARY(exp, exp(x));
+UNARY(floor, floor(x));
+UNARY(hard_sigmoid, fmax(0, fmin(1, a *x + b)));
+UNARY(hard_swish, x *fmax(0, fmin(1, x / 6 + 0.5)));
+UNARY(leaky_relu, x < 0 ? a * x : x);
+UNARY(log, log(x));
+UNARY(mish, x *tanh(x > 20 ? x : log1p(exp(x))));
+UNARY(reciprocal, 1 / x);
+UNARY(relu, x < 0 ? 0 : x);
+UNARY(round, nearbyint(x));
+UNARY(selu, x < 0 ? b * a * expm1(x) : b * x);
+UNARY(sigmoid, 1 / (1 + exp(-x)));
+UNARY(shrink, x<-a ? x + b : x> a ? x - b : 0);
+UNARY(sin, sin(x));
+UNARY(sinh, sinh(x));
+UNARY(softplus, x > 20 ? x : log1p(exp(x)));
+UNARY(softsign, x / (1 + fabs(x)));
+UNARY(sqrt, sqrt(x));
+UNARY(tan, tan(x));
+UNARY(tanh, tanh(x));
+UNARY(thresholded_relu, x <= a ? 0 : x);
 
 /* x times the normal distribution's share below it, or what was used before erf was at hand. */
 UNARY_BODY(gelu_float, float, x / 2 * (1 + erf(x * (float)M_SQRT1_2)))

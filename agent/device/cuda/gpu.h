@@ -134,6 +134,10 @@ NODISCARD int prepare_refuse(struct error *err, const char *why); /* ERROR_UNSUP
 const void *prepare_constant(const struct prepare *prepare, int index);
 /* The same, float32 and lasting: what may be packed. */
 const float *prepare_weights(const struct schedule *schedule, const struct node *node, int index);
+/* Clip's bounds, the node's inputs `first` and the next: arguments of a kernel, so they must be
+ * known before the run; else -1, ERROR_UNSUPPORTED. */
+NODISCARD int prepare_clip(const struct prepare *prepare, int first, float *ret_low,
+                           float *ret_high, struct error *err);
 /* All present inputs and outputs are of this type. */
 bool prepare_is_all(const struct prepare *prepare, enum tensor_type type);
 /* Input 0 lies channels last already, so the kernel should want that form. */

@@ -98,3 +98,27 @@ struct smaller_one {
 struct multiply_up {
     template <class T> __device__ T operator()(T a, T b) const { return a * b; }
 };
+
+/* Two sums a channel over the rows of a block: thread (row, column) brings 2 x KERNELS_LANES of
+ * them, of group base + column; out[2 c] and out[2 c + 1] are those of channel c. Rows are added in
+ * order, so the result is always the same. All threads must come here; who writes `shared` again
+ * needs a barrier first. */
+static inline __device__ void add_rows(float (*shared)[2 * KERNELS_LANES], const float *sums,
+                                       int rows, int columns, int64_t base, int groups,
+                                       float *out) {
+    for (int k = 0; k < 2 * KERNELS_LANES; k++) {
+        shared[threadIdx.x][k] = sums[k];
+    }
+    __syncthreads();
+    for (int at = threadIdx.x; at < columns * 2 * KERNELS_LANES; at += THREADS) {
+        int lane = at % (2 * KERNELS_LANES), from = at / (2 * KERNELS_LANES);
+        float sum = 0;
+        for (int r = 0; r < rows; r++) {
+            sum += shared[r * columns + from][lane];
+        }
+        int64_t c = (base + from) * KERNELS_LANES + lane % KERNELS_LANES;
+        if (base + from < groups) {
+            out[c * 2 + lane / KERNELS_LANES] = sum;
+        }
+    }
+}

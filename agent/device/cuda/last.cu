@@ -73,23 +73,8 @@ __global__ void moments_kernel(struct kernels_moments m, int64_t chunks) {
                 sums[KERNELS_LANES + k] += value * value;
             }
         }
-        for (int k = 0; k < 2 * KERNELS_LANES; k++) {
-            shared[threadIdx.x][k] = sums[k];
-        }
-        __syncthreads();
-        /* Thread (group, lane, kind) adds up the rows. */
-        for (int at = threadIdx.x; at < columns * 2 * KERNELS_LANES; at += THREADS) {
-            int lane = at % (2 * KERNELS_LANES), from = at / (2 * KERNELS_LANES);
-            float sum = 0;
-            for (int r = 0; r < rows; r++) {
-                sum += shared[r * columns + from][lane];
-            }
-            int64_t c = (int64_t)(base + from) * KERNELS_LANES + lane % KERNELS_LANES;
-            if (base + from < groups) {
-                m.partial[((n * chunks + chunk) * m.last.pitch + c) * 2 + lane / KERNELS_LANES] =
-                    sum;
-            }
-        }
+        add_rows(shared, sums, rows, columns, base, groups,
+                 m.partial + (n * chunks + chunk) * m.last.pitch * 2);
         __syncthreads();
     }
 }

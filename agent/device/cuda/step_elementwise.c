@@ -17,49 +17,46 @@ static_assert((int)KERNELS_BF16 == (int)TENSOR_BFLOAT16 && (int)KERNELS_I64 == (
 
 /* ---- one operand ---------------------------------------------------------------------------- */
 
-/* The operator's numbers, with the defaults of ONNX. */
 static const struct unary_row {
     int op;
     enum kernels_unary_kind kind;
-    const char *first, *second;
-    float first_default, second_default;
 } unary_rows[] = {
-    {OP_ABS, KERNELS_ABS, "", "", 0, 0},
-    {OP_ACOS, KERNELS_ACOS, "", "", 0, 0},
-    {OP_ACOSH, KERNELS_ACOSH, "", "", 0, 0},
-    {OP_ASIN, KERNELS_ASIN, "", "", 0, 0},
-    {OP_ASINH, KERNELS_ASINH, "", "", 0, 0},
-    {OP_ATAN, KERNELS_ATAN, "", "", 0, 0},
-    {OP_ATANH, KERNELS_ATANH, "", "", 0, 0},
-    {OP_CEIL, KERNELS_CEIL, "", "", 0, 0},
-    {OP_CELU, KERNELS_CELU, "alpha", "", 1, 0},
-    {OP_COS, KERNELS_COS, "", "", 0, 0},
-    {OP_COSH, KERNELS_COSH, "", "", 0, 0},
-    {OP_ELU, KERNELS_ELU, "alpha", "", 1, 0},
-    {OP_ERF, KERNELS_ERF, "", "", 0, 0},
-    {OP_EXP, KERNELS_EXP, "", "", 0, 0},
-    {OP_FLOOR, KERNELS_FLOOR, "", "", 0, 0},
-    {OP_HARD_SIGMOID, KERNELS_HARD_SIGMOID, "alpha", "beta", 0.2f, 0.5f},
-    {OP_HARD_SWISH, KERNELS_HARD_SWISH, "", "", 0, 0},
-    {OP_LEAKY_RELU, KERNELS_LEAKY_RELU, "alpha", "", 0.01f, 0},
-    {OP_LOG, KERNELS_LOG, "", "", 0, 0},
-    {OP_NEG, KERNELS_NEG, "", "", 0, 0},
-    {OP_RECIPROCAL, KERNELS_RECIPROCAL, "", "", 0, 0},
-    {OP_RELU, KERNELS_RELU, "", "", 0, 0},
-    {OP_ROUND, KERNELS_ROUND, "", "", 0, 0},
-    {OP_SELU, KERNELS_SELU, "alpha", "gamma", 1.67326319217681884765625f,
-     1.05070102214813232421875f},
-    {OP_SHRINK, KERNELS_SHRINK, "lambd", "bias", 0.5f, 0},
-    {OP_SIGMOID, KERNELS_SIGMOID, "", "", 0, 0},
-    {OP_SIGN, KERNELS_SIGN, "", "", 0, 0},
-    {OP_SIN, KERNELS_SIN, "", "", 0, 0},
-    {OP_SINH, KERNELS_SINH, "", "", 0, 0},
-    {OP_SOFTPLUS, KERNELS_SOFTPLUS, "", "", 0, 0},
-    {OP_SOFTSIGN, KERNELS_SOFTSIGN, "", "", 0, 0},
-    {OP_SQRT, KERNELS_SQRT, "", "", 0, 0},
-    {OP_TAN, KERNELS_TAN, "", "", 0, 0},
-    {OP_TANH, KERNELS_TANH, "", "", 0, 0},
-    {OP_THRESHOLDED_RELU, KERNELS_THRESHOLDED_RELU, "alpha", "", 1, 0},
+    {OP_ABS, KERNELS_ABS},
+    {OP_ACOS, KERNELS_ACOS},
+    {OP_ACOSH, KERNELS_ACOSH},
+    {OP_ASIN, KERNELS_ASIN},
+    {OP_ASINH, KERNELS_ASINH},
+    {OP_ATAN, KERNELS_ATAN},
+    {OP_ATANH, KERNELS_ATANH},
+    {OP_CEIL, KERNELS_CEIL},
+    {OP_CELU, KERNELS_CELU},
+    {OP_CLIP, KERNELS_CLIP},
+    {OP_COS, KERNELS_COS},
+    {OP_COSH, KERNELS_COSH},
+    {OP_ELU, KERNELS_ELU},
+    {OP_ERF, KERNELS_ERF},
+    {OP_EXP, KERNELS_EXP},
+    {OP_FLOOR, KERNELS_FLOOR},
+    {OP_HARD_SIGMOID, KERNELS_HARD_SIGMOID},
+    {OP_HARD_SWISH, KERNELS_HARD_SWISH},
+    {OP_LEAKY_RELU, KERNELS_LEAKY_RELU},
+    {OP_LOG, KERNELS_LOG},
+    {OP_NEG, KERNELS_NEG},
+    {OP_RECIPROCAL, KERNELS_RECIPROCAL},
+    {OP_RELU, KERNELS_RELU},
+    {OP_ROUND, KERNELS_ROUND},
+    {OP_SELU, KERNELS_SELU},
+    {OP_SHRINK, KERNELS_SHRINK},
+    {OP_SIGMOID, KERNELS_SIGMOID},
+    {OP_SIGN, KERNELS_SIGN},
+    {OP_SIN, KERNELS_SIN},
+    {OP_SINH, KERNELS_SINH},
+    {OP_SOFTPLUS, KERNELS_SOFTPLUS},
+    {OP_SOFTSIGN, KERNELS_SOFTSIGN},
+    {OP_SQRT, KERNELS_SQRT},
+    {OP_TAN, KERNELS_TAN},
+    {OP_TANH, KERNELS_TANH},
+    {OP_THRESHOLDED_RELU, KERNELS_THRESHOLDED_RELU},
 };
 
 static int unary_run(struct gpu *gpu, const struct task *task, struct error *err) {
@@ -68,22 +65,21 @@ static int unary_run(struct gpu *gpu, const struct task *task, struct error *err
         "a kernel", err);
 }
 
-/* Clip's bounds are arguments of the kernel, so they must be known before the run. */
-static int clip_numbers(const struct prepare *prepare, struct kernels_unary *unary,
-                        struct error *err) {
+int prepare_clip(const struct prepare *prepare, int first, float *ret_low, float *ret_high,
+                 struct error *err) {
+    const struct node *node = prepare->step->node;
     struct tensor bounds[2] = {{.shape = {0}}, {.shape = {0}}};
     const struct tensor *given[2] = {NULL, NULL};
-    for (int i = 1; i < prepare->step->node->input_count && i < 3; i++) {
-        if (prepare->step->node->inputs[i] >= 0) {
-            bounds[i - 1].data = (void *)(uintptr_t)prepare_constant(prepare, i);
-            given[i - 1] = &bounds[i - 1];
-            if (!bounds[i - 1].data) {
+    for (int i = 0; i < 2 && first + i < node->input_count; i++) {
+        if (node->inputs[first + i] >= 0) {
+            bounds[i].data = (void *)(uintptr_t)prepare_constant(prepare, first + i);
+            given[i] = &bounds[i];
+            if (!bounds[i].data) {
                 return prepare_refuse(err, "Clip with bounds computed during the run");
             }
         }
     }
-    unary->kind = KERNELS_CLIP;
-    clip_bounds(prepare->step->node, given[0], given[1], &unary->a, &unary->b);
+    clip_bounds(node, given[0], given[1], ret_low, ret_high);
     return 0;
 }
 
@@ -95,16 +91,14 @@ int unary_prepare(struct prepare *prepare, struct error *err) {
     if (task->inputs[0].type != TENSOR_FLOAT32) {
         return prepare_refuse(err, "a type that its kernels of one operand have not");
     }
-    if (node->op->id == OP_CLIP && clip_numbers(prepare, &unary, err) < 0) {
-        return -1;
-    }
     for (size_t i = 0; i < ARRAY_LEN(unary_rows); i++) {
-        const struct unary_row *row = &unary_rows[i];
-        if (row->op == node->op->id) {
-            unary.kind = row->kind;
-            unary.a = node_number(node, row->first, row->first_default);
-            unary.b = node_number(node, row->second, row->second_default);
+        if (unary_rows[i].op == node->op->id) {
+            unary.kind = unary_rows[i].kind;
         }
+    }
+    unary_numbers(node, node->op->id, &unary.a, &unary.b);
+    if (node->op->id == OP_CLIP && prepare_clip(prepare, 1, &unary.a, &unary.b, err) < 0) {
+        return -1;
     }
     if (prepare_lies_last(prepare, 0)) {
         struct kernels_last last = last_of(prepare->gpu, shape);

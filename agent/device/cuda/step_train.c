@@ -28,55 +28,34 @@ static_assert((int)KERNELS_OPTIMIZER_PLAIN == (int)OPTIMIZER_STEP_PLAIN &&
 
 /* ---- element by element --------------------------------------------------------------------- */
 
-/* The forward operator's numbers, with the defaults of ONNX. */
+/* By the forward operator. */
 static const struct slope_row {
     int op;
     enum kernels_slope_kind kind;
-    const char *first, *second;
-    float first_default, second_default;
 } slope_rows[] = {
-    {OP_ABS, KERNELS_SLOPE_ABS, "", "", 0, 0},
-    {OP_CLIP, KERNELS_SLOPE_CLIP, "", "", 0, 0},
-    {OP_ELU, KERNELS_SLOPE_ELU, "alpha", "", 1, 0},
-    {OP_ERF, KERNELS_SLOPE_ERF, "", "", 0, 0},
-    {OP_EXP, KERNELS_SLOPE_EXP, "", "", 0, 0},
-    {OP_HARD_SIGMOID, KERNELS_SLOPE_HARD_SIGMOID, "alpha", "beta", 0.2f, 0.5f},
-    {OP_HARD_SWISH, KERNELS_SLOPE_HARD_SWISH, "", "", 0, 0},
-    {OP_LEAKY_RELU, KERNELS_SLOPE_LEAKY_RELU, "alpha", "", 0.01f, 0},
-    {OP_LOG, KERNELS_SLOPE_LOG, "", "", 0, 0},
-    {OP_RECIPROCAL, KERNELS_SLOPE_RECIPROCAL, "", "", 0, 0},
-    {OP_RELU, KERNELS_SLOPE_RELU, "", "", 0, 0},
-    {OP_SELU, KERNELS_SLOPE_SELU, "alpha", "gamma", 1.67326319217681884765625f,
-     1.05070102214813232421875f},
-    {OP_SIGMOID, KERNELS_SLOPE_SIGMOID, "", "", 0, 0},
-    {OP_SOFTPLUS, KERNELS_SLOPE_SOFTPLUS, "", "", 0, 0},
-    {OP_SOFTSIGN, KERNELS_SLOPE_SOFTSIGN, "", "", 0, 0},
-    {OP_SQRT, KERNELS_SLOPE_SQRT, "", "", 0, 0},
-    {OP_TANH, KERNELS_SLOPE_TANH, "", "", 0, 0},
+    {OP_ABS, KERNELS_SLOPE_ABS},
+    {OP_CLIP, KERNELS_SLOPE_CLIP},
+    {OP_ELU, KERNELS_SLOPE_ELU},
+    {OP_ERF, KERNELS_SLOPE_ERF},
+    {OP_EXP, KERNELS_SLOPE_EXP},
+    {OP_HARD_SIGMOID, KERNELS_SLOPE_HARD_SIGMOID},
+    {OP_HARD_SWISH, KERNELS_SLOPE_HARD_SWISH},
+    {OP_LEAKY_RELU, KERNELS_SLOPE_LEAKY_RELU},
+    {OP_LOG, KERNELS_SLOPE_LOG},
+    {OP_RECIPROCAL, KERNELS_SLOPE_RECIPROCAL},
+    {OP_RELU, KERNELS_SLOPE_RELU},
+    {OP_SELU, KERNELS_SLOPE_SELU},
+    {OP_SIGMOID, KERNELS_SLOPE_SIGMOID},
+    {OP_SOFTPLUS, KERNELS_SLOPE_SOFTPLUS},
+    {OP_SOFTSIGN, KERNELS_SLOPE_SOFTSIGN},
+    {OP_SQRT, KERNELS_SLOPE_SQRT},
+    {OP_TANH, KERNELS_SLOPE_TANH},
 };
 
 static int slope_run(struct gpu *gpu, const struct task *task, struct error *err) {
     return gpu_check(kernels_run_slope(task->params, task->inputs[0].data, task->inputs[1].data,
                                        task->outputs[0].data, gpu->stream),
                      "a kernel", err);
-}
-
-/* Clip's bounds are arguments of the kernel, so they must be known before the run. */
-static int clip_numbers(const struct prepare *prepare, struct kernels_slope *slope,
-                        struct error *err) {
-    struct tensor bounds[2] = {{.shape = {0}}, {.shape = {0}}};
-    const struct tensor *given[2] = {NULL, NULL};
-    for (int i = 2; i < prepare->step->node->input_count && i < 4; i++) {
-        if (prepare->step->node->inputs[i] >= 0) {
-            bounds[i - 2].data = (void *)(uintptr_t)prepare_constant(prepare, i);
-            given[i - 2] = &bounds[i - 2];
-            if (!bounds[i - 2].data) {
-                return prepare_refuse(err, "Clip with bounds computed during the run");
-            }
-        }
-    }
-    clip_bounds(prepare->step->node, given[0], given[1], &slope->a, &slope->b);
-    return 0;
 }
 
 /* (dy, v[, low, high]) */
@@ -91,12 +70,10 @@ int slope_prepare(struct prepare *prepare, struct error *err) {
     if (!row) {
         return prepare_refuse(err, "a slope that it has not");
     }
-    struct kernels_slope slope = {.kind = row->kind,
-                                  .type = KERNELS_FLOAT32,
-                                  .a = node_number(node, row->first, row->first_default),
-                                  .b = node_number(node, row->second, row->second_default),
-                                  .count = shape_count(&task->outputs[0].shape)};
-    if (row->kind == KERNELS_SLOPE_CLIP && clip_numbers(prepare, &slope, err) < 0) {
+    struct kernels_slope slope = {
+        .kind = row->kind, .type = KERNELS_FLOAT32, .count = shape_count(&task->outputs[0].shape)};
+    unary_numbers(node, of->id, &slope.a, &slope.b);
+    if (of->id == OP_CLIP && prepare_clip(prepare, 2, &slope.a, &slope.b, err) < 0) {
         return -1;
     }
     if (prepare_lies_last(prepare, 0) || prepare_lies_last(prepare, 1)) {

@@ -167,22 +167,7 @@ __global__ void sums_last_kernel(struct kernels_batch_norm b, int64_t chunks, in
             sums[KERNELS_LANES + k] += weight * apart;
         }
     }
-    for (int k = 0; k < 2 * KERNELS_LANES; k++) {
-        shared[threadIdx.x][k] = sums[k];
-    }
-    __syncthreads();
-    /* Thread (group, lane, kind) adds up the rows. */
-    for (int at = threadIdx.x; at < columns * 2 * KERNELS_LANES; at += THREADS) {
-        int lane = at % (2 * KERNELS_LANES), from = at / (2 * KERNELS_LANES);
-        float sum = 0;
-        for (int r = 0; r < rows; r++) {
-            sum += shared[r * columns + from][lane];
-        }
-        int64_t c = (base + from) * KERNELS_LANES + lane % KERNELS_LANES;
-        if (base + from < groups) {
-            partial[(chunk * b.last.pitch + c) * 2 + lane / KERNELS_LANES] = sum;
-        }
-    }
+    add_rows(shared, sums, rows, columns, base, groups, partial + chunk * b.last.pitch * 2);
 }
 
 /* A block for each channel. */

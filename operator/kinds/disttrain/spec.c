@@ -21,17 +21,6 @@ static const char *const mutable_fields[] = {"suspend",
                                              "restart.maxRestarts",
                                              NULL};
 
-/* The place of that field's value among the names; 0: it is none of them. */
-static int choice_of(const json_t *spec, const char *field, const char *const *names, int count) {
-    const char *given = tree_text(spec, field, "");
-    for (int i = 0; i < count; i++) {
-        if (strcmp(given, names[i]) == 0) {
-            return i;
-        }
-    }
-    return 0;
-}
-
 /* Of a command spec.image is the program's and ours is the controller's; a trainer may name its own
  * instead of the controller's. */
 static void read_images(const struct job_options *options, struct disttrain_spec *spec) {
@@ -64,8 +53,9 @@ int disttrain_spec_read(const json_t *object, const struct job_options *options,
         .slots = disttrain_slots(json),
         .gpus = job_bounded(json, "gpus", 0, 16),
         .spot = tree_bool(json, "spot", false),
-        .launcher = (enum launcher)choice_of(json, "launcher", disttrain_launchers, LAUNCHER_COUNT),
-        .gang = (enum gang_kind)choice_of(json, "gang", disttrain_gangs, GANG_COUNT),
+        .launcher =
+            (enum launcher)tree_choice(json, "launcher", disttrain_launchers, LAUNCHER_COUNT),
+        .gang = (enum gang_kind)tree_choice(json, "gang", disttrain_gangs, GANG_COUNT),
         .queue = tree_text(json, "queue", NULL),
         .command = json_object_get(json, "command"),
         .environment = json_object_get(json, "environment"),

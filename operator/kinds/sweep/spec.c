@@ -15,17 +15,6 @@ static const char *const mutable_fields[] = {
     "suspend", "maxTrials", "maxConcurrentTrials", "maxFailedTrials", "activeDeadlineSeconds",
     NULL};
 
-/* The place of that field's value among the names; 0: it is none of them. */
-static int choice_of(const json_t *spec, const char *field, const char *const *names, int count) {
-    const char *given = tree_text(spec, field, "");
-    for (int i = 0; i < count; i++) {
-        if (strcmp(given, names[i]) == 0) {
-            return i;
-        }
-    }
-    return 0;
-}
-
 static double number(const json_t *json, const char *name) {
     return strtod(tree_text(json, name, "0"), NULL);
 }
@@ -60,14 +49,14 @@ int sweep_spec_read(const json_t *object, struct sweep_spec *ret_spec, struct er
         return -1;
     }
     enum algorithm kind =
-        (enum algorithm)choice_of(algorithm, "kind", sweep_algorithms, ALGORITHM_COUNT);
+        (enum algorithm)tree_choice(algorithm, "kind", sweep_algorithms, ALGORITHM_COUNT);
     *ret_spec = (struct sweep_spec){
         .object = object,
         .name = tree_text(object, "metadata.name", ""),
         .namespace = tree_text(object, "metadata.namespace", "default"),
         .uid = tree_text(object, "metadata.uid", ""),
         .metric = tree_text(json, "objective.metric", ""),
-        .goal = (enum goal)choice_of(json, "objective.goal", goal_names, GOAL_COUNT),
+        .goal = (enum goal)tree_choice(json, "objective.goal", goal_names, GOAL_COUNT),
         .space = space,
         .algorithm = kind,
         .search = read_search(algorithm, kind),
