@@ -123,17 +123,19 @@ int remote_list(struct remote *remote, const struct rest_place *place, const cha
 }
 
 int remote_job(struct remote *remote, const char *name, json_t **ret_job, struct error *err) {
-    struct error first = {0};
+    struct error first = {
+        0}; /* the one that is told: which one may not get before what is not there */
     for (const char *const *kind = remote_kinds; *kind; kind++) {
         const struct rest_place place = {.api_version = REMOTE_API, .kind = *kind, .name = name};
         struct error failure = {0};
         if (remote_get(remote, &place, NULL, ret_job, &failure) == 0) {
             return 0;
         }
-        if (kind == remote_kinds || failure.kind != ERROR_NOT_FOUND) {
+        bool is_absent = failure.kind == ERROR_NOT_FOUND;
+        if (kind == remote_kinds || (!is_absent && first.kind == ERROR_NOT_FOUND)) {
             first = failure;
         }
-        if (failure.kind != ERROR_NOT_FOUND) {
+        if (!is_absent && failure.kind != ERROR_DENIED) {
             break;
         }
     }

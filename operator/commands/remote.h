@@ -48,7 +48,8 @@ NODISCARD int remote_get(struct remote *remote, const struct rest_place *place, 
 NODISCARD int remote_list(struct remote *remote, const struct rest_place *place, const char *query,
                           json_t **ret_items, struct error *err);
 
-/* Of whatever kind: the first of that name. */
+/* Of whatever kind: the first of that name, of those kinds that one may get. DENIED where none is
+ * found and one may not get them all. */
 NODISCARD int remote_job(struct remote *remote, const char *name, json_t **ret_job,
                          struct error *err);
 /* The pods of a job, a coordinator's first, then by index and attempt. */

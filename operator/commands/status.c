@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WATCH_MS = 1000, BAR = 10, PODS_SHOWN_MAX = 40 };
+enum { WATCH_MS = 1000, BAR = 10, PODS_SHOWN_MAX = 40, KINDS_MAX = 4 };
 
 static const struct command_help help = {
     .usage = "windlass status [NAME] [options]",
@@ -151,20 +151,41 @@ static void print_table(struct table **table) {
     *table = table_new();
 }
 
-/* Of all kinds; an earlier version of Windlass has installed the first one alone. */
+/* What somebody may not see is named, with the server's words, which name the verb; the rest is
+ * shown. */
+static void tell_denied(const char *kind, const struct error *why) {
+    fprintf(stderr, "windlass status: %ss are not shown: %s\n", kind, why->text);
+}
+
+/* Of all kinds that one may list; an earlier version of Windlass has installed the first one alone.
+ */
 static int list_jobs(struct remote *remote, json_t *jobs, struct error *err) {
-    for (const char *const *kind = remote_kinds; *kind; kind++) {
-        const struct rest_place place = {.api_version = REMOTE_API, .kind = *kind};
+    struct error denied[KINDS_MAX] = {0};
+    bool is_any_listed = false;
+    for (size_t i = 0; remote_kinds[i] && i < KINDS_MAX; i++) {
+        const struct rest_place place = {.api_version = REMOTE_API, .kind = remote_kinds[i]};
         struct error failure = {0};
         AUTO(tree_freep) json_t *some = NULL;
         if (remote_list(remote, &place, NULL, &some, &failure) == 0) {
             json_array_extend(jobs, some);
-        } else if (kind == remote_kinds || failure.kind != ERROR_NOT_FOUND) {
+            is_any_listed = true;
+        } else if (failure.kind == ERROR_DENIED) {
+            denied[i] = failure;
+        } else if (i == 0 || failure.kind != ERROR_NOT_FOUND) {
             *err = failure;
             return err->kind == ERROR_NOT_FOUND
                        ? error_context(err, "this cluster has no BatchScores: is windlass "
                                             "installed there (helm install windlass ...)?")
                        : -1;
+        }
+    }
+    if (!is_any_listed) { /* not even the first kind: it is there, or that was said */
+        *err = denied[0];
+        return -1;
+    }
+    for (size_t i = 0; i < KINDS_MAX; i++) {
+        if (denied[i].kind) {
+            tell_denied(remote_kinds[i], &denied[i]);
         }
     }
     return 0;
@@ -204,9 +225,25 @@ static void hear(void *context, enum cluster_event event, const json_t *job) {
     }
 }
 
+/* -1: none of the kinds may be watched, or there are no jobs here at all. */
+static int check_watches(struct watch *const *watches, size_t count, struct error *err) {
+    size_t denied = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct error *trouble = watch_trouble(watches[i]);
+        bool is_denied = trouble && trouble->kind == ERROR_DENIED;
+        denied += is_denied;
+        if (trouble && i == 0 && (is_denied || trouble->kind == ERROR_NOT_FOUND)) {
+            *err = *trouble;
+        }
+        if (trouble && i == 0 && trouble->kind == ERROR_NOT_FOUND) {
+            return -1;
+        }
+    }
+    return denied == count ? -1 : 0;
+}
+
 /* Until something is refused for good; never ends well. */
 static int follow_list(struct remote *remote, struct follower *follower, struct error *err) {
-    enum { KINDS_MAX = 4 };
     struct watch *watches[KINDS_MAX] = {NULL};
     size_t count = 0;
     int result = 0;
@@ -224,14 +261,7 @@ static int follow_list(struct remote *remote, struct follower *follower, struct 
             follower->has_news = false;
             print_table(&follower->table);
         }
-        for (size_t i = 0; i < count && result == 0; i++) {
-            const struct error *trouble = watch_trouble(watches[i]);
-            bool is_absent = trouble && trouble->kind == ERROR_NOT_FOUND;
-            if (trouble && (trouble->kind == ERROR_DENIED || (is_absent && i == 0))) {
-                *err = *trouble;
-                result = -1;
-            }
-        }
+        result = check_watches(watches, count, err);
     }
     for (size_t i = 0; i < count; i++) {
         watch_free(watches[i]);
@@ -394,7 +424,9 @@ static void print_outputs(const json_t *status) {
 static int print_job(struct remote *remote, const json_t *job, struct error *err) {
     const char *name = tree_text(job, "metadata.name", "");
     AUTO(tree_freep) json_t *pods = NULL;
-    if (remote_pods(remote, name, &pods, err) < 0) {
+    struct error why = {0};
+    if (remote_pods(remote, name, &pods, &why) < 0 && why.kind != ERROR_DENIED) {
+        *err = why;
         return -1;
     }
     const json_t *status = json_object_get(job, "status");
@@ -410,8 +442,16 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
     ending_print_said(stdout, status);
     print_runs(status);
     print_pods(pods, name);
-    if (status_is_sweep(job) && status_print_trials(remote, job, err) < 0) {
-        return -1;
+    fflush(stdout);
+    if (!pods) {
+        tell_denied("Pod", &why);
+    }
+    if (status_is_sweep(job) && status_print_trials(remote, job, &why) < 0) {
+        if (why.kind != ERROR_DENIED) {
+            *err = why;
+            return -1;
+        }
+        tell_denied("DistTrain", &why);
     }
     fflush(stdout);
     return 0;

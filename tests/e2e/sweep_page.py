@@ -1,5 +1,6 @@
 """sweep_page.py FILE DRAWINGS TRIAL...: a sweep.html has so many drawings at least, takes nothing from elsewhere, and names all trials.
-sweep_page.py --serve FOLDER: an API server as `windlass status` asks it, of the files sweep.json, trials.json; its port on stdout."""
+sweep_page.py --serve FOLDER: an API server as `windlass status` asks it, of the files sweep.json, trials.json; its port on stdout.
+What FOLDER/denied names (sweeps pods) nobody may get, list or watch."""
 import http.server
 import json
 import os
@@ -23,12 +24,26 @@ class Server(http.server.BaseHTTPRequestHandler):
         if place.endswith("/sweeps/small"):
             answer = json.load(open(os.path.join(folder, "sweep.json")))
         elif place.endswith("/disttrains"):
-            assert "labelSelector=windlass.dev%2Fjob%3Dsmall" in query, query
+            assert "labelSelector" not in query or "labelSelector=windlass.dev%2Fjob%3Dsmall" in query, query
             answer["items"] = json.load(open(os.path.join(folder, "trials.json")))
+        elif place.endswith("/sweeps"):
+            answer["items"] = [json.load(open(os.path.join(folder, "sweep.json")))]
         elif re.search(r"/(batchscores|disttrains)/small$", place):
             answer = None
-        body = json.dumps(answer or {"kind": "Status", "code": 404, "reason": "NotFound", "message": "not found"}).encode()
-        self.send_response(200 if answer else 404)
+        denied = os.path.join(folder, "denied")
+        what = re.search(r"/(\w+)(/small)?$", place)[1]
+        if os.path.exists(denied) and what in open(denied).read().split():
+            group = "" if what == "pods" else ".windlass.dev"
+            verb = "get" if place.endswith("/small") else "list"
+            words = f'{what}{group} is forbidden: User "eve" cannot {verb} resource "{what}" in the namespace "default"'
+            return self.say(403, {"kind": "Status", "code": 403, "reason": "Forbidden", "message": words})
+        if answer:
+            return self.say(200, answer)
+        self.say(404, {"kind": "Status", "code": 404, "reason": "NotFound", "message": "not found"})
+
+    def say(self, code, answer):
+        body = json.dumps(answer).encode()
+        self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -198,6 +198,22 @@ check "-o html writes the page" [ $code -eq 0 ]
 check "with all trials in it" python3 tests/e2e/sweep_page.py "$work/small/said" 3 small-000{0,1,2}
 status small -o json
 check "another form is refused" says small 'windlass status: -o json: html is possible'
+refusal() { echo "^windlass status: $1 are not shown: .*$2 is forbidden: .* cannot $3 resource"; }
+denied() { # WHAT MAY NOT BE SEEN...
+    echo "$@" >"$work/denied"
+    status "${name[@]}"
+}
+name=(); denied batchscores sweeps
+others() { [ $code -eq 0 ] && says small '^small-0001 ' && says small "$(refusal Sweeps sweeps.windlass.dev list)" && says small "$(refusal BatchScores batchscores.windlass.dev list)"; }
+check "of the kinds that one may not list a line is said, the others are shown" others; show small
+name=(); denied batchscores disttrains sweeps
+check "who may list none is refused" says small '^windlass status: .*batchscores.* is forbidden' ; show small
+name=(small); denied batchscores pods disttrains
+one() { [ $code -eq 0 ] && says small '^small: Running: 2 of 3' && says small "$(refusal Pods pods list)" && says small "$(refusal DistTrains disttrains.windlass.dev list)"; }
+check "of one Sweep that is shown whose trials and pods may not be seen" one; show small
+name=(small); denied sweeps
+check "who may not get what might be it is told so" says small '^windlass status: .*sweeps.windlass.dev is forbidden: .* cannot get'; show small
+rm "$work/denied"
 
 ##### examples/sweep ###############################################################################
 mkdir -p "$work/few" "$work/fashion" "$work/trees"
