@@ -46,6 +46,21 @@ static bool has_name(const json_t *list, const char *name) {
     return false;
 }
 
+/* Copies the one of that name, with the change's spec over its own. */
+static void change(json_t *list, const json_t *with) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        bool is_it = strcmp(tree_text(one, "metadata.name", "?"),
+                            tree_text(with, "metadata.name", "")) == 0 &&
+                     strcmp(tree_text(one, "kind", "?"), tree_text(with, "kind", "")) == 0;
+        if (is_it) {
+            json_t *changed = json_deep_copy(one);
+            merge(tree_part(changed, "spec"), json_object_get(with, "spec"));
+            json_array_set_new(list, i, changed);
+        }
+    }
+}
+
 /* What a cluster would show of Pods, or runs, after the plan was carried out. */
 static json_t *carry_out(const char *kind, const json_t *before, const json_t *result) {
     json_t *after = json_array();
@@ -63,6 +78,10 @@ static json_t *carry_out(const char *kind, const json_t *before, const json_t *r
             json_array_append(after, made);
         }
         json_decref(made);
+    }
+    const json_t *apply = json_object_get(result, "apply");
+    for (size_t i = 0; i < json_array_size(apply); i++) {
+        change(after, json_array_get(apply, i));
     }
     return after;
 }
@@ -107,7 +126,8 @@ struct trial {
 static void check_settled(const struct trial *trial, const json_t *first) {
     struct error err = {0};
     AUTO(tree_freep) json_t *pods = carry_out("Pod", trial->observed->pods, first);
-    AUTO(tree_freep) json_t *runs = carry_out("BatchScore", trial->runs, first);
+    AUTO(tree_freep)
+    json_t *runs = carry_out(trial->rows->made_kind ?: "BatchScore", trial->runs, first);
     AUTO(tree_freep) json_t *object = json_deep_copy(trial->observed->object);
     struct job_observed observed = *trial->observed;
     AUTO(tree_freep) json_t *none = json_array();

@@ -105,8 +105,9 @@ static char *why_waiting(const struct sweep_plan *plan) {
                                   newest->placed_ms > 0 &&
                                   plan->now_ms < newest->placed_ms + WAITING_CONFIG_MS};
     if (newest->is_unscheduled) { /* no worker, as waiting_tell has it */
-        return x_printf("no node for pod %s: %.200s", newest->name,
-                        *newest->message ? newest->message : newest->reason);
+        const char *words = *newest->message ? newest->message : newest->reason;
+        int length = (int)strlen(words) - text_ends(words, ".");
+        return x_printf("no node for pod %s: %.*s", newest->name, MIN(length, 200), words);
     }
     struct outcome told = {0};
     waiting_tell(&waiting, &told);
