@@ -168,11 +168,10 @@ static void direct_rows(const struct conv_run *run, const struct conv_unit *unit
                         const float *in, size_t in_row) {
     const struct conv *conv = run->conv;
     size_t k = (size_t)conv->run_count * (size_t)conv->run_length;
-    bool flat = conv->in_place && conv->row_units == 1 && conv->rows == 1;
     for (int block = unit->block; block < unit->block_end; block += DIRECT_BLOCKS_MAX) {
         struct direct_job job = {
             .width = unit->column_end - unit->column,
-            .rows = flat ? 1 : rows,
+            .rows = rows,
             .blocks = MIN(DIRECT_BLOCKS_MAX, blocks_of(conv, conv->shape.channels_out) - block),
             .in = in,
             .in_row = in_row,
@@ -284,21 +283,6 @@ static void unit_moments(const struct conv_run *run, const struct conv_unit *uni
     }
 }
 
-static void unit_bounds(const struct conv *conv, int index, struct conv_unit *unit) {
-    int outs = blocks_of(conv, conv->shape.channels_out);
-    bool flat = conv->in_place && conv->row_units == 1 && conv->rows == 1;
-    int wide = flat ? conv->shape.out_h * conv->shape.out_w : conv->shape.out_w;
-    unit->block = index % conv->block_units * conv->blocks;
-    unit->block_end = MIN(unit->block + conv->blocks, outs);
-    index /= conv->block_units;
-    unit->column = index % conv->column_units * conv->columns;
-    unit->column_end = MIN(unit->column + conv->columns, wide);
-    index /= conv->column_units;
-    unit->row = index % conv->row_units * conv->rows;
-    unit->row_end = MIN(unit->row + conv->rows, conv->span);
-    unit->n = index / conv->row_units;
-}
-
 // Joins the units' moments (Chan's formula) into scale and shift of one channel.
 static void channel_affine(const struct conv_run *run, int n, int channel, float *affine) {
     const struct conv *conv = run->conv;
@@ -306,7 +290,7 @@ static void channel_affine(const struct conv_run *run, int n, int channel, float
     double count = 0, mean = 0, squares = 0;
     for (int i = 0; i < conv->units; i++) {
         struct conv_unit unit;
-        unit_bounds(conv, i, &unit);
+        conv_unit_bounds(conv, i, &unit);
         if (unit.n != n || channel < unit.block * b || channel >= unit.block_end * b) {
             continue;
         }
@@ -340,7 +324,7 @@ static void run_unit(void *context, int index, int thread) {
     struct conv_unit unit = {.group_end = conv->weights->planar
                                               ? conv->shape.channels_in
                                               : blocks_of(conv, conv->shape.channels_in)};
-    unit_bounds(conv, index, &unit);
+    conv_unit_bounds(conv, index, &unit);
     set_thread(run, &unit, thread);
     if (conv->weights->algorithm == CONV_DEPTHWISE) { // reads the blocks that it writes
         unit.group = unit.block;

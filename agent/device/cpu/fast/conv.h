@@ -77,11 +77,15 @@ struct conv {
 
     /* The plan, set by conv_plan. */
     bool in_place;                       /* no window: inputs are read where they lie */
+    bool flat;                           /* and the picture is one long row: 1x1 without stride */
     const struct winograd_ops *winograd; /* NULL: another algorithm */
     bool shared; /* one transformed input for all threads, made before they share the outputs */
     size_t shared_floats;
     int images, span; /* pictures; rows of each (Winograd chains several pictures' rows) */
-    int threads, units, columns, rows, row_group, blocks, column_units, row_units, block_units;
+    /* Units of work: the output's columns, rows and blocks are divided into so many parts, which
+     * begin at multiples of a step; columns, rows and blocks: of the largest. */
+    int threads, units, columns, rows, blocks, column_units, row_units, block_units;
+    int column_step, row_step, row_group;
     int window_w, window_rows;
     size_t pixel, window_row;
     int run_count, run_length;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/device/cpu/fast/conv.h"
-
+#include <math.h>
 #include <stdlib.h>
+
+#include "agent/device/cpu/fast/conv_run.h"
 
 // What a thread's window may take of its second-level cache (1 MiB on current servers, 512 KiB on
 // older ones), in floats.
@@ -67,18 +68,19 @@ enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_
     }
     // Winograd's F(4x4) does 36 products for 16 outputs (144 directly), F(2x2) 16 for 4, but their
     // weights are 36/9 and 16/9 as large and are read from far away once; their transforms cost
-    // some 10 operations per value of a window. In floating-point operations of one thread, 12 for
-    // each byte that comes from memory, where a second thread reads as fast, and more do not help.
+    // some 10 operations per value of a window. In floating-point operations of one thread, 8 for
+    // each byte that comes from memory, where a second thread reads as fast, and more do not help:
+    // a byte takes 5 or 6 while nothing else is done, and is fetched ahead while something is.
     double ins = s->channels_in, outs = s->channels_out, readers = MIN(threads, 2);
     double least =
-        18. * ins * outs * s->n * s->out_h * s->out_w / threads + 9 * 4 * ins * outs * 12 / readers;
+        18. * ins * outs * s->n * s->out_h * s->out_w / threads + 9 * 4 * ins * outs * 8 / readers;
     enum conv_algorithm best = CONV_DIRECT;
     static const enum conv_algorithm winograds[] = {CONV_WINOGRAD, CONV_WINOGRAD_2};
     for (size_t i = 0; i < ARRAY_LEN(winograds); i++) {
         int t = conv_tile(winograds[i]), window = (t + 2) * (t + 2);
         double tiles = (double)s->n * divide_up(s->out_h, t) * divide_up(s->out_w, t);
         double cost = tiles * window * (2 * ins * outs + 10 * (ins + outs)) / threads +
-                      window * 4 * ins * outs * 12 / readers;
+                      window * 4 * ins * outs * 8 / readers;
         // A little gain is not worth the memory of larger weights.
         if (cost < (best == CONV_DIRECT ? 0.9 : 1) * least) {
             least = cost;
@@ -118,22 +120,97 @@ static void plan_runs(struct conv *conv) {
     }
 }
 
-// Divides `length` into units so that there are about `wanted`, each a multiple of `step`.
-static int unit_size(int length, int wanted, int step) {
-    int size = divide_up(length, MAX(wanted, 1));
-    return MIN(divide_up(size, step) * step, divide_up(length, step) * step);
+// Where part `index` of `parts` of `total` begins (total for index == parts): as equal parts as
+// multiples of `step` allow.
+static int part_begin(int total, int step, int parts, int index) {
+    return MIN((int)((int64_t)divide_up(total, step) * index / parts) * step, total);
+}
+
+// The largest part.
+static int part_size(int total, int step, int parts) {
+    return divide_up(divide_up(total, step), parts) * step;
+}
+
+// Parts of which each has `wanted` of all at most, but a step at least.
+static int parts_of(int total, int step, int wanted) {
+    int steps = divide_up(total, step);
+    return divide_up(steps, divide_up(steps, MAX(wanted, 1)));
+}
+
+static int wide_of(const struct conv *conv) {
+    return conv->flat ? conv->shape.out_h * conv->shape.out_w : conv->shape.out_w;
+}
+
+// Sets the sizes to what the numbers of parts make of them.
+static void size_units(struct conv *conv) {
+    conv->columns = part_size(wide_of(conv), conv->column_step, conv->column_units);
+    conv->rows = part_size(conv->span, conv->row_step, conv->row_units);
+    conv->blocks = part_size(blocks_of(conv->ops, conv->shape.channels_out), DIRECT_BLOCKS_MAX,
+                             conv->block_units);
+    conv->units = conv->images * conv->row_units * conv->column_units * conv->block_units;
+}
+
+// What the thread with the most work has of all of it, times the number of threads: 1 is as good as
+// it gets. Threads begin with equal numbers of units that follow each other (parallel.c).
+static double heaviest_share(const struct conv *conv) {
+    double most = 0;
+    int units = conv->images * conv->row_units * conv->column_units * conv->block_units;
+    for (int lane = 0; lane < conv->threads; lane++) {
+        double work = 0;
+        int end = (int)((int64_t)units * (lane + 1) / conv->threads);
+        for (int i = (int)((int64_t)units * lane / conv->threads); i < end; i++) {
+            struct conv_unit unit;
+            conv_unit_bounds(conv, i, &unit);
+            work += (double)(unit.block_end - unit.block) * (unit.column_end - unit.column) *
+                    (unit.row_end - unit.row);
+        }
+        most = MAX(most, work);
+    }
+    double all = (double)conv->images * conv->span * wide_of(conv) *
+                 blocks_of(conv->ops, conv->shape.channels_out);
+    return most * conv->threads / all;
+}
+
+// Chooses a number of parts from `least` to `most` that gives all threads the same work;
+// divide_blocks divides the blocks for that number. Each part more costs a pass over the weights.
+static void balance(struct conv *conv, int *parts, int least, int most,
+                    void (*divide_blocks)(struct conv *conv)) {
+    int first = *parts, best = first;
+    double cost = INFINITY;
+    for (int count = MAX(least, 1); count <= MAX(most, first) && conv->threads > 1; count++) {
+        *parts = count;
+        divide_blocks(conv);
+        double here = heaviest_share(conv) + 0.01 * count / first;
+        if (here < cost) {
+            cost = here;
+            best = count;
+        }
+    }
+    *parts = best;
+    divide_blocks(conv);
+}
+
+static void divide_flat_blocks(struct conv *conv) {
+    int wanted = divide_up(8 * conv->threads, conv->shape.n * conv->column_units);
+    int blocks = blocks_of(conv->ops, conv->shape.channels_out);
+    conv->block_units = conv->threads == 1 ? 1 : parts_of(blocks, DIRECT_BLOCKS_MAX, wanted);
 }
 
 // 1x1 without stride, read in place: the picture is one long row.
 static void plan_flat(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
-    int pixels = s->out_h * s->out_w, blocks = blocks_of(conv->ops, s->channels_out);
-    int fit = MAX(WINDOW_FLOATS / s->channels_in, 56);
-    conv->columns = unit_size(pixels, divide_up(pixels, fit), 14);
-    conv->column_units = divide_up(pixels, conv->columns);
-    int wanted = divide_up(8 * conv->threads, s->n * conv->column_units);
-    conv->blocks = conv->threads == 1 ? blocks : unit_size(blocks, wanted, DIRECT_BLOCKS_MAX);
-    conv->rows = conv->row_group = conv->row_units = 1;
+    int pixels = s->out_h * s->out_w, fit = MAX(WINDOW_FLOATS / s->channels_in, 56);
+    conv->column_step = 14;
+    int parts = parts_of(pixels, 14, divide_up(pixels, fit));
+    conv->column_units = parts;
+    conv->row_units = conv->row_group = 1;
+    int least = parts - (parts > 1 && pixels <= (parts - 1) * (fit + fit / 16));
+    int most = MIN(parts + 2, divide_up(pixels, 14));
+    // A pixel alone is summed in another order: it must not depend on the number of threads.
+    bool free = pixels % 14 != 1;
+    balance(conv, &conv->column_units, free ? least : parts, free ? most : parts,
+            divide_flat_blocks);
+    size_units(conv);
 }
 
 // The window of units of these columns and rows: as many rows at a time as fit into `floats`.
@@ -148,31 +225,33 @@ static void plan_window(struct conv *conv, int lanes, int floats) {
     conv->window_floats = conv->in_place ? 0 : conv->window_row * (size_t)conv->window_rows;
 }
 
+static void divide_blocks(struct conv *conv) {
+    int wanted = divide_up(4 * conv->threads, conv->images * conv->column_units * conv->row_units);
+    int blocks = blocks_of(conv->ops, conv->shape.channels_out);
+    bool divided = conv->threads > 1 && conv->weights->algorithm != CONV_THIN;
+    conv->block_units = divided ? parts_of(blocks, DIRECT_BLOCKS_MAX, wanted) : 1;
+}
+
 static void plan_units(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
-    int blocks = blocks_of(conv->ops, s->channels_out);
     int lanes = conv->weights->planar ? s->channels_in
                                       : blocks_of(conv->ops, s->channels_in) * conv->ops->block;
     int64_t per_pixel = (int64_t)lanes * (2 * s->extent_h + s->stride_h) * s->stride_w;
     int fit = (int)MAX(WINDOW_FLOATS / per_pixel / 8 * 8, 32);
-    conv->columns = unit_size(s->out_w, divide_up(s->out_w, fit), s->out_w > fit ? 4 : 1);
-    conv->column_units = divide_up(s->out_w, conv->columns);
+    conv->column_step = s->out_w > fit ? 4 : 1;
+    conv->column_units = parts_of(s->out_w, conv->column_step, divide_up(s->out_w, fit));
     int wanted = divide_up(8 * conv->threads, conv->images * conv->column_units);
-    conv->rows = unit_size(conv->span, wanted, 1);
-    conv->rows = MIN(MAX(conv->rows, 2 * s->extent_h), s->out_h);
+    int rows = MIN(MAX(divide_up(conv->span, wanted), 2 * s->extent_h), s->out_h);
     // Each unit reads all weights: few rows are not divided, nor those that are read where they lie
     // and are less than the weights; others into equal parts.
     bool whole =
         conv->span < 3 * s->extent_h ||
         (conv->in_place && (size_t)(conv->span * s->out_w) < conv->weights->count / (size_t)lanes);
-    conv->row_units = whole ? 1 : divide_up(conv->span, conv->rows);
-    conv->rows = divide_up(conv->span, conv->row_units);
-    conv->row_units = divide_up(conv->span, conv->rows);
-    wanted = divide_up(4 * conv->threads, conv->images * conv->column_units * conv->row_units);
-    conv->blocks = blocks;
-    if (conv->threads > 1 && conv->weights->algorithm == CONV_DIRECT && wanted > 1) {
-        conv->blocks = unit_size(blocks, wanted, DIRECT_BLOCKS_MAX);
-    }
+    conv->row_units = whole ? 1 : divide_up(conv->span, rows);
+    int parts = conv->row_units;
+    balance(conv, &conv->row_units, parts - (parts > 2), whole ? 1 : MIN(parts + 2, conv->span),
+            divide_blocks);
+    size_units(conv);
     // Each group of rows reads all weights: it had better be the last one where they are many.
     bool many = conv->weights->count > 4 * (size_t)WINDOW_FLOATS;
     plan_window(conv, lanes, many ? WINDOW_FLOATS / 3 * 4 : WINDOW_FLOATS);
@@ -184,18 +263,18 @@ static void plan_depthwise(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int b = conv->ops->block, threads = conv->threads,
         blocks = blocks_of(conv->ops, s->channels_out);
-    conv->blocks = MIN(blocks, DIRECT_BLOCKS_MAX);
-    int pairs = divide_up(blocks, conv->blocks), lanes = conv->blocks * b;
+    conv->block_units = divide_up(blocks, DIRECT_BLOCKS_MAX);
+    int lanes = MIN(blocks, DIRECT_BLOCKS_MAX) * b;
     int fit = MAX(WINDOW_FLOATS / (lanes * (2 * s->extent_h + s->stride_h) * s->stride_w), 32);
-    conv->columns = unit_size(s->out_w, divide_up(s->out_w, fit), 4);
-    conv->column_units = divide_up(s->out_w, conv->columns);
-    int units = conv->images * conv->column_units * pairs, bands = 1;
+    conv->column_step = 4;
+    conv->column_units = parts_of(s->out_w, 4, divide_up(s->out_w, fit));
+    int units = conv->images * conv->column_units * conv->block_units, bands = 1;
     while (threads > 1 && bands * 2 < conv->span && units * bands < 8 * threads &&
            (units * bands < 3 * threads || units * bands % threads)) {
         bands++;
     }
-    conv->rows = divide_up(conv->span, bands);
-    conv->row_units = divide_up(conv->span, conv->rows);
+    conv->row_units = bands;
+    size_units(conv);
     plan_window(conv, lanes, WINDOW_FLOATS / 3);
 }
 
@@ -203,29 +282,28 @@ static void plan_depthwise(struct conv *conv) {
 // them. Where a picture has too few tiles for all threads, they share out the output's channels.
 static void plan_winograd(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
-    int b = conv->ops->block, blocks = blocks_of(conv->ops, s->channels_out);
-    int ins = blocks_of(conv->ops, s->channels_in), threads = conv->threads;
+    int b = conv->ops->block, ins = blocks_of(conv->ops, s->channels_in), threads = conv->threads;
     int t = conv->winograd->tile, tiles = divide_up(s->out_w, t);
     size_t window = (size_t)((t + 2) * (t + 2));
-    conv->columns = t * divide_up(tiles, divide_up(tiles, WINOGRAD_TILES));
-    conv->column_units = divide_up(s->out_w, conv->columns);
-    tiles = conv->columns / t;
+    conv->column_step = conv->row_step = t;
+    conv->column_units = divide_up(tiles, WINOGRAD_TILES);
+    tiles = divide_up(tiles, conv->column_units);
     int tile_rows = divide_up(conv->span, t), group = MAX(WINOGRAD_TILES / tiles, 1);
-    group = divide_up(tile_rows, divide_up(tile_rows, group));
-    int wanted = threads == 1 ? 1 : divide_up(8 * threads, conv->images * conv->column_units);
-    conv->rows = t * MAX(divide_up(tile_rows, wanted), MIN(group, tile_rows));
     conv->shared = threads > 1 && conv->images == 1 && conv->column_units == 1 &&
                    tiles * tile_rows <= SHARED_TILES;
+    int wanted = threads == 1 ? 1 : divide_up(8 * threads, conv->images * conv->column_units);
+    int parts = MIN(wanted, divide_up(tile_rows, group));
     if (conv->shared) {
         group = tile_rows;
-        conv->rows = t * tile_rows;
+        parts = 1;
     }
-    conv->row_units = divide_up(conv->span, conv->rows);
-    int units = conv->images * conv->column_units * conv->row_units;
-    conv->blocks = units >= 4 * threads || threads == 1
-                       ? blocks
-                       : unit_size(blocks, divide_up(4 * threads, units), DIRECT_BLOCKS_MAX);
-    conv->row_group = MIN(t * group, conv->rows);
+    conv->row_units = parts;
+    balance(conv, &conv->row_units, parts, conv->shared ? 1 : MIN(parts + 2, tile_rows),
+            divide_blocks);
+    size_units(conv);
+    // A unit's groups are as equal as its rows allow.
+    int unit_rows = conv->rows / t;
+    conv->row_group = t * divide_up(unit_rows, divide_up(unit_rows, group));
     conv->window_rows = t + 2;
     conv->window_w = conv->columns + 2;
     conv->window_row = (size_t)(conv->shared ? b : ins * b) * (size_t)conv->window_w;
@@ -239,6 +317,22 @@ static void plan_winograd(struct conv *conv) {
     conv->shared_floats = conv->shared ? (in + 15) / 16 * 16 : 0;
 }
 
+void conv_unit_bounds(const struct conv *conv, int index, struct conv_unit *unit) {
+    int outs = blocks_of(conv->ops, conv->shape.channels_out), wide = wide_of(conv);
+    int block = index % conv->block_units;
+    unit->block = part_begin(outs, DIRECT_BLOCKS_MAX, conv->block_units, block);
+    unit->block_end = part_begin(outs, DIRECT_BLOCKS_MAX, conv->block_units, block + 1);
+    index /= conv->block_units;
+    int column = index % conv->column_units;
+    unit->column = part_begin(wide, conv->column_step, conv->column_units, column);
+    unit->column_end = part_begin(wide, conv->column_step, conv->column_units, column + 1);
+    index /= conv->column_units;
+    int row = index % conv->row_units;
+    unit->row = part_begin(conv->span, conv->row_step, conv->row_units, row);
+    unit->row_end = part_begin(conv->span, conv->row_step, conv->row_units, row + 1);
+    unit->n = index / conv->row_units;
+}
+
 void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending) {
     const struct conv_shape *s = &conv->shape;
     enum conv_algorithm algorithm = conv->weights->algorithm;
@@ -250,16 +344,17 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     }
     conv->in_place = algorithm == CONV_DIRECT && in_blocked && !in_pending && !padded &&
                      !s->doubled && !conv->weights->planar;
-    bool flat = conv->in_place && s->kernel_h == 1 && s->kernel_w == 1 && s->stride_h == 1 &&
-                s->stride_w == 1;
-    int b = conv->ops->block, outs = blocks_of(conv->ops, s->channels_out);
+    conv->flat = conv->in_place && s->kernel_h == 1 && s->kernel_w == 1 && s->stride_h == 1 &&
+                 s->stride_w == 1;
+    int b = conv->ops->block;
     // Winograd reads its weights once for many tiles: several small pictures make one long one.
     // Statistics belong to one picture.
     bool chained = conv->winograd && !conv->normed;
     int t = chained ? conv->winograd->tile : 1;
     conv->images = chained ? 1 : s->n;
-    conv->span = chained ? s->n * divide_up(s->out_h, t) * t : s->out_h;
-    if (flat) {
+    conv->span = chained ? s->n * divide_up(s->out_h, t) * t : conv->flat ? 1 : s->out_h;
+    conv->column_step = conv->row_step = 1;
+    if (conv->flat) {
         plan_flat(conv);
     } else if (conv->winograd) {
         plan_winograd(conv);
@@ -268,8 +363,6 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     } else {
         plan_units(conv);
     }
-    conv->block_units = divide_up(outs, conv->blocks);
-    conv->units = conv->images * conv->row_units * conv->column_units * conv->block_units;
     // A row-major source row is blocked here first.
     conv->thread_floats += conv->window_floats + (size_t)(s->in_w * b);
     conv->thread_floats = (conv->thread_floats + 15) / 16 * 16;

@@ -20,6 +20,8 @@ struct conv_unit {
     float *window, *line, *matrices; /* this thread's */
 };
 
+/* Sets unit number `index` of the plan's conv->units: its picture, rows, columns and blocks. */
+void conv_unit_bounds(const struct conv *conv, int index, struct conv_unit *unit);
 /* Fills window rows [first, last) with the padded source's rows y, y + 1, ... from column x. */
 void conv_window_load(const struct conv_run *run, const struct conv_unit *unit, int n, int first,
                       int last, int y);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "agent/device/cpu/fast/conv_run.h"
 #include "tests/test.h"
 
 static struct threads *pools[4]; // by number of threads
@@ -443,6 +444,98 @@ static void test_shapes_that_do_not_fit(void) {
     CHECK(!conv_shape_finish(&reflected));
 }
 
+static struct conv_weights *some_weights(const struct vector_ops *ops, const struct conv_shape *s,
+                                         enum conv_algorithm algorithm, bool planar) {
+    float *values =
+        random_floats((size_t)(s->channels_in * s->channels_out * s->kernel_h * s->kernel_w));
+    struct conv_source source = {.weights = values};
+    struct conv_weights *weights = conv_weights_new(ops, s, algorithm, planar, &source);
+    free(values);
+    return weights;
+}
+
+// Marks what each unit writes; -1 where an output is written twice or not at all, else the share of
+// the thread that begins with the most, times the number of threads.
+static double heaviest(const struct conv *conv, int threads) {
+    int blocks = (conv->shape.channels_out + conv->ops->block - 1) / conv->ops->block;
+    int wide = conv->flat ? conv->shape.out_h * conv->shape.out_w : conv->shape.out_w;
+    size_t all = (size_t)conv->images * (size_t)conv->span * (size_t)wide * (size_t)blocks;
+    char *seen = x_calloc(all, 1);
+    double most = 0, total = 0;
+    bool right = true;
+    for (int lane = 0; lane < threads; lane++) {
+        double work = 0;
+        for (int i = conv->units * lane / threads; i < conv->units * (lane + 1) / threads; i++) {
+            struct conv_unit u;
+            conv_unit_bounds(conv, i, &u);
+            right = right && u.block_end - u.block <= conv->blocks &&
+                    u.row_end - u.row <= conv->rows && u.column_end - u.column <= conv->columns;
+            for (int y = u.row; y < u.row_end; y++) {
+                for (int x = u.column; x < u.column_end; x++) {
+                    for (int block = u.block; block < u.block_end; block++, work++) {
+                        size_t row = (size_t)u.n * (size_t)conv->span + (size_t)y;
+                        char *at = seen + (row * (size_t)wide + (size_t)x) * (size_t)blocks + block;
+                        right = right && !*at;
+                        *at = 1;
+                    }
+                }
+            }
+        }
+        most = MAX(most, work);
+        total += work;
+    }
+    free(seen);
+    return right && total == (double)all ? most * threads / total : -1;
+}
+
+// Whatever the shape, every output belongs to one unit; and the two threads of a small machine
+// begin with halves of ResNet-50's layers.
+static void test_units(void) {
+    static const struct {
+        struct conv_shape shape;
+        enum conv_algorithm algorithm;
+        double most;
+    } rows[] = {
+        {{SHAPE(1, 3, 64, 224, 224), PADS(3), KERNEL(7, 2)}, CONV_DIRECT, 1.02},
+        {{SHAPE(1, 256, 64, 56, 56), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
+        {{SHAPE(1, 64, 64, 56, 56), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD, 1.01},
+        {{SHAPE(1, 512, 128, 28, 28), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
+        {{SHAPE(1, 128, 128, 56, 56), PADS(1), KERNEL(3, 2)}, CONV_DIRECT, 1.01},
+        {{SHAPE(1, 128, 128, 28, 28), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD, 1.01},
+        {{SHAPE(1, 1024, 256, 14, 14), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
+        {{SHAPE(1, 256, 256, 14, 14), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD_2, 1.01},
+        {{SHAPE(1, 2048, 512, 7, 7), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
+        {{SHAPE(1, 512, 512, 7, 7), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD_2, 1.01},
+        {{SHAPE(3, 40, 50, 13, 19), KERNEL(1, 1)}, CONV_DIRECT, 2},
+        {{SHAPE(1, 16, 16, 1, 15), KERNEL(1, 1)}, CONV_DIRECT, 2},
+        {{SHAPE(3, 20, 50, 13, 19), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD, 2},
+        {{SHAPE(2, 30, 70, 90, 190), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD_2, 2},
+        {{SHAPE(2, 3, 8, 70, 999), PADS(1), KERNEL(3, 1)}, CONV_DIRECT, 2},
+        {{SHAPE(2, 48, 48, 31, 77), .depthwise = true, PADS(1), KERNEL(3, 1)}, CONV_DEPTHWISE, 2},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct conv_shape s = rows[i].shape;
+        CHECK(conv_shape_finish(&s));
+        for (enum isa isa = ISA_PLAIN; isa <= ISA_AVX512; isa++) {
+            const struct vector_ops *ops = vector_ops_get(isa);
+            bool planar = s.channels_in == 3;
+            struct conv_weights *weights = some_weights(ops, &s, rows[i].algorithm, planar);
+            for (int threads = 1; threads <= 5; threads++) {
+                struct conv conv = {.ops = ops, .shape = s, .weights = weights};
+                conv_plan(&conv, threads, !planar, false);
+                double most = heaviest(&conv, threads);
+                bool wanted = isa == ISA_AVX512 && threads == 2;
+                if (most < 1 || (wanted && most > rows[i].most)) {
+                    printf("# row %zu, %s, %d threads: %g\n", i, isa_name(isa), threads, most);
+                    test_failures++;
+                }
+                conv_release(&conv);
+            }
+            conv_weights_free(weights);
+        }
+    }
+}
+
 int main(void) {
     struct error err = {0};
     CHECK_OK(threads_new(3, &pools[3], &err), &err);
@@ -450,6 +543,7 @@ int main(void) {
     TEST(test_conv_avx2);
     TEST(test_conv_avx512);
     TEST(test_shapes_that_do_not_fit);
+    TEST(test_units);
     threads_free(pools[3]);
     return TEST_END();
 }
