@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # Sweeps by `windlass run`, of a stand-in program that says its metric: the best of them, what is hopeless is told to stop
 # within 2 s of the report that decides it, a metric under another name, trials that fail, volumes and secrets of
-# spec.trial, an end by Ctrl-C; sweep.html; `windlass status` of one, from a server that has its objects; examples/sweep as
-# they are written (of Fashion-MNIST 1,000 pictures).
+# spec.trial, an end by Ctrl-C; sweep.html; `windlass status` of one, from a server that has its objects.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
-(. tests/cluster/lib.sh && need_packages python3-sklearn dataset-fashion-mnist) || exit 3
 build=$(realpath "${BUILD:-build}")
 make -s "$build/windlass" "$build/windlass-agent" "$build/windlass-trainer" || { echo "not ok test_sweep: cannot be built"; exit 1; }
 windlass=$build/windlass
@@ -215,33 +213,4 @@ name=(small); denied sweeps
 check "who may not get what might be it is told so" says small '^windlass status: .*sweeps.windlass.dev is forbidden: .* cannot get'; show small
 rm "$work/denied"
 
-##### examples/sweep ###############################################################################
-mkdir -p "$work/few" "$work/fashion" "$work/trees"
-cp -r examples/sweep/. "$work/trees"
-mv "$work/trees/trees.yaml" "$work/trees/sweep.yaml"
-cp examples/sweep/sweep.yaml "$work/fashion"
-/usr/bin/python3 - "$work/few" <<'P'
-import gzip, struct, sys
-for name, count in (("train", 1000), ("t10k", 500)):
-    for kind, head, item in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
-        whole = gzip.open(f"/usr/share/datasets/fashion-mnist/{name}-{kind}-ubyte.gz").read()
-        with gzip.open(f"{sys.argv[1]}/{name}-{kind}-ubyte.gz", "wb", 1) as file:
-            file.write(whole[:4] + struct.pack(">I", count) + whole[8:head + count * item])
-P
-# NAME FIELD: of the best trial, as the last line of the run says it.
-value() { sed -n "s/^$1 succeeded in .* with $2 \([0-9.]*\): .*/\1/p" "$work/${1%-sweep}/said"; }
-run trees
-trees() { # the best of the 12 is better than most: by scikit-learn's own log_loss 0.064 was seen
-    [ $code -eq 0 ] && awk -v best="$(value trees-sweep logloss)" 'BEGIN { exit !(best > 0.01 && best < 0.09) }' &&
-        [ "$(grep -cE '^\*? +trees-sweep-00(0[0-9]|1[01]) +(Completed|Stopped) ' "$work/trees/said")" -eq 12 ] &&
-        [ -s "$work/trees/trees/tried"/trees-sweep-*/"$(sed -n 's/^\* *trees-sweep-\([0-9]*\) .*/\1/p' "$work/trees/said")"/model.pickle ]
-}
-check "examples/sweep/trees.yaml finds good trees, and their model is there" trees; show trees
-run fashion --volume data="$work/few"
-fashion() {
-    [ $code -eq 0 ] && awk -v best="$(value fashion-sweep accuracy)" 'BEGIN { exit !(best > 0.6) }' &&
-        [ "$(grep -cE '^\*? +fashion-sweep-000[0-7] +(Completed|Stopped) ' "$work/fashion/said")" -eq 8 ] &&
-        [ -s "$work/few/tried"/fashion-sweep-*/"$(sed -n 's/^\* *fashion-sweep-\([0-9]*\) .*/\1/p' "$work/fashion/said")"/model.onnx ]
-}
-check "examples/sweep/sweep.yaml finds a setting that learns clothes" fashion; show fashion
 exit $((failures > 0))
