@@ -5,8 +5,8 @@
  *
  * Algorithms: direct; thin, for at most 4 output channels; Winograd F(4x4, 3x3), which needs a
  * quarter of the multiplications where the picture is big enough to pay for its weights, four times
- * as many, and F(2x2, 3x3), with 4/9 of them and 16/9 of the weights; and one for depthwise
- * convolutions, whose channels each have a kernel of their own. */
+ * as many, and F(2x2, 3x3), with 4/9 of them and 16/9 of the weights, of stride 2 with 25/36 and
+ * 25/9; and one for depthwise convolutions, whose channels each have a kernel of their own. */
 #pragma once
 
 #include "agent/device/cpu/fast/vector.h"
@@ -15,7 +15,14 @@
 
 enum { WINOGRAD_BLOCKS_MAX = 1024 }; /* of input channels */
 
-enum conv_algorithm { CONV_DIRECT, CONV_THIN, CONV_WINOGRAD, CONV_WINOGRAD_2, CONV_DEPTHWISE };
+enum conv_algorithm {
+    CONV_DIRECT,
+    CONV_THIN,
+    CONV_WINOGRAD,
+    CONV_WINOGRAD_2,
+    CONV_WINOGRAD_STRIDED,
+    CONV_DEPTHWISE
+};
 
 struct conv_shape {
     int n, channels_in, channels_out;
@@ -56,8 +63,9 @@ void conv_weights_free(struct conv_weights *weights);
 /* What is chosen for this shape; planar: the input is row-major. */
 enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_shape *shape,
                                 bool planar, int threads);
-/* Outputs a side of Winograd's tiles; 0 of other algorithms. */
-int conv_tile(enum conv_algorithm algorithm);
+/* The transforms of Winograd's algorithms; NULL of others. */
+const struct winograd_ops *conv_winograd(const struct vector_ops *ops,
+                                         enum conv_algorithm algorithm);
 /* Whether a row-major input is read as it is (few channels) instead of being blocked first. */
 bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *shape);
 

@@ -62,36 +62,38 @@ enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_
         return CONV_THIN;
     }
     if (s->kernel_h != 3 || s->kernel_w != 3 || s->extent_h != 3 || s->extent_w != 3 ||
-        s->stride_h != 1 || s->stride_w != 1 || s->channels_in < ops->block ||
+        s->stride_h != s->stride_w || s->stride_h > 2 || s->channels_in < ops->block ||
         blocks_of(ops, s->channels_in) > WINOGRAD_BLOCKS_MAX || s->channels_out < ops->block) {
         return CONV_DIRECT;
     }
-    // Winograd's F(4x4) does 36 products for 16 outputs (144 directly), F(2x2) 16 for 4, but their
-    // weights are 36/9 and 16/9 as large and are read from far away once; their transforms cost
-    // some 10 operations per value of a window. In floating-point operations of one thread, 8 for
-    // each byte that comes from memory, where a second thread reads as fast, and more do not help:
-    // a byte takes 5 or 6 while nothing else is done, and is fetched ahead while something is.
-    double ins = s->channels_in, outs = s->channels_out, readers = MIN(threads, 2);
+    // Winograd's F(4x4) does 36 products for 16 outputs (144 directly), F(2x2) 16 for 4, or 25 with
+    // a stride, but their weights are 36/9, 16/9 and 25/9 as large. In floating-point operations'
+    // time of one thread: a byte of weights, which is read from memory once, costs 5, of a second
+    // thread as well, and more do not help; a value of a window costs 32 to transform and to bring
+    // to and fro. Measured on ResNet-50, each layer each way, with one thread and two.
+    double ins = s->channels_in, outs = s->channels_out, byte = 5. / MIN(threads, 2);
     double least =
-        18. * ins * outs * s->n * s->out_h * s->out_w / threads + 9 * 4 * ins * outs * 8 / readers;
+        18. * ins * outs * s->n * s->out_h * s->out_w / threads + 9 * 4 * ins * outs * byte;
     enum conv_algorithm best = CONV_DIRECT;
-    static const enum conv_algorithm winograds[] = {CONV_WINOGRAD, CONV_WINOGRAD_2};
-    for (size_t i = 0; i < ARRAY_LEN(winograds); i++) {
-        int t = conv_tile(winograds[i]), window = (t + 2) * (t + 2);
+    for (enum conv_algorithm a = CONV_WINOGRAD_STRIDED; a >= CONV_WINOGRAD; a--) {
+        const struct winograd_ops *winograd = conv_winograd(ops, a);
+        int t = winograd->tile, window = winograd->side * winograd->side;
         double tiles = (double)s->n * divide_up(s->out_h, t) * divide_up(s->out_w, t);
-        double cost = tiles * window * (2 * ins * outs + 10 * (ins + outs)) / threads +
-                      window * 4 * ins * outs * 8 / readers;
+        double cost = tiles * window * (2 * ins * outs + 32 * (ins + outs)) / threads +
+                      window * 4 * ins * outs * byte;
         // A little gain is not worth the memory of larger weights.
-        if (cost < (best == CONV_DIRECT ? 0.9 : 1) * least) {
+        if (winograd->stride == s->stride_h && cost < 0.9 * least) {
             least = cost;
-            best = winograds[i];
+            best = a;
         }
     }
     return best;
 }
 
-int conv_tile(enum conv_algorithm algorithm) {
-    return algorithm == CONV_WINOGRAD ? 4 : algorithm == CONV_WINOGRAD_2 ? 2 : 0;
+const struct winograd_ops *conv_winograd(const struct vector_ops *ops,
+                                         enum conv_algorithm algorithm) {
+    bool is = algorithm >= CONV_WINOGRAD && algorithm <= CONV_WINOGRAD_STRIDED;
+    return is ? &ops->winograd[algorithm - CONV_WINOGRAD] : NULL;
 }
 
 static void plan_runs(struct conv *conv) {
@@ -283,8 +285,8 @@ static void plan_depthwise(struct conv *conv) {
 static void plan_winograd(struct conv *conv) {
     const struct conv_shape *s = &conv->shape;
     int b = conv->ops->block, ins = blocks_of(conv->ops, s->channels_in), threads = conv->threads;
-    int t = conv->winograd->tile, tiles = divide_up(s->out_w, t);
-    size_t window = (size_t)((t + 2) * (t + 2));
+    int t = conv->winograd->tile, side = conv->winograd->side, tiles = divide_up(s->out_w, t);
+    size_t window = (size_t)(side * side);
     conv->column_step = conv->row_step = t;
     conv->column_units = divide_up(tiles, WINOGRAD_TILES);
     tiles = divide_up(tiles, conv->column_units);
@@ -304,8 +306,8 @@ static void plan_winograd(struct conv *conv) {
     // A unit's groups are as equal as its rows allow.
     int unit_rows = conv->rows / t;
     conv->row_group = t * divide_up(unit_rows, divide_up(unit_rows, group));
-    conv->window_rows = t + 2;
-    conv->window_w = conv->columns + 2;
+    conv->window_rows = side;
+    conv->window_w = (conv->columns - t) * conv->winograd->stride + side;
     conv->window_row = (size_t)(conv->shared ? b : ins * b) * (size_t)conv->window_w;
     conv->window_floats = conv->window_row * (size_t)conv->window_rows;
     tiles *= conv->row_group / t;
@@ -338,10 +340,7 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     enum conv_algorithm algorithm = conv->weights->algorithm;
     bool padded = s->pad_top || s->pad_left || s->pad_bottom || s->pad_right;
     conv->threads = threads;
-    for (size_t i = 0; i < ARRAY_LEN(conv->ops->winograd); i++) {
-        const struct winograd_ops *winograd = &conv->ops->winograd[i];
-        conv->winograd = winograd->tile == conv_tile(algorithm) ? winograd : conv->winograd;
-    }
+    conv->winograd = conv_winograd(conv->ops, algorithm);
     conv->in_place = algorithm == CONV_DIRECT && in_blocked && !in_pending && !padded &&
                      !s->doubled && !conv->weights->planar;
     conv->flat = conv->in_place && s->kernel_h == 1 && s->kernel_w == 1 && s->stride_h == 1 &&

@@ -77,17 +77,18 @@ static void pack_thin(const struct vector_ops *ops, const struct conv_shape *s,
 }
 
 // G g G^T in double: these values multiply everything.
-static void winograd_kernel(const struct conv_shape *s, const struct conv_source *source, int t,
+static void winograd_kernel(const struct conv_shape *s, const struct conv_source *source, int side,
                             int o, int i, float out[36]) {
-    static const double G[2][6][3] = {{{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}},
+    // By the window's side.
+    static const double G[3][6][3] = {{{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}},
+                                      {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}, {0, 1, 0}},
                                       {{1. / 4, 0, 0},
                                        {-1. / 6, -1. / 6, -1. / 6},
                                        {-1. / 6, 1. / 6, -1. / 6},
                                        {1. / 24, 1. / 12, 1. / 6},
                                        {1. / 24, -1. / 12, 1. / 6},
                                        {0, 0, 1}}};
-    const double(*g)[3] = G[t == 4];
-    int side = t + 2;
+    const double(*g)[3] = G[side - 4];
     double half[6][3] = {{0}};
     for (int k = 0; k < 3 * side; k++) {
         for (int j = 0; j < 3; j++) {
@@ -103,18 +104,18 @@ static void winograd_kernel(const struct conv_shape *s, const struct conv_source
     }
 }
 
-// [block pair][(t + 2)^2][channel in][block of the pair][lane]
-static void pack_winograd(const struct vector_ops *ops, const struct conv_shape *s, int t,
+// [block pair][side^2][channel in][block of the pair][lane]
+static void pack_winograd(const struct vector_ops *ops, const struct conv_shape *s, int side,
                           const struct conv_source *source, float *data) {
     int b = ops->block, ins = round_up(s->channels_in, b), outs = round_up(s->channels_out, b);
-    size_t window = (size_t)((t + 2) * (t + 2));
+    size_t window = (size_t)(side * side);
     for (int o = 0; o < s->channels_out; o++) {
         int first = o / (DIRECT_BLOCKS_MAX * b) * DIRECT_BLOCKS_MAX * b;
         size_t lanes = (size_t)MIN(DIRECT_BLOCKS_MAX * b, outs - first);
         float *pair = data + (size_t)first * (size_t)ins * window;
         for (int i = 0; i < s->channels_in; i++) {
             float kernel[36];
-            winograd_kernel(s, source, t, o, i, kernel);
+            winograd_kernel(s, source, side, o, i, kernel);
             for (size_t k = 0; k < window; k++) {
                 pair[(k * (size_t)ins + (size_t)i) * lanes + (size_t)(o - first)] = kernel[k];
             }
@@ -136,14 +137,15 @@ static void pack_depthwise(const struct vector_ops *ops, const struct conv_shape
 
 static size_t packed_count(const struct vector_ops *ops, const struct conv_shape *s,
                            enum conv_algorithm algorithm, bool planar) {
-    int side = conv_tile(algorithm) + 2;
+    const struct winograd_ops *winograd = conv_winograd(ops, algorithm);
     size_t ins = (size_t)round_up(s->channels_in, planar ? 1 : ops->block);
     size_t outs = (size_t)round_up(s->channels_out, ops->block);
     size_t taps = (size_t)(s->kernel_h * s->kernel_w);
     switch (algorithm) {
     case CONV_WINOGRAD:
     case CONV_WINOGRAD_2:
-        return ins * outs * (size_t)(side * side);
+    case CONV_WINOGRAD_STRIDED:
+        return ins * outs * (size_t)(winograd->side * winograd->side);
     case CONV_THIN:
         return ins * (size_t)s->channels_out * taps;
     case CONV_DEPTHWISE:
@@ -165,7 +167,8 @@ struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct
     switch (algorithm) {
     case CONV_WINOGRAD:
     case CONV_WINOGRAD_2:
-        pack_winograd(ops, shape, conv_tile(algorithm), source, weights->data);
+    case CONV_WINOGRAD_STRIDED:
+        pack_winograd(ops, shape, conv_winograd(ops, algorithm)->side, source, weights->data);
         break;
     case CONV_THIN:
         pack_thin(ops, shape, source, weights->data);

@@ -129,14 +129,14 @@ struct vector_ops {
     int sums;
     float (*multiply_adds)(int64_t rounds);
 
-    /* Winograd F(t x t, 3x3), t = 2 and 4. Input: `tiles` windows of (t + 2)^2 pixels, t apart, to
-     * (t + 2)^2 matrices out + k * plane [tiles, b]. Output: these back to t rows of pixels; only
-     * the given rows and columns are written. */
+    /* Winograd F(4x4, 3x3), F(2x2, 3x3), and the latter of stride 2. Input: `tiles` windows of
+     * side^2 pixels, tile * stride apart, to side^2 matrices out + k * plane [tiles, b]. Output:
+     * these back to `tile` rows of pixels; only the given rows and columns are written. */
     struct winograd_ops {
-        int tile; /* t */
+        int tile, stride, side;
         void (*input)(float *out, size_t plane, const float *in, size_t in_row, int tiles);
         void (*output)(const struct direct_job *job, const float *in, size_t plane);
-    } winograd[2];
+    } winograd[3]; /* as enum conv_algorithm has them from CONV_WINOGRAD on */
 };
 
 const struct vector_ops *vector_ops_get(enum isa isa);

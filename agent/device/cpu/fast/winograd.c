@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Winograd's F(t x t, 3x3): windows of t + 2 pixels a side, t apart, become (t + 2)^2 matrices
 // [tiles, channels in]; as many products with the transformed weights; and back to tiles of t x t
-// outputs.
+// outputs. With a stride of 2 the windows have 5 pixels a side and are 4 apart. There a line is two
+// of stride 1, of every other pixel: F(2, 2) for the first and third tap, three products for four;
+// and the second tap, which saves nothing: 25 products of 36.
 #include <string.h>
 
 #include "agent/device/cpu/fast/conv_run.h"
@@ -23,7 +25,7 @@ static struct group group_of(const struct conv *conv, const struct conv_unit *un
 }
 
 static size_t matrices_of(const struct conv *conv) {
-    return (size_t)((conv->winograd->tile + 2) * (conv->winograd->tile + 2));
+    return (size_t)(conv->winograd->side * conv->winograd->side);
 }
 
 // The picture and its row for a row of the span.
@@ -40,15 +42,15 @@ static void transform_in(const struct conv_run *run, const struct conv_unit *uni
                          const struct group *group, int row, int row_end) {
     const struct conv *conv = run->conv;
     size_t b = (size_t)conv->ops->block;
-    int t = conv->winograd->tile;
+    int t = conv->winograd->tile, side = conv->winograd->side, stride = conv->winograd->stride;
     for (int at = row, tile = 0; at < row_end; at += t, tile += group->tiles_row) {
         int y, first = 0, n = picture_of(conv, unit, at, &y);
-        if (at > row && y > 0) { // the window above ended with the first two rows of this one
-            memmove(unit->window, unit->window + (size_t)t * conv->window_row,
-                    2 * conv->window_row * sizeof(float));
-            first = 2;
+        if (at > row && y > 0) { // the window above ended with the first rows of this one
+            first = side - t * stride;
+            memmove(unit->window, unit->window + (size_t)(t * stride) * conv->window_row,
+                    (size_t)first * conv->window_row * sizeof(float));
         }
-        conv_window_load(run, unit, n, first, t + 2, y + first);
+        conv_window_load(run, unit, n, first, side, y * stride + first);
         for (int block = unit->group; block < unit->group_end; block++) {
             float *to = group->in + ((size_t)block * (size_t)group->tiles + (size_t)tile) * b;
             const float *window =
