@@ -71,7 +71,8 @@ static void print_values(const struct graph *graph, const char *what, const int 
         shape_format(&value->shape, text);
         printf("%-10s %s", what, name);
         if (has_types) {
-            printf("  %s %s", tensor_type_name(value->type), value->has_shape ? text : "any shape");
+            printf("  %s %s", value->is_text ? "texts" : tensor_type_name(value->type),
+                   value->has_shape ? text : "any shape");
         }
         printf("\n");
     }

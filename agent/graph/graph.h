@@ -16,6 +16,7 @@ struct value {
     bool has_shape;        /* false: not declared, any rank is allowed */
     bool is_input;
     bool is_constant;
+    bool is_text;                   /* int64: numbers of graph->texts, -1: none of them */
     struct tensor constant;         /* borrowed from the model's bytes or the graph's arena */
     const void *origin;             /* where the file has the constant's bytes; NULL: nowhere */
     bool is_held, is_gone, has_sum; /* resident.h's */
@@ -42,8 +43,9 @@ struct graph {
     struct node *nodes; /* each after the nodes it reads from */
     int *inputs;        /* indices into values; constants are no inputs */
     int *outputs;
-    bool is_of_file; /* constants' origins are bytes of a struct resident_file */
-    bool lets_go;    /* resident.h */
+    struct texts *texts; /* texts.h; NULL: none. What is made of this graph has it not */
+    bool is_of_file;     /* constants' origins are bytes of a struct resident_file */
+    bool lets_go;        /* resident.h */
 };
 
 void graph_release(struct graph *graph);

@@ -2,10 +2,12 @@
 #include "agent/onnx/graph_proto.h"
 
 #include "agent/graph/resident.h"
+#include "agent/graph/texts.h"
 
 #include "agent/onnx/attribute_proto.h"
 #include "agent/onnx/names.h"
 #include "agent/onnx/tensor_proto.h"
+#include "agent/onnx/text_values.h"
 #include "agent/ops/ml.h"
 
 #include <stdio.h>
@@ -215,7 +217,10 @@ static int read_type(struct wire message, struct value *value, struct error *err
         }
         while ((more = wire_next(&kind.bytes, &field, err)) > 0) {
             int result = 0;
-            if (field.number == 1) {
+            if (field.number == 1 && field.integer == TENSOR_PROTO_TEXT) {
+                value->type = TENSOR_INT64;
+                value->is_text = true;
+            } else if (field.number == 1) {
                 result = tensor_proto_type(field.integer, &value->type, err);
             } else if (field.number == 2 && field.type == WIRE_BYTES) {
                 value->has_shape = true;
@@ -315,6 +320,10 @@ static int add_input(struct build *build, struct wire message, struct error *err
     value->type = declared.type;
     value->shape = declared.shape;
     value->has_shape = declared.has_shape;
+    value->is_text = declared.is_text;
+    if (value->is_text && !build->graph->texts) {
+        build->graph->texts = texts_new(&build->graph->arena);
+    }
     value->is_input = true;
     build->graph->inputs[build->graph->input_count++] = index;
     return 0;
@@ -454,12 +463,17 @@ static int add_node(struct build *build, struct wire message, struct error *err)
     }
     node->op = find_op(build, &parts);
     graph->node_count++;
+    if (text_values_attributes(graph, node, err) < 0) {
+        return error_context(err, "%s node \"%.64s\"", node->op->name, node->name);
+    }
     if (node_check(node, err) < 0 || ml_check(node, &graph->arena, err) < 0) {
         return -1;
     }
-    return left_out_node(build->left_out, graph, node, err) < 0
-               ? error_context(err, "%s node \"%.64s\"", node->op->name, node->name)
-               : 0;
+    if (text_values_node(graph, node, err) < 0) {
+        return error_context(err, "%s node \"%.64s\"", node->op->name, node->name);
+    }
+    left_out_node(build->left_out, graph, node);
+    return 0;
 }
 
 /* Goes over all fields of one kind, in the order of the file. */
@@ -486,7 +500,7 @@ int graph_proto_read(struct wire message, const struct versions *versions, struc
     graph->nodes = arena_array(&graph->arena, build.node_room, sizeof *graph->nodes);
     graph->inputs = arena_array(&graph->arena, build.input_room, sizeof *graph->inputs);
     graph->outputs = arena_array(&graph->arena, build.output_room, sizeof *graph->outputs);
-    left_out_init(ret_left_out, graph, build.value_room);
+    ret_left_out->note[0] = 0;
     names_init(&build.names, build.value_room);
     int result = 0;
     if (each(&build, message, GRAPH_INITIALIZER, add_initializer, err) < 0 ||

@@ -8,15 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HOW_ELSE                                                                                   \
-    "labels that are texts are not supported: export the model with whole numbers as labels (its " \
-    "classes as 0, 1, ...), or have it give out its scores"
-
-void left_out_init(struct left_out *out, struct graph *graph, size_t value_room) {
-    out->is_text = arena_array(&graph->arena, value_room, sizeof *out->is_text);
-    out->note[0] = 0;
-}
-
 __attribute__((format(printf, 2, 3))) static void say(struct left_out *out, const char *format,
                                                       ...) {
     size_t used = strlen(out->note);
@@ -43,41 +34,26 @@ static void say_classes(struct left_out *out, const struct node *node, const cha
     say(out, count > 10 ? ", ...)" : count ? ")" : "");
 }
 
-int left_out_node(struct left_out *out, const struct graph *graph, const struct node *node,
-                  struct error *err) {
-    const struct attribute *texts = node_attribute(node, "classlabels_strings");
+void left_out_node(struct left_out *out, const struct graph *graph, const struct node *node) {
     bool is_zip_map = node->op->id == OP_IDENTITY && (node->op->flags & OP_ML);
-    bool is_classifier = (node->op->flags & OP_ML) && !is_zip_map && texts && texts->count;
-    int made = node->output_count ? node->outputs[0] : -1;
-    for (int i = 0; i < node->input_count; i++) {
-        if (node->inputs[i] < 0 || !out->is_text[node->inputs[i]]) {
-            continue;
-        }
-        if (node->op->id != OP_IDENTITY) {
-            return error_set(err, ERROR_UNSUPPORTED, "it reads \"%.64s\"; " HOW_ELSE,
-                             graph->values[node->inputs[i]].name);
-        }
-        is_classifier = true;
-    }
-    if (is_classifier && made >= 0) {
-        out->is_text[made] = true;
-    }
-    if (is_zip_map && made >= 0 && node->input_count) {
+    if (is_zip_map && node->output_count && node->outputs[0] >= 0 && node->input_count) {
         say(out, "%s%.64s: given as the tensor that ZipMap reads", *out->note ? "; " : "",
-            graph->values[made].name);
+            graph->values[node->outputs[0]].name);
         say_classes(out, node, "classlabels_int64s");
     }
-    return 0;
 }
 
 bool left_out_output(struct left_out *out, const struct graph *graph, int value) {
-    if (out->is_text[value]) {
-        say(out, "%s%.64s: left out, texts are not supported", *out->note ? "; " : "",
-            graph->values[value].name);
+    bool is_text = graph->values[value].is_text;
+    if (is_text) {
+        say(out, "%s%.64s: left out, texts are no output (a BatchScore names the scores by them)",
+            *out->note ? "; " : "", graph->values[value].name);
     }
-    return out->is_text[value];
+    return is_text;
 }
 
 int left_out_all(struct error *err) {
-    return error_set(err, ERROR_UNSUPPORTED, "its only output is labels; " HOW_ELSE);
+    return error_set(err, ERROR_UNSUPPORTED,
+                     "its only output is texts, which are no output: have it give out its scores, "
+                     "or whole numbers as labels (its classes as 0, 1, ...)");
 }

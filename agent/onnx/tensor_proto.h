@@ -7,6 +7,8 @@
 #include "agent/onnx/protobuf.h"
 #include "lib/buffer.h"
 
+enum { TENSOR_PROTO_TEXT = 8 }; /* ONNX's number of strings, which are none of our types */
+
 /* ONNX's number of an element type -> ours. ERROR_UNSUPPORTED (with its name) if we have none. */
 NODISCARD int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, struct error *err);
 

@@ -22,12 +22,7 @@ enum ml_post ml_post(const struct node *node) {
 
 struct ml_labels ml_labels(const struct node *node, const char *ints) {
     struct ml_labels labels = {0};
-    const struct attribute *texts = node_attribute(node, "classlabels_strings");
-    if (texts && texts->count) {
-        labels.count = texts->count;
-    } else {
-        labels.integers = node_integers(node, ints, &labels.count);
-    }
+    labels.integers = node_integers(node, ints, &labels.count);
     return labels;
 }
 
@@ -195,8 +190,8 @@ static int check_one_hot(const struct node *node, struct error *err) {
     (void)node_integers(node, "cats_int64s", &count);
     return count ? 0
                  : error_set(err, ERROR_INVALID,
-                             "attribute \"cats_int64s\" is missing: the categories are expected as "
-                             "integers");
+                             "attribute \"cats_int64s\" or \"cats_strings\" with the categories "
+                             "is missing");
 }
 
 int infer_ml_one_hot(const struct node *node, const struct fact *const *inputs,

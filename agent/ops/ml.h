@@ -2,9 +2,8 @@
  * a table's columns before them. Source: ONNX's Operators-ml.md, versions 1 to 4 of the domain;
  * where it is vague ONNX Runtime's ways, but for what is said here and in ml_scores.h.
  *
- * Inputs are rows [n, features]; one dimension alone is one row. Labels are int64. A classifier
- * whose labels are texts has them as their numbers in its list, and onnx/left_out.h sees to it that
- * nobody takes these for the labels. */
+ * Inputs are rows [n, features]; one dimension alone is one row. Labels are int64; texts are
+ * numbers of graph->texts (onnx/text_values.h), so that nothing here knows of them. */
 #pragma once
 
 #include "agent/graph/graph.h"
@@ -31,10 +30,10 @@ enum ml_post {
 };
 enum ml_post ml_post(const struct node *node); /* post_transform; its value is one of them */
 
-/* A classifier's classes: as many as it has labels, of either kind. */
+/* A classifier's classes: as many as it has labels. */
 struct ml_labels {
     size_t count;
-    const int64_t *integers; /* NULL: texts, or none at all; a label is its number then */
+    const int64_t *integers; /* NULL: none; a label is its number then */
 };
 /* ints: the name of the attribute with the integers, which is not the same everywhere. */
 struct ml_labels ml_labels(const struct node *node, const char *ints);

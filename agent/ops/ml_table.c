@@ -31,13 +31,12 @@ static const struct attribute_rule imputer_rules[] = {
     {"replaced_value_int64", INTEGER, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };
-/* Those of numbers: what is said of texts has no effect without lists of texts, which are refused.
- */
 static const struct attribute_rule label_encoder_rules[] = {
     {"default_float", NUMBER, NULL, 0, 0},   {"default_int64", INTEGER, NULL, 0, 0},
     {"default_string", TEXT, NULL, 0, 0},    {"keys_floats", NUMBERS, NULL, 0, 0},
     {"keys_int64s", INTEGERS, NULL, 0, 0},   {"values_floats", NUMBERS, NULL, 0, 0},
-    {"values_int64s", INTEGERS, NULL, 0, 0}, {NULL, INTEGER, NULL, 0, 0},
+    {"values_int64s", INTEGERS, NULL, 0, 0}, {"keys_strings", TEXTS, NULL, 0, 0},
+    {"values_strings", TEXTS, NULL, 0, 0},   {NULL, INTEGER, NULL, 0, 0},
 };
 static const struct attribute_rule linear_classifier_rules[] = {
     {"classlabels_ints", INTEGERS, NULL, 0, 0},
@@ -59,6 +58,7 @@ static const struct attribute_rule normalizer_rules[] = {
 };
 static const struct attribute_rule one_hot_rules[] = {
     {"cats_int64s", INTEGERS, NULL, 0, 0},
+    {"cats_strings", TEXTS, NULL, 0, 0},
     {"zeros", INTEGER, NULL, 0, 0},
     {NULL, INTEGER, NULL, 0, 0},
 };

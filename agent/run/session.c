@@ -4,6 +4,7 @@
 #include "agent/device/registry.h"
 #include "agent/graph/resident.h"
 #include "agent/onnx/model.h"
+#include "agent/onnx/text_values.h"
 #include "agent/ops/rewrite.h"
 #include "agent/run/session_state.h"
 
@@ -99,6 +100,29 @@ const char *session_output(const struct session *session, size_t index) {
     const struct graph *graph = &session->graph;
     assert(index < graph->output_count);
     return graph->values[graph->outputs[index]].name;
+}
+
+const struct texts *session_input_texts(const struct session *session, size_t index) {
+    const struct graph *graph = &session->model->graph;
+    assert(index < graph->input_count);
+    return graph->values[graph->inputs[index]].is_text ? graph->texts : NULL;
+}
+
+char **session_classes(const struct session *session, size_t *ret_count) {
+    const struct graph *graph = &session->model->graph;
+    char **classes = NULL;
+    for (size_t i = 0; i < graph->output_count && !classes; i++) {
+        classes = text_values_classes(graph, graph->outputs[i], ret_count);
+    }
+    return classes;
+}
+
+void session_classes_free(char **classes, size_t count) {
+    text_values_classes_free(classes, count);
+}
+
+const char *session_note(const struct session *session) {
+    return session->model->note;
 }
 
 bool session_gives_bytes(const struct session *session) {

@@ -30,6 +30,16 @@ size_t session_output_count(const struct session *session);
 const char *session_input(const struct session *session, size_t index, enum tensor_type *ret_type,
                           struct shape *ret_shape);
 const char *session_output(const struct session *session, size_t index);
+/* What the numbers (int64) of an input of texts mean; NULL: it takes numbers as they are. */
+struct texts;
+const struct texts *session_input_texts(const struct session *session, size_t index);
+/* The names of the classes that an output's columns are the scores of, of the first output that has
+ * some: *ret_count, heap, for session_classes_free. NULL: the model has none, or 0, 1, 2, ... */
+char **session_classes(const struct session *session, size_t *ret_count);
+void session_classes_free(char **classes, size_t count);
+
+/* What the model's file has and is left out (model.h), for people; "" nothing. */
+const char *session_note(const struct session *session);
 
 /* Output 0 is bytes, and the last output says which of them are bad: of a network of one output
  * that was opened with bytes_out. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/groups.h"
 
-#include "agent/score/slices.h"
 #include "lib/log.h"
 
 #include <stdlib.h>
@@ -12,10 +11,15 @@ enum {
     COUNT = 2,              /* one is collected, one is in the network */
 };
 
-struct group {
+/* What is collected for an input. */
+struct port {
     struct tensor items; /* [capacity, ...]; its data is in memory */
     void *memory;        /* of the session */
     size_t room;         /* bytes of it */
+};
+
+struct group {
+    struct port *ports; /* of each input */
     struct preprocess_size sizes[GROUPS_MOST];
     char *names[GROUPS_MOST];
     int count;
@@ -34,13 +38,28 @@ struct groups {
     struct way ways[COUNT];
     int way_count;
     int most; /* items that go through the network at once, since more did not fit; 0: all */
-    struct tensor *outputs;
+    struct tensor *inputs, *outputs; /* of a submit, of a collect */
+    struct tensor *wanted;           /* of the item that is added, for each input */
 };
+
+static size_t input_count(const struct groups *groups) {
+    return session_input_count(groups->options.session);
+}
+
+/* Items that the network is made for; -1: any number. */
+static int64_t fixed_items(const struct groups *groups) {
+    return groups->options.inputs[0].shape.dims[0];
+}
 
 struct groups *groups_new(const struct groups_options *options) {
     struct groups *groups = x_calloc(1, sizeof *groups);
     groups->options = *options;
     groups->outputs = x_calloc(session_output_count(options->session), sizeof *groups->outputs);
+    groups->inputs = x_calloc(input_count(groups), sizeof *groups->inputs);
+    groups->wanted = x_calloc(input_count(groups), sizeof *groups->wanted);
+    for (int i = 0; i < COUNT; i++) {
+        groups->all[i].ports = x_calloc(input_count(groups), sizeof *groups->all[i].ports);
+    }
     return groups;
 }
 
@@ -65,8 +84,13 @@ void groups_free(struct groups *groups) {
     if (groups) {
         groups_drop(groups);
         for (int i = 0; i < COUNT; i++) {
-            session_host_free(groups->options.session, groups->all[i].memory);
+            for (size_t k = 0; k < input_count(groups); k++) {
+                session_host_free(groups->options.session, groups->all[i].ports[k].memory);
+            }
+            free(groups->all[i].ports);
         }
+        free(groups->inputs);
+        free(groups->wanted);
         free(groups->outputs);
         free(groups);
     }
@@ -125,7 +149,7 @@ static int write_item(const struct groups *groups, const struct group *group, st
 
 /* A network made for n items gets n; what is left over from before is computed and ignored. */
 static int64_t items_of(const struct groups *groups, int count) {
-    return groups->options.input.dims[0] > 0 ? groups->options.input.dims[0] : count;
+    return fixed_items(groups) > 0 ? fixed_items(groups) : count;
 }
 
 /* Waits for the oldest run, and writes its results. */
@@ -161,13 +185,16 @@ static int collect_all(struct groups *groups, struct sink *sink, struct error *e
 
 static int submit(struct groups *groups, struct group *group, int first, int count,
                   struct error *err) {
-    struct tensor input = group->items;
-    int64_t capacity = MAX(input.shape.dims[0], 1);
-    size_t item_bytes =
-        (size_t)(shape_count(&input.shape) / capacity) * tensor_type_size(input.type);
-    input.data = (char *)input.data + (size_t)first * item_bytes;
-    input.shape.dims[0] = items_of(groups, count);
-    if (session_submit(groups->options.session, &input, err) < 0) {
+    for (size_t i = 0; i < input_count(groups); i++) {
+        struct tensor *input = &groups->inputs[i];
+        *input = group->ports[i].items;
+        int64_t capacity = MAX(input->shape.dims[0], 1);
+        size_t item_bytes =
+            (size_t)(shape_count(&input->shape) / capacity) * tensor_type_size(input->type);
+        input->data = (char *)input->data + (size_t)first * item_bytes;
+        input->shape.dims[0] = items_of(groups, count);
+    }
+    if (session_submit(groups->options.session, groups->inputs, err) < 0) {
         return -1;
     }
     groups->ways[groups->way_count++] = (struct way){group, first, count};
@@ -182,7 +209,7 @@ static int give_way(struct groups *groups, struct sink *sink, int count, struct 
     if (groups->way_count > 0) {
         return collect_all(groups, sink, err);
     }
-    if (count == 1 || groups->options.input.dims[0] > 0) {
+    if (count == 1 || fixed_items(groups) > 0) {
         *err = cause;
         return -1;
     }
@@ -228,31 +255,47 @@ int groups_finish(struct groups *groups, struct sink *sink, struct error *err) {
 
 /* Items of so many pixels that go through the network together. */
 static int64_t capacity_of(const struct groups *groups, int64_t pixels, int64_t most) {
-    int64_t fixed = groups->options.input.dims[0];
+    int64_t fixed = fixed_items(groups);
     return fixed > 0 ? fixed : MAX(1, MIN(most, PIXELS / MAX(pixels, 1)));
 }
 
-/* The group for an item of this shape ([capacity, ...]); submits what was collected of another. */
-static struct group *make_room(struct groups *groups, struct sink *sink, enum tensor_type type,
-                               const struct shape *wanted, struct error *err) {
+static int grow(struct groups *groups, struct port *port, const struct tensor *wanted,
+                struct error *err) {
+    size_t size = (size_t)shape_count(&wanted->shape) * tensor_type_size(wanted->type);
+    if (port->room < size) {
+        session_host_free(groups->options.session, TAKE(port->memory));
+        port->room = 0;
+        if (session_host_memory(groups->options.session, size, &port->memory, err) < 0) {
+            return -1;
+        }
+        port->room = size;
+        memset(port->memory, 0, size);
+    }
+    port->items = *wanted;
+    port->items.data = port->memory;
+    return 0;
+}
+
+/* The group for an item whose inputs have these types and shapes ([capacity, ...]); submits what
+ * was collected of another. */
+static struct group *make_room(struct groups *groups, struct sink *sink,
+                               const struct tensor *wanted, struct error *err) {
     struct group *group = &groups->all[groups->filling];
-    size_t size = (size_t)shape_count(wanted) * tensor_type_size(type);
-    if (group->count > 0 && !shape_equal(&group->items.shape, wanted)) {
+    bool fits = true;
+    for (size_t i = 0; i < input_count(groups); i++) {
+        fits = fits && shape_equal(&group->ports[i].items.shape, &wanted[i].shape);
+    }
+    if (group->count > 0 && !fits) {
         if (flush(groups, sink, err) < 0) {
             return NULL;
         }
         group = &groups->all[groups->filling];
     }
-    if (group->room < size) {
-        session_host_free(groups->options.session, TAKE(group->memory));
-        group->room = 0;
-        if (session_host_memory(groups->options.session, size, &group->memory, err) < 0) {
+    for (size_t i = 0; i < input_count(groups); i++) {
+        if (grow(groups, &group->ports[i], &wanted[i], err) < 0) {
             return NULL;
         }
-        group->room = size;
-        memset(group->memory, 0, size);
     }
-    group->items = (struct tensor){.type = type, .shape = *wanted, .data = group->memory};
     return group;
 }
 
@@ -260,7 +303,7 @@ static struct group *make_room(struct groups *groups, struct sink *sink, enum te
 static int add(struct groups *groups, struct group *group, struct sink *sink, const char *name,
                struct error *err) {
     group->names[group->count++] = x_strdup(name);
-    return group->count == group->items.shape.dims[0] ? flush(groups, sink, err) : 0;
+    return group->count == group->ports->items.shape.dims[0] ? flush(groups, sink, err) : 0;
 }
 
 int groups_add_picture(struct groups *groups, struct sink *sink, const struct picture *picture,
@@ -273,37 +316,47 @@ int groups_add_picture(struct groups *groups, struct sink *sink, const struct pi
     int64_t height = size.padded_height, width = size.padded_width, pixels = height * width;
     int64_t capacity = capacity_of(groups, pixels, GROUPS_MOST_PICTURES);
     bool has_bytes = groups->options.has_bytes;
-    struct shape wanted = has_bytes ? (struct shape){4, {capacity, height, width, 3}}
-                                    : (struct shape){4, {capacity, 3, height, width}};
-    struct group *group =
-        make_room(groups, sink, has_bytes ? TENSOR_UINT8 : TENSOR_FLOAT32, &wanted, err);
+    const struct tensor wanted = {.type = has_bytes ? TENSOR_UINT8 : TENSOR_FLOAT32,
+                                  .shape = has_bytes
+                                               ? (struct shape){4, {capacity, height, width, 3}}
+                                               : (struct shape){4, {capacity, 3, height, width}}};
+    struct group *group = make_room(groups, sink, &wanted, err);
     if (!group) {
         return -1;
     }
     int64_t at = group->count * 3 * pixels;
     if (has_bytes) {
-        preprocess_fill_bytes(picture, &size, (uint8_t *)group->memory + at);
+        preprocess_fill_bytes(picture, &size, (uint8_t *)group->ports->memory + at);
     } else {
-        preprocess_fill(preprocess, picture, &size, (float *)group->memory + at);
+        preprocess_fill(preprocess, picture, &size, (float *)group->ports->memory + at);
     }
     group->sizes[group->count] = size;
     return add(groups, group, sink, name, err);
 }
 
-int groups_add_slice(struct groups *groups, struct sink *sink, const struct npy_slice *slice,
-                     const char *name, struct error *err) {
-    enum tensor_type type = groups->options.type;
-    struct shape wanted;
-    int64_t values = slices_count(slice);
-    int64_t capacity = capacity_of(groups, values / 3, GROUPS_MOST);
-    if (slices_check(slice, type, &groups->options.input, capacity, &wanted, err) < 0) {
-        return -1;
+int groups_add_slices(struct groups *groups, struct sink *sink, const struct npy_slice *slices,
+                      const char *name, struct error *err) {
+    const struct slices_input *inputs = groups->options.inputs;
+    struct tensor *wanted = groups->wanted;
+    int64_t most = GROUPS_MOST, values = 0;
+    for (size_t i = 0; i < input_count(groups); i++) {
+        values += slices_count(&slices[i]);
     }
-    struct group *group = make_room(groups, sink, type, &wanted, err);
+    for (size_t i = 0; i < input_count(groups); i++) {
+        wanted[i] = (struct tensor){.type = inputs[i].type};
+        if (slices_check(&slices[i], &inputs[i], capacity_of(groups, values / 3, most),
+                         &wanted[i].shape, err) < 0) {
+            return -1;
+        }
+    }
+    struct group *group = make_room(groups, sink, wanted, err);
     if (!group) {
         return -1;
     }
-    size_t slice_bytes = (size_t)values * tensor_type_size(type);
-    slices_fill(slice, type, (char *)group->memory + (size_t)group->count * slice_bytes);
+    for (size_t i = 0; i < input_count(groups); i++) {
+        size_t size = (size_t)slices_count(&slices[i]) * tensor_type_size(inputs[i].type);
+        slices_fill(&slices[i], inputs[i].type,
+                    (char *)group->ports[i].memory + (size_t)group->count * size);
+    }
     return add(groups, group, sink, name, err);
 }

@@ -7,6 +7,7 @@
 #include "agent/run/session.h"
 #include "agent/score/postprocess.h"
 #include "agent/score/preprocess.h"
+#include "agent/score/slices.h"
 
 enum {
     GROUPS_MOST = 256,         /* items in one run of the network ... */
@@ -15,14 +16,13 @@ enum {
 
 struct groups;
 
-/* All is borrowed. input: as the model has it; dims[0] at most GROUPS_MOST. */
+/* All is borrowed. Inputs as the model has them; dims[0], of all the same, at most GROUPS_MOST. */
 struct groups_options {
     struct session *session;
     const struct preprocess *preprocess;
     const struct postprocess *postprocess;
-    enum tensor_type type;
-    struct shape input;
-    bool has_bytes; /* the session was opened with bytes_in */
+    const struct slices_input *inputs; /* the session's; pictures are of networks with one */
+    bool has_bytes;                    /* the session was opened with bytes_in */
 };
 
 struct groups *groups_new(const struct groups_options *options);
@@ -33,8 +33,10 @@ void groups_free(struct groups *groups); /* before the session; NULL is fine */
 NODISCARD int groups_add_picture(struct groups *groups, struct sink *sink,
                                  const struct picture *picture, const char *name,
                                  struct error *err);
-NODISCARD int groups_add_slice(struct groups *groups, struct sink *sink,
-                               const struct npy_slice *slice, const char *name, struct error *err);
+/* slices: one for each input. */
+NODISCARD int groups_add_slices(struct groups *groups, struct sink *sink,
+                                const struct npy_slice *slices, const char *name,
+                                struct error *err);
 /* Runs and writes all that is left. */
 NODISCARD int groups_finish(struct groups *groups, struct sink *sink, struct error *err);
 /* Forgets what is left, waiting for what runs. */

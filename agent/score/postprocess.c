@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/postprocess.h"
 
+#include "agent/run/session.h"
 #include "agent/score/pixels.h"
 #include "agent/store/stored_file.h"
 #include "lib/file.h"
@@ -67,9 +68,20 @@ int postprocess_read(const json_t *spec, struct postprocess *ret_postprocess, st
     return 0;
 }
 
+void postprocess_name(struct postprocess *postprocess, const struct session *session) {
+    if (postprocess->type == POSTPROCESS_CLASSES && !postprocess->labels) {
+        postprocess->labels = session_classes(session, &postprocess->label_count);
+    }
+}
+
 void postprocess_release(struct postprocess *postprocess) {
+    if (!postprocess->label_text) {
+        session_classes_free(postprocess->labels, postprocess->label_count);
+        postprocess->labels = NULL;
+    }
     free(TAKE(postprocess->label_text));
     free(TAKE(postprocess->labels));
+    postprocess->label_count = 0;
 }
 
 int postprocess_check(const struct postprocess *postprocess, const struct tensor *output,

@@ -14,7 +14,7 @@ struct postprocess {
     enum range range; /* Image: Byte, Unit or Signed */
     bool is_bgr;
     int top;          /* Classes: how many are written */
-    char *label_text; /* owned; the labels point into it */
+    char *label_text; /* owned; the labels point into it; NULL: they are the session's */
     char **labels;    /* owned; NULL: none were given */
     size_t label_count;
 };
@@ -22,6 +22,9 @@ struct postprocess {
 /* Fails with INVALID (a field) or with what became of the labels' file. */
 NODISCARD int postprocess_read(const json_t *spec, struct postprocess *ret_postprocess,
                                struct error *err);
+/* Where the spec gives no labels, the names that the model itself has for its classes. */
+struct session;
+void postprocess_name(struct postprocess *postprocess, const struct session *session);
 void postprocess_release(struct postprocess *postprocess);
 
 /* Whether an output of this type and shape can be used for `items` items. */

@@ -17,6 +17,7 @@ enum {
     TRY_SIDE = 64, /* pixels, where the network leaves it free */
     DEVICE_NAME = 32,
     TRY_PIXELS = 256 * 256, /* a larger picture is not tried */
+    TRY_VALUES = 3 * TRY_PIXELS,
 };
 
 struct scorer {
@@ -24,15 +25,16 @@ struct scorer {
     struct session *session;
     struct preprocess preprocess;
     struct postprocess postprocess;
-    struct shape input; /* as the model has it: [n, 3, h, w], -1 where it is free */
     const struct media *media;
     struct reader *reader; /* kept from lease to lease: a decoder goes on where it stands ... */
     struct input_reader *lines; /* ... or one of lines */
     bool has_slices;            /* its items are slices, not pictures, or ... */
     bool has_rows;              /* ... rows, which become slices */
     struct columns *columns;    /* then */
-    enum tensor_type type;      /* of the network's input */
-    bool has_bytes;             /* a device makes the network's input of bytes */
+    size_t input_count;
+    struct slices_input *inputs; /* as the model has them: [n, 3, h, w], say; -1 where it is free */
+    struct npy_slice *slices;    /* of an item of spec.input.npy, for each input */
+    bool has_bytes;              /* a device makes the network's input of bytes */
     struct groups *groups;
 };
 
@@ -52,40 +54,58 @@ static int check_slices(const struct scorer *scorer, struct error *err) {
             "spec.scorer.onnx.postprocess.type: Classes is expected for spec.input.npy and "
             "spec.input.table");
     }
-    return scorer->input.rank >= 1 && scorer->input.dims[0] <= GROUPS_MOST
-               ? 0
-               : error_set(err, ERROR_INVALID,
-                           "spec.scorer.onnx.path: the network's input has no side for the items, "
-                           "or one of more than %d",
-                           GROUPS_MOST);
+    for (size_t i = 0; i < scorer->input_count; i++) {
+        const struct shape *shape = &scorer->inputs[i].shape;
+        if (shape->rank < 1 || shape->dims[0] > GROUPS_MOST ||
+            shape->dims[0] != scorer->inputs->shape.dims[0]) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.scorer.onnx.path: the network's input %.64s has no side for the "
+                             "items, one of more than %d, or not that of the other inputs",
+                             scorer->inputs[i].name, GROUPS_MOST);
+        }
+    }
+    return 0;
+}
+
+static void name_inputs(struct scorer *scorer) {
+    size_t count = scorer->input_count = session_input_count(scorer->session);
+    scorer->inputs = x_calloc(count, sizeof *scorer->inputs);
+    scorer->slices = x_calloc(count, sizeof *scorer->slices);
+    for (size_t i = 0; i < count; i++) {
+        struct slices_input *input = &scorer->inputs[i];
+        input->name = session_input(scorer->session, i, &input->type, &input->shape);
+        input->texts = session_input_texts(scorer->session, i);
+    }
 }
 
 static int check_input(struct scorer *scorer, struct error *err) {
     static const char field[] = "spec.scorer.onnx.path";
-    size_t inputs = session_input_count(scorer->session);
-    if (inputs != 1 || session_output_count(scorer->session) < 1) {
+    name_inputs(scorer);
+    size_t inputs = scorer->input_count, outputs = session_output_count(scorer->session);
+    if (inputs < 1 || (inputs > 1 && !scorer->has_slices) || outputs < 1) {
         return error_set(err, ERROR_INVALID,
-                         "%s: the network has %zu inputs and %zu outputs, expected one input and "
-                         "an output",
-                         field, inputs, session_output_count(scorer->session));
+                         "%s: the network has %zu inputs and %zu outputs, expected one input (for "
+                         "a table several) and an output",
+                         field, inputs, outputs);
     }
-    const char *name = session_input(scorer->session, 0, &scorer->type, &scorer->input);
     if (scorer->has_rows &&
-        columns_new(scorer->spec, name, scorer->type, &scorer->input, &scorer->columns, err) < 0) {
+        columns_new(scorer->spec, scorer->inputs, inputs, &scorer->columns, err) < 0) {
         return -1;
     }
     if (scorer->has_slices) {
         return check_slices(scorer, err);
     }
-    const int64_t *dims = scorer->input.dims;
+    const char *name = scorer->inputs->name;
+    const struct shape *shape = &scorer->inputs->shape;
+    const int64_t *dims = shape->dims;
     char text[128];
-    shape_format(&scorer->input, text);
-    if (scorer->type != TENSOR_FLOAT32 || scorer->input.rank != 4 ||
+    shape_format(shape, text);
+    if (scorer->inputs->type != TENSOR_FLOAT32 || scorer->inputs->texts || shape->rank != 4 ||
         (dims[1] != 3 && dims[1] != -1) || dims[0] > GROUPS_MOST_PICTURES) {
         return error_set(err, ERROR_INVALID,
                          "%s: the network's input %s is %s %s, expected pictures: float32 "
                          "[n, 3, h, w]",
-                         field, name, tensor_type_name(scorer->type), text);
+                         field, name, tensor_type_name(scorer->inputs->type), text);
     }
     const struct preprocess *preprocess = &scorer->preprocess;
     struct preprocess_size size = {0};
@@ -121,6 +141,8 @@ static void onnx_free(struct scorer *scorer) {
     columns_free(scorer->columns);
     postprocess_release(&scorer->postprocess);
     session_free(scorer->session);
+    free(scorer->inputs);
+    free(scorer->slices);
     free(scorer);
 }
 
@@ -191,11 +213,11 @@ static int onnx_open(const struct scorer_options *options, struct scorer **ret_s
     if (check_input(scorer, err) < 0) {
         return -1;
     }
+    postprocess_name(&scorer->postprocess, scorer->session);
     const struct groups_options groups = {.session = scorer->session,
                                           .preprocess = &scorer->preprocess,
                                           .postprocess = &scorer->postprocess,
-                                          .type = scorer->type,
-                                          .input = scorer->input,
+                                          .inputs = scorer->inputs,
                                           .has_bytes = scorer->has_bytes};
     scorer->groups = groups_new(&groups);
     *ret_scorer = TAKE(scorer);
@@ -211,16 +233,16 @@ static int onnx_start(struct scorer *scorer, struct error *err) {
 
 /* Runs the network once and checks that its output fits postprocess. What it does not take here it
  * may take otherwise: larger pictures, say. */
-static int try_run(struct scorer *scorer, const struct tensor *input, struct error *err) {
+static int try_run(struct scorer *scorer, const struct tensor *inputs, struct error *err) {
     struct error ignored = {0};
     if (scorer->has_bytes) { /* a worker's, and workers do not try */
         return 0;
     }
     struct tensor *output = x_calloc(session_output_count(scorer->session), sizeof *output);
     int result = 0;
-    if (session_run(scorer->session, input, output, &ignored) == 0) {
+    if (session_run(scorer->session, inputs, output, &ignored) == 0) {
         result = postprocess_check(&scorer->postprocess, groups_scores(scorer->session, output),
-                                   input->shape.dims[0], err);
+                                   inputs->shape.dims[0], err);
     }
     free(output);
     return result;
@@ -233,7 +255,7 @@ static int64_t try_side(const struct scorer *scorer, int64_t fixed) {
 
 /* A small black picture. What cannot be tried cheaply (a large fixed size) passes. */
 static int try_picture(struct scorer *scorer, struct error *err) {
-    const int64_t *dims = scorer->input.dims;
+    const int64_t *dims = scorer->inputs->shape.dims;
     struct shape shape = {
         4, {MAX(dims[0], 1), 3, try_side(scorer, dims[2]), try_side(scorer, dims[3])}};
     struct tensor input = {0};
@@ -248,22 +270,30 @@ static int try_picture(struct scorer *scorer, struct error *err) {
     return result;
 }
 
-static int try_slice(struct scorer *scorer, const struct npy_slice *slice, struct error *err) {
-    struct shape shape;
-    struct tensor input = {0};
-    int64_t items = MAX(scorer->input.dims[0], 1);
-    if (slices_check(slice, scorer->type, &scorer->input, items, &shape, err) < 0) {
-        return -1;
+/* One item of all inputs: the first of the run, the others are zeros. */
+static int try_slices(struct scorer *scorer, const struct npy_slice *slices, struct error *err) {
+    int64_t items = MAX(scorer->inputs->shape.dims[0], 1), values = 0;
+    struct tensor *inputs = x_calloc(scorer->input_count, sizeof *inputs);
+    int result = 0;
+    for (size_t i = 0; i < scorer->input_count && result == 0; i++) {
+        struct shape shape;
+        const struct slices_input *input = &scorer->inputs[i];
+        result = slices_check(&slices[i], input, items, &shape, err);
+        values += result == 0 ? items * slices_count(&slices[i]) : 0;
+        if (result == 0 && values <= TRY_VALUES) {
+            result = tensor_init(&inputs[i], input->type, &shape, err);
+        }
+        if (result == 0 && values <= TRY_VALUES) {
+            slices_fill(&slices[i], input->type, inputs[i].data);
+        }
     }
-    if (items * slices_count(slice) > 3 * TRY_PIXELS) {
-        return 0;
+    if (result == 0 && values <= TRY_VALUES) {
+        result = try_run(scorer, inputs, err);
     }
-    if (tensor_init(&input, scorer->type, &shape, err) < 0) {
-        return -1;
+    for (size_t i = 0; i < scorer->input_count; i++) {
+        tensor_release(&inputs[i]);
     }
-    slices_fill(slice, scorer->type, input.data);
-    int result = try_run(scorer, &input, err);
-    tensor_release(&input);
+    free(inputs);
     return result;
 }
 
@@ -276,14 +306,25 @@ static int take_line(void *context, const char *line, size_t size, const char *m
                : error_set(err, ERROR_CANCELLED, "one is enough");
 }
 
+/* A slice for each input, borrowed until the next item. */
+static int read_slices(struct scorer *scorer, const struct item *item,
+                       const struct npy_slice **ret_slices, struct error *err) {
+    if (scorer->has_rows) {
+        return columns_read(scorer->columns, item->text, item->text_size, ret_slices, err);
+    }
+    *ret_slices = scorer->slices;
+    return slices_part(&item->slice, scorer->inputs, scorer->input_count, scorer->slices, err);
+}
+
 /* A row that lacks a column, or has a word in it, is told before any worker starts: the others are
  * as it is. */
-static int try_item(struct scorer *scorer, struct item *item, struct error *err) {
-    if (scorer->has_rows &&
-        columns_read(scorer->columns, item->text, item->text_size, &item->slice, err) < 0) {
-        return error_context(err, "spec.input.table.path: %.300s", item->name);
+static int try_item(struct scorer *scorer, const struct item *item, struct error *err) {
+    const struct npy_slice *slices;
+    if (read_slices(scorer, item, &slices, err) < 0) {
+        return scorer->has_rows ? error_context(err, "spec.input.table.path: %.300s", item->name)
+                                : -1;
     }
-    return try_slice(scorer, &item->slice, err);
+    return try_slices(scorer, slices, err);
 }
 
 /* The first item of the input. One that cannot be read is its mini-batch's business. */
@@ -308,7 +349,12 @@ static int try_first(struct scorer *scorer, struct error *err) {
     return result;
 }
 
+/* Only the coordinator tries: what is said here is said once a job. */
 static int onnx_try(struct scorer *scorer, struct error *err) {
+    const char *note = session_note(scorer->session);
+    if (*note) {
+        log_event(LOG_INFO, "%s: %s", tree_text(scorer->spec, "scorer.onnx.path", ""), note);
+    }
     return scorer->has_slices ? try_first(scorer, err) : try_picture(scorer, err);
 }
 
@@ -330,12 +376,31 @@ static int next_item(struct scorer *scorer, struct item *item, struct error *err
     return scorer->media->reader_next(scorer->reader, &item->picture, &item->name, err);
 }
 
-/* A row becomes a slice; one whose columns are no numbers has failed, alone. */
-static int read_row(struct scorer *scorer, struct item *item, struct error *why) {
-    if (columns_read(scorer->columns, item->text, item->text_size, &item->slice, why) < 0) {
-        return error_context(why, "%.200s", item->name);
+/* Of a row whose columns are not what is expected, or of an item that could not be read at all. */
+static int add_item(struct scorer *scorer, const struct scorer_task *task, struct sink *sink,
+                    struct item *item, struct scorer_count *count, struct error *err) {
+    struct error why = {0};
+    const struct npy_slice *slices = NULL;
+    if (!item->fault && item->type != ITEM_PICTURE &&
+        read_slices(scorer, item, &slices, &why) < 0) {
+        if (item->type == ITEM_TENSOR) { /* all are alike */
+            *err = why;
+            return error_context(err, "%s", item->name);
+        }
+        (void)!error_context(&why, "%.200s", item->name);
+        item->fault = why.text;
     }
-    item->type = ITEM_TENSOR;
+    if (item->fault) {
+        return scorer_count_failure(task, count, item->fault, err);
+    }
+    AUTO(text_freep) char *name = x_strdup(item->name);
+    int result = slices ? groups_add_slices(scorer->groups, sink, slices, name, err)
+                        : groups_add_picture(scorer->groups, sink, &item->picture, name, err);
+    picture_release(&item->picture);
+    if (result < 0) {
+        return error_context(err, "%s", name);
+    }
+    count->items++;
     return 0;
 }
 
@@ -350,25 +415,9 @@ static int score_items(struct scorer *scorer, const struct scorer_task *task, st
         if (got <= 0) {
             return got < 0 || groups_finish(scorer->groups, sink, err) < 0 ? -1 : 0;
         }
-        struct error why = {0};
-        if (item.type == ITEM_JSON && !item.fault && read_row(scorer, &item, &why) < 0) {
-            item.fault = why.text;
+        if (add_item(scorer, task, sink, &item, count, err) < 0) {
+            return -1;
         }
-        if (item.fault) {
-            if (scorer_count_failure(task, count, item.fault, err) < 0) {
-                return -1;
-            }
-            continue;
-        }
-        AUTO(text_freep) char *name = x_strdup(item.name);
-        int result = item.type == ITEM_TENSOR
-                         ? groups_add_slice(scorer->groups, sink, &item.slice, name, err)
-                         : groups_add_picture(scorer->groups, sink, &item.picture, name, err);
-        picture_release(&item.picture);
-        if (result < 0) {
-            return error_context(err, "%s", name);
-        }
-        count->items++;
     }
 }
 

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+enum { WIDTH_MAX = 1 << 24 }; /* sums of many are still counts */
+
 /* A slice's values as C has them (npy_read), and what holds each of them. */
 static const struct {
     enum tensor_type as; /* the same, byte for byte */
@@ -33,19 +35,57 @@ int64_t slices_count(const struct npy_slice *slice) {
     return count;
 }
 
-int slices_check(const struct npy_slice *slice, enum tensor_type type, const struct shape *input,
-                 int64_t items, struct shape *ret_shape, struct error *err) {
+int64_t slices_width(const struct slices_input *input) {
+    return input->shape.rank == 2 ? MIN(MAX(input->shape.dims[1], 1), WIDTH_MAX) : 1;
+}
+
+int slices_part(const struct npy_slice *slice, const struct slices_input *inputs, size_t count,
+                struct npy_slice *ret_slices, struct error *err) {
+    int64_t total = 0;
+    if (count == 1 && !inputs->texts) {
+        *ret_slices = *slice;
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (inputs[i].texts || inputs[i].shape.rank < 1 || inputs[i].shape.rank > 2) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.scorer.onnx.path: the network's input %.64s takes %s, which "
+                             "spec.input.npy has not (a table has columns by name)",
+                             inputs[i].name, inputs[i].texts ? "texts" : "more than columns");
+        }
+        total += slices_width(&inputs[i]);
+    }
+    if (slice->rank != 1 || slice->dims[0] != total) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.onnx.path: the network's %zu inputs have %lld columns, a "
+                         "slice of spec.input.npy has %lld values",
+                         count, (long long)total, (long long)slices_count(slice));
+    }
+    const char *at = slice->values;
+    for (size_t i = 0; i < count; i++) {
+        int64_t width = slices_width(&inputs[i]);
+        ret_slices[i] = (struct npy_slice){
+            .type = slice->type, .rank = inputs[i].shape.rank - 1, .dims = {width}, .values = at};
+        at += (size_t)width * npy_value_bytes(slice->type);
+    }
+    return 0;
+}
+
+int slices_check(const struct npy_slice *slice, const struct slices_input *input, int64_t items,
+                 struct shape *ret_shape, struct error *err) {
     struct shape shape = {.rank = slice->rank + 1, .dims = {items}};
-    bool fits = input->rank == shape.rank;
+    enum tensor_type type = input->type;
+    bool fits = input->shape.rank == shape.rank;
     for (int i = 0; i < slice->rank; i++) {
-        shape.dims[i + 1] = slice->dims[i];
-        fits = fits && (input->dims[i + 1] < 0 || input->dims[i + 1] == slice->dims[i]);
+        int64_t side = slice->dims[i], wanted = fits ? input->shape.dims[i + 1] : -1;
+        shape.dims[i + 1] = side;
+        fits = fits && (wanted < 0 || wanted == side);
     }
     if (!fits || (kinds[slice->type].as != type && !(kinds[slice->type].also >> type & 1))) {
         char wanted[128], given[128];
         struct shape sides = {.rank = slice->rank};
         memcpy(sides.dims, slice->dims, (size_t)slice->rank * sizeof *sides.dims);
-        shape_format(input, wanted);
+        shape_format(&input->shape, wanted);
         shape_format(&sides, given);
         return error_set(err, ERROR_INVALID,
                          "spec.scorer.onnx.path: the network's input is %s %s, a slice of "

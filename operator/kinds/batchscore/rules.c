@@ -103,11 +103,6 @@ static int check_columns(const json_t *spec, struct error *err) {
                    ? job_refuse(err, "scorer.onnx.columns", "names columns of a table; take it out")
                    : 0;
     }
-    if (!has(spec, "scorer.onnx.columns")) {
-        return job_refuse(
-            err, "scorer.onnx",
-            "takes columns of a table as numbers: say which, in which order (columns)");
-    }
     return tree_bool(table, "header", true) ||
                    strcmp(tree_text(table, "format", "CSV"), "JSONLines") == 0
                ? 0

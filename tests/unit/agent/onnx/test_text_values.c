@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/onnx/text_values.h"
+
+#include "agent/graph/texts.h"
+#include "agent/onnx/model.h"
+#include "build.h"
+#include "tests/test.h"
+
+enum { TEXTS = 8 }; /* ONNX's number of strings */
+
+static void add_list(struct message *node, const char *name, const char *const *texts) {
+    struct message list = {0};
+    add_text(&list, 1, name);
+    for (; *texts; texts++) {
+        add_text(&list, 9, *texts);
+    }
+    add_integer(&list, 20, 8);
+    add_message(node, 5, &list);
+}
+
+static void add_numbers(struct message *node, const char *name, const int64_t *numbers, int count) {
+    struct message list = {0};
+    add_text(&list, 1, name);
+    for (int i = 0; i < count; i++) {
+        add_integer(&list, 8, numbers[i]);
+    }
+    add_integer(&list, 20, 7);
+    add_message(node, 5, &list);
+}
+
+static struct message node_of(const char *op, const char *domain, const char *input,
+                              const char *second, const char *output) {
+    struct message node = {0};
+    add_text(&node, 1, input);
+    if (second) {
+        add_text(&node, 1, second);
+    }
+    add_text(&node, 2, output);
+    add_text(&node, 4, op);
+    add_text(&node, 7, domain);
+    return node;
+}
+
+/* Inputs "sex" and "town" of texts, "age" of floats; these nodes; the output is "y". */
+static struct message model_of(const struct message *nodes, int count) {
+    struct message graph = {0}, version = {0};
+    for (int i = 0; i < count; i++) {
+        add_message(&graph, 1, &nodes[i]);
+    }
+    add_value(&graph, 11, "sex", TEXTS, (int64_t[]){-1, 1}, 2);
+    add_value(&graph, 11, "town", TEXTS, (int64_t[]){-1, 1}, 2);
+    add_value(&graph, 11, "age", 1, (int64_t[]){-1, 1}, 2);
+    add_value(&graph, 12, "y", 1, NULL, 0);
+    struct message model = make_model(graph, 13);
+    add_text(&version, 1, "ai.onnx.ml");
+    add_integer(&version, 2, 2);
+    add_message(&model, 8, &version);
+    return model;
+}
+
+static struct message concat_of(const char *first, const char *second, const char *output) {
+    struct message node = node_of("Concat", "", first, second, output), axis = {0};
+    add_text(&axis, 1, "axis");
+    add_integer(&axis, 3, 1);
+    add_integer(&axis, 20, 2);
+    add_message(&node, 5, &axis);
+    return node;
+}
+
+static const char *const sexes[] = {"f", "m", NULL};
+static const char *const towns[] = {"Ulm", "m", "", NULL};
+
+static void test_texts_become_their_numbers(void) {
+    struct error err = {0};
+    struct model *model = NULL;
+    struct message nodes[4] = {concat_of("sex", "town", "both"),
+                               node_of("LabelEncoder", "ai.onnx.ml", "both", NULL, "region"),
+                               node_of("Identity", "", "region", NULL, "same"),
+                               node_of("OneHotEncoder", "ai.onnx.ml", "same", NULL, "y")};
+    add_list(&nodes[1], "keys_strings", towns);
+    add_list(&nodes[1], "values_strings", (const char *const[]){"south", "m", "south", NULL});
+    add_list(&nodes[3], "cats_strings", (const char *const[]){"south", "_Unused", NULL});
+    struct message bytes = model_of(nodes, 4);
+    CHECK_OK(model_from_bytes(bytes.bytes, bytes.size, &model, &err), &err);
+    if (!model) {
+        return;
+    }
+    const struct graph *graph = &model->graph;
+    size_t count = 0;
+    CHECK_INT(texts_find(graph->texts, "Ulm", 3), 0);
+    CHECK_INT(texts_find(graph->texts, "m", 1), 1);
+    CHECK_INT(texts_find(graph->texts, "", 0), 2);
+    CHECK_INT(texts_find(graph->texts, "south", 5), 3);
+    CHECK_INT(texts_find(graph->texts, "f", 1), -1);
+    const int64_t *keys = node_integers(&graph->nodes[1], "keys_int64s", &count);
+    CHECK(count == 3 && keys[0] == 0 && keys[1] == 1 && keys[2] == 2);
+    const int64_t *values = node_integers(&graph->nodes[1], "values_int64s", &count);
+    CHECK(count == 3 && values[0] == 3 && values[1] == 1 && values[2] == 3);
+    CHECK_INT(node_integer(&graph->nodes[1], "default_int64", -7), 4); /* "_Unused" */
+    const int64_t *categories = node_integers(&graph->nodes[3], "cats_int64s", &count);
+    CHECK(count == 2 && categories[0] == 3 && categories[1] == 4);
+    CHECK(graph->values[graph->inputs[0]].is_text && !graph->values[graph->inputs[2]].is_text);
+    CHECK(!graph->values[graph->outputs[0]].is_text);
+    CHECK_STR(model->note, "");
+    model_free(model);
+}
+
+static void check_refused(const struct message *nodes, int count, enum error_kind kind,
+                          const char *part) {
+    struct error err = {0};
+    struct model *model = NULL;
+    struct message bytes = model_of(nodes, count);
+    CHECK_INT(model_from_bytes(bytes.bytes, bytes.size, &model, &err), -1);
+    CHECK_INT(err.kind, kind);
+    CHECK(strstr(err.text, part));
+    if (!strstr(err.text, part)) {
+        printf("# %s\n", err.text);
+    }
+    model_free(model);
+}
+
+static void test_who_else_reads_texts_is_refused(void) {
+    struct message shape = node_of("Shape", "", "sex", NULL, "y");
+    check_refused(&shape, 1, ERROR_UNSUPPORTED,
+                  "Shape node \"y\": it reads \"sex\", which is texts");
+    struct message scaler = node_of("Scaler", "ai.onnx.ml", "sex", NULL, "y");
+    check_refused(&scaler, 1, ERROR_UNSUPPORTED, "Scaler node");
+    struct message gather = node_of("Gather", "", "age", "sex", "y");
+    check_refused(&gather, 1, ERROR_UNSUPPORTED, "Gather node");
+    struct message zip_map = node_of("ZipMap", "ai.onnx.ml", "sex", NULL, "y");
+    add_list(&zip_map, "classlabels_strings", sexes);
+    check_refused(&zip_map, 1, ERROR_UNSUPPORTED, "ZipMap node");
+    struct message numbers = node_of("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
+    add_numbers(&numbers, "cats_int64s", (int64_t[]){0, 1}, 2);
+    check_refused(&numbers, 1, ERROR_UNSUPPORTED, "OneHotEncoder node");
+    struct message moved[2] = {node_of("Identity", "", "sex", NULL, "z"),
+                               node_of("Relu", "", "z", NULL, "y")};
+    check_refused(moved, 2, ERROR_UNSUPPORTED, "it reads \"z\", which is texts");
+    struct message out = node_of("Identity", "", "sex", NULL, "y");
+    check_refused(&out, 1, ERROR_UNSUPPORTED, "its only output is texts");
+}
+
+static void test_texts_and_numbers_are_not_mixed(void) {
+    struct message mixed = concat_of("sex", "age", "y"), turned = concat_of("age", "sex", "y");
+    check_refused(&mixed, 1, ERROR_INVALID, "reads \"age\", texts are expected there");
+    check_refused(&turned, 1, ERROR_INVALID, "reads \"sex\", numbers are expected there");
+    struct message both = node_of("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
+    add_list(&both, "cats_strings", sexes);
+    add_numbers(&both, "cats_int64s", (int64_t[]){0, 1}, 2);
+    check_refused(&both, 1, ERROR_INVALID, "\"cats_strings\" and \"cats_int64s\": one of them");
+    struct message of_numbers = node_of("OneHotEncoder", "ai.onnx.ml", "age", NULL, "y");
+    add_list(&of_numbers, "cats_strings", sexes);
+    check_refused(&of_numbers, 1, ERROR_INVALID, "reads \"age\", texts are expected there");
+    struct message none = node_of("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
+    check_refused(&none, 1, ERROR_INVALID,
+                  "\"cats_int64s\" or \"cats_strings\" with the categories");
+    struct message uneven = node_of("LabelEncoder", "ai.onnx.ml", "sex", NULL, "y");
+    add_list(&uneven, "keys_strings", sexes);
+    add_numbers(&uneven, "values_int64s", (int64_t[]){7}, 1);
+    check_refused(&uneven, 1, ERROR_INVALID, "2 keys and 1 values");
+}
+
+/* An empty list beside the one that counts is what some exporters write. */
+static void test_an_empty_list_is_none(void) {
+    struct error err = {0};
+    struct model *model = NULL;
+    struct message hot = node_of("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
+    add_numbers(&hot, "cats_int64s", NULL, 0);
+    add_list(&hot, "cats_strings", sexes);
+    struct message bytes = model_of(&hot, 1);
+    CHECK_OK(model_from_bytes(bytes.bytes, bytes.size, &model, &err), &err);
+    size_t count = 0;
+    CHECK(model && node_integers(&model->graph.nodes[0], "cats_int64s", &count) && count == 2);
+    model_free(model);
+}
+
+int main(void) {
+    TEST(test_texts_become_their_numbers);
+    TEST(test_who_else_reads_texts_is_refused);
+    TEST(test_texts_and_numbers_are_not_mixed);
+    TEST(test_an_empty_list_is_none);
+    return TEST_END();
+}
