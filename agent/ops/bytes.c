@@ -37,8 +37,8 @@ int infer_to_bytes(const struct node *node, const struct fact *const *inputs, st
     outputs[0].type = TENSOR_UINT8;
     outputs[0].shape = (struct shape){4, {x->dims[0], x->dims[2], x->dims[3], 3}};
     if (node->output_count > 1) {
-        outputs[1].type = TENSOR_UINT8;
-        outputs[1].shape = (struct shape){1, {x->dims[0]}};
+        outputs[1].type = TENSOR_INT32;
+        outputs[1].shape = (struct shape){2, {x->dims[0], x->dims[2]}};
     }
     return 0;
 }

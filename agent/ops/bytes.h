@@ -4,9 +4,11 @@
  *
  *   FromBytes (x uint8 [n, h, w, 3]) -> y float32 [n, 3, h, w]: plane k is x * scale[k] + shift[k]
  *             of byte k, or, with `turned`, of byte 2 - k. Attributes scale, shift (3 numbers
- * each), turned (0, 1) ToBytes   (x float32 [n, 3, h, w]) -> y uint8 [n, h, w, 3], bad uint8 [n]:
- * the other way: byte k of plane k (2 - k) is x * scale + shift, cut to an integer of 0 to 255.
- * bad: 1 for a picture that holds values that are no numbers; what y has of these is not specified
+ *             each), turned (0, 1)
+ *   ToBytes   (x float32 [n, 3, h, w]) -> y uint8 [n, h, w, 3], bad int32 [n, h]: the other way:
+ *             byte k of plane k (2 - k) is x * scale + shift, cut to an integer of 0 to 255. bad:
+ * of each row, how many pixels from the first one on that has a value that is no number; 0: none
+ * has. So who cuts columns off knows whether one is left. What y has of these is not specified.
  */
 #pragma once
 

@@ -41,7 +41,7 @@ void session_classes_free(char **classes, size_t count);
 /* What the model's file has and is left out (model.h), for people; "" nothing. */
 const char *session_note(const struct session *session);
 
-/* Output 0 is bytes, and the last output says which of them are bad: of a network of one output
+/* Output 0 is bytes, and the last output says where they are bad: of a network of one output
  * that was opened with bytes_out. */
 bool session_gives_bytes(const struct session *session);
 

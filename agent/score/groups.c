@@ -123,8 +123,8 @@ static int make_picture(const struct groups *groups, const struct tensor *output
     if (!session_gives_bytes(session)) {
         return postprocess_picture(groups->options.postprocess, output, at, size, ret_picture, err);
     }
-    const uint8_t *bad = groups->outputs[session_output_count(session) - 1].data;
-    return postprocess_bytes(output, at, bad[at], size, ret_picture, err);
+    const struct tensor *bad = &groups->outputs[session_output_count(session) - 1];
+    return postprocess_bytes(output, bad, at, size, ret_picture, err);
 }
 
 /* Item `index` of the group, which is `at` of those that the output is of. */

@@ -136,19 +136,23 @@ struct bytes postprocess_to_bytes(const struct postprocess *postprocess) {
     return bytes;
 }
 
-int postprocess_bytes(const struct tensor *output, int64_t index, bool is_bad,
+int postprocess_bytes(const struct tensor *output, const struct tensor *bad, int64_t index,
                       const struct preprocess_size *size, struct picture *ret_picture,
                       struct error *err) {
     int64_t height = output->shape.dims[1], width = output->shape.dims[2];
     const uint8_t *bytes = (const uint8_t *)output->data + index * 3 * height * width;
-    if (is_bad) {
-        return refuse_numbers(err);
+    const int32_t *left = (const int32_t *)bad->data + index * height;
+    struct picture picture;
+    init_cut(&picture, height, width, size);
+    size_t row_bytes = 3 * (size_t)picture.width;
+    for (int y = 0; y < picture.height; y++) {
+        if (left[y] > width - picture.width) { /* the first of them is no padding */
+            picture_release(&picture);
+            return refuse_numbers(err);
+        }
+        memcpy(picture.pixels + (size_t)y * row_bytes, bytes + y * 3 * width, row_bytes);
     }
-    init_cut(ret_picture, height, width, size);
-    size_t row_bytes = 3 * (size_t)ret_picture->width;
-    for (int y = 0; y < ret_picture->height; y++) {
-        memcpy(ret_picture->pixels + (size_t)y * row_bytes, bytes + y * 3 * width, row_bytes);
-    }
+    *ret_picture = picture;
     return 0;
 }
 

@@ -38,11 +38,11 @@ NODISCARD int postprocess_picture(const struct postprocess *postprocess,
                                   const struct preprocess_size *size, struct picture *ret_picture,
                                   struct error *err);
 
-/* The same of an output that a device has made bytes of: uint8 [n, h, w, 3], and what was made of
- * them by `preprocess_bytes`' counterpart. is_bad: it had values that are no numbers. */
-NODISCARD int postprocess_bytes(const struct tensor *output, int64_t index, bool is_bad,
-                                const struct preprocess_size *size, struct picture *ret_picture,
-                                struct error *err);
+/* The same of an output that a device has made bytes of: uint8 [n, h, w, 3], by the numbers of
+ * postprocess_to_bytes. bad: int32 [n, h], as ToBytes has it (ops/bytes.h). */
+NODISCARD int postprocess_bytes(const struct tensor *output, const struct tensor *bad,
+                                int64_t index, const struct preprocess_size *size,
+                                struct picture *ret_picture, struct error *err);
 struct bytes postprocess_to_bytes(const struct postprocess *postprocess);
 
 /* {"file": name, "classes": [{"index": 281, "label": "tabby", "score": 0.87}, ...]} of item `index`

@@ -4,6 +4,7 @@
 #include "agent/device/cpu/reference.h"
 
 #include <math.h>
+#include <string.h>
 
 static int from_bytes_run(const struct call *call, struct error *err UNUSED) {
     const struct bytes bytes = bytes_params(call->node);
@@ -27,21 +28,23 @@ static int to_bytes_run(const struct call *call, struct error *err UNUSED) {
     const struct shape *shape = &call->inputs[0]->shape; /* [n, 3, h, w] */
     const float *x = call->inputs[0]->data;
     uint8_t *y = call->outputs[0]->data;
-    uint8_t *bad = call->output_count > 1 && call->outputs[1] ? call->outputs[1]->data : NULL;
-    int64_t pixels = shape->dims[2] * shape->dims[3];
+    int32_t *bad = call->output_count > 1 && call->outputs[1] ? call->outputs[1]->data : NULL;
+    int64_t height = shape->dims[2], width = shape->dims[3], pixels = height * width;
+    if (bad) {
+        memset(bad, 0, (size_t)(shape->dims[0] * height) * sizeof *bad);
+    }
     for (int64_t n = 0; n < shape->dims[0]; n++, y += 3 * pixels) {
-        bool is_bad = false;
         for (int k = 0; k < 3; k++, x += pixels) {
             int to = bytes.is_turned ? 2 - k : k;
             for (int64_t i = 0; i < pixels; i++) {
                 float value = x[i] * bytes.scale[k] + bytes.shift[k];
-                is_bad |= isnan(value);
+                if (isnan(value) && bad) {
+                    int32_t *row = &bad[n * height + i / width];
+                    *row = MAX(*row, (int32_t)(width - i % width));
+                }
                 value = value > 0 ? value : 0;
                 y[3 * i + to] = (uint8_t)(value < 255 ? value : 255);
             }
-        }
-        if (bad) {
-            bad[n] = is_bad;
         }
     }
     return 0;

@@ -36,11 +36,12 @@ int kernels_run_from_bytes(const struct kernels_bytes *b, const uint8_t *x, void
                : OF_TYPE(b->type, FROM_BYTES);
 }
 
-/* Its byte; what is no number is told. Threads that tell it of one picture write the same. */
-static __device__ __forceinline__ uint8_t byte_of(float value, uint8_t *bad, int64_t n) {
+/* Its byte; what is no number is told, by how far it is from the end of its row. */
+static __device__ __forceinline__ uint8_t byte_of(float value, const struct kernels_bytes *b,
+                                                  int64_t i, int32_t *bad) {
     if (value != value) {
         if (bad) {
-            bad[n] = 1;
+            atomicMax(&bad[i / b->width], (int32_t)(b->width - i % b->width));
         }
         return 0;
     }
@@ -48,19 +49,19 @@ static __device__ __forceinline__ uint8_t byte_of(float value, uint8_t *bad, int
 }
 
 template <class T>
-__global__ void to_bytes_kernel(struct kernels_bytes b, const T *x, uint8_t *y, uint8_t *bad,
+__global__ void to_bytes_kernel(struct kernels_bytes b, const T *x, uint8_t *y, int32_t *bad,
                                 int64_t pixel_stride, int64_t plane_stride, int64_t n_stride) {
     EACH(i, b.n * b.pixels) {
         int64_t n = i / b.pixels, pixel = i % b.pixels;
         const T *from = x + n * n_stride + pixel * pixel_stride;
         for (int k = 0; k < 3; k++) {
             float value = get(from[k * plane_stride]) * b.scale[k] + b.shift[k];
-            y[i * 3 + (b.is_turned ? 2 - k : k)] = byte_of(value, bad, n);
+            y[i * 3 + (b.is_turned ? 2 - k : k)] = byte_of(value, &b, i, bad);
         }
     }
 }
 
-int kernels_run_to_bytes(const struct kernels_bytes *b, const void *x, uint8_t *y, uint8_t *bad,
+int kernels_run_to_bytes(const struct kernels_bytes *b, const void *x, uint8_t *y, int32_t *bad,
                          void *stream) {
     const int64_t blocks = blocks_for(b->n * b->pixels), lanes = KERNELS_LANES, one = 1;
 #define TO_BYTES(type)                                                                             \

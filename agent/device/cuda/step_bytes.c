@@ -18,6 +18,7 @@ static struct kernels_bytes *params_of(struct prepare *prepare, struct operand *
     *params = (struct kernels_bytes){.type = is_last ? prepare->gpu->type : KERNELS_FLOAT32,
                                      .n = dims[0],
                                      .pixels = dims[2] * dims[3],
+                                     .width = dims[3],
                                      .is_turned = bytes.is_turned};
     memcpy(params->scale, bytes.scale, sizeof bytes.scale);
     memcpy(params->shift, bytes.shift, sizeof bytes.shift);
@@ -40,9 +41,10 @@ int from_bytes_prepare(struct prepare *prepare, struct error *err UNUSED) {
 
 static int to_bytes_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct kernels_bytes *bytes = task->params;
-    uint8_t *bad =
+    int32_t *bad =
         task->output_count > 1 && !task->outputs[1].is_absent ? task->outputs[1].data : NULL;
-    if (bad && gpu->base.ops->zero(&gpu->base, bad, (size_t)bytes->n, err) < 0) {
+    size_t rows = (size_t)(bytes->n * (bytes->pixels / MAX(bytes->width, 1)));
+    if (bad && gpu->base.ops->zero(&gpu->base, bad, rows * sizeof *bad, err) < 0) {
         return -1;
     }
     return gpu_check(

@@ -22,6 +22,11 @@ struct emulated_index {
 extern struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
 
 void __syncthreads();
+static inline int atomicMax(int *at, int value) { /* threads run one after the other */
+    int old = *at;
+    *at = value > old ? value : old;
+    return old;
+}
 /* Does it now, or keeps it while the stream is captured. */
 cudaError_t emulated_launch(const cudaLaunchConfig_t *config, std::function<void()> kernel);
 
