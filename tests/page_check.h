@@ -31,10 +31,10 @@ static bool page_is_among(const char *word, size_t size, const char *words) {
 static const char page_elements[] =
     "html head meta title style body main header p h1 h2 dl div dt dd section figure figcaption i "
     "b "
-    "svg path rect span table caption thead tbody tr th td details summary footer code text";
+    "svg path rect circle span table caption thead tbody tr th td details summary footer code text";
 static const char page_attributes[] =
     "lang xmlns charset http-equiv content name class viewBox preserveAspectRatio role aria-label "
-    "d x y width height style open text-anchor";
+    "d x y cx cy r width height style open text-anchor stroke-opacity title";
 
 /* Text up to `end`: neither markup nor an unknown entity in it. */
 static void page_read_text(struct page_reader *reader, const char *end) {

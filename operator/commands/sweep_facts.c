@@ -21,6 +21,7 @@ struct sweep_view {
     struct sweep_spec spec;
     struct sweep_facts facts;
     const char *parameters[SPACE_PARAMETERS_MAX];
+    bool is_logarithmic[SPACE_PARAMETERS_MAX];
     struct source *sources; /* by rising index */
     size_t count;
     struct sweep_trial *trials; /* one for each source */
@@ -89,6 +90,11 @@ static void fill_trials(struct sweep_view *view) {
     }
 }
 
+static bool is_logarithmic(enum expression expression) {
+    return expression == EXPRESSION_LOGUNIFORM || expression == EXPRESSION_QLOGUNIFORM ||
+           expression == EXPRESSION_LOGNORMAL || expression == EXPRESSION_QLOGNORMAL;
+}
+
 int sweep_view_new(const json_t *sweep, const json_t *trials, struct sweep_view **ret_view,
                    struct error *err) {
     AUTO(sweep_view_freep) struct sweep_view *view = x_calloc(1, sizeof *view);
@@ -97,6 +103,7 @@ int sweep_view_new(const json_t *sweep, const json_t *trials, struct sweep_view 
     }
     for (int i = 0; i < view->spec.space.count; i++) {
         view->parameters[i] = view->spec.space.at[i].name;
+        view->is_logarithmic[i] = is_logarithmic(view->spec.space.at[i].expression);
     }
     view->sources = x_calloc(json_array_size(trials) + 1, sizeof *view->sources);
     for (size_t i = 0; i < json_array_size(trials); i++) {
@@ -112,6 +119,7 @@ int sweep_view_new(const json_t *sweep, const json_t *trials, struct sweep_view 
         .metric = view->spec.metric,
         .is_minimized = view->spec.goal == GOAL_MINIMIZE,
         .parameters = view->parameters,
+        .is_logarithmic = view->is_logarithmic,
         .parameter_count = (size_t)view->spec.space.count,
         .trials = view->trials,
         .trial_count = view->count,

@@ -37,6 +37,8 @@ struct sweep_facts {
     const char *metric;
     bool is_minimized;
     const char *const *parameters;
+    const bool
+        *is_logarithmic; /* one for each parameter: it is chosen by its logarithm; NULL: none */
     size_t parameter_count;
     const struct sweep_trial *trials; /* by rising index */
     size_t trial_count;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/commands/sweep_html.h"
-
+#include "operator/commands/sweep_charts.h"
 #include "operator/commands/table.h"
 
 #include <math.h>
@@ -24,8 +23,9 @@ static void draw_bar(int64_t reports, int64_t most, char bar[static SWEEP_BAR + 
 static char *join_values(const struct sweep_facts *facts, const struct sweep_trial *trial) {
     char *all = x_strdup("");
     for (size_t i = 0; trial->values && i < facts->parameter_count; i++) {
-        char *longer =
-            x_printf("%s%s%s=%s", all, i ? " " : "", facts->parameters[i], trial->values[i]);
+        char text[SWEEP_SHORT_MAX];
+        char *longer = x_printf("%s%s%s=%s", all, i ? " " : "", facts->parameters[i],
+                                sweep_short(trial->values[i], text));
         free(all);
         all = longer;
     }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- how far it is ---- */
 
@@ -109,9 +110,14 @@ void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *regi
     const char *name;
     json_t *value;
     json_object_foreach(json_object_get(plan->best, "values"), name, value) {
-        int length = snprintf(values + used, sizeof values - used, "%s%s=%s", used ? ", " : "",
-                              name, json_string_value(value));
-        used = MIN(used + (size_t)MAX(length, 0), sizeof values - 1);
+        size_t room = sizeof values - sizeof ", ..." - used;
+        int length = snprintf(values + used, room, "%s%s=%s", used ? ", " : "", name,
+                              json_string_value(value));
+        if (length < 0 || (size_t)length >= room) { /* half a number would be another one */
+            strcpy(values + used, used ? ", ..." : "...");
+            break;
+        }
+        used += (size_t)length;
     }
     outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed",
                 "%sthe best of %lld trials is %s with %s %s%s%.250s: %s",

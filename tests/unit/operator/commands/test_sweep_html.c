@@ -2,7 +2,7 @@
 /* sweep.html and the table of a Sweep: well formed whatever is said in names, values and messages,
  * each trial drawn, the best one marked, bounds kept. SWEEP_HTML=FILE writes the page, to be looked
  * at. */
-#include "operator/commands/sweep_html.h"
+#include "operator/commands/sweep_charts.h"
 
 #include "lib/file.h"
 #include "tests/page_check.h"
@@ -90,6 +90,13 @@ static void a_sweep(void) {
     check_page(&facts, &html);
     CHECK_INT(count_of(html, "<svg"), 3);
     CHECK_INT(count_of(html, "<path class=\"best\""), 2);
+    CHECK_INT(count_of(html, "<circle class=\"best\""), 1);
+    CHECK(strstr(html, "</i>28 completed</span>") && strstr(html, "</i>2 failed</span>"));
+    CHECK(strstr(html, ">-0<") == NULL);
+    const char *fifth = strstr(html, "<td>digits-0004"), *sixth = strstr(html, "<td>digits-0005");
+    const char *winner = strstr(html, "<tr class=\"best\"><td>digits-0020");
+    CHECK(fifth && sixth && winner && fifth < sixth && sixth < winner &&
+          winner < strstr(html, "<td>digits-0021"));
     CHECK_INT(count_of(html, "<tr"), TRIALS + 1);
     CHECK(strstr(html, "http") == NULL && strstr(html, "<script") == NULL);
     if (getenv("SWEEP_HTML")) {
@@ -148,8 +155,44 @@ static void at_the_edges(void) {
     }
 }
 
+static void check_ticks(bool is_logarithmic, const char *wanted, const char *unwanted) {
+    static const char *const rates[] = {"0.0001", "0.001", "1"};
+    struct sweep_trial trials[3] = {0};
+    const char *name = "A_VERY_LONG_NAME_OF_A_PARAMETER_INDEED_A";
+    for (int i = 0; i < 3; i++) {
+        trials[i] = (struct sweep_trial){
+            .index = i, .name = "t", .state = SWEEP_COMPLETED, .best = i, .values = &rates[i]};
+    }
+    struct sweep_facts facts = {.name = "n",
+                                .state = "s",
+                                .message = "",
+                                .metric = "m",
+                                .parameters = &name,
+                                .is_logarithmic = &is_logarithmic,
+                                .parameter_count = 1,
+                                .trials = trials,
+                                .trial_count = 3};
+    AUTO(text_freep) char *html = NULL;
+    check_page(&facts, &html);
+    CHECK(strstr(html, wanted) && !strstr(html, unwanted));
+    CHECK(strstr(html, name));
+}
+
+/* A parameter's axis goes by how it is chosen, not by what was chosen; numbers are round. */
+static void scales(void) {
+    char text[SWEEP_SHORT_MAX];
+    check_ticks(true, ">0.01</text>", ">0.4</text>");
+    check_ticks(false, ">0.4</text>", ">0.01</text>");
+    CHECK_STR(sweep_short("0.513895751025271", text), "0.513896");
+    CHECK_STR(sweep_short("8.63407e-05", text), "8.63407e-05");
+    CHECK_STR(sweep_short("1.00000000000002", text), "1");
+    CHECK_STR(sweep_short("123456789012", text), "123456789012");
+    CHECK_STR(sweep_short("v1.2.3456789", text), "v1.2.3456789");
+}
+
 int main(void) {
     TEST(a_sweep);
     TEST(at_the_edges);
+    TEST(scales);
     return TEST_END();
 }

@@ -115,6 +115,26 @@ static void test_bayesian_makes_one_a_look(void) {
     close_world(&world);
 }
 
+/* Of many parameters as many are told as there is room for, and none by half. */
+static void test_values_are_told_whole(void) {
+    struct world world;
+    AUTO(text_freep) char *parameters = x_strdup("{name: X, choice: [0]}");
+    for (int i = 0; i < 20; i++) {
+        char *more = x_printf("%s, {name: PARAMETER_%02d, choice: [long-enough]}", parameters, i);
+        free(parameters);
+        parameters = more;
+    }
+    AUTO(text_freep)
+    char *spec = x_printf(OBJECTIVE "parameters: [%s], maxTrials: 1", parameters);
+    open_world(&world, spec);
+    live(&world);
+    check_end(&world, "True", "Completed");
+    const char *message = tree_text(succeeded(&world), "message", "");
+    CHECK(strstr(message, ": PARAMETER_00=long-enough, PARAMETER_01=long-enough, "));
+    CHECK(text_ends(message, "=long-enough, ..."));
+    close_world(&world);
+}
+
 /* ---- ends ---- */
 
 static void test_too_many_failures(void) {
@@ -306,6 +326,7 @@ int main(void) {
     TEST(test_hopeless_ones_are_stopped);
     TEST(test_a_grid_ends_with_its_points);
     TEST(test_bayesian_makes_one_a_look);
+    TEST(test_values_are_told_whole);
     TEST(test_too_many_failures);
     TEST(test_a_metric_that_never_appears);
     TEST(test_the_deadline);
