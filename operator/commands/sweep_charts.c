@@ -47,12 +47,12 @@ static bool read_number(const char *text, double *ret_value) {
     return end != text && !*end && isfinite(*ret_value);
 }
 
-const char *sweep_short(const char *value, char text[static SWEEP_SHORT_MAX]) {
+const char *sweep_short(const char *value, int digits, char text[static SWEEP_SHORT_MAX]) {
     double number;
     if (!strpbrk(value, ".e") || !read_number(value, &number)) {
         return value;
     }
-    snprintf(text, SWEEP_SHORT_MAX, "%.6g", number);
+    snprintf(text, SWEEP_SHORT_MAX, "%.*g", digits, number);
     return strlen(text) < strlen(value) ? text : value;
 }
 
@@ -71,7 +71,7 @@ static void add_title(struct page *page, const struct sweep_facts *facts,
         page_add(page, i ? ", " : "; ");
         page_text(page, facts->parameters[i], SWEEP_NAME_MAX_BYTES);
         page_add(page, "=");
-        page_text(page, sweep_short(trial->values[i], text), SWEEP_NAME_MAX_BYTES);
+        page_text(page, sweep_short(trial->values[i], SWEEP_DIGITS, text), SWEEP_NAME_MAX_BYTES);
     }
     page_add(page, "</title>");
 }

@@ -6,7 +6,7 @@
 #include "lib/page.h"
 #include "operator/commands/sweep_html.h"
 
-enum { SWEEP_NAME_MAX_BYTES = 40, SWEEP_SHORT_MAX = 32 };
+enum { SWEEP_NAME_MAX_BYTES = 40, SWEEP_SHORT_MAX = 32, SWEEP_DIGITS = 6 };
 
 /* What charts and rows of a trial are marked with: "best", "completed" ... */
 const char *sweep_class(const struct sweep_trial *trial, const struct sweep_trial *best);
@@ -16,9 +16,9 @@ const char *sweep_class(const struct sweep_trial *trial, const struct sweep_tria
 const struct sweep_trial *sweep_drawn(const struct sweep_facts *facts,
                                       const struct sweep_trial *best, size_t i);
 
-/* A value as people read it: "0.513896" of "0.513895751025271"; whole numbers and words are as they
- * are. text holds it, or it is the value itself. */
-const char *sweep_short(const char *value, char text[static SWEEP_SHORT_MAX]);
+/* A value as people read it: "0.513896" of "0.513895751025271" with 6 digits; whole numbers and
+ * words are as they are. text holds it, or it is the value itself. */
+const char *sweep_short(const char *value, int digits, char text[static SWEEP_SHORT_MAX]);
 
 void sweep_charts(struct page *page, const struct sweep_facts *facts,
                   const struct sweep_trial *best);

@@ -75,7 +75,7 @@ static void add_row(struct page *page, const struct sweep_facts *facts,
         page_add(page, "</td><td title=\"");
         page_text(page, value, SWEEP_NAME_MAX_BYTES);
         page_add(page, "\">");
-        page_text(page, sweep_short(value, text), SWEEP_NAME_MAX_BYTES);
+        page_text(page, sweep_short(value, SWEEP_DIGITS, text), SWEEP_NAME_MAX_BYTES);
     }
     page_add(page, "</td><td class=\"why\">");
     page_text(page, trial->message ? trial->message : "", 200);

@@ -90,6 +90,28 @@ check "and its progress is told" says small '^small: Running: [0-4] of 4 trials 
 check "sweep.html draws all of them" python3 tests/e2e/sweep_page.py "$work/small/state/sweep.html" 3 small-000{0,1,2,3}
 show small
 
+##### many short ones #############################################################################
+# A program of about 0.1 s; 100 of them in a soak.
+trials=$((${SOAK_SEED:+100} + 0))
+[ $trials -gt 0 ] || trials=24
+manifest short accuracy 1 0 <<<''
+cat >"$work/short.sh" <<'P'
+sleep 0.1
+echo "accuracy: 0.$((10000 + PARAM_X))"
+echo "$((10000 + PARAM_X))" >>"$1/tried"
+P
+sed -i "s/parameters: .*/parameters: [{name: X, randint: {upper: 10000}}]/; s/kind: Grid/kind: Random, seed: 7/; s/maxTrials: .*/maxTrials: $trials/
+    s|command: .*|command: [bash, $work/short.sh, \$(out)]|" "$work/short/sweep.yaml"
+began=$SECONDS
+run short --workers 4
+each_once() {
+    [ $code -eq 0 ] && [ "$(wc -l <"$work/short/out/tried")" -eq $trials ] && [ "$(sort -u "$work/short/out/tried" | wc -l)" -eq $trials ] &&
+        says short "the best of $trials trials is short-[0-9]{4} with accuracy 0.$(sort -n "$work/short/out/tried" | tail -n 1 | sed 's/0*$//'): "
+}
+check "of $trials trials of a short program each is run once, and the best is right" each_once
+echo "# $trials trials in $((SECONDS - began)) s"
+show short
+
 ##### what is hopeless ############################################################################
 manifest median accuracy 60 2 <<<'earlyStopping: {median: {}}'
 run median --workers 4

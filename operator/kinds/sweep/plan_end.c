@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- how far it is ---- */
 
@@ -114,7 +113,7 @@ void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *regi
         int length = snprintf(values + used, room, "%s%s=%s", used ? ", " : "", name,
                               json_string_value(value));
         if (length < 0 || (size_t)length >= room) { /* half a number would be another one */
-            strcpy(values + used, used ? ", ..." : "...");
+            snprintf(values + used, sizeof values - used, "%s...", used ? ", " : "");
             break;
         }
         used += (size_t)length;

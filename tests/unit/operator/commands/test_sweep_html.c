@@ -183,11 +183,11 @@ static void scales(void) {
     char text[SWEEP_SHORT_MAX];
     check_ticks(true, ">0.01</text>", ">0.4</text>");
     check_ticks(false, ">0.4</text>", ">0.01</text>");
-    CHECK_STR(sweep_short("0.513895751025271", text), "0.513896");
-    CHECK_STR(sweep_short("8.63407e-05", text), "8.63407e-05");
-    CHECK_STR(sweep_short("1.00000000000002", text), "1");
-    CHECK_STR(sweep_short("123456789012", text), "123456789012");
-    CHECK_STR(sweep_short("v1.2.3456789", text), "v1.2.3456789");
+    CHECK_STR(sweep_short("0.513895751025271", 6, text), "0.513896");
+    CHECK_STR(sweep_short("8.63407e-05", 6, text), "8.63407e-05");
+    CHECK_STR(sweep_short("1.00000000000002", 6, text), "1");
+    CHECK_STR(sweep_short("123456789012", 6, text), "123456789012");
+    CHECK_STR(sweep_short("v1.2.3456789", 6, text), "v1.2.3456789");
 }
 
 int main(void) {
