@@ -82,9 +82,9 @@ apply() { job "$@" | "$kubectl" apply -f - >/dev/null; }
 # kind=dt: of a DistTrain, here and below.
 field() { "$kubectl" get "${kind:-bs}" "$1" -o "jsonpath={$2}"; }
 condition() { field "$1" ".status.conditions[?(@.type==\"${3:-Succeeded}\")].$2"; } # NAME FIELD [TYPE]
-# ends NAME STATUS REASON: the job comes to this end within 30 s.
+# ends NAME STATUS REASON: the job comes to this end within 120 s.
 is_ended() { [ "$(condition "$1" status) $(condition "$1" reason)" = "$2 $3" ]; }
-ends() { within 30 is_ended "$@" || { echo "# $1: $(condition "$1" status) $(condition "$1" reason): $(condition "$1" message)"; false; }; }
+ends() { within 120 is_ended "$@" || { echo "# $1: $(condition "$1" status) $(condition "$1" reason): $(condition "$1" message)"; false; }; }
 count() { "$kubectl" get "$1" -l "windlass.dev/job${2:+=$2}" -o name | wc -l; }
 nothing_is_left() { [ "$(count pods "$1")" -eq 0 ] && [ "$(count services "$1")" -eq 0 ] && [ "$("$kubectl" get secrets -o name | grep -c "secret/$1-")" -eq 0 ]; }
 gauge() { page "$1" /metrics | sed -n "s/^$2 //p"; }

@@ -97,7 +97,7 @@ ${spec//\{scripts\}/$3}
   stores: [$stores]
 ${8:-}
 M
-    timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state/$1" --keep >"$work/log" 2>&1 </dev/null
+    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state/$1" --keep >"$work/log" 2>&1 </dev/null
     code=$?
     cat "$work/log" >>"$work/said"
 }

@@ -60,7 +60,7 @@ imports() {
     sed 's/^  workers: 2/&\n  slotsPerWorker: 4/' "$work/imported.yaml" >"$work/job.yaml"
     "$windlass" check -f "$work/job.yaml" >>"$work/said" 2>&1
 }
-run() { timeout 120 "$windlass" run -f "$work/job.yaml" --volume external="$work/share" --state "$work/state-$1" >"$work/said" 2>&1; }
+run() { timeout 300 "$windlass" run -f "$work/job.yaml" --volume external="$work/share" --state "$work/state-$1" >"$work/said" 2>&1; }
 runs() {
     run good && [ "$(cat "$code/model/models/sum")" = "28 of 8" ] && [ "$(cat "$code/timeline/timelines/timeline.json")" = "[]" ] &&
         [ "$(cat "$code"/prepared-* | xargs)" = "0 1" ] && grep -qx 'hosts 127.0.0.1' "$work"/state-good/*-0.log

@@ -111,7 +111,7 @@ M
     - {name: data, persistentVolumeClaim: {claimName: data}}
     - {name: model, persistentVolumeClaim: {claimName: model}}
 M
-    timeout 60 "$windlass" run -f "$work/job.yaml" --workers "$workers" --state "$work/state" >"$work/log" 2>&1 </dev/null &
+    timeout 300 "$windlass" run -f "$work/job.yaml" --workers "$workers" --state "$work/state" >"$work/log" 2>&1 </dev/null &
     local run=$! coordinators=0 wounds=$((RANDOM % 5 + 1)) i
     for ((i = 0; i < wounds; i++)); do
         sleep 0.$((RANDOM % 8 + 1))
@@ -158,7 +158,7 @@ M
 }
 # launch NAME: a run in the background; its log is $work/NAME.log, its process $run.
 launch() {
-    timeout 60 "$windlass" run -f "$work/job.yaml" --workers 2 --keep --state "$work/state-$1" >"$work/$1.log" 2>&1 </dev/null &
+    timeout 300 "$windlass" run -f "$work/job.yaml" --workers 2 --keep --state "$work/state-$1" >"$work/$1.log" 2>&1 </dev/null &
     run=$!
 }
 await() { # seconds COMMAND...
@@ -190,7 +190,7 @@ A
 chmod +x "$work/bin/windlass-agent"
 windlass=$work/bin/windlass launch first
 first=$run
-check "a first run is under way" await 20 has "$work/data/twice/.windlass/*/try/*"
+check "a first run is under way" await 60 has "$work/data/twice/.windlass/*/try/*"
 launch second
 check "a second run of the same job fails" ends_with $run 1
 check "and says that another run writes there" grep -q 'spec.output.path: data/twice: another run of this job writes there' "$work/second.log"
@@ -220,10 +220,10 @@ cp "$work/data/photos/p01.png" "$work/data/photos/$longest"
 manifest '{files: {path: data/photos}}' data/painted slow
 launch killed
 killed=$run
-check "pictures are under way" await 20 has "$work/data/painted/p03.png"
+check "pictures are under way" await 60 has "$work/data/painted/p03.png"
 kill -9 "$(windlass_of $killed)"
 wait $killed 2>/dev/null
-check "kill -9 of windlass leaves no process" await 2 no_pods
+check "kill -9 of windlass leaves no process" await 60 no_pods
 launch next
 check "the next run succeeds, a name of 255 bytes among its inputs" ends_with $run 0
 # shellcheck disable=SC2046 # plain names
@@ -233,7 +233,7 @@ mkdir "$work/data/large"
 ffmpeg -v error -i "$film" -vf scale=640:360,tpad=stop=75:stop_mode=clone "$work/data/large/p%03d.png" </dev/null
 manifest '{files: {path: data/large}}' data/halted slow
 launch halted
-check "pictures are under way again" await 20 has "$work/data/halted/p003.png"
+check "pictures are under way again" await 60 has "$work/data/halted/p003.png"
 sleep 1.2 # until the status has heard of some
 kill -INT "$(windlass_of $run)"
 check "Ctrl-C ends them" ends_with $run 130
@@ -242,7 +242,7 @@ check "and says where the finished ones lie" grep -qE 'kept: what was finished, 
 # The input goes away when only the join is left to do.
 manifest '{video: {path: data/film.mp4}}' data/lost slow
 launch lost
-check "a film is under way" await 20 has "$work/data/lost/.windlass/*/try/*"
+check "a film is under way" await 60 has "$work/data/lost/.windlass/*/try/*"
 rm "$film"
 check "a film that is removed meanwhile fails the job" ends_with $run 1
 check "in a line that names the input, not the output" grep -q 'failed: spec.input.video.path: data/film.mp4' "$work/lost.log"

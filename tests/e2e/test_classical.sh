@@ -61,7 +61,7 @@ spec:
     - {name: data, persistentVolumeClaim: {claimName: data}}
     - {name: model, persistentVolumeClaim: {claimName: model}}
 Y
-    timeout 120 "${agent%-agent}" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 || { sed 's/^/# /' "$work/log"; return 1; }
+    timeout 300 "${agent%-agent}" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 || { sed 's/^/# /' "$work/log"; return 1; }
     "$python" - "$model/wanted.npz" "$work/data/out/rows.txt" <<'P'
 import json, sys, numpy
 wanted = numpy.load(sys.argv[1])

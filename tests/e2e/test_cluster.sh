@@ -77,7 +77,7 @@ check "Completed, $frames/$frames, 0 failed" grep -qE "^style-transfer +Complete
 progress_seen() { grep -qE '^style-transfer +Running +[0-9]+/24 ' "$work/watched" || say_why "$work/watched"; }
 check "kubectl get bs --watch showed it running" progress_seen
 no_worker_left() { [ -z "$(kubectl get pods -l windlass.dev/job=style-transfer,windlass.dev/role=worker -o name)" ]; }
-check "the workers are gone" until_true 30 no_worker_left
+check "the workers are gone" until_true 60 no_worker_left
 check "the coordinator's log is there" grep -q . <(kubectl logs -l windlass.dev/job=style-transfer,windlass.dev/role=coordinator)
 
 ##### a program of the user's, in an image that has nothing of ours ##############################
@@ -166,7 +166,7 @@ check "kill -9 of the leader: the other one leads" until_true 30 another_leads
 check "within 15 s ($((SECONDS - start)))" [ $((SECONDS - start)) -le 15 ]
 check "meanwhile the job goes on" pods_kept
 seen=$(of_job long items.done)
-check "and the new leader tells how far it is" until_true 10 eval '[ "$(of_job long items.done)" -gt "$seen" ]'
+check "and the new leader tells how far it is" until_true 60 eval '[ "$(of_job long items.done)" -gt "$seen" ]'
 leader=$(holder)
 upgrade_chart() {
     helm upgrade windlass charts/windlass --namespace windlass --set image.registry=localhost --set logLevel=debug \

@@ -17,7 +17,7 @@ net_rsh "$work/rsh"
 for i in 1 2 3; do echo "10.77.0.$i slots=1"; done >"$work/hosts"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$work OMPI_MCA_plm_rsh_agent=$work/rsh
 export OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_orte_leave_session_attached=1 OMPI_MCA_hwloc_base_binding_policy=none
-mpi() { net_run 1 timeout -k 5 150 mpirun --hostfile "$work/hosts" -np 3 "$(realpath "$build/windlass-trainer")" comm check "$@"; }
+mpi() { net_run 1 timeout -k 5 300 mpirun --hostfile "$work/hosts" -np 3 "$(realpath "$build/windlass-trainer")" comm check "$@"; }
 
 # ranks: process ids of those that have their reducer. left: of all.
 left() {

@@ -40,7 +40,7 @@ spec:
     - {name: code, persistentVolumeClaim: {claimName: code}}
     - {name: data, persistentVolumeClaim: {claimName: data}}
 M
-    timeout 120 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
+    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
 }
 rows=$work/data/out/rows.txt
@@ -163,7 +163,7 @@ check "and the rows are the same" diff "$beside/data/out/rows.txt" "$work/wanted
 
 ##### the example ################################################################################
 cp -r examples/command "$work/example"
-timeout 120 "$windlass" run -f "$work/example/batchscore.yaml" --state "$work/state2" >"$work/log" 2>&1 </dev/null
+timeout 300 "$windlass" run -f "$work/example/batchscore.yaml" --state "$work/state2" >"$work/log" 2>&1 </dev/null
 check "examples/command runs as written" [ $? -eq 0 ]
 check "and makes a line a file" [ "$(jq -s length "$work/example/data/sizes/sizes.jsonl")" = "$(find examples/command/data/texts -type f | wc -l)" ]
 [ -s "$work/example/data/sizes/sizes.jsonl" ] || sed 's/^/# /' "$work/log"

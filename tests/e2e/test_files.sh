@@ -28,7 +28,7 @@ spec:
     - {name: data, persistentVolumeClaim: {claimName: data}}
     - {name: model, persistentVolumeClaim: {claimName: model}}
 M
-    timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
+    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
     [ $code -eq "${3:-0}" ] || sed 's/^/# /' "$work/log"
 }

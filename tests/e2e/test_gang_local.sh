@@ -25,7 +25,7 @@ manifest() {
 }
 # run NAME [OPTIONS]: its code in $code, what it says in NAME/said.
 run() {
-    timeout -k 5 "${patience:-120}" "$windlass" run -f "$work/$1/job.yaml" --state "${state:-$work/$1/state}" "${@:2}" >"$work/$1/said" 2>&1
+    timeout -k 5 "${patience:-300}" "$windlass" run -f "$work/$1/job.yaml" --state "${state:-$work/$1/state}" "${@:2}" >"$work/$1/said" 2>&1
     code=$?
 }
 says() { grep -qE -- "$2" "$work/$1/said"; }
@@ -290,7 +290,7 @@ command: [bash, -c, 'trap "" TERM; echo >"\$1/starts-\$WINDLASS_RANK"; setsid sl
 Y
     "$windlass" run -f "$work/twice/job.yaml" --state "$work/twice/state" >"$work/twice/said" 2>&1 &
     run_pid=$!
-    until_true 60 have_started twice 2 && until_true 20 pgrep -f "^sleep $nap" >/dev/null || return 1
+    until_true 60 have_started twice 2 && until_true 60 pgrep -f "^sleep $nap" >/dev/null || return 1
     kill -INT $run_pid
     sleep 0.3
     kill -INT $run_pid
@@ -307,7 +307,7 @@ command: [bash, -c, 'trap "echo heard >\\"\$1/heard-\$WINDLASS_RANK\\"; exit 0" 
 Y
     "$windlass" run -f "$work/told/job.yaml" --state "$work/told/state" >"$work/told/said" 2>&1 &
     run_pid=$!
-    until_true 60 have_started told 2 && until_true 20 pgrep -f "sleep $nap" >/dev/null || return 1
+    until_true 60 have_started told 2 && until_true 60 pgrep -f "sleep $nap" >/dev/null || return 1
     kill -TERM $run_pid
     wait $run_pid
     code=$?

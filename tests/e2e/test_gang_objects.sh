@@ -35,9 +35,9 @@ start_controller
 ##### a cluster without them #####################################################################
 apply plugin "gang: PodGroup"
 apply volcano "${of_volcano[@]}"
-check "gang: without PodGroup's definition the job says so" within 20 stalled plugin
+check "gang: without PodGroup's definition the job says so" within 60 stalled plugin
 check "gang: and which one is to be installed" grep -qF "podgroups.scheduling.x-k8s.io" <<<"$(condition plugin message)"
-check "gang: without Volcano's, too" within 20 stalled volcano
+check "gang: without Volcano's, too" within 60 stalled volcano
 check "gang: and that it is Volcano's" grep -qF "https://volcano.sh" <<<"$(condition volcano message)"
 sleep 2
 check "gang: no pod is made" [ "$(pods plugin) $(pods volcano)" = "0 0" ]
@@ -51,7 +51,7 @@ group() { k get "podgroups.$1" "$2" -o json; }
 check "PodGroup: when it is installed the job goes on, and comes to its end" within 60 has_reason plugin Completed
 check "Volcano: the same" within 60 has_reason volcano Completed
 apply wait-plugin "gang: PodGroup"
-check "PodGroup: all pods" within 20 has_pods wait-plugin 3
+check "PodGroup: all pods" within 60 has_pods wait-plugin 3
 group scheduling.x-k8s.io wait-plugin-gang >"$work/group.json"
 check "PodGroup: the object has as many as start, and goes with the Service" holds '.spec == {minMember: 3} and
     (.metadata.ownerReferences | length) == 1 and .metadata.ownerReferences[0].kind == "Service" and
@@ -59,7 +59,7 @@ check "PodGroup: the object has as many as start, and goes with the Service" hol
 check "PodGroup: it is applied" holds '[.metadata.managedFields[] | "\(.manager) \(.operation)"] == ["windlass Apply"]'
 check "PodGroup: pods are labelled" each wait-plugin '.metadata.labels["scheduling.x-k8s.io/pod-group"] == "wait-plugin-gang"'
 apply wait-volcano "${of_volcano[@]}"
-check "Volcano: all pods" within 20 has_pods wait-volcano 3
+check "Volcano: all pods" within 60 has_pods wait-volcano 3
 group scheduling.volcano.sh wait-volcano-gang >"$work/group.json"
 check "Volcano: the object has queue and priority, too, and minWorkers" holds '.spec == {minMember: 2, queue: "research",
     priorityClassName: "system-node-critical"}'
@@ -77,21 +77,21 @@ sixty() { # its apply is a minute old at the most
     wait "$controller"
     start_controller
     k delete pod wait-plugin-2 --wait=false >/dev/null
-    within 20 is_back
+    within 60 is_back
 }
 check "PodGroup: one that somebody deleted is made again before another pod is (after a restart at once)" sixty
 suspend wait-plugin true
-check "PodGroup: a suspended job has no pods" within 20 has_pods wait-plugin 0
+check "PodGroup: a suspended job has no pods" within 60 has_pods wait-plugin 0
 suspend wait-plugin false
-check "PodGroup: and all of them afterwards" within 20 has_pods wait-plugin 3
+check "PodGroup: and all of them afterwards" within 60 has_pods wait-plugin 3
 
 ##### half of it gets no node ######################################################################
 touch "$api/full"
 apply half-gang "startDeadlineSeconds: 10"
 has_half() { [ "$(k get pods -l windlass.dev/job=half-gang --field-selector status.phase=Running -o name | wc -l)" -eq 2 ]; }
-check "startDeadlineSeconds: two of three run" within 20 has_half
-check "startDeadlineSeconds: and wait" [ -n "$(within 10 has_reason half-gang GangIncomplete && k get dt half-gang -o jsonpath='{.status.gathering.since}')" ]
-check "startDeadlineSeconds: all are let go" within 30 has_pods half-gang 0
+check "startDeadlineSeconds: two of three run" within 60 has_half
+check "startDeadlineSeconds: and wait" [ -n "$(within 60 has_reason half-gang GangIncomplete && k get dt half-gang -o jsonpath='{.status.gathering.since}')" ]
+check "startDeadlineSeconds: all are let go" within 60 has_pods half-gang 0
 again=$(k get dt half-gang -o jsonpath='{.status.gathering.againTime}')
 in_s=$(($(date -d "$again" +%s) - $(date +%s)))
 check "startDeadlineSeconds: they come again in 1 to 10 minutes ($in_s s)" [ "$in_s" -ge 45 -a "$in_s" -le 600 ]
@@ -100,19 +100,19 @@ sleep 2
 check "startDeadlineSeconds: none comes meanwhile" [ "$(pods half-gang)" -eq 0 ]
 rm "$api/full"
 k patch dt half-gang --type json -p '[{"op": "remove", "path": "/spec/startDeadlineSeconds"}]' >/dev/null
-check "startDeadlineSeconds: without it they come at once, and all is well" within 30 has_reason half-gang Completed
+check "startDeadlineSeconds: without it they come at once, and all is well" within 60 has_reason half-gang Completed
 check "startDeadlineSeconds: nothing of that was a restart" [ "$(k get dt half-gang -o json | jq -c '[.status.gathering, .status.restarts.counted // 0, .status.restarts.disrupted // 0]')" = '[null,0,0]' ]
 
 ##### Kueue ######################################################################################
 apply queued-one "${of_kueue[@]}"
-check "Kueue: all pods" within 20 has_pods queued-one 3
+check "Kueue: all pods" within 60 has_pods queued-one 3
 uid=$(k get dt queued-one -o jsonpath='{.metadata.uid}')
 turn=queued-one-${uid:0:8}-1
 check "Kueue: pods have queue, group, and how many they are" each queued-one "
     .metadata.labels[\"kueue.x-k8s.io/queue-name\"] == \"research\" and .metadata.labels[\"kueue.x-k8s.io/pod-group-name\"] == \"$turn\" and
     .metadata.annotations[\"kueue.x-k8s.io/pod-group-total-count\"] == \"3\" and
     .metadata.annotations[\"kueue.x-k8s.io/retriable-in-group\"] == \"false\""
-check "Kueue: where it takes no notice the job says so" within 20 stalled queued-one
+check "Kueue: where it takes no notice the job says so" within 60 stalled queued-one
 check "Kueue: and what is to be installed" grep -qF "https://kueue.sigs.k8s.io" <<<"$(condition queued-one message)"
 k create -f - >/dev/null <<YAML
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -126,19 +126,19 @@ for pod in $(k get pods -l windlass.dev/job=queued-one -o name); do
 done
 has_workload() { k get workloads.kueue.x-k8s.io "$turn" >/dev/null; }
 not_stalled() { ! stalled queued-one; }
-check "Kueue: once it does it is all right" within 20 not_stalled
+check "Kueue: once it does it is all right" within 60 not_stalled
 check "Kueue: its Workload is there" has_workload
 suspend queued-one true
-check "Kueue: of a job suspended in its queue the Workload is deleted" within 20 is_gone workloads.kueue.x-k8s.io "$turn"
+check "Kueue: of a job suspended in its queue the Workload is deleted" within 60 is_gone workloads.kueue.x-k8s.io "$turn"
 let_go() {
     for pod in $(k get pods -l windlass.dev/job=queued-one -o name); do
         k patch "$pod" --type merge -p '{"metadata": {"finalizers": null}}' >/dev/null 2>&1
     done
     has_pods queued-one 0
 }
-check "Kueue: which lets go of the pods" within 20 let_go
+check "Kueue: which lets go of the pods" within 60 let_go
 suspend queued-one false
-check "Kueue: the next ones are there" within 20 has_pods queued-one 3
+check "Kueue: the next ones are there" within 60 has_pods queued-one 3
 check "Kueue: and are another group" each queued-one ".metadata.labels[\"kueue.x-k8s.io/pod-group-name\"] == \"${turn%-1}-2\""
 
 ##### killed at random moments ###################################################################

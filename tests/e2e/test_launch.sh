@@ -241,7 +241,7 @@ reports() {
     job reports 2 "$(metrics "$(spec_of 2 MPI 1 mpirun -host 10.77.0.2 -np 1 bash -c 'echo $BASHPID >$out/began; for i in $(seq 10); do seq -f "loss: %.0f" $((1000 * i - 999)) $((1000 * i)); sleep 0.2; done')" '{"objective":"loss","goal":"Minimize"}')"
     nsenter --net="/run/netns/$net_prefix-2" python3 tests/e2e/cutter.py 10.77.0.2:9443 10.77.0.1:8443 2>"$out/cutter" &
     pid[cutter]=$!
-    until_true 20 net_run 2 bash -c ': </dev/tcp/10.77.0.2/9443' 2>/dev/null
+    until_true 60 net_run 2 bash -c ': </dev/tcp/10.77.0.2/9443' 2>/dev/null
     pod 0; hub_port=9443 hub_ip=10.77.0.2 pod 1
     until_true 60 test -s "$out/began"
     for i in 1 2 3 4 5 6; do sleep 0.3; kill -USR1 "${pid[cutter]}"; done
@@ -345,11 +345,11 @@ kill -STOP "${pid[pods-1-1]}"
 hangs() { answers 1; [ $? -eq 1 ] && grep -q 'does not answer' "$work/err"; }
 check "one that stands still does not" hangs
 kill -CONT "${pid[pods-1-1]}"
-check "and does again" until_true 20 answers 1
+check "and does again" until_true 60 answers 1
 kill -9 "${pid[pods-1-1]}"
 unset "pid[pods-1-1]"
 gone() { ! alive "$first"; }
-check "kill -9 of a pod's agent: its rank dies with it" until_true 20 gone
+check "kill -9 of a pod's agent: its rank dies with it" until_true 60 gone
 pod 1 2
 check "its successor comes, all start anew" until_true 60 has_started 2
 disrupted() { [ "$(progress | jq -c '[.restarts.counted, .restarts.disrupted, .restarts.last.cause]')" = '[0,1,"Disruption"]' ]; }

@@ -33,7 +33,7 @@ spec:
   workers: {min: 1, max: 2}
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 M
-    timeout 60 "$windlass" run -f "$work/job.yaml" --volume data="$work/data" --state "$work/state" >"$work/log" 2>&1 || { sed 's/^/# /' "$work/log"; return 1; }
+    timeout 300 "$windlass" run -f "$work/job.yaml" --volume data="$work/data" --state "$work/state" >"$work/log" 2>&1 || { sed 's/^/# /' "$work/log"; return 1; }
 }
 for row in uneven.mp4:7 uneven.mp4:auto one.mp4:8 odd.mp4:3 vfr.mp4:4 program.mpg:6 web.webm:5; do
     clip=${row%:*} size=${row#*:}

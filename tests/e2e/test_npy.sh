@@ -46,7 +46,7 @@ spec:
     - {name: model, persistentVolumeClaim: {claimName: model}}
 M
     rm -rf "$work/data/out" "$work/state"
-    timeout 120 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
+    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
 }
 says() { grep -q -- "$1" "$work/log"; }
@@ -105,12 +105,12 @@ check "arrays that differ are refused, by name" says 'mixed/b.npy: its slices ha
 
 ##### the example ################################################################################
 cp -r examples/npy "$work/example"
-timeout 60 "$windlass" run -f "$work/example/batchscore.yaml" --state "$work/state2" >"$work/log" 2>&1 </dev/null
+timeout 300 "$windlass" run -f "$work/example/batchscore.yaml" --state "$work/state2" >"$work/log" 2>&1 </dev/null
 check "examples/npy runs as written" [ $? -eq 0 ]
 days="two zero two six one one two one" # monday.npy; tuesday.npy has each digit once
 read_all="$days zero one two three four five six seven eight nine"
 check "and reads every digit, in the order of the input" [ "$(jq -r '.classes[0].label' "$work/example/data/read/digits.jsonl" | xargs)" = "$read_all" ]
-timeout 60 "$windlass" run --once -f "$work/example/nightly.yaml" --state "$work/state3" >"$work/log" 2>&1 </dev/null
+timeout 300 "$windlass" run --once -f "$work/example/nightly.yaml" --state "$work/state3" >"$work/log" 2>&1 </dev/null
 check "its schedule, once and now: code 0" [ $? -eq 0 ]
 check "with the same digits, in a folder of its own" [ "$(jq -r '.classes[0].label' "$work/example/data/nightly/runs/"*/digits.jsonl | xargs)" = "$read_all" ]
 [ -s "$work/example/data/read/digits.jsonl" ] || sed 's/^/# /' "$work/log"

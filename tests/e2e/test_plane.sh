@@ -85,15 +85,15 @@ show() { [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -n 8 "$work/
 
 ##### all goes well ##############################################################################
 pod plain coordinator coordinate "$(spec)"
-until_true 10 [ "$(progress .state)" = Running ]
+until_true 60 [ "$(progress .state)" = Running ]
 check "token and key are out of the coordinator's environment" hides "${pid[coordinator]}"
 pod plain worker-0 score "$(spec)"
 pod plain worker-1 score "$(spec)"
 ended coordinator 60
 check "a job on two workers succeeds" [ $code -eq 0 ]
-ended worker-0 5
+ended worker-0 60
 first=$code
-ended worker-1 5
+ended worker-1 60
 check "the workers leave with 0" [ $first$code = 00 ]
 check "every frame is there, uneven split and all" all_frames plain
 check "the summary counts them" [ "$(summary plain .items.done)" = $frames ]
@@ -104,7 +104,7 @@ show plain
 ##### a coordinator after the end: its pod was gone before anybody read its outcome ##############
 before=$(stat -c %Y.%i "$work/plain/painted/in.mp4")
 pod plain late coordinate "$(spec)"
-ended late 5
+ended late 60
 check "a coordinator that starts after the end leaves at once, with 0" [ $code -eq 0 ]
 same_words() { # job, two names: what the outcome is made of; who was there and what the storage can is not
     cmp -s <(jq -S 'del(.workers, .exclusive)' "$work/$1/$2.words") <(jq -S 'del(.workers, .exclusive)' "$work/$1/$3.words")
@@ -115,13 +115,13 @@ runs() { # job, why; more variables
     local job=$1 why=$2
     shift 2
     pod "$job" again coordinate "$(spec)" "$@"
-    check "$why" until_true 10 sh -c "grep -qs 'mini-batches' '$work/$job/again.log'"
+    check "$why" until_true 60 sh -c "grep -qs 'mini-batches' '$work/$job/again.log'"
     kill "${pid[again]}"
-    ended again 5
+    ended again 60
     rm -f "$work/$job/again.log"
 }
 pod plain anew coordinate "$(spec)" WINDLASS_UID=another
-ended anew 5
+ended anew 60
 check "the same job applied anew has nothing to do, and says so" \
     [ "$code $(jq -r .state,.message "$work/plain/anew.words" | xargs)" = "0 Succeeded nothing to do: an earlier run has done it all" ]
 check "and makes nothing anew" [ "$(stat -c %Y.%i "$work/plain/painted/in.mp4")" = "$before" ]
@@ -135,7 +135,7 @@ show plain
 pod killed coordinator coordinate "$(spec)"
 pod killed worker-0 score "$(spec)"
 pod killed worker-1 score "$(spec)"
-until_true 20 some_done
+until_true 60 some_done
 kill -9 "${pid[worker-0]}"
 wait "${pid[worker-0]}" 2>/dev/null
 ended coordinator 60
@@ -143,14 +143,14 @@ check "a worker killed in the middle does not fail the job" [ $code -eq 0 ]
 check "it costs one retry ($(summary killed .miniBatches.retried)) and no failure" \
     [ "$(summary killed '.miniBatches.retried <= 1 and .miniBatches.failed == 0')" = true ]
 check "and no frame" all_frames killed
-ended worker-1 5
+ended worker-1 60
 show killed
 
 ##### a worker that hangs ########################################################################
 # A second: later its mini-batch would be run elsewhere at the same time, which costs no time-out.
 pod hung coordinator coordinate "$(spec 1)"
 pod hung worker-0 score "$(spec 1)"
-until_true 20 some_done
+until_true 60 some_done
 kill -STOP "${pid[worker-0]}"
 pod hung worker-1 score "$(spec 1)"
 ended coordinator 30
@@ -159,22 +159,22 @@ check "which counts as a time-out" [ "$(summary hung '[.workers[].timeouts] | ad
 check "and costs no frame" all_frames hung
 kill -CONT "${pid[worker-0]}"
 kill "${pid[worker-0]}"
-ended worker-0 10
-ended worker-1 5
+ended worker-0 60
+ended worker-1 60
 check "nothing is left of what it had begun" no_temporaries hung
 show hung
 
 ##### wrong secrets, garbage #####################################################################
 pod strict coordinator coordinate "$(spec)"
-until_true 10 [ "$(progress .state)" = Running ]
+until_true 60 [ "$(progress .state)" = Running ]
 pod strict stranger score "$(spec)" WINDLASS_TOKEN=guess
-ended stranger 10
+ended stranger 60
 check "a wrong token is refused" [ $code -eq 1 ]
 pod strict doubter score "$(spec)" WINDLASS_COORDINATOR_SHA256="${sha256//[0-7]/8}"
-until_true 10 grep -qs "another certificate" "$work/strict/doubter.log"
+until_true 60 grep -qs "another certificate" "$work/strict/doubter.log"
 check "a coordinator with another certificate is not trusted" grep -q "another certificate" "$work/strict/doubter.log"
 kill "${pid[doubter]}"
-ended doubter 10
+ended doubter 60
 check "a worker that is told to stop leaves with 130" [ $code -eq 130 ]
 python3 tests/e2e/garbage.py "$port" secret >"$work/garbage" 2>&1
 check "garbage is refused, politely where it can be" [ $? -eq 0 ]
@@ -182,7 +182,7 @@ check "garbage is refused, politely where it can be" [ $? -eq 0 ]
 check "TLS 1.2 is refused" sh -c "! curl -sk --tls-max 1.2 https://127.0.0.1:$port/progress"
 check "the coordinator goes on" [ "$(progress .state,.workers | xargs)" = "Running 0" ]
 kill "${pid[coordinator]}"
-ended coordinator 5
+ended coordinator 60
 check "a coordinator that is told to stop leaves with 130" [ $code -eq 130 ]
 check "its last words say what is kept" grep -q "Cancelled; the results of 0 of $frames items are kept" "$work/strict/coordinator.words"
 show strict
@@ -191,7 +191,7 @@ show strict
 pod replaced coordinator coordinate "$(spec)"
 pod replaced worker-0 score "$(spec)"
 pod replaced worker-1 score "$(spec)"
-until_true 20 some_done
+until_true 60 some_done
 kill -9 "${pid[coordinator]}"
 wait "${pid[coordinator]}" 2>/dev/null
 pod replaced coordinator coordinate "$(spec)"
@@ -199,15 +199,15 @@ ended coordinator 60
 check "workers find a coordinator that was replaced" [ $code -eq 0 ]
 check "which knows what was done before it, and by whom" [ "$(summary replaced '[.items.done, ([.workers[].items] | add)] | @csv')" = "$frames,$frames" ]
 check "and lose no frame" all_frames replaced
-ended worker-0 5
-ended worker-1 5
+ended worker-0 60
+ended worker-1 60
 check "nothing is left of the parts after that" no_temporaries replaced
 show replaced
 
 ##### two coordinators of one job: the first stood still while it was replaced ####################
 pod two coordinator coordinate "$(spec)"
 pod two worker-0 score "$(spec)"
-until_true 20 some_done
+until_true 60 some_done
 kill -STOP "${pid[coordinator]}"
 kill -9 "${pid[worker-0]}"
 wait "${pid[worker-0]}" 2>/dev/null
@@ -215,7 +215,7 @@ at=$port
 port=$((port + 1)) # the first holds the port still; in a cluster it has another address
 pod two newer coordinate "$(spec)"
 pod two worker-1 score "$(spec)"
-until_true 20 some_done
+until_true 60 some_done
 port=$at
 pod two worker-2 score "$(spec)"
 kill -CONT "${pid[coordinator]}"
@@ -226,7 +226,7 @@ check "the newer coordinator of a job ends it, although the first holds the lock
 check "the first has found out and leaves without a verdict ($first)" [ $first -eq 3 ]
 check "the summary is the newer one's" [ "$(summary two .state)" = Succeeded ]
 check "and every frame is there" all_frames two
-ended worker-1 5
+ended worker-1 60
 kill -9 "${pid[worker-2]}" 2>/dev/null # it knows the first one's address alone, where the next job will listen
 wait "${pid[worker-2]}" 2>/dev/null
 unset "pid[worker-2]"
@@ -237,7 +237,7 @@ show two
 refused() { # name, spec, what the line must hold
     local started=$SECONDS
     pod "$1" coordinator coordinate "$2"
-    ended coordinator 10
+    ended coordinator 60
     check "$1: exit code 2 within 5 s" [ $code -eq 2 -a $((SECONDS - started)) -le 5 ]
     check "$1: $(words "$1" .message)" sh -c "jq -r .message '$work/$1/coordinator.words' | grep -q -- '$3'"
     check "$1: the state is Failed" [ "$(words "$1" .state)" = Failed ]
@@ -262,9 +262,9 @@ check "a network whose output is no picture fails the job" [ $code -eq 1 ]
 check "$(words failing .message)" sh -c "jq -r .message '$work/failing/coordinator.words' | grep -q '3 tries'"
 check "no video is made of it" [ ! -e "$work/failing/painted/in.mp4" ]
 check "the summary lists what failed" [ "$(summary failing '.failed[0].worker')" = worker-0 ]
-ended worker-0 5
+ended worker-0 60
 pod failing late coordinate "$(spec 60 data/in.mp4 data/root.onnx)"
-ended late 5
+ended late 60
 check "a failure stays one, too" [ $code -eq 1 ]
 check "with the same last words" same_words failing coordinator late
 show failing
@@ -288,7 +288,7 @@ for i in 1 2 3 more/1 more/2 more/3; do
         <(ffmpeg -v error -i "$work/files/painted/$i.png" -f rawvideo -pix_fmt rgb24 -) && same=$((same + 1))
 done
 check "every picture came through a network that changes nothing ($same of 6)" [ $same -eq 6 ]
-ended worker-0 5
+ended worker-0 60
 head -c 300 "$work/photos/2.png" >"$work/photos/more/2.png"
 pod broken coordinator coordinate "$files"
 pod broken worker-0 score "$files"
@@ -296,7 +296,7 @@ ended coordinator 30
 check "a broken picture fails the job" [ $code -eq 1 ]
 check "$(words broken .message)" sh -c "jq -r .message '$work/broken/coordinator.words' | grep -q 'more/2.png.*2 tries'"
 check "the results of the other mini-batch stay" [ -s "$work/broken/painted/1.png" ]
-ended worker-0 5
+ended worker-0 60
 show files
 show broken
 exit $((failures > 0))

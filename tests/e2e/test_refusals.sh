@@ -28,12 +28,12 @@ controller_is_outdated() { # FIELD
     apply probe
     "$kubectl" patch bs probe --type merge -p '{"spec":{"suspend":true}}' >/dev/null
     without "$1"
-    within 20 dropped "$1" || echo "# the API server keeps $1"
+    within 60 dropped "$1" || echo "# the API server keeps $1"
     "$kubectl" delete bs probe >/dev/null
     controller "without-$1" --no-leader-election
     apply "without-${1,,}"
     is_told() { [ "$(stalled "without-${1,,}")" = CRDOutdated ]; }
-    check "definition without status.$1: Stalled says CRDOutdated" within 10 is_told "$1"
+    check "definition without status.$1: Stalled says CRDOutdated" within 60 is_told "$1"
     check "definition without status.$1: and names field and remedy" \
         grep -q "drops status.$1;.*crds.install=true.*kubectl apply --server-side -f crds/batchscore.yaml" <<<"$(condition "without-${1,,}" message)"
     check "definition without status.$1: State is CRDOutdated" [ "$(condition "without-${1,,}" reason)" = CRDOutdated ]
@@ -51,11 +51,11 @@ controller_is_outdated() { # FIELD
     now_defined
     apply probe
     "$kubectl" patch bs probe --type merge -p '{"spec":{"suspend":true}}' >/dev/null
-    within 20 kept "$1" || echo "# the API server drops $1"
+    within 60 kept "$1" || echo "# the API server drops $1"
     "$kubectl" delete bs probe >/dev/null
     controller "with-$1" --no-leader-election
     has_pods() { [ "$(count pods "without-${1,,}")" -eq 3 ] && [ "$(stalled "without-${1,,}")" = NotStalled ]; }
-    check "definition with status.$1: the job goes on" within 20 has_pods "$1"
+    check "definition with status.$1: the job goes on" within 60 has_pods "$1"
     kill "$pid"
     wait "$pid"
     "$kubectl" delete bs "without-${1,,}" --wait=false >/dev/null
@@ -75,7 +75,7 @@ quota 20
 controller quota --no-leader-election
 job crowd | sed 's/min: 2, max: 2/min: 100, max: 100/' | "$kubectl" apply -f - >/dev/null
 crowd_waits() { [ "$(count pods crowd)" -eq 20 ] && [ "$(condition crowd reason)" = QuotaExceeded ]; }
-check "quota: a job of 101 pods, of which 20 may be, says QuotaExceeded" within 10 crowd_waits
+check "quota: a job of 101 pods, of which 20 may be, says QuotaExceeded" within 60 crowd_waits
 check "quota: with the API server's sentence" says "exceeded quota: few" "$(condition crowd message)"
 first=$(requests "$port" create 403)
 check "quota: it stopped at the first refusals ($first of 81)" [ "$first" -le 24 ]
@@ -88,7 +88,7 @@ check "quota: in the next 6 s it asked again $again times: one pod, further and 
 check "quota: no event tells of pods that are not there" [ "$("$kubectl" get events.events.k8s.io -o json | jq '[.items[] | select(.regarding.name == "crowd")] | length')" -eq 1 ]
 quota 200
 crowd_is_there() { [ "$(count pods crowd)" -eq 101 ]; }
-check "quota: when it is raised all pods are made" within 40 crowd_is_there
+check "quota: when it is raised all pods are made" within 60 crowd_is_there
 check "quota: each once" [ "$(requests "$port" create 409)" -eq 0 ]
 kill "$pid"
 wait "$pid"
@@ -106,12 +106,12 @@ for i in $(seq 120); do job "hang-$i"; done | sed 's/^metadata: {/&namespace: ha
 has_pods() { [ "$(count pods "$1")" -eq 3 ]; }
 done_so_far() { jq -r ".\"$1\" // 0" "$api/proxy/counts" 2>/dev/null; }
 many_fail() { [ "$(done_so_far 503)" -ge 100 ]; }
-check "failing webhook: its own jobs are tried 100 times" within 20 many_fail
+check "failing webhook: its own jobs are tried 100 times" within 60 many_fail
 apply beside-fails # far sooner than what fails is given up: also on a machine that does other things
 check "failing webhook: a job of another namespace gets its pods meanwhile" within 10 has_pods beside-fails
 fault '"stallSeconds": 20'
 many_hang() { [ "$(done_so_far stall)" -ge 64 ]; }
-check "hanging webhook: 64 requests hang" within 20 many_hang
+check "hanging webhook: 64 requests hang" within 60 many_hang
 apply beside-hangs
 check "hanging webhook: a job of another namespace gets its pods meanwhile" within 10 has_pods beside-hangs
 check "hanging webhook: and no more than 64 hang ($(done_so_far stall))" [ "$(done_so_far stall)" -eq 64 ]

@@ -47,7 +47,7 @@ spec:
 M
 }
 fresh() { rm -rf "$work/data/out" "$work/state" "$work/asked" "$work/bad"; touch "$work/asked"; }
-launch() { timeout 120 "$windlass" run -f "$work/job.yaml" --state "$work/state" "$@" >"$work/log" 2>&1 </dev/null & run=$!; }
+launch() { timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" "$@" >"$work/log" 2>&1 </dev/null & run=$!; }
 ends() { wait $run; code=$?; }
 # Ctrl-C when so many lines of what was asked, or tries, are there.
 cancel_at() {
@@ -152,7 +152,7 @@ manifest '{files: {path: data/in}}' "$program" 'mode: AppendRow'
 fresh
 launch
 for _ in $(seq 500); do [ "$(asked)" -lt 20 ] || break; sleep 0.01; done
-timeout 60 "$windlass" run -f "$work/job.yaml" --state "$work/state2" --anew >"$work/log2" 2>&1 </dev/null
+timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state2" --anew >"$work/log2" 2>&1 </dev/null
 check "--anew is refused while a coordinator lives (code $?)" grep -q 'a coordinator of this run lives' "$work/log2"
 ends
 check "which ends as if nobody had asked" [ "$code $(asked) $(wc -l <"$work/data/out/rows.txt")" = "0 200 200" ]

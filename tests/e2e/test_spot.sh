@@ -45,7 +45,7 @@ round() { # job, what tells the worker
     port=$((port + 1))
     pod "$1" coordinator coordinate
     pod "$1" worker-0 score WINDLASS_EVENTS="$events"
-    until_true 20 some_done
+    until_true 60 some_done
     "${@:2}"
     leaves worker-0
     check "$1: it leaves within 10 s, with 130" [ $code -eq 130 ]

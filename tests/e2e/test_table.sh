@@ -168,7 +168,7 @@ many() {
     printf 'n,x\n100000,b\n' >"$work/data/many/b.csv"
     manifest '{path: data/many, partitionKeys: [x]}' half 'errorThreshold: -1'
     rm -rf "$work/data/out" "$work/state"
-    timeout 120 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null &
+    timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state" >"$work/log" 2>&1 </dev/null &
     run=$!
     committed() { cat "$work"/data/out/.windlass/*/commit/* 2>/dev/null | grep '^\["p",0,'; }
     for _ in $(seq 300); do
@@ -237,7 +237,7 @@ again() {
 example() {
     own example
     cp -r examples/table "$work/copy"
-    timeout 120 "$windlass" run -f "$work/copy/batchscore.yaml" --state "$work/state2" >"$work/log" 2>&1 </dev/null
+    timeout 300 "$windlass" run -f "$work/copy/batchscore.yaml" --state "$work/state2" >"$work/log" 2>&1 </dev/null
     check "examples/table runs as written" [ $? -eq 0 ]
     check "and makes a line a row, but for the one that is none" [ "$(jq -s length "$work/copy/data/scores/scores.txt") $(jq -r .item "$work/copy/data/scores/failed.jsonl")" = "8 2026-11-21.csv:75" ]
 }

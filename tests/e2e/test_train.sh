@@ -175,9 +175,9 @@ P
 dropout() {
     /usr/bin/python3 "$work/dropout.py" "$data" || return
     spec plain '{"path": "data/plain.onnx"}' 10
-    timeout 60 "$trainer" train >"$work/dropout" 2>&1 || return
+    timeout 300 "$trainer" train >"$work/dropout" 2>&1 || return
     spec drop-1 '{"path": "data/dropout.onnx"}' 10
-    timeout 60 "$trainer" train >"$work/dropout" 2>&1 || return
+    timeout 300 "$trainer" train >"$work/dropout" 2>&1 || return
     spec drop-3 '{"path": "data/dropout.onnx"}' 10
     mpi -np 3 "$trainer" train >"$work/dropout" 2>&1 || return
     near drop-1 drop-3 || return
@@ -254,7 +254,7 @@ again() { # a training that is done has nothing to do, and says what it said
     sum=$(sha256sum <"$out/one/model.onnx")
     rm "$out/one/model.onnx"
     rate=0.01 spec one "$smooth" 25 "\"seed\": $one_seed"
-    timeout 60 "$trainer" train >"$work/again" 2>&1 && [ "$sum" = "$(sha256sum <"$out/one/model.onnx")" ] &&
+    timeout 300 "$trainer" train >"$work/again" 2>&1 && [ "$sum" = "$(sha256sum <"$out/one/model.onnx")" ] &&
         ! grep -q ^epoch "$work/again" && [ "$(rows one | wc -l)" -eq 25 ]
 }
 check "what is done is not done again" again
@@ -264,7 +264,7 @@ stands() {
     local pid rank
     spec stands "$smooth" 100000
     WINDLASS_SPEC=${WINDLASS_SPEC%\}}', "restart": {"hangSeconds": 4}}'
-    timeout -k 5 120 mpirun --oversubscribe --bind-to none -np 2 "$trainer" train >"$work/stands" 2>&1 &
+    timeout -k 5 300 mpirun --oversubscribe --bind-to none -np 2 "$trainer" train >"$work/stands" 2>&1 &
     pid=$!
     for _ in $(seq 600); do
         grep -q '^epoch 2 ' "$work/stands" && break
@@ -425,7 +425,7 @@ done
 # refused CODE TEXT: the spec as it is exported
 refused() {
     local code
-    timeout 60 "$trainer" train >"$work/refused" 2>&1
+    timeout 300 "$trainer" train >"$work/refused" 2>&1
     code=$?
     [ $code -eq "$1" ] && grep -qF "$2" "$work/refused" || { sed 's/^/# /' "$work/refused" | tail -3; return 1; }
 }
@@ -481,7 +481,7 @@ check "a network of another shape is refused" refused 2 "the network takes ?x1x1
 spec bad "$smooth" 1 '"loss": "MeanSquared"'
 check "a loss that does not fit is refused" refused 2 "loss: MeanSquared does not fit targets that are classes"
 spec one "$smooth" 26 "\"seed\": $one_seed"
-told() { timeout 60 "$trainer" train >"$work/told" 2>&1 && grep -q 'is not used: it is of another model, other data or settings' "$work/told"; }
+told() { timeout 300 "$trainer" train >"$work/told" 2>&1 && grep -q 'is not used: it is of another model, other data or settings' "$work/told"; }
 check "a checkpoint of other settings is named and not used" told
 WINDLASS_RUN=00000000000000bb
 check "another job's output is refused" refused 2 "out/one holds the results of job trains (run 00000000000000aa); choose another output"

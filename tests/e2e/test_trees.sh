@@ -11,7 +11,7 @@ cp -r examples/trees "$work/example"
 job=$work/example/batchscore.yaml data=$work/example/data
 run() { # its code in $code
     rm -rf "$data/scores" "$work/state"
-    timeout 120 "$windlass" run -f "$job" --state "$work/state" >"$work/log" 2>&1 </dev/null
+    timeout 300 "$windlass" run -f "$job" --state "$work/state" >"$work/log" 2>&1 </dev/null
     code=$?
 }
 says() { grep -qF -- "$1" "$work/log" || { tail -5 "$work/log" | sed 's/^/# /'; false; }; }
