@@ -7,24 +7,30 @@
 
 enum { LAST_LINES = 5 };
 
+/* Empty lines and control characters are no words. */
+static bool is_kept(const struct last *last, char byte) {
+    return (unsigned char)byte >= ' ' ||
+           (byte == '\n' && last->size && last->text[last->size - 1] != '\n');
+}
+
 void last_add(struct last *last, const char *data, size_t size) {
-    size_t room = sizeof last->text - 1;
-    if (size > room) {
-        data += size - room;
-        size = room;
-        last->is_cut = true;
+    for (size_t i = 0; i < size; i++) {
+        if (!is_kept(last, data[i])) {
+            continue;
+        }
+        if (last->size == sizeof last->text - 1) {
+            memmove(last->text, last->text + last->size - LAST_WORDS_MAX, LAST_WORDS_MAX);
+            last->size = LAST_WORDS_MAX;
+            last->is_cut = true;
+        }
+        last->text[last->size++] = data[i];
     }
-    size_t over = last->size + size > room ? last->size + size - room : 0;
-    last->is_cut = last->is_cut || over;
-    memmove(last->text, last->text + over, last->size - over);
-    memcpy(last->text + last->size - over, data, size);
-    last->size += size - over;
     last->text[last->size] = 0;
 }
 
 /* Bytes of the character in the words: a line's end, if another line follows, is " | ". */
 static size_t width(const char *at) {
-    return *at == '\n' && at[1] ? 3 : (unsigned char)*at >= ' ';
+    return *at != '\n' ? 1 : at[1] ? 3 : 0;
 }
 
 /* Where the words start: with a whole line, of as many lines as may be and as there is room for.

@@ -1,12 +1,13 @@
-/* last.h: the end of what a program said: five whole lines at most, as one. Pure. */
+/* last.h: the end of what a program said: five whole lines at most, as one; empty ones are none.
+ * Pure. */
 #pragma once
 
 #include "lib/base.h"
 
 enum { LAST_WORDS_MAX = 512 };
 
-struct last { /* {0} at first */
-    char text[LAST_WORDS_MAX];
+struct last {                      /* {0} at first */
+    char text[3 * LAST_WORDS_MAX]; /* so that it need not be moved at each byte */
     size_t size;
     bool is_cut; /* more was said before */
 };

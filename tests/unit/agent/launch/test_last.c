@@ -46,6 +46,29 @@ static void the_end_is_never_cut(void) {
     }
 }
 
+static void empty_lines_are_none(void) {
+    static const struct {
+        size_t letters;
+        const char *end, *words;
+    } rows[] = {{0, "why\n\n", "why"},
+                {0, "\n\none\n\n\r\ntwo\n\n\n\n\n\n", "one | two"},
+                {506, "why\n\n", "xwhy"},
+                {600, "why\n\n", "xwhy"},
+                {5000, "\nwhy\n\n\n\n\n\n\n\n", "why"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct last last = {0};
+        char words[LAST_WORDS_MAX];
+        for (size_t k = 0; k < rows[i].letters; k++) {
+            last_add(&last, "x", 1);
+        }
+        last_add(&last, rows[i].end, strlen(rows[i].end));
+        last_words(&last, words);
+        size_t size = strlen(words), wanted = strlen(rows[i].words);
+        CHECK(size >= wanted && !strcmp(words + size - wanted, rows[i].words));
+        CHECK(size == (rows[i].words[0] != 'x' ? wanted : MIN(rows[i].letters + 3, 511)));
+    }
+}
+
 static void a_byte_that_is_no_text_is_one_question_mark(void) {
     struct last last = {0};
     char words[LAST_WORDS_MAX];
@@ -78,6 +101,7 @@ int main(void) {
     TEST(five_lines_are_one);
     TEST(it_begins_with_a_whole_character);
     TEST(the_end_is_never_cut);
+    TEST(empty_lines_are_none);
     TEST(a_byte_that_is_no_text_is_one_question_mark);
     TEST(words_are_heard_whatever_they_are);
     return TEST_END();
