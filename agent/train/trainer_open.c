@@ -185,6 +185,14 @@ static float *copy_numbers(const struct graph *network, int value) {
     return copy;
 }
 
+/* Copied: the network's own numbers are read by nobody any more, as weights and statistics are
+ * inputs of both graphs, and model_write is given the trained ones. A model in memory once, not
+ * twice; each goes as its copy is made, so that the peak is once, too. */
+static void forget_numbers(const struct graph *network, int value) {
+    const struct tensor *numbers = &network->values[value].constant;
+    resident_drop(numbers->data, (size_t)shape_count(&numbers->shape) * sizeof(float));
+}
+
 static struct tensor number_tensor(const struct graph *network, int value, float *data) {
     return (struct tensor){TENSOR_FLOAT32, network->values[value].shape, data, false};
 }
@@ -210,10 +218,12 @@ static int lay_out(struct trainer *trainer, struct error *err) {
                          variable_count_of(trainer, i), err) < 0) {
             return -1;
         }
+        forget_numbers(network, value);
     }
     for (size_t i = 0; i < statistics; i++) {
         int value = statistic_value(trainer, i);
         trainer->statistics[i] = copy_numbers(network, value);
+        forget_numbers(network, value);
         trainer->evaluation_inputs[1 + variables + i] =
             number_tensor(network, value, trainer->statistics[i]);
     }
