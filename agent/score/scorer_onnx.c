@@ -183,7 +183,9 @@ static int open_session(const struct scorer_options *options, const char *path,
     }
     if (session_open(path, &engine, &scorer->session, err) == 0) {
         if (options->gpus > 0) {
-            log_event(LOG_INFO, "slot %d scores on device %s", options->slot, device);
+            const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+            log_event(LOG_INFO, "slot %d scores on device %s%s%s", options->slot, device,
+                      visible ? ", CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
         }
         return 0;
     }

@@ -20,6 +20,7 @@
 #include "operator/kinds/batchscore/spec.h"
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/disttrain/spec.h"
+#include "operator/local/gpus.h"
 #include "operator/local/local.h"
 #include "operator/resource.h"
 
@@ -47,6 +48,7 @@ struct run {
     const char *file, *state_option, *stores, *secrets;
     struct option_list volumes;
     int64_t workers, gpus;
+    struct gpus *machine_gpus; /* of a BatchScore */
     bool keep, anew, once;
     bool is_usage; /* what failed is the user's to correct: exit code 2 */
     bool is_gang;  /* a DistTrain */
@@ -118,9 +120,8 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
          "spec.workers; of a Sweep of all trials together, one per processor).",
          &run->workers},
         {"gpus", 0, OPTION_INTEGER, "N",
-         "GPUs of this machine that each worker uses, all the same ones (spec.workers.gpus; 0 "
-         "where "
-         "this machine has none).",
+         "GPUs of this machine that each worker uses, its own where there are as many "
+         "(spec.workers.gpus; 0 where this machine has none).",
          &run->gpus},
         {"state", 0, OPTION_TEXT, "DIR",
          "Where logs, emptyDir and temporary files go (~/.local/state/windlass/NAME-TIME).",
@@ -295,6 +296,7 @@ static int take_once(struct run *run, struct error *err) {
 
 static int start(struct run *run, struct error *err) {
     int processors = cgroup_usable_processors(NULL);
+    bool has_gpus = false; /* for each worker its own */
     run->kind_options.folders = run->folders;
     run->is_series = series_is(run->object) && !run->once;
     if (run->once && series_is(run->object) && take_once(run, err) < 0) {
@@ -307,10 +309,12 @@ static int start(struct run *run, struct error *err) {
         run->workers = run_fit_gang(spec, run->workers);
     } else {
         run->workers = run_fit_workers(spec, run->workers, processors);
-        run_fit_gpus(spec, run->gpus, run->name);
+        run->machine_gpus = gpus_find();
+        has_gpus = run_fit_gpus(spec, run->gpus, gpus_count(run->machine_gpus), run->name);
     }
     struct local_options options = {.places = places_of(run),
-                                    .threads = (int)MAX(1, processors / run->workers)};
+                                    .threads = (int)MAX(1, processors / run->workers),
+                                    .gpus = has_gpus ? run->machine_gpus : NULL};
     const struct kind *const one[] = {&run->kind, NULL};
     const struct kind *const sweep[] = {&run->trials, &run->kind, NULL}; /* trials go first */
     run->kind = run->is_sweep ? sweep_kind : run->is_gang ? disttrain_kind : batchscore_kind;
@@ -515,6 +519,7 @@ static void release(struct run *run) {
     if (run->cluster) {
         run->cluster->ops->free(run->cluster); /* kills what still runs */
     }
+    gpus_free(run->machine_gpus);
     if (run->state_folder && !run->keep) {
         struct error ignored = {0};
         AUTO(text_freep) char *pods = file_join(run->state_folder, "pods");

@@ -42,7 +42,7 @@ static bool has_gpu(void) {
     return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 
-void run_fit_gpus(json_t *spec, int64_t asked, const char *job) {
+bool run_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *job) {
     int64_t gpus = tree_integer(spec, "workers.gpus", 0);
     if (asked != RUN_FIT_UNASKED) {
         gpus = asked;
@@ -55,14 +55,21 @@ void run_fit_gpus(json_t *spec, int64_t asked, const char *job) {
         gpus = 0;
     }
     int64_t workers = tree_integer(spec, "workers.max", 1);
-    if (gpus > 0 && workers > 1) {
+    bool is_enough = gpus > 0 && workers * gpus <= (int64_t)there;
+    if (gpus > 0 && workers > 1 && !is_enough) {
+        char have[40] = "";
+        if (there > 0) {
+            snprintf(have, sizeof have, "it has %zu; ", there);
+        }
         fprintf(stderr,
                 "windlass: %s: its %lld workers use the same GPUs of this machine, %lld of them "
-                "(--workers 1: one has them to itself)\n",
-                job, (long long)workers, (long long)gpus);
+                "(%s--workers %lld: each has its own)\n",
+                job, (long long)workers, (long long)gpus, have,
+                MAX((long long)there / (long long)gpus, 1LL));
     }
     json_object_set_new(json_object_get(spec, "workers"), "gpus", json_integer(gpus));
     if (gpus == 0) {
         json_object_del(tree_get(spec, "scorer.onnx"), "precision");
     }
+    return is_enough;
 }

@@ -24,6 +24,7 @@ int64_t run_fit_sweep(json_t *spec, int64_t asked, int processors);
 /* spec.workers.gpus: as asked, else the manifest's. Where it wants some, nobody asked, the scorer
  * is a network and this machine has no GPU, it becomes 0, and standard error is told so: the same
  * manifest runs on a laptop. A GPU without its driver or libraries is the worker's to complain of.
- * Several workers, as run_fit_workers made them before, all use the same ones, which is said, too.
- * Without GPUs there is no precision. */
-void run_fit_gpus(json_t *spec, int64_t asked, const char *job);
+ * Several workers, as run_fit_workers made them before, have some each where the machine has as
+ * many (`there`; 0: not known): then true is returned. Else all use the same ones, which is said,
+ * too. Without GPUs there is no precision. */
+bool run_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *job);

@@ -538,6 +538,7 @@ int local_open(const struct local_options *options, struct cluster **ret_cluster
     local->settings = (struct pod_settings){.places = options->places,
                                             .program_folder = program_folder,
                                             .threads = options->threads,
+                                            .gpus = options->gpus,
                                             .secret = find_secret,
                                             .secret_context = local};
     local->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -8,6 +8,7 @@
 struct local_options {
     struct volume_places places; /* borrowed; state_folder must exist */
     int threads;                 /* processor threads of every pod */
+    struct gpus *gpus;           /* gpus.h; borrowed; NULL: every pod sees all */
     const char *program_folder;  /* where windlass-agent lies; NULL: beside this program */
 };
 

@@ -4,6 +4,7 @@
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "operator/local/environment.h"
+#include "operator/local/gpus.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@ struct pod {
     pid_t pid;
     int fd; /* pidfd */
     int64_t grace_ms, kill_at_ms;
+    struct gpus *gpus; /* of which it holds some, perhaps; NULL: none */
     char started_at[21], finished_at[21];
     bool ended;
     int wait_status;
@@ -129,6 +131,21 @@ static int prepare_limits(const json_t *container, struct launch *launch, struct
                          text);
     }
     return 0;
+}
+
+/* Where they are parted, and as many are left; else all that this machine has are seen. */
+static void take_gpus(struct pod *pod, const json_t *container, struct gpus *gpus,
+                      struct launch *launch) {
+    const char *count = json_string_value(
+        json_object_get(tree_get(container, "resources.limits"), "nvidia.com/gpu"));
+    if (!gpus || !count) {
+        return;
+    }
+    pod->gpus = gpus;
+    AUTO(text_freep) char *list = gpus_take(gpus, (size_t)strtoul(count, NULL, 10), pod);
+    if (list) {
+        environment_set(&launch->environment, "CUDA_VISIBLE_DEVICES", list);
+    }
 }
 
 static int prepare(const json_t *object, const struct pod_settings *settings, struct launch *launch,
@@ -253,6 +270,7 @@ int pod_start(const json_t *object, const struct pod_settings *settings, struct 
     pod->kill_at_ms = INT64_MAX;
     int result = prepare(object, settings, &launch, err);
     if (result == 0) {
+        take_gpus(pod, tree_get(object, "spec.containers[0]"), settings->gpus, &launch);
         result = spawn(&launch, pod, err);
     }
     pod->message_path = TAKE(launch.message_path);
@@ -275,6 +293,7 @@ void pod_free(struct pod *pod) {
         pod_kill(pod);
         waitpid(pod->pid, NULL, 0);
     }
+    gpus_give(pod->gpus, pod);
     fd_closep(&pod->fd);
     free(pod->uid);
     free(pod->container_name);

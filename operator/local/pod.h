@@ -12,6 +12,7 @@ struct pod_settings {
     struct volume_places places;
     const char *program_folder; /* where windlass-agent lies */
     int threads;                /* WINDLASS_THREADS of every pod */
+    struct gpus *gpus;          /* parted among the pods; borrowed; NULL: all see all */
     /* A key of a Secret of the pod's namespace; borrowed, NULL when there is none. */
     const char *(*secret)(void *context, const char *namespace, const char *name, const char *key);
     void *secret_context;

@@ -416,10 +416,22 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
     return cudaSuccess;
 }
 
+/* Of so many cards those that CUDA_VISIBLE_DEVICES lists, up to the first that is none. */
+static int emulated_seen(int count) {
+    const char *at = getenv("CUDA_VISIBLE_DEVICES");
+    int seen = 0;
+    while (at && *at >= '0' && *at <= '9' && atoi(at) < count) {
+        seen++;
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    return getenv("CUDA_VISIBLE_DEVICES") ? seen : count;
+}
+
 static struct {
     int count, driver;
     cudaError_t code;
-} cards = {getenv("EMULATED_CARDS") ? atoi(getenv("EMULATED_CARDS")) : 1, 13000, cudaSuccess};
+} cards = {emulated_seen(getenv("EMULATED_CARDS") ? atoi(getenv("EMULATED_CARDS")) : 1), 13000, cudaSuccess};
 
 void emulated_cards(int count, int driver, int code) {
     cards = {count, driver, (cudaError_t)code};

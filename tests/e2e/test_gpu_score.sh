@@ -199,6 +199,19 @@ check "each has a slot" both
 check "the same pictures" same cpu two
 run "$work/emulated" three FP32 --gpus 3
 check "a third one is not there, and that is said" said three 'device "cuda": GPU 2 is asked for (they are numbered from 0), and 2 are there'
+# Workers of one run have the GPUs that are there parted among them; where there are too few all use all, which is said.
+# A worker that comes when the job has ended says nothing any more.
+agent 0 3
+parts() { sed -n 's/.*slot 0 scores on device cuda0, CUDA_VISIBLE_DEVICES is //p' "$work/state-$1"/*worker*.log | sort; }
+CUDA_VISIBLE_DEVICES=2,0 run "$work/emulated" parted FP32 --gpus 1 --workers 2
+check "two workers with a GPU each of two" succeeded parted
+check "each has its own" eval '[ -n "$(parts parted)" ] && [ -z "$(parts parted | uniq -d)" ] && ! parts parted | grep -vqx "[02]"'
+check "nothing is said of sharing" eval '! grep -q "use the same GPUs" "$work/parted.said"'
+check "the same pictures" same cpu parted
+CUDA_VISIBLE_DEVICES=1 run "$work/emulated" shared FP32 --gpus 1 --workers 2
+check "two workers on one GPU" succeeded shared
+check "both use it" eval '[ -n "$(parts shared)" ] && ! parts shared | grep -vqx 1'
+check "that is said" said shared "its 2 workers use the same GPUs of this machine, 1 of them (it has 1; --workers 1: each has its own)"
 agent 300000
 run "$work/emulated" little FP32 --gpus 1
 check "with little memory" succeeded little

@@ -11,8 +11,9 @@
 
 static const char path[] = "build/test_run_fit.stderr";
 
-/* What is said of so many workers with so many GPUs, asked for. The caller frees. */
-static char *said_of(int workers, int64_t gpus) {
+/* What is said of so many workers with so many GPUs, asked for, on a machine with some; whether
+ * each has its own is checked. The caller frees. */
+static char *said_of(int workers, int64_t gpus, size_t there) {
     AUTO(tree_freep)
     json_t *spec = json_pack("{s:{s:i,s:i}, s:{s:{}}}", "workers", "max", workers, "gpus", 0,
                              "scorer", "onnx");
@@ -22,7 +23,7 @@ static char *said_of(int workers, int64_t gpus) {
     fflush(stderr);
     int kept = dup(STDERR_FILENO), fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     CHECK(kept >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
-    run_fit_gpus(spec, gpus, "job");
+    CHECK(run_fit_gpus(spec, gpus, there, "job") == (gpus > 0 && workers * gpus <= (int64_t)there));
     fflush(stderr);
     CHECK(dup2(kept, STDERR_FILENO) >= 0);
     close(kept);
@@ -34,8 +35,13 @@ static char *said_of(int workers, int64_t gpus) {
 }
 
 static void test_workers_that_share_gpus_are_told(void) {
-    AUTO(text_freep) char *several = said_of(4, 2), *one = said_of(1, 2), *none = said_of(4, 0);
-    CHECK(strstr(several, "job: its 4 workers use the same GPUs of this machine, 2 of them"));
+    AUTO(text_freep) char *several = said_of(4, 2, 0), *one = said_of(1, 2, 0);
+    AUTO(text_freep)
+    char *few = said_of(4, 2, 7), *own = said_of(4, 2, 8), *none = said_of(4, 0, 8);
+    CHECK(strstr(several, "job: its 4 workers use the same GPUs of this machine, 2 of them "
+                          "(--workers 1: each has its own)"));
+    CHECK(strstr(few, "2 of them (it has 7; --workers 3: each has its own)"));
+    CHECK_STR(own, "");
     CHECK_STR(one, "");
     CHECK_STR(none, "");
 }

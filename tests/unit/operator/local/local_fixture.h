@@ -31,7 +31,7 @@ static void fixture_hear(void *context, enum cluster_event event, const json_t *
     }
 }
 
-static void fixture_open(struct fixture *fixture, struct error *err) {
+static void fixture_open_with_gpus(struct fixture *fixture, struct gpus *gpus, struct error *err) {
     *fixture = (struct fixture){.folder = "/tmp/windlass-local-XXXXXX", .seen = json_object()};
     CHECK(mkdtemp(fixture->folder));
     fixture->manifest_folder = file_join(fixture->folder, "manifest");
@@ -47,10 +47,15 @@ static void fixture_open(struct fixture *fixture, struct error *err) {
     struct local_options options = {.places = {.manifest_folder = fixture->manifest_folder,
                                                .state_folder = fixture->state_folder},
                                     .threads = 3,
+                                    .gpus = gpus,
                                     .program_folder = fixture->program_folder};
     CHECK_OK(local_open(&options, &fixture->cluster, err), err);
     struct cluster *cluster = fixture->cluster;
     CHECK_OK(cluster->ops->watch(cluster, "v1", "Pod", NULL, false, err), err);
+}
+
+UNUSED static void fixture_open(struct fixture *fixture, struct error *err) {
+    fixture_open_with_gpus(fixture, NULL, err);
 }
 
 static void fixture_close(struct fixture *fixture) {
