@@ -62,7 +62,7 @@ check "the best is the best, and its parameters are said" best_is_right; show fa
 registered() {
     local version at
     version=$(cat "$data/models/fashion-sweep/latest") && at=$data/models/fashion-sweep/$version
-    [ "$(ls "$data/models/fashion-sweep" | xargs)" = "$version latest" ] && cmp "$at/model.onnx" "$data/tried/fashion-sweep"-*"/$(field fashion-sweep .status.best.trial | tail -c 4)/model.onnx" &&
+    [[ $version =~ ^20[0-9]{6}T[0-9]{6}Z-[0-9a-f]{8}$ ]] && [ "$(ls "$data/models/fashion-sweep" | xargs)" = "$version latest" ] && cmp "$at/model.onnx" "$data/tried/fashion-sweep"-*"/$(field fashion-sweep .status.best.trial | tail -c 4)/model.onnx" &&
         [ "$(jq -r '.trial + " " + .objective.value' "$at/metadata.json")" = "$(field fashion-sweep '.status.best.trial}{" "}{.status.best.value')" ] &&
         jq -r '.files[] | .sha256 + "  " + .name' "$at/metadata.json" >"$work/sums" && grep -q ' model.onnx$' "$work/sums" && (cd "$at" && sha256sum --quiet -c "$work/sums")
 }

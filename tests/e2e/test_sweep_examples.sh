@@ -37,7 +37,7 @@ best() { sed -n "s/^\* *$1-\([0-9]*\) .*/\1/p" "$work/said"; }
 registered() {
     local version at trial
     version=$(cat "$2/$1/latest") && at=$2/$1/$version && trial=$(best "$1")
-    [ "$(find "$2/$1" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | xargs)" = "$(printf '%s\n' "$version" latest | sort | xargs)" ] &&
+    [[ $version =~ ^20[0-9]{6}T[0-9]{6}Z-[0-9a-f]{8}$ ]] && [ "$(find "$2/$1" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | xargs)" = "$(printf '%s\n' "$version" latest | sort | xargs)" ] &&
         cmp "$at/$4" "$(echo "$3/$1"-*"/$trial/$4")" &&
         jq -e --arg trial "$1-$trial" --arg value "$(value "$1" "$5")" '.trial == $trial and .objective.value == $value' "$at/metadata.json" >/dev/null &&
         jq -r '.files[] | .sha256 + "  " + .name' "$at/metadata.json" | (cd "$at" && sha256sum --quiet -c) && jq -r '.files[].name' "$at/metadata.json" | grep -qx "$4"

@@ -9,14 +9,15 @@
 #include <stdlib.h>
 
 static json_t *sweep(const char *succeeded, int observed) {
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:i, s:{s:s}}, s:{s:i, s:{}}, s:{s:i, s:s, s:s, s:i, "
-                     "s:{s:i}, s:[{s:s, s:s, s:s, s:s}, {s:s, s:s}]}}",
-                     "apiVersion", "windlass.dev/v1alpha1", "kind", "Sweep", "metadata", "name",
-                     "s", "uid", "u", "generation", 2, "annotations", "other", "x", "spec",
-                     "maxTrials", 3, "trial", "status", "observedGeneration", observed, "startTime",
-                     "S", "completionTime", "C", "next", 3, "trials", "completed", 3, "conditions",
-                     "type", "Succeeded", "status", succeeded, "reason", "Completed", "message",
-                     "the best of 3", "type", "Stalled", "status", "False");
+    return json_pack(
+        "{s:s, s:s, s:{s:s, s:s, s:s, s:i, s:{s:s}}, s:{s:i, s:{}}, s:{s:i, s:s, s:s, s:i, "
+        "s:{s:i}, s:[{s:s, s:s, s:s, s:s}, {s:s, s:s}]}}",
+        "apiVersion", "windlass.dev/v1alpha1", "kind", "Sweep", "metadata", "name", "s", "uid", "u",
+        "creationTimestamp", "T", "generation", 2, "annotations", "other", "x", "spec", "maxTrials",
+        3, "trial", "status", "observedGeneration", observed, "startTime", "S", "completionTime",
+        "C", "next", 3, "trials", "completed", 3, "conditions", "type", "Succeeded", "status",
+        succeeded, "reason", "Completed", "message", "the best of 3", "type", "Stalled", "status",
+        "False");
 }
 
 static void check(const char *succeeded, int observed, bool is_kept_whole) {
@@ -27,6 +28,8 @@ static void check(const char *succeeded, int observed, bool is_kept_whole) {
     CHECK(json_equal(json_object_get(kept, "status"), json_object_get(object, "status")) ==
           is_kept_whole);
     CHECK_STR(tree_text(kept, "metadata.uid", ""), "u");
+    /* The version that its model is registered as begins with it. */
+    CHECK_STR(tree_text(kept, "metadata.creationTimestamp", ""), is_kept_whole ? "T" : "");
 }
 
 static void what_stays(void) {
