@@ -330,16 +330,17 @@ static void run_unit(void *context, int index, int thread) {
         unit.group = unit.block;
         unit.group_end = unit.block_end;
     }
+    bool whole = conv->rows <= conv->row_group && // and of all blocks
+                 conv->weights->algorithm != CONV_DEPTHWISE;
+    int place = whole ? index / conv->block_units : -1;
+    bool held = whole && run->held[thread] == place;
+    run->held[thread] = place;
     if (conv->winograd) {
-        winograd_unit(run, &unit);
+        winograd_unit(run, &unit, held);
     } else if (conv->in_place) {
         in_place_unit(run, &unit);
     } else {
-        bool whole = conv->rows <= conv->row_group && // and of all blocks
-                     conv->weights->algorithm != CONV_DEPTHWISE;
-        int place = whole ? index / conv->block_units : -1;
-        window_unit(run, &unit, whole && run->held[thread] == place);
-        run->held[thread] = place;
+        window_unit(run, &unit, held);
     }
     if (conv->normed) {
         unit_moments(run, &unit, run->moments + index * conv->blocks * conv->ops->block * 2);

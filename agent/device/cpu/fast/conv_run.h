@@ -10,7 +10,8 @@ struct conv_run {
     double *moments; /* [units, conv->blocks * b, 2]: mean, squares about it */
     float *shared;   /* Winograd's input of all threads, where they share it */
     float *scratch;  /* one piece per thread */
-    int *held;       /* per thread: which rows and columns its window holds whole; -1: none */
+    int *held;       /* per thread: which rows and columns its window, or Winograd's matrices, hold
+                      * whole; -1: none */
 };
 
 /* A unit of work: some rows and columns of the output, some blocks of its channels, and which
@@ -28,7 +29,8 @@ void conv_window_load(const struct conv_run *run, const struct conv_unit *unit, 
 /* Sets what all algorithms write: bias, clamp and the addresses for block, row and column. */
 void conv_target(const struct conv_run *run, struct direct_job *job, int n, int block, int row,
                  int column);
-void winograd_unit(const struct conv_run *run, const struct conv_unit *unit);
+/* held: the thread's matrices are those of this unit's rows already, of other blocks. */
+void winograd_unit(const struct conv_run *run, const struct conv_unit *unit, bool held);
 /* Where the input is shared: transforms block unit->group of it, before any winograd_unit. */
 void winograd_share(const struct conv_run *run, const struct conv_unit *unit);
 

@@ -115,7 +115,7 @@ void winograd_share(const struct conv_run *run, const struct conv_unit *unit) {
     transform_in(run, unit, &group, unit->row, unit->row_end);
 }
 
-void winograd_unit(const struct conv_run *run, const struct conv_unit *unit) {
+void winograd_unit(const struct conv_run *run, const struct conv_unit *unit, bool held) {
     const struct conv *conv = run->conv;
     int b = conv->ops->block, ins = (conv->shape.channels_in + b - 1) / b;
     int outs = (conv->shape.channels_out + b - 1) / b;
@@ -124,7 +124,7 @@ void winograd_unit(const struct conv_run *run, const struct conv_unit *unit) {
         struct group group = group_of(conv, unit, row, row_end);
         group.in = conv->shared ? run->shared : unit->matrices;
         group.out = unit->matrices + (conv->shared ? 0 : matrices_of(conv) * group.in_plane);
-        if (!conv->shared) {
+        if (!conv->shared && !held) {
             transform_in(run, unit, &group, row, row_end);
         }
         ptrdiff_t runs[WINOGRAD_BLOCKS_MAX];

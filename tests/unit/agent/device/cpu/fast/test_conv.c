@@ -436,7 +436,7 @@ static void check_isa(enum isa isa) {
         struct fixture f;
         fixture_init(&f, row);
         for (enum conv_algorithm a = CONV_DIRECT; a <= CONV_DEPTHWISE; a++) {
-            for (int threads = 1; threads <= 3 && can(row, a); threads += 2) {
+            for (int threads = 1; threads <= 3 && can(row, a); threads++) {
                 check_conv(&f, row, isa, a, threads);
             }
         }
@@ -563,12 +563,14 @@ static void test_units(void) {
 
 int main(void) {
     struct error err = {0};
+    CHECK_OK(threads_new(2, &pools[2], &err), &err);
     CHECK_OK(threads_new(3, &pools[3], &err), &err);
     TEST(test_conv_plain);
     TEST(test_conv_avx2);
     TEST(test_conv_avx512);
     TEST(test_shapes_that_do_not_fit);
     TEST(test_units);
+    threads_free(pools[2]);
     threads_free(pools[3]);
     return TEST_END();
 }
