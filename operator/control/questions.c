@@ -26,6 +26,7 @@ struct question {
     char *key, *url, *certificate_pem;
     char *answer; /* NULL: none, or the last one failed */
     int failures;
+    int64_t asked_ms;
     enum rank rank;
     struct http_call *call; /* NULL: none under way */
 };
@@ -152,16 +153,17 @@ static int64_t interval_ms(const struct questions *questions, enum rank rank) {
 static void note(struct question *question, const char *body) {
     struct questions *questions = question->questions;
     bool is_new = body && (!question->answer || strcmp(question->answer, body) != 0);
-    int64_t every_ms = interval_ms(questions, question->rank), wait_ms = every_ms;
+    int64_t every_ms = interval_ms(questions, question->rank), now_ms = clock_monotonic_ms();
+    int64_t due_ms = question->asked_ms + every_ms; /* however long the answer took */
     if (body) {
         question->failures = 0;
     } else {
-        wait_ms = MIN((int64_t)QUESTIONS_RETRY_MS << MIN(question->failures, 10), every_ms);
+        due_ms = now_ms + MIN((int64_t)QUESTIONS_RETRY_MS << MIN(question->failures, 10), every_ms);
         question->failures++;
     }
     free(question->answer);
     question->answer = x_strdup(body);
-    queue_add(questions->due[question->rank], question->key, clock_monotonic_ms() + wait_ms);
+    queue_add(questions->due[question->rank], question->key, MAX(now_ms, due_ms));
     if (is_new) {
         questions->listener(questions->context, question->key);
     }
@@ -185,6 +187,7 @@ static void ask(struct questions *questions, struct question *question) {
                                    .done = on_answer,
                                    .context = question};
     struct error ignored = {0};
+    question->asked_ms = clock_monotonic_ms();
     if (http_start(questions->http, &request, &question->call, &ignored) < 0) {
         note(question, NULL);
     }

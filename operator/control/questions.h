@@ -10,7 +10,7 @@
 enum {
     QUESTIONS_PER_SECOND = 50,
     QUESTIONS_FIRST = 40,          /* of these, of those that come first while others wait, too */
-    QUESTIONS_EVERY_MS = 1000,     /* at least, after an answer */
+    QUESTIONS_EVERY_MS = 1000,     /* from one question to the next, at least */
     QUESTIONS_RETRY_MS = 100,      /* after a failure, doubling up to the interval */
     QUESTIONS_TIMEOUT_MS = 3000,   /* for one answer, */
     QUESTIONS_MAX_BYTES = 64 << 10 /* whose body is at most so large */
