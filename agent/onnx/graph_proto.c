@@ -275,9 +275,13 @@ static int add_initializer(struct build *build, struct wire message, struct erro
     struct tensor tensor;
     struct wire name = {0};
     struct error cause = {0};
-    const void *raw;
+    const void *raw = NULL;
     int index;
-    if (tensor_proto_read(message, &build->graph->arena, &tensor, &name, &raw, &cause) < 0) {
+    bool is_text = text_values_is_constant(message);
+    int result =
+        is_text ? text_values_constant(build->graph, message, &tensor, &name, &cause)
+                : tensor_proto_read(message, &build->graph->arena, &tensor, &name, &raw, &cause);
+    if (result < 0) {
         *err = cause;
         return error_context(err, "initializer %zu", build->graph->value_count + 1);
     }
@@ -288,6 +292,7 @@ static int add_initializer(struct build *build, struct wire message, struct erro
     value->type = tensor.type;
     value->shape = tensor.shape;
     value->has_shape = value->is_constant = true;
+    value->is_text = is_text;
     value->constant = tensor;
     if (build->graph->is_of_file && raw) {
         value->origin = raw;

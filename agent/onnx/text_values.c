@@ -2,6 +2,7 @@
 #include "agent/onnx/text_values.h"
 
 #include "agent/graph/texts.h"
+#include "agent/onnx/tensor_proto.h"
 #include "agent/ops/table.h"
 
 #include <stdlib.h>
@@ -36,6 +37,84 @@ static int64_t number_of(struct graph *graph, const char *bytes, size_t size) {
     }
     return texts_add(graph->texts, bytes, size);
 }
+
+/* ---- constants ------------------------------------------------------------------------------ */
+
+enum constant_field { FIELD_DIMS = 1, FIELD_TYPE = 2, FIELD_TEXTS = 6, FIELD_NAME = 8 };
+
+bool text_values_is_constant(struct wire message) {
+    struct error ignored = {0};
+    struct wire_field field;
+    bool is = false;
+    while (wire_next(&message, &field, &ignored) > 0) {
+        is = field.number == FIELD_TYPE ? field.integer == TENSOR_PROTO_TEXT : is;
+    }
+    return is;
+}
+
+static int add_dims(struct shape *shape, const struct wire_field *field, struct error *err) {
+    struct wire packed = field->bytes;
+    bool is_packed = field->type == WIRE_BYTES;
+    while (!is_packed || packed.at != packed.end) {
+        uint64_t size = field->integer;
+        if (is_packed && wire_varint(&packed, &size, err) < 0) {
+            return -1;
+        }
+        if (shape->rank == TENSOR_RANK_MAX || (int64_t)size < 0) {
+            return error_set(err, ERROR_INVALID, "its dimensions are not sound");
+        }
+        shape->dims[shape->rank++] = (int64_t)size;
+        if (!is_packed) {
+            break;
+        }
+    }
+    return 0;
+}
+
+/* Shape, name, and how many texts there are. */
+static int measure(struct wire message, struct tensor *tensor, struct wire *ret_name,
+                   int64_t *ret_count, struct error *err) {
+    struct wire_field field;
+    int more;
+    while ((more = wire_next(&message, &field, err)) > 0) {
+        bool is_bytes = field.type == WIRE_BYTES;
+        if ((field.number == FIELD_TEXTS || field.number == FIELD_NAME) && !is_bytes) {
+            return error_set(err, ERROR_INVALID, "field %u of a tensor is no text", field.number);
+        }
+        *ret_count += field.number == FIELD_TEXTS;
+        *ret_name = field.number == FIELD_NAME ? field.bytes : *ret_name;
+        if (field.number == FIELD_DIMS && add_dims(&tensor->shape, &field, err) < 0) {
+            return -1;
+        }
+    }
+    return more;
+}
+
+int text_values_constant(struct graph *graph, struct wire message, struct tensor *ret_tensor,
+                         struct wire *ret_name, struct error *err) {
+    struct tensor tensor = {.type = TENSOR_INT64};
+    struct wire rest = message;
+    struct wire_field field;
+    int64_t count = 0, at = 0;
+    if (measure(message, &tensor, ret_name, &count, err) < 0) {
+        return -1;
+    }
+    if (count != shape_count(&tensor.shape)) {
+        char text[128];
+        shape_format(&tensor.shape, text);
+        return error_set(err, ERROR_INVALID, "%lld texts for the shape %s", (long long)count, text);
+    }
+    int64_t *numbers = tensor.data = arena_array(&graph->arena, (size_t)count, sizeof *numbers);
+    while (wire_next(&rest, &field, err) > 0) {
+        if (field.number == FIELD_TEXTS) {
+            numbers[at++] = number_of(graph, (const char *)field.bytes.at, wire_size(field.bytes));
+        }
+    }
+    *ret_tensor = tensor;
+    return 0;
+}
+
+/* ---- lists ---------------------------------------------------------------------------------- */
 
 /* Takes the place of the attribute of this name, or stands behind the others. */
 static void put(struct graph *graph, struct node *node, const struct attribute *attribute) {

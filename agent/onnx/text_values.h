@@ -1,12 +1,20 @@
 /* text_values.h: where a classical model has texts they become numbers of graph->texts as the file
  * is read: its inputs of texts, the categories of OneHotEncoder, keys and values of LabelEncoder,
- * the labels of classifiers. A list of texts stays, and the list of numbers that the kernels read
- * stands beside it. Texts may be moved (Concat, Reshape, ArrayFeatureExtractor, ...) and be looked
- * up by these encoders; whoever else reads them is refused by name. Used by graph_proto.c and
- * run/session.c. */
+ * the labels of classifiers, constants. A list of texts stays, and the list of numbers that the
+ * kernels read stands beside it. Texts may be moved (Concat, Reshape, ArrayFeatureExtractor, ...)
+ * and be looked up by these encoders; whoever else reads them is refused by name. Used by
+ * graph_proto.c and run/session.c. */
 #pragma once
 
 #include "agent/graph/graph.h"
+#include "agent/onnx/protobuf.h"
+
+/* A TensorProto of texts, such as the classes that ArrayFeatureExtractor picks a label of: int64,
+ * their numbers, in the graph's arena. False: it is of another type. */
+bool text_values_is_constant(struct wire message);
+NODISCARD int text_values_constant(struct graph *graph, struct wire message,
+                                   struct tensor *ret_tensor, struct wire *ret_name,
+                                   struct error *err);
 
 /* Of a node whose attributes are read, before anybody checks them. INVALID: it has a list both of
  * texts and of numbers. */

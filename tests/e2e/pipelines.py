@@ -173,6 +173,18 @@ def make(folder, seed):
     nodes.append(ml("TreeEnsembleRegressor", ["features"], ["variable"], n_targets=1, **trees.attributes("target")))
     save(folder, "boosted", nodes, constants, KINDS, rows, {"variable": FLOAT}, boosted.predict(stacked(rows)), None)
 
+    # As the label of a network (or of naive Bayes, neighbours, ...): the greatest score picks one of a constant of texts.
+    nodes, constants = front(line["columns"])
+    constants += [("classes", np.array(line.classes_, object)), ("flat", np.array([-1])),
+                  ("w", model.coef_.T.astype("f4")), ("b", model.intercept_.astype("f4"))]
+    nodes += [helper.make_node("MatMul", ["features", "w"], ["products"]), helper.make_node("Add", ["products", "b"], ["sums"]),
+              helper.make_node("Softmax", ["sums"], ["probabilities"], axis=1),
+              helper.make_node("ArgMax", ["probabilities"], ["best"], axis=1),
+              ml("ArrayFeatureExtractor", ["classes", "best"], ["picked"]),
+              helper.make_node("Reshape", ["picked", "flat"], ["output_label"])]
+    save(folder, "network", nodes + classifier_tail(line.classes_), constants, KINDS, rows, outputs,
+         line.predict_proba(stacked(rows)), line.classes_)
+
     # Texts through an encoder into other texts, which a second one reads; nothing known is the default.
     some = [town for town in TOWNS if town != "7"]
     nodes = [ml("LabelEncoder", ["town"], ["region"], keys_strings=some, values_strings=["r%d" % (i % 3) for i in

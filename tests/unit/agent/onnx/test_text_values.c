@@ -174,7 +174,66 @@ static void test_an_empty_list_is_none(void) {
     model_free(model);
 }
 
+/* A label picked of a constant of texts: "x" int64 [n] -> ArrayFeatureExtractor -> "y". */
+static struct message constant_model(const int64_t *dims, int rank, const char *const *texts,
+                                     const char *op) {
+    struct message graph = {0}, classes = {0}, version = {0};
+    for (int i = 0; i < rank; i++) {
+        add_integer(&classes, 1, dims[i]);
+    }
+    add_integer(&classes, 2, TEXTS);
+    for (; *texts; texts++) {
+        add_text(&classes, 6, *texts);
+    }
+    add_text(&classes, 8, "classes");
+    struct message node = node_of(op, *op == 'A' ? "ai.onnx.ml" : "", "classes", "x", "y");
+    struct message scores = node_of("Identity", "", "x", NULL, "scores");
+    add_message(&graph, 1, &node);
+    add_message(&graph, 1, &scores);
+    add_message(&graph, 5, &classes);
+    add_value(&graph, 11, "x", 7, (int64_t[]){-1}, 1);
+    add_value(&graph, 12, "y", TEXTS, NULL, 0);
+    add_value(&graph, 12, "scores", 7, NULL, 0);
+    struct message model = make_model(graph, 13);
+    add_text(&version, 1, "ai.onnx.ml");
+    add_integer(&version, 2, 2);
+    add_message(&model, 8, &version);
+    return model;
+}
+
+static void test_a_constant_of_texts_is_read(void) {
+    static const struct {
+        int64_t dims[2];
+        int rank;
+        const char *op, *fault; /* NULL: none */
+    } rows[] = {
+        {{3}, 1, "ArrayFeatureExtractor", NULL},
+        {{1, 3}, 2, "Gather", NULL},
+        {{2}, 1, "Gather", "initializer 1: 3 texts for the shape 2"},
+        {{1LL << 40, 1LL << 40}, 2, "Gather", "3 texts for the shape"},
+        {{-3}, 1, "Gather", "its dimensions are not sound"},
+        {{3}, 1, "Sub", "it reads \"classes\", which is texts"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct model *model = NULL;
+        struct message bytes = constant_model(rows[i].dims, rows[i].rank, towns, rows[i].op);
+        CHECK_INT(model_from_bytes(bytes.bytes, bytes.size, &model, &err), rows[i].fault ? -1 : 0);
+        CHECK(!rows[i].fault || strstr(err.text, rows[i].fault));
+        if (model) {
+            const struct value *value = &model->graph.values[0];
+            const int64_t *numbers = value->constant.data;
+            CHECK(value->is_text && value->constant.type == TENSOR_INT64);
+            CHECK(numbers[0] == 0 && numbers[1] == 1 && numbers[2] == 2);
+            CHECK_INT(model->graph.output_count, 1); /* the texts are left out */
+            CHECK(strstr(model->note, "y: left out, texts are no output"));
+        }
+        model_free(model);
+    }
+}
+
 int main(void) {
+    TEST(test_a_constant_of_texts_is_read);
     TEST(test_texts_become_their_numbers);
     TEST(test_who_else_reads_texts_is_refused);
     TEST(test_texts_and_numbers_are_not_mixed);
