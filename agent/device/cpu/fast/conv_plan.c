@@ -10,8 +10,9 @@ enum { WINDOW_FLOATS = 96 << 10 };
 // What of the weights of a pair of blocks it reads before it turns to the next pixels; and how many
 // there must be in all for it to be worth fetching them ahead.
 enum { PART_FLOATS = 36 << 10, FAR_FLOATS = 64 << 10 };
-// Tiles that share one pass over the weights; so few in all that all threads share them.
-enum { WINOGRAD_TILES = 48, SHARED_TILES = 64 };
+// Tiles that share one pass over the weights; so few in all that more than two threads share them.
+// Two divide the rows, though one has 4 of 7: what the other has written is often far away.
+enum { WINOGRAD_TILES = 48, SHARED_TILES = 64, APART_THREADS = 2 };
 
 static int divide_up(int value, int by) {
     return (value + by - 1) / by;
@@ -291,7 +292,7 @@ static void plan_winograd(struct conv *conv) {
     conv->column_units = divide_up(tiles, WINOGRAD_TILES);
     tiles = divide_up(tiles, conv->column_units);
     int tile_rows = divide_up(conv->span, t), group = MAX(WINOGRAD_TILES / tiles, 1);
-    conv->shared = threads > 1 && conv->images == 1 && conv->column_units == 1 &&
+    conv->shared = threads > APART_THREADS && conv->images == 1 && conv->column_units == 1 &&
                    tiles * tile_rows <= SHARED_TILES;
     int wanted = threads == 1 ? 1 : divide_up(8 * threads, conv->images * conv->column_units);
     int parts = MIN(wanted, divide_up(tile_rows, group));

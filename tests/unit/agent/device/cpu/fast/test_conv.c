@@ -509,7 +509,7 @@ static double heaviest(const struct conv *conv, int threads) {
 }
 
 // Whatever the shape, every output belongs to one unit; and ResNet-50's layers have the algorithm
-// that was the fastest, of which two threads begin with halves.
+// that was the fastest, of which two threads begin with halves, or with 4 and 3 of 7 rows of tiles.
 static void test_units(void) {
     static const struct {
         struct conv_shape shape;
@@ -521,11 +521,11 @@ static void test_units(void) {
         {{SHAPE(1, 64, 64, 56, 56), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD, 1.01},
         {{SHAPE(1, 512, 128, 28, 28), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
         {{SHAPE(1, 128, 128, 56, 56), PADS(1), KERNEL(3, 2)}, CONV_WINOGRAD_STRIDED, 1.01},
-        {{SHAPE(1, 256, 256, 28, 28), PADS(1), KERNEL(3, 2)}, CONV_WINOGRAD_STRIDED, 1.01},
+        {{SHAPE(1, 256, 256, 28, 28), PADS(1), KERNEL(3, 2)}, CONV_WINOGRAD_STRIDED, 1.15},
         {{SHAPE(1, 512, 512, 14, 14), PADS(1), KERNEL(3, 2)}, CONV_DIRECT, 1.01},
-        {{SHAPE(1, 128, 128, 28, 28), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD, 1.01},
+        {{SHAPE(1, 128, 128, 28, 28), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD, 1.15},
         {{SHAPE(1, 1024, 256, 14, 14), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
-        {{SHAPE(1, 256, 256, 14, 14), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD_2, 1.01},
+        {{SHAPE(1, 256, 256, 14, 14), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD_2, 1.15},
         {{SHAPE(1, 2048, 512, 7, 7), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
         {{SHAPE(1, 512, 512, 7, 7), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD_2, 1.01},
         {{SHAPE(3, 40, 50, 13, 19), KERNEL(1, 1)}, CONV_DIRECT, 2},
