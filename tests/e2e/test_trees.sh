@@ -79,8 +79,10 @@ sed -i 's/- worst_fractal_dimension/- worst_fractal/' "$job"
 run
 check "a column that the table lacks is refused" [ $code -eq 2 ]
 check "by name, and by the row" says 'it has no column "worst_fractal"'
+# Coordinator (2) and workers (then 1) find the same in the model; who says so first ends the job.
+refused() { [ $code -eq 2 ] || [ $code -eq 1 ]; }
 sed -i '/- worst_fractal/d' "$job"
 run
-check "fewer columns than the network has are refused" [ $code -eq 2 ]
+check "fewer columns than the network has are refused" refused
 check "with both numbers" says 'names 29 columns, the network'"'"'s input rows is ?x30'
 exit $((failures > 0))
