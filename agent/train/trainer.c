@@ -70,19 +70,12 @@ static void tell(const struct trainer *trainer, struct period *period, double sp
 }
 
 /* What a job may be tuned for (spec.metrics): once an epoch and not by the clock, so that two
- * trainings can be compared, and none is lost. test_loss, test_accuracy: NAN without test data. */
-static void report(const struct trainer *trainer, double test_loss, double test_accuracy) {
-    const struct {
-        const char *name;
-        double value;
-    } rows[] = {{"loss", trainer->sums.loss / trainer->sums.samples},
-                {"trainAccuracy", accuracy_of(trainer)},
-                {"testLoss", test_loss},
-                {"accuracy", test_accuracy}};
-    for (size_t i = 0; trainer->comm->rank == 0 && i < ARRAY_LEN(rows); i++) {
+ * trainings can be compared, and none is lost. NAN: not known, as without test data. */
+static void report(const struct trainer *trainer, const double values[static BEST_METRIC_COUNT]) {
+    for (int i = 0; trainer->comm->rank == 0 && i < BEST_METRIC_COUNT; i++) {
+        const char *name = best_metric_name((enum best_metric)i);
         struct error err = {0};
-        if (!isnan(rows[i].value) &&
-            metric_report(rows[i].name, rows[i].value, trainer->step, &err) < 0) {
+        if (!isnan(values[i]) && metric_report(name, values[i], trainer->step, &err) < 0) {
             trainer_say(trainer, "metrics: %s", err.text);
         }
     }
@@ -136,7 +129,14 @@ static int end_epoch(struct trainer *trainer, struct period *period, struct erro
     timeline_add(trainer->timeline, TIMELINE_COMPUTE, "evaluation", began_ns, clock_monotonic_ns());
     add_row(trainer, period, loss, accuracy);
     tell(trainer, period, speed, accuracy);
-    report(trainer, loss, accuracy);
+    const double values[] = {[BEST_LOSS] = trainer->sums.loss / trainer->sums.samples,
+                             [BEST_TRAIN_ACCURACY] = accuracy_of(trainer),
+                             [BEST_TEST_LOSS] = loss,
+                             [BEST_ACCURACY] = accuracy};
+    report(trainer, values);
+    if (trainer_best_offer(trainer, values, err) < 0) {
+        return -1;
+    }
     keep_metrics(trainer);
     char test[64] = "", accuracies[2][64];
     format_accuracy(accuracies[0], "accuracy", accuracy_of(trainer));
@@ -243,6 +243,11 @@ static int loop(struct trainer *trainer, struct error *err) {
     int more = 0;
     begin_period(trainer, &period);
     trainer->saved_ms = clock_monotonic_ms();
+    /* Asked to leave at the last step of an epoch: what is behind it has not been done. */
+    if (trainer->sums.samples > 0 && trainer->step % trainer->epoch_steps == 0 &&
+        end_epoch(trainer, &period, err) < 0) {
+        return -1;
+    }
     while ((more = loader_take(trainer->loader, &batch, err)) > 0) {
         if (step(trainer, batch, since_ns, &period, err) < 0) {
             return -1;

@@ -11,6 +11,7 @@
 
 struct train_job {
     const json_t *trainer; /* the spec's object of that name, defaults filled in or not */
+    const json_t *metrics; /* likewise: what it is tuned for (best.h); or NULL */
     const char *name;      /* the job's, for people; or NULL */
     const char *run;       /* 16 hexadecimal digits: OUT/.windlass/RUN/ is the memory of the run */
     struct device *device; /* where the steps run; borrowed. Its memory need not be the host's */
@@ -23,7 +24,8 @@ struct train_job {
     void (*say)(const char *line);
 };
 
-/* The result is tried for five minutes where the store does not take it.
+/* The result is the network of the last epoch or, where metrics.objective is a metric that
+ * trainings report, of the best one. It is tried for five minutes where the store does not take it.
  * INVALID, UNSUPPORTED: the spec, the model or the data, by name; the output is another job's.
  * FAILED: the loss is no finite number; step and rate are named. CONFLICT: a newer start of this
  * run has taken over. CANCELLED: is_stopped; the checkpoint is written. All else: the machine's,

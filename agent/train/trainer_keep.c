@@ -36,13 +36,6 @@ static size_t state_count(const struct trainer *trainer) {
            2 * trainer->graph.norm_count + 1;
 }
 
-struct part {
-    char name[CHECKPOINT_NAME_MAX];
-    struct shape shape;
-    float *data;
-    bool is_apart; /* data lies in the device's memory */
-};
-
 /* The i-th tensor of the state: weights, the optimizer's vectors, statistics, the epoch's sums (as
  * the bytes that they are). */
 static void state_part(struct trainer *trainer, size_t i, struct part *part) {
@@ -107,17 +100,23 @@ static void on_skipped(void *context, const char *name, const char *why) {
     trainer_say(context, "checkpoint %s is not used: %s", name, why);
 }
 
+const struct checkpoint_tensor *trainer_find_part(const struct checkpoint *checkpoint,
+                                                  const struct part *part) {
+    for (size_t i = 0; i < checkpoint->count; i++) {
+        const struct checkpoint_tensor *tensor = &checkpoint->tensors[i];
+        if (strcmp(tensor->name, part->name) == 0 && shape_equal(&tensor->shape, &part->shape)) {
+            return tensor;
+        }
+    }
+    return NULL;
+}
+
 static int take_state(struct trainer *trainer, const struct checkpoint *checkpoint,
                       struct error *err) {
     for (size_t i = 0; i < state_count(trainer); i++) {
         struct part part;
-        const struct checkpoint_tensor *found = NULL;
         state_part(trainer, i, &part);
-        for (size_t k = 0; k < checkpoint->count && !found; k++) {
-            const struct checkpoint_tensor *tensor = &checkpoint->tensors[k];
-            bool is_it = strcmp(tensor->name, part.name) == 0;
-            found = is_it && shape_equal(&tensor->shape, &part.shape) ? tensor : NULL;
-        }
+        const struct checkpoint_tensor *found = trainer_find_part(checkpoint, &part);
         if (!found) {
             return error_set(err, ERROR_BUG, "a checkpoint of these settings lacks %.100s",
                              part.name);
@@ -126,6 +125,7 @@ static int take_state(struct trainer *trainer, const struct checkpoint *checkpoi
             return -1;
         }
     }
+    trainer_best_take(trainer, checkpoint);
     trainer->step = checkpoint->step;
     return 0;
 }
@@ -272,6 +272,20 @@ static void *write_checkpoint(void *context) {
     return NULL;
 }
 
+/* What a checkpoint holds: the state, and the network of the best epoch, if there is one. */
+static size_t kept_count(const struct trainer *trainer) {
+    return state_count(trainer) + trainer_best_part_count(trainer);
+}
+
+static void kept_part(struct trainer *trainer, size_t i, struct part *part) {
+    size_t states = state_count(trainer);
+    if (i < states) {
+        state_part(trainer, i, part);
+    } else {
+        trainer_best_part(trainer, i - states, part);
+    }
+}
+
 static void release_copy(struct writer *writer) {
     for (size_t i = 0; i < writer->checkpoint.count; i++) {
         free((char *)(uintptr_t)writer->tensors[i].name);
@@ -301,10 +315,10 @@ int trainer_save(struct trainer *trainer, struct error *err) {
     if (trainer_saved(trainer, &cause) < 0) {
         trainer_say(trainer, "%s", cause.text);
     }
-    size_t count = state_count(trainer), numbers = 0, at = 0;
+    size_t count = kept_count(trainer), numbers = 0, at = 0;
     struct part part;
     for (size_t i = 0; i < count; i++) {
-        state_part(trainer, i, &part);
+        kept_part(trainer, i, &part);
         numbers += part_count(&part);
     }
     writer->copy = x_calloc(numbers + 1, sizeof *writer->copy);
@@ -317,7 +331,7 @@ int trainer_save(struct trainer *trainer, struct error *err) {
                                              .count = count,
                                              .tensors = writer->tensors};
     for (size_t i = 0; i < count; i++) {
-        state_part(trainer, i, &part);
+        kept_part(trainer, i, &part);
         writer->tensors[i] =
             (struct checkpoint_tensor){x_strdup(part.name), part.shape, writer->copy + at};
         if (read_part(trainer, &part, writer->copy + at, err) < 0) {
@@ -368,7 +382,8 @@ static int check_finite(const struct trainer *trainer, size_t variable, const fl
     return 0;
 }
 
-/* By value of the network: statistics where they are, weights in *ret_copy, the caller's. */
+/* By value of the network: statistics where they are, weights in *ret_copy, the caller's; or the
+ * best epoch's. */
 static int find_weights(const struct trainer *trainer, const void **weights, float **ret_copy,
                         struct error *err) {
     const struct training_graph *graph = &trainer->graph;
@@ -389,6 +404,7 @@ static int find_weights(const struct trainer *trainer, const void **weights, flo
     for (size_t i = 0; i < 2 * graph->norm_count; i++) {
         weights[statistic_value(trainer, i)] = trainer->statistics[i];
     }
+    trainer_best_weights(trainer, weights);
     return 0;
 }
 
@@ -447,6 +463,7 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
             trainer_say(trainer, "%s", unkept.text);
         }
         if (publish(trainer, &cause) == 0) {
+            trainer_best_say(trainer);
             trainer_say(trainer, "the result: %s/" RESULT_MODEL, store_path(trainer->store));
             return 0;
         }

@@ -324,7 +324,8 @@ int trainer_open(struct trainer *trainer, struct error *err) {
     const json_t *spec = trainer->job->trainer, *model = json_object_get(spec, "model");
     const char *path = json_string_value(json_object_get(model, "path"));
     trainer->device = trainer->job->device;
-    if (check_places(spec, path, err) < 0 || read_times(trainer, spec, err) < 0 ||
+    if (best_goal_read(trainer->job->metrics, &trainer->best_goal, err) < 0 ||
+        check_places(spec, path, err) < 0 || read_times(trainer, spec, err) < 0 ||
         open_data(trainer, spec, err) < 0 ||
         (path ? open_model(trainer, path, err) : make_model(trainer, model, err)) < 0 ||
         check_shapes(trainer, err) < 0 || build_graphs(trainer, spec, err) < 0) {
@@ -361,6 +362,7 @@ void trainer_close(struct trainer *trainer) {
     buckets_release(&trainer->buckets);
     free(trainer->in_order);
     free(trainer->first);
+    free(trainer->best_numbers);
     free(trainer->prefix);
     free(trainer->digest);
     metrics_free(trainer->metrics);

@@ -1,6 +1,6 @@
 /* trainer_state.h: what the files of the trainer share: trainer.c (life, the loop),
  * trainer_open.c (model, data, memory), _prepare.c (buckets, optimizer), _step.c (one step),
- * _device.c, _evaluate.c, _keep.c (checkpoints, results). Used by them alone. */
+ * _device.c, _evaluate.c, _keep.c (checkpoints, results), _best.c. Used by them alone. */
 #pragma once
 
 #include "agent/comm/reducer.h"
@@ -8,15 +8,13 @@
 #include "agent/onnx/model.h"
 #include "agent/ops/training_graph.h"
 #include "agent/run/training.h"
-#include "agent/train/checkpoint.h"
 #include "agent/train/loader.h"
 #include "agent/train/metrics.h"
 #include "agent/train/optimizer.h"
 #include "agent/train/rate.h"
 #include "agent/train/timeline.h"
 #include "agent/train/trainer.h"
-
-#include <pthread.h>
+#include "agent/train/trainer_kept.h"
 
 #define RESULT_MODEL "model.onnx" /* in the output */
 
@@ -30,20 +28,6 @@ struct prepared {
     size_t *due; /* per bucket: the step after which it is due */
 };
 enum { PREPARED_MAX = 2 }; /* a whole batch, and the last one of an epoch */
-
-/* An object that a thread writes while the training goes on. */
-struct writer {
-    pthread_t thread;
-    bool is_running;
-    atomic_bool is_done;
-    atomic_llong kept_step; /* of the newest whole one; 0: none */
-    struct checkpoint checkpoint;
-    struct checkpoint_tensor *tensors;
-    float *copy; /* of all the tensors' numbers */
-    struct checkpoint_place place;
-    int keep;
-    struct error error; /* of the last write; told once */
-};
 
 struct trainer {
     const struct train_job *job;
@@ -87,6 +71,9 @@ struct trainer {
     struct epoch_sums {
         double loss, correct, samples;
     } sums;
+    struct best_goal best_goal;
+    struct best best;    /* of rank 0; of the others there is none, ever */
+    float *best_numbers; /* its network, on the host (trainer_best.c); NULL: none */
     /* what is kept */
     struct store *store; /* the output; of rank 0, and of all with a timeline */
     char *prefix;        /* ".windlass/RUN/" */
@@ -137,14 +124,3 @@ NODISCARD int trainer_average(struct trainer *trainer, struct error *err);
 /* trainer_evaluate.c: over the test data; both NAN without any. A loss that is no number fails. */
 NODISCARD int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accuracy,
                                struct error *err);
-
-/* trainer_keep.c. begin: the generation is claimed, the newest checkpoint loaded, and every rank
- * has what rank 0 has. */
-NODISCARD int trainer_begin(struct trainer *trainer, struct error *err);
-/* Copies the state; a thread writes it. Waits for the one before. Rank 0 alone. */
-NODISCARD int trainer_save(struct trainer *trainer, struct error *err);
-/* Waits for what is being written; a failure of it is the error. */
-NODISCARD int trainer_saved(struct trainer *trainer, struct error *err);
-/* The last checkpoint, model.onnx, metrics; five minutes are tried. Rank 0 alone. */
-NODISCARD int trainer_finish(struct trainer *trainer, struct error *err);
-void trainer_say(const struct trainer *trainer, const char *format, ...) PRINTF_LIKE(2, 3);

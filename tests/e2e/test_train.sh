@@ -3,7 +3,7 @@
 # steps (SOAK_SEED, SOAK_ROUNDS: up to 20 seeds), with dropout, too; killed at random moments a training ends with the bits of
 # one that was left alone; asked to leave it keeps its step; a rank that stands still is left by the others; the result is a
 # network that others read, as good as was said, and waits for a store that is away; a network of the user's is gone on with;
-# timelines are whole while they grow; what is wrong is named.
+# with metrics.objective it is the best epoch's, killed or not; timelines are whole while they grow; what is wrong is named.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 . tests/e2e/lib.sh
@@ -259,6 +259,52 @@ again() { # a training that is done has nothing to do, and says what it said
 }
 check "what is done is not done again" again
 
+# ---- tuned for a metric: the best epoch's network ----
+# tuned METRIC GOAL OUTPUT EPOCHS [MORE]
+tuned() {
+    spec "$3" "$smooth" "$4" "${5-}"
+    WINDLASS_SPEC=${WINDLASS_SPEC%\}}", \"metrics\": {\"objective\": \"$1\", \"goal\": \"$2\"}}"
+}
+# The first of the largest numbers of a column of metrics.csv: its epoch.
+top() { rows "$1" | awk -v column="$2" 'NR == 1 || $column > most {most = $column; epoch = NR} END {print epoch}'; }
+# as_if_ended OUTPUT EPOCH: the network is that of a training which has ended with that epoch, bit for bit.
+as_if_ended() {
+    spec "$1-ended" "$smooth" "$2"
+    timeout 60 "$trainer" train >"$work/ended" 2>&1 && ! grep -q ' best ' "$work/ended" && cmp "$out/$1/model.onnx" "$out/$1-ended/model.onnx"
+}
+best() { # at this rate the accuracy goes up and, a time or two, down; the loss falls, so that of the first epoch is the most
+    local epoch
+    tuned accuracy Maximize tuned 12
+    timeout 60 "$trainer" train >"$work/best" 2>&1 && epoch=$(top tuned 5) || return
+    rows tuned | awk -v best="$epoch" '{print "# accuracy " $5 (NR == best ? ", the best" : "")}'
+    [ "$(tail -n 2 "$work/best" | head -n 1)" = "the best accuracy is $(rows tuned | sed -n "${epoch}p" | cut -d' ' -f5), of epoch $epoch of 12, step $((4 * epoch)): its network is the result" ] &&
+        as_if_ended tuned "$epoch" || return
+    rate=0.01 tuned loss Maximize most 12
+    timeout 60 "$trainer" train >"$work/best" 2>&1 && [ "$(top most 2)" -lt 12 ] && rate=0.01 as_if_ended most "$(top most 2)" || return
+    rate=0.01 as_if_ended most 12 >/dev/null # the last one's is another
+    [ $? -eq 1 ]
+}
+best_survives() { # the best epoch is long over when it is killed: the other start knows it of the checkpoint alone
+    local pid epoch
+    rate=0.01 tuned loss Maximize slain 300 '"checkpoint": {"everySeconds": 1}'
+    "$trainer" train >"$work/best" 2>&1 &
+    pid=$!
+    for _ in $(seq 1200); do
+        compgen -G "$out/slain/.windlass/$WINDLASS_RUN/checkpoint/*" >/dev/null && break
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.05
+    done
+    kill -9 $pid
+    wait $pid 2>/dev/null
+    timeout 120 "$trainer" train >"$work/best" 2>&1 && epoch=$(top slain 2) || return
+    grep '^goes on from the checkpoint of step' "$work/best" | sed 's/^/# /' | grep . && [ "$epoch" -lt 10 ] &&
+        grep -q "^the best loss is .*, of epoch $epoch of 300, " "$work/best" && rate=0.01 as_if_ended slain "$epoch"
+}
+before=$failures
+check "metrics.objective: the network of the best epoch is the result" best
+check "and is, killed and started again" best_survives
+[ $failures -eq $before ] || tail -n 3 "$work/best" "$work/ended" 2>/dev/null | sed 's/^/# /'
+
 # ---- what stands still, what is away ----
 stands() {
     local pid rank
@@ -417,7 +463,7 @@ for ranks in 2 3; do
     code=$?
     grep -E '^(ok|not ok) ' "$work/apart"
     check "a device of its own, $ranks ranks" [ $code -eq 0 ]
-    check "a device of its own, $ranks ranks: all of it, over MPI" [ "$(grep -c "^ok .*, mpi of $ranks\$" "$work/apart")" -eq 3 ]
+    check "a device of its own, $ranks ranks: all of it, over MPI" [ "$(grep -c "^ok .*, mpi of $ranks\$" "$work/apart")" -eq 4 ]
     [ $code -eq 0 ] || tail -n 20 "$work/apart" | sed 's/^/# /'
 done
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The network of the best epoch (best.h), in the memory of rank 0 and, as further tensors, in each
+ * checkpoint: what a restart goes on from and what was the best until then are one object, so none
+ * of the two can be newer than the other. Nothing of it is there where no metric is wanted. */
+#include "agent/train/trainer_state.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static_assert(sizeof(struct best) % sizeof(float) == 0, "a record is a tensor in a checkpoint");
+
+/* Of the network: variables, then statistics; each one's numbers behind those of the one before. */
+static size_t piece_count(const struct trainer *trainer) {
+    return trainer->graph.variable_count + 2 * trainer->graph.norm_count;
+}
+
+static int piece_value(const struct trainer *trainer, size_t piece) {
+    size_t variables = trainer->graph.variable_count;
+    return piece < variables ? trainer->graph.variables[piece]
+                             : statistic_value(trainer, piece - variables);
+}
+
+static size_t piece_numbers(const struct trainer *trainer, size_t piece) {
+    return (size_t)shape_count(&trainer->network->values[piece_value(trainer, piece)].shape);
+}
+
+static float *new_numbers(const struct trainer *trainer) {
+    size_t count = 1;
+    for (size_t i = 0; i < piece_count(trainer); i++) {
+        count += piece_numbers(trainer, i);
+    }
+    return x_calloc(count, sizeof(float));
+}
+
+static void numbers_freep(float **numbers) {
+    free(*numbers);
+}
+
+/* The network as it is now. *ret_is_finite: all of its numbers are. */
+static int copy_network(const struct trainer *trainer, float *to, bool *ret_is_finite,
+                        struct error *err) {
+    size_t variables = trainer->graph.variable_count;
+    *ret_is_finite = true;
+    for (size_t i = 0; i < piece_count(trainer); i++) {
+        size_t count = piece_numbers(trainer, i);
+        if (i >= variables) {
+            memcpy(to, trainer->statistics[i - variables], count * sizeof *to);
+        } else if (device_read(trainer, to, trainer->weights[i], count, err) < 0) {
+            return -1;
+        }
+        for (size_t k = 0; k < count; k++) {
+            *ret_is_finite &= isfinite(to[k]);
+        }
+        to += count;
+    }
+    return 0;
+}
+
+int trainer_best_offer(struct trainer *trainer, const double values[static BEST_METRIC_COUNT],
+                       struct error *err) {
+    const struct best_goal *goal = &trainer->best_goal;
+    bool is_finite;
+    if (goal->metric < 0 || trainer->comm->rank != 0 ||
+        !best_is_beaten(&trainer->best, goal, values[goal->metric])) {
+        return 0;
+    }
+    AUTO(numbers_freep) float *numbers = new_numbers(trainer);
+    if (copy_network(trainer, numbers, &is_finite, err) < 0) {
+        return -1;
+    }
+    if (!is_finite) {
+        return 0; /* the next step fails by it, or the end does */
+    }
+    free(trainer->best_numbers);
+    trainer->best_numbers = TAKE(numbers);
+    trainer->best = (struct best){.value = values[goal->metric],
+                                  .epoch = trainer->step / trainer->epoch_steps,
+                                  .step = trainer->step};
+    return 0;
+}
+
+/* ---- in checkpoints ------------------------------------------------------------------------- */
+
+size_t trainer_best_part_count(const struct trainer *trainer) {
+    return trainer->best.epoch > 0 ? 1 + piece_count(trainer) : 0;
+}
+
+static void record_part(struct trainer *trainer, struct best *record, struct part *part) {
+    char name[BEST_NAME_MAX];
+    best_record_name(&trainer->best_goal, name);
+    *part = (struct part){.shape = {1, {sizeof *record / sizeof(float)}},
+                          .data = (float *)(void *)record};
+    snprintf(part->name, sizeof part->name, "%s", name);
+}
+
+void trainer_best_part(struct trainer *trainer, size_t i, struct part *part) {
+    if (i == 0) {
+        record_part(trainer, &trainer->best, part);
+        return;
+    }
+    const struct value *value = &trainer->network->values[piece_value(trainer, i - 1)];
+    *part = (struct part){.shape = value->shape, .data = trainer->best_numbers};
+    snprintf(part->name, sizeof part->name, "windlass:best/%s", value->name);
+    for (size_t k = 0; k + 1 < i; k++) {
+        part->data += piece_numbers(trainer, k);
+    }
+}
+
+/* False: a tensor is not there. */
+static bool take_network(struct trainer *trainer, const struct checkpoint *checkpoint) {
+    for (size_t i = 1; i < 1 + piece_count(trainer); i++) {
+        struct part part;
+        trainer_best_part(trainer, i, &part);
+        const struct checkpoint_tensor *found = trainer_find_part(checkpoint, &part);
+        if (!found) {
+            return false;
+        }
+        memcpy(part.data, found->data, (size_t)shape_count(&part.shape) * sizeof *part.data);
+    }
+    return true;
+}
+
+void trainer_best_take(struct trainer *trainer, const struct checkpoint *checkpoint) {
+    struct best record = {0};
+    struct part part;
+    if (trainer->best_goal.metric < 0) {
+        return;
+    }
+    record_part(trainer, &record, &part);
+    const struct checkpoint_tensor *found = trainer_find_part(checkpoint, &part);
+    if (!found) {
+        return;
+    }
+    memcpy(&record, found->data, sizeof record);
+    free(trainer->best_numbers);
+    trainer->best_numbers = new_numbers(trainer);
+    bool is_it = best_is_sound(&record, checkpoint->step, trainer->epoch_steps) &&
+                 take_network(trainer, checkpoint);
+    trainer->best = is_it ? record : (struct best){0};
+}
+
+/* ---- at the end ----------------------------------------------------------------------------- */
+
+void trainer_best_weights(const struct trainer *trainer, const void **weights) {
+    const float *numbers = trainer->best_numbers;
+    for (size_t i = 0; trainer->best.epoch > 0 && i < piece_count(trainer); i++) {
+        weights[piece_value(trainer, i)] = numbers;
+        numbers += piece_numbers(trainer, i);
+    }
+}
+
+void trainer_best_say(const struct trainer *trainer) {
+    const struct best *best = &trainer->best;
+    if (trainer->best_goal.metric < 0) {
+        return;
+    }
+    const char *name = best_metric_name((enum best_metric)trainer->best_goal.metric);
+    if (best->epoch == 0) {
+        trainer_say(trainer,
+                    "metrics.objective: %s is known of no epoch: the result is the network of the "
+                    "last one",
+                    name);
+        return;
+    }
+    trainer_say(trainer,
+                "the best %s is %.9g, of epoch %lld of %lld, step %lld: its network is the result",
+                name, best->value, (long long)best->epoch, (long long)trainer->epochs,
+                (long long)best->step);
+}
