@@ -5,14 +5,19 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- how far it is ---- */
 
 static json_t *tell_best(const struct trial_row *best) {
-    char text[SPACE_NUMBER_MAX];
+    char text[SPACE_NUMBER_MAX], last[SPACE_NUMBER_MAX] = "nan";
     snprintf(text, sizeof text, "%.9g", best->best);
-    return json_pack("{s:s, s:I, s:s, s:O}", "trial", best->name, "index", (json_int_t)best->index,
-                     "value", text, "values", best->values);
+    if (!isnan(best->last)) {
+        snprintf(last, sizeof last, "%.9g", best->last);
+    }
+    return json_pack("{s:s, s:I, s:s, s:s*, s:O}", "trial", best->name, "index",
+                     (json_int_t)best->index, "value", text, "last",
+                     strcmp(last, text) == 0 ? NULL : last, "values", best->values);
 }
 
 /* The best stays when its trial goes; and while it is registered, whatever comes late. */

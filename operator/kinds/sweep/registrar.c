@@ -99,11 +99,12 @@ static json_t *data_of(const struct disttrain_spec *trial) {
 
 static json_t *metadata_of(const struct sweep_spec *spec, const struct disttrain_spec *trial,
                            const json_t *best) {
-    return json_pack("{s:{s:s, s:s, s:s}, s:s, s:{s:s, s:s, s:s}, s:O, s:o, s:o}", "sweep", "name",
-                     spec->name, "namespace", spec->namespace, "uid", spec->uid, "trial",
+    const char *value = tree_text(best, "value", "");
+    return json_pack("{s:{s:s, s:s, s:s}, s:s, s:{s:s, s:s, s:s, s:s}, s:O, s:o, s:o}", "sweep",
+                     "name", spec->name, "namespace", spec->namespace, "uid", spec->uid, "trial",
                      tree_text(best, "trial", ""), "objective", "metric", spec->metric, "goal",
-                     goal_names[spec->goal], "value", tree_text(best, "value", ""), "parameters",
-                     json_object_get(best, "values"), "code", code_of(trial), "data",
+                     goal_names[spec->goal], "value", value, "last", tree_text(best, "last", value),
+                     "parameters", json_object_get(best, "values"), "code", code_of(trial), "data",
                      data_of(trial));
 }
 

@@ -11,8 +11,8 @@
 
 enum { NAMES_SHOWN = 200 };
 
-static double read_best(const json_t *trial) {
-    const char *text = tree_text(trial, "status.objective.best", NULL);
+static double read_number(const json_t *trial, const char *path) {
+    const char *text = tree_text(trial, path, NULL);
     char *end;
     double value = text ? strtod(text, &end) : NAN;
     return text && end != text && !*end && isfinite(value) ? value : NAN;
@@ -70,7 +70,8 @@ bool trial_row_read(const json_t *trial, const struct space *space, const char *
     row.is_suspended = tree_bool(trial, "spec.suspend", false);
     row.is_placed = space_units(space, row.values, row.units);
     row.curve = curve_read(tree_text(trial, "status.objective.at", ""));
-    row.best = read_best(trial);
+    row.best = read_number(trial, "status.objective.best");
+    row.last = read_number(trial, "status.objective.last");
     if (outcome_is_finished(trial)) {
         read_end(trial, metric, &row);
     }

@@ -23,6 +23,7 @@ struct trial_row {
     double units[SPACE_PARAMETERS_MAX];
     struct curve curve;
     double best;    /* NAN: it has said no number */
+    double last;    /* its last report; NAN: that was no number */
     int64_t end_ms; /* wall clock; 0: unknown, or not ended */
     char *failure;  /* of a failed one: why; owned */
     bool is_silent; /* it completed, and its objective is missing */
