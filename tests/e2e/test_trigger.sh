@@ -70,7 +70,8 @@ YAML
     start nightly stepped
     check "run, schedule: says when the next run is due" within 60 logged nightly "Scheduled: the next run is due at 2026-03-29T01:00:00Z"
     check "run, trigger: says what it waits for" within 60 logged ready "Armed: waits until data/READY is there"
-    check "run, trigger: one process waits, and nothing is written" [ "$(pgrep -cP "${runs[ready]}") $(folders ready | wc -l)" = "1 0" ]
+    one_waits() { [ "$(pgrep -cP "${runs[ready]}") $(folders ready | wc -l)" = "1 0" ]; }
+    check "run, trigger: one process waits, and nothing is written" within 60 one_waits
     check "run, rerun: an empty input is waited for" within 60 logged fresh "Armed: waits until there is something in the input"
     printf 'data/tuesday\n' >"$here/data/READY.new" && mv "$here/data/READY.new" "$here/data/READY"
     touch "$here/data/fresh/x"
@@ -79,7 +80,8 @@ YAML
     check "run, trigger: the text of the trigger names the input" within 60 has_rows ready 1 c
     check "run, trigger: then it waits for another one" within 60 logged ready "Armed: waits until data/READY is written again"
     check "run, rerun: what is there is scored" within 60 has_rows fresh 1 x
-    kill -9 "${runs[nightly]}"
+    # shellcheck disable=SC2046 # the shell that waits for it, and itself
+    kill -9 "${runs[nightly]}" $(pgrep -P "${runs[nightly]}")
     wait "${runs[nightly]}" 2>/dev/null
     at "2026-03-31 12:00:00"
     : >"$here/data/READY"
