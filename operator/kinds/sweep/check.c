@@ -78,10 +78,14 @@ static int check_register(const json_t *spec, struct error *err) {
 }
 
 int sweep_check(const json_t *object, struct error *err) {
-    const json_t *spec = json_object_get(object, "spec");
     struct space space;
-    return space_read(json_object_get(spec, "parameters"), &space, err) < 0 ||
-                   check_names(spec, err) < 0 || check_algorithm(spec, &space, err) < 0 ||
+    return sweep_check_space(object, &space, err);
+}
+
+int sweep_check_space(const json_t *object, struct space *ret_space, struct error *err) {
+    const json_t *spec = json_object_get(object, "spec");
+    return space_read(json_object_get(spec, "parameters"), ret_space, err) < 0 ||
+                   check_names(spec, err) < 0 || check_algorithm(spec, ret_space, err) < 0 ||
                    check_stopping(spec, err) < 0 || check_warm_start(object, err) < 0
                ? -1
                : check_register(spec, err);

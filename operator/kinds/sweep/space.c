@@ -31,17 +31,20 @@ static bool is_rounded(enum expression expression) {
            expression == EXPRESSION_QNORMAL || expression == EXPRESSION_QLOGNORMAL;
 }
 
-static void choice_text(const json_t *choice, char text[static SPACE_NUMBER_MAX]) {
-    snprintf(text, SPACE_NUMBER_MAX, "%lld", (long long)json_integer_value(choice));
+/* Of a text itself, of an integer in `number`. */
+static const char *choice_text(const json_t *choice, char number[static SPACE_NUMBER_MAX]) {
+    if (json_is_string(choice)) {
+        return json_string_value(choice);
+    }
+    snprintf(number, SPACE_NUMBER_MAX, "%lld", (long long)json_integer_value(choice));
+    return number;
 }
 
 /* The place of a choice's text in its list; -1: it is not there. */
 static int64_t find_choice(const struct parameter *parameter, const char *text) {
     for (size_t i = 0; i < json_array_size(parameter->choices); i++) {
-        const json_t *choice = json_array_get(parameter->choices, i);
-        char as_text[SPACE_NUMBER_MAX];
-        choice_text(choice, as_text);
-        if (strcmp(text, json_is_string(choice) ? json_string_value(choice) : as_text) == 0) {
+        char number[SPACE_NUMBER_MAX];
+        if (strcmp(text, choice_text(json_array_get(parameter->choices, i), number)) == 0) {
             return (int64_t)i;
         }
     }
@@ -60,6 +63,27 @@ static double number(const json_t *range, const char *name) {
     return strtod(tree_text(range, name, "0"), NULL);
 }
 
+static int by_text(const void *left, const void *right) {
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Sorted: this is read in each look at a Sweep, and there may be 32 lists of 256. */
+static bool has_same_twice(const json_t *choices) {
+    char numbers[SPACE_CHOICES_MAX][SPACE_NUMBER_MAX];
+    const char *texts[SPACE_CHOICES_MAX];
+    size_t count = MIN(json_array_size(choices), SPACE_CHOICES_MAX); /* the schema's bound */
+    for (size_t i = 0; i < count; i++) {
+        texts[i] = choice_text(json_array_get(choices, i), numbers[i]);
+    }
+    qsort(texts, count, sizeof *texts, by_text);
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(texts[i - 1], texts[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A choice that is there twice would be drawn twice as often, and be one point as two. */
 static int read_choices(const json_t *choices, const char *field, struct parameter *parameter,
                         struct error *err) {
@@ -68,16 +92,9 @@ static int read_choices(const json_t *choices, const char *field, struct paramet
     if (parameter->count == 0) {
         return refuse(err, parameter, field, "is empty; there is nothing to choose from");
     }
-    for (size_t i = 1; i < json_array_size(choices); i++) {
-        char text[SPACE_NUMBER_MAX];
-        const json_t *choice = json_array_get(choices, i);
-        choice_text(choice, text);
-        const char *said = json_is_string(choice) ? json_string_value(choice) : text;
-        if (find_choice(parameter, said) < (int64_t)i) {
-            return refuse(err, parameter, field, "has the same twice; take one out");
-        }
-    }
-    return 0;
+    return has_same_twice(choices)
+               ? refuse(err, parameter, field, "has the same twice; take one out")
+               : 0;
 }
 
 static int read_normal(const json_t *range, const char *field, struct parameter *parameter,
@@ -270,14 +287,10 @@ static json_t *value_text(const struct parameter *parameter, double unit) {
     }
     int64_t at = which(parameter, unit);
     const json_t *choice = json_array_get(parameter->choices, (size_t)at);
-    if (json_is_string(choice)) {
-        return json_string(json_string_value(choice));
-    }
     if (choice) {
-        choice_text(choice, text);
-    } else {
-        space_number((double)at, text);
+        return json_string(choice_text(choice, text));
     }
+    space_number((double)at, text);
     return json_string(text);
 }
 

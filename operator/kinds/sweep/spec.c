@@ -44,8 +44,7 @@ int sweep_spec_read(const json_t *object, struct sweep_spec *ret_spec, struct er
     const json_t *algorithm = json_object_get(json, "algorithm");
     const json_t *stopping = json_object_get(json, "earlyStopping");
     struct space space;
-    if (sweep_check(object, err) < 0 ||
-        space_read(json_object_get(json, "parameters"), &space, err) < 0) {
+    if (sweep_check_space(object, &space, err) < 0) {
         return -1;
     }
     enum algorithm kind =

@@ -38,6 +38,8 @@ struct sweep_spec {
 /* Only the rules between fields, for an object that passed schema_check. ERROR_INVALID and
  * "spec.parameters[1].uniform: min must be below max". */
 NODISCARD int sweep_check(const json_t *object, struct error *err);
+/* The same; of the space that was read for it nothing is to be released. */
+NODISCARD int sweep_check_space(const json_t *object, struct space *ret_space, struct error *err);
 
 /* Reads an object with defaults filled in; checks the rules, too. Nothing is to be released. */
 NODISCARD int sweep_spec_read(const json_t *object, struct sweep_spec *ret_spec, struct error *err);

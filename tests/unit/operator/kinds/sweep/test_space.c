@@ -4,6 +4,7 @@
 #include "operator/kinds/sweep/space.h"
 
 #include "lib/chance.h"
+#include "lib/clock.h"
 #include "operator/kinds/sweep/normal.h"
 #include "operator/kinds/sweep/sobol.h"
 #include "tests/seed.h"
@@ -306,6 +307,31 @@ static void test_numbers_as_text(void) {
     }
 }
 
+/* As many as there may be; the one that is there twice is the last of all. */
+static void test_the_largest_space(void) {
+    AUTO(tree_freep) json_t *parameters = json_array();
+    json_t *list = NULL;
+    for (int i = 0; i < SPACE_PARAMETERS_MAX; i++) {
+        list = json_array();
+        for (int k = 0; k < SPACE_CHOICES_MAX; k++) { /* 37 and 256 have no common part */
+            int64_t number = k * 37 % SPACE_CHOICES_MAX;
+            json_array_append_new(list, k % 2 ? json_integer(number)
+                                              : json_sprintf("%lld", (long long)number));
+        }
+        json_array_append_new(
+            parameters, json_pack("{s:o, s:o}", "name", json_sprintf("P%d", i), "choice", list));
+    }
+    struct space space;
+    struct error err = {0};
+    int64_t start_ns = clock_monotonic_ns();
+    CHECK_OK(space_read(parameters, &space, &err), &err);
+    printf("# the largest space is read in %lld us\n",
+           (long long)(clock_monotonic_ns() - start_ns) / 1000);
+    json_array_set_new(list, SPACE_CHOICES_MAX - 1, json_string("0"));
+    CHECK(space_read(parameters, &space, &err) < 0);
+    CHECK_STR(err.text, "spec.parameters[31].choice: has the same twice; take one out");
+}
+
 static void test_what_is_no_space(void) {
     static const struct {
         const char *json, *why;
@@ -406,6 +432,7 @@ int main(void) {
     TEST(test_points_lead_back);
     TEST(test_values_of_another_space);
     TEST(test_numbers_as_text);
+    TEST(test_the_largest_space);
     TEST(test_what_is_no_space);
     TEST(test_sobol_is_even_in_each_dimension);
     TEST(test_sobol_is_scipys);
