@@ -9,9 +9,12 @@ json_t *sweep_keep(const json_t *object) {
         return job_keep_owned(object);
     }
     json_t *kept = job_keep(object, annotations);
+    json_t *objective = tree_get(object, "spec.objective");
     if (!job_is_settled(object)) { /* what is registered is named by it (registrar.h) */
         json_object_set(tree_part(kept, "metadata"), "creationTimestamp",
                         tree_get(object, "metadata.creationTimestamp"));
+    } else if (objective) { /* a warmStart is held against it */
+        json_object_set(tree_part(kept, "spec"), "objective", objective);
     }
     return kept;
 }

@@ -95,9 +95,38 @@ static void under_way(struct sweep_plan *plan) {
     }
 }
 
+/* The name of one whose values are another metric's, or are better where ours are worse. */
+static const char *other_objective(const struct sweep_plan *plan) {
+    const json_t *ours = tree_get(plan->observed->object, "spec.objective");
+    static const char *const fields[] = {"metric", "goal"};
+    const char *name;
+    json_t *theirs;
+    json_object_foreach((json_t *)plan->observed->warm_objectives, name, theirs) {
+        for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+            if (strcmp(tree_text(ours, fields[i], ""), tree_text(theirs, fields[i], "")) != 0) {
+                return name;
+            }
+        }
+    }
+    return NULL;
+}
+
+static void refuse_other(struct sweep_plan *plan, const char *name) {
+    const struct sweep_spec *spec = &plan->spec;
+    const json_t *theirs = json_object_get(plan->observed->warm_objectives, name);
+    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "WarmStartDiffers",
+                "spec.warmStart: Sweep %.60s is about %.128s (%s), and this one about %.128s (%s): "
+                "its trials say nothing here; take it out",
+                name, tree_text(theirs, "metric", "?"), tree_text(theirs, "goal", "?"),
+                spec->metric, goal_names[spec->goal]);
+    outcome_stall(&plan->outcome, "WarmStartDiffers", plan->outcome.message);
+    plan->again_ms = MISSING_AGAIN_MS;
+}
+
 /* False: nothing is to be made of it. */
 static bool may_begin(struct sweep_plan *plan) {
     const struct sweep_observed *seen = plan->observed;
+    const char *other = other_objective(plan);
     struct error why = {0};
     if (trial_check(seen->object, seen->train, true, &why) < 0) {
         outcome_set(&plan->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", why.text);
@@ -110,6 +139,10 @@ static bool may_begin(struct sweep_plan *plan) {
                     seen->warm_missing);
         outcome_stall(&plan->outcome, "WarmStartMissing", plan->outcome.message);
         plan->again_ms = MISSING_AGAIN_MS;
+        return false;
+    }
+    if (other) {
+        refuse_other(plan, other);
         return false;
     }
     return true;
@@ -125,10 +158,18 @@ static bool is_changed(const struct sweep_plan *plan, const char *hash) {
            (is_written || strcmp(stalled, "SpecChanged") == 0);
 }
 
+static int read_spec(struct sweep_plan *plan, struct error *err) {
+    if (plan->observed->spec) {
+        plan->spec = *plan->observed->spec;
+        return 0;
+    }
+    return sweep_spec_read(plan->observed->object, &plan->spec, err);
+}
+
 static void look(struct sweep_plan *plan) {
     const char *hash = tree_text(plan->observed->object, "status.specHash", NULL);
     struct error why = {0};
-    bool is_readable = sweep_spec_read(plan->observed->object, &plan->spec, &why) == 0;
+    bool is_readable = read_spec(plan, &why) == 0;
     if (!is_readable && !hash) {
         outcome_set(&plan->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", why.text);
         sweep_tell(plan, "Warning", "SpecInvalid", NULL, plan->outcome.message);

@@ -14,13 +14,15 @@
 
 /* All borrowed. */
 struct sweep_observed {
-    const json_t *object;         /* the Sweep, spec with defaults filled in; its last status */
-    const struct schema *train;   /* DistTrain's definition */
-    const struct trial_row *rows; /* its trials, by rising index */
+    const json_t *object;          /* the Sweep, spec with defaults filled in; its last status */
+    const struct sweep_spec *spec; /* as read of it; NULL: it is read here */
+    const struct schema *train;    /* DistTrain's definition */
+    const struct trial_row *rows;  /* its trials, by rising index */
     size_t count;
     const struct trial_row *warm; /* those of spec.warmStart, any order */
     size_t warm_count;
     const char *warm_missing;       /* of spec.warmStart, one that is not there; NULL: none */
+    const json_t *warm_objectives;  /* {"NAME": its spec.objective} of the others; NULL: none */
     const json_t *troubles;         /* job/plan.h, of "DistTrain NAME" */
     const json_t *pods;             /* the Sweep's own, any order: registrar.h's; NULL: none */
     const struct job_options *jobs; /* what the controller was started with; NULL: nothing */

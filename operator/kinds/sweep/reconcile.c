@@ -24,9 +24,10 @@ struct sweep {
     int64_t looked_ms;
     int64_t running; /* of its trials */
     struct trials own;
-    struct trials warm; /* of all in spec.warmStart, as they were at the first look */
+    struct trials warm; /* of all in spec.warmStart, as they were when it began */
     bool is_warm_read;
     char *warm_missing;
+    json_t *warm_objectives; /* plan.h */
 };
 
 struct state {
@@ -41,6 +42,7 @@ static void sweep_free(struct sweep *sweep) {
     trials_release(&sweep->own);
     trials_release(&sweep->warm);
     json_decref(sweep->kept);
+    json_decref(sweep->warm_objectives);
     free(sweep->warm_missing);
     free(sweep->key);
     free(sweep->uid);
@@ -95,6 +97,7 @@ static struct sweep *kept_of(struct state *state, const struct reconcile *reques
                             .key = x_printf("%s/%s", request->namespace, request->name),
                             .uid = x_strdup(uid),
                             .kept = json_pack("{s:{}}", "troubles"),
+                            .warm_objectives = json_object(),
                             .looked_ms = INT64_MIN / 2};
     state->first = sweep;
     return sweep;
@@ -113,10 +116,12 @@ static void add_warm(struct trials *warm, struct trials *from) {
     trials_release(from);
 }
 
+/* Until it has begun, as spec.warmStart may still be changed. */
 static void read_warm(struct sweep *sweep, const struct reconcile *request,
                       const struct sweep_spec *spec) {
     free(TAKE(sweep->warm_missing));
     trials_release(&sweep->warm);
+    json_object_clear(sweep->warm_objectives);
     for (size_t i = 0; i < json_array_size(spec->warm_start); i++) {
         const char *name = json_string_value(json_array_get(spec->warm_start, i));
         AUTO(tree_freep)
@@ -125,11 +130,12 @@ static void read_warm(struct sweep *sweep, const struct reconcile *request,
             sweep->warm_missing = x_strdup(name);
             return;
         }
+        json_object_set(sweep->warm_objectives, name, tree_get(earlier, "spec.objective"));
         struct trials trials = {0};
         trials_update(&trials, request->cache, earlier, spec);
         add_warm(&sweep->warm, &trials);
     }
-    sweep->is_warm_read = true;
+    sweep->is_warm_read = tree_text(request->object, "status.specHash", NULL) != NULL;
 }
 
 /* True: it was looked at just now, and is again soon. */
@@ -149,7 +155,8 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *pods = NULL;
     bool is_over = outcome_is_finished(request->object); /* nobody looks at its rows */
-    if (!is_over && sweep_spec_read(request->object, &spec, &ignored) == 0) {
+    bool is_readable = !is_over && sweep_spec_read(request->object, &spec, &ignored) == 0;
+    if (is_readable) {
         trials_update(&sweep->own, request->cache, request->object, &spec);
         if (!sweep->is_warm_read) {
             read_warm(sweep, request, &spec);
@@ -160,12 +167,14 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
     }
     AUTO(tree_freep) json_t *troubles = troubles_tell(request, sweep->kept);
     struct sweep_observed observed = {.object = request->object,
+                                      .spec = is_readable ? &spec : NULL,
                                       .train = options->train,
                                       .rows = sweep->own.rows,
                                       .count = sweep->own.count,
                                       .warm = sweep->warm.rows,
                                       .warm_count = sweep->warm.count,
                                       .warm_missing = sweep->warm_missing,
+                                      .warm_objectives = sweep->warm_objectives,
                                       .troubles = troubles,
                                       .pods = pods,
                                       .jobs = options->jobs};

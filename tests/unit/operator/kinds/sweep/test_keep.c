@@ -9,15 +9,16 @@
 #include <stdlib.h>
 
 static json_t *sweep(const char *succeeded, int observed) {
-    return json_pack(
-        "{s:s, s:s, s:{s:s, s:s, s:s, s:i, s:{s:s}}, s:{s:i, s:{}}, s:{s:i, s:s, s:s, s:i, "
-        "s:{s:i}, s:[{s:s, s:s, s:s, s:s}, {s:s, s:s}]}}",
-        "apiVersion", "windlass.dev/v1alpha1", "kind", "Sweep", "metadata", "name", "s", "uid", "u",
-        "creationTimestamp", "T", "generation", 2, "annotations", "other", "x", "spec", "maxTrials",
-        3, "trial", "status", "observedGeneration", observed, "startTime", "S", "completionTime",
-        "C", "next", 3, "trials", "completed", 3, "conditions", "type", "Succeeded", "status",
-        succeeded, "reason", "Completed", "message", "the best of 3", "type", "Stalled", "status",
-        "False");
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:i, s:{s:s}}, s:{s:i, s:{}, s:{s:s, s:s}}, "
+                     "s:{s:i, s:s, s:s, s:i, "
+                     "s:{s:i}, s:[{s:s, s:s, s:s, s:s}, {s:s, s:s}]}}",
+                     "apiVersion", "windlass.dev/v1alpha1", "kind", "Sweep", "metadata", "name",
+                     "s", "uid", "u", "creationTimestamp", "T", "generation", 2, "annotations",
+                     "other", "x", "spec", "maxTrials", 3, "trial", "objective", "metric", "m",
+                     "goal", "Maximize", "status", "observedGeneration", observed, "startTime", "S",
+                     "completionTime", "C", "next", 3, "trials", "completed", 3, "conditions",
+                     "type", "Succeeded", "status", succeeded, "reason", "Completed", "message",
+                     "the best of 3", "type", "Stalled", "status", "False");
 }
 
 static void check(const char *succeeded, int observed, bool is_kept_whole) {
@@ -36,7 +37,8 @@ static void what_stays(void) {
     AUTO(tree_freep) json_t *object = sweep("True", 2);
     AUTO(tree_freep) json_t *kept = sweep_keep(object);
     AUTO(text_freep) char *text = tree_canonical(kept);
-    CHECK_STR(text, "{\"metadata\":{\"generation\":2,\"uid\":\"u\"},\"status\":{"
+    CHECK_STR(text, "{\"metadata\":{\"generation\":2,\"uid\":\"u\"},\"spec\":{\"objective\":{"
+                    "\"goal\":\"Maximize\",\"metric\":\"m\"}},\"status\":{"
                     "\"completionTime\":\"C\",\"conditions\":[{\"reason\":\"Completed\","
                     "\"status\":\"True\",\"type\":\"Succeeded\"}],\"observedGeneration\":2}}");
     check("True", 2, false);
@@ -60,6 +62,7 @@ static void its_trials_are_found(void) {
     cache_put(cache, trial);
     AUTO(tree_freep) json_t *found = cache_find(cache, "Sweep", "default", "s");
     CHECK(found && !tree_get(found, "spec.trial"));
+    CHECK_STR(tree_text(found, "spec.objective.metric", ""), "m");
     AUTO(tree_freep) json_t *owned = cache_owned(cache, "DistTrain", found);
     CHECK_INT(json_array_size(owned), 1);
     cache_free(cache);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every decision of the plan is a row (tests/plan_rows.h) in tests/data/plan-sw. Besides:
  *   runs         its trials, DistTrains in any order
- *   warm         the trials of spec.warmStart; warmMissing: one of these Sweeps is not there */
+ *   warm         the trials of spec.warmStart; warmMissing: one of these Sweeps is not there;
+ *                warmObjectives: {NAME: spec.objective} of those that are */
 #include "operator/kinds/sweep/plan.h"
 
 #include "operator/kinds/disttrain/keep.h"
@@ -77,6 +78,7 @@ static int plan(const json_t *row, const struct job_observed *observed, const js
                                  .warm = warm.at,
                                  .warm_count = warm.count,
                                  .warm_missing = tree_text(row, "warmMissing", NULL),
+                                 .warm_objectives = json_object_get(row, "warmObjectives"),
                                  .troubles = observed->troubles,
                                  .pods = observed->pods};
     *ret_result = sweep_plan(&all, now_ms);
