@@ -17,8 +17,8 @@ void tally_wait(int64_t waited_ms);
 void tally_look(const char *kind, int64_t took_ms, bool failed);
 void tally_queue(size_t depth);
 
-/* Trials of all Sweeps that have not ended. A plan of that algorithm wanted so many trials, one at
- * least, and took so long. */
+/* Trials of all Sweeps that have not ended. That algorithm thought of so many trials that were
+ * made, one at least, and took so long. */
 void tally_trials(int64_t running);
 void tally_suggestions(const char *algorithm, size_t count, int64_t took_ns);
 

@@ -8,6 +8,8 @@
 #include "operator/kinds/job/outcome.h"
 #include "operator/kinds/job/owned.h"
 
+#define TROUBLES_CHANGE "change of "
+
 /* What the controller has seen of one resource. All borrowed; NULL = not there (yet). */
 struct job_observed {
     const json_t *object;   /* the resource, spec with defaults filled in; its last status */
@@ -21,7 +23,8 @@ struct job_observed {
      *   Leaving  the same, and it is on its way out (an earlier job of this name)
      *   Denied   not allowed (now): a quota, a policy, our permissions
      *   Refused  the cluster finds it wrong: it would never take it
-     *   Missing  the cluster does not know the kind */
+     *   Missing  the cluster does not know the kind
+     * And, with TROUBLES_CHANGE before its kind, what is there and could not be changed. */
     const json_t *troubles;
     /* Of objects that nobody watches, those that are known to be there, as they were applied within
      * the last minute: {"PodGroup NAME": ...}. Whatever else is asked for them is asked again: they

@@ -2,7 +2,7 @@
 #include "operator/kinds/job/troubles.h"
 
 #include "lib/clock.h"
-#include "operator/kinds/job/owned.h"
+#include "operator/kinds/job/plan.h"
 #include "operator/object.h"
 
 #include <stdlib.h>
@@ -14,10 +14,10 @@ enum {
     REFUSED_MAX_MS = 60000,
 };
 
-static void note_trouble(json_t *kept, const struct written *written) {
+static void note_trouble(json_t *kept, const char *prefix, const struct written *written) {
     json_t *troubles = json_object_get(kept, "troubles");
     AUTO(text_freep)
-    char *name = x_printf("%s %s", tree_text(written->object, "kind", ""),
+    char *name = x_printf("%s%s %s", prefix, tree_text(written->object, "kind", ""),
                           tree_text(written->object, "metadata.name", ""));
     if (!written->err) {
         json_object_del(troubles, name);
@@ -50,10 +50,19 @@ static void note_refusal(json_t *kept, const struct error *err) {
 }
 
 void troubles_note(json_t *kept, const struct written *written) {
-    note_trouble(kept, written);
+    note_trouble(kept, "", written);
     if (written->verb == CLUSTER_CREATE) {
         note_refusal(kept, written->err);
     }
+}
+
+void troubles_note_change(json_t *kept, const struct written *written) {
+    struct written ended = *written;
+    bool is_refused = written->err &&
+                      (written->err->kind == ERROR_DENIED || written->err->kind == ERROR_INVALID ||
+                       written->err->kind == ERROR_UNSUPPORTED);
+    ended.err = is_refused ? written->err : NULL;
+    note_trouble(kept, TROUBLES_CHANGE, &ended);
 }
 
 /* The name is taken: by what we made (its event is under way), by what is left of an earlier job,

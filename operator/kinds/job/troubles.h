@@ -6,5 +6,8 @@
 
 /* How a creation, or an apply, ended. */
 void troubles_note(json_t *kept, const struct written *written);
+/* How the change of an object that is there ended; only that it is not allowed is noted, as
+ * TROUBLES_CHANGE, its kind and its name: one that was deleted meanwhile, say, is none. */
+void troubles_note_change(json_t *kept, const struct written *written);
 /* As plan wants it (job/plan.h); owned by the caller. */
 json_t *troubles_tell(const struct reconcile *request, const json_t *kept);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/plan.h"
 
+#include "operator/kinds/job/plan.h"
 #include "operator/kinds/sweep/plan_state.h"
 #include "operator/kinds/sweep/trial.h"
 
@@ -53,6 +54,22 @@ static void tell_troubles(struct sweep_plan *plan, const char *kind) {
     }
 }
 
+/* The first of the changes that is wanted now, and was refused when it was asked for. */
+static void tell_refused_change(struct sweep_plan *plan) {
+    for (size_t i = 0; i < json_array_size(plan->apply); i++) {
+        const char *name = tree_text(json_array_get(plan->apply, i), "metadata.name", "");
+        AUTO(text_freep) char *key = x_printf(TROUBLES_CHANGE "DistTrain %s", name);
+        const json_t *trouble = json_object_get(plan->observed->troubles, key);
+        if (trouble) {
+            outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Denied",
+                        "DistTrain %s cannot be changed (spec.stop, spec.suspend): %.300s; it is "
+                        "asked for again",
+                        name, tree_text(trouble, "text", ""));
+            return;
+        }
+    }
+}
+
 /* ---- a look ---- */
 
 static void go_on(struct sweep_plan *plan) {
@@ -70,12 +87,13 @@ static void go_on(struct sweep_plan *plan) {
                 (long long)total, (long long)plan->running, plan->best ? "; the best is " : "",
                 tree_text(plan->best, "trial", ""));
     tell_troubles(plan, "DistTrain ");
+    tell_refused_change(plan);
 }
 
 static void under_way(struct sweep_plan *plan) {
     static const char *const why[] = {
         [SWEEP_DONE] = "all of the sweep's trials have ended",
-        [SWEEP_LATE] = "the sweep's activeDeadlineSeconds are over",
+        [SWEEP_LATE] = SWEEP_LATE_WORDS,
         [SWEEP_FAILED] = "the sweep has failed: too many trials did",
     };
     sweep_read_registrar(plan);
@@ -87,6 +105,7 @@ static void under_way(struct sweep_plan *plan) {
         sweep_stop_all(plan, why[end]);
         outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Stopping",
                     "%lld trials are told to stop: %s", (long long)plan->running, why[end]);
+        tell_refused_change(plan);
     } else {
         sweep_conclude(plan, end);
         if (plan->outcome.state == OUTCOME_UNDER_WAY) {

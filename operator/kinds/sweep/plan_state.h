@@ -8,9 +8,13 @@
 enum sweep_end {
     SWEEP_GOES_ON,
     SWEEP_DONE,   /* all there are have ended */
-    SWEEP_LATE,   /* activeDeadlineSeconds: what runs is stopped, the best so far is the result */
+    SWEEP_LATE,   /* activeDeadlineSeconds: what runs is stopped, what was not made is left out,
+                     and the best so far is the result */
     SWEEP_FAILED, /* more than maxFailedTrials */
 };
+
+/* What those are told that run when activeDeadlineSeconds are over; and again in their end. */
+#define SWEEP_LATE_WORDS "the sweep's activeDeadlineSeconds are over"
 
 struct sweep_plan {
     const struct sweep_observed *observed;

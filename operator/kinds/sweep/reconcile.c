@@ -22,7 +22,9 @@ struct sweep {
     char *key, *uid; /* "namespace/name" */
     json_t *kept;    /* troubles.h, status_write.h */
     int64_t looked_ms;
-    int64_t running; /* of its trials */
+    int64_t running;    /* of its trials */
+    int64_t thought_ns; /* of each of those that the last look asked for */
+    enum algorithm algorithm;
     struct trials own;
     struct trials warm; /* of all in spec.warmStart, as they were when it began */
     bool is_warm_read;
@@ -157,6 +159,7 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
     bool is_over = outcome_is_finished(request->object); /* nobody looks at its rows */
     bool is_readable = !is_over && sweep_spec_read(request->object, &spec, &ignored) == 0;
     if (is_readable) {
+        sweep->algorithm = spec.algorithm;
         trials_update(&sweep->own, request->cache, request->object, &spec);
         if (!sweep->is_warm_read) {
             read_warm(sweep, request, &spec);
@@ -192,14 +195,10 @@ static size_t count_trials(const json_t *create) {
     return count;
 }
 
-static void count_look(const struct state *state, struct sweep *sweep, const json_t *object,
-                       const json_t *plan, int64_t took_ns) {
+/* How long each of the trials that are asked for now was thought of. */
+static void note_thought(struct sweep *sweep, const json_t *plan, int64_t took_ns) {
     size_t count = count_trials(json_object_get(plan, "create"));
-    if (count > 0) {
-        tally_suggestions(tree_text(object, "spec.algorithm.kind", "Random"), count, took_ns);
-    }
-    sweep->running = tree_integer(plan, "status.trials.running", 0);
-    tell_running(state);
+    sweep->thought_ns = count > 0 ? took_ns / (int64_t)count : 0;
 }
 
 static bool is_changed(const json_t *plan, const char *name) {
@@ -245,10 +244,13 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     }
     int64_t start_ns = clock_monotonic_ns();
     AUTO(tree_freep) json_t *plan = plan_of(sweep, request);
-    count_look(state, sweep, request->object, plan, clock_monotonic_ns() - start_ns);
+    int64_t took_ns = clock_monotonic_ns() - start_ns;
     json_t *create = json_object_get(plan, "create");
     request->again_ms = tree_integer(plan, "again_ms", 0);
     job_make_all(request, sweep->kept, create);
+    note_thought(sweep, plan, took_ns);
+    sweep->running = tree_integer(plan, "status.trials.running", 0);
+    tell_running(state);
     if (tree_bool(plan, "more", false) && json_array_size(create) > 0) { /* none was held back */
         status_look_again(request, LOOK_EVERY_MS);
     }
@@ -273,6 +275,12 @@ static void wrote(void *opaque, const struct written *written) {
     status_note(sweep->kept, written);
     if (written->verb == CLUSTER_CREATE) {
         troubles_note(sweep->kept, written);
+        /* What is refused is thought of again. */
+        if (!written->err && strcmp(tree_text(written->object, "kind", ""), "DistTrain") == 0) {
+            tally_suggestions(sweep_algorithms[sweep->algorithm], 1, sweep->thought_ns);
+        }
+    } else if (written->verb == CLUSTER_APPLY) {
+        troubles_note_change(sweep->kept, written);
     }
 }
 

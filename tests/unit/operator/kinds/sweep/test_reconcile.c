@@ -7,10 +7,13 @@
 #include "lib/clock.h"
 #include "lib/file.h"
 #include "operator/kinds/disttrain/reconcile.h"
+#include "operator/kinds/job/plan.h"
 #include "operator/kinds/job/spec.h"
+#include "operator/kinds/job/troubles.h"
 #include "operator/local/local.h"
 #include "operator/object.h"
 #include "operator/resource.h"
+#include "operator/tally.h"
 #include "tests/test.h"
 
 #include <limits.h>
@@ -163,6 +166,15 @@ static struct reconcile look(void *state, struct cache *cache, const struct swee
     return request;
 }
 
+/* How many suggestions of Bayesian are told on the page. */
+static int suggestions(void) {
+    static const char name[] =
+        "windlass_trial_suggestion_duration_seconds_count{algorithm=\"Bayesian\"} ";
+    AUTO(text_freep) char *page = tally_page();
+    const char *line = strstr(page, name);
+    return line ? (int)strtoll(line + strlen(name), NULL, 10) : 0;
+}
+
 /* A quota holds the first trial of a Bayesian back: the next one is not thought of meanwhile. */
 static void test_a_denied_trial_is_waited_for(void) {
     static const char text[] =
@@ -200,6 +212,10 @@ static void test_a_denied_trial_is_waited_for(void) {
     CHECK(soon.again_ms > 0 && json_array_size(soon.writes) == 0); /* looked at just now */
     struct reconcile second = look(state, cache, &options, object, 5110);
     CHECK(second.again_ms > 100);
+    CHECK_INT(suggestions(), 0); /* it is counted when it is made, however often it was wanted */
+    written.err = NULL;
+    sweep_kind.wrote(state, &written);
+    CHECK_INT(suggestions(), 1);
     json_decref(first.writes);
     json_decref(soon.writes);
     json_decref(second.writes);
@@ -207,8 +223,39 @@ static void test_a_denied_trial_is_waited_for(void) {
     cache_free(cache);
 }
 
+/* A change that is refused is told for as long as it is wanted. */
+static void test_a_refused_change_is_noted(void) {
+    AUTO(tree_freep) json_t *kept = json_pack("{s:{}}", "troubles");
+    AUTO(tree_freep)
+    json_t *trial = json_pack("{s:s, s:{s:s}}", "kind", "DistTrain", "metadata", "name", "s-0001");
+    static const struct {
+        enum error_kind kind; /* ERROR_NONE: it went well */
+        bool is_noted;
+    } rows[] = {
+        {ERROR_CONFLICT, false}, /* deleted meanwhile */
+        {ERROR_NOT_FOUND, false}, {ERROR_DENIED, true}, {ERROR_UNAVAILABLE, false},
+        {ERROR_INVALID, true},    {ERROR_NONE, false},
+    };
+    struct cache *cache = cache_new();
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct reconcile request = {.cache = cache, .namespace = "default", .name = "s"};
+        struct written written = {.verb = CLUSTER_APPLY, .object = trial};
+        if (rows[i].kind) {
+            error_set(&err, rows[i].kind, "because");
+            written.err = &err;
+        }
+        troubles_note_change(kept, &written);
+        AUTO(tree_freep) json_t *told = troubles_tell(&request, kept);
+        CHECK_INT(json_object_size(told), rows[i].is_noted);
+        CHECK(!rows[i].is_noted || json_object_get(told, TROUBLES_CHANGE "DistTrain s-0001"));
+    }
+    cache_free(cache);
+}
+
 int main(void) {
     TEST(test_a_denied_trial_is_waited_for);
+    TEST(test_a_refused_change_is_noted);
     TEST(test_two_of_four_are_hopeless);
     return TEST_END();
 }
