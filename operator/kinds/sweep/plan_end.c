@@ -151,17 +151,24 @@ void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
     }
 }
 
+static bool was_cut_short(const struct sweep_plan *plan) {
+    for (size_t i = 0; i < plan->observed->count; i++) {
+        const struct trial_row *row = &plan->observed->rows[i];
+        if (row->state == TRIAL_STOPPED && text_starts(row->stop, SWEEP_LATE_WORDS)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum sweep_end sweep_end_of(struct sweep_plan *plan) {
-    bool is_registering = sweep_is_registering(plan);
+    bool is_registering = sweep_is_registering(plan); /* then, whatever maxTrials became */
+    bool have_all_ended = plan->next >= sweep_trials(&plan->spec) && plan->running == 0;
     if (plan->failed > plan->spec.max_failed && !is_registering) {
         return SWEEP_FAILED;
     }
-    if (is_late(plan)) {
+    if (is_late(plan) && (!have_all_ended || was_cut_short(plan))) {
         return SWEEP_LATE;
     }
-    if (is_registering) { /* whatever maxTrials became */
-        return SWEEP_DONE;
-    }
-    return plan->next >= sweep_trials(&plan->spec) && plan->running == 0 ? SWEEP_DONE
-                                                                         : SWEEP_GOES_ON;
+    return is_registering || have_all_ended ? SWEEP_DONE : SWEEP_GOES_ON;
 }

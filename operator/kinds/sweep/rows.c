@@ -51,6 +51,8 @@ static void read_end(const json_t *trial, const char *metric, struct trial_row *
         row->failure = row->is_silent ? missing(trial, metric) : NULL;
     } else if (strcmp(reason, "Stopped") == 0) {
         row->state = TRIAL_STOPPED;
+        free(row->stop); /* of the spec of one that is over nothing is kept */
+        row->stop = x_strdup(tree_text(condition, "message", ""));
     } else {
         row->state = TRIAL_FAILED;
         row->failure = x_printf("%s: %s", reason, tree_text(condition, "message", ""));

@@ -16,7 +16,7 @@ struct trial_row {
     int64_t index;
     enum trial_state state;
     char *name, *uid; /* owned */
-    char *stop;       /* spec.stop, of one that runs; owned; NULL: not told to */
+    char *stop;       /* spec.stop, and of a stopped one its last words; owned; NULL: not told to */
     bool is_suspended;
     json_t *values; /* {"NAME": "text"}; owned */
     bool is_placed; /* its values are of this space, at: */
