@@ -153,14 +153,30 @@ static int write_metadata(const struct registered_wish *wish, const char *name, 
     return store_put(wish->to, name, lines, strlen(lines), STORE_REPLACE, err);
 }
 
+/* Whether `latest` names this version, or a newer one that is there. What somebody wrote into it
+ * that is no version of this model ("prod" is above all that begin with a time) names none. */
+static int is_named(const struct registered_wish *wish, const char *latest, bool *ret_is,
+                    struct error *err) {
+    char newest[REGISTERED_VERSION_MAX + 1];
+    if (registered_latest(wish->to, latest, newest, err) < 0) {
+        return -1;
+    }
+    *ret_is = strcmp(newest, wish->version) >= 0;
+    if (strcmp(newest, wish->version) <= 0) {
+        return 0;
+    }
+    AUTO(text_freep)
+    char *metadata = x_printf("%s/%s/%s", wish->name, newest, REGISTERED_METADATA);
+    return is_there(wish, metadata, ret_is, err);
+}
+
 int registered_copy(const struct registered_wish *wish, struct error *err) {
     AUTO(tree_freep) json_t *files = json_array();
     AUTO(text_freep) char *latest = x_printf("%s/%s", wish->name, REGISTERED_LATEST);
     AUTO(text_freep)
     char *metadata = x_printf("%s/%s/%s", wish->name, wish->version, REGISTERED_METADATA);
     AUTO(text_freep) char *line = x_printf("%s\n", wish->version);
-    char newest[REGISTERED_VERSION_MAX + 1];
-    bool is_done = false;
+    bool is_done = false, is_latest = false;
     if (!registered_is_version(wish->name) || !registered_is_version(wish->version) ||
         strcmp(wish->version, REGISTERED_LATEST) == 0 || !json_is_object(wish->metadata)) {
         return error_set(err, ERROR_INVALID,
@@ -170,10 +186,8 @@ int registered_copy(const struct registered_wish *wish, struct error *err) {
     if (is_there(wish, metadata, &is_done, err) < 0 ||
         (!is_done &&
          (copy_all(wish, files, err) < 0 || write_metadata(wish, metadata, files, err) < 0)) ||
-        registered_latest(wish->to, latest, newest, err) < 0) {
+        is_named(wish, latest, &is_latest, err) < 0) {
         return -1;
     }
-    return strcmp(newest, wish->version) >= 0
-               ? 0
-               : store_put(wish->to, latest, line, strlen(line), STORE_REPLACE, err);
+    return is_latest ? 0 : store_put(wish->to, latest, line, strlen(line), STORE_REPLACE, err);
 }

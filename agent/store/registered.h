@@ -27,7 +27,8 @@ struct registered_wish {
 };
 
 /* Does what is not done yet; every file is read again and its sum compared. A version that is there
- * stays as it is, and `latest` never goes back to an older one. INVALID: the wish, an output
+ * stays as it is, and `latest` never goes back to an older one; what it holds that is no version
+ * that is there counts as nothing. INVALID: the wish, an output
  * without files or with too many; others: what a store says, another try may do. A file
  * metadata.json of the output's own becomes metadata.original.json. */
 NODISCARD int registered_copy(const struct registered_wish *wish, struct error *err);

@@ -180,6 +180,29 @@ static void the_newest(void) {
     store_free(out);
 }
 
+/* Somebody wrote into `latest` what is no version, though it may look like one. */
+static void a_latest_that_names_none(void) {
+    static const char *const wrong[] = {"prod\n", "latest\n", "note\n", "20991231T000000Z-0\n",
+                                        "a b\n",  ""};
+    struct store *out = make_output();
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        AUTO(store_freep) struct store *to = open_registry();
+        struct error err = {0};
+        put(to, "digits/latest", wrong[i], strlen(wrong[i]));
+        put(to, "digits/note", "x", 1);
+        put(to, "digits/prod/model.onnx", "M", 1); /* put there by hand, without what is known */
+        CHECK_OK(copy(out, to, version, &err), &err);
+        check_latest(to, version);
+    }
+    struct store *to = open_registry();
+    struct error err = {0};
+    CHECK_OK(copy(out, to, "prod", &err), &err); /* a version that is there is one */
+    CHECK_OK(copy(out, to, version, &err), &err);
+    check_latest(to, "prod");
+    store_free(to);
+    store_free(out);
+}
+
 static void what_is_refused(void) {
     struct store *out = make_output(), *to = open_registry();
     struct store *none = open_store("registrytest/nothing");
@@ -248,6 +271,7 @@ int main(void) {
     TEST(killed_at_every_call);
     TEST(on_a_store_that_goes_wrong);
     TEST(the_newest);
+    TEST(a_latest_that_names_none);
     TEST(what_is_refused);
     TEST(through_latest);
     CHECK_OK(file_remove_tree(volume, &err), &err);
