@@ -16,6 +16,8 @@ enum {
     EXIT_FINAL = 2,     /* another try would end the same */
     START_MINUTES = 30, /* that a pod may take to start: a cluster that has to get a node */
     START_MS = START_MINUTES * 60 * 1000, /* first needs some ten */
+    RUN_HOURS = 2,                        /* that it may run: a mount that hangs has no end */
+    RUN_MS = RUN_HOURS * 60 * 60 * 1000,
 };
 
 void sweep_read_registrar(struct sweep_plan *plan) {
@@ -135,6 +137,38 @@ static void waits(struct sweep_plan *plan) {
     say(plan, "is to be registered: ", why);
 }
 
+/* Since when it runs, or was made, where that is not known; 0: neither is. */
+static int64_t run_since_ms(const struct life *life) {
+    return life->running_ms > 0 ? life->running_ms : life->born_ms;
+}
+
+static bool has_run_long(const struct sweep_plan *plan, const struct life *life) {
+    int64_t since_ms = run_since_ms(life);
+    return life->stage == LIFE_RUNNING && since_ms > 0 && plan->now_ms >= since_ms + RUN_MS;
+}
+
+/* Its copy is read and summed again, so it may take long, but not for ever. */
+static void runs(struct sweep_plan *plan) {
+    int64_t since_ms = run_since_ms(&plan->registrar);
+    char since[21];
+    if (since_ms <= 0) {
+        say(plan, "is registered", "");
+        return;
+    }
+    clock_format(since_ms, since);
+    if (has_run_long(plan, &plan->registrar)) {
+        AUTO(text_freep)
+        char *cause = x_printf("pod %s has run since %s and copies still, or waits for its volume",
+                               plan->registrar.name, since);
+        AUTO(text_freep) char *how = x_printf(" in %d hours", RUN_HOURS);
+        fail(plan, how, cause);
+        return;
+    }
+    plan->again_ms = since_ms + RUN_MS - plan->now_ms;
+    AUTO(text_freep) char *why = x_printf("its pod has run since %s", since);
+    say(plan, "is registered: ", why);
+}
+
 static void leaves(struct sweep_plan *plan) {
     const struct life *newest = &plan->registrar;
     if (newest->gone_ms > 0) {
@@ -144,14 +178,14 @@ static void leaves(struct sweep_plan *plan) {
     }
 }
 
-/* It would register what its Sweep says could not be registered. */
+/* It would register what its Sweep says could not be registered; and what hangs has no end. */
 void sweep_clear(struct sweep_plan *plan) {
     const json_t *pods = plan->observed->pods;
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const json_t *pod = json_array_get(pods, i);
         struct life life = life_read(pod);
         if (strcmp(owned_label(pod, LABEL_ROLE) ?: "", ROLE_REGISTER) == 0 &&
-            life.stage == LIFE_WAITING) {
+            (life.stage == LIFE_WAITING || has_run_long(plan, &life))) {
             json_array_append_new(plan->delete, json_pack("{s:s, s:s}", "kind", "Pod", "name",
                                                           tree_text(pod, "metadata.name", "")));
         }
@@ -181,6 +215,6 @@ void sweep_register(struct sweep_plan *plan, enum sweep_end end) {
         return;
     case LIFE_RUNNING:
     default:
-        say(plan, "is registered", "");
+        runs(plan);
     }
 }

@@ -59,5 +59,5 @@ void sweep_read_registrar(struct sweep_plan *plan);
 /* It has begun to register: from here on nothing else changes the result. */
 bool sweep_is_registering(const struct sweep_plan *plan);
 void sweep_register(struct sweep_plan *plan, enum sweep_end end);
-/* Of one that has ended: its pod that has not started goes. */
+/* Of one that has ended: its pod that has not started goes, and one that runs for too long. */
 void sweep_clear(struct sweep_plan *plan);

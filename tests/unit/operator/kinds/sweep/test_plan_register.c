@@ -98,6 +98,43 @@ static void test_a_pod_that_does_not_start(void) {
     }
 }
 
+/* It is told since when it runs; after two hours it has failed, and the pod goes. */
+static void test_a_pod_that_has_no_end(void) {
+    struct world world;
+    char since[21];
+    open_world(&world, OBJECTIVE RANGE "maxTrials: 2" REGISTER);
+    while (world.pods_made == 0 && !is_over(&world)) {
+        look(&world);
+        turn(&world);
+    }
+    int64_t since_ms = world.now_ms;
+    clock_format(since_ms, since);
+    AUTO(text_freep)
+    char *status =
+        x_printf("{\"phase\": \"Running\", \"containerStatuses\": [{\"name\": \"agent\", "
+                 "\"state\": {\"running\": {\"startedAt\": \"%s\"}}}]}",
+                 since);
+    set_status(&world, status);
+    AUTO(text_freep)
+    char *words = x_printf(", is registered: its pod has run since %s", since);
+    for (int minute = 0; minute < 120; minute++, world.now_ms += 60000) {
+        AUTO(tree_freep) json_t *result = plan(&world);
+        CHECK_INT(tree_integer(result, "again_ms", 0), since_ms + 120 * 60000 - world.now_ms);
+        CHECK_INT(json_array_size(json_object_get(result, "delete")), 0);
+        json_object_set(world.sweep, "status", json_object_get(result, "status"));
+        CHECK_STR(tree_text(succeeded(&world), "reason", ""), "Registering");
+        CHECK(text_ends(tree_text(succeeded(&world), "message", ""), words));
+    }
+    look(&world);
+    check_end(&world, "False", "RegisterFailed");
+    CHECK(strstr(tree_text(succeeded(&world), "message", ""),
+                 "could not be registered in 2 hours: pod s-register has run since "));
+    AUTO(tree_freep) json_t *result = plan(&world);
+    const json_t *deleted = json_object_get(result, "delete");
+    CHECK_STR(tree_text(json_array_get(deleted, 0), "name", ""), "s-register");
+    close_world(&world);
+}
+
 /* Somebody raises maxTrials, deletes trials that have ended, and pods that have died, meanwhile. */
 static void meddle(struct world *world) {
     const char *name;
@@ -233,6 +270,7 @@ int main(void) {
     TEST(test_the_best_is_registered);
     TEST(test_three_attempts);
     TEST(test_a_pod_that_does_not_start);
+    TEST(test_a_pod_that_has_no_end);
     TEST(test_registering_killed_between_any_two_writes);
     TEST(test_a_late_trial_changes_nothing);
     TEST(test_suspended_before_it_registers);
