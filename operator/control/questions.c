@@ -143,7 +143,8 @@ size_t questions_count(const struct questions *questions) {
 }
 
 /* What the other rank does not want of its share is this one's. */
-static int64_t interval_ms(const struct questions *questions, enum rank rank) {
+int64_t questions_interval_ms(const struct questions *questions, bool is_first) {
+    enum rank rank = is_first ? RANK_FIRST : RANK_OTHER;
     size_t first = questions->count[RANK_FIRST], others = questions->count[RANK_OTHER];
     size_t taken = rank == RANK_FIRST ? MIN(others, OTHERS) : MIN(first, QUESTIONS_FIRST);
     size_t per_second = QUESTIONS_PER_SECOND - taken;
@@ -153,7 +154,8 @@ static int64_t interval_ms(const struct questions *questions, enum rank rank) {
 static void note(struct question *question, const char *body) {
     struct questions *questions = question->questions;
     bool is_new = body && (!question->answer || strcmp(question->answer, body) != 0);
-    int64_t every_ms = interval_ms(questions, question->rank), now_ms = clock_monotonic_ms();
+    int64_t every_ms = questions_interval_ms(questions, question->rank == RANK_FIRST);
+    int64_t now_ms = clock_monotonic_ms();
     int64_t due_ms = question->asked_ms + every_ms; /* however long the answer took */
     if (body) {
         question->failures = 0;

@@ -34,6 +34,9 @@ const char *questions_ask(struct questions *questions, const char *key, const ch
 /* Nobody wants to know any more. */
 void questions_forget(struct questions *questions, const char *key);
 size_t questions_count(const struct questions *questions); /* keys */
+/* How long after it was asked a key of that rank is asked again, with as many of both as there are
+ * now: at least QUESTIONS_EVERY_MS. */
+int64_t questions_interval_ms(const struct questions *questions, bool is_first);
 
 /* Takes in what has come and asks what is due; never waits. */
 NODISCARD int questions_step(struct questions *questions, struct error *err);

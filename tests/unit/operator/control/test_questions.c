@@ -161,7 +161,7 @@ static void many_share_the_rate(void) {
 static void open_many(int others, int first) {
     open_world();
     world.answer = "{}";
-    char key[16];
+    char key[32];
     for (int i = 0; i < others; i++) {
         snprintf(key, sizeof key, "job%d", i);
         ask(key, world.certificate);
@@ -189,16 +189,22 @@ static void some_come_first(void) {
     close_world();
 }
 
-/* Nobody waits for a share that is not used. */
+/* Nobody waits for a share that is not used: of 50 questions a second. */
 static void none_is_kept_for_nobody(void) {
-    open_many(0, 50);
-    run_until(50);
-    CHECK_INT(world.asked_first, world.asked);
-    close_world();
-    open_many(50, 1);
-    run_until(45);
-    CHECK(world.asked_first >= 1);
-    close_world();
+    static const struct {
+        int others, first;
+        int64_t first_ms, others_ms;
+    } rows[] = {
+        {0, 50, 1000, 1000},                                 /* 50/50 s, and not 50/40 */
+        {3, 50, 50000 / 47, 1000}, {1000, 50, 1250, 100000}, /* each its share */
+        {50, 1, 1000, 50000 / 49}, {100, 0, 1000, 2000},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        open_many(rows[i].others, rows[i].first);
+        CHECK_INT(questions_interval_ms(world.questions, true), rows[i].first_ms);
+        CHECK_INT(questions_interval_ms(world.questions, false), rows[i].others_ms);
+        close_world();
+    }
 }
 
 /* One that comes first from now on need not wait for its turn among the others. */
