@@ -153,13 +153,21 @@ static void print_table(struct table **table) {
 
 /* What somebody may not see is named, with the server's words, which name the verb; the rest is
  * shown. */
-static void tell_denied(const char *kind, const struct error *why) {
-    fprintf(stderr, "windlass status: %ss are not shown: %s\n", kind, why->text);
+static void tell_denied(const char *kind, const char *what, const struct error *why) {
+    fprintf(stderr, "windlass status: %ss are not %s: %s\n", kind, what, why->text);
+}
+
+/* told, by kind: of which that was said. */
+static void tell_denied_once(size_t kind, const char *what, const struct error *why, bool *told) {
+    if (!told[kind]) {
+        tell_denied(remote_kinds[kind], what, why);
+    }
+    told[kind] = true;
 }
 
 /* Of all kinds that one may list; an earlier version of Windlass has installed the first one alone.
- */
-static int list_jobs(struct remote *remote, json_t *jobs, struct error *err) {
+ * told: tell_denied_once's. */
+static int list_jobs(struct remote *remote, json_t *jobs, bool *told, struct error *err) {
     struct error denied[KINDS_MAX] = {0};
     bool is_any_listed = false;
     for (size_t i = 0; remote_kinds[i] && i < KINDS_MAX; i++) {
@@ -185,28 +193,8 @@ static int list_jobs(struct remote *remote, json_t *jobs, struct error *err) {
     }
     for (size_t i = 0; i < KINDS_MAX; i++) {
         if (denied[i].kind) {
-            tell_denied(remote_kinds[i], &denied[i]);
+            tell_denied_once(i, "shown", &denied[i], told);
         }
-    }
-    return 0;
-}
-
-static int list_once(struct remote *remote, bool all, struct table *table, json_t *versions,
-                     struct error *err) {
-    AUTO(tree_freep) json_t *jobs = json_array();
-    if (list_jobs(remote, jobs, err) < 0) {
-        return -1;
-    }
-    size_t i;
-    json_t *job;
-    add_head(table, all);
-    json_array_foreach(jobs, i, job) {
-        has_changed(versions, job);
-        add_row(table, job, all, clock_wall_ms());
-    }
-    if (json_array_size(jobs) == 0) {
-        fprintf(stderr, "no jobs in %s%s\n", remote->namespace ? "namespace " : "any namespace",
-                remote->namespace ? remote->namespace : "");
     }
     return 0;
 }
@@ -215,7 +203,27 @@ struct follower {
     bool all, has_news;
     struct table *table;
     json_t *versions;
+    bool told[KINDS_MAX]; /* that it is denied, by kind */
 };
+
+static int list_once(struct remote *remote, struct follower *follower, struct error *err) {
+    AUTO(tree_freep) json_t *jobs = json_array();
+    if (list_jobs(remote, jobs, follower->told, err) < 0) {
+        return -1;
+    }
+    size_t i;
+    json_t *job;
+    add_head(follower->table, follower->all);
+    json_array_foreach(jobs, i, job) {
+        has_changed(follower->versions, job);
+        add_row(follower->table, job, follower->all, clock_wall_ms());
+    }
+    if (json_array_size(jobs) == 0) {
+        fprintf(stderr, "no jobs in %s%s\n", remote->namespace ? "namespace " : "any namespace",
+                remote->namespace ? remote->namespace : "");
+    }
+    return 0;
+}
 
 static void hear(void *context, enum cluster_event event, const json_t *job) {
     struct follower *follower = context;
@@ -226,7 +234,8 @@ static void hear(void *context, enum cluster_event event, const json_t *job) {
 }
 
 /* -1: none of the kinds may be watched, or there are no jobs here at all. */
-static int check_watches(struct watch *const *watches, size_t count, struct error *err) {
+static int check_watches(struct watch *const *watches, size_t count, bool *told,
+                         struct error *err) {
     size_t denied = 0;
     for (size_t i = 0; i < count; i++) {
         const struct error *trouble = watch_trouble(watches[i]);
@@ -237,6 +246,12 @@ static int check_watches(struct watch *const *watches, size_t count, struct erro
         }
         if (trouble && i == 0 && trouble->kind == ERROR_NOT_FOUND) {
             return -1;
+        }
+    }
+    for (size_t i = 0; i < count && denied < count; i++) {
+        const struct error *trouble = watch_trouble(watches[i]);
+        if (trouble && trouble->kind == ERROR_DENIED) {
+            tell_denied_once(i, "followed", trouble, told);
         }
     }
     return denied == count ? -1 : 0;
@@ -261,7 +276,7 @@ static int follow_list(struct remote *remote, struct follower *follower, struct 
             follower->has_news = false;
             print_table(&follower->table);
         }
-        result = check_watches(watches, count, err);
+        result = check_watches(watches, count, follower->told, err);
     }
     for (size_t i = 0; i < count; i++) {
         watch_free(watches[i]);
@@ -283,7 +298,7 @@ static int show_list(struct remote *remote, const struct request *request, struc
     AUTO(tree_freep) json_t *versions = json_object();
     struct follower follower = {
         .all = request->where.all, .versions = versions, .table = table_new()};
-    int result = list_once(remote, request->where.all, follower.table, versions, err);
+    int result = list_once(remote, &follower, err);
     if (result == 0 && (request->watch || json_object_size(versions) > 0)) {
         print_table(&follower.table);
     }
@@ -444,14 +459,14 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
     print_pods(pods, name);
     fflush(stdout);
     if (!pods) {
-        tell_denied("Pod", &why);
+        tell_denied("Pod", "shown", &why);
     }
     if (status_is_sweep(job) && status_print_trials(remote, job, &why) < 0) {
         if (why.kind != ERROR_DENIED) {
             *err = why;
             return -1;
         }
-        tell_denied("DistTrain", &why);
+        tell_denied("DistTrain", "shown", &why);
     }
     fflush(stdout);
     return 0;

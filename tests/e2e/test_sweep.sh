@@ -240,6 +240,17 @@ others() { [ $code -eq 0 ] && says small '^small-0001 ' && says small "$(refusal
 check "of the kinds that one may not list a line is said, the others are shown" others; show small
 name=(); denied batchscores disttrains sweeps
 check "who may list none is refused" says small '^windlass status: .*batchscores.* is forbidden' ; show small
+followed() { # the list may be seen first, and then no longer
+    local end=$((SECONDS + 60)) pid
+    rm "$work/denied"
+    "$windlass" status -w --kubeconfig "$work/kubeconfig" >"$work/small/said" 2>"$work/small/told" & pid=$!
+    until [ -s "$work/small/said" ] || [ $SECONDS -ge $end ]; do sleep 0.1; done
+    echo sweeps >"$work/denied"
+    until says small "${1//shown/followed}" || [ $SECONDS -ge $end ]; do sleep 0.1; done
+    kill $pid; wait $pid
+    says small "${1//shown/followed}" && [ "$(grep -c 'are not followed' "$work/small/told")" = 1 ]
+}
+check "status -w says once which kinds are not followed, and goes on with the others" followed "$(refusal Sweeps sweeps.windlass.dev list)"; show small
 name=(small); denied batchscores pods disttrains
 one() { [ $code -eq 0 ] && says small '^small: Running: 2 of 3' && says small "$(refusal Pods pods list)" && says small "$(refusal DistTrains disttrains.windlass.dev list)"; }
 check "of one Sweep that is shown whose trials and pods may not be seen" one; show small
