@@ -199,6 +199,9 @@ static const struct advice {
     {"ObjectiveMissing", "name a metric that the trials say, in spec.objective.metric", 1, false,
      true},
     {"TrialsFailed", "correct what the trial says and run again", 1, false, true},
+    {"RegisterFailed", "correct what keeps the model from being copied and run again, or copy it",
+     1, false, false},
+    {"DeadlineExceeded", "raise spec.activeDeadlineSeconds and run again", 1, false, false},
     {"TooManyFailures", "correct what the trial says and run again", 1, false, true},
     {NULL, "see the log, correct the cause and run again", 1, false, false},
 };

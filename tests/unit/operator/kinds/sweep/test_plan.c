@@ -6,10 +6,12 @@
 #include "operator/kinds/sweep/plan.h"
 
 #include "operator/kinds/disttrain/keep.h"
+#include "operator/object.h"
 #include "operator/resource.h"
 #include "tests/plan_rows.h"
 #include "tests/test.h"
 
+#include <glob.h>
 #include <stdlib.h>
 
 static struct schema *train;
@@ -97,8 +99,44 @@ static void test_the_definition_is_there(void) {
     CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
 }
 
+/* "..., REASON, ..." of the definition's description. */
+static bool is_listed(const char *list, const char *reason) {
+    size_t size = strlen(reason);
+    for (const char *at = list; (at = strstr(at, reason)); at += size) {
+        bool begins = at == list || at[-1] == ' ';
+        if (begins && (at[size] == ',' || at[size] == ';' || at[size] == '.')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whatever a row of the goldens says, people find in the definition. */
+static void test_reasons_are_in_the_definition(void) {
+    struct error err = {0};
+    AUTO(schema_freep) struct schema *sweep = NULL;
+    glob_t found;
+    CHECK_OK(resource_schema("windlass.dev/v1alpha1", "Sweep", &sweep, &err), &err);
+    const char *list = tree_text(
+        schema_root(sweep),
+        "properties.status.properties.conditions.items.properties.reason.description", "");
+    CHECK(is_listed(list, "Completed") && !is_listed(list, "Complete"));
+    CHECK(glob("tests/data/plan-sw/[0-9]*.json", 0, NULL, &found) == 0 && found.gl_pathc > 50);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        AUTO(tree_freep) json_t *row = json_load_file(found.gl_pathv[i], 0, NULL);
+        const json_t *status = tree_get(row, "want.status");
+        const char *reason = tree_text(object_condition(status, "Succeeded"), "reason", NULL);
+        if (reason && !is_listed(list, reason)) {
+            printf("# %s: %s is not in crds/sweep.yaml\n", found.gl_pathv[i], reason);
+            test_failures++;
+        }
+    }
+    globfree(&found);
+}
+
 int main(void) {
     TEST(test_the_definition_is_there);
+    TEST(test_reasons_are_in_the_definition);
     int failures = plan_rows_check(&goldens, 50);
     schema_free(train);
     return failures ? 1 : TEST_END();
