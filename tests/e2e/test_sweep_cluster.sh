@@ -2,6 +2,7 @@
 # Sweeps on a real Kubernetes with a real kubelet. Of the trainer, examples/sweep/sweep.yaml with four trials of 2,000 pictures:
 # counts, the best, its network registered, whole, by a pod, a BatchScore (sweep-score.yaml) with `latest`, as often right as the
 # trainer has measured. Of a program in an image with nothing of ours: a median's stop in the first wave. Nothing is left.
+# SOAK_ROUNDS: besides, 1,000 trials of 0.1 s, 50 at once, with whoever leads killed 20 times (TRIALS, KILLS: others).
 # One cluster per machine: it waits for another one of ours to end.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
@@ -116,10 +117,68 @@ stopped() {
 }
 check "the hopeless one is stopped, with the reason, and the best is told" stopped; show median
 
+##### many short ones, and a controller that is killed: in a soak #################################
+# Each trial is a pod of a real kubelet; whoever leads is killed with -9 each time another share of the trials has ended, and
+# its pod deleted (else the kubelet would start it later and later).
+holder() { kubectl -n windlass get lease windlass-controller -o 'jsonpath={.spec.holderIdentity}'; }
+pid_in() { # POD: its container's first process, as this machine numbers it
+    local id
+    id=$(kubectl -n windlass get pod "$1" -o 'jsonpath={.status.containerStatuses[0].containerID}')
+    "${ctr[@]}" tasks ls | awk -v id="${id#containerd://}" '$1 == id { print $2 }'
+}
+many=${TRIALS:-1000} kills=${KILLS:-20}
+manifest_of_many() {
+    cat <<Y
+apiVersion: windlass.dev/v1alpha1
+kind: Sweep
+metadata: {name: many}
+spec:
+  objective: {metric: accuracy, goal: Maximize}
+  parameters: [{name: X, uniform: {min: "0", max: "1"}}]
+  algorithm: {kind: Random, seed: ${SOAK_SEED:-7}}
+  maxTrials: $many
+  maxConcurrentTrials: 50
+  trial:
+    workers: 1
+    image: docker.io/library/python:3.11-slim-bookworm
+    launcher: None
+    restart: {maxRestarts: 0}
+    command: [sh, -c, "sleep 0.1; echo accuracy: \$PARAM_X; echo \$PARAM_X >>\$(data)/many/\$WINDLASS_JOB"]
+    volumes: [{name: data, persistentVolumeClaim: {claimName: fashion-mnist}}]
+    resources: {requests: {cpu: 10m, memory: 16Mi}}
+Y
+}
+are_completed() { [ "$(field many .status.trials.completed)" -ge "$1" ]; }
+killed() {
+    local round leader pid
+    for round in $(seq "$kills"); do
+        until_true 1800 are_completed $((round * many / (kills + 1))) || return 1
+        leader=$(holder)
+        leader=${leader%_*}
+        pid=$(pid_in "$leader") && [ -n "$pid" ] && kill -9 "$pid" || return 1
+        kubectl -n windlass delete pod "$leader" --force --grace-period=0 >/dev/null 2>&1
+    done
+}
+each_once() { # as its own program has counted
+    trials many
+    jq -e --argjson many "$many" "(.items | length) == \$many and all(.items[]; $reason == \"Completed\")" "$work/trials.json" >/dev/null &&
+        [ "$(ls "$data/many" | wc -l)" = "$many" ] && [ "$(cat "$data/many"/* | wc -l)" = "$many" ] &&
+        [ "$(cat "$data/many"/* | sort -gr | head -n 1)" = "$(field many .status.best.values.X)" ]
+}
+if [ -n "${SOAK_ROUNDS:-}" ]; then
+    mkdir -m 777 "$data/many"
+    manifest_of_many | kubectl apply -f - >/dev/null
+    start=$SECONDS
+    check "$many trials, each a pod, while whoever leads is killed $kills times" killed
+    check "all have ended" told sw many Completed; show many
+    echo "# $many trials in $((SECONDS - start)) s"
+    check "each ran once, and the best is the best" each_once; show many
+fi
+
 ##### nothing is left #############################################################################
 no_pods() { [ -z "$(kubectl get pods,services,secrets -l windlass.dev/job -o json | jq -r '.items[] | select(.kind != "Pod" or (.status.phase != "Succeeded" and .status.phase != "Failed")) | .metadata.name')" ]; }
 check "of what has ended no pod runs, no Service or Secret is left" until_true 180 no_pods; show sweep
 kubectl delete sw,bs --all --wait=false >/dev/null
 nothing_left() { [ -z "$(kubectl get dt,pods,services,secrets -l windlass.dev/job -o name)" ]; }
-check "deleted sweeps leave no trial, no pod" until_true 180 nothing_left; show sweep
+check "deleted sweeps leave no trial, no pod" until_true ${SOAK_ROUNDS:+1}180 nothing_left; show sweep
 exit $((failures > 0))
