@@ -3,21 +3,11 @@
 
 #include "lib/clock.h"
 #include "lib/file.h"
+#include "tests/load_json.h"
 #include "tests/test.h"
 
 #include <dirent.h>
 #include <stdlib.h>
-
-static json_t *load(const char *folder, const char *name) {
-    struct error err = {0};
-    AUTO(text_freep) char *path = file_join(folder, name);
-    AUTO(text_freep) char *text = NULL;
-    size_t size;
-    json_t *tree = NULL;
-    CHECK_OK(file_read(path, 1 << 20, &text, &size, &err), &err);
-    CHECK_OK(tree_parse(text, size, 1 << 20, &tree, &err), &err);
-    return tree;
-}
 
 /* RFC 7386. */
 static void merge(json_t *target, const json_t *patch) {
@@ -207,7 +197,7 @@ static void check_result(const char *file, const json_t *result, const json_t *w
 static void check_row(const struct plan_rows *rows, const char *file) {
     struct error err = {0};
     AUTO(tree_freep) json_t *base = plan_rows_base(rows);
-    AUTO(tree_freep) json_t *row = load(rows->folder, file);
+    AUTO(tree_freep) json_t *row = load_json(rows->folder, file);
     merge(base, row);
     const json_t *want = json_object_get(row, "want"),
                  *fresh = json_object_get(base, "credentials");
@@ -254,7 +244,7 @@ static void check_row(const struct plan_rows *rows, const char *file) {
 }
 
 json_t *plan_rows_base(const struct plan_rows *rows) {
-    return load(rows->folder, "base.json");
+    return load_json(rows->folder, "base.json");
 }
 
 static const struct plan_rows *tried;

@@ -39,10 +39,9 @@ static inline void add_message(struct message *to, unsigned field, const struct 
     add_bytes(to, field, part->bytes, part->size);
 }
 
-/* One output; second input and attribute may be NULL. */
-static inline void add_node(struct message *graph, const char *op, const char *domain,
-                            const char *input, const char *second, const char *output,
-                            const struct message *attribute) {
+/* One output; the second input may be NULL. */
+static inline struct message make_node(const char *op, const char *domain, const char *input,
+                                       const char *second, const char *output) {
     struct message node = {0};
     add_text(&node, 1, input);
     if (second) {
@@ -50,10 +49,18 @@ static inline void add_node(struct message *graph, const char *op, const char *d
     }
     add_text(&node, 2, output);
     add_text(&node, 4, op);
+    add_text(&node, 7, domain);
+    return node;
+}
+
+/* To a graph; the attribute may be NULL, too. */
+static inline void add_node(struct message *graph, const char *op, const char *domain,
+                            const char *input, const char *second, const char *output,
+                            const struct message *attribute) {
+    struct message node = make_node(op, domain, input, second, output);
     if (attribute) {
         add_message(&node, 5, attribute);
     }
-    add_text(&node, 7, domain);
     add_message(graph, 1, &node);
 }
 
@@ -99,4 +106,12 @@ static inline struct message make_model(struct message graph, int opset) {
     add_integer(&version, 2, opset);
     add_message(&model, 8, &version);
     return model;
+}
+
+/* The model's version of a domain's operators. */
+static inline void add_domain(struct message *model, const char *domain, int64_t version) {
+    struct message opset = {0};
+    add_text(&opset, 1, domain);
+    add_integer(&opset, 2, version);
+    add_message(model, 8, &opset);
 }

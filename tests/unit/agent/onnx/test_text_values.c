@@ -28,22 +28,9 @@ static void add_numbers(struct message *node, const char *name, const int64_t *n
     add_message(node, 5, &list);
 }
 
-static struct message node_of(const char *op, const char *domain, const char *input,
-                              const char *second, const char *output) {
-    struct message node = {0};
-    add_text(&node, 1, input);
-    if (second) {
-        add_text(&node, 1, second);
-    }
-    add_text(&node, 2, output);
-    add_text(&node, 4, op);
-    add_text(&node, 7, domain);
-    return node;
-}
-
 /* Inputs "sex" and "town" of texts, "age" of floats; these nodes; the output is "y". */
 static struct message model_of(const struct message *nodes, int count) {
-    struct message graph = {0}, version = {0};
+    struct message graph = {0};
     for (int i = 0; i < count; i++) {
         add_message(&graph, 1, &nodes[i]);
     }
@@ -52,14 +39,12 @@ static struct message model_of(const struct message *nodes, int count) {
     add_value(&graph, 11, "age", 1, (int64_t[]){-1, 1}, 2);
     add_value(&graph, 12, "y", 1, NULL, 0);
     struct message model = make_model(graph, 13);
-    add_text(&version, 1, "ai.onnx.ml");
-    add_integer(&version, 2, 2);
-    add_message(&model, 8, &version);
+    add_domain(&model, "ai.onnx.ml", 2);
     return model;
 }
 
 static struct message concat_of(const char *first, const char *second, const char *output) {
-    struct message node = node_of("Concat", "", first, second, output), axis = {0};
+    struct message node = make_node("Concat", "", first, second, output), axis = {0};
     add_text(&axis, 1, "axis");
     add_integer(&axis, 3, 1);
     add_integer(&axis, 20, 2);
@@ -74,9 +59,9 @@ static void test_texts_become_their_numbers(void) {
     struct error err = {0};
     struct model *model = NULL;
     struct message nodes[4] = {concat_of("sex", "town", "both"),
-                               node_of("LabelEncoder", "ai.onnx.ml", "both", NULL, "region"),
-                               node_of("Identity", "", "region", NULL, "same"),
-                               node_of("OneHotEncoder", "ai.onnx.ml", "same", NULL, "y")};
+                               make_node("LabelEncoder", "ai.onnx.ml", "both", NULL, "region"),
+                               make_node("Identity", "", "region", NULL, "same"),
+                               make_node("OneHotEncoder", "ai.onnx.ml", "same", NULL, "y")};
     add_list(&nodes[1], "keys_strings", towns);
     add_list(&nodes[1], "values_strings", (const char *const[]){"south", "m", "south", NULL});
     add_list(&nodes[3], "cats_strings", (const char *const[]){"south", "_Unused", NULL});
@@ -120,23 +105,23 @@ static void check_refused(const struct message *nodes, int count, enum error_kin
 }
 
 static void test_who_else_reads_texts_is_refused(void) {
-    struct message shape = node_of("Shape", "", "sex", NULL, "y");
+    struct message shape = make_node("Shape", "", "sex", NULL, "y");
     check_refused(&shape, 1, ERROR_UNSUPPORTED,
                   "Shape node \"y\": it reads \"sex\", which is texts");
-    struct message scaler = node_of("Scaler", "ai.onnx.ml", "sex", NULL, "y");
+    struct message scaler = make_node("Scaler", "ai.onnx.ml", "sex", NULL, "y");
     check_refused(&scaler, 1, ERROR_UNSUPPORTED, "Scaler node");
-    struct message gather = node_of("Gather", "", "age", "sex", "y");
+    struct message gather = make_node("Gather", "", "age", "sex", "y");
     check_refused(&gather, 1, ERROR_UNSUPPORTED, "Gather node");
-    struct message zip_map = node_of("ZipMap", "ai.onnx.ml", "sex", NULL, "y");
+    struct message zip_map = make_node("ZipMap", "ai.onnx.ml", "sex", NULL, "y");
     add_list(&zip_map, "classlabels_strings", sexes);
     check_refused(&zip_map, 1, ERROR_UNSUPPORTED, "ZipMap node");
-    struct message numbers = node_of("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
+    struct message numbers = make_node("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
     add_numbers(&numbers, "cats_int64s", (int64_t[]){0, 1}, 2);
     check_refused(&numbers, 1, ERROR_UNSUPPORTED, "OneHotEncoder node");
-    struct message moved[2] = {node_of("Identity", "", "sex", NULL, "z"),
-                               node_of("Relu", "", "z", NULL, "y")};
+    struct message moved[2] = {make_node("Identity", "", "sex", NULL, "z"),
+                               make_node("Relu", "", "z", NULL, "y")};
     check_refused(moved, 2, ERROR_UNSUPPORTED, "it reads \"z\", which is texts");
-    struct message out = node_of("Identity", "", "sex", NULL, "y");
+    struct message out = make_node("Identity", "", "sex", NULL, "y");
     check_refused(&out, 1, ERROR_UNSUPPORTED, "its only output is texts");
 }
 
@@ -144,17 +129,17 @@ static void test_texts_and_numbers_are_not_mixed(void) {
     struct message mixed = concat_of("sex", "age", "y"), turned = concat_of("age", "sex", "y");
     check_refused(&mixed, 1, ERROR_INVALID, "reads \"age\", texts are expected there");
     check_refused(&turned, 1, ERROR_INVALID, "reads \"sex\", numbers are expected there");
-    struct message both = node_of("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
+    struct message both = make_node("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
     add_list(&both, "cats_strings", sexes);
     add_numbers(&both, "cats_int64s", (int64_t[]){0, 1}, 2);
     check_refused(&both, 1, ERROR_INVALID, "\"cats_strings\" and \"cats_int64s\": one of them");
-    struct message of_numbers = node_of("OneHotEncoder", "ai.onnx.ml", "age", NULL, "y");
+    struct message of_numbers = make_node("OneHotEncoder", "ai.onnx.ml", "age", NULL, "y");
     add_list(&of_numbers, "cats_strings", sexes);
     check_refused(&of_numbers, 1, ERROR_INVALID, "reads \"age\", texts are expected there");
-    struct message none = node_of("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
+    struct message none = make_node("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
     check_refused(&none, 1, ERROR_INVALID,
                   "\"cats_int64s\" or \"cats_strings\" with the categories");
-    struct message uneven = node_of("LabelEncoder", "ai.onnx.ml", "sex", NULL, "y");
+    struct message uneven = make_node("LabelEncoder", "ai.onnx.ml", "sex", NULL, "y");
     add_list(&uneven, "keys_strings", sexes);
     add_numbers(&uneven, "values_int64s", (int64_t[]){7}, 1);
     check_refused(&uneven, 1, ERROR_INVALID, "2 keys and 1 values");
@@ -164,7 +149,7 @@ static void test_texts_and_numbers_are_not_mixed(void) {
 static void test_an_empty_list_is_none(void) {
     struct error err = {0};
     struct model *model = NULL;
-    struct message hot = node_of("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
+    struct message hot = make_node("OneHotEncoder", "ai.onnx.ml", "sex", NULL, "y");
     add_numbers(&hot, "cats_int64s", NULL, 0);
     add_list(&hot, "cats_strings", sexes);
     struct message bytes = model_of(&hot, 1);
@@ -177,7 +162,7 @@ static void test_an_empty_list_is_none(void) {
 /* A label picked of a constant of texts: "x" int64 [n] -> ArrayFeatureExtractor -> "y". */
 static struct message constant_model(const int64_t *dims, int rank, const char *const *texts,
                                      const char *op) {
-    struct message graph = {0}, classes = {0}, version = {0};
+    struct message graph = {0}, classes = {0};
     for (int i = 0; i < rank; i++) {
         add_integer(&classes, 1, dims[i]);
     }
@@ -186,8 +171,8 @@ static struct message constant_model(const int64_t *dims, int rank, const char *
         add_text(&classes, 6, *texts);
     }
     add_text(&classes, 8, "classes");
-    struct message node = node_of(op, *op == 'A' ? "ai.onnx.ml" : "", "classes", "x", "y");
-    struct message scores = node_of("Identity", "", "x", NULL, "scores");
+    struct message node = make_node(op, *op == 'A' ? "ai.onnx.ml" : "", "classes", "x", "y");
+    struct message scores = make_node("Identity", "", "x", NULL, "scores");
     add_message(&graph, 1, &node);
     add_message(&graph, 1, &scores);
     add_message(&graph, 5, &classes);
@@ -195,9 +180,7 @@ static struct message constant_model(const int64_t *dims, int rank, const char *
     add_value(&graph, 12, "y", TEXTS, NULL, 0);
     add_value(&graph, 12, "scores", 7, NULL, 0);
     struct message model = make_model(graph, 13);
-    add_text(&version, 1, "ai.onnx.ml");
-    add_integer(&version, 2, 2);
-    add_message(&model, 8, &version);
+    add_domain(&model, "ai.onnx.ml", 2);
     return model;
 }
 

@@ -9,6 +9,7 @@
 #include "lib/file.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/resource.h"
+#include "tests/load_json.h"
 #include "tests/test.h"
 
 #include <dirent.h>
@@ -24,17 +25,6 @@ static const char smallest[] =
     "\"data/in.mp4\"}}, \"scorer\": {\"onnx\": {\"path\": \"data/m.onnx\"}}, \"output\": "
     "{\"path\": \"data/out\"}, \"volumes\": [{\"name\": \"data\", \"persistentVolumeClaim\": "
     "{\"claimName\": \"data\"}}]}}";
-
-static json_t *load(const char *name) {
-    struct error err = {0};
-    AUTO(text_freep) char *path = file_join(FOLDER, name);
-    AUTO(text_freep) char *text = NULL;
-    size_t size;
-    json_t *tree = NULL;
-    CHECK_OK(file_read(path, 1 << 20, &text, &size, &err), &err);
-    CHECK_OK(tree_parse(text, size, 1 << 20, &tree, &err), &err);
-    return tree;
-}
 
 /* The smallest manifest with the file's spec, through the schema as a cluster would have it. */
 static json_t *admitted(const json_t *file) {
@@ -72,7 +62,7 @@ static const struct job_options options = {.agent_image = "registry.test/agent:7
 
 static void check_file(const char *name) {
     struct error err = {0};
-    AUTO(tree_freep) json_t *file = load(name);
+    AUTO(tree_freep) json_t *file = load_json(FOLDER, name);
     AUTO(tree_freep) json_t *object = admitted(file);
     AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
     CHECK_OK(batchscore_spec_read(object, &options, &spec, &err), &err);

@@ -13,6 +13,7 @@
 #include "lib/file.h"
 #include "operator/kinds/sweep/trial.h"
 #include "operator/resource.h"
+#include "tests/load_json.h"
 #include "tests/test.h"
 
 #include <dirent.h>
@@ -28,17 +29,6 @@ static const char smallest[] =
     "\"creationTimestamp\": \"2026-11-22T09:44:00Z\"}, \"spec\": {\"objective\": {\"metric\": "
     "\"accuracy\", \"goal\": \"Maximize\"}, \"parameters\": [{\"name\": \"RATE\", \"uniform\": "
     "{\"min\": \"0.1\", \"max\": \"1\"}}], \"maxTrials\": 4}}";
-
-static json_t *load(const char *name) {
-    struct error err = {0};
-    AUTO(text_freep) char *path = file_join(FOLDER, name);
-    AUTO(text_freep) char *text = NULL;
-    size_t size;
-    json_t *tree = NULL;
-    CHECK_OK(file_read(path, 1 << 20, &text, &size, &err), &err);
-    CHECK_OK(tree_parse(text, size, 1 << 20, &tree, &err), &err);
-    return tree;
-}
 
 /* Through the schema, as a cluster would have it; NULL and an error: it is refused. */
 static json_t *admitted(const json_t *file, struct error *err) {
@@ -85,7 +75,7 @@ static void check_file(const char *name) {
     static const struct job_options options = {.agent_image = "registry.test/agent:7"};
     struct error err = {0};
     struct sweep_spec spec;
-    AUTO(tree_freep) json_t *file = load(name);
+    AUTO(tree_freep) json_t *file = load_json(FOLDER, name);
     const char *refused = tree_text(file, "refused", NULL);
     AUTO(tree_freep) json_t *object = admitted(file, &err);
     if (refused) {
