@@ -173,8 +173,7 @@ static json_t *unwatched(const struct reconcile *request, const json_t *named) {
                      json_object_get(named, "name"), "namespace", request->namespace);
 }
 
-/* plan names what is to go by kind and name; the cache knows which one that is. */
-static void delete_all(struct reconcile *request, const json_t *plan) {
+void job_delete_all(struct reconcile *request, const json_t *plan) {
     size_t i;
     json_t *named;
     json_array_foreach(json_object_get(plan, "delete"), i, named) {
@@ -302,7 +301,7 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     mounts_look(request, kept, pods);
     job_make_all(request, kept, json_object_get(plan, "create"));
     write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
-    delete_all(request, plan);
+    job_delete_all(request, plan);
     bool with_status = status_write(request, kept, json_object_get(plan, "status"));
     tell_events(request, plan, with_status);
     if (outcome_is_finished(object)) {

@@ -31,3 +31,6 @@ void job_listed(void *state, const char *namespace, const char *name, const json
 /* Creates what is planned, unless the cluster refused something lately (kept["refused"],
  * troubles.h): then another look comes when it may be asked again, and the list is empty. */
 void job_make_all(struct reconcile *request, const json_t *kept, json_t *create);
+/* Deletes plan's `delete`, which names what is to go by kind and name: the cache knows which one
+ * that is (what it does not watch has its apiVersion, too). */
+void job_delete_all(struct reconcile *request, const json_t *plan);

@@ -219,18 +219,6 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
     }
 }
 
-static void delete_all(struct reconcile *request, const json_t *names) {
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        const json_t *named = json_array_get(names, i);
-        AUTO(tree_freep)
-        json_t *object = cache_find(request->cache, tree_text(named, "kind", ""),
-                                    request->namespace, tree_text(named, "name", ""));
-        if (object && !tree_get(object, "metadata.deletionTimestamp")) {
-            reconcile_write(request, CLUSTER_DELETE, json_incref(object));
-        }
-    }
-}
-
 static int reconcile(void *opaque, struct reconcile *request, struct error *err) {
     struct state *state = opaque;
     (void)err;
@@ -258,7 +246,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     for (size_t i = 0; i < json_array_size(apply); i++) {
         reconcile_write(request, CLUSTER_APPLY, json_incref(json_array_get(apply, i)));
     }
-    delete_all(request, json_object_get(plan, "delete"));
+    job_delete_all(request, plan);
     bool with_status = status_write(request, sweep->kept, json_object_get(plan, "status"));
     tell_events(request, plan, with_status);
     if (outcome_is_finished(request->object)) {
