@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/log.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <string.h>

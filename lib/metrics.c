@@ -2,7 +2,7 @@
 #include "lib/metrics.h"
 
 #include "lib/buffer.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <assert.h>
 #include <dirent.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/tally.h"
 
-#include "lib/clock.h"
 #include "lib/metrics.h"
+#include "lib/time/clock.h"
 #include "operator/object.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* cluster_write.h: a write to a cluster that waits for its end, for tests. */
 #pragma once
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/cluster.h"
 
 struct cluster_write_answer {

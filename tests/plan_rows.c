@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/plan_rows.h"
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "tests/load_json.h"
 #include "tests/test.h"
 

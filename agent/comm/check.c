@@ -2,8 +2,8 @@
 #include "agent/comm/check.h"
 
 #include "agent/comm/reducer.h"
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/time/clock.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "agent/comm/comm.h"
 
 #include "agent/comm/nccl_library.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -2,8 +2,8 @@
 #include "agent/commands/model.h"
 #include "agent/commands/model_inputs.h"
 #include "agent/run/session.h"
-#include "lib/clock.h"
 #include "lib/options.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

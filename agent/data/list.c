@@ -2,7 +2,7 @@
 #include "agent/data/list.h"
 
 #include "agent/data/list_page.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <assert.h>
 #include <pthread.h>

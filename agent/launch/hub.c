@@ -6,10 +6,10 @@
 #include "agent/launch/link.h"
 #include "agent/launch/port.h"
 #include "agent/launch/progress.h"
-#include "lib/clock.h"
 #include "lib/digest.h"
 #include "lib/log.h"
-#include "lib/server.h"
+#include "lib/net/server.h"
+#include "lib/time/clock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

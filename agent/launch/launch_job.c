@@ -7,7 +7,7 @@
 #include "agent/store/path.h"
 #include "lib/environment.h"
 #include "lib/file.h"
-#include "lib/tls.h"
+#include "lib/net/tls.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,11 +2,11 @@
 #include "agent/launch/member_state.h"
 
 #include "agent/launch/port.h"
-#include "lib/clock.h"
 #include "lib/digest.h"
 #include "lib/file.h"
 #include "lib/log.h"
-#include "lib/socket.h"
+#include "lib/net/socket.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/port.h"
 
-#include "lib/address.h"
+#include "lib/net/address.h"
 
 #include <stdio.h>
 #include <string.h>

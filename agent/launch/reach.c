@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/reach.h"
 
-#include "lib/address.h"
+#include "lib/net/address.h"
 
 #include <errno.h>
 #include <poll.h>

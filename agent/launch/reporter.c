@@ -4,7 +4,7 @@
 #include "agent/launch/metric_line.h"
 #include "agent/launch/shell.h"
 #include "lib/buffer.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "agent/run/profile.h"
 
 #include "agent/run/plan.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <math.h>
 #include <stdlib.h>

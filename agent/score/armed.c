@@ -6,10 +6,10 @@
 #include "agent/job.h"
 #include "agent/store/path.h"
 #include "agent/store/store.h"
-#include "lib/clock.h"
 #include "lib/digest.h"
 #include "lib/jsontext.h"
 #include "lib/log.h"
+#include "lib/time/clock.h"
 
 #include <poll.h>
 #include <stdio.h>

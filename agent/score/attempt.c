@@ -2,8 +2,8 @@
 #include "agent/score/attempt.h"
 
 #include "agent/score/mounts.h"
-#include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/time/clock.h"
 
 #include <poll.h>
 #include <stdlib.h>

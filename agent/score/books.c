@@ -4,7 +4,7 @@
 #include "agent/data/pack.h"
 #include "agent/score/failures.h"
 #include "agent/score/standing.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/command.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <assert.h>
 #include <errno.h>

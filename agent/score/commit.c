@@ -2,8 +2,8 @@
 #include "agent/score/commit.h"
 
 #include "agent/score/commit_read.h"
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/time/clock.h"
 #include "lib/tree.h"
 
 #include <pthread.h>

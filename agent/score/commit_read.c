@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/commit_read.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "lib/tree.h"
 
 #include <poll.h>

@@ -6,8 +6,8 @@
 #include "agent/score/mounts.h"
 #include "agent/score/summary.h"
 #include "agent/score/tidy.h"
-#include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/time/clock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

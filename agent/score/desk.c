@@ -2,8 +2,8 @@
 #include "agent/score/desk.h"
 
 #include "agent/score/scorer.h"
-#include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "agent/score/message.h"
 #include "agent/score/prepare.h"
 #include "agent/score/progress.h"
-#include "lib/server.h"
+#include "lib/net/server.h"
 
 enum {
     DESK_HELLO_MS = 10000,      /* a peer that does not say who it is by then is closed */

@@ -2,7 +2,7 @@
 #include "agent/score/mounts.h"
 
 #include "agent/store/store.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>

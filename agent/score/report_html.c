@@ -4,7 +4,7 @@
 #include "agent/score/report.h"
 #include "agent/score/report_chart.h"
 #include "agent/score/report_style.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

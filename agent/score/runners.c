@@ -3,8 +3,8 @@
 
 #include "agent/score/tail.h"
 #include "agent/store/spool.h"
-#include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/time/clock.h"
 
 #include <pthread.h>
 #include <stdio.h>

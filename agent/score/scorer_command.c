@@ -3,8 +3,8 @@
  * mini-batch (docs/batchscore.md, "Scorers"). */
 #include "agent/score/command.h"
 #include "agent/score/scorer.h"
-#include "lib/clock.h"
 #include "lib/jsontext.h"
+#include "lib/time/clock.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #include "agent/score/summary.h"
 
 #include "agent/data/media.h"
-#include "lib/clock.h"
 #include "lib/jsontext.h"
 #include "lib/log.h"
+#include "lib/time/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 #include "agent/score/mounts.h"
 #include "agent/score/runners.h"
 #include "agent/score/scorer.h"
-#include "lib/clock.h"
 #include "lib/log.h"
-#include "lib/socket.h"
+#include "lib/net/socket.h"
+#include "lib/time/clock.h"
 
 #include <assert.h>
 #include <malloc.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Debian's libcurl.a wants libraries of protocols that lib/http.c never allows (its
+/* Debian's libcurl.a wants libraries of protocols that lib/net/http.c never allows (its
  * CURLOPT_PROTOCOLS_STR): Kerberos, of which there is no archive, LDAP, RTMP, SSH; and the list of
  * public suffixes, for cookies, which it never keeps. Here are their names, and behind them
  * nothing: who comes here is a bug of ours, and says so. */

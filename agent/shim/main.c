@@ -5,7 +5,7 @@
 #include "agent/commands/launch.h"
 #include "agent/commands/pod.h"
 #include "agent/launch/rank.h"
-#include "lib/tls.h"
+#include "lib/net/tls.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/azure_client.h"
 
-#include "lib/clock.h"
-#include "lib/http.h"
 #include "lib/jsontext.h"
+#include "lib/net/http.h"
+#include "lib/time/clock.h"
 
 #include <pthread.h>
 #include <stdio.h>

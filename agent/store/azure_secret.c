@@ -2,8 +2,8 @@
 #include "agent/store/azure_secret.h"
 
 #include "lib/base64.h"
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>

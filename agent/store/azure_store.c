@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/azure_store.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

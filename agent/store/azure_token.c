@@ -3,7 +3,7 @@
 
 #include "lib/buffer.h"
 #include "lib/file.h"
-#include "lib/http.h"
+#include "lib/net/http.h"
 #include "lib/tree.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "agent/store/path_lock.h"
 
 #include "agent/store/path.h"
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/spool.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <errno.h>
 #include <pthread.h>

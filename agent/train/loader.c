@@ -5,7 +5,7 @@
 #include "agent/train/loader.h"
 
 #include "agent/train/order.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <assert.h>
 #include <pthread.h>

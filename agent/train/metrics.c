@@ -3,7 +3,7 @@
 #include "agent/train/metrics.h"
 
 #include "agent/train/events.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <assert.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 /* What does not fit into the trace is cut off at the step's mark, and nothing is added any more. */
 #include "agent/train/timeline.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "lib/trace.h"
 
 #include <assert.h>

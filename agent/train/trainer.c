@@ -3,7 +3,7 @@
 
 #include "agent/launch/metric.h"
 #include "agent/train/order.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <math.h>
 #include <stdlib.h>

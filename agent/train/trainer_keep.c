@@ -2,7 +2,7 @@
 #include "agent/train/trainer_state.h"
 
 #include "agent/onnx/write.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "lib/tree.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "agent/train/trainer_state.h"
 
 #include "agent/train/order.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "lib/trace.h"
 
 #include <assert.h>

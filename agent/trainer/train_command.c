@@ -7,8 +7,8 @@
 #include "agent/train/gpu.h"
 #include "agent/train/trainer.h"
 #include "lib/cgroup.h"
-#include "lib/clock.h"
 #include "lib/options.h"
+#include "lib/time/clock.h"
 #include "lib/tree.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/controller.h"
 
-#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/options.h"
+#include "lib/time/clock.h"
 #include "operator/commands/pages.h"
 #include "operator/control/controller.h"
 #include "operator/kinds/batchscore/reconcile.h"

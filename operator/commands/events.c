@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/events.h"
 
-#include "lib/clock.h"
 #include "lib/options.h"
+#include "lib/time/clock.h"
 #include "operator/commands/remote.h"
 #include "operator/commands/table.h"
 

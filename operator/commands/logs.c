@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/logs.h"
 
-#include "lib/clock.h"
 #include "lib/options.h"
+#include "lib/time/clock.h"
 #include "operator/commands/ending.h"
 #include "operator/commands/logs_local.h"
 #include "operator/commands/remote.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/pages.h"
 
-#include "lib/clock.h"
 #include "lib/metrics.h"
-#include "lib/server.h"
+#include "lib/net/server.h"
+#include "lib/time/clock.h"
 #include "operator/tally.h"
 
 #include <pthread.h>

@@ -3,9 +3,9 @@
 #include "operator/commands/run.h"
 
 #include "lib/cgroup.h"
-#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/options.h"
+#include "lib/time/clock.h"
 #include "operator/commands/anew.h"
 #include "operator/commands/ending.h"
 #include "operator/commands/progress.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/run_series.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/local/local.h"
 
 #include <stdio.h>

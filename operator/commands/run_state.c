@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/run_state.h"
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/status.h"
 
-#include "lib/clock.h"
 #include "lib/options.h"
+#include "lib/time/clock.h"
 #include "operator/commands/ending.h"
 #include "operator/commands/progress.h"
 #include "operator/commands/remote.h"

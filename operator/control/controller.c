@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/controller.h"
 
-#include "lib/clock.h"
 #include "lib/lanes.h"
+#include "lib/time/clock.h"
 #include "operator/control/flight.h"
 #include "operator/control/questions.h"
 #include "operator/control/queue.h"

@@ -2,8 +2,8 @@
 /* Events for people, as a kind asks for them (controller.h). */
 #include "operator/control/controller.h"
 
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/time/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/questions.h"
 
-#include "lib/clock.h"
-#include "lib/http.h"
+#include "lib/net/http.h"
+#include "lib/time/clock.h"
 #include "operator/control/queue.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/client.h"
 
-#include "lib/clock.h"
-#include "lib/tls.h"
+#include "lib/net/tls.h"
+#include "lib/time/clock.h"
 #include "operator/kube/stream.h"
 #include "operator/tally.h"
 

@@ -3,8 +3,8 @@
 
 #include "lib/base64.h"
 #include "lib/buffer.h"
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

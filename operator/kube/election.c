@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/election.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/kube.h"
 
-#include "lib/clock.h"
 #include "lib/lanes.h"
+#include "lib/time/clock.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/rest.h"
 #include "operator/kube/watch.h"

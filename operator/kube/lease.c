@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/lease.h"
 
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/time/clock.h"
 #include "operator/kube/rest.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* loop.h: what one thread of the Kubernetes client waits for: calls of lib/http, descriptors of its
- * own and times. Everything in operator/kube is called back from loop_wait. */
+/* loop.h: what one thread of the Kubernetes client waits for: calls of lib/net/http, descriptors of
+ * its own and times. Everything in operator/kube is called back from loop_wait. */
 #pragma once
 
-#include "lib/http.h"
+#include "lib/net/http.h"
 
 struct loop;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/local/objects.h"
 
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/time/clock.h"
 #include "operator/object.h"
 
 #include <stdlib.h>

@@ -10,8 +10,8 @@
  * twenty names, checked against a model An error is one line on stderr; the exit code is its kind's
  * (lib/error.h). */
 #include "agent/store/store.h"
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/time/clock.h"
 #include "tests/seed.h"
 
 #include <pthread.h>

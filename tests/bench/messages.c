@@ -2,7 +2,7 @@
 /* What a lease and a result cost on the wire: formatted and parsed, in messages of 1, 16 and 256.
  */
 #include "agent/score/message.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/comm/reducer.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

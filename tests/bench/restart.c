@@ -3,7 +3,7 @@
  *   restart PATH COUNT...
  * Written through objects of our own format, 16 at a time, as a log would take days. */
 #include "agent/score/commit.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <poll.h>
 #include <pthread.h>

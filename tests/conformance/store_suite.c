@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/store_suite.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/broken_store.h"
 #include "tests/seed.h"
 #include "tests/test.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What every implementation of operator/cluster.h does. A backend is a row of `backends`: how to
  * open a cluster that holds nothing of ours yet. */
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "operator/kube/kube.h"
 #include "operator/local/local.h"
 #include "tests/cluster_write.h"

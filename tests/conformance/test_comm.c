@@ -4,8 +4,8 @@
  * SOAK_SEED, SOAK_ROUNDS: of the reducer's steps. */
 #include "agent/comm/reducer.h"
 
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/time/clock.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 

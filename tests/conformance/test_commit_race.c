@@ -3,8 +3,8 @@
  * were told to be stored is there, and each cell once. On the disk, where links are real, and on
  * Azurite. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/score/commit.h"
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "tests/azurite/azurite.h"
 #include "tests/broken_store.h"
 #include "tests/seed.h"

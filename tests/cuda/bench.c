@@ -6,7 +6,7 @@
 #include "agent/device/registry.h"
 #include "agent/onnx/model.h"
 #include "agent/run/plan.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

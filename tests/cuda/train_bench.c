@@ -10,7 +10,7 @@
 #include "agent/ops/table.h"
 #include "agent/ops/training_graph.h"
 #include "agent/run/training.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A line of cron, or the file of a zone (an even first byte): what is taken fires at minutes of
  * clocks, later and later. */
-#include "lib/cron.h"
+#include "lib/time/cron.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * tests/kube/things.json declares there, and what was heard of them. */
 #pragma once
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "operator/kube/kube.h"
 #include "tests/cluster_write.h"
 #include "tests/test.h"

@@ -49,8 +49,8 @@ owner() {
         while read -r file; do echo "not ok $file includes <$1: only $2 may"; done
 }
 out=$(
-    owner 'curl/' 'lib/http_call\.[ch]'
-    owner 'ares' 'lib/resolve\.c'
+    owner 'curl/' 'lib/net/http_call\.[ch]'
+    owner 'ares' 'lib/net/resolve\.c'
     owner 'yaml\.h' 'operator/manifest\.c'
     owner 'libwebsockets' 'lib/(server|socket)\.c'
     owner 'openssl/' 'lib/(digest|http|tls|server|socket)\.c'

@@ -3,7 +3,7 @@
 #include "agent/device/cpu/cpu.h"
 #include "agent/device/cpu/fast/parallel.h"
 #include "agent/device/cpu/fast/vector.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * the result. */
 #pragma once
 
-#include "lib/cron.h"
+#include "lib/time/cron.h"
 #include "lib/tree.h"
 
 struct schedule {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/series.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/job/waiting.h"

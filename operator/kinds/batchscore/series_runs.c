@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The runs of a series as objects, and as lines of its status. */
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/batchscore/series.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "operator/kinds/disttrain/plan_gang.h"
 #include "operator/kinds/job/plan_lives.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

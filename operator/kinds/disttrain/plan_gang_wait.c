@@ -5,8 +5,8 @@
  * done then: whichever write is lost, no pods are made meanwhile. */
 #include "operator/kinds/disttrain/plan_gang.h"
 
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/time/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

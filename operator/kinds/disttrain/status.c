@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/status.h"
 
-#include "lib/clock.h"
 #include "lib/curve.h"
+#include "lib/time/clock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "operator/kinds/job/credentials.h"
 
 #include "lib/digest.h"
-#include "lib/tls.h"
+#include "lib/net/tls.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/life.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/object.h"
 

@@ -2,7 +2,7 @@
 /* The steps that the plans of all kinds have in common. */
 #include "operator/kinds/job/plan.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/job/begun.h"
 
 #include <stdio.h>

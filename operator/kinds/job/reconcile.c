@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/reconcile.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/job/credentials.h"
 #include "operator/kinds/job/mounts.h"
 #include "operator/kinds/job/status_write.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/troubles.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/job/plan.h"
 #include "operator/object.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/sweep/plan_state.h"
 
 #include <math.h>

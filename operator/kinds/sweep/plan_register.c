@@ -2,7 +2,7 @@
 /* The end of a Sweep that has spec.register: the best one's model is copied by a pod, and only then
  * it has succeeded. Two such pods at once would write the same bytes, so one on a lost node need
  * not be waited for. */
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/job/plan_lives.h"
 #include "operator/kinds/job/waiting.h"

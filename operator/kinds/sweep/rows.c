@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/rows.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/job/outcome.h"
 #include "operator/kinds/sweep/trial.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A server of pages alone, over plain HTTP: what it says, and that bad clients do not stop it. */
-#include "lib/clock.h"
-#include "lib/http.h"
 #include "lib/metrics.h"
-#include "lib/server.h"
+#include "lib/net/http.h"
+#include "lib/net/server.h"
+#include "lib/time/clock.h"
 
 #include "tests/test.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/tally.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include "tests/test.h"
 

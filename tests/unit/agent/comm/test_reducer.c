@@ -3,7 +3,7 @@
  * plan's order however buckets are due; what goes wrong ends everybody. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/comm/reducer.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 #include "tests/unit/agent/comm/threads_comm.h"

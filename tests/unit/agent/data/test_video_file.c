@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/unit/agent/data/films.h"
 
 /* Films that must be refused, and how the line begins or what it holds. */

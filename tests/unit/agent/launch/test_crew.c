@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A program that says much between two looks is not held up. */
 #include "agent/launch/crew.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * too much, nonsense, or nothing. */
 #include "agent/launch/notice.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <arpa/inet.h>

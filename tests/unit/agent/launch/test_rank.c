@@ -5,8 +5,8 @@
 #include "agent/launch/rank.h"
 #include "agent/launch/shell.h"
 #include "lib/buffer.h"
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <errno.h>

@@ -3,8 +3,8 @@
  * it is not opened more often than it has to be. */
 #include "agent/launch/reporter.h"
 #include "agent/launch/shell.h"
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* Rows in the order of the input, whatever the order in which they were committed. */
 #include "agent/score/assemble.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/unit/agent/data/tries.h"
 
 #include <poll.h>

@@ -4,7 +4,7 @@
 #include "agent/score/books.h"
 
 #include "agent/data/pack.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/unit/agent/data/tries.h"
 
 #include <poll.h>

@@ -2,7 +2,7 @@
 /* Real programs: sh, python3, and this one again, misbehaving as it is told. */
 #include "agent/score/command.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 #include "tests/unit/agent/score/misbehave.h"
 

@@ -3,9 +3,9 @@
  * once, answers that lie; checked against a plain table of what was added and what was told to be
  * stored. SOAK_SEED, SOAK_ROUNDS: other seeds, more of them. */
 #include "agent/score/commit.h"
-#include "lib/clock.h"
 #include "lib/digest.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "tests/broken_store.h"
 #include "tests/seed.h"
 #include "tests/test.h"

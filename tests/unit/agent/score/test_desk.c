@@ -3,9 +3,9 @@
  */
 #include "agent/score/desk.h"
 
-#include "lib/clock.h"
-#include "lib/socket.h"
-#include "lib/tls.h"
+#include "lib/net/socket.h"
+#include "lib/net/tls.h"
+#include "lib/time/clock.h"
 #include "tests/unit/agent/data/tries.h"
 
 /* libwebsockets 4.1 loses one TLS context where a process has a server and a client of it. */

@@ -5,7 +5,7 @@
 
 #include "agent/score/books.h"
 #include "agent/score/report.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/unit/agent/data/tries.h"
 
 #include <poll.h>

@@ -3,9 +3,9 @@
  * real commit log. REPORT_PAGES=folder: leaves pages there for test_report.sh and for eyes. */
 #include "agent/score/report.h"
 
-#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/page.h"
+#include "lib/time/clock.h"
 #include "lib/tree.h"
 #include "tests/page_check.h"
 #include "tests/test.h"

@@ -2,7 +2,7 @@
 /* Runners with real programs: when the coordinator's clock of a lease has to stand. */
 #include "agent/score/runners.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/unit/agent/data/tries.h"
 
 #include <poll.h>

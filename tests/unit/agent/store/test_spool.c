@@ -3,8 +3,8 @@
  * seed, from several threads; what a slow store costs; how it ends. SOAK_SEED, SOAK_ROUNDS. */
 #include "agent/store/spool.h"
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "tests/broken_store.h"
 #include "tests/seed.h"
 #include "tests/test.h"

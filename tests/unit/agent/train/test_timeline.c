@@ -3,8 +3,8 @@
  * whole at every moment, however much is added and whatever networks call their nodes. */
 #include "agent/train/timeline.h"
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "lib/tree.h"
 #include "tests/test.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/commands/pages.h"
 
-#include "lib/http.h"
+#include "lib/net/http.h"
 #include "operator/tally.h"
 
 #include "tests/test.h"

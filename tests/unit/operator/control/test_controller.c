@@ -2,8 +2,8 @@
 /* The controller over the local cluster, with a kind whose looks the test decides. */
 #include "operator/control/controller.h"
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "operator/local/local.h"
 #include "tests/cluster_write.h"
 #include "tests/test.h"

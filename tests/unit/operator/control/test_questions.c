@@ -2,9 +2,9 @@
 /* Questions to a real server with a certificate of its own. */
 #include "operator/control/questions.h"
 
-#include "lib/clock.h"
-#include "lib/server.h"
-#include "lib/tls.h"
+#include "lib/net/server.h"
+#include "lib/net/tls.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <poll.h>

@@ -2,8 +2,8 @@
 /* Token files that are rotated and plug-ins that are real programs. */
 #include "operator/kube/credential.h"
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

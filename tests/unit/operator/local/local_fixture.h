@@ -2,8 +2,8 @@
  * the tests of operator/local share. */
 #pragma once
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "operator/local/local.h"
 #include "tests/cluster_write.h"
 #include "tests/test.h"

@@ -2,7 +2,7 @@
 /* What the controller remembers is enough to plan by, and little. */
 #include "operator/kinds/batchscore/keep.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/control/cache.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/pods.h"

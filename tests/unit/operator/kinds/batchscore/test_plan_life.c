@@ -7,7 +7,7 @@
  * is made beside one that may run. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/batchscore/plan.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/cluster.h"
 #include "operator/kinds/job/life.h"
 #include "operator/object.h"

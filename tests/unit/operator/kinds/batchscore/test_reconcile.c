@@ -3,8 +3,8 @@
  * that answers GET /progress with the openssl program and the certificate it was given. */
 #include "operator/kinds/batchscore/reconcile.h"
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/local/local.h"
 #include "operator/object.h"

@@ -8,7 +8,7 @@
 #include "operator/kinds/disttrain/keep.h"
 #include "operator/kinds/disttrain/plan.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 

@@ -7,7 +7,7 @@
  * many steps with minWorkers there. SOAK_SEED, SOAK_ROUNDS choose how many. */
 #include "operator/kinds/disttrain/plan.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/object.h"
 #include "tests/seed.h"
 #include "tests/test.h"

@@ -4,8 +4,8 @@
  * role, and leaves nothing behind. */
 #include "operator/kinds/batchscore/reconcile.h"
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/disttrain/plan.h"
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/job/reconcile.h"

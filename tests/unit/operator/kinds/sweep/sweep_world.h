@@ -3,8 +3,8 @@
  * (a controller that is killed between any two), and refuses some. */
 #pragma once
 
-#include "lib/clock.h"
 #include "lib/curve.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/sweep/plan.h"
 #include "operator/object.h"

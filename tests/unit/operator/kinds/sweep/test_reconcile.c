@@ -4,8 +4,8 @@
  * one's model is registered. */
 #include "operator/kinds/sweep/reconcile.h"
 
-#include "lib/clock.h"
 #include "lib/file.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/job/plan.h"
 #include "operator/kinds/job/spec.h"

@@ -4,7 +4,7 @@
 #include "operator/kinds/sweep/space.h"
 
 #include "lib/chance.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 #include "operator/kinds/sweep/normal.h"
 #include "operator/kinds/sweep/sobol.h"
 #include "tests/seed.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/tls.h"
+#include "lib/net/tls.h"
 
 #include "lib/digest.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/http_call.h"
+#include "lib/net/http_call.h"
 
-#include "lib/clock.h"
-#include "lib/tls.h"
+#include "lib/net/tls.h"
+#include "lib/time/clock.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Against a small name server of this machine, which answers by the first label of the name. */
-#include "lib/clock.h"
-#include "lib/resolve.h"
+#include "lib/net/resolve.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <arpa/inet.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Server and client together, over a real connection of this machine. */
-#include "lib/clock.h"
-#include "lib/http.h"
-#include "lib/server.h"
-#include "lib/socket.h"
-#include "lib/tls.h"
+#include "lib/net/http.h"
+#include "lib/net/server.h"
+#include "lib/net/socket.h"
+#include "lib/net/tls.h"
+#include "lib/time/clock.h"
 
 #include "tests/test.h"
 

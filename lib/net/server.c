@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/server.h"
+#include "lib/net/server.h"
 
-#include "lib/address.h"
 #include "lib/buffer.h"
 #include "lib/digest.h"
-#include "lib/tls.h"
+#include "lib/net/address.h"
+#include "lib/net/tls.h"
 
 #include <assert.h>
 #include <libwebsockets.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/cron.h"
+#include "lib/time/cron.h"
 
-#include "lib/calendar.h"
+#include "lib/time/calendar.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Many calls at once over real connections of this machine: to a server of ours (TLS) and to
  * sockets that misbehave. */
-#include "lib/clock.h"
-#include "lib/http.h"
-#include "lib/server.h"
-#include "lib/tls.h"
+#include "lib/net/http.h"
+#include "lib/net/server.h"
+#include "lib/net/tls.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <arpa/inet.h>

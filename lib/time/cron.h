@@ -11,7 +11,7 @@
  * that is skipped fires at once behind the gap, one that comes twice fires the first time. */
 #pragma once
 
-#include "lib/zone.h"
+#include "lib/time/zone.h"
 
 struct cron {
     uint64_t minutes, hours, days, months, weekdays; /* bit n: the value n; weekday 7 is bit 0 */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/calendar.h"
+#include "lib/time/calendar.h"
 
 bool calendar_is_leap(int64_t year) {
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);

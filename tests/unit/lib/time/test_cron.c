@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* SOAK_ROUNDS: so many times as many tables of the oracle. SOAK_SEED: of these. */
-#include "lib/cron.h"
+#include "lib/time/cron.h"
 
-#include "lib/calendar.h"
-#include "lib/clock.h"
+#include "lib/time/calendar.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -125,7 +125,7 @@ static void test_oracle(void) {
     const char *rounds = getenv("SOAK_ROUNDS"), *given = getenv("SOAK_SEED");
     long seed = given ? strtol(given, NULL, 10) : (long)getpid(), count = 0, never = 0;
     AUTO(text_freep)
-    char *command = x_printf("python3 tests/unit/lib/cron_oracle.py %ld %ld", seed,
+    char *command = x_printf("python3 tests/unit/lib/time/cron_oracle.py %ld %ld", seed,
                              rounds ? 100 * strtol(rounds, NULL, 10) : 400);
     printf("# SOAK_SEED=%ld\n", seed);
     FILE *oracle = popen(command, "r");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/resolve.h"
+#include "lib/net/resolve.h"
 
 #include "lib/buffer.h"
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <ares.h>
 #include <arpa/inet.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/socket.h"
+#include "lib/net/socket.h"
 
-#include "lib/address.h"
 #include "lib/buffer.h"
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/net/address.h"
+#include "lib/time/clock.h"
 
 #include <libwebsockets.h>
 #include <netinet/in.h>

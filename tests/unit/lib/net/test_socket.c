@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The client alone, against servers that are not there or do not answer. With a server:
  * test_server.c. */
-#include "lib/clock.h"
-#include "lib/socket.h"
+#include "lib/net/socket.h"
+#include "lib/time/clock.h"
 #include "tests/test.h"
 
 #include <netinet/in.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/zone.h"
+#include "lib/time/zone.h"
 
-#include "lib/calendar.h"
 #include "lib/file.h"
+#include "lib/time/calendar.h"
 
 #include <ctype.h>
 #include <stdlib.h>

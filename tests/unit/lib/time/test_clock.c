@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/clock.h"
 #include "lib/digest.h"
+#include "lib/time/clock.h"
 
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/address.h"
+#include "lib/net/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

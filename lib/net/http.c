@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/http_call.h"
+#include "lib/net/http_call.h"
 
-#include "lib/clock.h"
+#include "lib/time/clock.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lib/buffer.h"
-#include "lib/http.h"
+#include "lib/net/http.h"
 
 #include <curl/curl.h>
 
