@@ -82,6 +82,11 @@ push:
 api: windlass
 	@$(BUILD)/windlass explain > docs/api.md
 
+##### docs/cli.md is made of the programs' --help; tests/lint/cli.sh sees that it is current ######
+.PHONY: cli
+cli: all
+	@docs/make-cli.sh > docs/cli.md
+
 ##### packages ###################################################################################
 .PHONY: deps deps-demo deps-test deps-bench
 deps deps-demo deps-test deps-bench:
@@ -103,5 +108,6 @@ help:
 	@echo "make images     the container images           make push REGISTRY=registry.example.com/team"
 	@echo "make format     clang-format everything     make clean    remove build/"
 	@echo "make api        docs/api.md from crds/      make chart    the chart's CRDs from crds/"
+	@echo "make cli        docs/cli.md from the programs' --help"
 	@echo "variables: CUDA=auto|0|1  SANITIZE=address,undefined|thread  CFLAGS='-O2 -g'"
 	@echo "           REGISTRY=...  IMAGES='operator agent trainer agent-cuda trainer-cuda'  GPUS=8 (cluster-up)"
