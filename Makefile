@@ -125,7 +125,7 @@ $(BUILD)/windlass-trainer: $(call objects,$(TRAINER_SOURCES)) $(OBJ)/agent.a $(O
 	@echo "  LINK $@"
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_MPI) $(LIBS_AGENT) $(LIBS_LIB) -lm
 # Of agent.a comes what score needs. The linker's warnings are about functions of glibc that would load
-# libraries: libcurl and libwebsockets have them, nobody calls them (tests/e2e/test_shim.sh).
+# libraries: libcurl and libwebsockets have them, nobody calls them (tests/e2e/score/test_shim.sh).
 $(BUILD)/windlass-shim: $(call objects,$(SHIM_SOURCES)) $(OBJ)/agent.a $(OBJ)/lib.a
 	@echo "  LINK $@"
 	@$(CC) -static-pie -Wl,-z,relro,-z,now -Wl,--no-warnings -pthread $(LDFLAGS) -o $@ $^ \
@@ -189,7 +189,7 @@ $(BUILD)/tests/unit/agent/data/test_jpeg_hardware: | $(FAKEJPEG)
 $(BUILD)/tests/unit/agent/launch/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/sweep/,test_plan_life test_plan_register): $(OBJ)/tests/unit/operator/kinds/sweep/sweep_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan sweep/test_plan): $(OBJ)/tests/plan_rows.c.o
-# A mount that falls ill on command (tests/e2e/test_fuse.sh).
+# A mount that falls ill on command (tests/e2e/storage/test_fuse.sh).
 $(BUILD)/tests/fuse/sick: tests/fuse/sick.c
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $$(pkg-config --cflags fuse3) -o $@ $< $$(pkg-config --libs fuse3)

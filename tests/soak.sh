@@ -14,7 +14,7 @@ start=$SECONDS
 : "${SOAK_PARTS:=tests fuzz}"
 proofs=()
 [[ $SOAK_PARTS != *tests* ]] || mapfile -t proofs < <(find build/tests/unit build/tests/conformance/test_commit_race build/tests/conformance/test_gradient -name 'test_*' -type f -perm -u+x | sort)
-[[ $SOAK_PARTS != *tests* ]] || proofs+=(tests/e2e/test_*.sh)
+[[ $SOAK_PARTS != *tests* ]] || proofs+=(tests/e2e/*/test_*.sh)
 [[ $SOAK_PARTS != *fuzz* ]] || proofs+=(tests/fuzz/run.sh)
 for name in ${SOAK_SKIP:-}; do
     for at in "${!proofs[@]}"; do

@@ -1,6 +1,6 @@
 # tests.mk: what `make test`, `make soak`, `make fuzz`, `make bench` and `make lint` run.
 LINT := $(sort $(wildcard tests/lint/*.sh))
-E2E := $(sort $(wildcard tests/e2e/test_*.sh))
+E2E := $(sort $(wildcard tests/e2e/*/test_*.sh))
 
 ##### make test: a seeded sample of every proof ##################################################
 .PHONY: test servers unit lint format sanitize demo help

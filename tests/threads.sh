@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/bin" "$work/code" "$work/data/in"
 cp build/windlass "${BUILD:?}/windlass-agent" "$work/bin/" # it starts the agent beside it
-cp tests/e2e/hostile.py tests/e2e/rows.py "$work/code/"
+cp tests/e2e/score/hostile.py tests/e2e/score/rows.py "$work/code/"
 for i in $(seq 100 399); do head -c "$i" /dev/zero >"$work/data/in/f$i"; done
 { echo number,key && for i in $(seq 3000); do echo "$i,k$((i % 100))"; done; } >"$work/data/table.csv"
 

@@ -7,9 +7,9 @@
  * have made it, however long that takes (reducer.h has patience). One thread at a time uses a comm.
  *
  * Sums: every rank ends with the same bits. MPI's standard only advises that; Open MPI's allreduce
- * does it, whichever way it chooses, and does it again in the next run (tests/e2e/test_comm.sh;
- * `windlass-trainer comm check` looks on anybody's machines). In which order ranks are added is the
- * kind's, and may change with their number and the size. */
+ * does it, whichever way it chooses, and does it again in the next run
+ * (tests/e2e/train/test_comm.sh; `windlass-trainer comm check` looks on anybody's machines). In
+ * which order ranks are added is the kind's, and may change with their number and the size. */
 #pragma once
 
 #include "lib/error.h"

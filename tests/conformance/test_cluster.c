@@ -30,7 +30,7 @@ static int open_local(const char *folder, struct cluster **ret_cluster, struct e
     return local_open(&options, ret_cluster, err);
 }
 
-/* A server with a controller-manager: tests/e2e/test_kube_client.sh starts one. */
+/* A server with a controller-manager: tests/e2e/cluster/test_kube_client.sh starts one. */
 static const char *kubeconfig(void) {
     return getenv("WINDLASS_TEST_KUBECONFIG");
 }

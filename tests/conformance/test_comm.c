@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What every comm must do alike. Alone it is `single`; tests/e2e/test_comm.sh starts it by mpirun,
- * which makes it `mpi`. Rank 0 says "ok", any rank "not ok", since each has checks of its own.
- * SOAK_SEED, SOAK_ROUNDS: of the reducer's steps. */
+/* What every comm must do alike. Alone it is `single`; tests/e2e/train/test_comm.sh starts it by
+ * mpirun, which makes it `mpi`. Rank 0 says "ok", any rank "not ok", since each has checks of its
+ * own. SOAK_SEED, SOAK_ROUNDS: of the reducer's steps. */
 #include "agent/comm/reducer.h"
 
 #include "lib/digest.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A training on a device whose memory and time are not the host's (tests/device_apart.h) against
  * the same training on the CPU: every loss, every weight has the same bits, and a checkpoint of one
- * is gone on from by the other. Alone it is one rank; tests/e2e/test_train.sh starts it by mpirun.
+ * is gone on from by the other. Alone it is one rank; tests/e2e/train/test_train.sh starts it by
+ * mpirun.
  */
 #include "agent/device/registry.h"
 #include "agent/train/trainer.h"

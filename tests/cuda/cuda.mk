@@ -42,12 +42,12 @@ $(EMULATED_CONFORMANCE): $(EMULATED)/%: $(OBJ)/tests/conformance/%.c.o $(EMULATE
 $(EMULATED)/test_%: $(EMULATED)/tests/cuda/test_%.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
-# The agent on the emulated GPU, for tests/e2e/test_gpu_score.sh, which looks whether there is a rule.
+# The agent on the emulated GPU, for tests/e2e/score/test_gpu_score.sh, which looks whether there is a rule.
 ifneq ($(WITH_CUDA),)
 $(EMULATED)/windlass-agent: $(OBJ)/agent/main.c.o $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK)
-# Likewise the trainer (tests/e2e/test_gpu_train.sh).
+# Likewise the trainer (tests/e2e/train/test_gpu_train.sh).
 $(EMULATED)/windlass-trainer: $(call objects,$(TRAINER_SOURCES)) $(EMULATED_OBJECTS) $(OBJ)/agent.a $(OBJ)/lib.a | $(EMULATED_LIBRARIES)
 	@echo "  LINK $@"
 	@$(EMULATED_LINK) $(LIBS_MPI)

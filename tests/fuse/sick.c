@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A mount that falls ill on command, for tests/e2e/test_fuse.sh: a folder seen through FUSE, as
- * blobfuse shows a container. It has no link(), creates nothing exclusively and renames over what
- * is there whatever it is asked.
+/* A mount that falls ill on command, for tests/e2e/storage/test_fuse.sh: a folder seen through
+ * FUSE, as blobfuse shows a container. It has no link(), creates nothing exclusively and renames
+ * over what is there whatever it is asked.
  *
  *     sick FOLDER MOUNTPOINT CONTROL
  *

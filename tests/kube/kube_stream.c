@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lists, watches and writes of operator/kube against a real API server, and through a proxy that
- * breaks them. From the environment (tests/e2e/test_kube_client.sh sets it):
+ * breaks them. From the environment (tests/e2e/cluster/test_kube_client.sh sets it):
  *   WINDLASS_TEST_FOLDER   the server's folder, with kubeconfig and proxy/
  *   WINDLASS_TEST_SERVER   the script that restarts it and compacts its etcd; unset: it cannot */
 #include "operator/kube/watch.h"

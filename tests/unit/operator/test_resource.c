@@ -2,7 +2,7 @@
 /* The table of bad manifests (tests/data/bad-manifests): each says in its head which field is wrong
  * and what we say of it; `by: step` is what a cluster takes and we
  * refuse until the agent can do it.
- * tests/e2e/test_crd.sh shows the same table to a real API server. */
+ * tests/e2e/cluster/test_crd.sh shows the same table to a real API server. */
 #include "operator/resource.h"
 
 #include "lib/file.h"
@@ -133,7 +133,8 @@ static size_t check_rules(const json_t *schema, const char *field) {
         const char *message = tree_text(rule, "message", "");
         const char *path = tree_text(rule, "fieldPath", "");
         AUTO(text_freep) char *at = x_printf("%s%s", field, *field || !*path ? path : path + 1);
-        /* What compares with the past is proven by tests/e2e/test_crd.sh and test_spec.c. */
+        /* What compares with the past is proven by tests/e2e/cluster/test_crd.sh and test_spec.c.
+         */
         if (!strstr(tree_text(rule, "rule", ""), "oldSelf") && !is_proven(at, message)) {
             printf("# no bad manifest breaks the rule of %s: %s\n", at, message);
             test_failures++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* JPEG files by what stands in for nvJPEG (tests/fakejpeg, from the build's folder), and what goes
- * wrong with it. What nvJPEG itself does is not run. In jobs: tests/e2e/test_gpu_score.sh. */
+ * wrong with it. What nvJPEG itself does is not run. In jobs: tests/e2e/score/test_gpu_score.sh. */
 #include "agent/data/jpeg_hardware.h"
 
 #include "agent/data/image.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tables by key: keys as bytes (row_key.h), the lines of a listing, what a worker gets of them.
- * tests/e2e/test_table.sh has whole jobs. */
+ * tests/e2e/score/test_table.sh has whole jobs. */
 #include "agent/data/keys.h"
 #include "agent/data/row_key.h"
 #include "agent/data/table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The input kind "table": blocks that tile each file, the rows that a worker gets of them (held
- * against rows.h over the whole file), marks, headers, what is refused. tests/e2e/test_table.sh
- * holds the rows against Python's csv. */
+ * against rows.h over the whole file), marks, headers, what is refused.
+ * tests/e2e/score/test_table.sh holds the rows against Python's csv. */
 #include "agent/data/rows.h"
 #include "agent/data/table.h"
 #include "tests/unit/agent/data/fixtures.h"

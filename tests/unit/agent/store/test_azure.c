@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What az:// decides without a service: where an account is, how requests are signed, how large
- * blocks are. With one: tests/conformance/test_store.c, tests/e2e/test_azure.sh. */
+ * blocks are. With one: tests/conformance/test_store.c, tests/e2e/storage/test_azure.sh. */
 #include "agent/store/azure_store.h"
 #include "lib/base64.h"
 #include "tests/test.h"

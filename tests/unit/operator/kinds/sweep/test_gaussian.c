@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A Gaussian process: what it says at what it has seen, far from it, and of what is expected.
- * Against scikit-learn: tests/e2e/test_sweep_gp.sh, by this program's `posterior`, which reads
- * dimensions, choices (as one-hot columns' places), settings, observations and points, and prints
- * beliefs. */
+ * Against scikit-learn: tests/e2e/sweep/test_sweep_gp.sh, by this program's `posterior`, which
+ * reads dimensions, choices (as one-hot columns' places), settings, observations and points, and
+ * prints beliefs. */
 #include "operator/kinds/sweep/gaussian.h"
 
 #include "tests/seed.h"

@@ -1,0 +1,215 @@
+#!/usr/bin/env bash
+# crds/ on a real Kubernetes 1.36 server for custom resources: the table of bad
+# manifests that our own checks refuse (tests/unit/operator/test_resource.c) is refused there too, for
+# the same field and, where a CEL rule says it, in the same words; what we accept is accepted and
+# stored with the same defaults. The first run builds the server: 4 to 6 minutes.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+windlass=${BUILD:-build}/windlass
+folder=$(mktemp -d)
+trap 'tests/cluster/crd-server.sh stop "$folder"; rm -rf "$folder"' EXIT
+tests/cluster/crd-server.sh start "$folder" || exit 3
+ask() { "$folder/curl" "$@" -H 'Content-Type: application/yaml'; }
+crds=/apis/apiextensions.k8s.io/v1/customresourcedefinitions
+group=/apis/windlass.dev/v1alpha1/namespaces/default
+scores=$group/batchscores trains=$group/disttrains sweeps=$group/sweeps
+# Where a manifest of that kind goes; what is none of ours goes to BatchScore's.
+place() {
+    case $(grep '^kind: ' "$1") in
+    *DistTrain) echo "$trains" ;;
+    *Sweep) echo "$sweeps" ;;
+    *) echo "$scores" ;;
+    esac
+}
+
+installed() { # NAME of a file in crds/
+    ask "$crds" -X POST --data-binary "@crds/$1.yaml" >"$folder/answer"
+    jq -e '.kind != "Status"' "$folder/answer" >/dev/null || { jq -r .message "$folder/answer" | sed 's/^/# /'; return 1; }
+    for _ in $(seq 100); do
+        ask "$crds/$1s.windlass.dev" >"$folder/answer"
+        jq -e '[.status.conditions[] | select(.status == "True") | .type] | sort == ["Established", "NamesAccepted"]' \
+            "$folder/answer" >/dev/null 2>&1 && return 0
+        sleep 0.1
+    done
+    jq -c '.message, .status.conditions' "$folder/answer" | sed 's/^/# /'
+    return 1
+}
+
+# The API server prunes and defaults by structural schemas only; anything else it says here.
+structural() { jq -e '[.status.conditions[].type] | index("NonStructuralSchema") == null' "$folder/answer" >/dev/null; }
+
+head_of() { sed -n "s/^# $2: //p" "$1" | head -1; }
+
+# FILE: the server's answer must be 4xx and about the field; a rule's sentence must be ours.
+refused() {
+    local field says by code answer=$folder/answer
+    field=$(head_of "$1" field) says=$(head_of "$1" says) by=$(head_of "$1" by)
+    code=$(ask "$(place "$1")?fieldValidation=Strict&dryRun=All" -X POST --data-binary "@$1" -o "$answer" -w '%{http_code}')
+    case $by in
+    rule) jq -e --arg field "$field" --arg says "$says" \
+        'any(.details.causes[]; .field == $field and (.message | contains($says)))' "$answer" >/dev/null ;;
+    schema) jq -e --arg field "$field" 'any(.details.causes[]; .field == $field)' "$answer" >/dev/null ;;
+    strict) jq -e --arg field "\"$field\"" '.message | contains("unknown field " + $field)' "$answer" >/dev/null ;;
+    *) false ;;
+    esac
+    local fits=$?
+    if [ "$code" -lt 400 ] || [ "$code" -ge 500 ] || [ $fits -ne 0 ]; then
+        echo "# $1: $code, wanted ($by) $field: $says"
+        jq -c '{message, causes: .details.causes}' "$answer" | sed 's/^/# /'
+        return 1
+    fi
+}
+
+accepted() {
+    [ "$(ask "$(place "$1")?fieldValidation=Strict&dryRun=All" -X POST --data-binary "@$1" -o "$folder/answer" -w '%{http_code}')" = 201 ] && return 0
+    jq -c .message "$folder/answer" | sed 's/^/# /'
+    return 1
+}
+
+# FILE: accepted, and the spec that is stored is the spec that we make of it.
+same_defaults() {
+    local ours theirs
+    ask "$(place "$1")?fieldValidation=Strict&dryRun=All" -X POST --data-binary "@$1" >"$folder/answer"
+    ours=$("$windlass" check -f "$1" --show | jq -S .spec)
+    theirs=$(jq -S .spec "$folder/answer")
+    [ -n "$ours" ] && [ "$ours" = "$theirs" ] && return 0
+    jq -c .message "$folder/answer" | sed 's/^/# /'
+    diff <(echo "$ours") <(echo "$theirs") | sed 's/^/# /'
+    return 1
+}
+
+# What the plan writes as status is what the schema keeps: nothing is pruned, nothing refused.
+status_kept() {
+    local url=$scores/minimal/status code stored
+    ask "$scores" -X POST --data-binary @tests/data/good-manifests/minimal.yaml -o /dev/null
+    jq '{apiVersion: "windlass.dev/v1alpha1", kind: "BatchScore", metadata: {name: "minimal"}, status: .want.status}' \
+        "$1" >"$folder/status.json"
+    code=$("$folder/curl" "$url?fieldValidation=Strict" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        --data-binary "@$folder/status.json" -o "$folder/answer" -w '%{http_code}')
+    stored=$(jq -S .status "$folder/answer")
+    ask "$scores/minimal" -X DELETE -o /dev/null
+    [ "$code" = 200 ] && [ "$stored" = "$(jq -S .status "$folder/status.json")" ] && return 0
+    jq -c '.message // .status' "$folder/answer" | sed "s|^|# $1: |"
+    return 1
+}
+
+# PATCH OUTCOME: a merge patch of a stored job's spec is taken, or refused in the rule's words.
+changed() {
+    local code
+    code=$("$folder/curl" "$scores/started?dryRun=All" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d "{\"spec\": $1}" -o "$folder/answer" -w '%{http_code}')
+    case $2 in
+    taken) [ "$code" = 200 ] ;;
+    refused) [ "$code" = 422 ] && jq -e --arg says "$fixed" \
+        'any(.details.causes[]; .field == "spec" and (.message | contains($says)))' "$folder/answer" >/dev/null ;;
+    esac && return 0
+    echo "# $1: $code, wanted: $2"
+    jq -c .message "$folder/answer" | sed 's/^/# /'
+    return 1
+}
+# What may be changed in a job that has started, and what may not; before, anything that is valid may.
+change() { # WHEN OUTCOME-OF-WHAT-IS-FIXED
+    local patch
+    for patch in '{"suspend": true}' '{"activeDeadlineSeconds": 60}' '{"ttlSecondsAfterFinished": 0}' \
+        '{"workers": {"max": 7}}' '{"workers": {"min": 0}}' '{"suspend": null, "workers": {"min": 2, "max": 2}}'; do
+        check "$1, taken: $patch" changed "$patch" taken
+    done
+    for patch in '{"input": {"video": {"path": "data/other.mp4"}}}' '{"scorer": {"onnx": {"preprocess": {"width": 8}}}}' \
+        '{"output": {"path": "data/other"}}' '{"miniBatchSize": 1}' '{"retry": {"maxTries": 9}}' \
+        '{"workers": {"gpus": 1}}' '{"workers": {"spot": true}}' '{"workers": {"resources": {"limits": {"cpu": 1}}}}' \
+        '{"workers": {"nodeSelector": {"a": "b"}}}' '{"workers": {"tolerations": [{"operator": "Exists"}]}}' \
+        '{"workers": {"template": {"spec": {"runtimeClassName": "nvidia"}}}}' \
+        '{"coordinator": {"resources": {"requests": {"cpu": 1}}}}' '{"coordinator": {"template": {"spec": {"a": 1}}}}' \
+        '{"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "other"}}]}' '{"image": "other:1"}' \
+        '{"imagePullSecrets": [{"name": "a"}]}' '{"serviceAccountName": "a"}' '{"priorityClassName": "a"}' \
+        '{"template": {"metadata": {"labels": {"a": "b"}}}}' '{"template": {"spec": {"hostname": "other"}}}' \
+        '{"template": null}' '{"logs": {"path": "data/logs"}}' '{"errorThreshold": 1}' '{"miniBatchErrorThreshold": "5%"}' \
+        '{"trigger": {"path": "data/READY"}}' '{"schedule": {"cron": "0 3 * * *"}}' '{"rerun": "OnChange"}' \
+        '{"stores": [{"account": "films", "secretName": "a"}]}'; do
+        check "$1, $2: $patch" changed "$patch" "$2"
+    done
+}
+stored_job() {
+    sed 's/name: minimal/name: started/' tests/data/good-manifests/minimal.yaml |
+        sed '$a\  template: {spec: {hostname: first}}' >"$folder/job.yaml"
+    ask "$scores" -X POST --data-binary "@$folder/job.yaml" >"$folder/answer"
+    jq -e '.spec.template.spec.hostname == "first"' "$folder/answer" >/dev/null
+}
+started() {
+    "$folder/curl" "$scores/started/status" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d '{"status": {"specHash": "ab12"}}' | jq -e '.status.specHash == "ab12"' >/dev/null
+}
+
+# What `kubectl get bs` shows of a job that runs, and how much `-o wide` adds.
+columns() {
+    "$folder/curl" "$scores/started/status" -X PATCH -H 'Content-Type: application/merge-patch+json' -o /dev/null \
+        -d '{"status": {"progress": "24/280", "items": {"failed": 1}, "itemsPerSecond": "12.5", "secondsLeft": 20,
+            "conditions": [{"type": "Succeeded", "status": "Unknown", "reason": "Running", "message": "m",
+            "lastTransitionTime": "2026-11-21T04:00:00Z"}]}}'
+    "$folder/curl" "$scores/started" -H 'Accept: application/json;as=Table;v=v1;g=meta.k8s.io' >"$folder/answer"
+    jq -e '[.columnDefinitions[] | select(.priority == 0).name] ==
+            ["Name", "State", "Done", "Failed", "Items/s", "Left", "Age"] and
+        .rows[0].cells[0:6] == ["started", "Running", "24/280", 1, "12.5", 20] and
+        (.columnDefinitions | length) > 10' "$folder/answer" >/dev/null && return 0
+    jq -c '.columnDefinitions | map(.name), .rows[0].cells' "$folder/answer" | sed 's/^/# /'
+    return 1
+}
+
+# spec.stop of a stored job may be said while it runs, and never be taken back. PATCH OUTCOME
+stopped() {
+    local code
+    code=$("$folder/curl" "$trains/tuned" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d "{\"spec\": $1}" -o "$folder/answer" -w '%{http_code}')
+    case $2 in
+    taken) [ "$code" = 200 ] ;;
+    refused) [ "$code" = 422 ] && jq -e 'any(.details.causes[]; .field == "spec.stop" and (.message | contains("is said once")))' "$folder/answer" >/dev/null ;;
+    esac && return 0
+    echo "# $1: $code, wanted: $2"
+    jq -c .message "$folder/answer" | sed 's/^/# /'
+    return 1
+}
+stop_once() {
+    sed 's/name: .*/name: tuned}/; /^# /d' tests/data/bad-manifests/dt-stop-lines.yaml | sed '/^  stop:/d' >"$folder/train.yaml"
+    ask "$trains" -X POST --data-binary "@$folder/train.yaml" -o "$folder/answer"
+    "$folder/curl" "$trains/tuned/status" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d '{"status": {"specHash": "ab12", "objective": {"reports": 2, "best": "0.5", "at": "1::0.5:0.5"}}}' |
+        jq -e '.status.objective.at == "1::0.5:0.5"' >/dev/null || return 1
+    stopped '{"metrics": {"objective": "a", "goal": "Minimize"}}' taken 2>/dev/null >&2 && return 1 # (a fixed field)
+    stopped '{"stop": "enough"}' taken && stopped '{"stop": "enough"}' taken && stopped '{"stop": "more"}' refused &&
+        stopped '{"stop": null}' refused && stopped '{"suspend": true}' taken
+}
+
+for name in batchscore disttrain sweep; do
+    check "the definition is installed: $name" installed $name
+    [ $failures -eq 0 ] || exit 1 # nothing else would say anything
+    check "its schema is structural: $name" structural
+done
+rules=0
+for file in tests/data/bad-manifests/*.yaml; do
+    case $(head_of "$file" by) in
+    us) continue ;; # not YAML, not one resource of ours, or stricter than the server on purpose
+    step | cluster) # described, and refused by us until the agent can do it
+        check "accepted: $(basename "$file" .yaml)" accepted "$file"
+        check "same defaults: $(basename "$file" .yaml)" same_defaults "$file"
+        continue
+        ;;
+    rule) rules=$((rules + 1)) ;;
+    esac
+    check "refused: $(basename "$file" .yaml)" refused "$file"
+done
+check "rules were tried" [ "$rules" -ge 20 ]
+for file in tests/data/good-manifests/*.yaml tests/data/sweeps/*.yaml examples/*/batchscore.yaml; do
+    check "same defaults: $file" same_defaults "$file"
+done
+fixed="cannot be changed once the job has started, except suspend"
+check "a job is stored, its template whole" stored_job
+change "not started" taken
+check "it has started" started
+change "started" refused
+check "columns" columns
+check "a DistTrain's stop is said once" stop_once
+for file in tests/data/plan/[0-9]*.json; do
+    check "status kept: $(basename "$file" .json)" status_kept "$file"
+done
+exit $((failures > 0))

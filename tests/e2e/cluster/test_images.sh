@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# `make push` to a real registry (Debian's docker-registry, on this machine) with TLS and a password, as docs/aks.md
+# does it; what is pulled back is what was built. agent-cuda and trainer-cuda are built where
+# there is a CUDA toolkit for them.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+script=test_images.sh
+. tests/cluster/lib.sh
+if [ "$(id -u)" != 0 ]; then echo "skip the images: they need root"; exit 0; fi
+need_packages buildah mmdebstrap openssl curl || exit 3
+work=$(mktemp -d)
+port=$(free_port)
+host=127.0.0.1:$port
+trust=/etc/containers/certs.d/$host
+finish() {
+    kill $pid 2>/dev/null
+    # The names of this registry, which comes but once: what they lead to has others.
+    for image in operator agent trainer; do
+        buildah --storage-driver overlay --root "$cache/images/storage" --runroot "$cache/images/run" rmi "$REGISTRY/windlass-$image:$version"
+    done >/dev/null 2>&1
+    rm -rf "$work" "$trust"
+}
+trap finish EXIT
+pid=
+# The package is unpacked, not installed: it would start a registry for everybody.
+chmod 755 "$work"
+(cd "$work" && apt-get download -qq docker-registry >apt.log 2>&1 && dpkg-deb -x docker-registry_*.deb .) ||
+    { sed 's/^/# /' "$work/apt.log"; echo "not ok Debian's docker-registry comes"; exit 1; }
+(cd "$work" && authority windlass-registry && certificate registry /CN=registry IP:127.0.0.1)
+# shellcheck disable=SC2016 # no variables, but bcrypt's form
+echo "team:$(perl -e 'print crypt("secret", q($2y$05$windlassWindlassWindla))')" >"$work/htpasswd"
+cat >"$work/config.yml" <<CONFIG
+version: 0.1
+storage: {filesystem: {rootdirectory: $work/data}}
+http: {addr: $host, tls: {certificate: $work/registry.crt, key: $work/registry.key}}
+auth: {htpasswd: {realm: windlass, path: $work/htpasswd}}
+CONFIG
+"$work/usr/bin/docker-registry" serve "$work/config.yml" >"$work/log" 2>&1 &
+pid=$!
+for _ in $(seq 100); do curl -s --cacert "$work/ca.crt" "https://$host/v2/" >/dev/null && break; sleep 0.1; done
+mkdir -p "$trust"
+cp "$work/ca.crt" "$trust/ca.crt"
+export REGISTRY=$host/team BASE=packages REGISTRY_AUTH_FILE=$work/auth.json
+version=$(sed -n 's/^#define WINDLASS_VERSION "\(.*\)"/\1/p' lib/base.h)
+b() { buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"; }
+
+fails_to_push() { ! images/build.sh push operator >"$work/push" 2>&1 && grep -qi 'auth' "$work/push"; }
+check "who has not logged in cannot push, and is told" fails_to_push
+log_in() { buildah login --username team --password-stdin "$host" <<<secret >"$work/login" 2>&1 || { sed 's/^/# /' "$work/login"; return 1; }; }
+check "buildah login" log_in
+push() { make --no-print-directory push >"$work/push" 2>&1 || { sed 's/^/# /' "$work/push"; return 1; }; }
+check "make push REGISTRY=..." push
+for image in operator agent trainer; do
+    program=windlass
+    [ $image = operator ] || program=windlass-$image
+    comes_back() {
+        local container
+        b pull "$REGISTRY/windlass-$image:$version" >"$work/pull" 2>&1 || { sed 's/^/# /' "$work/pull"; return 1; }
+        [ "$(b images --quiet --no-trunc "$REGISTRY/windlass-$image:$version")" = "$(cat "$cache/images/windlass-$image.id")" ] || return
+        container=$(b from --pull=never "$REGISTRY/windlass-$image:$version") &&
+            [ "$(b run --isolation chroot "$container" -- /usr/local/bin/$program --version)" = "$program $version" ] || return
+        [ $image != agent ] || b run --isolation chroot "$container" -- /usr/local/bin/windlass-agent install /tmp
+    }
+    check "windlass-$image comes back as it was built, and runs" comes_back
+done
+
+toolkit=${CUDA_HOME:-/usr/local/cuda}
+for image in agent-cuda trainer-cuda; do
+    if [ ! -x "$toolkit/bin/nvcc" ]; then
+        echo "skip $image: not built (no base image: no CUDA toolkit in $toolkit)"
+        continue
+    fi
+    builds() { REGISTRY=localhost CUDA_LIBRARIES=0 images/build.sh build $image >"$work/cuda" 2>&1 || { sed 's/^/# /' "$work/cuda"; return 1; }; }
+    check "$image is built with the toolkit in $toolkit" builds
+done
+exit $((failures > 0))

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# operator/kube against real API servers: Kubernetes 1.20 (pods, leases, tokens, restarts, compaction) and the CRD
+# server of 1.36 (list, watch, apply, status), each also through a proxy that breaks what goes through it.
+set -uo pipefail
+cd "$(dirname "$0")/../../.." || exit 3
+build=${BUILD:-build}
+programs=("$build/tests/kube/kube_stream" "$build/tests/kube/kube_who" "$build/tests/conformance/test_cluster")
+make -s BUILD="$build" "${programs[@]}" >/dev/null || { echo "not ok kube client: make"; exit 1; }
+folder=$(mktemp -d /tmp/windlass-kube-XXXXXX)
+end() {
+    for version in 1.20 1.36; do tests/proxy/start.sh stop "$folder/$version"; done
+    tests/cluster/api-server.sh stop "$folder/1.20"
+    tests/cluster/crd-server.sh stop "$folder/1.36"
+    rm -rf "$folder"
+} >/dev/null 2>&1
+trap end EXIT
+# start VERSION SCRIPT [OPTION...]: a server that knows the kind of tests/kube/things.json, and a proxy before it.
+start() {
+    local version=$1 script=$2
+    shift 2
+    "tests/cluster/$script" start "$folder/$version" "$@" >"$folder/$version.log" 2>&1 &&
+        "$folder/$version/curl" /apis/apiextensions.k8s.io/v1/customresourcedefinitions -X POST \
+            -H 'Content-Type: application/json' -d "@$PWD/tests/kube/things.json" >/dev/null &&
+        tests/proxy/start.sh start "$folder/$version" >>"$folder/$version.log" 2>&1 ||
+        { echo "not ok kube client: no API server $version: $(tail -1 "$folder/$version.log")"; return 1; }
+    for _ in $(seq 100); do
+        "$folder/$version/curl" /apis/test.windlass.dev/v1/things 2>/dev/null | grep -q ThingList && return
+        sleep 0.1
+    done
+    echo "not ok kube client: $version does not serve its new kind"
+    return 1
+}
+# told VERSION: the results on stdin, with the version in their names.
+told() { sed -E "s/^(ok|not ok|skip) /\1 kube $1 /"; }
+half_1_20() {
+    local bad=0
+    start 1.20 api-server.sh --controller-manager || return 1
+    export WINDLASS_TEST_FOLDER=$folder/1.20 WINDLASS_TEST_SERVER=tests/cluster/api-server.sh
+    WINDLASS_TEST_KUBECONFIG=$folder/1.20/kubeconfig timeout 120 "${programs[2]}" | told 1.20 || bad=1
+    timeout 300 "${programs[0]}" | told 1.20 || bad=1
+    timeout 120 "${programs[1]}" | told 1.20 || bad=1
+    return $bad
+}
+half_1_36() {
+    start 1.36 crd-server.sh || return 1
+    WINDLASS_TEST_FOLDER=$folder/1.36 timeout 300 "${programs[0]}" | told 1.36
+}
+# Both at once: they wait for deadlines most of the time.
+half_1_36 >"$folder/1.36.results" 2>&1 &
+other=$! bad=0
+half_1_20 || bad=1
+wait $other || bad=1
+cat "$folder/1.36.results"
+exit $bad

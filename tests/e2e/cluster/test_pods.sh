@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# The pods of every manifest that is good or an example are taken by a real API server, and pass Pod
+# Security "restricted" (which that server does not have) as far as the manifest lets them: hostPath and
+# nfs are forbidden there.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+windlass=${BUILD:-build}/windlass
+folder=$(mktemp -d)
+trap 'tests/cluster/api-server.sh stop "$folder/api"; rm -rf "$folder"' EXIT
+
+# FILE: both pods are restricted but for volumes of the kinds that the manifest asks for by name.
+restricted() {
+    "$windlass" check -f "$1" --pods >"$folder/pods.json" || return 1
+    tests/pod_security.py --list <"$folder/pods.json" >"$folder/answer"
+    [ $? -le 1 ] && [ "$(grep -c '^# Pod' "$folder/answer")" = 2 ] || { cat "$folder/answer"; return 1; }
+    grep -v -e '^# Pod' -e 'spec.volumes\[[-a-z0-9]*\]\.\(hostPath\|nfs\): this kind' "$folder/answer" | sed 's/^/# /'
+    [ "${PIPESTATUS[0]}" -eq 1 ]
+}
+# What only the user can have asked for is seen.
+forbidden() { # JQ-FILTER WHAT-IS-SAID
+    "$windlass" check -f tests/data/good-manifests/minimal.yaml --pods | jq "$1" >"$folder/pods.json"
+    tests/pod_security.py <"$folder/pods.json" >"$folder/answer"
+    [ $? -eq 1 ] && grep -q -F "$2" "$folder/answer"
+}
+# A real API server takes both pods, and knows every field in them (kubectl asks it for its OpenAPI).
+taken() {
+    "$windlass" check -f "$1" --pods >"$folder/pods.json" &&
+        "$folder/api/kubectl" create --validate=true --dry-run=server -f "$folder/pods.json" >"$folder/answer" 2>&1 &&
+        [ "$(grep -c '^pod/.*created' "$folder/answer")" = 2 ] && return 0
+    sed 's/^/# /' "$folder/answer"
+    return 1
+}
+
+# What the server does not know is seen, so that `taken` says something.
+misspelt() {
+    "$windlass" check -f tests/data/good-manifests/minimal.yaml --pods | jq '.items[0].spec.tolerationz = []' >"$folder/pods.json"
+    ! "$folder/api/kubectl" create --validate=true --dry-run=server -f "$folder/pods.json" >"$folder/answer" 2>&1 &&
+        grep -q 'unknown field "tolerationz"' "$folder/answer"
+}
+# FILE: a PersistentVolume and the claim that is bound to it, as a real API server takes them.
+volume() {
+    "$folder/api/kubectl" create --validate=true --dry-run=server -f "$1" -o json >"$folder/answer" 2>&1 &&
+        jq -s -e 'map(.kind) == ["PersistentVolume", "PersistentVolumeClaim"] and
+            .[0].metadata.name == .[1].spec.volumeName and .[0].spec.accessModes == .[1].spec.accessModes' \
+            "$folder/answer" >/dev/null && return 0
+    head -5 "$folder/answer" | sed 's/^/# /'
+    return 1
+}
+
+tests/cluster/api-server.sh start "$folder/api" >/dev/null || exit 3
+for account in default scorer; do "$folder/api/kubectl" create serviceaccount $account >/dev/null; done
+"$folder/api/kubectl" create priorityclass batch --value=7 >/dev/null
+for handler in nvidia runc; do
+    "$folder/api/kubectl" create -f - >/dev/null <<CLASS
+{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "$handler"}, "handler": "$handler"}
+CLASS
+done
+found=0
+for file in tests/data/good-manifests/*.yaml examples/*/*.yaml; do
+    grep -q '^kind: BatchScore' "$file" || [ "${file%.json}" = tests/data/good-manifests/nulls-and-json.yaml ] || continue
+    found=$((found + 1))
+    check "restricted: $file" restricted "$file"
+    check "taken: $file" taken "$file"
+done
+# Every spec of the golden pods, too; containers that a template brings are their owner's business.
+for file in tests/data/pods/*.json; do
+    name=$(basename "$file" .json)
+    "$windlass" check -f tests/data/good-manifests/minimal.yaml --show |
+        jq --slurpfile golden "$file" '.spec += $golden[0].spec' >"$folder/$name.yaml"
+    [ "$name" = template ] || check "restricted: $name" restricted "$folder/$name.yaml"
+    check "taken: $name" taken "$folder/$name.yaml"
+done
+check "manifests were found" [ "$found" -ge 6 ]
+# Of gangs: which pods they get.
+gangs=0
+for file in tests/data/gangs/*.yaml; do
+    gangs=$((gangs + 1))
+    check "restricted: $file" restricted "$file"
+    check "taken: $file" taken "$file"
+done
+check "gangs were found" [ "$gangs" -ge 3 ]
+# Of a sweep: its first trial's pod, and the one that registers the best model.
+check "restricted: a sweep's registrar" restricted tests/data/sweeps/command.yaml
+check "taken: a sweep's registrar" taken tests/data/sweeps/command.yaml
+for file in examples/volumes/*.yaml; do
+    grep -q '^kind: BatchScore' "$file" && continue
+    check "a volume and its claim: $file" volume "$file"
+done
+check "a misspelt field is seen" misspelt
+first='.items[0].spec.containers[0]'
+check "seen: root" forbidden '.items[0].spec.securityContext.runAsUser = 0' 'runAsUser: must not be 0'
+check "seen: runAsNonRoot" forbidden 'del(.items[1].spec.securityContext.runAsNonRoot)' 'runAsNonRoot: must be true'
+check "seen: seccomp" forbidden 'del(.items[0].spec.securityContext.seccompProfile)' 'seccompProfile.type: must be'
+check "seen: escalation" forbidden "del($first.securityContext.allowPrivilegeEscalation)" 'allowPrivilegeEscalation: must be false'
+check "seen: capabilities" forbidden "$first.securityContext.capabilities.drop = []" 'capabilities.drop: must hold ALL'
+check "seen: more capabilities" forbidden "$first.securityContext.capabilities.add = [\"SYS_ADMIN\"]" 'SYS_ADMIN must not be added'
+check "seen: privileged" forbidden "$first.securityContext.privileged = true" 'privileged: must be false'
+check "seen: host network" forbidden '.items[0].spec.hostNetwork = true' 'hostNetwork: must be false'
+check "seen: host port" forbidden "$first.ports = [{hostPort: 80}]" 'hostPort: must not be set'
+check "seen: hostPath" forbidden '.items[0].spec.volumes[0] = {name: "a", hostPath: {path: "/"}}' 'hostPath: this kind of volume is forbidden'
+check "seen: a bare container" forbidden '.items[0].spec.initContainers = [{name: "a", image: "b"}]' 'initContainers[a].securityContext'
+exit $((failures > 0))

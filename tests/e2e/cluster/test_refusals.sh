@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# What a real API server (Kubernetes 1.20) refuses or drops, and that the controller says so once, without a
+# storm of requests: a definition that is older than the program, quotas, webhooks that hang, wrong templates.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+. tests/e2e/cluster/jobs.sh
+stalled() { field "$1" '.status.conditions[?(@.type=="Stalled")].reason'; }
+# requests PORT VERB [CODE]: how many of them there were.
+requests() { page "$1" /metrics | awk -v verb="verb=\"$2\"" -v code="${3:+code=\"$3\"}" 'index($0, "windlass_apiserver_requests_total{" verb) && index($0, code) { n += $2 } END { print n + 0 }'; }
+
+##### a definition that is older than the controller #############################################
+without() { # FIELD: crds/batchscore.yaml without it in the status
+    "$kubectl" get crd batchscores.windlass.dev -o json |
+        jq "del(.metadata, .status) | .metadata.name = \"batchscores.windlass.dev\" |
+            del(.spec.versions[0].schema.openAPIV3Schema.properties.status.properties.$1)" >"$work/old.json"
+    "$kubectl" replace --validate=false -f "$work/old.json" >/dev/null
+}
+now_defined() { "$kubectl" apply --validate=false -f crds/batchscore.yaml >/dev/null 2>&1; }
+# So long until the API server goes by the definition: it drops the field, or does not.
+dropped() { # FIELD: of a status that is written to the job probe
+    "$api/curl" /apis/windlass.dev/v1alpha1/namespaces/default/batchscores/probe/status -X PATCH \
+        -H 'Content-Type: application/merge-patch+json' -d '{"status": {"agentImage": "i", "credentials": {"secret": "s"}}}' |
+        jq -e ".status.$1 == null"
+}
+kept() { ! dropped "$1"; }
+controller_is_outdated() { # FIELD
+    apply probe
+    "$kubectl" patch bs probe --type merge -p '{"spec":{"suspend":true}}' >/dev/null
+    without "$1"
+    within 60 dropped "$1" || echo "# the API server keeps $1"
+    "$kubectl" delete bs probe >/dev/null
+    controller "without-$1" --no-leader-election
+    apply "without-${1,,}"
+    is_told() { [ "$(stalled "without-${1,,}")" = CRDOutdated ]; }
+    check "definition without status.$1: Stalled says CRDOutdated" within 60 is_told "$1"
+    check "definition without status.$1: and names field and remedy" \
+        grep -q "drops status.$1;.*crds.install=true.*kubectl apply --server-side -f crds/batchscore.yaml" <<<"$(condition "without-${1,,}" message)"
+    check "definition without status.$1: State is CRDOutdated" [ "$(condition "without-${1,,}" reason)" = CRDOutdated ]
+    sleep 0.5
+    before=$(requests "$port" patch)/$(requests "$port" create)
+    sleep 4
+    after=$(requests "$port" patch)/$(requests "$port" create)
+    check "definition without status.$1: it asks for nothing in 4 s (patch/create: $before, then $after)" [ "$before" = "$after" ]
+    check "definition without status.$1: no pod is made" [ "$(count pods)" -eq 0 ]
+    events=$("$kubectl" get events.events.k8s.io -o jsonpath="{range .items[?(@.regarding.name=='without-${1,,}')]}{.reason} {end}")
+    check "definition without status.$1: one event ($events)" [ "$events" = "CRDOutdated " ]
+    kill "$pid"
+    wait "$pid"
+    # What an upgrade of the chart does: the definition, and another controller.
+    now_defined
+    apply probe
+    "$kubectl" patch bs probe --type merge -p '{"spec":{"suspend":true}}' >/dev/null
+    within 60 kept "$1" || echo "# the API server drops $1"
+    "$kubectl" delete bs probe >/dev/null
+    controller "with-$1" --no-leader-election
+    has_pods() { [ "$(count pods "without-${1,,}")" -eq 3 ] && [ "$(stalled "without-${1,,}")" = NotStalled ]; }
+    check "definition with status.$1: the job goes on" within 60 has_pods "$1"
+    kill "$pid"
+    wait "$pid"
+    "$kubectl" delete bs "without-${1,,}" --wait=false >/dev/null
+    "$kubectl" delete pods --all --force --grace-period=0 >/dev/null 2>&1
+}
+controller_is_outdated credentials
+controller_is_outdated agentImage
+
+##### a quota ####################################################################################
+# The quota's controller does not run: what it would write is written here.
+quota() { # PODS
+    "$api/curl" /api/v1/namespaces/default/resourcequotas/few/status -X PATCH -H 'Content-Type: application/merge-patch+json' \
+        -d "{\"status\": {\"hard\": {\"pods\": \"$1\"}, \"used\": {\"pods\": \"$(count pods)\"}}}" >/dev/null
+}
+"$kubectl" create quota few --hard=pods=20 >/dev/null
+quota 20
+controller quota --no-leader-election
+job crowd | sed 's/min: 2, max: 2/min: 100, max: 100/' | "$kubectl" apply -f - >/dev/null
+crowd_waits() { [ "$(count pods crowd)" -eq 20 ] && [ "$(condition crowd reason)" = QuotaExceeded ]; }
+check "quota: a job of 101 pods, of which 20 may be, says QuotaExceeded" within 60 crowd_waits
+check "quota: with the API server's sentence" says "exceeded quota: few" "$(condition crowd message)"
+first=$(requests "$port" create 403)
+check "quota: it stopped at the first refusals ($first of 81)" [ "$first" -le 24 ]
+for i in $(seq 12); do # news about the job are no reason to ask again
+    "$kubectl" annotate bs crowd --overwrite "tests/look=$i" >/dev/null
+    sleep 0.5
+done
+again=$(($(requests "$port" create 403) - first))
+check "quota: in the next 6 s it asked again $again times: one pod, further and further apart" [ "$again" -ge 1 -a "$again" -le 5 ]
+check "quota: no event tells of pods that are not there" [ "$("$kubectl" get events.events.k8s.io -o json | jq '[.items[] | select(.regarding.name == "crowd")] | length')" -eq 1 ]
+quota 200
+crowd_is_there() { [ "$(count pods crowd)" -eq 101 ]; }
+check "quota: when it is raised all pods are made" within 60 crowd_is_there
+check "quota: each once" [ "$(requests "$port" create 409)" -eq 0 ]
+kill "$pid"
+wait "$pid"
+"$kubectl" delete bs crowd --wait=false >/dev/null
+"$kubectl" delete quota few >/dev/null
+"$kubectl" delete pods --all --force --grace-period=0 >/dev/null 2>&1
+
+##### a namespace where every pod hangs, or fails ################################################
+through=$(tests/proxy/start.sh start "$api") || exit 3
+"$kubectl" create namespace hangs >/dev/null
+fault() { echo "[{\"method\": \"POST\", \"path\": \"^/api/v1/namespaces/hangs/pods\", $1}]" >"$api/proxy/new" && mv "$api/proxy/new" "$api/proxy/faults"; }
+fault '"status": 503'
+controller through --no-leader-election --kubeconfig "$through"
+for i in $(seq 120); do job "hang-$i"; done | sed 's/^metadata: {/&namespace: hangs, /' | "$kubectl" apply -f - >/dev/null
+has_pods() { [ "$(count pods "$1")" -eq 3 ]; }
+done_so_far() { jq -r ".\"$1\" // 0" "$api/proxy/counts" 2>/dev/null; }
+many_fail() { [ "$(done_so_far 503)" -ge 100 ]; }
+check "failing webhook: its own jobs are tried 100 times" within 60 many_fail
+apply beside-fails # far sooner than what fails is given up: also on a machine that does other things
+check "failing webhook: a job of another namespace gets its pods meanwhile" within 10 has_pods beside-fails
+fault '"stallSeconds": 20'
+many_hang() { [ "$(done_so_far stall)" -ge 64 ]; }
+check "hanging webhook: 64 requests hang" within 60 many_hang
+apply beside-hangs
+check "hanging webhook: a job of another namespace gets its pods meanwhile" within 10 has_pods beside-hangs
+check "hanging webhook: and no more than 64 hang ($(done_so_far stall))" [ "$(done_so_far stall)" -eq 64 ]
+
+##### a template that is wrong ####################################################################
+# 1.20 drops a field that it does not know; later ones answer so, as the POST asks for it.
+echo '[{"method": "POST", "path": "^/api/v1/namespaces/default/pods.*fieldValidation=Strict", "status": 400}]' >"$api/proxy/new"
+mv "$api/proxy/new" "$api/proxy/faults"
+apply wrong-template
+check "wrong template: the job has failed" ends wrong-template False ObjectRefused
+check "wrong template: it was asked for a few times at most ($(done_so_far 400))" [ "$(done_so_far 400)" -le 3 ]
+rm "$api/proxy/faults"
+all_are_there() { [ "$("$kubectl" get pods -n hangs -o name | wc -l)" -eq 360 ]; }
+check "when it answers again, its jobs go on" within 60 all_are_there
+kill "$pid"
+wait "$pid"
+tests/proxy/start.sh stop "$api"
+[ $failures -eq 0 ] || tail -n 30 "$work"/*.log | sed 's/^/# /'
+exit $failures

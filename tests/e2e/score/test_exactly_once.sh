@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Exactly once: a job of 2,000 mini-batches through `windlass run` while workers, its coordinator and windlass
+# itself are killed with -9, and where a program of the user's scores, 5 % of its tries fail (or crash) and 2 % hang.
+# Whatever is killed when, the output is byte for byte that of a quiet run, every mini-batch counts once in the
+# commits, and nothing of a try is left.
+#   SOAK_SEED (1) decides who dies when; ONCE_ROUNDS (3, in a soak SOAK_ROUNDS / 10) says how many runs;
+#   ONCE_BATCHES (2000); ONCE_KIND (0, 1, 2): one kind of job alone.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+# The kinds of jobs beside each other: most of a run is pauses before the dead are replaced.
+if [ -z "${ONCE_KIND:-}" ]; then
+    logs=$(mktemp -d)
+    trap 'rm -rf "$logs"' EXIT
+    parts=()
+    for kind in 0 1 2; do
+        ONCE_KIND=$kind bash "$0" >"$logs/$kind" 2>&1 &
+        parts+=($!)
+    done
+    trap 'kill "${parts[@]}" 2>/dev/null; wait; rm -rf "$logs"' EXIT
+    for part in "${parts[@]}"; do wait "$part" || failures=$((failures + 1)); done
+    cat "$logs"/?
+    exit $((failures > 0))
+fi
+rounds=${ONCE_ROUNDS:-$(((${SOAK_ROUNDS:-30} + 9) / 10))}
+batches=${ONCE_BATCHES:-2000}
+seed=${SOAK_SEED:-1}
+in=data out=data/out
+reset_output() { rm -rf "$work/data/out" "$work/out"; }
+collect_output() { ln -sfn data/out "$work/out"; }
+# Three deaths before the first mini-batch that windlass has heard of end a job, which on a busy machine they did.
+may_hurt() { grep -qE ' [1-9][0-9]* of [0-9]' "$work/log"; }
+. tests/e2e/score/once.sh
+trap 'rm -rf "$work"' EXIT
+make_inputs
+
+quiet_run "$ONCE_KIND"
+case $ONCE_KIND in
+0) check "all pictures" [ "$(wc -l <"$work/quiet.0")" = "$batches" ] ;;
+1) check "one film" [ "$(wc -l <"$work/quiet.1")" = 1 ] ;;
+2) check "a row for each picture" [ "$(wc -l <"$work/data/out/rows.txt")" = "$batches" ] ;;
+esac
+for ((number = 1; number <= rounds; number++)); do
+    [ "$(kind_of "$number")" != "$ONCE_KIND" ] || round "$number"
+done
+exit $((failures > 0))

@@ -1,0 +1,224 @@
+#!/usr/bin/env bash
+# A BatchScore with workers.gpus, by `windlass run`: on the emulated GPU of tests/cuda (docs/testing.md, "CUDA"), whose
+# results are the processor's; with little memory; and what is said where driver or GPU are missing. No GPU is used.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+(. tests/cluster/lib.sh && need_packages python3-onnx python3-numpy) || exit 3
+build=$(realpath "${BUILD:-build}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+python=/usr/bin/python3 # Debian's, whose packages these are
+
+##### a network and pictures ######################################################################
+# Eighths of bytes: every sum is exact, in whatever order a device adds.
+mkdir -p "$work/data/in" "$work/plain" "$work/emulated"
+"$python" - "$work/data/model.onnx" <<'P'
+import sys, numpy, onnx
+from onnx import TensorProto as T, helper as h, numpy_helper as n
+random = numpy.random.default_rng(5)
+def conv(name, i, o): # weights that sum to some 1
+    w = random.integers(-2, 4, (o, i, 3, 3)).astype(numpy.float32) / 8
+    return n.from_array(w, name)
+nodes = [h.make_node("Conv", ["x", "a"], ["p"], pads=[1, 1, 1, 1]), h.make_node("Relu", ["p"], ["q"]),
+         h.make_node("Conv", ["q", "b"], ["y"], pads=[1, 1, 1, 1])]
+graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, ["n", 3, "h", "w"])],
+                     [h.make_tensor_value_info("y", T.FLOAT, ["n", 3, "h", "w"])], [conv("a", 3, 8), conv("b", 8, 3)])
+onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 13)], ir_version=8), sys.argv[1])
+P
+ffmpeg -v error -f lavfi -i testsrc2=size=40x24:rate=20:duration=2 "$work/data/in/%02d.png" </dev/null
+kind=in
+manifest() { # NAME PRECISION
+    cat <<YAML
+apiVersion: windlass.dev/v1alpha1
+kind: BatchScore
+metadata: {name: $1}
+spec:
+  input: $([ $kind = video ] && echo '{video: {path: data/film.mp4}}' || echo "{files: {path: data/$kind}}")
+  scorer: {onnx: {path: data/model.onnx, precision: $2, preprocess: {range: Byte}, postprocess: {range: Byte}}}
+  output: {path: data/$1}
+  miniBatchSize: 20
+$([ $kind = jpegs ] && printf '  errorThreshold: 2\n  retry: {maxTries: 1}')
+  workers: {max: 1, gpus: 1}
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+YAML
+}
+# run PROGRAMS NAME PRECISION [OPTION...]: windlass run; its code in $code, what it said in $work/NAME.said.
+run() {
+    local programs=$1 name=$2
+    manifest "$name" "$3" >"$work/$name.yaml"
+    shift 3
+    "$programs/windlass" run -f "$work/$name.yaml" --volume data="$work/data" --state "$work/state-$name" "$@" \
+        >"$work/$name.said" 2>&1
+    code=$?
+}
+said() { # NAME TEXT: windlass or a worker
+    grep -qF -- "$2" "$work/$1.said" "$work/state-$1"/*worker*.log 2>/dev/null ||
+        { sed 's/^/# /' "$work/$1.said" "$work/state-$1"/*worker*.log; return 1; }
+}
+# Mean square of the difference of two folders of pictures is at most this.
+close_to() { # NAME NAME MOST
+    local name
+    for name in "$work/$1" "$work/$2"; do
+        ffmpeg -v error -y -i "$name/%02d.png" -f rawvideo -pix_fmt rgb24 "$name.raw" </dev/null || return
+    done
+    "$python" - "$work/$1.raw" "$work/$2.raw" "$3" <<'P'
+import sys, numpy
+a, b = (numpy.fromfile(name, numpy.uint8).astype(float) for name in sys.argv[1:3])
+assert a.size == 40 * 40 * 24 * 3 and a.size == b.size and a.std() > 20
+error = ((a - b) ** 2).mean()
+print(f"# mean square {error:.4f}, PSNR {10 * numpy.log10(255 ** 2 / max(error, 1e-9)):.1f} dB")
+sys.exit(int(error > float(sys.argv[3])))
+P
+}
+same() { diff -r "$work/data/$1" "$work/data/$2" -x .windlass -x '*.json' -x '*.jsonl' -x '*.html' -x '*.csv' >"$work/diff" || { head -3 "$work/diff" | sed 's/^/# /'; return 1; }; }
+succeeded() { [ $code -eq 0 ] || { sed 's/^/# /' "$work/$1.said" "$work/state-$1"/*.log; return 1; }; }
+
+##### without a GPU ###############################################################################
+cp "$build/windlass" "$build/windlass-agent" "$work/plain"
+run "$work/plain" cpu FP32 --gpus 0
+check "--gpus 0: the processor" succeeded cpu
+if [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; then
+    echo "skip what is said without a GPU: there is one"
+else
+    run "$work/plain" fallback BF16
+    check "no GPU: the processor scores" succeeded fallback
+    check "and it is said" said fallback "this machine has no NVIDIA GPU with a driver (no /dev/nvidiactl): its processors score"
+    check "the same pictures" same cpu fallback
+    run "$work/plain" insists FP32 --gpus 1
+    check "--gpus 1: the job fails" [ $code -eq 1 ]
+    if strings -a "$work/plain/windlass-agent" | grep -q "NVIDIA's driver is missing"; then
+        check "it names what is missing" said insists "spec.workers.gpus: device \"cuda\": NVIDIA's driver is missing (libcuda.so.1)"
+    else
+        check "it names what is missing" said insists 'spec.workers.gpus: device "cuda": this build has no CUDA'
+    fi
+fi
+run "$work/plain" many FP32 --gpus 17
+check "--gpus 17 is refused" [ $code -eq 2 ]
+
+##### the emulated GPU ############################################################################
+if ! make -s "${BUILD:-build}/emulated/windlass-agent" 2>"$work/make"; then
+    if grep -q 'No rule to make target' "$work/make"; then
+        echo "skip BatchScores on the emulated GPU: there is no CUDA toolkit"
+    else
+        sed 's/^/# /' "$work/make"
+        check "the agent on the emulated GPU is built" false
+    fi
+    exit $((failures > 0))
+fi
+cp "$build/windlass" "$build"/emulated/lib*.so.* "$work/emulated"
+# agent LIMIT [CARDS [FAULT]]: the memory of each has so many bytes; 0: as many as it likes. FAULT: tests/fakejpeg's.
+agent() {
+    cp "$build/emulated/windlass-agent" "$work/emulated/agent"
+    printf '#!/bin/sh\nexport EMULATED_LIMIT=%s EMULATED_CARDS=%s FAKE_NVJPEG=%s ASAN_OPTIONS=detect_leaks=0\nexec "%s" "$@"\n' "$1" "${2:-1}" "${3:-}" "$work/emulated/agent" \
+        >"$work/emulated/windlass-agent"
+    chmod +x "$work/emulated/windlass-agent"
+}
+agent 0
+run "$work/emulated" gpu FP32 --gpus 1
+check "a GPU scores" succeeded gpu
+check "it says so" said gpu "scores on device cuda0"
+check "the processor's bytes" same cpu gpu
+run "$work/emulated" bfloat BF16 --gpus 1
+check "in bfloat16" succeeded bfloat
+check "on that device" said bfloat "scores on device cuda0:bfloat16"
+mkdir -p "$work/cpu" "$work/bfloat"
+cp "$work"/data/cpu/*.png "$work/cpu" && cp "$work"/data/bfloat/*.png "$work/bfloat"
+check "35 dB at least from the processor's" close_to cpu bfloat 20.5
+# A video: there is no decoder of NVIDIA's here, which is said once, and the processor decodes.
+ffmpeg -v error -f lavfi -i testsrc2=size=64x48:rate=10:duration=2 -c:v libx264 -pix_fmt yuv420p "$work/data/film.mp4" </dev/null
+kind=video
+run "$work/plain" film FP32 --gpus 0
+check "a video on the processor" succeeded film
+run "$work/emulated" filmed FP32 --gpus 1
+check "a video on a GPU" succeeded filmed
+check "the same frames" [ "$(packets v:0 "$work/data/film/film.mp4")" = "$(packets v:0 "$work/data/filmed/film.mp4")" ]
+if grep -q "the GPU decodes film.mp4" "$work/state-filmed"/*worker*.log; then
+    echo "skip what is said without NVIDIA's decoder: there is one"
+else
+    check "who decodes it is said" said filmed "the GPU's video decoder cannot be used: "
+    check "once" [ "$(cat "$work/state-filmed"/*worker*.log | grep -c '; the processor decodes')" -eq 1 ]
+fi
+# JPEG files: nvJPEG is not there, then what stands in for it (tests/fakejpeg), with the processor's bytes, its own, and faults.
+mkdir "$work/data/jpegs"
+"$python" tests/e2e/score/jpegs.py "$work/data/jpegs" || check "JPEG files of all kinds are made" false
+kind=jpegs
+run "$work/plain" jpeg FP32 --gpus 0
+check "JPEG files on the processor" succeeded jpeg
+failed() { jq -r '.item, .cause' "$work/data/$1/failed.jsonl"; }
+check "the two broken ones are named" [ "$(failed jpeg | grep -c 'is no sound JPEG')" -eq 2 ]
+# jpeg_run NAME FAULT [FOLDER]: on the GPU, with that stand-in ("-": none).
+jpeg_run() {
+    local folder=${3:-$build/tests/fakejpeg}
+    agent 0 1 "$2"
+    LD_LIBRARY_PATH=$([ "$2" = - ] || echo "$folder") run "$work/emulated" "$1" FP32 --gpus 1
+    check "JPEG files on a GPU: $1" succeeded "$1"
+    check "$1: broken files are told as by the processor" [ "$(failed jpeg)" = "$(failed "$1")" ]
+}
+once() { [ "$(cat "$work/state-$1"/*worker*.log | grep -c "$2")" -eq 1 ]; }
+jpeg_run missing -
+if grep -q "nvJPEG [0-9.]* decodes" "$work/state-missing"/*worker*.log; then
+    echo "skip what is said without nvJPEG: there is one"
+else
+    check "it is said that there is none" said missing "nvJPEG cannot be used: libnvjpeg.so.13 cannot be loaded: the image windlass-agent-cuda has it ("
+    check "once" once missing "the processor decodes JPEG files"
+    check "the processor's pictures" same jpeg missing
+fi
+if make -s fakejpeg 2>"$work/make"; then
+    jpeg_run exact exact
+    check "it is said who decodes" said exact "nvJPEG 13.0.1 decodes JPEG files of kinds that it knows"
+    check "baseline, progressive, grey and turned ones there, inks, RGB and broken ones here" said exact "nvJPEG decoded 8 JPEG files, the processor 4"
+    check "the same pictures" same jpeg exact
+    jpeg_run near ""
+    check "all but four there, too" said near "nvJPEG decoded 8 JPEG files, the processor 4"
+    check "its bytes are its own" eval '! same jpeg near'
+    check "near the processor's" "$python" tests/e2e/score/jpegs.py "$work/data/jpeg" "$work/data/near" 3
+    jpeg_run swap swap
+    check "wrong colours are seen at once" said swap "nvJPEG is left (its colours are not the processor's); the processor decodes JPEG files"
+    check "none is believed" same jpeg swap
+    jpeg_run status status=6
+    check "an error of the GPU's: nvJPEG is left" said status "nvJPEG is left (nvjpegDecode failed with status 6); the processor decodes JPEG files"
+    check "that is said once" once status "nvJPEG is left"
+    jpeg_run refused status=3
+    check "files that it refuses: one by one" said refused "nvJPEG decoded 1 JPEG files, the processor 11"
+    jpeg_run size size
+    check "sizes that are not the file's: the processor's" same jpeg size
+    jpeg_run old "" "$build/tests/fakejpeg/old"
+    check "what is missing in it is named" said old "nvJPEG cannot be used: libnvjpeg.so.13 has no nvjpegDecode; the processor decodes JPEG files"
+    check "and the processor decodes" same jpeg old
+else
+    sed 's/^/# /' "$work/make"
+    check "what stands in for nvJPEG is built" false
+fi
+kind=in
+agent 0 2
+run "$work/emulated" two FP32 --gpus 2
+check "two GPUs of a worker" succeeded two
+both() { said two "slot 0 scores on device cuda0" && said two "slot 1 scores on device cuda1"; }
+check "each has a slot" both
+check "the same pictures" same cpu two
+run "$work/emulated" three FP32 --gpus 3
+check "a third one is not there, and that is said" said three 'device "cuda": GPU 2 is asked for (they are numbered from 0), and 2 are there'
+# Workers of one run have the GPUs that are there parted among them; where there are too few all use all, which is said.
+# A worker that comes when the job has ended says nothing any more.
+agent 0 3
+parts() { sed -n 's/.*slot 0 scores on device cuda0, CUDA_VISIBLE_DEVICES is //p' "$work/state-$1"/*worker*.log | sort; }
+CUDA_VISIBLE_DEVICES=2,0 run "$work/emulated" parted FP32 --gpus 1 --workers 2
+check "two workers with a GPU each of two" succeeded parted
+check "each has its own" eval '[ -n "$(parts parted)" ] && [ -z "$(parts parted | uniq -d)" ] && ! parts parted | grep -vqx "[02]"'
+check "nothing is said of sharing" eval '! grep -q "use the same GPUs" "$work/parted.said"'
+check "the same pictures" same cpu parted
+CUDA_VISIBLE_DEVICES=1 run "$work/emulated" shared FP32 --gpus 1 --workers 2
+check "two workers on one GPU" succeeded shared
+check "both use it" eval '[ -n "$(parts shared)" ] && ! parts shared | grep -vqx 1'
+check "that is said" said shared "its 2 workers use the same GPUs of this machine, 1 of them (it has 1; --workers 1: each has its own)"
+agent 300000
+run "$work/emulated" little FP32 --gpus 1
+check "with little memory" succeeded little
+check "fewer items at once, and that is said" said little "items at once are too many: device \"cuda\": the GPU's memory is full"
+check "the same pictures" same cpu little
+agent 20000
+run "$work/emulated" tiny FP32 --gpus 1
+check "no memory for a single one: the job fails" [ $code -eq 1 ]
+check "and says why" said tiny "the GPU's memory is full"
+exit $((failures > 0))

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# report.html as other programs see it: the pages that the unit test makes (1 to 1,000 workers, 10^6
+# mini-batches, all failed, none, names that are attacks) are XML for expat, load nothing, run nothing; and where
+# there is a Chromium (it is not installed for this), it shows each, on a phone's width, too.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/pages"
+check "the unit test makes pages" env REPORT_PAGES="$work/pages" \
+    "${BUILD:-build}/tests/unit/agent/score/test_report" >"$work/log" || sed 's/^/# /' "$work/log"
+grep -v '^ok [a-z_]*$' "$work/log"
+cat >"$work/check.py" <<'P'
+import pathlib, re, sys, xml.etree.ElementTree as tree
+bad, count = 0, 0
+for page in sorted(pathlib.Path(sys.argv[1]).glob("*.html")):
+    count += 1
+    root = tree.fromstring(page.read_bytes())
+    names = {element.tag.split("}")[1] for element in root.iter()}
+    attributes = {name for element in root.iter() for name in element.attrib}
+    style = root.find(".//{*}style").text
+    policy = [m.get("content") for m in root.iter() if m.get("http-equiv") == "Content-Security-Policy"]
+    faults = names & {"script", "iframe", "object", "embed", "link", "img", "base", "form", "a", "image", "use"}
+    faults |= {name for name in attributes if name.startswith("on") or name in ("href", "src", "srcset", "action")}
+    if "url(" in style or "@import" in style or policy != ["default-src 'none'; style-src 'unsafe-inline'"]:
+        faults.add("style or policy")
+    if sum(element.tag.endswith("}style") for element in root.iter()) != 1:
+        faults.add("styles")
+    for element in root.iter():
+        if not re.fullmatch(r"left:[0-9.]+%", element.get("style", "left:0%")):
+            faults.add("style=" + element.get("style"))
+    if faults:
+        bad += 1
+        print("#", page.name, faults)
+if count < 15:
+    sys.exit(f"# {count} pages")
+sys.exit(bad != 0)
+P
+check "each page is XML, without script, link or picture" python3 "$work/check.py" "$work/pages"
+# What was meant as markup is there to be read.
+check "an attack is shown as text" python3 - "$work/pages/hostile-00.html" <<'P'
+import sys, xml.etree.ElementTree as tree
+text = "".join(tree.parse(sys.argv[1]).getroot().find("{*}body").itertext())
+sys.exit(text.count("</title><script>alert(1)</script>") < 5)
+P
+browser=$(command -v chromium-headless-shell || command -v chromium || true)
+if [ -z "$browser" ]; then
+    echo "skip pages in a browser: no Chromium on this machine"
+    exit
+fi
+# A picture of that width, and not a blank one.
+shows() { # page, width
+    rm -f "$work/shot.png"
+    timeout 60 "$browser" --headless --no-sandbox --disable-gpu --window-size="$2,1600" --user-data-dir="$work/profile" \
+        --screenshot="$work/shot.png" "file://$1" >"$work/browser.log" 2>&1 || return 1
+    ffprobe -v error -show_entries stream=width -of csv=p=0 "$work/shot.png" | grep -q "^$2" || return 1
+    # How far its darkest and lightest pixels are apart.
+    ffmpeg -v error -i "$work/shot.png" -vf signalstats,metadata=print:file="$work/stats" -f null - &&
+        awk -F= '/YMIN/ { min = $2 } /YMAX/ { max = $2 } END { exit !(max - min > 100) }' "$work/stats"
+}
+for name in none one fifty thousand all-failed hostile-00 hostile-05; do
+    check "a browser shows $name" shows "$work/pages/$name.html" 1200
+    check "and on a phone's width" shows "$work/pages/$name.html" 390
+done

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# A worker that is told to stop, by SIGTERM or by a notice that its machine goes: it ends what ends soon, hands back
+# the rest, and is gone within 10 s. Nothing is lost, and nothing counts as lost. A server stands for Azure's events.
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+agent=$(realpath "${AGENT:-${BUILD:-build}/windlass-agent}")
+work=$(mktemp -d)
+declare -A pid=()
+trap 'kill -9 "${pid[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
+mkdir -p "$work/model"
+python3 tests/data/models/make.py "$work/model"
+make_certificate "$work" || exit 3
+ffmpeg -v error -f lavfi -i testsrc2=size=320x180:rate=25 -frames:v 100 -c:v libx264 -pix_fmt yuv420p "$work/in.mp4" </dev/null || exit 3
+port=$((20000 + $$ % 20000))
+spec=$(jq -cn '{input: {video: {path: "data/in.mp4"}}, miniBatchSize: 2, output: {path: "out/o"},
+    scorer: {onnx: {path: "model/slow.onnx"}}, retry: {maxTries: 1, timeoutSeconds: 60}}')
+# The machine is vm_0; it is told to go when the file preempt-vm_0 is there.
+python3 tests/e2e/score/events.py "$work" vm_0 >"$work/events.port" 2>"$work/events.log" &
+pid[events]=$!
+for _ in $(seq 100); do [ -s "$work/events.port" ] && break; sleep 0.05; done
+events=http://127.0.0.1:$(cat "$work/events.port")/metadata/scheduledevents?api-version=2020-07-01
+pod() { # job, name, role; more variables
+    local job=$1 name=$2 role=$3
+    shift 3
+    mkdir -p "$work/$job"
+    env data="$work" out="$work/$job" model="$work/model" WINDLASS_JOB="$job" WINDLASS_RUN=0123456789abcdef WINDLASS_UID=u \
+        WINDLASS_SPEC="$spec" WINDLASS_TOKEN=secret WINDLASS_WORKER="$name" WINDLASS_THREADS=1 \
+        WINDLASS_TLS_CERTIFICATE="$(cat "$work/certificate.pem")" WINDLASS_TLS_KEY="$(cat "$work/key.pem")" \
+        WINDLASS_BIND="127.0.0.1:$port" WINDLASS_COORDINATOR="127.0.0.1:$port" WINDLASS_COORDINATOR_SHA256="$sha256" \
+        WINDLASS_TERMINATION_LOG="$work/$job/$name.words" "$@" "$agent" "$role" 2>>"$work/$job/$name.log" &
+    pid[$name]=$!
+}
+some_done() { [ "$(curl -sk --max-time 2 "https://127.0.0.1:$port/progress" | jq -r .items.done)" -gt 0 ] 2>/dev/null; }
+until_true() { local end=$((SECONDS + $1)); shift; until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.05; done; }
+# leaves NAME: within 10 s; its code in $code.
+leaves() {
+    local end=$((SECONDS + 10))
+    while kill -0 "${pid[$1]}" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.05; done
+    code=99
+    kill -0 "${pid[$1]}" 2>/dev/null || { wait "${pid[$1]}"; code=$?; unset "pid[$1]"; }
+}
+round() { # job, what tells the worker
+    rm -f "$work/preempt-vm_0"
+    port=$((port + 1))
+    pod "$1" coordinator coordinate
+    pod "$1" worker-0 score WINDLASS_EVENTS="$events"
+    until_true 60 some_done
+    "${@:2}"
+    leaves worker-0
+    check "$1: it leaves within 10 s, with 130" [ $code -eq 130 ]
+    rm -f "$work/preempt-vm_0"
+    pod "$1" worker-1 score WINDLASS_EVENTS="$events"
+    wait "${pid[coordinator]}"
+    check "$1: the job succeeds" [ $? -eq 0 ]
+    unset "pid[coordinator]"
+    leaves worker-1
+    check "$1: with every frame" [ "$(count_frames "$work/$1/o/in.mp4")" = 100 ]
+    check "$1: nothing was tried twice, nobody counts as lost" \
+        [ "$(jq -r '.miniBatches.retried, ([.workers[] | .lost + .errors + .timeouts] | add)' "$work/$1/o/summary.json" | xargs)" = "0 0" ]
+    [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -n 8 "$work/$1"/*.log | sed 's/^/# /'; jq -c '.miniBatches, .workers' "$work/$1/o/summary.json" | sed 's/^/# /'; }
+}
+stop() { kill "${pid[worker-0]}"; }
+round SIGTERM stop
+round notice touch "$work/preempt-vm_0"
+check "the log says which event" grep -q 'event e-1: Preempt' "$work/notice/worker-0.log"
+exit $((failures > 0))

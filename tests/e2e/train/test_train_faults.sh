@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Whatever befalls a training, its result is that of a quiet one, bit for bit: the example's network on pictures of
+# Fashion-MNIST, by `windlass run` with two workers. kill -9 of a rank (rank 0 among them), of a worker, of the one that
+# leads; SIGTERM of a worker, as when its pod is deleted; SIGSTOP of a rank.
+#   SOAK_ROUNDS: each five times, 10,000 pictures; SOAK_SEED: when, and which rank
+set -u
+cd "$(dirname "$0")/../../.." || exit 3
+. tests/e2e/lib.sh
+build=$(realpath "${BUILD:-build}")
+make -s "$build/windlass" "$build/windlass-agent" "$build/windlass-trainer" || { echo "not ok test_train_faults: cannot be built"; exit 1; }
+mpirun --version 2>/dev/null | grep -q 'Open MPI' || { echo "skip test_train_faults: Open MPI is not here"; exit 0; }
+windlass=$build/windlass
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
+unset WINDLASS_STORES_FOLDER OMPI_COMM_WORLD_SIZE PMIX_RANK
+seed=${SOAK_SEED:-$((RANDOM * 32768 + RANDOM))} times=${SOAK_ROUNDS:+5} pictures=${SOAK_ROUNDS:+10000} epochs=${SOAK_ROUNDS:+6}
+: "${times:=1}" "${pictures:=1500}" "${epochs:=12}"
+RANDOM=$((seed % 32768))
+echo "# SOAK_SEED=$seed"
+
+# The first pictures of Debian's data set, as files of the same kind.
+/usr/bin/python3 - "$work" "$pictures" <<'P' || { echo "not ok test_train_faults: no pictures (dataset-fashion-mnist)"; exit 1; }
+import gzip, struct, sys
+for name, count in ("train", int(sys.argv[2])), ("t10k", 500):
+    for kind, head, item in ("images-idx3", 16, 784), ("labels-idx1", 8, 1):
+        whole = gzip.open(f"/usr/share/datasets/fashion-mnist/{name}-{kind}-ubyte.gz").read()
+        with gzip.open(f"{sys.argv[1]}/{name}-{kind}-ubyte.gz", "wb", 1) as file:
+            file.write(whole[:4] + struct.pack(">I", count) + whole[8:head + count * item])
+P
+
+# start NAME RESTART: a training, under way.
+start() {
+    job=$1 out=$work/$1/out state=$work/$1/state
+    mkdir -p "$out"
+    cp "$work"/*.gz "$out"
+    cat >"$work/$1/job.yaml" <<Y
+apiVersion: windlass.dev/v1alpha1
+kind: DistTrain
+metadata: {name: $1}
+spec:
+  workers: 2
+  trainer:
+    model: {new: CNN, classes: 10, shape: [1, 28, 28]}
+    data:
+      train: {idx: {images: data/train-images-idx3-ubyte.gz, labels: data/train-labels-idx1-ubyte.gz}}
+      test: {idx: {images: data/t10k-images-idx3-ubyte.gz, labels: data/t10k-labels-idx1-ubyte.gz}}
+      augment: {flip: true}
+      normalize: {mean: ["0.286"], deviation: ["0.353"]}
+    epochs: $epochs
+    batchSize: 32
+    seed: $((seed % 1000))
+    optimizer: {kind: SGD, learningRate: "0.02", momentum: "0.9"}
+    checkpoint: {everySeconds: 1, keep: 2}
+    output: {path: data/trained}
+  restart: {backoffSeconds: 0, $2}
+  volumes: [{name: data, hostPath: {path: $out}}]
+Y
+    timeout -k 5 600 "$windlass" run --keep -f "$work/$1/job.yaml" --state "$state" >"$work/$1/said" 2>&1 &
+    run_pid=$!
+}
+until_true() { # SECONDS COMMAND...
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do [ $SECONDS -lt $end ] && kill -0 "$run_pid" 2>/dev/null || return 1; sleep 0.05; done
+}
+# process PROGRAM VARIABLE=VALUE: of this job
+process() {
+    local pid
+    for pid in $(pgrep -f "^$1"); do
+        [ "$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -cxe "$2" -e "WINDLASS_JOB=$job")" = 2 ] && echo "$pid" && return
+    done
+    return 1
+}
+rank() { process "$build/windlass-trainer train" "OMPI_COMM_WORLD_RANK=$1"; }
+agent() { process 'windlass-trainer launch' "WINDLASS_INDEX=$1"; }
+kept() { compgen -G "$out/trained/.windlass/*/checkpoint/*" >/dev/null; }
+some_step() { until_true 120 kept && sleep 0.$((RANDOM % 10)); }
+said() { jq -r "$1" "$(ls -t "$state/pods/$job-0"*/termination-log | head -n 1)" 2>/dev/null; }
+# Every weight of the network, and what each epoch was worth. (Norms' running statistics are made one over the ranks
+# when a checkpoint is written, and checkpoints go by the clock: they, and the test's loss, are the same but for rounding.)
+result() {
+    /usr/bin/python3 - "$out/trained" <<'P'
+import csv, hashlib, sys
+import onnx, onnx.numpy_helper as helper
+for tensor in onnx.load(sys.argv[1] + "/model.onnx").graph.initializer:
+    values = helper.to_array(tensor)
+    is_statistic = ".running_" in tensor.name
+    print(tensor.name, values.shape if is_statistic else hashlib.sha256(values.tobytes()).hexdigest()[:16])
+for row in csv.DictReader(open(sys.argv[1] + "/metrics.csv")):
+    if not row["test_loss"]: # within a slow epoch: those rows go by the clock, too
+        continue
+    print(row["step"], row["epoch"], row["loss"], row["accuracy"], row["test_accuracy"], f"{float(row['test_loss']):.5f}")
+P
+}
+# as_quiet COUNTS CAUSE: it ended well, has been started again so often, for that, and nothing tells its result from the quiet one's
+as_quiet() {
+    wait "$run_pid" && [ "$(said '"\(.restarts.counted) \(.restarts.disrupted)"')" = "$1" ] && [ "$(said '.restarts.last.cause // "none"')" = "$2" ] &&
+        ! rank 0 && ! rank 1 && cmp -s <(result) "$work/quiet.result"
+}
+show() {
+    [ $failures -eq "${shown:-0}" ] && return
+    shown=$failures
+    {
+        tail -n 8 "$work/$job/said" | sed 's/^/# /'
+        echo "# hub: $(said .)"
+        result | diff - "$work/quiet.result" | head -n 5 | sed 's/^/# /'
+    } 2>/dev/null
+}
+
+quiet() {
+    start quiet 'maxRestarts: 0'
+    wait "$run_pid" || return
+    result >"$work/quiet.result" && tail -n 1 "$work/quiet.result" | sed 's/^/# step, epoch, loss, accuracy, of the test, its loss: /'
+}
+rank_killed() { # RANK LANE
+    start "rank-$1-$2-$round" 'maxRestarts: 1'
+    some_step && kill -9 "$(rank "$1")"
+    as_quiet "1 0" App
+}
+worker_killed() { # INDEX COUNTS CAUSE
+    start "worker-$1-$round" 'maxRestarts: 1'
+    some_step && kill -9 "$(agent "$1")"
+    as_quiet "$2" "$3"
+}
+worker_leaves() {
+    start "leaves-$round" 'maxRestarts: 0'
+    some_step && kill -TERM "$(agent 1)"
+    as_quiet "0 1" Disruption
+}
+rank_stopped() {
+    start "stopped-$round" 'maxRestarts: 1, hangSeconds: 5'
+    some_step && kill -STOP "$(rank "$1")"
+    as_quiet "1 0" Hang && said .restarts.last.message | grep -q 'gave up.*nothing from the other ranks for 5.0 s: one of them is dead, stopped or cut off$'
+}
+check "a quiet training" quiet
+killed() {
+    for round in $(seq $times); do
+        check "kill -9 of a rank: the same network, $round" rank_killed $((RANDOM % 2)) a; show
+        check "kill -9 of a worker: the same network, $round" worker_killed 1 "0 1" Disruption; show
+    done
+}
+replaced() {
+    for round in $(seq $times); do
+        check "kill -9 of the one that leads: the same network, $round" worker_killed 0 "1 0" none; show
+        check "a worker is told to leave: the same network, $round" worker_leaves; show
+    done
+}
+stands() {
+    for round in $(seq $times); do
+        check "SIGSTOP of a rank: the same network, $round" rank_stopped 1; show
+        [ $times -eq 1 ] || check "kill -9 of rank 0: the same network, $round" rank_killed 0 b; show
+    done
+}
+[ $failures -gt 0 ] || side_by_side killed replaced stands
+exit $((failures > 0))
