@@ -10,7 +10,7 @@ section() { # heading, program, words...
     shift
     local text
     text=$("$build/$1" "${@:2}" --help 2>&1) || { echo "$* --help fails" >&2; exit 1; }
-    printf '%s\n' "$text" | sed 's/^\(.\)/    \1/'
+    printf '```text\n%s\n```\n' "$text"
 }
 echo "# Command line"
 echo
@@ -19,7 +19,7 @@ for program in windlass windlass-agent windlass-shim windlass-trainer; do
     section "## $program" "$program"
     for command in $("$build/$program" --help | commands_of); do
         section "### $program $command" "$program" "$command"
-        if "$build/$program" "$command" --help | grep -q "^Usage: $program $command [a-z]*|"; then
+        if "$build/$program" "$command" --help 2>/dev/null | grep -q "^Usage: $program $command [a-z]*|"; then
             for word in $("$build/$program" "$command" --help | words_of); do
                 section "#### $program $command $word" "$program" "$command" "$word"
             done

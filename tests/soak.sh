@@ -1,36 +1,55 @@
 #!/usr/bin/env bash
-# make soak: the full counts of every proof; appends seed, commit and result to docs/soak.md.
-#   SOAK_FUZZ_SECONDS (600), SOAK_SEED (random): the property tests read SOAK_SEED and SOAK_ROUNDS.
-#   SOAK_PARTS="tests fuzz": the tests, or the fuzzers, alone; FUZZ_ONLY="onnx message": only these fuzzers; FUZZ_JOBS:
-#   that many at a time. SOAK_SKIP="test_commit": proofs that are left out. The record says which.
+# make soak: the full counts of every proof. Each proof that passed replaces its row in docs/soak.md.
+#   SOAK_FUZZ_SECONDS (600), SOAK_SEED (random), SOAK_ROUNDS (2000): the property tests read the last two.
+#   SOAK_PARTS="tests fuzz": the tests, or the fuzzers, alone. SOAK_ONLY="test_link test_table": only these proofs,
+#   SOAK_SKIP="test_commit": all but these. FUZZ_ONLY="onnx message": only these fuzzers; FUZZ_JOBS: that many at a
+#   time. SOAK_PAGE: another page than docs/soak.md.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 export SOAK_SEED=${SOAK_SEED:-$((RANDOM * 32768 + RANDOM))} SOAK_ROUNDS=${SOAK_ROUNDS:-2000}
 export FUZZ_SECONDS=${SOAK_FUZZ_SECONDS:-600}
 log=build/soak.log
-commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD -- || echo ' (with uncommitted changes)')
+commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD -- || echo ' and changes')
 mkdir -p build
-start=$SECONDS
 : "${SOAK_PARTS:=tests fuzz}"
 proofs=()
-[[ $SOAK_PARTS != *tests* ]] || mapfile -t proofs < <(find build/tests/unit build/tests/conformance/test_commit_race build/tests/conformance/test_gradient -name 'test_*' -type f -perm -u+x | sort)
-[[ $SOAK_PARTS != *tests* ]] || proofs+=(tests/e2e/*/test_*.sh)
-[[ $SOAK_PARTS != *fuzz* ]] || proofs+=(tests/fuzz/run.sh)
-for name in ${SOAK_SKIP:-}; do
-    for at in "${!proofs[@]}"; do
-        [ "$(basename "${proofs[at]}" .sh)" != "$name" ] || unset "proofs[at]"
-    done
+if [[ $SOAK_PARTS == *tests* ]]; then
+    mapfile -t proofs < <(find build/tests/unit build/tests/conformance/test_commit_race \
+        build/tests/conformance/test_gradient -name 'test_*' -type f -perm -u+x | sort)
+    proofs+=(tests/e2e/*/test_*.sh)
+fi
+has() { # word, words...
+    local word=$1 one
+    shift
+    for one in "$@"; do [ "$one" != "$word" ] || return 0; done
+    return 1
+}
+for at in "${!proofs[@]}"; do
+    name=$(basename "${proofs[at]}" .sh)
+    # shellcheck disable=SC2086
+    if has "$name" ${SOAK_SKIP:-} || { [ -n "${SOAK_ONLY:-}" ] && ! has "$name" $SOAK_ONLY; }; then
+        unset "proofs[at]"
+    fi
 done
-rm -f build/fuzz/results.txt
+fuzz=()
+if [[ $SOAK_PARTS == *fuzz* ]]; then
+    proofs+=(tests/fuzz/run.sh)
+    fuzz=(--fuzz build/fuzz/results.txt)
+    rm -f build/fuzz/results.txt
+fi
 TEST_TIMEOUT=$((FUZZ_SECONDS * 8 + 21600)) tests/run.sh "${proofs[@]}" | tee "$log"
 code=${PIPESTATUS[0]}
-{
-    echo
-    echo "## $(date -u +%Y-%m-%dT%H:%MZ), commit $commit"
-    echo
-    echo "\`make soak\`: SOAK_PARTS=\"$SOAK_PARTS\" ${SOAK_SKIP:+SOAK_SKIP=\"$SOAK_SKIP\" }${FUZZ_ONLY:+FUZZ_ONLY=\"$FUZZ_ONLY\" }${FUZZ_JOBS:+FUZZ_JOBS=$FUZZ_JOBS }SOAK_SEED=$SOAK_SEED SOAK_ROUNDS=$SOAK_ROUNDS SOAK_FUZZ_SECONDS=$FUZZ_SECONDS, $((SECONDS - start)) s on $(nproc) cores; **$(tail -1 "$log")**"
-    echo
-    [ ! -e build/fuzz/results.txt ] || sed 's/^ok fuzz/- fuzz/; s/^not ok/- FAILED/' build/fuzz/results.txt
-    sed -n 's/^not ok/- FAILED/p' "$log"
-} >>docs/soak.md
+
+# Proofs that draw: their sources read the seed or the rounds, by themselves or by a header of tests/.
+for proof in "${proofs[@]}"; do
+    source=$proof
+    [[ $proof == *.sh ]] || source=${proof#build/}.c
+    ! grep -qE 'SOAK_(SEED|ROUNDS)|test_(seed|rounds)|seed\.h|draws\.h|made_up\.h|tables\.h|broken_store\.h|_world\.h|once\.sh' \
+        "$source" 2>/dev/null || echo "${proof#build/}"
+done >build/soak.draws
+command="SOAK_SEED=$SOAK_SEED SOAK_ROUNDS=$SOAK_ROUNDS"
+[[ $SOAK_PARTS != *fuzz* ]] || command+=" SOAK_FUZZ_SECONDS=$FUZZ_SECONDS${FUZZ_JOBS:+ FUZZ_JOBS=$FUZZ_JOBS}"
+python3 tests/soak_record.py "${SOAK_PAGE:-docs/soak.md}" --log "$log" "${fuzz[@]}" --draws build/soak.draws \
+    --seed "$SOAK_SEED" --rounds "$SOAK_ROUNDS" --date "$(date -u +%Y-%m-%dT%H:%MZ)" --commit "$commit" \
+    --command "$command make soak" || code=1
 exit "$code"
