@@ -124,6 +124,9 @@ static void print_help(const struct command_help *help, const struct option *opt
     print_line(program, help->usage, strlen(help->usage));
     printf("\n%s\n\nOptions:\n", help->about);
     for (const struct option *row = options; row->name; row++) {
+        if (!row->help) {
+            continue;
+        }
         char left[64];
         snprintf(left, sizeof left, "%c%c%s--%s%s%s", row->letter ? '-' : ' ',
                  row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,

@@ -20,7 +20,7 @@ struct option {
     char letter;      /* -f, or 0 */
     enum option_kind kind;
     const char *value_name; /* shown in --help: FILE, N; NULL for a flag */
-    const char *help;       /* one sentence */
+    const char *help;       /* one sentence; NULL: --help does not list the option */
     void *target;
 };
 

@@ -17,12 +17,11 @@ static const struct {
     int (*check)(const json_t *object, struct error *err);
     int (*check_today)(const json_t *object, struct error *err); /* NULL: all is carried out */
     /* What it makes others of, held against the definition of those; NULL: it makes none. */
-    int (*check_made)(const json_t *object, const struct schema *made, bool today,
-                      struct error *err);
+    int (*check_made)(const json_t *object, const struct schema *made, struct error *err);
     const char *made;
 } kinds[] = {
     {"crds/batchscore.yaml", batchscore_check, schedule_check, NULL, NULL},
-    {"crds/disttrain.yaml", disttrain_check, disttrain_not_yet, NULL, NULL},
+    {"crds/disttrain.yaml", disttrain_check, NULL, NULL, NULL},
     {"crds/sweep.yaml", sweep_check, NULL, trial_check, "crds/disttrain.yaml"},
 };
 
@@ -65,7 +64,7 @@ int resource_schema(const char *api_version, const char *kind, struct schema **r
     return find_kind(api_version, kind, ret_schema, &row, err);
 }
 
-static int check_made(const json_t *object, size_t row, bool today, struct error *err) {
+static int check_made(const json_t *object, size_t row, struct error *err) {
     AUTO(schema_freep) struct schema *made = NULL;
     if (!kinds[row].check_made) {
         return 0;
@@ -73,7 +72,7 @@ static int check_made(const json_t *object, size_t row, bool today, struct error
     const char *text = crd_text(kinds[row].made);
     return schema_parse(text, strlen(text), &made, err) < 0
                ? -1
-               : kinds[row].check_made(object, made, today, err);
+               : kinds[row].check_made(object, made, err);
 }
 
 /* Fills defaults in and checks, in the order of an API server. */
@@ -87,7 +86,7 @@ static int admit(json_t *object, bool today, struct error *err) {
     schema_fill_defaults(schema, object);
     json_object_del(object, "status");
     if (schema_check(schema, object, err) < 0 || kinds[row].check(object, err) < 0 ||
-        check_made(object, row, today, err) < 0 ||
+        check_made(object, row, err) < 0 ||
         (today && kinds[row].check_today && kinds[row].check_today(object, err) < 0)) {
         return -1;
     }

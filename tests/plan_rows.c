@@ -215,7 +215,7 @@ static void check_row(const struct plan_rows *rows, const char *file) {
         .pods = json_object_get(base, "pods"),
         .progress = json_object_get(base, "progress"),
         .credentials = fresh ? &credentials : NULL,
-        .troubles = json_object_get(base, "troubles"),
+        .write_failures = json_object_get(base, "troubles"),
         .applied = json_object_get(base, "applied"),
         .mounts = json_object_get(base, "mounts"),
         .ended = json_object_get(base, "ended"),
@@ -237,7 +237,7 @@ static void check_row(const struct plan_rows *rows, const char *file) {
     check_result(file, result, want);
     /* A step whose answer is a trouble, or the Service or Secret, is asked for until it is there.
      */
-    if (!json_object_get(want, "needs") && !fresh && !observed.troubles &&
+    if (!json_object_get(want, "needs") && !fresh && !observed.write_failures &&
         tree_bool(row, "settles", true)) {
         check_settled(&trial, result);
     }

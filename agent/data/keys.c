@@ -208,7 +208,7 @@ static int store_ranges(struct pass *pass, struct error *err) {
             return error_set(err, ERROR_INVALID,
                              "%s: has changed since this run began to list it: choose another "
                              "output or, when no pod of it lives, delete %s/.windlass (windlass "
-                             "run --anew does)",
+                             "run --restart does)",
                              tree_text(pass->listing->spec, "input.table.path", ""),
                              store_path(store));
         }

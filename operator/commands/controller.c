@@ -12,8 +12,8 @@
 #include "operator/kinds/sweep/reconcile.h"
 #include "operator/kube/kube.h"
 #include "operator/kube/lease.h"
+#include "operator/metrics.h"
 #include "operator/resource.h"
-#include "operator/tally.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -166,7 +166,7 @@ static void report(void *context, const char *key, const struct error *err, int6
     bool is_other = !last || strcmp(last, err->text) != 0;
     enum log_level level = is_other || is_new ? LOG_WARNING : LOG_DEBUG;
     if (err->kind == ERROR_CONFLICT && failures < QUIET_FAILURES) {
-        level = LOG_DEBUG; /* somebody wrote first: the next look sees it */
+        level = LOG_DEBUG; /* somebody wrote first: the next pass sees it */
     } else {
         if (json_object_size(replica->told) >= TOLD_MAX) {
             json_object_clear(replica->told);
@@ -176,7 +176,7 @@ static void report(void *context, const char *key, const struct error *err, int6
     char retry[32] = "", count[16];
     snprintf(retry, sizeof retry, "%lldms", (long long)retry_ms);
     snprintf(count, sizeof count, "%d", failures);
-    log_pairs(level, "look failed", "job", key, "error", err->text, "kind",
+    log_pairs(level, "reconcile failed", "job", key, "error", err->text, "kind",
               error_kind_name(err->kind), "retry", retry_ms < 0 ? "when-it-changes" : retry,
               "failures", count, NULL);
 }
@@ -186,7 +186,7 @@ static int lead(struct replica *replica, struct error *err) {
                                         &replica->sweeps, NULL};
     log_pairs(LOG_INFO, "leading", NULL);
     replica->lead_ms = clock_monotonic_ms();
-    tally_leader(true);
+    operator_metrics_leader(true);
     pages_set_state(replica->pages, false, "leads, but has not seen the whole cluster yet");
     return controller_new(replica->cluster, kinds, report, replica, &replica->controller, err);
 }
@@ -228,7 +228,7 @@ static void log_after(const struct replica *replica, const char *what) {
 }
 
 /* What keeps us from the cluster is told when it changes. */
-static void look_at_troubles(struct replica *replica) {
+static void check_cluster_problems(struct replica *replica) {
     tell_holder(replica);
     const struct error *trouble = kube_trouble(replica->cluster);
     if (!trouble && replica->lease) {
@@ -299,7 +299,7 @@ static int run(struct replica *replica, struct error *err) {
         if (state == LEASE_HELD && !replica->controller && lead(replica, err) < 0) {
             return -1;
         }
-        look_at_troubles(replica);
+        check_cluster_problems(replica);
     }
     return 0;
 }
@@ -320,7 +320,7 @@ static void finish(struct replica *replica) {
 }
 
 static void release(struct replica *replica) {
-    tally_leader(false);
+    operator_metrics_leader(false);
     lease_free(replica->lease);
     controller_free(replica->controller);
     if (replica->cluster) {

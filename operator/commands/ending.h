@@ -1,5 +1,5 @@
-/* ending.h: the last words of `windlass run`: where the results are, or why there are none and
- * what to do. Results go to standard output, everything else to standard error. */
+/* ending.h: the last lines of `windlass run`: where the results are, or why there are none
+ * and what to do. Results go to standard output, everything else to standard error. */
 #pragma once
 
 #include "lib/tree.h"

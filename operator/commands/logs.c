@@ -6,7 +6,7 @@
 #include "operator/commands/ending.h"
 #include "operator/commands/logs_local.h"
 #include "operator/commands/remote.h"
-#include "operator/kinds/job/life.h"
+#include "operator/kinds/job/pod_phase.h"
 #include "operator/kube/stream.h"
 #include "operator/object.h"
 
@@ -165,23 +165,23 @@ static int start(struct reader *reader, struct stream *stream, struct error *err
 }
 
 static bool has_log(const json_t *pod) {
-    return life_agent_state(pod, "running") || life_agent_state(pod, "terminated");
+    return pod_phase_agent_state(pod, "running") || pod_phase_agent_state(pod, "terminated");
 }
 
 /* Of the pods of one role and index only the newest attempt, unless earlier ones are asked for. */
 static bool is_wanted(const struct request *request, const json_t *pods, const json_t *pod) {
-    struct life life = life_read(pod);
-    bool is_coordinator = life.index < 0; /* a gang has none */
+    struct pod_phase phase = pod_phase_read(pod);
+    bool is_coordinator = phase.index < 0; /* a gang has none */
     if ((request->coordinator && !is_coordinator) ||
-        (request->worker >= 0 && life.index != request->worker)) {
+        (request->worker >= 0 && phase.index != request->worker)) {
         return false;
     }
     size_t i;
     json_t *other;
     json_array_foreach(pods, i, other) {
-        struct life rival = life_read(other);
-        if (!request->previous && !request->follow && rival.index == life.index &&
-            rival.attempt > life.attempt) {
+        struct pod_phase rival = pod_phase_read(other);
+        if (!request->previous && !request->follow && rival.index == phase.index &&
+            rival.attempt > phase.attempt) {
             return false;
         }
     }
@@ -230,7 +230,7 @@ static int open_streams(struct reader *reader, const json_t *pods, struct error 
         if (!stream) {
             stream = add_stream(reader, pod);
         }
-        bool has_ended = life_agent_state(pod, "terminated");
+        bool has_ended = pod_phase_agent_state(pod, "terminated");
         stream->is_over = stream->was_read && !stream->call && has_ended && !stream->err.kind;
         if (!stream->call && !stream->is_over && count_open(reader) < STREAMS_MAX &&
             start(reader, stream, err) < 0) {

@@ -4,7 +4,7 @@
 #include "lib/metrics.h"
 #include "lib/net/server.h"
 #include "lib/time/clock.h"
-#include "operator/tally.h"
+#include "operator/metrics.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,7 +45,7 @@ static struct server_page on_page(void *context, const char *path) {
                                     atomic_load(&pages->is_ready) ? 200 : 503};
     }
     if (strcmp(path, "/metrics") == 0) {
-        return (struct server_page){tally_page(), METRICS_CONTENT_TYPE, 200};
+        return (struct server_page){operator_metrics_page(), METRICS_CONTENT_TYPE, 200};
     }
     return (struct server_page){0};
 }

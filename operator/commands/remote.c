@@ -2,7 +2,7 @@
 #include "operator/commands/remote.h"
 
 #include "operator/cluster.h"
-#include "operator/kinds/job/life.h"
+#include "operator/kinds/job/pod_phase.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +147,8 @@ int remote_job(struct remote *remote, const char *name, json_t **ret_job, struct
 }
 
 static int by_role(const void *a, const void *b) {
-    struct life one = life_read(*(json_t *const *)a), two = life_read(*(json_t *const *)b);
+    struct pod_phase one = pod_phase_read(*(json_t *const *)a),
+                     two = pod_phase_read(*(json_t *const *)b);
     return one.index != two.index ? one.index - two.index : one.attempt - two.attempt;
 }
 

@@ -6,9 +6,9 @@
 #include "lib/file.h"
 #include "lib/options.h"
 #include "lib/time/clock.h"
-#include "operator/commands/anew.h"
 #include "operator/commands/ending.h"
 #include "operator/commands/progress.h"
+#include "operator/commands/restart.h"
 #include "operator/commands/run_fit.h"
 #include "operator/commands/run_secrets.h"
 #include "operator/commands/run_series.h"
@@ -39,7 +39,7 @@ enum {
     LEAVE_MS = 1000,      /* for pods to end by themselves when the job has ended */
     STOP_MS = 5000,       /* for pods to end after SIGTERM, ... */
     STOP_GANG_MS = 10000, /* ... who first end what the user's programs have started */
-    FAILURES_MAX = 6      /* looks in a row, about 3 s */
+    FAILURES_MAX = 6      /* passes in a row, about 3 s */
 };
 
 #define STORES_FOLDER "WINDLASS_STORES_FOLDER" /* agent/store/azure_place.h */
@@ -49,7 +49,7 @@ struct run {
     struct option_list volumes;
     int64_t workers, gpus;
     struct gpus *machine_gpus; /* of a BatchScore */
-    bool keep, anew, once;
+    bool keep, restart, once;
     bool is_usage; /* what failed is the user's to correct: exit code 2 */
     bool is_gang;  /* a DistTrain */
     bool is_sweep;
@@ -126,8 +126,10 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
         {"state", 0, OPTION_TEXT, "DIR",
          "Where logs, emptyDir and temporary files go (~/.local/state/windlass/NAME-TIME).",
          &run->state_option},
-        {"anew", 0, OPTION_FLAG, NULL,
-         "Do all again: what earlier runs of this job have done is thrown away first.", &run->anew},
+        {"restart", 0, OPTION_FLAG, NULL,
+         "Do all again: what earlier runs of this job have done is thrown away first.",
+         &run->restart},
+        {"anew", 0, OPTION_FLAG, NULL, NULL, &run->restart}, /* --restart's old name */
         {"once", 0, OPTION_FLAG, NULL,
          "One run, now, whatever trigger, schedule or rerun say; into OUTPUT/runs/TIME-RUN.",
          &run->once},
@@ -165,12 +167,12 @@ static int check_kind(struct run *run, const char *kind, struct error *err) {
                          kind);
     }
     bool has_gpus = run->gpus != RUN_FIT_UNASKED;
-    if (is_other && (run->anew || run->once || has_gpus)) {
+    if (is_other && (run->restart || run->once || has_gpus)) {
         run->is_usage = true;
         return error_set(err, ERROR_INVALID, "--%s is for a BatchScore; %s is a %s",
-                         run->anew   ? "anew"
-                         : run->once ? "once"
-                                     : "gpus",
+                         run->restart ? "restart"
+                         : run->once  ? "once"
+                                      : "gpus",
                          run->file, kind);
     }
     if (run->is_gang && run->workers > DISTTRAIN_WORKERS_MAX) {
@@ -375,10 +377,10 @@ static void note_failed_pods(struct run *run) {
 }
 
 /* The trials as they are, before any of them is told to go. */
-static void look_at_trials(struct run *run) {
+static void read_trials(struct run *run) {
     if (run->is_sweep && !run->stop_ms) {
-        run_sweep_look(&run->sweep, run->cluster, controller_cache(run->controller), find_job(run),
-                       run->state_folder);
+        run_sweep_update(&run->sweep, run->cluster, controller_cache(run->controller),
+                         find_job(run), run->state_folder);
     }
 }
 
@@ -402,7 +404,7 @@ static void take_signals(struct run *run) {
         run_series_clear(&run->series);
         fprintf(stderr, "windlass: stopping %zu process%s (Ctrl-C again kills them at once)\n",
                 pods, pods == 1 ? "" : "es");
-        look_at_trials(run);
+        read_trials(run);
         stop(run);
     }
 }
@@ -428,7 +430,7 @@ static bool goes_on(struct run *run) {
 }
 
 /* The status is kept in run->object, because the job is deleted before its pods have ended. */
-static void look_at_status(struct run *run) {
+static void read_status(struct run *run) {
     const json_t *status = json_object_get(find_job(run), "status");
     if (!status || run->end_ms) {
         return;
@@ -437,7 +439,7 @@ static void look_at_status(struct run *run) {
     note_failed_pods(run);
     if (ending_is_final(status)) {
         run->end_ms = clock_monotonic_ms();
-        look_at_trials(run);
+        read_trials(run);
     } else if (run->is_series && !run->signals) {
         run_series_show(&run->series, run->cluster, controller_cache(run->controller),
                         find_job(run), clock_monotonic_ms());
@@ -460,7 +462,7 @@ static int watch(struct run *run, struct error *err) {
         if (controller_step(run->controller, 0, err) < 0) {
             return -1;
         }
-        look_at_status(run);
+        read_status(run);
     }
     return 0;
 }
@@ -552,8 +554,8 @@ int run_command(int argc, char **argv) {
     if (result < 0 || load(&run, &err) < 0 ||
         run_state_make(run.state_option, run.name, &run.state_folder, &err) < 0 ||
         find_volumes(&run, &err) < 0 ||
-        (run.anew && anew_forget(run.object, run.folders, &err) < 0) || start(&run, &err) < 0 ||
-        watch(&run, &err) < 0) {
+        (run.restart && restart_forget(run.object, run.folders, &err) < 0) ||
+        start(&run, &err) < 0 || watch(&run, &err) < 0) {
         progress_clear(&run.progress);
         fprintf(stderr, "windlass: %s\n", err.text);
         exit_code = run.is_usage ? 2 : error_exit_code(&err);

@@ -49,8 +49,8 @@ static int write_page(struct run_sweep *sweep, const struct sweep_facts *facts, 
     return 0;
 }
 
-void run_sweep_look(struct run_sweep *sweep, const struct cluster *cluster,
-                    const struct cache *cache, const json_t *object, const char *folder) {
+void run_sweep_update(struct run_sweep *sweep, const struct cluster *cluster,
+                      const struct cache *cache, const json_t *object, const char *folder) {
     struct error err = {0};
     AUTO(sweep_view_freep) struct sweep_view *view = NULL;
     AUTO(tree_freep) json_t *trials = object ? find_trials(cluster, cache, object) : NULL;

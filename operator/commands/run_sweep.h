@@ -21,8 +21,8 @@ struct run_sweep {
 NODISCARD int run_sweep_open(struct run_sweep *sweep, struct error *err);
 /* Looks at the trials as they are now, and writes sweep.html into the folder. sweep: as it is
  * stored. What fails is told on standard error: the work is done all the same. */
-void run_sweep_look(struct run_sweep *sweep, const struct cluster *cluster,
-                    const struct cache *cache, const json_t *object, const char *folder);
+void run_sweep_update(struct run_sweep *sweep, const struct cluster *cluster,
+                      const struct cache *cache, const json_t *object, const char *folder);
 /* The outcome with the table; returns the exit code. */
 int run_sweep_print(const struct run_sweep *sweep, const struct ending *ending);
 /* Of one that was interrupted: what there is to look at. */

@@ -9,7 +9,7 @@
 #include "operator/commands/status_sweep.h"
 #include "operator/commands/table.h"
 #include "operator/kinds/batchscore/spec.h"
-#include "operator/kinds/job/life.h"
+#include "operator/kinds/job/pod_phase.h"
 #include "operator/kube/watch.h"
 
 #include <stdio.h>
@@ -312,8 +312,9 @@ static int show_list(struct remote *remote, const struct request *request, struc
 /* ---- one job --------------------------------------------------------------------------------- */
 
 static const char *const stage_names[] = {
-    [LIFE_WAITING] = "Waiting",     [LIFE_RUNNING] = "Running", [LIFE_LEAVING] = "Leaving",
-    [LIFE_SUCCEEDED] = "Succeeded", [LIFE_DEAD] = "Failed",
+    [POD_PHASE_WAITING] = "Waiting", [POD_PHASE_RUNNING] = "Running",
+    [POD_PHASE_LEAVING] = "Leaving", [POD_PHASE_SUCCEEDED] = "Succeeded",
+    [POD_PHASE_DEAD] = "Failed",
 };
 
 /* What people do about a pod's reason. %s: the pod. */
@@ -330,16 +331,16 @@ static const struct advice {
 };
 
 static void add_pod(struct table *table, const json_t *pod, int64_t now_ms) {
-    struct life life = life_read(pod);
+    struct pod_phase phase = pod_phase_read(pod);
     char age[32];
     table_age(age_of(pod, now_ms), age);
     const char *reason =
-        life.stage == LIFE_RUNNING || life.stage == LIFE_SUCCEEDED ? "" : life.reason;
-    const char *message = *reason || life.stage == LIFE_DEAD ? life.message : "";
+        phase.stage == POD_PHASE_RUNNING || phase.stage == POD_PHASE_SUCCEEDED ? "" : phase.reason;
+    const char *message = *reason || phase.stage == POD_PHASE_DEAD ? phase.message : "";
     AUTO(text_freep)
     char *why = x_printf("%s%s%.300s", reason, *reason && *message ? ": " : "",
                          *message == '{' ? "" : message);
-    const char *const cells[] = {life.name, stage_names[life.stage], age,
+    const char *const cells[] = {phase.name, stage_names[phase.stage], age,
                                  tree_text(pod, "spec.nodeName", ""), why};
     table_add(table, cells, ARRAY_LEN(cells));
 }
@@ -350,21 +351,21 @@ static void print_advice(const json_t *pods, const char *job) {
     size_t i;
     json_t *pod;
     json_array_foreach(pods, i, pod) {
-        struct life life = life_read(pod);
-        if (life.stage != LIFE_WAITING && life.stage != LIFE_DEAD) {
+        struct pod_phase phase = pod_phase_read(pod);
+        if (phase.stage != POD_PHASE_WAITING && phase.stage != POD_PHASE_DEAD) {
             continue;
         }
         size_t row = 0;
-        while (row < ARRAY_LEN(advices) && strcmp(advices[row].reason, life.reason) != 0) {
+        while (row < ARRAY_LEN(advices) && strcmp(advices[row].reason, phase.reason) != 0) {
             row++;
         }
         if (row < ARRAY_LEN(advices) && !told[row]) {
             AUTO(text_freep) char *text = x_strdup(advices[row].text);
             char *mark = strstr(text, "%s");
             printf("  next: %.*s%s%s\n", mark ? (int)(mark - text) : (int)strlen(text), text,
-                   mark ? life.name : "", mark ? mark + 2 : "");
+                   mark ? phase.name : "", mark ? mark + 2 : "");
             told[row] = true;
-        } else if (row == ARRAY_LEN(advices) && life.stage == LIFE_DEAD && !told_log) {
+        } else if (row == ARRAY_LEN(advices) && phase.stage == POD_PHASE_DEAD && !told_log) {
             printf("  next: windlass logs %s --previous\n", job);
             told_log = true;
         }

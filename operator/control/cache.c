@@ -24,7 +24,7 @@ struct entry {
 
 struct cached_kind {
     char *api_version, *name;
-    cache_keep *keep;
+    cache_transform *transform;
     uint32_t round;
     bool is_listed;
 };
@@ -65,10 +65,11 @@ void cache_free(struct cache *cache) {
     free(cache);
 }
 
-void cache_watch(struct cache *cache, const char *api_version, const char *kind, cache_keep *keep) {
+void cache_watch(struct cache *cache, const char *api_version, const char *kind,
+                 cache_transform *transform) {
     assert(cache->kind_count < KINDS_MAX);
     cache->kinds[cache->kind_count++] = (struct cached_kind){
-        .api_version = x_strdup(api_version), .name = x_strdup(kind), .keep = keep};
+        .api_version = x_strdup(api_version), .name = x_strdup(kind), .transform = transform};
 }
 
 bool cache_is_complete(const struct cache *cache) {
@@ -180,9 +181,9 @@ static struct entry *unlink_entry(struct cache *cache, struct entry **link) {
 }
 
 /* What the key says already is not kept twice. */
-static json_t *strip(const json_t *object, cache_keep *keep) {
+static json_t *strip(const json_t *object, cache_transform *transform) {
     static const char *const known[] = {"name", "namespace", "resourceVersion", "managedFields"};
-    json_t *kept = keep ? keep(object) : json_copy((json_t *)object);
+    json_t *kept = transform ? transform(object) : json_copy((json_t *)object);
     json_t *metadata = json_copy(json_object_get(kept, "metadata"));
     json_t *labels = json_copy(json_object_get(metadata, "labels"));
     json_object_del(kept, "apiVersion");
@@ -201,9 +202,9 @@ static json_t *strip(const json_t *object, cache_keep *keep) {
 }
 
 static struct entry *entry_new(const struct cache *cache, const struct cached_kind *kind,
-                               const json_t *object, cache_keep *keep) {
+                               const json_t *object, cache_transform *transform) {
     const char *namespace = namespace_of(object), *name = name_of(object), *job = job_of(object);
-    AUTO(tree_freep) json_t *kept = strip(object, keep);
+    AUTO(tree_freep) json_t *kept = strip(object, transform);
     size_t name_at = strlen(namespace) + 1, job_at = name_at + strlen(name) + 1,
            tree_at = job_at + strlen(job) + 1, room = json_dumpb(kept, NULL, 0, JSON_COMPACT);
     struct entry *entry = x_malloc(sizeof *entry + tree_at + room);
@@ -296,10 +297,10 @@ void cache_put(struct cache *cache, const json_t *object) {
         (*link)->round = kind->round;
         return;
     }
-    replace(cache, link, entry_new(cache, kind, object, kind->keep));
+    replace(cache, link, entry_new(cache, kind, object, kind->transform));
 }
 
-void cache_trim(struct cache *cache, const json_t *object, cache_keep *keep) {
+void cache_trim(struct cache *cache, const json_t *object, cache_transform *transform) {
     const struct cached_kind *kind = find_kind(cache, tree_text(object, "kind", ""));
     struct entry **link =
         kind ? find_link(cache, index_of(cache, kind), namespace_of(object), name_of(object))
@@ -307,7 +308,7 @@ void cache_trim(struct cache *cache, const json_t *object, cache_keep *keep) {
     if (!link || !*link) {
         return;
     }
-    struct entry *entry = entry_new(cache, kind, object, keep);
+    struct entry *entry = entry_new(cache, kind, object, transform);
     if (entry->size < (*link)->size) {
         replace(cache, link, entry);
     } else {

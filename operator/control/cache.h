@@ -9,14 +9,15 @@ struct cache;
 
 /* What is kept of an object: a new tree with metadata.uid and ownerReferences, if it has them
  * (name, namespace, kind, apiVersion, resourceVersion and LABEL_JOB are kept anyway). */
-typedef json_t *cache_keep(const json_t *object);
+typedef json_t *cache_transform(const json_t *object);
 
 struct cache *cache_new(void);
 void cache_free(struct cache *cache);
 
 /* Objects of that kind are taken in from now on; those of others never. keep: NULL is everything.
  */
-void cache_watch(struct cache *cache, const char *api_version, const char *kind, cache_keep *keep);
+void cache_watch(struct cache *cache, const char *api_version, const char *kind,
+                 cache_transform *transform);
 /* True once every kind has been listed. */
 bool cache_is_complete(const struct cache *cache);
 
@@ -31,7 +32,7 @@ bool cache_knows(struct cache *cache, const json_t *object);
 void cache_put(struct cache *cache, const json_t *object);
 
 /* Keeps only that of an object that was read from here, until the next news of it. */
-void cache_trim(struct cache *cache, const json_t *object, cache_keep *keep);
+void cache_trim(struct cache *cache, const json_t *object, cache_transform *transform);
 
 /* Owned by the caller; NULL when there is none. */
 json_t *cache_find(const struct cache *cache, const char *kind, const char *namespace,

@@ -3,10 +3,10 @@
 
 #include "lib/lanes.h"
 #include "lib/time/clock.h"
-#include "operator/control/flight.h"
-#include "operator/control/questions.h"
+#include "operator/control/poller.h"
 #include "operator/control/queue.h"
-#include "operator/tally.h"
+#include "operator/control/write_batch.h"
+#include "operator/metrics.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,11 +19,11 @@
 
 enum {
     KINDS_MAX = 8,
-    LOOKS_PER_STEP = 64,
+    RECONCILES_PER_STEP = 64,
     REST_MS = 50,
     RUSH_WRITES = 64,
     WRITES_MAX = 512, /* under way: of one namespace 128, so that one in which every request hangs
-                         keeps only its own jobs waiting; beyond it no look is begun */
+                         keeps only its own jobs waiting; beyond it no pass is begun */
     COUNT_EVERY_MS = 100,
     RUSH_JOB_MS = 5, /* about what a job costs the API server: so long one that waits delays all */
     RUSH_MIN_MS = 1000,
@@ -38,24 +38,24 @@ struct controller {
     struct cache *cache;
     struct queue *queue; /* keys "Kind namespace/name" */
     json_t *watched;     /* kind -> true */
-    void *flights;       /* tsearch tree by key */
+    void *batches;       /* tsearch tree by key */
     size_t pending;      /* writes under way, */
     struct lanes *lanes; /* the same by namespace, and the keys whose namespace has no room */
     json_t *parked;      /* key -> itself, an item of lanes */
     json_t *written; /* "Kind namespace/name" of an object that is written -> null, or the uid of
                         one of that name that was deleted meanwhile */
     void *listings;  /* tsearch tree by key */
-    struct questions *questions;
+    struct poller *poller;
     int epoll_fd; /* the cluster's descriptor and the questions' */
     uint64_t random;
-    bool was_busy; /* memory of many looks is still ours */
-    size_t due;    /* keys that wait for a look, as of counted_ms */
+    bool was_busy; /* memory of many passes is still ours */
+    size_t due;    /* keys that wait for a reconcile pass, as of counted_ms */
     int64_t counted_ms;
     controller_report *report;
     void *report_context;
 };
 
-/* Whether a look that failed so is worth another without a change of the resource. */
+/* Whether a reconcile pass that failed so is worth another without a change of the resource. */
 static const bool retried[] = {
     [ERROR_NONE] = false,     [ERROR_INVALID] = false,     [ERROR_NOT_FOUND] = true,
     [ERROR_CONFLICT] = true,  [ERROR_GONE] = true,         [ERROR_DENIED] = true,
@@ -88,7 +88,7 @@ static int watch_one(struct controller *controller, const char *api_version, con
         return 0;
     }
     json_object_set_new(controller->watched, kind, json_true());
-    cache_watch(controller->cache, api_version, kind, of->keep);
+    cache_watch(controller->cache, api_version, kind, of->transform);
     struct cluster *cluster = controller->cluster;
     return cluster->ops->watch(cluster, api_version, kind, label, may_be_absent, err);
 }
@@ -130,13 +130,13 @@ static int by_listing(const void *a, const void *b) {
 }
 
 static int by_key(const void *a, const void *b) {
-    return strcmp(((const struct flight *)a)->key, ((const struct flight *)b)->key);
+    return strcmp(((const struct write_batch *)a)->key, ((const struct write_batch *)b)->key);
 }
 
-static struct flight *find_flight(const struct controller *controller, const char *key) {
-    const struct flight like = {.key = (char *)key};
-    void *found = tfind(&like, &controller->flights, by_key);
-    return found ? *(struct flight **)found : NULL;
+static struct write_batch *find_batch(const struct controller *controller, const char *key) {
+    const struct write_batch like = {.key = (char *)key};
+    void *found = tfind(&like, &controller->batches, by_key);
+    return found ? *(struct write_batch **)found : NULL;
 }
 
 static void queue_answered(void *context, const char *key) {
@@ -147,7 +147,7 @@ static void queue_answered(void *context, const char *key) {
 static int open_fds(struct controller *controller, struct error *err) {
     struct epoll_event readable = {.events = EPOLLIN};
     int fds[] = {controller->cluster->ops->wait_fd(controller->cluster),
-                 questions_fd(controller->questions)};
+                 poller_fd(controller->poller)};
     controller->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
         if (controller->epoll_fd < 0 ||
@@ -181,7 +181,7 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
         }
     }
     controller->epoll_fd = -1;
-    if (questions_open(queue_answered, controller, &controller->questions, err) < 0 ||
+    if (poller_open(queue_answered, controller, &controller->poller, err) < 0 ||
         open_fds(controller, err) < 0 || watch_all(controller, err) < 0) {
         controller_free(controller);
         return -1;
@@ -199,11 +199,11 @@ void controller_free(struct controller *controller) {
             controller->kinds[i]->state_free(controller->states[i]);
         }
     }
-    questions_free(controller->questions);
+    poller_free(controller->poller);
     fd_closep(&controller->epoll_fd);
     cache_free(controller->cache);
     queue_free(controller->queue);
-    tdestroy(controller->flights, flight_free);
+    tdestroy(controller->batches, write_batch_free);
     tdestroy(controller->listings, listing_free);
     json_decref(controller->watched);
     json_decref(controller->written);
@@ -257,14 +257,14 @@ static void count_change(const struct controller *controller, const json_t *obje
     json_t *before = cache_find(controller->cache, tree_text(object, "kind", ""),
                                 tree_text(object, "metadata.namespace", "default"),
                                 tree_text(object, "metadata.name", ""));
-    tally_change(before, object, clock_wall_ms());
+    operator_metrics_change(before, object, clock_wall_ms());
 }
 
 static void hear(void *context, enum cluster_event event, const json_t *object) {
     struct controller *controller = context;
     if (event == CLUSTER_APPLIED) {
         if (cache_knows(controller->cache, object)) {
-            return; /* our own write, mostly: who made it looks again when it is done */
+            return; /* our own write, mostly: who made it reconciles again when it is done */
         }
         count_change(controller, object);
     }
@@ -286,7 +286,7 @@ static int draw_jitter(struct controller *controller) {
 }
 
 /* The one place that turns a kind of error into what happens next. After a write that failed there
- * is always another look: the kind knows by then, and says so in the status. */
+ * is always another pass: the kind knows by then, and says so in the status. */
 static void settle(struct controller *controller, const char *key, const struct error *err,
                    bool of_write) {
     int failures = queue_failures(controller->queue, key) + 1;
@@ -298,7 +298,7 @@ static void settle(struct controller *controller, const char *key, const struct 
     controller->report(controller->report_context, key, err, retry_ms, failures);
 }
 
-/* A look and its writes went well. */
+/* A pass and its writes went well. */
 static void succeed(struct controller *controller, const char *key, int64_t again_ms) {
     queue_forget(controller->queue, key);
     if (again_ms > 0) {
@@ -316,19 +316,19 @@ static void send_events(struct controller *controller, const json_t *events, con
     }
 }
 
-static void land(void *context, struct flight *flight) {
+static void land(void *context, struct write_batch *batch) {
     struct controller *controller = context;
-    tdelete(flight, &controller->flights, by_key);
-    if (flight->err.kind) {
-        settle(controller, flight->key, &flight->err, true);
+    tdelete(batch, &controller->batches, by_key);
+    if (batch->err.kind) {
+        settle(controller, batch->key, &batch->err, true);
     } else {
-        succeed(controller, flight->key, flight->again_ms);
+        succeed(controller, batch->key, batch->again_ms);
     }
-    send_events(controller, flight->events, flight->failed);
-    if (flight->is_due || (!flight->err.kind && flight->changes)) {
-        queue_add(controller->queue, flight->key, clock_monotonic_ms());
+    send_events(controller, batch->events, batch->failed);
+    if (batch->is_due || (!batch->err.kind && batch->changes)) {
+        queue_add(controller->queue, batch->key, clock_monotonic_ms());
     }
-    flight_free(flight);
+    write_batch_free(batch);
 }
 
 /* The cache gets what was stored ahead of its event, unless it was deleted in between. */
@@ -344,53 +344,53 @@ static void take_in(struct controller *controller, const json_t *object, const j
     json_object_del(controller->written, id);
 }
 
-static void note_failure(struct flight *flight, const struct flight_write *write,
+static void note_failure(struct write_batch *batch, const struct write_batch_item *write,
                          const struct error *err) {
     if (write->verb == CLUSTER_STATUS && err->kind == ERROR_NOT_FOUND) {
         return; /* the resource was deleted: its event says so */
     }
-    if (!flight->err.kind || (!retried[flight->err.kind] && retried[err->kind])) {
-        flight->err = *err;
-        error_context(&flight->err, "%s %s", tree_text(write->object, "kind", ""),
+    if (!batch->err.kind || (!retried[batch->err.kind] && retried[err->kind])) {
+        batch->err = *err;
+        error_context(&batch->err, "%s %s", tree_text(write->object, "kind", ""),
                       tree_text(write->object, "metadata.name", ""));
     }
 }
 
-static void on_start(void *context, const struct flight_write *write) {
+static void on_start(void *context, const struct write_batch_item *write) {
     struct controller *controller = context;
     AUTO(text_freep) char *id = identity(write->object);
     json_object_set_new(controller->written, id, json_null());
-    lanes_begin(controller->lanes, write->flight->namespace);
+    lanes_begin(controller->lanes, write->batch->namespace);
     controller->pending++;
 }
 
-static void on_end(void *context, const struct flight_write *write, const json_t *stored,
+static void on_end(void *context, const struct write_batch_item *write, const json_t *stored,
                    const struct error *err) {
     struct controller *controller = context;
-    struct flight *flight = write->flight;
-    const struct kind *kind = controller->kinds[flight->kind];
-    lanes_end(controller->lanes, flight->namespace);
+    struct write_batch *batch = write->batch;
+    const struct kind *kind = controller->kinds[batch->kind];
+    lanes_end(controller->lanes, batch->namespace);
     controller->pending--;
     take_in(controller, write->object, stored);
-    queue_all(controller, stored, flight->key); /* its event will be no news */
+    queue_all(controller, stored, batch->key); /* its event will be no news */
     if (kind->wrote) {
-        const char *name = strchr(flight->key, '/') + 1;
-        struct written written = {flight->namespace, name, write->verb, write->object, stored, err};
-        kind->wrote(controller->states[flight->kind], &written);
+        const char *name = strchr(batch->key, '/') + 1;
+        struct written written = {batch->namespace, name, write->verb, write->object, stored, err};
+        kind->wrote(controller->states[batch->kind], &written);
     }
     if (err) {
-        note_failure(flight, write, err);
+        note_failure(batch, write, err);
     }
 }
 
-static const struct flight_listener listener = {
+static const struct write_batch_listener listener = {
     .starts = on_start, .ended = on_end, .landed = land};
 
-const char *reconcile_ask(struct reconcile *request, const char *url, const char *certificate_pem,
-                          bool is_first) {
+const char *reconcile_poll(struct reconcile *request, const char *url, const char *certificate_pem,
+                           bool is_first) {
     AUTO(text_freep) char *key = key_of(request->kind, request->namespace, request->name);
     request->asked = true;
-    return questions_ask(request->questions, key, url, certificate_pem, is_first);
+    return poller_ask(request->poller, key, url, certificate_pem, is_first);
 }
 
 static void on_listed(void *context, const json_t *stored, const struct error *err) {
@@ -430,13 +430,13 @@ void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *
 
 static void submit(struct controller *controller, size_t kind, const char *key,
                    const struct reconcile *request) {
-    struct flight *flight = flight_new(key, request->namespace, request->writes);
-    flight->kind = kind;
-    flight->again_ms = request->again_ms;
-    flight->events = json_incref(request->events);
-    tsearch(flight, &controller->flights, by_key);
-    flight_start(flight, controller->cluster, request->is_careful ? 1 : FLIGHT_WINDOW, &listener,
-                 controller);
+    struct write_batch *batch = write_batch_new(key, request->namespace, request->writes);
+    batch->kind = kind;
+    batch->again_ms = request->again_ms;
+    batch->events = json_incref(request->events);
+    tsearch(batch, &controller->batches, by_key);
+    write_batch_start(batch, controller->cluster, request->is_careful ? 1 : WRITE_BATCH_WINDOW,
+                      &listener, controller);
 }
 
 /* One namespace's rush, or its hanging, is not another's. */
@@ -447,8 +447,8 @@ static int64_t rush_ms(const struct controller *controller, const char *namespac
                : MIN(MAX(all_ms, RUSH_MIN_MS), RUSH_MAX_MS);
 }
 
-static void look(struct controller *controller, const char *key) {
-    struct flight *under_way = find_flight(controller, key);
+static void reconcile_one(struct controller *controller, const char *key) {
+    struct write_batch *under_way = find_batch(controller, key);
     if (under_way) { /* a world older than its own writes would be looked at */
         under_way->is_due = true;
         return;
@@ -476,14 +476,14 @@ static void look(struct controller *controller, const char *key) {
         .rush_ms = rush_ms(controller, namespace),
         .writes = writes,
         .events = events,
-        .questions = controller->questions,
+        .poller = controller->poller,
         .controller = controller,
     };
     struct error err = {0};
     int result = kind->reconcile(controller->states[index], &request, &err);
-    tally_look(kind->name, clock_monotonic_ms() - request.monotonic_ms, result < 0);
+    operator_metrics_reconcile(kind->name, clock_monotonic_ms() - request.monotonic_ms, result < 0);
     if (!request.asked) {
-        questions_forget(controller->questions, key);
+        poller_forget(controller->poller, key);
     }
     if (result < 0) {
         settle(controller, key, &err, false);
@@ -496,7 +496,7 @@ static void look(struct controller *controller, const char *key) {
 }
 
 /* Before everything is listed, what is there would look missing and be made twice. */
-static bool may_look(const struct controller *controller) {
+static bool may_reconcile(const struct controller *controller) {
     return cache_is_complete(controller->cache) && controller->pending < WRITES_MAX;
 }
 
@@ -526,7 +526,7 @@ static char *take_key(struct controller *controller) {
     }
     int64_t due_ms = queue_next_ms(controller->queue), now_ms = clock_monotonic_ms();
     while ((key = queue_take(controller->queue, now_ms))) {
-        tally_wait(now_ms - due_ms);
+        operator_metrics_wait(now_ms - due_ms);
         if (!park(controller, key)) {
             return key;
         }
@@ -541,10 +541,10 @@ int controller_fd(const struct controller *controller) {
 }
 
 int controller_idle_ms(struct controller *controller) {
-    int64_t next_ms = may_look(controller) ? queue_next_ms(controller->queue) : INT64_MAX;
-    int64_t ask_ms = questions_next_ms(controller->questions);
+    int64_t next_ms = may_reconcile(controller) ? queue_next_ms(controller->queue) : INT64_MAX;
+    int64_t ask_ms = poller_next_ms(controller->poller);
     next_ms = MIN(next_ms, ask_ms);
-    if (may_look(controller) && lanes_is_ready(controller->lanes)) {
+    if (may_reconcile(controller) && lanes_is_ready(controller->lanes)) {
         return 0;
     }
     if (next_ms == INT64_MAX) {
@@ -567,10 +567,11 @@ static void rest(struct controller *controller, int idle_ms) {
 /* Counting walks over all of them: not after every event. */
 static void count_due(struct controller *controller) {
     int64_t now_ms = clock_monotonic_ms();
-    if (now_ms - controller->counted_ms >= COUNT_EVERY_MS || controller->due < LOOKS_PER_STEP) {
+    if (now_ms - controller->counted_ms >= COUNT_EVERY_MS ||
+        controller->due < RECONCILES_PER_STEP) {
         controller->due = queue_due(controller->queue, now_ms) + lanes_waiting(controller->lanes);
         controller->counted_ms = now_ms;
-        tally_queue(controller->due);
+        operator_metrics_queue(controller->due);
     }
 }
 
@@ -584,15 +585,15 @@ int controller_step(struct controller *controller, int timeout_ms, struct error 
         return error_from_errno(err, errno, "cannot wait for the cluster");
     }
     if (cluster->ops->wait(cluster, 0, hear, controller, err) < 0 ||
-        questions_step(controller->questions, err) < 0) {
+        poller_step(controller->poller, err) < 0) {
         return -1;
     }
-    for (int looks = 0; looks < LOOKS_PER_STEP && may_look(controller); looks++) {
+    for (int passes = 0; passes < RECONCILES_PER_STEP && may_reconcile(controller); passes++) {
         AUTO(text_freep) char *key = take_key(controller);
         if (!key) {
             break;
         }
-        look(controller, key);
+        reconcile_one(controller, key);
     }
     count_due(controller);
     return 0;

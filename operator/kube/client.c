@@ -4,7 +4,7 @@
 #include "lib/net/tls.h"
 #include "lib/time/clock.h"
 #include "operator/kube/stream.h"
-#include "operator/tally.h"
+#include "operator/metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +191,8 @@ static void on_answer(void *context, const struct http_answer *http, bool is_sen
     struct client_answer answer = {.is_sent = is_sent};
     struct error err = {0};
     call->http = NULL;
-    tally_request(call->verb, http ? http->status : 0, clock_monotonic_ms() - call->started_ms);
+    operator_metrics_request(call->verb, http ? http->status : 0,
+                             clock_monotonic_ms() - call->started_ms);
     client->is_doubtful = http_err && http_err->kind == ERROR_TIMEOUT;
     if (http_err) {
         err = *http_err;

@@ -33,7 +33,7 @@ static enum election_act next_of_leader(struct election *election, int64_t now_m
         return ELECTION_STEP_DOWN;
     }
     if (!election->is_known) { /* a renewal failed: what is there now? */
-        *ret_due_ms = MIN(election->acted_ms + ELECTION_LOOK_MS, give_up_ms);
+        *ret_due_ms = MIN(election->acted_ms + ELECTION_POLL_MS, give_up_ms);
         return now_ms < *ret_due_ms ? ELECTION_WAIT : ELECTION_READ;
     }
     bool is_late = election->acted_ms > election->renewed_ms; /* known since, but not renewed */
@@ -52,7 +52,7 @@ enum election_act election_next(struct election *election, int64_t now_ms, int64
     if (election->is_known && (!election->seen || is_free(election, now_ms))) {
         return election->seen ? ELECTION_UPDATE : ELECTION_CREATE;
     }
-    *ret_due_ms = election->acted_ms + ELECTION_LOOK_MS;
+    *ret_due_ms = election->acted_ms + ELECTION_POLL_MS;
     return now_ms < *ret_due_ms ? ELECTION_WAIT : ELECTION_READ;
 }
 

@@ -8,7 +8,7 @@ enum {
     ELECTION_LEASE_S = 10,      /* after so long without a renewal anybody may take it */
     ELECTION_RENEW_MS = 2000,   /* a leader renews */
     ELECTION_GIVE_UP_MS = 8000, /* a leader that could not renew for so long leads no more */
-    ELECTION_LOOK_MS = 1000,    /* a standby looks; a leader whose renewal failed tries again */
+    ELECTION_POLL_MS = 1000,    /* a standby tries; a leader whose renewal failed tries again */
 };
 
 struct election {

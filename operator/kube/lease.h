@@ -31,6 +31,6 @@ const char *lease_holder(const struct lease *lease); /* as last seen; "" for non
 /* Why the Lease cannot be read or written at the moment; NULL: it can. Borrowed. */
 const struct error *lease_trouble(const struct lease *lease);
 
-/* Gives it back, so that another takes it at its next look, a second later at most. Call when the
+/* Gives it back, so that another takes it at its next try, a second later at most. Call when the
  * last write is done. Blocks up to timeout_ms; what else the loop has under way moves on. */
 void lease_give_back(struct lease *lease, int timeout_ms);

@@ -356,7 +356,7 @@ static size_t read_end(const char *path, char *text, size_t room) {
     return (size_t)MAX(0, size);
 }
 
-/* The last words, as text that JSON can hold. NULL when there are none. */
+/* The termination message, as text that JSON can hold. NULL when there are none. */
 static json_t *read_message(const struct pod *pod, int exit_code) {
     char text[MESSAGE_MAX];
     size_t size = read_end(pod->message_path, text, sizeof text);

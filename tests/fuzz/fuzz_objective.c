@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a hub before this one may have told (first line: WINDLASS_OBJECTIVE, from a status or a
- * pod's last words), then what members say, a round each time a line is empty: what is told of it
- * fits into last words, and the next hub takes it. */
+ * pod's termination message), then what members say, a round each time a line is empty: what is
+ * told of it fits into termination message, and the next hub takes it. */
 #include "agent/launch/objective.h"
 
 #include <stdlib.h>

@@ -48,14 +48,14 @@ static long long count_items(const struct plan *plan, const char *which) {
 
 static void suspend(struct plan *plan) {
     plan_clean_up(plan, false, false);
-    plan->job.outcome.suspended = true;
+    plan->job.conditions.suspended = true;
     if (count_items(plan, "total") > 0) {
-        outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Suspended",
-                    "%lld of %lld items are done; it goes on when spec.suspend is false",
-                    count_items(plan, "done"), count_items(plan, "total"));
+        conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Suspended",
+                       "%lld of %lld items are done; it goes on when spec.suspend is false",
+                       count_items(plan, "done"), count_items(plan, "total"));
     } else {
-        outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Suspended",
-                    "it starts when spec.suspend is false");
+        conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Suspended",
+                       "it starts when spec.suspend is false");
     }
 }
 
@@ -63,7 +63,7 @@ static void plan_under_way(struct plan *plan, const char **ret_needs) {
     struct job_plan *job = &plan->job;
     job->is_changed = !job->spec || plan_spec_changed(job);
     plan_verdict(plan);
-    if (job->outcome.reason) {
+    if (job->conditions.reason) {
         return;
     }
     AUTO(text_freep)
@@ -75,11 +75,11 @@ static void plan_under_way(struct plan *plan, const char **ret_needs) {
         break;
     case PLAN_COURSE_MAKE:
         plan_pods(plan);
-        job->outcome.pods_requested = plan->coordinator || json_array_size(job->create) > 0;
-        plan_tell_troubles(job, plan_has_running_worker(plan));
+        job->conditions.pods_requested = plan->coordinator || json_array_size(job->create) > 0;
+        plan_report_write_failures(job, plan_has_running_worker(plan));
         break;
     case PLAN_COURSE_WAIT:
-        plan_tell_troubles(job, plan_has_running_worker(plan));
+        plan_report_write_failures(job, plan_has_running_worker(plan));
         break;
     case PLAN_COURSE_HOLD:
         break;
@@ -88,15 +88,15 @@ static void plan_under_way(struct plan *plan, const char **ret_needs) {
 
 /* A series never ends; what the cluster will not take stalls it. */
 static void plan_runs(struct plan *plan) {
-    struct outcome *outcome = &plan->job.outcome;
+    struct conditions *conditions = &plan->job.conditions;
     plan_series(plan);
     if (plan_is_outdated(&plan->job)) {
         return;
     }
-    plan_tell_troubles(&plan->job, plan_has_running_worker(plan));
-    if (outcome->state == OUTCOME_FAILED) {
-        outcome->state = OUTCOME_UNDER_WAY;
-        outcome_stall(outcome, outcome->reason, outcome->message);
+    plan_report_write_failures(&plan->job, plan_has_running_worker(plan));
+    if (conditions->state == CONDITIONS_FAILED) {
+        conditions->state = CONDITIONS_UNDER_WAY;
+        conditions_stall(conditions, conditions->reason, conditions->message);
     }
 }
 
@@ -120,16 +120,16 @@ static int plan_unfinished(struct plan *plan, json_t **ret_result, struct error 
     } else if (readable || tree_get(object, "status.credentials")) {
         plan_under_way(plan, &needs);
     } else {
-        outcome_set(&job->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", problem.text);
+        conditions_set(&job->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", problem.text);
     }
-    if (job->outcome.state != OUTCOME_UNDER_WAY) {
-        plan_clean_up(plan, job->outcome.state == OUTCOME_SUCCEEDED, false);
+    if (job->conditions.state != CONDITIONS_UNDER_WAY) {
+        plan_clean_up(plan, job->conditions.state == CONDITIONS_SUCCEEDED, false);
     }
     plan_conclude(job);
     /* specHash in the status closes the spec: one that was changed before can still be put back. */
-    bool is_open = job->is_changed && job->outcome.state == OUTCOME_UNDER_WAY;
+    bool is_open = job->is_changed && job->conditions.state == CONDITIONS_UNDER_WAY;
     json_t *status = status_next(is_open ? job->stored : object, readable ? &plan->spec : NULL,
-                                 &job->outcome, job->progress, job->now_ms);
+                                 &job->conditions, job->progress, job->now_ms);
     *ret_result = plan_result(job, status, needs);
     return 0;
 }
@@ -140,7 +140,7 @@ int batchscore_plan(const struct batchscore_observed *observed, int64_t now_ms, 
     struct plan plan = {.runs = observed->runs, .schedule = observed->schedule};
     const json_t *object = observed->job.object;
     bool is_leaving = tree_get(object, "metadata.deletionTimestamp") != NULL;
-    bool is_finished = outcome_is_finished(object);
+    bool is_finished = conditions_is_finished(object);
     plan_init(&plan.job, &observed->job, &batchscore_words, !is_leaving && !is_finished, now_ms);
     /* One that has begun goes on as what it was, and says that its spec was changed. */
     plan.is_series = series_is(plan.job.observed->object) &&
@@ -153,6 +153,6 @@ int batchscore_plan(const struct batchscore_observed *observed, int64_t now_ms, 
     } else {
         return plan_unfinished(&plan, ret_result, err);
     }
-    *ret_result = plan_result(&plan.job, outcome_seen(object), NULL);
+    *ret_result = plan_result(&plan.job, conditions_seen(object), NULL);
     return 0;
 }

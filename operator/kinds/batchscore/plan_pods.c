@@ -2,7 +2,7 @@
 #include "operator/kinds/batchscore/plan_pods.h"
 
 #include "operator/cluster.h"
-#include "operator/kinds/job/plan_lives.h"
+#include "operator/kinds/job/plan_phases.h"
 #include "operator/kinds/job/waiting.h"
 
 #include <stdlib.h>
@@ -14,13 +14,13 @@ enum {
     OUT_OF_MEMORY_MIN = 2,  /* of workers, before it is told as the job's state */
     REST_MS = 5000,  /* a worker that was told "done" while work seems left: progress may be old */
     DEAF_MS = 30000, /* a coordinator that has run so long without an answer cannot be reached */
-    CREATES_MAX = 100, /* pods made by one look: a job of a thousand must not need all memory */
+    CREATES_MAX = 100, /* pods made by one pass: a job of a thousand must not need all memory */
 };
 
 /* One index of a worker: all pods that have had it. */
 struct slot {
-    struct life newest; /* stage is meaningful when attempt > 0 */
-    int deaths;         /* by the program's own doing */
+    struct pod_phase newest; /* stage is meaningful when attempt > 0 */
+    int deaths;              /* by the program's own doing */
     bool alive;
 };
 
@@ -38,36 +38,38 @@ static void coordinator_succeeded(struct plan *plan) {
     const char *output = tree_text(plan->job.observed->object, "spec.output.path", "");
     const char *message = tree_text(plan->job.progress, "message", "");
     if (*message) {
-        outcome_set(&plan->job.outcome, OUTCOME_SUCCEEDED, "Completed",
-                    "%.200s; the results are in %.200s", message, output);
+        conditions_set(&plan->job.conditions, CONDITIONS_SUCCEEDED, "Completed",
+                       "%.200s; the results are in %.200s", message, output);
     } else if (total > 0) {
-        outcome_set(&plan->job.outcome, OUTCOME_SUCCEEDED, "Completed",
-                    "%lld of %lld items are done; the results are in %.200s",
-                    (long long)tree_integer(plan->job.progress, "items.done", 0), (long long)total,
-                    output);
+        conditions_set(&plan->job.conditions, CONDITIONS_SUCCEEDED, "Completed",
+                       "%lld of %lld items are done; the results are in %.200s",
+                       (long long)tree_integer(plan->job.progress, "items.done", 0),
+                       (long long)total, output);
     } else {
-        outcome_set(&plan->job.outcome, OUTCOME_SUCCEEDED, "Completed", "the results are in %.200s",
-                    output);
+        conditions_set(&plan->job.conditions, CONDITIONS_SUCCEEDED, "Completed",
+                       "the results are in %.200s", output);
     }
 }
 
 void plan_verdict(struct plan *plan) {
-    const struct life *newest = plan->coordinator;
+    const struct pod_phase *newest = plan->coordinator;
     if (!newest) {
         return;
     }
-    if (newest->stage == LIFE_SUCCEEDED) {
+    if (newest->stage == POD_PHASE_SUCCEEDED) {
         coordinator_succeeded(plan);
-    } else if (newest->stage == LIFE_DEAD && (newest->exit_code == 1 || newest->exit_code == 2)) {
-        AUTO(text_freep) char *cause = plan_last_words(newest);
+    } else if (newest->stage == POD_PHASE_DEAD &&
+               (newest->exit_code == 1 || newest->exit_code == 2)) {
+        AUTO(text_freep) char *cause = plan_termination_message(newest);
         plan_fail(&plan->job, newest->exit_code == 1 ? "Failed" : "InputInvalid", cause, newest);
     }
 }
 
-/* A NetworkPolicy, or a controller outside the cluster: nothing is known until its last words. */
+/* A NetworkPolicy, or a controller outside the cluster: nothing is known until its termination
+ * message. */
 static bool is_deaf(struct plan *plan) {
-    const struct life *coordinator = plan->coordinator;
-    if (!coordinator || coordinator->stage != LIFE_RUNNING || !coordinator->running_ms ||
+    const struct pod_phase *coordinator = plan->coordinator;
+    if (!coordinator || coordinator->stage != POD_PHASE_RUNNING || !coordinator->running_ms ||
         plan->job.progress || tree_get(plan->job.observed->object, "status.items")) {
         return false;
     }
@@ -85,35 +87,36 @@ static void coordinator_runs(struct plan *plan) {
         {"Succeeded", "Joining", "the coordinator finishes"},
         {"Failed", "Joining", "the coordinator finishes"},
     };
-    const json_t *before = outcome_condition(plan->job.observed->object, "Succeeded");
+    const json_t *before = conditions_find(plan->job.observed->object, "Succeeded");
     const char *state = tree_text(plan->job.progress, "state", "");
-    outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator starts");
+    conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Pending",
+                   "the coordinator starts");
     if (is_deaf(plan)) {
-        outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Unreachable",
-                    "the job runs, but the controller cannot ask pod %.80s at %.64s how far it is, "
-                    "so the workers stay %d; let it in (a NetworkPolicy?), or wait for the end",
-                    plan->coordinator->name, plan->job.endpoint.address,
-                    MAX(plan->spec.workers_min, 1));
+        conditions_set(
+            &plan->job.conditions, CONDITIONS_UNDER_WAY, "Unreachable",
+            "the job runs, but the controller cannot ask pod %.80s at %.64s how far it is, "
+            "so the workers stay %d; let it in (a NetworkPolicy?), or wait for the end",
+            plan->coordinator->name, plan->job.endpoint.address, MAX(plan->spec.workers_min, 1));
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
         if (strcmp(states[i].state, state) == 0) {
             const char *message = tree_text(plan->job.progress, "message", "");
-            outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, states[i].reason, "%.400s",
-                        *message ? message : states[i].message);
+            conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, states[i].reason, "%.400s",
+                           *message ? message : states[i].message);
         } else if (!*state && strcmp(states[i].reason, tree_text(before, "reason", "")) == 0) {
             /* One answer that did not come is no news. */
-            outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, states[i].reason, "%.400s",
-                        tree_text(before, "message", ""));
+            conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, states[i].reason, "%.400s",
+                           tree_text(before, "message", ""));
         }
     }
 }
 
 /* A coordinator that may still run, though its pod is dead or leaving; NULL: there is none. */
-static const struct life *find_lingering(const struct plan *plan) {
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        if (plan_is_coordinator(&plan->job.lives[i]) && !plan->job.lives[i].is_gone) {
-            return &plan->job.lives[i];
+static const struct pod_phase *find_lingering(const struct plan *plan) {
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        if (plan_is_coordinator(&plan->job.phases[i]) && !plan->job.phases[i].is_gone) {
+            return &plan->job.phases[i];
         }
     }
     return NULL;
@@ -122,13 +125,13 @@ static const struct life *find_lingering(const struct plan *plan) {
 /* Where the storage would let two coordinators write, a lost one has to be certainly gone. True
  * when nothing may be made for now. */
 static bool wait_for_old(struct plan *plan) {
-    const struct life *old = plan->excludes ? NULL : find_lingering(plan);
+    const struct pod_phase *old = plan->excludes ? NULL : find_lingering(plan);
     if (!old) {
         return false;
     }
     bool has_words = *old->reason && *old->message;
-    outcome_set(
-        &plan->job.outcome, OUTCOME_UNDER_WAY, "WaitingForOldPod",
+    conditions_set(
+        &plan->job.conditions, CONDITIONS_UNDER_WAY, "WaitingForOldPod",
         "pod %.80s%s%.40s%s%.120s%s may still run, and the output's storage does not keep two "
         "coordinators apart; another is made when its node says that it has ended, or, when you "
         "know that it has, after `kubectl delete pod %.80s --force`, or, when its node is off, "
@@ -140,9 +143,9 @@ static bool wait_for_old(struct plan *plan) {
 
 /* The newest coordinator is dead, and not by its own verdict. */
 static void replace_coordinator(struct plan *plan) {
-    const struct life *newest = plan->coordinator;
+    const struct pod_phase *newest = plan->coordinator;
     int failures = plan->coordinator_failures;
-    AUTO(text_freep) char *cause = plan_last_words(newest);
+    AUTO(text_freep) char *cause = plan_termination_message(newest);
     if (failures >= failures_max(plan)) {
         plan_fail(&plan->job, plan_ran_out_of_memory(newest) ? "OutOfMemory" : "CoordinatorFailed",
                   cause, newest);
@@ -151,9 +154,9 @@ static void replace_coordinator(struct plan *plan) {
     if (wait_for_old(plan)) {
         return;
     }
-    outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Pending",
-                "a new coordinator starts: %.400s", cause);
-    int64_t due_ms = life_replace_ms(newest, failures);
+    conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Pending",
+                   "a new coordinator starts: %.400s", cause);
+    int64_t due_ms = pod_phase_replace_ms(newest, failures);
     if (plan->job.now_ms >= due_ms) {
         plan_make_pod(&plan->job,
                       pods_coordinator(&plan->spec, &plan->job.endpoint, newest->attempt + 1),
@@ -166,23 +169,24 @@ static void replace_coordinator(struct plan *plan) {
 /* Decides what the job is at by its coordinator, and makes one when there is none. True when one is
  * there for workers to find. */
 static bool plan_coordinator(struct plan *plan) {
-    const struct life *newest = plan->coordinator;
+    const struct pod_phase *newest = plan->coordinator;
     if (!newest) {
-        outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Pending", "the coordinator is made");
+        conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Pending",
+                       "the coordinator is made");
         plan_make_pod(&plan->job, pods_coordinator(&plan->spec, &plan->job.endpoint, 1), NULL, 0);
         return true;
     }
     switch (newest->stage) {
-    case LIFE_WAITING:
+    case POD_PHASE_WAITING:
         plan_tell_waiting(&plan->job, newest, 0, 0);
         return true;
-    case LIFE_RUNNING:
+    case POD_PHASE_RUNNING:
         coordinator_runs(plan);
         return true;
-    case LIFE_LEAVING:
-        outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Pending",
-                    "the coordinator %.80s is leaving; a new one follows when it is gone",
-                    newest->name);
+    case POD_PHASE_LEAVING:
+        conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Pending",
+                       "the coordinator %.80s is leaving; a new one follows when it is gone",
+                       newest->name);
         if (newest->gone_ms > 0) {
             plan_wake(&plan->job, newest->gone_ms + PLAN_LOST_MS);
             if (plan->job.now_ms >= newest->gone_ms + PLAN_LOST_MS) {
@@ -190,8 +194,8 @@ static bool plan_coordinator(struct plan *plan) {
             }
         }
         return false;
-    case LIFE_SUCCEEDED:
-    case LIFE_DEAD:
+    case POD_PHASE_SUCCEEDED:
+    case POD_PHASE_DEAD:
     default:
         replace_coordinator(plan);
         return json_array_size(plan->job.create) > 0;
@@ -200,36 +204,37 @@ static bool plan_coordinator(struct plan *plan) {
 
 static struct slot *fold_slots(const struct plan *plan) {
     struct slot *slots = x_calloc((size_t)plan->spec.workers_max, sizeof *slots);
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        const struct life *life = &plan->job.lives[i];
-        if (plan_is_coordinator(life) || life->index < 0 || life->index >= plan->spec.workers_max) {
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        const struct pod_phase *phase = &plan->job.phases[i];
+        if (plan_is_coordinator(phase) || phase->index < 0 ||
+            phase->index >= plan->spec.workers_max) {
             continue;
         }
-        struct slot *slot = &slots[life->index];
-        slot->alive |= life_is_alive(life);
-        slot->deaths += life->stage == LIFE_DEAD && life->exit_code >= 0;
-        if (life->attempt > slot->newest.attempt) {
-            slot->newest = *life;
+        struct slot *slot = &slots[phase->index];
+        slot->alive |= pod_phase_is_alive(phase);
+        slot->deaths += phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0;
+        if (phase->attempt > slot->newest.attempt) {
+            slot->newest = *phase;
         }
     }
     for (int i = 0; i < plan->spec.workers_max; i++) {
-        slots[i].deaths = MAX(slots[i].deaths, life_deaths(&slots[i].newest));
+        slots[i].deaths = MAX(slots[i].deaths, pod_phase_deaths(&slots[i].newest));
     }
     return slots;
 }
 
 /* The model, an operator, the code: what every worker will die of. NULL when that is not so. */
-static const struct life *hopeless(const struct plan *plan, const struct slot *slots) {
-    const struct life *last = NULL, *last_any = NULL;
+static const struct pod_phase *hopeless(const struct plan *plan, const struct slot *slots) {
+    const struct pod_phase *last = NULL, *last_any = NULL;
     int verdicts = 0;
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        const struct life *life = &plan->job.lives[i];
-        if (plan_is_coordinator(life) || life->stage != LIFE_DEAD || life->exit_code < 0) {
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        const struct pod_phase *phase = &plan->job.phases[i];
+        if (plan_is_coordinator(phase) || phase->stage != POD_PHASE_DEAD || phase->exit_code < 0) {
             continue;
         }
-        last_any = !last_any || life->ended_ms >= last_any->ended_ms ? life : last_any;
-        if (life->exit_code == 1 || life->exit_code == 2 || life->never_started) {
-            last = !last || life->ended_ms >= last->ended_ms ? life : last;
+        last_any = !last_any || phase->ended_ms >= last_any->ended_ms ? phase : last_any;
+        if (phase->exit_code == 1 || phase->exit_code == 2 || phase->never_started) {
+            last = !last || phase->ended_ms >= last->ended_ms ? phase : last;
             verdicts++;
         }
     }
@@ -266,10 +271,10 @@ static bool may_start(struct plan *plan, const struct slot *slot) {
         return false;
     }
     int64_t due_ms = 0; /* leaving: its leases go back, another may take its place */
-    if (slot->newest.stage == LIFE_SUCCEEDED) {
+    if (slot->newest.stage == POD_PHASE_SUCCEEDED) {
         due_ms = slot->newest.over_ms + REST_MS;
-    } else if (slot->newest.stage == LIFE_DEAD) {
-        due_ms = life_replace_ms(&slot->newest, slot->deaths);
+    } else if (slot->newest.stage == POD_PHASE_DEAD) {
+        due_ms = pod_phase_replace_ms(&slot->newest, slot->deaths);
     }
     if (plan->job.now_ms < due_ms) {
         plan_wake(&plan->job, due_ms);
@@ -278,8 +283,9 @@ static bool may_start(struct plan *plan, const struct slot *slot) {
 }
 
 bool plan_has_running_worker(const struct plan *plan) {
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        if (plan->job.lives[i].stage == LIFE_RUNNING && !plan_is_coordinator(&plan->job.lives[i])) {
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        if (plan->job.phases[i].stage == POD_PHASE_RUNNING &&
+            !plan_is_coordinator(&plan->job.phases[i])) {
             return true;
         }
     }
@@ -289,7 +295,7 @@ bool plan_has_running_worker(const struct plan *plan) {
 /* Work runs out: who does not even run yet is not needed any more. */
 static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
     for (int i = plan->spec.workers_max - 1; i >= 0 && too_many > 0; i--) {
-        if (slots[i].alive && slots[i].newest.stage == LIFE_WAITING) {
+        if (slots[i].alive && slots[i].newest.stage == POD_PHASE_WAITING) {
             plan_remove_pod(&plan->job, &slots[i].newest);
             too_many--;
         }
@@ -298,25 +304,26 @@ static void drop_waiting(struct plan *plan, struct slot *slots, int too_many) {
 
 /* spec.workers.max was lowered: the last ones go, and their mini-batches to others. */
 static void drop_surplus(struct plan *plan) {
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        const struct life *life = &plan->job.lives[i];
-        if (!plan_is_coordinator(life) && life_is_alive(life) &&
-            life->index >= plan->spec.workers_max) {
-            plan_remove_pod(&plan->job, life);
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        const struct pod_phase *phase = &plan->job.phases[i];
+        if (!plan_is_coordinator(phase) && pod_phase_is_alive(phase) &&
+            phase->index >= plan->spec.workers_max) {
+            plan_remove_pod(&plan->job, phase);
         }
     }
 }
 
 /* What the cluster took away has no log worth keeping. But until its replacement is there it alone
- * knows which attempt that is: writes of one look may be refused or cut short between any two. */
+ * knows which attempt that is: writes of one pass may be refused or cut short between any two. */
 static void drop_taken_away(struct plan *plan, const struct slot *slots) {
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        const struct life *life = &plan->job.lives[i];
-        bool taken_away = life->stage == LIFE_DEAD && life->exit_code < 0 && life->gone_ms == 0;
-        if (!plan_is_coordinator(life) && taken_away && life->index >= 0 &&
-            life->index < plan->spec.workers_max &&
-            life->attempt < slots[life->index].newest.attempt) {
-            plan_remove_pod(&plan->job, life);
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        const struct pod_phase *phase = &plan->job.phases[i];
+        bool taken_away =
+            phase->stage == POD_PHASE_DEAD && phase->exit_code < 0 && phase->gone_ms == 0;
+        if (!plan_is_coordinator(phase) && taken_away && phase->index >= 0 &&
+            phase->index < plan->spec.workers_max &&
+            phase->attempt < slots[phase->index].newest.attempt) {
+            plan_remove_pod(&plan->job, phase);
         }
     }
 }
@@ -330,7 +337,7 @@ static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
     }
     drop_waiting(plan, slots, alive - wanted);
     for (int i = 0; i < plan->spec.workers_max && alive < wanted; i++) {
-        const struct life *newest = &slots[i].newest;
+        const struct pod_phase *newest = &slots[i].newest;
         if (!may_start(plan, &slots[i])) {
             continue;
         }
@@ -347,32 +354,32 @@ static void plan_workers(struct plan *plan, struct slot *slots, int wanted) {
 
 /* A job whose coordinator runs and whose workers all wait, or die of one thing, is not running. */
 static void tell_about_workers(struct plan *plan, int wanted) {
-    const struct life *waiting = NULL, *killed = NULL;
+    const struct pod_phase *waiting = NULL, *killed = NULL;
     int killed_count = 0;
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        const struct life *life = &plan->job.lives[i];
-        if (plan_is_coordinator(life)) {
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        const struct pod_phase *phase = &plan->job.phases[i];
+        if (plan_is_coordinator(phase)) {
             continue;
         }
-        if (life->stage == LIFE_RUNNING) {
+        if (phase->stage == POD_PHASE_RUNNING) {
             return;
         }
-        if (life->stage == LIFE_WAITING && (*life->reason || life->placed_ms)) {
-            waiting = life;
+        if (phase->stage == POD_PHASE_WAITING && (*phase->reason || phase->placed_ms)) {
+            waiting = phase;
         }
-        if (plan_ran_out_of_memory(life)) {
-            killed = !killed || life->ended_ms >= killed->ended_ms ? life : killed;
+        if (plan_ran_out_of_memory(phase)) {
+            killed = !killed || phase->ended_ms >= killed->ended_ms ? phase : killed;
             killed_count++;
         }
     }
-    if (strcmp(plan->job.outcome.reason, "Running") != 0) {
+    if (strcmp(plan->job.conditions.reason, "Running") != 0) {
         return;
     }
     if (waiting && (waiting->is_unscheduled || killed_count < OUT_OF_MEMORY_MIN)) {
         plan_tell_waiting(&plan->job, waiting, 0, wanted);
     } else if (killed_count >= OUT_OF_MEMORY_MIN) {
-        outcome_set(
-            &plan->job.outcome, OUTCOME_UNDER_WAY, "OutOfMemory",
+        conditions_set(
+            &plan->job.conditions, CONDITIONS_UNDER_WAY, "OutOfMemory",
             "workers need more memory than they may have, %d were killed, the last was "
             "%.80s; raise spec.workers.resources.limits.memory (%.32s)",
             killed_count, killed->name,
@@ -380,11 +387,11 @@ static void tell_about_workers(struct plan *plan, int wanted) {
     }
 }
 
-static void tell_hopeless(struct plan *plan, const struct life *culprit) {
-    AUTO(text_freep) char *cause = plan_last_words(culprit);
+static void tell_hopeless(struct plan *plan, const struct pod_phase *culprit) {
+    AUTO(text_freep) char *cause = plan_termination_message(culprit);
     if (plan_ran_out_of_memory(culprit)) {
-        outcome_set(
-            &plan->job.outcome, OUTCOME_FAILED, "OutOfMemory",
+        conditions_set(
+            &plan->job.conditions, CONDITIONS_FAILED, "OutOfMemory",
             "workers need more memory than they may have; raise "
             "spec.workers.resources.limits.memory (%.32s); the last was pod %.80s",
             tree_text(plan->spec.job.json, "workers.resources.limits.memory", "none is set"),
@@ -396,11 +403,11 @@ static void tell_hopeless(struct plan *plan, const struct life *culprit) {
 
 void plan_pods(struct plan *plan) {
     bool there = plan_coordinator(plan);
-    if (plan->job.outcome.state != OUTCOME_UNDER_WAY) {
+    if (plan->job.conditions.state != CONDITIONS_UNDER_WAY) {
         return;
     }
     struct slot *slots = fold_slots(plan);
-    const struct life *culprit = hopeless(plan, slots);
+    const struct pod_phase *culprit = hopeless(plan, slots);
     if (culprit) {
         tell_hopeless(plan, culprit);
     } else if (there) {
@@ -415,11 +422,12 @@ void plan_clean_up(struct plan *plan, bool succeeded, bool all) {
     json_array_clear(plan->job.create);
     json_array_clear(plan->job.apply);
     json_array_clear(plan->job.delete);
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        const struct life *life = &plan->job.lives[i];
-        bool worker = !plan_is_coordinator(life);
-        if (life_is_alive(life) || all || (worker && succeeded && life->stage != LIFE_LEAVING)) {
-            plan_remove_pod(&plan->job, life);
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        const struct pod_phase *phase = &plan->job.phases[i];
+        bool worker = !plan_is_coordinator(phase);
+        if (pod_phase_is_alive(phase) || all ||
+            (worker && succeeded && phase->stage != POD_PHASE_LEAVING)) {
+            plan_remove_pod(&plan->job, phase);
         }
     }
 }

@@ -9,17 +9,17 @@
 struct plan {
     struct job_plan job;
     struct batchscore_spec spec;
-    const json_t *runs;              /* batchscore_observed's */
-    const struct schedule *schedule; /* the same */
-    bool is_series;                  /* it makes runs (series.h) */
-    const struct life *coordinator;  /* the newest; NULL: none */
+    const json_t *runs;                  /* batchscore_observed's */
+    const struct schedule *schedule;     /* the same */
+    bool is_series;                      /* it makes runs (series.h) */
+    const struct pod_phase *coordinator; /* the newest; NULL: none */
     int coordinator_failures;
     bool excludes; /* the output's storage keeps two coordinators apart */
 };
 
-/* Fills in lives, coordinator, its failures, excludes and progress (plan_read.c). */
+/* Fills in phases, coordinator, its failures, excludes and progress (plan_read.c). */
 void plan_read_pods(struct plan *plan);
-bool plan_is_coordinator(const struct life *life);
+bool plan_is_coordinator(const struct pod_phase *phase);
 bool plan_has_running_worker(const struct plan *plan);
 
 /* The verdict of a coordinator that ended, if it is one. */

@@ -3,12 +3,12 @@
 #include "operator/cluster.h"
 #include "operator/kinds/batchscore/plan_pods.h"
 #include "operator/kinds/batchscore/series.h"
-#include "operator/kinds/job/plan_lives.h"
+#include "operator/kinds/job/plan_phases.h"
 
 #include <string.h>
 
-bool plan_is_coordinator(const struct life *life) {
-    const char *role = owned_label(life->pod, LABEL_ROLE);
+bool plan_is_coordinator(const struct pod_phase *phase) {
+    const char *role = owned_label(phase->pod, LABEL_ROLE);
     return role && strcmp(role, "coordinator") == 0;
 }
 
@@ -24,16 +24,16 @@ static bool read_excludes(const struct plan *plan) {
 /* The newest speaks for the job. An older one that ends with a verdict was taken for lost and came
  * back: that is no failure of those that came after it. */
 static void count_failures(struct plan *plan) {
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        const struct life *life = &plan->job.lives[i];
-        bool is_verdict = life->exit_code == 1 || life->exit_code == 2;
-        plan->coordinator_failures += plan_is_coordinator(life) && life->stage == LIFE_DEAD &&
-                                      life->exit_code >= 0 &&
-                                      (life == plan->coordinator || !is_verdict);
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        const struct pod_phase *phase = &plan->job.phases[i];
+        bool is_verdict = phase->exit_code == 1 || phase->exit_code == 2;
+        plan->coordinator_failures += plan_is_coordinator(phase) &&
+                                      phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0 &&
+                                      (phase == plan->coordinator || !is_verdict);
     }
     if (plan->coordinator) {
         plan->coordinator_failures =
-            MAX(plan->coordinator_failures, life_deaths(plan->coordinator));
+            MAX(plan->coordinator_failures, pod_phase_deaths(plan->coordinator));
     }
 }
 
@@ -46,25 +46,26 @@ static bool is_of_other_kind(const struct plan *plan, const json_t *pod) {
 void plan_read_pods(struct plan *plan) {
     size_t count = json_array_size(plan->job.observed->pods);
     plan->excludes = read_excludes(plan);
-    plan->job.lives = x_calloc(count + 1, sizeof *plan->job.lives);
+    plan->job.phases = x_calloc(count + 1, sizeof *plan->job.phases);
     for (size_t i = 0; i < count; i++) {
         const json_t *pod = json_array_get(plan->job.observed->pods, i);
-        struct life *life = &plan->job.lives[plan->job.life_count];
-        *life = life_read(pod);
+        struct pod_phase *phase = &plan->job.phases[plan->job.phase_count];
+        *phase = pod_phase_read(pod);
         if (is_of_other_kind(plan, pod)) {
-            if (life->stage != LIFE_LEAVING) {
-                plan_remove_pod(&plan->job, life);
+            if (phase->stage != POD_PHASE_LEAVING) {
+                plan_remove_pod(&plan->job, phase);
             }
             continue;
         }
-        plan->job.life_count++;
-        life->over_ms = plan_ended_ms(&plan->job, life);
-        if (!plan_drop_stray(&plan->job, life) && (plan->excludes || !plan_is_coordinator(life))) {
-            plan_note_lost(&plan->job, life);
+        plan->job.phase_count++;
+        phase->over_ms = plan_ended_ms(&plan->job, phase);
+        if (!plan_drop_stray(&plan->job, phase) &&
+            (plan->excludes || !plan_is_coordinator(phase))) {
+            plan_note_lost(&plan->job, phase);
         }
-        if (plan_is_coordinator(life)) {
-            const struct life *newest = plan->coordinator;
-            plan->coordinator = !newest || life->attempt > newest->attempt ? life : newest;
+        if (plan_is_coordinator(phase)) {
+            const struct pod_phase *newest = plan->coordinator;
+            plan->coordinator = !newest || phase->attempt > newest->attempt ? phase : newest;
         }
     }
     count_failures(plan);

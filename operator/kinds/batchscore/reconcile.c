@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/reconcile.h"
 
-#include "operator/kinds/batchscore/keep.h"
+#include "operator/kinds/batchscore/cache_transform.h"
 #include "operator/kinds/batchscore/plan.h"
 #include "operator/kinds/batchscore/schedule.h"
 #include "operator/kinds/batchscore/series.h"
@@ -32,7 +32,7 @@ static const struct job_ops ops = {
     .is_hub = is_coordinator,
     .plan = plan,
     .begins = begins,
-    .keep_ended = job_keep_ended,
+    .transform_ended = job_transform_ended,
 };
 
 static int reconcile(void *state, struct reconcile *request, struct error *err) {
@@ -45,7 +45,7 @@ const struct kind batchscore_kind = {
     .api_version = "windlass.dev/v1alpha1",
     .name = "BatchScore",
     .owned = owned,
-    .keep = batchscore_keep,
+    .transform = batchscore_transform,
     .state_new = job_state_new,
     .state_free = job_state_free,
     .reconcile = reconcile,

@@ -32,7 +32,7 @@ static void read_runs(struct series *series) {
     const json_t *newest = json_array_get(series->lines, 0);
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *run = json_array_get(runs, i);
-        if (!outcome_is_finished(run)) {
+        if (!conditions_is_finished(run)) {
             series->current = run;
         }
     }
@@ -46,7 +46,7 @@ static void drop_old(const struct series *series) {
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *run = json_array_get(runs, i);
         const char *name = tree_text(run, "metadata.name", "");
-        if (outcome_is_finished(run) && !is_leaving(run) &&
+        if (conditions_is_finished(run) && !is_leaving(run) &&
             !tree_find(series->lines, "name", name)) {
             json_array_append_new(
                 series->plan->job.delete,
@@ -56,16 +56,16 @@ static void drop_old(const struct series *series) {
 }
 
 static void drop_watchers(struct plan *plan) {
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        if (plan->job.lives[i].stage != LIFE_LEAVING) {
-            plan_remove_pod(&plan->job, &plan->job.lives[i]);
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        if (plan->job.phases[i].stage != POD_PHASE_LEAVING) {
+            plan_remove_pod(&plan->job, &plan->job.phases[i]);
         }
     }
 }
 
 static void say(struct plan *plan, const char *reason, const char *text) {
-    outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, reason, "%s", text);
-    plan->job.outcome.pods_requested = true;
+    conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, reason, "%s", text);
+    plan->job.conditions.pods_requested = true;
 }
 
 static void refuse(struct series *series, const struct series_start *start, const char *problem) {
@@ -75,8 +75,9 @@ static void refuse(struct series *series, const struct series_start *start, cons
         json_array_remove(series->lines, SERIES_RUNS_KEPT);
     }
     plan_tell(&plan->job, "Warning", "RunRefused", "%s", problem);
-    outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Armed", "no run was started: %s", problem);
-    plan->job.outcome.pods_requested = true;
+    conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Armed", "no run was started: %s",
+                   problem);
+    plan->job.conditions.pods_requested = true;
 }
 
 static void start_run(struct series *series, const struct series_start *start) {
@@ -96,7 +97,7 @@ static void start_run(struct series *series, const struct series_start *start) {
                tree_text(run, "spec.output.path", ""));
     AUTO(text_freep) char *text = x_printf("run %s starts", name);
     say(plan, "Running", text);
-    plan->job.outcome.pods_requested = false;
+    plan->job.conditions.pods_requested = false;
 }
 
 /* ---- schedule ------------------------------------------------------------------------------- */
@@ -118,12 +119,12 @@ static void plan_schedule(struct series *series) {
     if (!schedule || !schedule->zone) {
         const char *problem = schedule ? schedule->problem.text : "spec.schedule: is not read";
         say(plan, "ScheduleInvalid", problem);
-        outcome_stall(&plan->job.outcome, "ScheduleInvalid", problem);
+        conditions_stall(&plan->job.conditions, "ScheduleInvalid", problem);
         return;
     }
     int64_t now_s = plan->job.now_ms / 1000;
     int64_t next_s = cron_next(&schedule->cron, schedule->zone, now_s);
-    plan->job.outcome.next_ms = MAX(next_s, 0) * 1000;
+    plan->job.conditions.next_ms = MAX(next_s, 0) * 1000;
     if (series->current) {
         return;
     }
@@ -175,11 +176,11 @@ static void tell_armed(struct series *series) {
 }
 
 /* Words of a pod that has seen something. False: they are none. */
-static bool take_words(struct series *series, const struct life *watcher) {
+static bool take_words(struct series *series, const struct pod_phase *watcher) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
     struct plan *plan = series->plan;
-    if (tree_parse(watcher->message, strlen(watcher->message), PLAN_LAST_WORDS_MAX, &words,
+    if (tree_parse(watcher->message, strlen(watcher->message), PLAN_TERMINATION_MESSAGE_MAX, &words,
                    &ignored) < 0) {
         return false;
     }
@@ -203,13 +204,13 @@ static bool take_words(struct series *series, const struct life *watcher) {
     return true;
 }
 
-static void watcher_ended(struct series *series, const struct life *watcher, int64_t number) {
+static void watcher_ended(struct series *series, const struct pod_phase *watcher, int64_t number) {
     struct plan *plan = series->plan;
-    int deaths = life_deaths(watcher);
+    int deaths = pod_phase_deaths(watcher);
     struct error ignored = {0};
     AUTO(tree_freep) json_t *words = NULL;
-    int parsed = tree_parse(watcher->message, strlen(watcher->message), PLAN_LAST_WORDS_MAX, &words,
-                            &ignored);
+    int parsed = tree_parse(watcher->message, strlen(watcher->message),
+                            PLAN_TERMINATION_MESSAGE_MAX, &words, &ignored);
     const char *why = parsed == 0 ? tree_text(words, "message", "") : watcher->message;
     AUTO(text_freep)
     char *text = x_printf("pod %s, which waits, ended with exit code %d%s%.40s%s%.300s",
@@ -217,27 +218,27 @@ static void watcher_ended(struct series *series, const struct life *watcher, int
                           watcher->reason, *why ? ": " : "", why);
     say(plan, "Armed", text);
     if (watcher->exit_code == 2) {
-        outcome_stall(&plan->job.outcome, "WatchFailed", text);
+        conditions_stall(&plan->job.conditions, "WatchFailed", text);
     }
-    int64_t due_ms = life_replace_ms(watcher, deaths);
+    int64_t due_ms = pod_phase_replace_ms(watcher, deaths);
     plan_wake(&plan->job, due_ms);
     if (plan->job.now_ms >= due_ms) {
         make_watcher(series, number, watcher->attempt + 1, deaths);
     }
 }
 
-static void tell_waiting(struct series *series, const struct life *watcher) {
+static void tell_waiting(struct series *series, const struct pod_phase *watcher) {
     struct plan *plan = series->plan;
     bool for_mounts = waiting_is_for_mounts(watcher, plan->job.now_ms);
     struct waiting waiting = {
-        .life = watcher,
+        .phase = watcher,
         .mount_problem =
             for_mounts ? tree_text(plan->job.observed->mounts, watcher->name, NULL) : NULL,
-        .before = outcome_condition(plan->job.observed->object, "Succeeded"),
+        .before = conditions_find(plan->job.observed->object, "Succeeded"),
     };
     tell_armed(series);
     if (*watcher->reason || for_mounts || watcher->is_unscheduled) {
-        waiting_tell(&waiting, &plan->job.outcome);
+        waiting_tell(&waiting, &plan->job.conditions);
     }
     if (watcher->placed_ms > 0 && !for_mounts) {
         plan_wake(&plan->job, watcher->placed_ms + WAITING_MOUNT_MS);
@@ -245,21 +246,21 @@ static void tell_waiting(struct series *series, const struct life *watcher) {
 }
 
 /* One pod waits for run `number`. Those of other numbers, and of another spec, go. */
-static const struct life *find_watcher(struct plan *plan, int64_t number, int *ret_attempts) {
-    const struct life *newest = NULL;
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        const struct life *life = &plan->job.lives[i];
-        const char *made_of = owned_annotation(life->pod, ANNOTATION_WATCH);
-        bool is_ours = life->index == number;
-        *ret_attempts = is_ours ? MAX(*ret_attempts, life->attempt) : *ret_attempts;
+static const struct pod_phase *find_watcher(struct plan *plan, int64_t number, int *ret_attempts) {
+    const struct pod_phase *newest = NULL;
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        const struct pod_phase *phase = &plan->job.phases[i];
+        const char *made_of = owned_annotation(phase->pod, ANNOTATION_WATCH);
+        bool is_ours = phase->index == number;
+        *ret_attempts = is_ours ? MAX(*ret_attempts, phase->attempt) : *ret_attempts;
         if (is_ours && made_of && strcmp(made_of, plan->spec.job.hash) == 0 &&
-            (!newest || life->attempt > newest->attempt)) {
-            newest = life;
+            (!newest || phase->attempt > newest->attempt)) {
+            newest = phase;
         }
     }
-    for (size_t i = 0; i < plan->job.life_count; i++) {
-        if (&plan->job.lives[i] != newest && plan->job.lives[i].stage != LIFE_LEAVING) {
-            plan_remove_pod(&plan->job, &plan->job.lives[i]);
+    for (size_t i = 0; i < plan->job.phase_count; i++) {
+        if (&plan->job.phases[i] != newest && plan->job.phases[i].stage != POD_PHASE_LEAVING) {
+            plan_remove_pod(&plan->job, &plan->job.phases[i]);
         }
     }
     return newest;
@@ -269,30 +270,30 @@ static void plan_watch(struct series *series) {
     struct plan *plan = series->plan;
     int64_t number = series_number(series->lines) + 1;
     int attempts = 0;
-    const struct life *watcher = find_watcher(plan, number, &attempts);
+    const struct pod_phase *watcher = find_watcher(plan, number, &attempts);
     tell_armed(series);
     if (!watcher) {
         make_watcher(series, number, attempts + 1, 0);
-        plan->job.outcome.pods_requested = false;
+        plan->job.conditions.pods_requested = false;
         return;
     }
     switch (watcher->stage) {
-    case LIFE_WAITING:
+    case POD_PHASE_WAITING:
         tell_waiting(series, watcher);
         return;
-    case LIFE_RUNNING:
+    case POD_PHASE_RUNNING:
         return;
-    case LIFE_LEAVING:
+    case POD_PHASE_LEAVING:
         if (watcher->gone_ms > 0) {
             plan_wake(&plan->job, watcher->gone_ms + PLAN_LOST_MS);
         }
         return;
-    case LIFE_SUCCEEDED:
+    case POD_PHASE_SUCCEEDED:
         if (take_words(series, watcher)) {
             return;
         }
         break;
-    case LIFE_DEAD:
+    case POD_PHASE_DEAD:
     default:
         break;
     }
@@ -331,7 +332,7 @@ static void tell_ends(const struct series *series) {
 void plan_series(struct plan *plan) {
     const json_t *object = plan->job.observed->object;
     struct series series = {.plan = plan, .lines = series_lines(object, plan->runs)};
-    plan->job.outcome.runs = series.lines;
+    plan->job.conditions.runs = series.lines;
     read_runs(&series);
     tell_ends(&series);
     drop_old(&series);
@@ -344,11 +345,12 @@ void plan_series(struct plan *plan) {
     }
     if (tree_bool(object, "spec.suspend", false)) {
         drop_watchers(plan);
-        plan->job.outcome.suspended = true;
-        outcome_set(&plan->job.outcome, OUTCOME_UNDER_WAY, "Suspended", "%s",
-                    series.current ? "its run is suspended, too; both go on when spec.suspend is "
-                                     "false"
-                                   : "no run starts until spec.suspend is false");
+        plan->job.conditions.suspended = true;
+        conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Suspended", "%s",
+                       series.current
+                           ? "its run is suspended, too; both go on when spec.suspend is "
+                             "false"
+                           : "no run starts until spec.suspend is false");
     } else if (json_object_get(json_object_get(object, "spec"), "schedule")) {
         drop_watchers(plan);
         plan_schedule(&series);

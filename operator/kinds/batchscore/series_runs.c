@@ -47,11 +47,11 @@ static json_t *line_of(const json_t *run) {
     if (!line) {
         return NULL;
     }
-    const json_t *condition = outcome_condition(run, "Succeeded");
+    const json_t *condition = conditions_find(run, "Succeeded");
     json_object_set_new(line, "name", json_string(tree_text(run, "metadata.name", "")));
     json_object_set_new(line, "state", json_string(tree_text(condition, "reason", "Pending")));
     copy(line, "output", run, "spec.output.path");
-    if (outcome_is_finished(run)) { /* not before: a series says when something happens */
+    if (conditions_is_finished(run)) { /* not before: a series says when something happens */
         int64_t start_ms = clock_parse(tree_text(run, "status.startTime", ""));
         int64_t end_ms = clock_parse(tree_text(run, "status.completionTime", ""));
         bool is_known = start_ms > 0 && end_ms >= start_ms;

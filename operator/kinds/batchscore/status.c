@@ -77,12 +77,12 @@ static void copy_progress(json_t *status, const json_t *progress) {
 }
 
 json_t *status_next(const json_t *object, const struct batchscore_spec *spec,
-                    const struct outcome *outcome, const json_t *progress, int64_t now_ms) {
-    json_t *status = outcome_status(object, spec ? &spec->job : NULL, outcome, now_ms);
+                    const struct conditions *conditions, const json_t *progress, int64_t now_ms) {
+    json_t *status = conditions_status(object, spec ? &spec->job : NULL, conditions, now_ms);
     if (json_is_object(progress)) {
         copy_progress(status, progress);
     }
-    if (outcome->state != OUTCOME_UNDER_WAY || outcome->suspended) {
+    if (conditions->state != CONDITIONS_UNDER_WAY || conditions->suspended) {
         json_object_del(status, "secondsLeft");
         json_object_set_new(status, "workers", json_integer(0));
     }

@@ -33,7 +33,7 @@
 #pragma once
 
 #include "operator/kinds/disttrain/spec.h"
-#include "operator/kinds/job/life.h"
+#include "operator/kinds/job/pod_phase.h"
 
 /* The PodGroup, owned by the stored Service; NULL: this scheduler has none. The caller's. */
 json_t *gang_object(const struct disttrain_spec *spec, const json_t *service);

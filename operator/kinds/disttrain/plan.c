@@ -37,30 +37,31 @@ static int64_t steps(const struct gang *gang) {
 }
 
 static void suspend(struct gang *gang) {
-    struct outcome *outcome = &gang->job.outcome;
+    struct conditions *conditions = &gang->job.conditions;
     gang_clean_up(gang, false, false);
     gang->wait = (struct gang_wait){0};
-    outcome->suspended = true;
+    conditions->suspended = true;
     if (steps(gang) > 0) {
-        outcome_set(outcome, OUTCOME_UNDER_WAY, "Suspended",
-                    "%lld steps are done; it goes on from the newest checkpoint when spec.suspend "
-                    "is false",
-                    (long long)steps(gang));
+        conditions_set(
+            conditions, CONDITIONS_UNDER_WAY, "Suspended",
+            "%lld steps are done; it goes on from the newest checkpoint when spec.suspend "
+            "is false",
+            (long long)steps(gang));
     } else {
-        outcome_set(outcome, OUTCOME_UNDER_WAY, "Suspended",
-                    "it starts when spec.suspend is false");
+        conditions_set(conditions, CONDITIONS_UNDER_WAY, "Suspended",
+                       "it starts when spec.suspend is false");
     }
 }
 
 /* By spec.stop, and behind every end that is there already. */
 static bool is_stopped(struct gang *gang) {
-    struct outcome *outcome = &gang->job.outcome;
+    struct conditions *conditions = &gang->job.conditions;
     const char *why = tree_text(gang->job.observed->object, "spec.stop", NULL);
-    if (outcome->reason || !why) {
+    if (conditions->reason || !why) {
         return false;
     }
-    outcome_set(outcome, OUTCOME_FAILED, "Stopped", "%s", why);
-    outcome->is_asked_for = true;
+    conditions_set(conditions, CONDITIONS_FAILED, "Stopped", "%s", why);
+    conditions->is_asked_for = true;
     return true;
 }
 
@@ -68,7 +69,7 @@ static void plan_under_way(struct gang *gang, const char **ret_needs) {
     struct job_plan *job = &gang->job;
     job->is_changed = !job->spec || plan_spec_changed(job);
     gang_verdict(gang);
-    if (job->outcome.reason || is_stopped(gang)) {
+    if (job->conditions.reason || is_stopped(gang)) {
         return;
     }
     AUTO(text_freep) char *how_far = x_printf("%lld steps are done", (long long)steps(gang));
@@ -78,11 +79,11 @@ static void plan_under_way(struct gang *gang, const char **ret_needs) {
         break;
     case PLAN_COURSE_MAKE:
         gang_pods(gang);
-        job->outcome.pods_requested = gang->hub || json_array_size(job->create) > 0;
-        plan_tell_troubles(job, gang_is_running(gang));
+        job->conditions.pods_requested = gang->hub || json_array_size(job->create) > 0;
+        plan_report_write_failures(job, gang_is_running(gang));
         break;
     case PLAN_COURSE_WAIT:
-        plan_tell_troubles(job, gang_is_running(gang));
+        plan_report_write_failures(job, gang_is_running(gang));
         break;
     case PLAN_COURSE_HOLD:
         break;
@@ -91,9 +92,9 @@ static void plan_under_way(struct gang *gang, const char **ret_needs) {
 
 /* Nothing is made of it, and nothing is over either: a later version starts it. */
 static void refuse(struct gang *gang) {
-    struct outcome *outcome = &gang->job.outcome;
-    outcome_set(outcome, OUTCOME_UNDER_WAY, "NotSupported", "%s", gang->not_yet);
-    outcome_stall(outcome, "NotSupported", outcome->message);
+    struct conditions *conditions = &gang->job.conditions;
+    conditions_set(conditions, CONDITIONS_UNDER_WAY, "NotSupported", "%s", gang->not_yet);
+    conditions_stall(conditions, "NotSupported", conditions->message);
 }
 
 static int plan_unfinished(struct gang *gang, json_t **ret_result, struct error *err) {
@@ -112,21 +113,21 @@ static int plan_unfinished(struct gang *gang, json_t **ret_result, struct error 
         plan_pin(job);
     }
     if (!readable && !has_begun) {
-        outcome_set(&job->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", problem.text);
+        conditions_set(&job->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", problem.text);
     } else if (gang->not_yet && !has_begun && !is_stopped(gang)) {
         refuse(gang);
     } else {
         plan_under_way(gang, &needs);
     }
-    if (job->outcome.state != OUTCOME_UNDER_WAY) {
-        gang_clean_up(gang, job->outcome.state == OUTCOME_SUCCEEDED, false);
+    if (job->conditions.state != CONDITIONS_UNDER_WAY) {
+        gang_clean_up(gang, job->conditions.state == CONDITIONS_SUCCEEDED, false);
         gang->wait = (struct gang_wait){0};
     }
     plan_conclude(job);
     /* specHash in the status closes the spec: one that was changed before can still be put back. */
-    bool is_open = job->is_changed && job->outcome.state == OUTCOME_UNDER_WAY;
+    bool is_open = job->is_changed && job->conditions.state == CONDITIONS_UNDER_WAY;
     json_t *status =
-        gang_status(is_open ? job->stored : object, readable ? &gang->spec : NULL, &job->outcome,
+        gang_status(is_open ? job->stored : object, readable ? &gang->spec : NULL, &job->conditions,
                     job->progress, gang->hub ? gang->hub->attempt : 0, job->now_ms);
     gang_status_wait(status, &gang->wait);
     gang_status_last(status, gang_last(gang));
@@ -139,7 +140,7 @@ int disttrain_plan(const struct disttrain_observed *observed, int64_t now_ms, js
     AUTO(release) struct gang gang = {.not_yet = observed->not_yet};
     const json_t *object = observed->job.object;
     bool is_leaving = tree_get(object, "metadata.deletionTimestamp") != NULL;
-    bool is_finished = outcome_is_finished(object);
+    bool is_finished = conditions_is_finished(object);
     plan_init(&gang.job, &observed->job, &disttrain_words, !is_leaving && !is_finished, now_ms);
     gang_read(&gang);
     if (is_leaving) {
@@ -149,6 +150,6 @@ int disttrain_plan(const struct disttrain_observed *observed, int64_t now_ms, js
     } else {
         return plan_unfinished(&gang, ret_result, err);
     }
-    *ret_result = plan_result(&gang.job, outcome_seen(object), NULL);
+    *ret_result = plan_result(&gang.job, conditions_seen(object), NULL);
     return 0;
 }

@@ -2,13 +2,13 @@
 #include "operator/kinds/disttrain/plan_gang.h"
 
 #include "operator/kinds/disttrain/gang_objects.h"
-#include "operator/kinds/job/plan_lives.h"
+#include "operator/kinds/job/plan_phases.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CREATES_MAX = 100, /* pods made by one look: a gang of a thousand must not need all memory */
+    CREATES_MAX = 100, /* pods made by one pass: a gang of a thousand must not need all memory */
     REST_MS = 5000,   /* a member that was told "done" while the hub lives: its answer may be old */
     ANEW_MS = 300000, /* what Kueue has not marked is made anew: it may be installed by now */
     LOST_MS = 15000,  /* no member is lost before it has run so long: one of that name was, which
@@ -21,23 +21,23 @@ enum {
 
 /* ---- what is there ---- */
 
-static bool is_hub(const struct life *life) {
-    return life->index == 0;
+static bool is_hub(const struct pod_phase *phase) {
+    return phase->index == 0;
 }
 
 void gang_read(struct gang *gang) {
     struct job_plan *job = &gang->job;
     size_t count = json_array_size(job->observed->pods);
-    job->lives = x_calloc(count + 1, sizeof *job->lives);
+    job->phases = x_calloc(count + 1, sizeof *job->phases);
     for (size_t i = 0; i < count; i++) {
-        struct life *life = &job->lives[job->life_count++];
-        *life = life_read(json_array_get(job->observed->pods, i));
-        life->over_ms = plan_ended_ms(job, life);
-        if (!plan_drop_stray(job, life)) {
-            plan_note_lost(job, life);
+        struct pod_phase *phase = &job->phases[job->phase_count++];
+        *phase = pod_phase_read(json_array_get(job->observed->pods, i));
+        phase->over_ms = plan_ended_ms(job, phase);
+        if (!plan_drop_stray(job, phase)) {
+            plan_note_lost(job, phase);
         }
-        if (is_hub(life) && (!gang->hub || life->attempt > gang->hub->attempt)) {
-            gang->hub = life;
+        if (is_hub(phase) && (!gang->hub || phase->attempt > gang->hub->attempt)) {
+            gang->hub = phase;
         }
     }
     plan_read_progress(job, gang->hub);
@@ -45,34 +45,34 @@ void gang_read(struct gang *gang) {
 }
 
 bool gang_is_running(const struct gang *gang) {
-    return gang->hub && gang->hub->stage == LIFE_RUNNING;
+    return gang->hub && gang->hub->stage == POD_PHASE_RUNNING;
 }
 
 /* It ended by what it did itself, and another would do the same. */
-static bool counts(const struct life *life) {
-    return life->stage == LIFE_DEAD && life->exit_code >= 0 && life->exit_code != EXIT_LATER &&
-           life->exit_code != EXIT_TOLD;
+static bool counts(const struct pod_phase *phase) {
+    return phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0 &&
+           phase->exit_code != EXIT_LATER && phase->exit_code != EXIT_TOLD;
 }
 
 static struct place *fold_places(const struct gang *gang) {
     const struct job_plan *job = &gang->job;
     struct place *places = x_calloc((size_t)gang->spec.workers, sizeof *places);
-    for (size_t i = 0; i < job->life_count; i++) {
-        const struct life *life = &job->lives[i];
-        if (life->index < 0 || life->index >= gang->spec.workers) {
+    for (size_t i = 0; i < job->phase_count; i++) {
+        const struct pod_phase *phase = &job->phases[i];
+        if (phase->index < 0 || phase->index >= gang->spec.workers) {
             continue;
         }
-        struct place *place = &places[life->index];
-        place->is_alive |= life_is_alive(life);
-        place->is_here |= life_is_alive(life) || life->stage == LIFE_LEAVING;
-        place->is_counted |= gang_is_counted(life->pod);
-        place->deaths += counts(life);
-        if (life->attempt > place->newest.attempt) {
-            place->newest = *life;
+        struct place *place = &places[phase->index];
+        place->is_alive |= pod_phase_is_alive(phase);
+        place->is_here |= pod_phase_is_alive(phase) || phase->stage == POD_PHASE_LEAVING;
+        place->is_counted |= gang_is_counted(phase->pod);
+        place->deaths += counts(phase);
+        if (phase->attempt > place->newest.attempt) {
+            place->newest = *phase;
         }
     }
     for (int i = 0; i < gang->spec.workers; i++) {
-        const struct life *newest = &places[i].newest;
+        const struct pod_phase *newest = &places[i].newest;
         places[i].deaths = MAX(places[i].deaths, newest->deaths_before + counts(newest));
     }
     return places;
@@ -86,7 +86,7 @@ static void succeed(struct gang *gang) {
     bool is_last = strcmp(tree_text(progress, "state", ""), "Succeeded") == 0;
     const char *message = is_last ? tree_text(progress, "message", "") : "";
     AUTO(text_freep) char *result = gang_result(gang, message);
-    outcome_set(&gang->job.outcome, OUTCOME_SUCCEEDED, "Completed", "%.600s", result);
+    conditions_set(&gang->job.conditions, CONDITIONS_SUCCEEDED, "Completed", "%.600s", result);
 }
 
 static const char *reason_of(const struct gang *gang, const char *fallback) {
@@ -101,22 +101,22 @@ static const char *reason_of(const struct gang *gang, const char *fallback) {
     return fallback;
 }
 
-static void fail_of_memory(struct gang *gang, const struct life *life) {
-    outcome_set(
-        &gang->job.outcome, OUTCOME_FAILED, "OutOfMemory",
+static void fail_of_memory(struct gang *gang, const struct pod_phase *phase) {
+    conditions_set(
+        &gang->job.conditions, CONDITIONS_FAILED, "OutOfMemory",
         "workers need more memory than they may have; raise "
         "spec.resources.limits.memory (%.32s); the last was pod %.80s",
         tree_text(gang->job.observed->object, "spec.resources.limits.memory", "none is set"),
-        life->name);
+        phase->name);
 }
 
 /* Restarts are the hub's to count, but not those of a pod that dies with all that is in it. */
-static void fail_of_deaths(struct gang *gang, const struct life *life) {
-    AUTO(text_freep) char *words = plan_last_words(life);
-    if (plan_ran_out_of_memory(life)) {
-        fail_of_memory(gang, life);
+static void fail_of_deaths(struct gang *gang, const struct pod_phase *phase) {
+    AUTO(text_freep) char *words = plan_termination_message(phase);
+    if (plan_ran_out_of_memory(phase)) {
+        fail_of_memory(gang, phase);
     } else {
-        plan_fail(&gang->job, "RankFailed", words, life);
+        plan_fail(&gang->job, "RankFailed", words, phase);
     }
 }
 
@@ -133,7 +133,7 @@ static struct restarts restarts_of(const struct gang *gang) {
         .disrupted = tree_integer(progress, "restarts.disrupted",
                                   tree_integer(object, "status.restarts.disrupted", 0)),
         .objective = tree_get(progress, "objective") ?: tree_get(object, "status.objective")};
-    if (gang->hub && !life_is_alive(gang->hub)) {
+    if (gang->hub && !pod_phase_is_alive(gang->hub)) {
         /* Its own end is one more, unless nothing ran any more: it has counted that itself. */
         const char *state = tree_text(progress, "state", "");
         bool ran = !*state || strcmp(state, "Running") == 0 || strcmp(state, "Stopping") == 0;
@@ -146,14 +146,16 @@ static struct restarts restarts_of(const struct gang *gang) {
 }
 
 json_t *gang_last(const struct gang *gang) {
-    const struct life *hub = gang->hub;
-    bool goes_on = gang->job.outcome.state == OUTCOME_UNDER_WAY && !gang->job.outcome.suspended;
+    const struct pod_phase *hub = gang->hub;
+    bool goes_on =
+        gang->job.conditions.state == CONDITIONS_UNDER_WAY && !gang->job.conditions.suspended;
     if (!hub || !goes_on || gang->wait.again_ms > 0 ||
-        (hub->stage != LIFE_DEAD && hub->stage != LIFE_LEAVING)) {
+        (hub->stage != POD_PHASE_DEAD && hub->stage != POD_PHASE_LEAVING)) {
         return NULL;
     }
     bool is_memory = plan_ran_out_of_memory(hub);
-    AUTO(text_freep) char *words = hub->stage == LIFE_DEAD ? plan_last_words(hub) : NULL;
+    AUTO(text_freep)
+    char *words = hub->stage == POD_PHASE_DEAD ? plan_termination_message(hub) : NULL;
     AUTO(text_freep)
     char *message = x_printf("worker 0, which leads the others%s%.400s", words ? ": " : "",
                              words ? words : ", is leaving");
@@ -167,45 +169,45 @@ json_t *gang_last(const struct gang *gang) {
 
 /* What it said last counts more than its exit code, which is the command's own. */
 static bool has_failed(const struct gang *gang) {
-    const struct life *hub = gang->hub;
-    return hub && hub->stage == LIFE_DEAD &&
+    const struct pod_phase *hub = gang->hub;
+    return hub && hub->stage == POD_PHASE_DEAD &&
            (hub->exit_code == EXIT_FAILED || hub->exit_code == EXIT_INVALID ||
             strcmp(tree_text(gang->job.progress, "state", ""), "Failed") == 0);
 }
 
 /* Whose log says more: the newest pod of the index that the hub blames. What ranks of mpirun say
  * comes out of the command, which is the hub's. */
-static const struct life *culprit(const struct gang *gang, const char *reason) {
+static const struct pod_phase *culprit(const struct gang *gang, const char *reason) {
     bool is_mpirun = gang->spec.command && gang->spec.launcher == LAUNCHER_MPI;
     int64_t index = tree_integer(gang->job.progress, "restarts.last.index", 0);
-    const struct life *newest = gang->hub;
+    const struct pod_phase *newest = gang->hub;
     if (index == 0 || (is_mpirun && strcmp(reason, "PrepareFailed") != 0)) {
         return newest;
     }
-    for (size_t i = 0; i < gang->job.life_count; i++) {
-        const struct life *life = &gang->job.lives[i];
-        bool is_newer = newest->index != index || life->attempt > newest->attempt;
-        newest = life->index == index && is_newer ? life : newest;
+    for (size_t i = 0; i < gang->job.phase_count; i++) {
+        const struct pod_phase *phase = &gang->job.phases[i];
+        bool is_newer = newest->index != index || phase->attempt > newest->attempt;
+        newest = phase->index == index && is_newer ? phase : newest;
     }
     return newest;
 }
 
 void gang_verdict(struct gang *gang) {
-    const struct life *hub = gang->hub;
-    if (hub && hub->stage == LIFE_SUCCEEDED) {
+    const struct pod_phase *hub = gang->hub;
+    if (hub && hub->stage == POD_PHASE_SUCCEEDED) {
         succeed(gang);
     } else if (has_failed(gang)) {
-        AUTO(text_freep) char *words = plan_last_words(hub);
+        AUTO(text_freep) char *words = plan_termination_message(hub);
         const char *reason =
             reason_of(gang, hub->exit_code == EXIT_INVALID ? "InputInvalid" : "Failed");
         plan_fail(&gang->job, reason, words, culprit(gang, reason));
     }
-    if (gang->job.outcome.reason || !gang->job.spec) {
+    if (gang->job.conditions.reason || !gang->job.spec) {
         return;
     }
     struct place *places = fold_places(gang);
-    for (int i = 0; i < gang->spec.workers && !gang->job.outcome.reason; i++) {
-        const struct life *newest = &places[i].newest;
+    for (int i = 0; i < gang->spec.workers && !gang->job.conditions.reason; i++) {
+        const struct pod_phase *newest = &places[i].newest;
         bool too_often = places[i].deaths > gang->spec.max_restarts ||
                          (i == 0 && restarts_of(gang).counted > gang->spec.max_restarts);
         if (counts(newest) && too_often) {
@@ -219,7 +221,7 @@ void gang_verdict(struct gang *gang) {
 
 void gang_dismiss(struct gang *gang, struct place *place) {
     plan_remove_pod(&gang->job, &place->newest);
-    place->newest.stage = LIFE_LEAVING;
+    place->newest.stage = POD_PHASE_LEAVING;
     place->is_alive = false;
 }
 
@@ -238,8 +240,9 @@ static bool is_lost(const json_t *lost, const char *name) {
 static void drop_lost(struct gang *gang, struct place *places) {
     const json_t *lost = json_object_get(gang->job.observed->progress, "lost");
     for (int i = 0; i < gang->spec.workers; i++) {
-        const struct life *newest = &places[i].newest;
-        if (newest->attempt == 0 || newest->stage != LIFE_RUNNING || !is_lost(lost, newest->name)) {
+        const struct pod_phase *newest = &places[i].newest;
+        if (newest->attempt == 0 || newest->stage != POD_PHASE_RUNNING ||
+            !is_lost(lost, newest->name)) {
             continue;
         }
         int64_t due_ms = newest->running_ms + LOST_MS;
@@ -251,16 +254,16 @@ static void drop_lost(struct gang *gang, struct place *places) {
     }
 }
 
-bool gang_is_unseen(const struct gang *gang, const struct life *life, int64_t after_ms) {
-    return gang->spec.gang == GANG_KUEUE && !gang_is_managed(life->pod) && life->born_ms > 0 &&
-           gang->job.now_ms >= life->born_ms + after_ms;
+bool gang_is_unseen(const struct gang *gang, const struct pod_phase *phase, int64_t after_ms) {
+    return gang->spec.gang == GANG_KUEUE && !gang_is_managed(phase->pod) && phase->born_ms > 0 &&
+           gang->job.now_ms >= phase->born_ms + after_ms;
 }
 
 /* What waits in a group of Kueue's that is over, or where there was no Kueue, waits for ever. */
 static void drop_stuck(struct gang *gang, struct place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
-        const struct life *newest = &places[i].newest;
-        if (newest->attempt == 0 || newest->stage != LIFE_WAITING) {
+        const struct pod_phase *newest = &places[i].newest;
+        if (newest->attempt == 0 || newest->stage != POD_PHASE_WAITING) {
             continue;
         }
         if (gang_is_orphan(newest->pod) || gang_is_unseen(gang, newest, ANEW_MS)) {
@@ -275,7 +278,7 @@ static void drop_stuck(struct gang *gang, struct place *places) {
 /* A second hub is made only when the first is gone, so that an old gang is dead before a new one
  * starts; a member's place is free as soon as it leaves: whoever has the higher attempt counts. */
 static bool may_start(struct gang *gang, const struct place *place) {
-    const struct life *newest = &place->newest;
+    const struct pod_phase *newest = &place->newest;
     if (newest->attempt == 0) {
         return true;
     }
@@ -283,12 +286,12 @@ static bool may_start(struct gang *gang, const struct place *place) {
         return false;
     }
     int64_t due_ms = 0;
-    if (newest->stage == LIFE_SUCCEEDED) {
+    if (newest->stage == POD_PHASE_SUCCEEDED) {
         due_ms = newest->over_ms + REST_MS;
-    } else if (newest->stage == LIFE_DEAD) {
-        struct life dead = *newest; /* who is told to leave at once may be there again */
+    } else if (newest->stage == POD_PHASE_DEAD) {
+        struct pod_phase dead = *newest; /* who is told to leave at once may be there again */
         dead.exit_code = dead.exit_code == EXIT_TOLD ? -1 : dead.exit_code;
-        due_ms = life_replace_ms(&dead, place->deaths);
+        due_ms = pod_phase_replace_ms(&dead, place->deaths);
     }
     plan_wake(&gang->job, due_ms);
     return gang->job.now_ms >= due_ms;
@@ -320,15 +323,15 @@ static bool has_object(struct gang *gang) {
     if (!object || plan_apply_unwatched(job, object)) {
         return true;
     }
-    const json_t *trouble = plan_trouble_with(job, object);
+    const json_t *trouble = plan_write_failure_of(job, object);
     bool is_missing = strcmp(tree_text(trouble, "why", ""), "Missing") == 0;
-    if (trouble && strcmp(job->outcome.reason, "Running") != 0) {
-        outcome_set(&job->outcome, OUTCOME_UNDER_WAY, "GangUnavailable",
-                    "spec.gang is %s, and its PodGroup %.80s cannot be made: %s%.300s",
-                    disttrain_gangs[gang->spec.gang], tree_text(object, "metadata.name", ""),
-                    is_missing ? "this cluster has none of that kind. Install " : "",
-                    is_missing ? gang_needs(gang->spec.gang) : tree_text(trouble, "text", ""));
-        outcome_stall(&job->outcome, "GangUnavailable", job->outcome.message);
+    if (trouble && strcmp(job->conditions.reason, "Running") != 0) {
+        conditions_set(&job->conditions, CONDITIONS_UNDER_WAY, "GangUnavailable",
+                       "spec.gang is %s, and its PodGroup %.80s cannot be made: %s%.300s",
+                       disttrain_gangs[gang->spec.gang], tree_text(object, "metadata.name", ""),
+                       is_missing ? "this cluster has none of that kind. Install " : "",
+                       is_missing ? gang_needs(gang->spec.gang) : tree_text(trouble, "text", ""));
+        conditions_stall(&job->conditions, "GangUnavailable", job->conditions.message);
     }
     return false;
 }
@@ -337,7 +340,7 @@ static void make_missing(struct gang *gang, struct place *places) {
     struct restarts restarts = restarts_of(gang);
     AUTO(text_freep) char *group = NULL;
     for (int i = 0; i < gang->spec.workers; i++) {
-        const struct life *newest = &places[i].newest;
+        const struct pod_phase *newest = &places[i].newest;
         if (!may_start(gang, &places[i]) || !gang_may_come(gang, places, i)) {
             continue;
         }
@@ -362,15 +365,16 @@ static void make_missing(struct gang *gang, struct place *places) {
 
 /* What the cluster took away has no log worth keeping, and what still runs in a place that another
  * has (its deletion was refused or lost) is in the way. But until its replacement is there it alone
- * knows which attempt that is: writes of one look may be refused or cut short between any two. */
+ * knows which attempt that is: writes of one pass may be refused or cut short between any two. */
 static void drop_replaced(struct gang *gang, const struct place *places) {
-    for (size_t i = 0; i < gang->job.life_count; i++) {
-        const struct life *life = &gang->job.lives[i];
-        bool is_taken_away = life->stage == LIFE_DEAD && life->exit_code < 0 && life->gone_ms == 0;
-        if ((is_taken_away || life_is_alive(life)) && life->index >= 0 &&
-            life->index < gang->spec.workers &&
-            life->attempt < places[life->index].newest.attempt) {
-            plan_remove_pod(&gang->job, life);
+    for (size_t i = 0; i < gang->job.phase_count; i++) {
+        const struct pod_phase *phase = &gang->job.phases[i];
+        bool is_taken_away =
+            phase->stage == POD_PHASE_DEAD && phase->exit_code < 0 && phase->gone_ms == 0;
+        if ((is_taken_away || pod_phase_is_alive(phase)) && phase->index >= 0 &&
+            phase->index < gang->spec.workers &&
+            phase->attempt < places[phase->index].newest.attempt) {
+            plan_remove_pod(&gang->job, phase);
         }
     }
 }
@@ -389,9 +393,9 @@ void gang_pods(struct gang *gang) {
 }
 
 /* Kueue keeps what was deleted and never ran for as long as it knows of the group. */
-static void let_go(struct job_plan *job, const struct life *life) {
-    const char *group = gang_group_of(life->pod);
-    if (gang_is_held(life->pod) && !tree_find(job->delete, "name", group)) {
+static void let_go(struct job_plan *job, const struct pod_phase *phase) {
+    const char *group = gang_group_of(phase->pod);
+    if (gang_is_held(phase->pod) && !tree_find(job->delete, "name", group)) {
         json_array_append_new(job->delete, gang_workload(group));
     }
 }
@@ -401,12 +405,12 @@ void gang_clean_up(struct gang *gang, bool succeeded, bool all) {
     json_array_clear(job->create);
     json_array_clear(job->apply);
     json_array_clear(job->delete);
-    for (size_t i = 0; i < job->life_count; i++) {
-        const struct life *life = &job->lives[i];
-        if (life_is_alive(life) || all ||
-            (succeeded && !is_hub(life) && life->stage != LIFE_LEAVING)) {
-            plan_remove_pod(job, life);
+    for (size_t i = 0; i < job->phase_count; i++) {
+        const struct pod_phase *phase = &job->phases[i];
+        if (pod_phase_is_alive(phase) || all ||
+            (succeeded && !is_hub(phase) && phase->stage != POD_PHASE_LEAVING)) {
+            plan_remove_pod(job, phase);
         }
-        let_go(job, life);
+        let_go(job, phase);
     }
 }

@@ -9,14 +9,14 @@ struct gang {
     struct job_plan job;
     struct disttrain_spec spec;
     const char *not_yet;
-    const struct life *hub; /* the newest pod of index 0; NULL: none */
-    struct gang_wait wait;  /* of the status, then what it is to be */
+    const struct pod_phase *hub; /* the newest pod of index 0; NULL: none */
+    struct gang_wait wait;       /* of the status, then what it is to be */
 };
 
 /* One index: all pods that have had it. */
 struct place {
-    struct life newest; /* stage is meaningful when attempt > 0 */
-    int deaths;         /* by its own doing */
+    struct pod_phase newest; /* stage is meaningful when attempt > 0 */
+    int deaths;              /* by its own doing */
     bool is_alive;
     bool is_here;    /* something of it may still run: alive, leaving, or out of sight */
     bool is_counted; /* Kueue has no place for another (gang_is_counted) */
@@ -25,7 +25,7 @@ struct place {
 /* A pod that Kueue has not marked after so long is none of Kueue's. */
 enum { GANG_UNSEEN_MS = 5000 };
 
-/* Fills in lives, hub and progress. */
+/* Fills in phases, hub and progress. */
 void gang_read(struct gang *gang);
 /* The verdict of a hub that ended, or of an index whose pods die too often, if there is one. */
 void gang_verdict(struct gang *gang);
@@ -41,7 +41,7 @@ bool gang_is_running(const struct gang *gang);
 /* Of the hubs that there have been, whether their pods are still there to tell or not. */
 int gang_known_attempt(const struct gang *gang);
 /* Kueue is to let it go, and has not marked it after_ms after it was made. */
-bool gang_is_unseen(const struct gang *gang, const struct life *life, int64_t after_ms);
+bool gang_is_unseen(const struct gang *gang, const struct pod_phase *phase, int64_t after_ms);
 /* That pod is told to leave, and its place is another's. */
 void gang_dismiss(struct gang *gang, struct place *place);
 /* Fewer than all may start, and NAME-0, without which nobody does, has no node (plan_gang_lead.c).

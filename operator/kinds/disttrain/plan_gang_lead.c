@@ -14,9 +14,9 @@ enum {
     ROOM_WINDOW_MS = 5000, /* ... each time for so long: see room_due_ms */
 };
 
-static bool has_node(const struct life *life) {
-    return life->attempt > 0 && life_is_alive(life) &&
-           (life->stage == LIFE_RUNNING || life->placed_ms > 0);
+static bool has_node(const struct pod_phase *phase) {
+    return phase->attempt > 0 && pod_phase_is_alive(phase) &&
+           (phase->stage == POD_PHASE_RUNNING || phase->placed_ms > 0);
 }
 
 bool gang_lacks_lead(const struct gang *gang, const struct place *places) {
@@ -51,9 +51,9 @@ static void dismiss_one(struct gang *gang, struct place *places) {
 }
 
 /* When the next makes room. A pod that is gone leaves no trace of when: were it only so long since
- * NAME-0's birth, the next would go in the very look that sees the last one gone, before the
+ * NAME-0's birth, the next would go in the very pass that sees the last one gone, before the
  * scheduler has. So each whole minute has a short while in which one goes. */
-static int64_t room_due_ms(const struct life *hub, bool is_free, int64_t now_ms) {
+static int64_t room_due_ms(const struct pod_phase *hub, bool is_free, int64_t now_ms) {
     int64_t minutes = (now_ms - hub->born_ms) / ROOM_AGAIN_MS;
     int64_t due_ms = hub->born_ms + minutes * ROOM_AGAIN_MS;
     if (!is_free) {
@@ -63,8 +63,8 @@ static int64_t room_due_ms(const struct life *hub, bool is_free, int64_t now_ms)
 }
 
 void gang_make_room(struct gang *gang, struct place *places) {
-    const struct life *hub = &places[0].newest;
-    if (!gang_lacks_lead(gang, places) || hub->stage != LIFE_WAITING || !hub->is_unscheduled) {
+    const struct pod_phase *hub = &places[0].newest;
+    if (!gang_lacks_lead(gang, places) || hub->stage != POD_PHASE_WAITING || !hub->is_unscheduled) {
         return;
     }
     int others = 0, placed = 0;

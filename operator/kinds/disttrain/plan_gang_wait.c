@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* spec.startDeadlineSeconds: two jobs that hold some of their nodes each would wait for each
  * other's for ever. So a gang that holds some and is not whole by then lets all go, and comes again
- * after another while than the others. What the next look must know is in the status first, and
+ * after another while than the others. What the next pass must know is in the status first, and
  * done then: whichever write is lost, no pods are made meanwhile. */
 #include "operator/kinds/disttrain/plan_gang.h"
 
@@ -23,9 +23,9 @@ void gang_wait_read(struct gang *gang) {
     gang->wait.again_ms = time_of(gang, "status.gathering.againTime");
 }
 
-static bool is_there(const struct life *newest) {
+static bool is_there(const struct pod_phase *newest) {
     return newest->attempt > 0 &&
-           (newest->stage == LIFE_RUNNING || newest->stage == LIFE_SUCCEEDED);
+           (newest->stage == POD_PHASE_RUNNING || newest->stage == POD_PHASE_SUCCEEDED);
 }
 
 /* As many as may start, with the one that leads. */
@@ -40,9 +40,9 @@ static bool is_whole(const struct gang *gang, const struct place *places) {
 /* Who waits in a queue, or for its first node, takes nothing from anybody. */
 static bool holds_nodes(const struct gang *gang, const struct place *places) {
     for (int i = 0; i < gang->spec.workers; i++) {
-        const struct life *newest = &places[i].newest;
-        if (newest->attempt > 0 && life_is_alive(newest) &&
-            (newest->stage == LIFE_RUNNING || newest->placed_ms > 0)) {
+        const struct pod_phase *newest = &places[i].newest;
+        if (newest->attempt > 0 && pod_phase_is_alive(newest) &&
+            (newest->stage == POD_PHASE_RUNNING || newest->placed_ms > 0)) {
             return true;
         }
     }
@@ -63,31 +63,32 @@ static int64_t pause_ms(const struct gang *gang) {
 
 static void decide(struct gang *gang, const struct place *places) {
     struct job_plan *job = &gang->job;
-    const json_t *before = outcome_condition(job->observed->object, "Succeeded");
+    const json_t *before = conditions_find(job->observed->object, "Succeeded");
     char again[21];
     gang_say(gang, places);
-    AUTO(text_freep) char *missing = x_strdup(job->outcome.message);
+    AUTO(text_freep) char *missing = x_strdup(job->conditions.message);
     gang->wait.again_ms = (job->now_ms + pause_ms(gang)) / 1000 * 1000;
     gang->wait.since_ms = 0;
     clock_format(gang->wait.again_ms, again);
-    outcome_set(&job->outcome, OUTCOME_UNDER_WAY, "GangIncomplete",
-                "not all workers were there within spec.startDeadlineSeconds (%lld s), so all pods "
-                "go, and come again at %s: %.400s",
-                (long long)gang->spec.start_deadline_seconds, again, missing);
+    conditions_set(
+        &job->conditions, CONDITIONS_UNDER_WAY, "GangIncomplete",
+        "not all workers were there within spec.startDeadlineSeconds (%lld s), so all pods "
+        "go, and come again at %s: %.400s",
+        (long long)gang->spec.start_deadline_seconds, again, missing);
     if (strcmp(tree_text(before, "reason", ""), "GangIncomplete") == 0) {
-        plan_tell(job, "Warning", "GangIncomplete", "%s", job->outcome.message);
+        plan_tell(job, "Warning", "GangIncomplete", "%s", job->conditions.message);
     }
     plan_wake(job, job->now_ms + 1);
 }
 
 static void rest(struct gang *gang) {
     struct job_plan *job = &gang->job;
-    const json_t *before = outcome_condition(job->observed->object, "Succeeded");
+    const json_t *before = conditions_find(job->observed->object, "Succeeded");
     bool is_told = strcmp(tree_text(before, "reason", ""), "GangIncomplete") == 0;
     gang_clean_up(gang, false, false);
-    outcome_set(&job->outcome, OUTCOME_UNDER_WAY, "GangIncomplete", "%.600s",
-                is_told ? tree_text(before, "message", "")
-                        : "not all workers were there within spec.startDeadlineSeconds");
+    conditions_set(&job->conditions, CONDITIONS_UNDER_WAY, "GangIncomplete", "%.600s",
+                   is_told ? tree_text(before, "message", "")
+                           : "not all workers were there within spec.startDeadlineSeconds");
     plan_wake(job, gang->wait.again_ms);
 }
 

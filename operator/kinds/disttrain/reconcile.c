@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/reconcile.h"
 
-#include "operator/kinds/disttrain/keep.h"
+#include "operator/kinds/disttrain/cache_transform.h"
 #include "operator/kinds/disttrain/plan.h"
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/reconcile.h"
@@ -17,14 +17,12 @@ static bool is_hub(const json_t *pod) {
 static bool begins(const json_t *object, const struct job_options *options) {
     (void)options;
     struct error ignored = {0};
-    return disttrain_check(object, &ignored) == 0 && disttrain_not_yet(object, &ignored) == 0;
+    return disttrain_check(object, &ignored) == 0;
 }
 
 static int plan(const struct reconcile *request, const struct job_observed *observed,
                 json_t **ret_plan, struct error *err) {
-    struct error why = {0};
-    bool is_not_yet = disttrain_not_yet(request->object, &why) < 0;
-    struct disttrain_observed all = {.job = *observed, .not_yet = is_not_yet ? why.text : NULL};
+    struct disttrain_observed all = {.job = *observed};
     return disttrain_plan(&all, request->wall_ms, ret_plan, err);
 }
 
@@ -38,7 +36,7 @@ static const struct job_ops ops = {
     .plan = plan,
     .begins = begins,
     .is_first = is_first,
-    .keep_ended = job_keep_ended,
+    .transform_ended = job_transform_ended,
 };
 
 static int reconcile(void *state, struct reconcile *request, struct error *err) {
@@ -51,7 +49,7 @@ const struct kind disttrain_kind = {
     .api_version = "windlass.dev/v1alpha1",
     .name = "DistTrain",
     .owned = owned,
-    .keep = disttrain_keep,
+    .transform = disttrain_transform,
     .state_new = job_state_new,
     .state_free = job_state_free,
     .reconcile = reconcile,

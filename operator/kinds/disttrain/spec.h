@@ -36,8 +36,6 @@ struct disttrain_spec {
 /* Only the rules between fields, for an object that passed schema_check. ERROR_INVALID and
  * "spec.minWorkers: is more than workers...". */
 NODISCARD int disttrain_check(const json_t *object, struct error *err);
-/* What this version describes and does not carry out yet, refused by its name (not_yet.c). */
-NODISCARD int disttrain_not_yet(const json_t *object, struct error *err);
 
 /* Reads an object with defaults filled in; checks the rules, too. Release in any case. */
 NODISCARD int disttrain_spec_read(const json_t *object, const struct job_options *options,

@@ -139,10 +139,10 @@ static void set_workers(json_t *status, const struct disttrain_spec *spec, bool 
 }
 
 json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
-                    const struct outcome *outcome, const json_t *progress, int attempt,
+                    const struct conditions *conditions, const json_t *progress, int attempt,
                     int64_t now_ms) {
-    json_t *status = outcome_status(object, spec ? &spec->job : NULL, outcome, now_ms);
-    bool none_run = outcome->state != OUTCOME_UNDER_WAY || outcome->suspended;
+    json_t *status = conditions_status(object, spec ? &spec->job : NULL, conditions, now_ms);
+    bool none_run = conditions->state != CONDITIONS_UNDER_WAY || conditions->suspended;
     if (json_is_object(progress)) {
         copy_progress(status, progress);
     }

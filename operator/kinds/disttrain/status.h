@@ -1,6 +1,7 @@
-/* status.h: a DistTrain's status: what every job's says (outcome.h), and what its hub tells. Pure.
+/* status.h: a DistTrain's status: what every job's says (conditions.h), and what its hub tells.
+ * Pure.
  *
- * GET /progress of the hub, and its last words, one JSON object; everything may be absent:
+ * GET /progress of the hub, and its termination message, one JSON object; everything may be absent:
  *   {"state": "Gathering" | "Preparing" | "Running" | "Stopping" | "Restarting" |
  *    "Succeeded" | "Failed",
  *    "reason": of Failed, one of those in crds/disttrain.yaml; "message": one line, cause first,
@@ -13,13 +14,13 @@
 #pragma once
 
 #include "operator/kinds/disttrain/spec.h"
-#include "operator/kinds/job/outcome.h"
+#include "operator/kinds/job/conditions.h"
 
 /* object: the resource with its last status. spec: NULL when it could not be read. progress: what
  * the hub said last, or NULL: what stands there stays. attempt: of the hub's pod; 0: there is none.
  * Owned by the caller. */
 json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
-                    const struct outcome *outcome, const json_t *progress, int attempt,
+                    const struct conditions *conditions, const json_t *progress, int attempt,
                     int64_t now_ms);
 /* Of a gang that is not whole, with spec.startDeadlineSeconds; 0: no. */
 struct gang_wait {

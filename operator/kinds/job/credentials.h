@@ -1,4 +1,4 @@
-/* credentials.h: token and certificate of a job, made here and kept between looks until the Secret
+/* credentials.h: token and certificate of a job, made here and kept between passes until the Secret
  * is known to be stored: kept["credentials"]. */
 #pragma once
 

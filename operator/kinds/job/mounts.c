@@ -7,15 +7,15 @@
 
 enum { MOUNTS_EVERY_MS = 30000 };
 
-void mounts_look(struct reconcile *request, json_t *kept, const json_t *pods) {
+void mounts_query(struct reconcile *request, json_t *kept, const json_t *pods) {
     size_t i;
     json_t *pod;
     if (request->monotonic_ms < tree_integer(kept, "mountsMs", INT64_MIN / 2) + MOUNTS_EVERY_MS) {
         return;
     }
     json_array_foreach(pods, i, pod) {
-        struct life life = life_read(pod);
-        if (!waiting_is_for_mounts(&life, request->wall_ms)) {
+        struct pod_phase phase = pod_phase_read(pod);
+        if (!waiting_is_for_mounts(&phase, request->wall_ms)) {
             continue;
         }
         AUTO(text_freep)

@@ -1,4 +1,4 @@
-/* mounts.h: why a pod's volumes are not mounted, in the kubelet's words, kept between looks:
+/* mounts.h: why a pod's volumes are not mounted, in the kubelet's words, kept between passes:
  * kept["mounts"]. */
 #pragma once
 
@@ -6,6 +6,6 @@
 
 /* Only the kubelet knows why, and tells it in Events about the pod. They are looked up when a pod
  * has been getting ready for long: for one pod of a job at a time, not often. */
-void mounts_look(struct reconcile *request, json_t *kept, const json_t *pods);
+void mounts_query(struct reconcile *request, json_t *kept, const json_t *pods);
 /* The answer. */
 void mounts_note(json_t *kept, const json_t *list);

@@ -78,7 +78,7 @@ json_t *owned_service(const json_t *object, const struct owned_hub *hub,
                         json_pack("{s:s, s:s, s:s, s:s}", ANNOTATION_CERTIFICATE,
                                   credentials->certificate, ANNOTATION_CERTIFICATE_SHA256,
                                   credentials->certificate_sha256, ANNOTATION_SECRET,
-                                  credentials->secret, ANNOTATION_BEGUN, begun));
+                                  credentials->secret, ANNOTATION_SPEC_SNAPSHOT, begun));
     return service;
 }
 

@@ -22,7 +22,8 @@
 /* On the Service. */
 #define ANNOTATION_CERTIFICATE "windlass.dev/certificate" /* PEM */
 #define ANNOTATION_CERTIFICATE_SHA256 "windlass.dev/certificate-sha256"
-#define ANNOTATION_BEGUN "windlass.dev/begun" /* what the job began with (begun.h) */
+#define ANNOTATION_SPEC_SNAPSHOT                                                                   \
+    "windlass.dev/begun" /* what the job began with (spec_snapshot.h) */
 /* On the Service and on pods: the name of the Secret they go with. */
 #define ANNOTATION_SECRET "windlass.dev/secret"
 /* Keys of the Secret. */
@@ -60,7 +61,7 @@ bool endpoint_read(const json_t *service, struct endpoint *ret_endpoint);
 
 /* Name, namespace, labels and owner of what a job owns. All results here are the caller's. */
 json_t *owned_metadata(const json_t *object, const char *name, const char *role);
-/* begun: the value of ANNOTATION_BEGUN. */
+/* begun: the value of ANNOTATION_SPEC_SNAPSHOT. */
 json_t *owned_service(const json_t *object, const struct owned_hub *hub,
                       const struct credentials *credentials, const char *begun);
 /* Immutable, and owned by the stored Service: it goes with it, and nobody has to delete Secrets. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/job/plan.h"
 
-#include "operator/kinds/job/plan_lives.h"
+#include "operator/kinds/job/plan_phases.h"
 
-#include "operator/kinds/job/begun.h"
+#include "operator/kinds/job/spec_snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,22 +22,22 @@ void plan_init(struct job_plan *plan, const struct job_observed *observed,
                               .delete = json_array(),
                               .events = json_array()};
     if (recall) {
-        plan->object =
-            begun_recall(observed->object, observed->service, json_array_size(observed->pods) > 0);
+        plan->object = spec_snapshot_restore(observed->object, observed->service,
+                                             json_array_size(observed->pods) > 0);
         plan->seen.object = plan->object;
     }
 }
 
 void plan_release(struct job_plan *plan) {
-    free(plan->lives);
+    free(plan->phases);
     json_decref(plan->object);
     json_decref(plan->progress);
     json_decref(plan->create);
     json_decref(plan->apply);
     json_decref(plan->delete);
     json_decref(plan->events);
-    json_decref(plan->outcome.credentials);
-    json_decref(plan->outcome.runs);
+    json_decref(plan->conditions.credentials);
+    json_decref(plan->conditions.runs);
 }
 
 void plan_wake(struct job_plan *plan, int64_t at_ms) {
@@ -48,10 +48,10 @@ void plan_wake(struct job_plan *plan, int64_t at_ms) {
 
 static json_t *add_event(struct job_plan *plan, const char *type, const char *reason,
                          const char *format, va_list arguments) {
-    struct outcome note; /* cut and tidied the same way */
+    struct conditions note; /* cut and tidied the same way */
     char text[sizeof note.message];
     vsnprintf(text, sizeof text, format, arguments);
-    outcome_set(&note, OUTCOME_UNDER_WAY, reason, "%s", text);
+    conditions_set(&note, CONDITIONS_UNDER_WAY, reason, "%s", text);
     json_t *event =
         json_pack("{s:s, s:s, s:s}", "type", type, "reason", reason, "note", note.message);
     json_array_append_new(plan->events, event);
@@ -74,8 +74,9 @@ void plan_event(struct job_plan *plan, const char *type, const char *reason, con
     va_end(arguments);
 }
 
-void plan_remove_pod(struct job_plan *plan, const struct life *life) {
-    json_array_append_new(plan->delete, json_pack("{s:s, s:s}", "kind", "Pod", "name", life->name));
+void plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase) {
+    json_array_append_new(plan->delete,
+                          json_pack("{s:s, s:s}", "kind", "Pod", "name", phase->name));
 }
 
 void plan_remove_service(struct job_plan *plan) {
@@ -87,32 +88,34 @@ void plan_remove_service(struct job_plan *plan) {
 }
 
 void plan_fail(struct job_plan *plan, const char *reason, const char *cause,
-               const struct life *life) {
-    outcome_set(&plan->outcome, OUTCOME_FAILED, reason, "%.400s; more is in the log of pod %.80s",
-                cause, life->name);
+               const struct pod_phase *phase) {
+    conditions_set(&plan->conditions, CONDITIONS_FAILED, reason,
+                   "%.400s; more is in the log of pod %.80s", cause, phase->name);
 }
 
 /* One event for each pod that is replaced: what became of it. */
-static void tell_replaced(struct job_plan *plan, const struct life *life, const json_t *pod_new) {
+static void tell_replaced(struct job_plan *plan, const struct pod_phase *phase,
+                          const json_t *pod_new) {
     const char *next = tree_text(pod_new, "metadata.name", "");
-    if (life->stage == LIFE_SUCCEEDED) {
+    if (phase->stage == POD_PHASE_SUCCEEDED) {
         return;
     }
-    if (life->stage == LIFE_DEAD && life->exit_code >= 0) {
-        AUTO(text_freep) char *words = plan_find_words(life);
+    if (phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0) {
+        AUTO(text_freep) char *words = plan_find_message(phase);
         plan_event(plan, "Warning", "PodFailed", next,
                    "pod %.80s ended with exit code %d%s%.40s%s%.350s; %.80s takes its place",
-                   life->name, life->exit_code, *life->reason ? ", " : "", life->reason,
+                   phase->name, phase->exit_code, *phase->reason ? ", " : "", phase->reason,
                    words ? ": " : "", words ? words : "", next);
         return;
     }
     plan_event(plan, "Normal", "PodReplaced", next, "pod %.80s %s%s%s; %.80s takes its place",
-               life->name, life->stage == LIFE_DEAD ? "was taken away" : "is leaving",
-               *life->reason ? ": " : "", life->reason, next);
+               phase->name, phase->stage == POD_PHASE_DEAD ? "was taken away" : "is leaving",
+               *phase->reason ? ": " : "", phase->reason, next);
 }
 
 /* Takes the pod over; before: whose place it takes, NULL if nobody's; deaths: there so far. */
-void plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct life *before, int deaths) {
+void plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
+                   int deaths) {
     json_t *metadata = json_object_get(pod_new, "metadata");
     json_t *annotations = json_object_get(metadata, "annotations");
     if (!annotations) {

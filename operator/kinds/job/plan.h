@@ -4,11 +4,11 @@
  * a row of a golden and a restarted controller goes on where the last one was. */
 #pragma once
 
-#include "operator/kinds/job/life.h"
-#include "operator/kinds/job/outcome.h"
+#include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/owned.h"
+#include "operator/kinds/job/pod_phase.h"
 
-#define TROUBLES_CHANGE "change of "
+#define WRITE_FAILURES_CHANGE "change of "
 
 /* What the controller has seen of one resource. All borrowed; NULL = not there (yet). */
 struct job_observed {
@@ -24,8 +24,8 @@ struct job_observed {
      *   Denied   not allowed (now): a quota, a policy, our permissions
      *   Refused  the cluster finds it wrong: it would never take it
      *   Missing  the cluster does not know the kind
-     * And, with TROUBLES_CHANGE before its kind, what is there and could not be changed. */
-    const json_t *troubles;
+     * And, with WRITE_FAILURES_CHANGE before its kind, what is there and could not be changed. */
+    const json_t *write_failures;
     /* Of objects that nobody watches, those that are known to be there, as they were applied within
      * the last minute: {"PodGroup NAME": ...}. Whatever else is asked for them is asked again: they
      * may be lost, changed or deleted at any time, unseen. */
@@ -40,8 +40,8 @@ struct job_observed {
     const json_t *mounts;
 };
 
-/* What a job began with is settled by its Service, and the status repeats it (begun.h): a status
- * that was not written does not keep the job from going on.
+/* What a job began with is settled by its Service, and the status repeats it (spec_snapshot.h): a
+ * status that was not written does not keep the job from going on.
  *
  * Result, owned by the caller:
  *   "create"    objects to make, none of which exists
@@ -53,8 +53,8 @@ struct job_observed {
  *   "events"    [{"type": "Normal"|"Warning", "reason", "note", "of"}], to be told when the object
  *               named `of` is made or, without it, when the status is written
  *   "again_ms"  ask again after this long even if nothing happens; absent: no need
- * An order between writes is made by steps: what needs another's result comes with a later look, as
- * any of the writes of one look may be lost. Carrying out the result and asking again soon gives
+ * An order between writes is made by steps: what needs another's result comes with a later pass, as
+ * any of the writes of one pass may be lost. Carrying out the result and asking again soon gives
  * nothing to do. */
 
 /* What is said differently of each kind. */
@@ -67,34 +67,34 @@ struct job_words {
 struct job_plan {
     const struct job_words *words;
     struct job_observed seen;
-    const struct job_observed *observed; /* that, its object completed by begun_recall */
+    const struct job_observed *observed; /* that, its object completed by spec_snapshot_restore */
     const json_t *stored;                /* the object as it is */
     json_t *object;                      /* the completed one; owned */
     struct job_spec *spec;               /* the kind's; NULL: it cannot be read */
     bool is_changed; /* the spec is not what the job began with, or cannot be read */
     struct endpoint endpoint;
     int64_t now_ms;
-    int64_t wake_ms;    /* when something may be decided by time alone */
-    struct life *lives; /* of observed->pods */
-    size_t life_count;
-    json_t *progress; /* the hub's last words, else its last answer; owned; may be NULL */
+    int64_t wake_ms;          /* when something may be decided by time alone */
+    struct pod_phase *phases; /* of observed->pods */
+    size_t phase_count;
+    json_t *progress; /* the hub's termination message, else its last answer; owned; may be NULL */
     json_t *create, *apply, *delete, *events; /* owned */
-    struct outcome outcome;
+    struct conditions conditions;
 };
 
 enum {
     PLAN_LOST_MS = 60000, /* past its grace period, a pod that is still there is on a lost node */
-    PLAN_LAST_WORDS_MAX = 1 << 20,
+    PLAN_TERMINATION_MESSAGE_MAX = 1 << 20,
 };
 
-/* recall: whether the job is under way, so that begun_recall completes its object. */
+/* recall: whether the job is under way, so that spec_snapshot_restore completes its object. */
 void plan_init(struct job_plan *plan, const struct job_observed *observed,
                const struct job_words *words, bool recall, int64_t now_ms);
 void plan_release(struct job_plan *plan);
 
 /* ---- what is decided ---- */
 
-/* Asks for another look at that time. */
+/* Asks for another pass at that time. */
 void plan_wake(struct job_plan *plan, int64_t at_ms);
 /* An event that is told when the object of that name is made. */
 void plan_event(struct job_plan *plan, const char *type, const char *reason, const char *of,
@@ -102,13 +102,14 @@ void plan_event(struct job_plan *plan, const char *type, const char *reason, con
 /* An event that is told when the status is written. */
 void plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format, ...)
     PRINTF_LIKE(4, 5);
-void plan_remove_pod(struct job_plan *plan, const struct life *life);
+void plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase);
 void plan_remove_service(struct job_plan *plan);
 /* Fails the job; more is in the log of that pod. */
 void plan_fail(struct job_plan *plan, const char *reason, const char *cause,
-               const struct life *life);
+               const struct pod_phase *phase);
 /* Takes the pod over; before: whose place it takes, NULL if nobody's; deaths: there so far. */
-void plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct life *before, int deaths);
+void plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
+                   int deaths);
 /* The result, with the status that is to be. */
 json_t *plan_result(struct job_plan *plan, json_t *status_new, const char *needs);
 
@@ -118,16 +119,16 @@ json_t *plan_result(struct job_plan *plan, json_t *status_new, const char *needs
 bool plan_apply_unwatched(struct job_plan *plan, json_t *object);
 /* Of what is to be made or applied: {"why", "text"}; NULL: nothing is known to be wrong. Borrowed.
  */
-const json_t *plan_trouble_with(const struct job_plan *plan, const json_t *object);
+const json_t *plan_write_failure_of(const struct job_plan *plan, const json_t *object);
 /* A job ends with what it began with: run and image. */
 void plan_pin(struct job_plan *plan);
 /* True when the spec is not what the job began with. */
 bool plan_spec_changed(const struct job_plan *plan);
 /* The gravest trouble with what is to be made becomes what the job says, unless it runs. */
-void plan_tell_troubles(struct job_plan *plan, bool is_running);
+void plan_report_write_failures(struct job_plan *plan, bool is_running);
 /* A definition that is older than this program: true when nothing may be made. */
 bool plan_is_outdated(struct job_plan *plan);
-/* Of a job that has ended: whether its pods go now, too; else another look is asked for then. */
+/* Of a job that has ended: whether its pods go now, too; else another pass is asked for then. */
 bool plan_is_over(struct job_plan *plan, bool *ret_succeeded);
 /* What comes next of a job that is under way and has no verdict yet. */
 enum plan_course {
@@ -137,6 +138,6 @@ enum plan_course {
     PLAN_COURSE_MAKE,    /* pods; then troubles are told */
 };
 enum plan_course plan_course(struct job_plan *plan, const char *how_far, const char **ret_needs);
-/* At the end of a look at an unfinished job: what a job that has ended leaves behind goes, the next
- * look, one event per transition. */
+/* At the end of a reconcile pass over an unfinished job: what a job that has ended leaves behind
+ * goes, the next look, one event per transition. */
 void plan_conclude(struct job_plan *plan);

@@ -3,7 +3,7 @@
 #include "operator/kinds/job/plan.h"
 
 #include "lib/time/clock.h"
-#include "operator/kinds/job/begun.h"
+#include "operator/kinds/job/spec_snapshot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static int64_t time_of(const struct job_plan *plan, const char *path, int64_t fa
 /* ---- Service and Secret ---- */
 
 static bool has_pods(const struct job_plan *plan, const char *secret) {
-    for (size_t i = 0; i < plan->life_count; i++) {
-        const char *theirs = owned_annotation(plan->lives[i].pod, ANNOTATION_SECRET);
+    for (size_t i = 0; i < plan->phase_count; i++) {
+        const char *theirs = owned_annotation(plan->phases[i].pod, ANNOTATION_SECRET);
         if (theirs && strcmp(theirs, secret) == 0) {
             return true;
         }
@@ -29,11 +29,11 @@ static bool has_pods(const struct job_plan *plan, const char *secret) {
 }
 
 static void record(struct job_plan *plan, const char *secret, const char *sha256, bool created) {
-    plan->outcome.credentials = json_pack("{s:s, s:s, s:b}", "secret", secret, "certificateSHA256",
-                                          sha256, "created", created);
-    plan->outcome.spec_hash = plan->spec->hash; /* it has started */
+    plan->conditions.credentials = json_pack("{s:s, s:s, s:b}", "secret", secret,
+                                             "certificateSHA256", sha256, "created", created);
+    plan->conditions.spec_hash = plan->spec->hash; /* it has started */
     if (!plan->spec->is_image_given) {
-        plan->outcome.agent_image = plan->spec->image;
+        plan->conditions.agent_image = plan->spec->image;
     }
 }
 
@@ -44,7 +44,7 @@ static bool credentials(struct job_plan *plan, const char **ret_needs) {
     const struct credentials *fresh = observed->credentials;
     const char *recorded = tree_text(object, "status.credentials.secret", "");
     bool placed = endpoint_read(service, &plan->endpoint);
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Pending", "the job's Service is made");
+    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Pending", "the job's Service is made");
     if (placed && strcmp(plan->endpoint.secret, recorded) == 0) {
         /* Pods are made only when the Secret is known to be there: where there is one, it is. */
         bool created = tree_bool(object, "status.credentials.created", false) ||
@@ -65,7 +65,7 @@ static bool credentials(struct job_plan *plan, const char **ret_needs) {
     }
     bool is_recorded = strcmp(recorded, fresh->secret) == 0;
     bool says_nothing = !tree_get(object, "status.credentials"); /* nor does the Service */
-    AUTO(text_freep) char *begun = begun_write(plan->spec);
+    AUTO(text_freep) char *begun = spec_snapshot_write(plan->spec);
     record(plan, fresh->secret, fresh->certificate_sha256, false);
     if (!service) {
         json_array_append_new(plan->create, owned_service(object, &plan->words->hub, fresh, begun));
@@ -96,9 +96,9 @@ static char *name_of(const json_t *object) {
     return x_printf("%s %s", tree_text(object, "kind", ""), tree_text(object, "metadata.name", ""));
 }
 
-const json_t *plan_trouble_with(const struct job_plan *plan, const json_t *object) {
+const json_t *plan_write_failure_of(const struct job_plan *plan, const json_t *object) {
     AUTO(text_freep) char *name = name_of(object);
-    return json_object_get(plan->observed->troubles, name);
+    return json_object_get(plan->observed->write_failures, name);
 }
 
 bool plan_apply_unwatched(struct job_plan *plan, json_t *object) {
@@ -111,13 +111,13 @@ bool plan_apply_unwatched(struct job_plan *plan, json_t *object) {
 }
 
 /* The gravest trouble with what is to be made becomes what the job says. */
-void plan_tell_troubles(struct job_plan *plan, bool is_running) {
+void plan_report_write_failures(struct job_plan *plan, bool is_running) {
     size_t worst = 0; /* of trouble_kinds, from 1 */
     AUTO(text_freep) char *what = NULL;
     const char *text = "";
     for (size_t i = 0; i < json_array_size(plan->create); i++) {
         const json_t *object = json_array_get(plan->create, i);
-        const json_t *trouble = plan_trouble_with(plan, object);
+        const json_t *trouble = plan_write_failure_of(plan, object);
         for (size_t k = worst; trouble && k < ARRAY_LEN(trouble_kinds); k++) {
             if (strcmp(trouble_kinds[k].why, tree_text(trouble, "why", "")) == 0) {
                 worst = k + 1;
@@ -133,12 +133,13 @@ void plan_tell_troubles(struct job_plan *plan, bool is_running) {
     }
     const char *reason = trouble_kinds[worst - 1].reason;
     reason = strstr(text, "exceeded quota") ? "QuotaExceeded" : reason;
-    outcome_set(&plan->outcome, trouble_kinds[worst - 1].fails ? OUTCOME_FAILED : OUTCOME_UNDER_WAY,
-                reason, "%.200s%s%.400s", what, trouble_kinds[worst - 1].said,
-                trouble_kinds[worst - 1].with_text ? text : "");
-    plan->outcome.pods_requested = false;
+    conditions_set(&plan->conditions,
+                   trouble_kinds[worst - 1].fails ? CONDITIONS_FAILED : CONDITIONS_UNDER_WAY,
+                   reason, "%.200s%s%.400s", what, trouble_kinds[worst - 1].said,
+                   trouble_kinds[worst - 1].with_text ? text : "");
+    plan->conditions.pods_requested = false;
     if (trouble_kinds[worst - 1].stalls) {
-        outcome_stall(&plan->outcome, reason, plan->outcome.message);
+        conditions_stall(&plan->conditions, reason, plan->conditions.message);
     }
 }
 
@@ -147,19 +148,19 @@ void plan_tell_troubles(struct job_plan *plan, bool is_running) {
 /* Of what would be recorded now. Once told, it holds until the field is seen in the status. */
 static const char *find_dropped(const struct job_plan *plan) {
     const json_t *object = plan->stored;
-    const char *told = tree_text(outcome_condition(object, "Stalled"), "reason", "");
+    const char *told = tree_text(conditions_find(object, "Stalled"), "reason", "");
     if (plan->observed->dropped || strcmp(told, "CRDOutdated") != 0) {
         return plan->observed->dropped;
     }
-    const struct outcome *outcome = &plan->outcome;
+    const struct conditions *conditions = &plan->conditions;
     AUTO(tree_freep)
     json_t *asked = json_pack("{s:{s:O*, s:s*, s:s*, s:O*}}", "status", "credentials",
-                              outcome->credentials, "specHash", outcome->spec_hash, "agentImage",
-                              outcome->agent_image, "runs", outcome->runs);
-    return outcome_dropped(asked, object);
+                              conditions->credentials, "specHash", conditions->spec_hash,
+                              "agentImage", conditions->agent_image, "runs", conditions->runs);
+    return conditions_dropped(asked, object);
 }
 
-/* What is not stored would be made anew by every look, so nothing is made. The status is asked for
+/* What is not stored would be made anew by every pass, so nothing is made. The status is asked for
  * as if all were well: so the first write that the definition has a place for ends this. */
 bool plan_is_outdated(struct job_plan *plan) {
     const char *dropped = find_dropped(plan);
@@ -168,13 +169,13 @@ bool plan_is_outdated(struct job_plan *plan) {
     }
     json_array_clear(plan->create);
     json_array_clear(plan->apply);
-    outcome_set(
-        &plan->outcome, OUTCOME_UNDER_WAY, "CRDOutdated",
+    conditions_set(
+        &plan->conditions, CONDITIONS_UNDER_WAY, "CRDOutdated",
         "the CustomResourceDefinition %s is older than the controller and drops %s; upgrade "
         "the chart with crds.install=true, or `kubectl apply --server-side -f %s` of "
         "version %s",
         plan->words->definition, dropped, plan->words->file, WINDLASS_VERSION);
-    outcome_stall(&plan->outcome, "CRDOutdated", plan->outcome.message);
+    conditions_stall(&plan->conditions, "CRDOutdated", plan->conditions.message);
     return true;
 }
 
@@ -189,21 +190,22 @@ bool plan_spec_changed(const struct job_plan *plan) {
         return false;
     }
     /* When nobody wrote it, the definition has got a new default, say. */
-    const char *stalled = tree_text(outcome_condition(object, "Stalled"), "reason", "");
+    const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
     return strcmp(stalled, "SpecChanged") == 0 ||
            tree_integer(object, "metadata.generation", 0) !=
                tree_integer(object, "status.observedGeneration", -1);
 }
 
 static void keep_going(struct job_plan *plan) {
-    const json_t *before = outcome_condition(plan->observed->object, "Succeeded");
+    const json_t *before = conditions_find(plan->observed->object, "Succeeded");
     const char *reason = tree_text(before, "reason", "Pending");
     reason = strcmp(reason, "Suspended") == 0 ? "Pending" : reason;
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, reason, "%.600s",
-                tree_text(before, "message", ""));
-    outcome_stall(&plan->outcome, "SpecChanged",
-                  "spec was changed while the job ran; put it back, or delete the job and apply it "
-                  "anew");
+    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, reason, "%.600s",
+                   tree_text(before, "message", ""));
+    conditions_stall(
+        &plan->conditions, "SpecChanged",
+        "spec was changed while the job ran; put it back, or delete the job and apply it "
+        "anew");
 }
 
 /* A job ends with what it began with: another controller's default image, or its way to name the
@@ -237,9 +239,9 @@ static bool is_too_late(struct job_plan *plan, const char *how_far) {
     if (plan->now_ms < over_ms) {
         return false;
     }
-    outcome_set(&plan->outcome, OUTCOME_FAILED, "DeadlineExceeded",
-                "not done within spec.activeDeadlineSeconds (%lld s): %s", (long long)limit_s,
-                how_far);
+    conditions_set(&plan->conditions, CONDITIONS_FAILED, "DeadlineExceeded",
+                   "not done within spec.activeDeadlineSeconds (%lld s): %s", (long long)limit_s,
+                   how_far);
     return true;
 }
 
@@ -247,12 +249,12 @@ bool plan_is_over(struct job_plan *plan, bool *ret_succeeded) {
     const json_t *object = plan->observed->object;
     int64_t ttl_s = tree_integer(object, "spec.ttlSecondsAfterFinished", -1);
     *ret_succeeded =
-        strcmp(tree_text(outcome_condition(object, "Succeeded"), "status", ""), "True") == 0;
+        strcmp(tree_text(conditions_find(object, "Succeeded"), "status", ""), "True") == 0;
     if (ttl_s < 0) {
         return false;
     }
     int64_t over_ms = time_of(plan, "status.completionTime", plan->now_ms) + 1000 * ttl_s;
-    if (plan->life_count > 0) {
+    if (plan->phase_count > 0) {
         plan_wake(plan, over_ms);
     }
     return plan->now_ms >= over_ms;
@@ -281,27 +283,28 @@ enum plan_course plan_course(struct job_plan *plan, const char *how_far, const c
 /* One event per transition. */
 static void tell_transitions(struct job_plan *plan) {
     const json_t *object = plan->observed->object;
-    const struct outcome *outcome = &plan->outcome;
-    const char *before = tree_text(outcome_condition(object, "Succeeded"), "reason", "");
-    bool warning = outcome->state == OUTCOME_FAILED && !outcome->is_asked_for;
+    const struct conditions *conditions = &plan->conditions;
+    const char *before = tree_text(conditions_find(object, "Succeeded"), "reason", "");
+    bool warning = conditions->state == CONDITIONS_FAILED && !conditions->is_asked_for;
     for (const char *const *each = plan->words->warnings; *each; each++) {
-        warning |= strcmp(outcome->reason, *each) == 0;
+        warning |= strcmp(conditions->reason, *each) == 0;
     }
-    if (strcmp(before, "Suspended") == 0 && !outcome->suspended) {
+    if (strcmp(before, "Suspended") == 0 && !conditions->suspended) {
         plan_tell(plan, "Normal", "Resumed", "spec.suspend is false: the job goes on");
     }
-    if (strcmp(before, outcome->reason) != 0 && strcmp(outcome->reason, "Pending") != 0) {
-        plan_tell(plan, warning ? "Warning" : "Normal", outcome->reason, "%s", outcome->message);
+    if (strcmp(before, conditions->reason) != 0 && strcmp(conditions->reason, "Pending") != 0) {
+        plan_tell(plan, warning ? "Warning" : "Normal", conditions->reason, "%s",
+                  conditions->message);
     }
-    const char *stalled = tree_text(outcome_condition(object, "Stalled"), "reason", "");
-    if (outcome->stalled && strcmp(outcome->stalled, stalled) != 0 &&
-        strcmp(outcome->stalled, outcome->reason) != 0) {
-        plan_tell(plan, "Warning", outcome->stalled, "%s", outcome->stalled_message);
+    const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
+    if (conditions->stalled && strcmp(conditions->stalled, stalled) != 0 &&
+        strcmp(conditions->stalled, conditions->reason) != 0) {
+        plan_tell(plan, "Warning", conditions->stalled, "%s", conditions->stalled_message);
     }
 }
 
 void plan_conclude(struct job_plan *plan) {
-    if (plan->outcome.state != OUTCOME_UNDER_WAY) {
+    if (plan->conditions.state != CONDITIONS_UNDER_WAY) {
         int64_t ttl_s = tree_integer(plan->observed->object, "spec.ttlSecondsAfterFinished", -1);
         plan_remove_service(plan);
         plan->wake_ms = ttl_s < 0 ? INT64_MAX : plan->now_ms + 1000 * MAX(ttl_s, 1);

@@ -5,7 +5,7 @@
 #include "operator/kinds/job/credentials.h"
 #include "operator/kinds/job/mounts.h"
 #include "operator/kinds/job/status_write.h"
-#include "operator/kinds/job/troubles.h"
+#include "operator/kinds/job/write_failures.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum {
     APPLIED_MS = 60000, /* so long what nobody watches is taken to be there */
 };
 
-/* Kept between looks: "namespace/name" -> {"uid", "wroteMs": the last status,
+/* Kept between passes: "namespace/name" -> {"uid", "wroteMs": the last status,
  * "credentials": see struct credentials, until they are in use,
  * "refused": {"count": in a row, "untilMs": nothing is made before}, while there is one,
  * "ended": {POD NAME: when it was first seen to have ended, wall clock},
@@ -82,7 +82,7 @@ static json_t *ask_progress(const struct job_ops *ops, struct reconcile *request
     char *url = x_printf("https://%s%s%s:%lld/progress", is_v6 ? "[" : "", ip, is_v6 ? "]" : "",
                          (long long)port);
     bool is_first = ops->is_first && ops->is_first(request->object);
-    const char *body = reconcile_ask(request, url, certificate, is_first);
+    const char *body = reconcile_poll(request, url, certificate, is_first);
     struct error ignored = {0};
     json_t *progress = NULL;
     if (!body || tree_parse(body, strlen(body), PROGRESS_MAX_BYTES, &progress, &ignored) < 0) {
@@ -127,7 +127,7 @@ void job_wrote(void *opaque, const struct written *written) {
         note_applied(kept, written->object);
     }
     if (written->verb == CLUSTER_CREATE || written->verb == CLUSTER_APPLY) {
-        troubles_note(kept, written);
+        write_failures_note(kept, written);
     }
     if (written->verb == CLUSTER_CREATE) {
         if (strcmp(tree_text(written->object, "kind", ""), "Secret") == 0) {
@@ -160,7 +160,7 @@ void job_make_all(struct reconcile *request, const json_t *kept, json_t *create)
     int64_t left_ms = tree_integer(refused, "untilMs", 0) - request->monotonic_ms;
     request->is_careful = refused != NULL;
     if (left_ms > 0 && json_array_size(create) > 0) {
-        status_look_again(request, left_ms);
+        status_requeue_after(request, left_ms);
         json_array_clear(create);
     }
     write_all(request, CLUSTER_CREATE, create);
@@ -195,27 +195,27 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
     size_t i;
     json_t *event;
     json_array_foreach(json_object_get(plan, "events"), i, event) {
-        struct reconcile_news news = {.type = tree_text(event, "type", ""),
-                                      .reason = tree_text(event, "reason", ""),
-                                      .note = tree_text(event, "note", ""),
-                                      .of = tree_text(event, "of", NULL)};
+        struct reconcile_event news = {.type = tree_text(event, "type", ""),
+                                       .reason = tree_text(event, "reason", ""),
+                                       .note = tree_text(event, "note", ""),
+                                       .of = tree_text(event, "of", NULL)};
         if (news.of ? tree_find(create, "metadata.name", news.of) != NULL : with_status) {
-            reconcile_tell(request, &news);
+            reconcile_record_event(request, &news);
         }
     }
 }
 
-/* ---- one look ---- */
+/* ---- one pass ---- */
 
 /* By our clock; of pods that are still there. */
 static void note_ended(json_t *kept, const json_t *pods, int64_t wall_ms) {
     const json_t *before = json_object_get(kept, "ended");
     json_t *ended = json_object();
     for (size_t i = 0; i < json_array_size(pods); i++) {
-        const struct life life = life_read(json_array_get(pods, i));
-        if (life.stage == LIFE_DEAD || life.stage == LIFE_SUCCEEDED) {
-            json_t *since = json_object_get(before, life.name);
-            json_object_set_new(ended, life.name,
+        const struct pod_phase phase = pod_phase_read(json_array_get(pods, i));
+        if (phase.stage == POD_PHASE_DEAD || phase.stage == POD_PHASE_SUCCEEDED) {
+            json_t *since = json_object_get(before, phase.name);
+            json_object_set_new(ended, phase.name,
                                 since ? json_incref(since) : json_integer(wall_ms));
         }
     }
@@ -228,7 +228,7 @@ static bool needs_credentials(const struct job_ops *ops, const json_t *kept,
     const json_t *object = observed->object;
     return !observed->service && !json_object_get(kept, "credentials") &&
            (!ops->begins || ops->begins(object, observed->options)) &&
-           !tree_get(object, "status.credentials") && !outcome_is_finished(object) &&
+           !tree_get(object, "status.credentials") && !conditions_is_finished(object) &&
            !tree_bool(object, "spec.suspend", false);
 }
 
@@ -260,7 +260,7 @@ static void trim_all(const struct job_ops *ops, const struct reconcile *request,
     size_t i;
     json_t *object;
     json_array_foreach(objects, i, object) {
-        cache_trim(request->cache, object, ops->keep_ended);
+        cache_trim(request->cache, object, ops->transform_ended);
     }
 }
 
@@ -282,13 +282,13 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
     note_ended(kept, pods, request->wall_ms);
     forget_applied(kept, request->monotonic_ms);
     AUTO(tree_freep) json_t *progress = ask_progress(ops, request, service, pods);
-    AUTO(tree_freep) json_t *troubles = troubles_tell(request, kept);
+    AUTO(tree_freep) json_t *write_failures = write_failures_of(request, kept);
     struct job_observed observed = {.object = object,
                                     .service = service,
                                     .pods = pods,
                                     .progress = progress,
                                     .options = request->options,
-                                    .troubles = troubles,
+                                    .write_failures = write_failures,
                                     .applied = json_object_get(kept, "applied"),
                                     .ended = json_object_get(kept, "ended"),
                                     .dropped = tree_text(kept, "dropped", NULL),
@@ -298,13 +298,13 @@ int job_reconcile(const struct job_ops *ops, void *opaque, struct reconcile *req
         return -1;
     }
     request->again_ms = tree_integer(plan, "again_ms", 0);
-    mounts_look(request, kept, pods);
+    mounts_query(request, kept, pods);
     job_make_all(request, kept, json_object_get(plan, "create"));
     write_all(request, CLUSTER_APPLY, json_object_get(plan, "apply"));
     job_delete_all(request, plan);
     bool with_status = status_write(request, kept, json_object_get(plan, "status"));
     tell_events(request, plan, with_status);
-    if (outcome_is_finished(object)) {
+    if (conditions_is_finished(object)) {
         forget(state, request);
         trim_all(ops, request, pods);
         trim_all(ops, request, services);

@@ -1,6 +1,6 @@
-/* reconcile.h: a look at a job, as it is alike for all kinds: gathers what is there, asks the
- * kind's plan, and asks for what that wants. A kind's struct kind (operator/control/controller.h)
- * is made of these functions. */
+/* reconcile.h: a reconcile pass over a job, as it is alike for all kinds: gathers what is there,
+ * asks the kind's plan, and asks for what that wants. A kind's struct kind
+ * (operator/control/controller.h) is made of these functions. */
 #pragma once
 
 #include "operator/control/controller.h"
@@ -14,11 +14,11 @@ struct job_ops {
                           json_t **ret_plan, struct error *err);
     /* The resource will need credentials when it begins; NULL: it always does. */
     bool (*begins)(const json_t *object, const struct job_options *options);
-    /* Somebody decides by what its hub says, and soon: it is asked before others (questions.h);
+    /* Somebody decides by what its hub says, and soon: it is asked before others (poller.h);
      * NULL: none is. */
     bool (*is_first)(const json_t *object);
     /* What is kept of a Pod or Service whose job has ended. */
-    cache_keep *keep_ended;
+    cache_transform *transform_ended;
 };
 
 void *job_state_new(void);
@@ -29,7 +29,7 @@ void job_wrote(void *state, const struct written *written);
 void job_listed(void *state, const char *namespace, const char *name, const json_t *list);
 
 /* Creates what is planned, unless the cluster refused something lately (kept["refused"],
- * troubles.h): then another look comes when it may be asked again, and the list is empty. */
+ * write_failures.h): then another pass comes when it may be asked again, and the list is empty. */
 void job_make_all(struct reconcile *request, const json_t *kept, json_t *create);
 /* Deletes plan's `delete`, which names what is to go by kind and name: the cache knows which one
  * that is (what it does not watch has its apiVersion, too). */

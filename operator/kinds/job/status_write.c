@@ -2,7 +2,7 @@
 #include "operator/kinds/job/status_write.h"
 
 #include "lib/time/clock.h"
-#include "operator/kinds/job/outcome.h"
+#include "operator/kinds/job/conditions.h"
 #include "operator/object.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ enum {
     PROBE_EVERY_MS = 60000, /* a status that the cluster does not store whole */
 };
 
-void status_look_again(struct reconcile *request, int64_t left_ms) {
+void status_requeue_after(struct reconcile *request, int64_t left_ms) {
     request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
 }
 
@@ -76,7 +76,7 @@ bool status_write(struct reconcile *request, const json_t *kept, json_t *status)
     }
     int64_t left_ms = can_wait_ms(request, kept, before, status);
     if (left_ms > 0) {
-        status_look_again(request, left_ms);
+        status_requeue_after(request, left_ms);
         return false;
     }
     json_t *object = json_copy((json_t *)request->object);
@@ -87,7 +87,7 @@ bool status_write(struct reconcile *request, const json_t *kept, json_t *status)
 
 void status_note(json_t *kept, const struct written *written) {
     if (written->verb == CLUSTER_STATUS && !written->err) {
-        const char *dropped = outcome_dropped(written->object, written->stored);
+        const char *dropped = conditions_dropped(written->object, written->stored);
         json_object_set_new(kept, "wroteMs", json_integer(clock_monotonic_ms()));
         json_object_set_new(kept, "dropped", dropped ? json_string(dropped) : json_null());
     }

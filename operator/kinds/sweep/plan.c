@@ -18,14 +18,14 @@ void sweep_tell(struct sweep_plan *plan, const char *type, const char *reason, c
 /* ---- what stands in its way ---- */
 
 static void keep_going(struct sweep_plan *plan, const char *stalled, const char *why) {
-    const json_t *before = outcome_condition(plan->observed->object, "Succeeded");
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, tree_text(before, "reason", "Pending"), "%.600s",
-                tree_text(before, "message", ""));
-    outcome_stall(&plan->outcome, stalled, why);
+    const json_t *before = conditions_find(plan->observed->object, "Succeeded");
+    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, tree_text(before, "reason", "Pending"),
+                   "%.600s", tree_text(before, "message", ""));
+    conditions_stall(&plan->conditions, stalled, why);
 }
 
 /* The first of what could not be made. kind: "Pod ", of what is to be made now. */
-static void tell_troubles(struct sweep_plan *plan, const char *kind) {
+static void report_write_failures(struct sweep_plan *plan, const char *kind) {
     static const struct {
         const char *why, *reason, *advice;
         bool stalls;
@@ -40,13 +40,14 @@ static void tell_troubles(struct sweep_plan *plan, const char *kind) {
     };
     const char *name;
     json_t *trouble;
-    json_object_foreach((json_t *)plan->observed->troubles, name, trouble) {
+    json_object_foreach((json_t *)plan->observed->write_failures, name, trouble) {
         for (size_t i = 0; i < ARRAY_LEN(rows) && text_starts(name, kind); i++) {
             if (strcmp(tree_text(trouble, "why", ""), rows[i].why) == 0) {
-                outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, rows[i].reason, "%s: %.300s; %s",
-                            name, tree_text(trouble, "text", ""), rows[i].advice);
+                conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, rows[i].reason,
+                               "%s: %.300s; %s", name, tree_text(trouble, "text", ""),
+                               rows[i].advice);
                 if (rows[i].stalls) {
-                    outcome_stall(&plan->outcome, rows[i].reason, plan->outcome.message);
+                    conditions_stall(&plan->conditions, rows[i].reason, plan->conditions.message);
                 }
                 return;
             }
@@ -58,19 +59,20 @@ static void tell_troubles(struct sweep_plan *plan, const char *kind) {
 static void tell_refused_change(struct sweep_plan *plan) {
     for (size_t i = 0; i < json_array_size(plan->apply); i++) {
         const char *name = tree_text(json_array_get(plan->apply, i), "metadata.name", "");
-        AUTO(text_freep) char *key = x_printf(TROUBLES_CHANGE "DistTrain %s", name);
-        const json_t *trouble = json_object_get(plan->observed->troubles, key);
+        AUTO(text_freep) char *key = x_printf(WRITE_FAILURES_CHANGE "DistTrain %s", name);
+        const json_t *trouble = json_object_get(plan->observed->write_failures, key);
         if (trouble) {
-            outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Denied",
-                        "DistTrain %s cannot be changed (spec.stop, spec.suspend): %.300s; it is "
-                        "asked for again",
-                        name, tree_text(trouble, "text", ""));
+            conditions_set(
+                &plan->conditions, CONDITIONS_UNDER_WAY, "Denied",
+                "DistTrain %s cannot be changed (spec.stop, spec.suspend): %.300s; it is "
+                "asked for again",
+                name, tree_text(trouble, "text", ""));
             return;
         }
     }
 }
 
-/* ---- a look ---- */
+/* ---- a reconcile pass ---- */
 
 static void go_on(struct sweep_plan *plan) {
     const struct sweep_spec *spec = &plan->spec;
@@ -79,14 +81,14 @@ static void go_on(struct sweep_plan *plan) {
         sweep_judge(plan);
         sweep_make(plan);
     }
-    plan->outcome.suspended = spec->suspend;
+    plan->conditions.suspended = spec->suspend;
     int64_t total = sweep_trials(spec);
     const char *state = spec->suspend ? "Suspended" : plan->next > 0 ? "Running" : "Pending";
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, state,
-                "%lld of %lld trials have ended, %lld run%s%s", (long long)sweep_ended(plan),
-                (long long)total, (long long)plan->running, plan->best ? "; the best is " : "",
-                tree_text(plan->best, "trial", ""));
-    tell_troubles(plan, "DistTrain ");
+    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, state,
+                   "%lld of %lld trials have ended, %lld run%s%s", (long long)sweep_ended(plan),
+                   (long long)total, (long long)plan->running, plan->best ? "; the best is " : "",
+                   tree_text(plan->best, "trial", ""));
+    report_write_failures(plan, "DistTrain ");
     tell_refused_change(plan);
 }
 
@@ -103,13 +105,13 @@ static void under_way(struct sweep_plan *plan) {
         go_on(plan);
     } else if (plan->running > 0) { /* done, and one runs: it was not seen when that was said */
         sweep_stop_all(plan, why[end]);
-        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Stopping",
-                    "%lld trials are told to stop: %s", (long long)plan->running, why[end]);
+        conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Stopping",
+                       "%lld trials are told to stop: %s", (long long)plan->running, why[end]);
         tell_refused_change(plan);
     } else {
         sweep_conclude(plan, end);
-        if (plan->outcome.state == OUTCOME_UNDER_WAY) {
-            tell_troubles(plan, "Pod ");
+        if (plan->conditions.state == CONDITIONS_UNDER_WAY) {
+            report_write_failures(plan, "Pod ");
         }
     }
 }
@@ -133,12 +135,13 @@ static const char *other_objective(const struct sweep_plan *plan) {
 static void refuse_other(struct sweep_plan *plan, const char *name) {
     const struct sweep_spec *spec = &plan->spec;
     const json_t *theirs = json_object_get(plan->observed->warm_objectives, name);
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "WarmStartDiffers",
-                "spec.warmStart: Sweep %.60s is about %.128s (%s), and this one about %.128s (%s): "
-                "its trials say nothing here; take it out",
-                name, tree_text(theirs, "metric", "?"), tree_text(theirs, "goal", "?"),
-                spec->metric, goal_names[spec->goal]);
-    outcome_stall(&plan->outcome, "WarmStartDiffers", plan->outcome.message);
+    conditions_set(
+        &plan->conditions, CONDITIONS_UNDER_WAY, "WarmStartDiffers",
+        "spec.warmStart: Sweep %.60s is about %.128s (%s), and this one about %.128s (%s): "
+        "its trials say nothing here; take it out",
+        name, tree_text(theirs, "metric", "?"), tree_text(theirs, "goal", "?"), spec->metric,
+        goal_names[spec->goal]);
+    conditions_stall(&plan->conditions, "WarmStartDiffers", plan->conditions.message);
     plan->again_ms = MISSING_AGAIN_MS;
 }
 
@@ -147,16 +150,16 @@ static bool may_begin(struct sweep_plan *plan) {
     const struct sweep_observed *seen = plan->observed;
     const char *other = other_objective(plan);
     struct error why = {0};
-    if (trial_check(seen->object, seen->train, true, &why) < 0) {
-        outcome_set(&plan->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", why.text);
-        sweep_tell(plan, "Warning", "SpecInvalid", NULL, plan->outcome.message);
+    if (trial_check(seen->object, seen->train, &why) < 0) {
+        conditions_set(&plan->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", why.text);
+        sweep_tell(plan, "Warning", "SpecInvalid", NULL, plan->conditions.message);
         return false;
     }
     if (seen->warm_missing) {
-        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "WarmStartMissing",
-                    "spec.warmStart: there is no Sweep %.60s here; its trials went with it",
-                    seen->warm_missing);
-        outcome_stall(&plan->outcome, "WarmStartMissing", plan->outcome.message);
+        conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "WarmStartMissing",
+                       "spec.warmStart: there is no Sweep %.60s here; its trials went with it",
+                       seen->warm_missing);
+        conditions_stall(&plan->conditions, "WarmStartMissing", plan->conditions.message);
         plan->again_ms = MISSING_AGAIN_MS;
         return false;
     }
@@ -170,7 +173,7 @@ static bool may_begin(struct sweep_plan *plan) {
 /* Where nobody wrote it the definition has got a new default, say. */
 static bool is_changed(const struct sweep_plan *plan, const char *hash) {
     const json_t *object = plan->observed->object;
-    const char *stalled = tree_text(outcome_condition(object, "Stalled"), "reason", "");
+    const char *stalled = tree_text(conditions_find(object, "Stalled"), "reason", "");
     bool is_written = tree_integer(object, "metadata.generation", 0) !=
                       tree_integer(object, "status.observedGeneration", -1);
     return strcmp(hash, plan->spec.hash) != 0 &&
@@ -190,8 +193,8 @@ static void look(struct sweep_plan *plan) {
     struct error why = {0};
     bool is_readable = read_spec(plan, &why) == 0;
     if (!is_readable && !hash) {
-        outcome_set(&plan->outcome, OUTCOME_FAILED, "SpecInvalid", "%s", why.text);
-        sweep_tell(plan, "Warning", "SpecInvalid", NULL, plan->outcome.message);
+        conditions_set(&plan->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", why.text);
+        sweep_tell(plan, "Warning", "SpecInvalid", NULL, plan->conditions.message);
     } else if (!is_readable) {
         keep_going(plan, "SpecInvalid", why.text);
     } else if (hash && is_changed(plan, hash)) {
@@ -199,15 +202,16 @@ static void look(struct sweep_plan *plan) {
                    "spec was changed while the sweep ran; put it back, or delete the sweep and "
                    "apply it anew");
     } else if (hash || may_begin(plan)) {
-        plan->outcome.spec_hash = hash ? hash : plan->spec.hash;
+        plan->conditions.spec_hash = hash ? hash : plan->spec.hash;
         under_way(plan);
-        plan->outcome.pods_requested = plan->next > 0;
+        plan->conditions.pods_requested = plan->next > 0;
     }
 }
 
 static json_t *status_of(const struct sweep_plan *plan) {
-    json_t *status = outcome_status(plan->observed->object, NULL, &plan->outcome, plan->now_ms);
-    if (!plan->outcome.spec_hash) {
+    json_t *status =
+        conditions_status(plan->observed->object, NULL, &plan->conditions, plan->now_ms);
+    if (!plan->conditions.spec_hash) {
         return status;
     }
     json_object_set_new(status, "next", json_integer(plan->next));
@@ -232,13 +236,13 @@ json_t *sweep_plan(const struct sweep_observed *observed, int64_t now_ms) {
                               .apply = json_array(),
                               .delete = json_array(),
                               .events = json_array()};
-    bool is_finished = outcome_is_finished(observed->object);
+    bool is_finished = conditions_is_finished(observed->object);
     if (is_finished) {
         sweep_clear(&plan);
     } else {
         look(&plan);
     }
-    json_t *status = is_finished ? outcome_seen(observed->object) : status_of(&plan);
+    json_t *status = is_finished ? conditions_seen(observed->object) : status_of(&plan);
     json_decref(plan.best);
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "create", plan.create, "apply",
                      plan.apply, "delete", plan.delete, "events", plan.events, "status", status,

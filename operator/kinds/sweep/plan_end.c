@@ -99,13 +99,13 @@ static void fail(struct sweep_plan *plan, const char *reason, const char *format
         snprintf(cause, sizeof cause, "; the last one, %s: %s", plan->last_failed->name,
                  plan->last_failed->failure);
     }
-    outcome_set(&plan->outcome, OUTCOME_FAILED, reason, "%s%s", what, cause);
+    conditions_set(&plan->conditions, CONDITIONS_FAILED, reason, "%s%s", what, cause);
 }
 
 static void tell_end(struct sweep_plan *plan) {
-    bool is_well = plan->outcome.state == OUTCOME_SUCCEEDED;
-    sweep_tell(plan, is_well ? "Normal" : "Warning", plan->outcome.reason, NULL,
-               plan->outcome.message);
+    bool is_well = plan->conditions.state == CONDITIONS_SUCCEEDED;
+    sweep_tell(plan, is_well ? "Normal" : "Warning", plan->conditions.reason, NULL,
+               plan->conditions.message);
 }
 
 void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *registered) {
@@ -123,12 +123,12 @@ void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *regi
         }
         used += (size_t)length;
     }
-    outcome_set(&plan->outcome, OUTCOME_SUCCEEDED, "Completed",
-                "%sthe best of %lld trials is %s with %s %s%s%.250s: %s",
-                end == SWEEP_LATE ? "the deadline came; " : "",
-                (long long)(plan->next - plan->deleted), tree_text(plan->best, "trial", ""),
-                plan->spec.metric, tree_text(plan->best, "value", ""),
-                registered ? ", registered as " : "", registered ? registered : "", values);
+    conditions_set(&plan->conditions, CONDITIONS_SUCCEEDED, "Completed",
+                   "%sthe best of %lld trials is %s with %s %s%s%.250s: %s",
+                   end == SWEEP_LATE ? "the deadline came; " : "",
+                   (long long)(plan->next - plan->deleted), tree_text(plan->best, "trial", ""),
+                   plan->spec.metric, tree_text(plan->best, "value", ""),
+                   registered ? ", registered as " : "", registered ? registered : "", values);
 }
 
 void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
@@ -146,7 +146,7 @@ void sweep_conclude(struct sweep_plan *plan, enum sweep_end end) {
     } else {
         fail(plan, "ObjectiveMissing", "no trial said a value of %s", plan->spec.metric);
     }
-    if (plan->outcome.state != OUTCOME_UNDER_WAY) {
+    if (plan->conditions.state != CONDITIONS_UNDER_WAY) {
         tell_end(plan);
     }
 }

@@ -4,7 +4,7 @@
  * not be waited for. */
 #include "lib/time/clock.h"
 #include "operator/cluster.h"
-#include "operator/kinds/job/plan_lives.h"
+#include "operator/kinds/job/plan_phases.h"
 #include "operator/kinds/job/waiting.h"
 #include "operator/kinds/sweep/plan_state.h"
 #include "operator/kinds/sweep/registrar.h"
@@ -27,42 +27,44 @@ void sweep_read_registrar(struct sweep_plan *plan) {
         if (strcmp(owned_label(pod, LABEL_ROLE) ?: "", ROLE_REGISTER) != 0) {
             continue;
         }
-        struct life life = life_read(pod);
-        deaths += life.stage == LIFE_DEAD && life.exit_code >= 0;
-        if (life.attempt > plan->registrar.attempt) {
-            plan->registrar = life;
+        struct pod_phase phase = pod_phase_read(pod);
+        deaths += phase.stage == POD_PHASE_DEAD && phase.exit_code >= 0;
+        if (phase.attempt > plan->registrar.attempt) {
+            plan->registrar = phase;
         }
     }
-    struct life *newest = &plan->registrar;
-    plan->register_deaths = newest->attempt > 0 ? MAX(deaths, life_deaths(newest)) : 0;
+    struct pod_phase *newest = &plan->registrar;
+    plan->register_deaths = newest->attempt > 0 ? MAX(deaths, pod_phase_deaths(newest)) : 0;
     /* A node whose clock is ahead would have us wait for it. */
     newest->over_ms = newest->ended_ms <= plan->now_ms ? newest->ended_ms : 0;
 }
 
 bool sweep_is_registering(const struct sweep_plan *plan) {
-    const json_t *before = outcome_condition(plan->observed->object, "Succeeded");
+    const json_t *before = conditions_find(plan->observed->object, "Succeeded");
     return plan->spec.registered && (plan->registrar.attempt > 0 ||
                                      strcmp(tree_text(before, "reason", ""), "Registering") == 0);
 }
 
 static void fail(struct sweep_plan *plan, const char *how, const char *cause) {
-    outcome_set(&plan->outcome, OUTCOME_FAILED, "RegisterFailed",
-                "the best trial, %.60s, could not be registered%s: %.300s; its model is where that "
-                "trial wrote it",
-                tree_text(plan->best, "trial", ""), how, cause);
+    conditions_set(
+        &plan->conditions, CONDITIONS_FAILED, "RegisterFailed",
+        "the best trial, %.60s, could not be registered%s: %.300s; its model is where that "
+        "trial wrote it",
+        tree_text(plan->best, "trial", ""), how, cause);
 }
 
 static void say(struct sweep_plan *plan, const char *how, const char *why) {
-    outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Registering", "the best trial, %.60s, %s%.300s",
-                tree_text(plan->best, "trial", ""), how, why);
+    conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, "Registering",
+                   "the best trial, %.60s, %s%.300s", tree_text(plan->best, "trial", ""), how, why);
 }
 
 static void make(struct sweep_plan *plan, const char *how, const char *why) {
     if (plan->spec.suspend) {
-        plan->outcome.suspended = true;
-        outcome_set(&plan->outcome, OUTCOME_UNDER_WAY, "Suspended",
-                    "all trials have ended; %.60s, the best, is registered when the sweep goes on",
-                    tree_text(plan->best, "trial", ""));
+        plan->conditions.suspended = true;
+        conditions_set(
+            &plan->conditions, CONDITIONS_UNDER_WAY, "Suspended",
+            "all trials have ended; %.60s, the best, is registered when the sweep goes on",
+            tree_text(plan->best, "trial", ""));
         return;
     }
     json_t *pod;
@@ -87,22 +89,22 @@ static void replace(struct sweep_plan *plan, int64_t due_ms, const char *why) {
 }
 
 static void died(struct sweep_plan *plan) {
-    const struct life *newest = &plan->registrar;
-    AUTO(text_freep) char *words = plan_last_words(newest);
+    const struct pod_phase *newest = &plan->registrar;
+    AUTO(text_freep) char *words = plan_termination_message(newest);
     if (newest->exit_code == EXIT_FINAL) {
         fail(plan, "", words);
     } else if (plan->register_deaths >= ATTEMPTS_MAX) {
         AUTO(text_freep) char *how = x_printf(", after %d attempts", plan->register_deaths);
         fail(plan, how, words);
     } else {
-        replace(plan, life_replace_ms(newest, plan->register_deaths), words);
+        replace(plan, pod_phase_replace_ms(newest, plan->register_deaths), words);
     }
 }
 
 /* Why it does not start, and what to do; the caller frees. */
 static char *why_waiting(const struct sweep_plan *plan) {
-    const struct life *newest = &plan->registrar;
-    struct waiting waiting = {.life = newest,
+    const struct pod_phase *newest = &plan->registrar;
+    struct waiting waiting = {.phase = newest,
                               .is_placed_lately =
                                   newest->placed_ms > 0 &&
                                   plan->now_ms < newest->placed_ms + WAITING_CONFIG_MS};
@@ -111,7 +113,7 @@ static char *why_waiting(const struct sweep_plan *plan) {
         int length = (int)strlen(words) - text_ends(words, ".");
         return x_printf("no node for pod %s: %.*s", newest->name, MIN(length, 200), words);
     }
-    struct outcome told = {0};
+    struct conditions told = {0};
     waiting_tell(&waiting, &told);
     return x_strdup(told.message);
 }
@@ -119,7 +121,7 @@ static char *why_waiting(const struct sweep_plan *plan) {
 /* What keeps it may be mended, and then it starts by itself; but somebody has to hear of it in the
  * end. */
 static void waits(struct sweep_plan *plan) {
-    const struct life *newest = &plan->registrar;
+    const struct pod_phase *newest = &plan->registrar;
     AUTO(text_freep) char *cause = why_waiting(plan);
     int64_t end_ms = newest->born_ms + START_MS;
     if (newest->born_ms > 0 && plan->now_ms >= end_ms) {
@@ -138,13 +140,13 @@ static void waits(struct sweep_plan *plan) {
 }
 
 /* Since when it runs, or was made, where that is not known; 0: neither is. */
-static int64_t run_since_ms(const struct life *life) {
-    return life->running_ms > 0 ? life->running_ms : life->born_ms;
+static int64_t run_since_ms(const struct pod_phase *phase) {
+    return phase->running_ms > 0 ? phase->running_ms : phase->born_ms;
 }
 
-static bool has_run_long(const struct sweep_plan *plan, const struct life *life) {
-    int64_t since_ms = run_since_ms(life);
-    return life->stage == LIFE_RUNNING && since_ms > 0 && plan->now_ms >= since_ms + RUN_MS;
+static bool has_run_long(const struct sweep_plan *plan, const struct pod_phase *phase) {
+    int64_t since_ms = run_since_ms(phase);
+    return phase->stage == POD_PHASE_RUNNING && since_ms > 0 && plan->now_ms >= since_ms + RUN_MS;
 }
 
 /* Its copy is read and summed again, so it may take long, but not for ever. */
@@ -170,7 +172,7 @@ static void runs(struct sweep_plan *plan) {
 }
 
 static void leaves(struct sweep_plan *plan) {
-    const struct life *newest = &plan->registrar;
+    const struct pod_phase *newest = &plan->registrar;
     if (newest->gone_ms > 0) {
         replace(plan, newest->gone_ms + PLAN_LOST_MS, "its pod is leaving");
     } else {
@@ -183,9 +185,9 @@ void sweep_clear(struct sweep_plan *plan) {
     const json_t *pods = plan->observed->pods;
     for (size_t i = 0; i < json_array_size(pods); i++) {
         const json_t *pod = json_array_get(pods, i);
-        struct life life = life_read(pod);
+        struct pod_phase phase = pod_phase_read(pod);
         if (strcmp(owned_label(pod, LABEL_ROLE) ?: "", ROLE_REGISTER) == 0 &&
-            (life.stage == LIFE_WAITING || has_run_long(plan, &life))) {
+            (phase.stage == POD_PHASE_WAITING || has_run_long(plan, &phase))) {
             json_array_append_new(plan->delete, json_pack("{s:s, s:s}", "kind", "Pod", "name",
                                                           tree_text(pod, "metadata.name", "")));
         }
@@ -193,27 +195,27 @@ void sweep_clear(struct sweep_plan *plan) {
 }
 
 void sweep_register(struct sweep_plan *plan, enum sweep_end end) {
-    const struct life *newest = &plan->registrar;
+    const struct pod_phase *newest = &plan->registrar;
     if (newest->attempt == 0) {
         make(plan, "is registered", "");
         return;
     }
     switch (newest->stage) {
-    case LIFE_SUCCEEDED: {
+    case POD_PHASE_SUCCEEDED: {
         AUTO(text_freep) char *place = registrar_place(&plan->spec);
         sweep_succeed(plan, end, place);
         return;
     }
-    case LIFE_WAITING:
+    case POD_PHASE_WAITING:
         waits(plan);
         return;
-    case LIFE_LEAVING:
+    case POD_PHASE_LEAVING:
         leaves(plan);
         return;
-    case LIFE_DEAD:
+    case POD_PHASE_DEAD:
         died(plan);
         return;
-    case LIFE_RUNNING:
+    case POD_PHASE_RUNNING:
     default:
         runs(plan);
     }

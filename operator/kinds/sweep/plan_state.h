@@ -1,8 +1,8 @@
-/* plan_state.h: what one look of plan.c gathers and decides. Internal to plan*.c. */
+/* plan_state.h: what one pass of plan.c gathers and decides. Internal to plan*.c. */
 #pragma once
 
-#include "operator/kinds/job/life.h"
-#include "operator/kinds/job/outcome.h"
+#include "operator/kinds/job/conditions.h"
+#include "operator/kinds/job/pod_phase.h"
 #include "operator/kinds/sweep/plan.h"
 
 enum sweep_end {
@@ -20,13 +20,13 @@ struct sweep_plan {
     const struct sweep_observed *observed;
     struct sweep_spec spec;
     int64_t now_ms, again_ms;
-    bool has_more;                            /* trials to make, in the next look */
+    bool has_more;                            /* trials to make, in the next pass */
     json_t *create, *apply, *delete, *events; /* owned */
-    struct outcome outcome;
+    struct conditions conditions;
     int64_t next; /* status.next */
     int64_t running, completed, stopped, failed, deleted;
     const struct trial_row *last_failed; /* borrowed; NULL: none */
-    struct life registrar;               /* the newest pod that registers; attempt 0: none */
+    struct pod_phase registrar;          /* the newest pod that registers; attempt 0: none */
     int register_deaths;                 /* of such pods, by their own doing */
     json_t *best;                        /* status.best; owned; NULL: none */
 };

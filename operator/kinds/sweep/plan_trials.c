@@ -41,7 +41,8 @@ void sweep_judge(struct sweep_plan *plan) {
     for (size_t i = 0; i < seen->count && plan->spec.rule.kind != RULE_NONE; i++) {
         const struct trial_row *row = &seen->rows[i];
         char why[RULE_WHY_MAX];
-        /* (One that is woken in this look is judged in the next: one word a look to each.) */
+        /* (One that is woken in this pass is judged in the next: one word a pass to
+         * each.) */
         if (row->state == TRIAL_RUNNING && !row->stop && !row->is_suspended &&
             rule_stops(&plan->spec.rule, plan->spec.goal, trials, count, i, why)) {
             change(plan, row, why);

@@ -2,28 +2,28 @@
 #include "operator/kinds/sweep/reconcile.h"
 
 #include "lib/time/clock.h"
-#include "operator/kinds/job/outcome.h"
+#include "operator/kinds/job/conditions.h"
 #include "operator/kinds/job/reconcile.h"
 #include "operator/kinds/job/status_write.h"
-#include "operator/kinds/job/troubles.h"
-#include "operator/kinds/sweep/keep.h"
+#include "operator/kinds/job/write_failures.h"
+#include "operator/kinds/sweep/cache_transform.h"
 #include "operator/kinds/sweep/plan.h"
 #include "operator/kinds/sweep/trials.h"
-#include "operator/tally.h"
+#include "operator/metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_EVERY_MS = 100 }; /* each change of each trial asks for a look */
+enum { RECONCILE_EVERY_MS = 100 }; /* each change of each trial asks for a reconcile pass */
 
-/* Of one Sweep, kept between looks. */
+/* Of one Sweep, kept between passes. */
 struct sweep {
     struct sweep *next;
     char *key, *uid; /* "namespace/name" */
-    json_t *kept;    /* troubles.h, status_write.h */
-    int64_t looked_ms;
+    json_t *kept;    /* write_failures.h, status_write.h */
+    int64_t reconciled_ms;
     int64_t running;    /* of its trials */
-    int64_t thought_ns; /* of each of those that the last look asked for */
+    int64_t thought_ns; /* of each of those that the last pass asked for */
     enum algorithm algorithm;
     struct trials own;
     struct trials warm; /* of all in spec.warmStart, as they were when it began */
@@ -74,7 +74,7 @@ static void tell_running(const struct state *state) {
     for (const struct sweep *sweep = state->first; sweep; sweep = sweep->next) {
         running += sweep->running;
     }
-    tally_trials(running);
+    operator_metrics_trials(running);
 }
 
 static void forget(struct state *state, const struct reconcile *request) {
@@ -100,7 +100,7 @@ static struct sweep *kept_of(struct state *state, const struct reconcile *reques
                             .uid = x_strdup(uid),
                             .kept = json_pack("{s:{}}", "troubles"),
                             .warm_objectives = json_object(),
-                            .looked_ms = INT64_MIN / 2};
+                            .reconciled_ms = INT64_MIN / 2};
     state->first = sweep;
     return sweep;
 }
@@ -142,12 +142,12 @@ static void read_warm(struct sweep *sweep, const struct reconcile *request,
 
 /* True: it was looked at just now, and is again soon. */
 static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
-    int64_t left_ms = sweep->looked_ms + LOOK_EVERY_MS - request->monotonic_ms;
+    int64_t left_ms = sweep->reconciled_ms + RECONCILE_EVERY_MS - request->monotonic_ms;
     if (left_ms > 0) {
         request->again_ms = left_ms;
         return true;
     }
-    sweep->looked_ms = request->monotonic_ms;
+    sweep->reconciled_ms = request->monotonic_ms;
     return false;
 }
 
@@ -156,7 +156,7 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
     struct sweep_spec spec;
     struct error ignored = {0};
     AUTO(tree_freep) json_t *pods = NULL;
-    bool is_over = outcome_is_finished(request->object); /* nobody looks at its rows */
+    bool is_over = conditions_is_finished(request->object); /* nobody looks at its rows */
     bool is_readable = !is_over && sweep_spec_read(request->object, &spec, &ignored) == 0;
     if (is_readable) {
         sweep->algorithm = spec.algorithm;
@@ -168,7 +168,7 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
     if (is_over || tree_get(request->object, "spec.register")) {
         pods = cache_owned(request->cache, "Pod", request->object);
     }
-    AUTO(tree_freep) json_t *troubles = troubles_tell(request, sweep->kept);
+    AUTO(tree_freep) json_t *write_failures = write_failures_of(request, sweep->kept);
     struct sweep_observed observed = {.object = request->object,
                                       .spec = is_readable ? &spec : NULL,
                                       .train = options->train,
@@ -178,13 +178,13 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
                                       .warm_count = sweep->warm.count,
                                       .warm_missing = sweep->warm_missing,
                                       .warm_objectives = sweep->warm_objectives,
-                                      .troubles = troubles,
+                                      .write_failures = write_failures,
                                       .pods = pods,
                                       .jobs = options->jobs};
     return sweep_plan(&observed, request->wall_ms);
 }
 
-/* ---- a look ---- */
+/* ---- a reconcile pass ---- */
 
 static size_t count_trials(const json_t *create) {
     size_t count = 0;
@@ -209,12 +209,12 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
     const json_t *events = json_object_get(plan, "events");
     for (size_t i = 0; i < json_array_size(events); i++) {
         const json_t *event = json_array_get(events, i);
-        struct reconcile_news news = {.type = tree_text(event, "type", ""),
-                                      .reason = tree_text(event, "reason", ""),
-                                      .note = tree_text(event, "note", ""),
-                                      .of = tree_text(event, "of", NULL)};
+        struct reconcile_event news = {.type = tree_text(event, "type", ""),
+                                       .reason = tree_text(event, "reason", ""),
+                                       .note = tree_text(event, "note", ""),
+                                       .of = tree_text(event, "of", NULL)};
         if (news.of ? is_changed(plan, news.of) : with_status) {
-            reconcile_tell(request, &news);
+            reconcile_record_event(request, &news);
         }
     }
 }
@@ -240,7 +240,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     sweep->running = tree_integer(plan, "status.trials.running", 0);
     tell_running(state);
     if (tree_bool(plan, "more", false) && json_array_size(create) > 0) { /* none was held back */
-        status_look_again(request, LOOK_EVERY_MS);
+        status_requeue_after(request, RECONCILE_EVERY_MS);
     }
     const json_t *apply = json_object_get(plan, "apply");
     for (size_t i = 0; i < json_array_size(apply); i++) {
@@ -249,7 +249,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     job_delete_all(request, plan);
     bool with_status = status_write(request, sweep->kept, json_object_get(plan, "status"));
     tell_events(request, plan, with_status);
-    if (outcome_is_finished(request->object)) {
+    if (conditions_is_finished(request->object)) {
         forget(state, request);
     }
     return 0;
@@ -262,13 +262,13 @@ static void wrote(void *opaque, const struct written *written) {
     }
     status_note(sweep->kept, written);
     if (written->verb == CLUSTER_CREATE) {
-        troubles_note(sweep->kept, written);
+        write_failures_note(sweep->kept, written);
         /* What is refused is thought of again. */
         if (!written->err && strcmp(tree_text(written->object, "kind", ""), "DistTrain") == 0) {
-            tally_suggestions(sweep_algorithms[sweep->algorithm], 1, sweep->thought_ns);
+            operator_metrics_suggestions(sweep_algorithms[sweep->algorithm], 1, sweep->thought_ns);
         }
     } else if (written->verb == CLUSTER_APPLY) {
-        troubles_note_change(sweep->kept, written);
+        write_failures_note_change(sweep->kept, written);
     }
 }
 
@@ -278,7 +278,7 @@ const struct kind sweep_kind = {
     .api_version = "windlass.dev/v1alpha1",
     .name = "Sweep",
     .owned = owned,
-    .keep = sweep_keep,
+    .transform = sweep_transform,
     .state_new = state_new,
     .state_free = state_free,
     .reconcile = reconcile,

@@ -2,7 +2,7 @@
 #include "operator/kinds/sweep/rows.h"
 
 #include "lib/time/clock.h"
-#include "operator/kinds/job/outcome.h"
+#include "operator/kinds/job/conditions.h"
 #include "operator/kinds/sweep/trial.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static char *missing(const json_t *trial, const char *metric) {
 }
 
 static void read_end(const json_t *trial, const char *metric, struct trial_row *row) {
-    const json_t *condition = outcome_condition(trial, "Succeeded");
+    const json_t *condition = conditions_find(trial, "Succeeded");
     const char *reason = tree_text(condition, "reason", "");
     row->end_ms = MAX(clock_parse(tree_text(trial, "status.completionTime", "")), 0);
     if (strcmp(tree_text(condition, "status", ""), "True") == 0) {
@@ -74,7 +74,7 @@ bool trial_row_read(const json_t *trial, const struct space *space, const char *
     row.curve = curve_read(tree_text(trial, "status.objective.at", ""));
     row.best = read_number(trial, "status.objective.best");
     row.last = read_number(trial, "status.objective.last");
-    if (outcome_is_finished(trial)) {
+    if (conditions_is_finished(trial)) {
         read_end(trial, metric, &row);
     }
     *ret_row = row;

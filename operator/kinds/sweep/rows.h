@@ -1,5 +1,5 @@
 /* rows.h: what a Sweep's plan looks at of its trials: a row of each, read from the DistTrain as the
- * controller keeps it (kinds/disttrain/keep.h). Pure. */
+ * controller keeps it (kinds/disttrain/cache_transform.h). Pure. */
 #pragma once
 
 #include "lib/curve.h"
@@ -16,7 +16,8 @@ struct trial_row {
     int64_t index;
     enum trial_state state;
     char *name, *uid; /* owned */
-    char *stop;       /* spec.stop, and of a stopped one its last words; owned; NULL: not told to */
+    char *stop; /* spec.stop, and of a stopped one its termination message; owned; NULL: not told to
+                 */
     bool is_suspended;
     json_t *values; /* {"NAME": "text"}; owned */
     bool is_placed; /* its values are of this space, at: */

@@ -67,7 +67,7 @@ static int by_text(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Sorted: this is read in each look at a Sweep, and there may be 32 lists of 256. */
+/* Sorted: this is read in each pass over a Sweep, and there may be 32 lists of 256. */
 static bool has_same_twice(const json_t *choices) {
     char numbers[SPACE_CHOICES_MAX][SPACE_NUMBER_MAX];
     const char *texts[SPACE_CHOICES_MAX];

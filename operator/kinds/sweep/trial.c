@@ -149,7 +149,7 @@ static int check_register(const struct sweep_spec *spec, const json_t *made, str
                : registrar_from(spec->registered, made, &ignored, err);
 }
 
-static int check_point(const struct sweep_spec *spec, const struct schema *train, bool today,
+static int check_point(const struct sweep_spec *spec, const struct schema *train,
                        const double *units, struct error *err) {
     AUTO(tree_freep) json_t *object = trial_make(spec, train, 0, units);
     AUTO(tree_freep) json_t *values = space_values(&spec->space, units);
@@ -158,16 +158,15 @@ static int check_point(const struct sweep_spec *spec, const struct schema *train
     json_object_set_new(object, "metadata",
                         json_pack("{s:O}", "name", tree_get(object, "metadata.name")));
     schema_fill_defaults(train, object);
-    if (schema_check(train, object, &problem) < 0 || disttrain_check(object, &problem) < 0 ||
-        (today && disttrain_not_yet(object, &problem) < 0)) {
+    if (schema_check(train, object, &problem) < 0 || disttrain_check(object, &problem) < 0) {
         return refuse(&problem, values, err);
     }
     return check_register(spec, json_object_get(object, "spec"), err);
 }
 
 /* The points of one parameter, from the middle of all. Of what has no ends the middle alone. */
-static int check_parameter(const struct sweep_spec *spec, const struct schema *train, bool today,
-                           int which, struct error *err) {
+static int check_parameter(const struct sweep_spec *spec, const struct schema *train, int which,
+                           struct error *err) {
     const struct parameter *parameter = &spec->space.at[which];
     double units[SPACE_PARAMETERS_MAX];
     for (int i = 0; i < spec->space.count; i++) {
@@ -178,22 +177,22 @@ static int check_parameter(const struct sweep_spec *spec, const struct schema *t
         parameter->choices ? MIN((int)parameter->count, POINTS_MAX / spec->space.count) : ends;
     for (int i = 0; i < points; i++) {
         units[which] = parameter->choices ? (i + 0.5) / (double)parameter->count : i;
-        if (check_point(spec, train, today, units, err) < 0) {
+        if (check_point(spec, train, units, err) < 0) {
             return -1;
         }
     }
     units[which] = 0.5;
-    return points > 0 ? 0 : check_point(spec, train, today, units, err);
+    return points > 0 ? 0 : check_point(spec, train, units, err);
 }
 
-int trial_check(const json_t *object, const struct schema *train, bool today, struct error *err) {
+int trial_check(const json_t *object, const struct schema *train, struct error *err) {
     struct sweep_spec spec;
     if (sweep_spec_read(object, &spec, err) < 0 || check_own(spec.trial, err) < 0 ||
         check_use(&spec, err) < 0) {
         return -1;
     }
     for (int i = 0; i < spec.space.count; i++) {
-        if (check_parameter(&spec, train, today, i, err) < 0) {
+        if (check_parameter(&spec, train, i, err) < 0) {
             return -1;
         }
     }

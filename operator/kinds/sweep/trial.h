@@ -2,7 +2,7 @@
  * point. Pure. */
 #pragma once
 
-#include "operator/kinds/disttrain/keep.h" /* ANNOTATION_TRIAL */
+#include "operator/kinds/disttrain/cache_transform.h" /* ANNOTATION_TRIAL */
 #include "operator/kinds/sweep/spec.h"
 #include "operator/schema.h"
 
@@ -27,6 +27,5 @@ bool trial_read(const json_t *trial, int64_t *ret_index, json_t **ret_values);
 /* Holds spec.trial against DistTrain's definition and rules, filled with the values of some points:
  * the middle of the space, and from there each parameter to its ends, and to each of its first
  * choices. ERROR_INVALID and "spec.trial.trainer.epochs: is 0, at least 1 is needed (with
- * EPOCHS=0)". today: what DistTrain does not carry out yet is refused, too. */
-NODISCARD int trial_check(const json_t *object, const struct schema *train, bool today,
-                          struct error *err);
+ * EPOCHS=0)". */
+NODISCARD int trial_check(const json_t *object, const struct schema *train, struct error *err);

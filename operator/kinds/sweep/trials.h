@@ -1,4 +1,4 @@
-/* trials.h: the rows of a Sweep's trials, kept between looks so that only what changed is read
+/* trials.h: the rows of a Sweep's trials, kept between passes so that only what changed is read
  * again (never the truth: they can be made anew of the cache at any time). */
 #pragma once
 

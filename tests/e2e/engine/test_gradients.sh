@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Gradients against PyTorch's in double precision, the same weights in both (python3-onnx): MLP, CNN, ResNet-50.
 # With our masks and maxima each gradient within 1e-4; without them the same where none differs, else (ResNet), over all
-# seeds, no further than 1.2 times PyTorch's own single precision (docs/disttrain-plan.md, "What 1e-4 can mean").
+# seeds, no further than 1.2 times PyTorch's own single precision.
 # The same bits whatever the number of threads.
 # `make soak` (SOAK_ROUNDS): ResNet-50 at 224x224, five seeds.
 set -u

@@ -117,9 +117,9 @@ for mode in 'mode: AppendRow' 'mode: PerFile'; do
     launch
     ends
     check "a third time: nothing to do, and nothing is asked" [ "$code $(asked)" = "0 $first" ]
-    launch --anew
+    launch --restart
     ends
-    check "--anew: all is done again, and it says what it threw away" \
+    check "--restart: all is done again, and it says what it threw away" \
         [ "$code $(asked) $(grep -c 'thrown away.*/data/out/.windlass/' "$work/log")" = "0 $((first + 200)) 1" ]
     check "with the same results" diff -q <(results) "$work/quiet"
     first=$(asked)
@@ -147,13 +147,13 @@ for in_its_place in '' failed.jsonl/folder; do
     show
 done
 
-##### --anew beside a coordinator that lives ######################################################
+##### --restart beside a coordinator that lives ######################################################
 manifest '{files: {path: data/in}}' "$program" 'mode: AppendRow'
 fresh
 launch
 for _ in $(seq 500); do [ "$(asked)" -lt 20 ] || break; sleep 0.01; done
-timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state2" --anew >"$work/log2" 2>&1 </dev/null
-check "--anew is refused while a coordinator lives (code $?)" grep -q 'a coordinator of this run lives' "$work/log2"
+timeout 300 "$windlass" run -f "$work/job.yaml" --state "$work/state2" --restart >"$work/log2" 2>&1 </dev/null
+check "--restart is refused while a coordinator lives (code $?)" grep -q 'a coordinator of this run lives' "$work/log2"
 ends
 check "which ends as if nobody had asked" [ "$code $(asked) $(wc -l <"$work/data/out/rows.txt")" = "0 200 200" ]
 show

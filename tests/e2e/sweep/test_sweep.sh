@@ -161,8 +161,8 @@ failing() {
         says broken "^  log: $work/broken/state/broken-0000-0.log, which ends with$"
 }
 check "a trial that fails is told with its log" failing; show broken
-run broken --anew
-check "--anew is not for a Sweep" says broken 'windlass: --anew is for a BatchScore; .* is a Sweep$'
+run broken --restart
+check "--restart is not for a Sweep" says broken 'windlass: --restart is for a BatchScore; .* is a Sweep$'
 sed -i 's/QUALITY, choice: .*/QUALITY, uniform: {min: "0", max: "1"}}]/' "$work/broken/sweep.yaml"
 run broken
 refused() { [ $code -eq 2 ] && says broken 'sweep.yaml:[0-9]+: spec.algorithm.kind: Grid tries each choice'; }

@@ -147,8 +147,8 @@ Y
 anew() {
     local code
     manifest anew 1 <<<'command: ["true"]'
-    run anew --anew
-    [ $code -eq 2 ] && says anew 'windlass: --anew is for a BatchScore'
+    run anew --restart
+    [ $code -eq 2 ] && says anew 'windlass: --restart is for a BatchScore'
 }
 
 ##### what a job is tuned for ###################################################################
@@ -362,7 +362,7 @@ badly() {
     check "prepare that fails" prepare_fails; show prepare
     check "a command that is not there" not_found; show nothing
     check "secrets, of files" secret; show secret
-    check "--anew is no option of it" anew
+    check "--restart is no option of it" anew
 }
 ends() {
     check "kill -9 of a worker: another comes, all start anew" killed; show killed

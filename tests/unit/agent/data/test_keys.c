@@ -242,7 +242,7 @@ static void test_many_ranges_are_an_object(void) {
     CHECK(!other);
     CHECK_STR(err.text, "spec.input.table.path: out/many: has changed since this run began to list "
                         "it: choose another output or, when no pod of it lives, delete "
-                        "out/o/.windlass (windlass run --anew does)");
+                        "out/o/.windlass (windlass run --restart does)");
 }
 
 static void test_what_has_no_key_is_refused(void) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The last words of a local run that failed: what to do next, by its reason. */
+/* The termination message of a local run that failed: what to do next, by its reason. */
 #include "operator/commands/ending.h"
 
 #include "tests/test.h"

@@ -2,7 +2,7 @@
 #include "operator/commands/pages.h"
 
 #include "lib/net/http.h"
-#include "operator/tally.h"
+#include "operator/metrics.h"
 
 #include "tests/test.h"
 
@@ -41,7 +41,7 @@ static void test_the_three_pages(void) {
     }
     AUTO(text_freep) char *health = NULL;
     CHECK_INT(get(pages, "/healthz", &health), 200);
-    tally_queue(42);
+    operator_metrics_queue(42);
     AUTO(text_freep) char *metrics = NULL;
     CHECK_INT(get(pages, "/metrics", &metrics), 200);
     CHECK(strstr(metrics, "\nwindlass_workqueue_depth 42\n"));

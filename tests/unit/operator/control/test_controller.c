@@ -16,7 +16,7 @@ static struct {
     int64_t again_ms, last_retry_ms;
     int last_failures;
     enum error_kind fails_with;
-    bool makes;        /* each look makes what the cache does not show yet */
+    bool makes;        /* each pass makes what the cache does not show yet */
     int made, refused; /* writes that ended well, and not */
     int blind;         /* looks that did not see what an earlier one had made */
 } seen;
@@ -173,8 +173,8 @@ static void errors_are_retried_by_their_kind(void) {
     }
 }
 
-/* All writes of a look end before the next one, which sees what they made; one that failed makes
- * the look a failure, and there is another. */
+/* All writes of a reconcile pass end before the next one, which sees what they made; one that
+ * failed makes the look a failure, and there is another. */
 static void a_look_sees_what_the_last_one_made(void) {
     open_all();
     AUTO(tree_freep)
@@ -182,7 +182,8 @@ static void a_look_sees_what_the_last_one_made(void) {
                                  "metadata", "name", "taken");
     cluster->ops->write(cluster, CLUSTER_CREATE, stranger, NULL, NULL);
     seen.makes = true;
-    AUTO(tree_freep) json_t *owner = make_thing(); /* and a look, whose writes are under way now */
+    AUTO(tree_freep)
+    json_t *owner = make_thing(); /* and a reconcile pass, whose writes are under way now */
     CHECK_INT(seen.looks, 1);
     CHECK_INT(seen.made + seen.refused, 0);
     for (int i = 0; i < 5; i++) {

@@ -62,7 +62,7 @@ static void what_this_cluster_cannot_do_is_refused(void) {
     fixture_close(&fixture);
 }
 
-/* What an owner leaves while it goes away must not come back to life. */
+/* What an owner leaves while it goes away must not come back to phase. */
 static void nothing_is_made_for_a_deleted_owner(void) {
     struct fixture fixture;
     struct error err = {0};

@@ -2,7 +2,7 @@
 /* Every decision of the plan is a row (tests/plan_rows.h) in tests/data/plan. */
 #include "operator/kinds/batchscore/plan.h"
 
-#include "operator/kinds/batchscore/keep.h"
+#include "operator/kinds/batchscore/cache_transform.h"
 #include "operator/kinds/batchscore/schedule.h"
 #include "tests/plan_rows.h"
 #include "tests/test.h"
@@ -13,7 +13,7 @@ static json_t *keep_runs(const json_t *runs) {
     for (size_t i = 0; i < json_array_size(runs); i++) {
         static const char *const always[] = {"name", "namespace"};
         const json_t *run = json_array_get(runs, i);
-        json_t *one = batchscore_keep(run);
+        json_t *one = batchscore_transform(run);
         json_object_set(one, "kind", json_object_get(run, "kind"));
         for (size_t k = 0; k < ARRAY_LEN(always); k++) {
             json_object_set(json_object_get(one, "metadata"), always[k],
@@ -66,7 +66,7 @@ static void test_owned(void) {
 static void test_finished(void) {
     AUTO(tree_freep) json_t *base = plan_rows_base(&goldens);
     json_t *object = json_object_get(base, "object");
-    CHECK(!outcome_is_finished(object));
+    CHECK(!conditions_is_finished(object));
     static const struct {
         const char *status, *reason;
         int observed;
@@ -81,7 +81,7 @@ static void test_finished(void) {
                             json_pack("{s:[{s:s, s:s, s:s, s:i}]}", "conditions", "type",
                                       "Succeeded", "status", rows[i].status, "reason",
                                       rows[i].reason, "observedGeneration", rows[i].observed));
-        CHECK_INT(outcome_is_finished(object), rows[i].finished);
+        CHECK_INT(conditions_is_finished(object), rows[i].finished);
     }
 }
 

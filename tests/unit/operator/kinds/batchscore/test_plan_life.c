@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whole lives of jobs on a cluster where everything goes wrong: pods die with every code, are
  * evicted, leave slowly, the controller misses looks, acts twice, and is killed between any two of
- * its writes. Whatever happens, every look keeps the promises of plan.h, every job ends, and no
+ * its writes. Whatever happens, every pass keeps the promises of plan.h, every job ends, and no
  * count of attempts begins anew, so no name is given twice, but in a place whose last pod was
  * deleted alive (suspended, not needed, by somebody). Where two coordinators would both write, none
  * is made beside one that may run. SOAK_SEED, SOAK_ROUNDS choose how many. */
@@ -9,7 +9,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/cluster.h"
-#include "operator/kinds/job/life.h"
+#include "operator/kinds/job/pod_phase.h"
 #include "operator/object.h"
 #include "tests/seed.h"
 #include "tests/test.h"
@@ -49,11 +49,11 @@ static void make_world(struct world *world, uint64_t seed) {
         "min", draw(world, 2), "max", world->workers_max, "volumes", "name", "d",
         "persistentVolumeClaim", "claimName", "d");
     world->in_rush = draw(world, 2);
-    world->service =
-        json_pack("{s:{s:{s:s, s:s, s:s}}, s:{s:s, s:[{s:i}]}}", "metadata", "annotations",
-                  ANNOTATION_CERTIFICATE_SHA256, "ab", ANNOTATION_SECRET, "s", ANNOTATION_BEGUN,
-                  "{\"agentImage\": \"i\", \"generation\": 1, \"run\": \"r\", \"specHash\": \"h\"}",
-                  "spec", "clusterIP", "10.0.0.1", "ports", "port", 1);
+    world->service = json_pack(
+        "{s:{s:{s:s, s:s, s:s}}, s:{s:s, s:[{s:i}]}}", "metadata", "annotations",
+        ANNOTATION_CERTIFICATE_SHA256, "ab", ANNOTATION_SECRET, "s", ANNOTATION_SPEC_SNAPSHOT,
+        "{\"agentImage\": \"i\", \"generation\": 1, \"run\": \"r\", \"specHash\": \"h\"}", "spec",
+        "clusterIP", "10.0.0.1", "ports", "port", 1);
     json_t *status = json_object();
     if (!world->in_rush) {
         json_object_set_new(status, "credentials",
@@ -88,7 +88,7 @@ static void end_pod(struct world *world, json_t *pod, int exit_code) {
                         json_pack("{s:s, s:[{s:{s:{s:i, s:s, s:s}}}]}", "phase",
                                   exit_code ? "Failed" : "Succeeded", "containerStatuses", "state",
                                   "terminated", "exitCode", exit_code, "finishedAt", now, "message",
-                                  "last words"));
+                                  "termination message"));
 }
 
 /* Of what is evicted or leaves nobody knows whether it still runs: here it does. */
@@ -133,16 +133,16 @@ static void pass_time(struct world *world) {
     int scoring = 0;
     for (size_t i = json_array_size(world->pods); i-- > 0;) {
         json_t *pod = json_array_get(world->pods, i);
-        struct life life = life_read(pod);
+        struct pod_phase phase = pod_phase_read(pod);
         bool confirmed = world->shares && json_object_get(pod, "runs") && draw(world, 20) == 0;
-        if (confirmed || (life.stage == LIFE_LEAVING && draw(world, 3) == 0)) {
-            forget_place(world, life.index); /* nobody remembers what others delete */
+        if (confirmed || (phase.stage == POD_PHASE_LEAVING && draw(world, 3) == 0)) {
+            forget_place(world, phase.index); /* nobody remembers what others delete */
             json_array_remove(world->pods, i);
-        } else if (life_is_alive(&life) && (int)draw(world, 1000) < world->trouble) {
+        } else if (pod_phase_is_alive(&phase) && (int)draw(world, 1000) < world->trouble) {
             trouble_pod(world, pod);
-        } else if (life.stage == LIFE_WAITING && draw(world, 2)) {
+        } else if (phase.stage == POD_PHASE_WAITING && draw(world, 2)) {
             json_object_set_new(pod, "status", json_pack("{s:s}", "phase", "Running"));
-        } else if (life.stage == LIFE_RUNNING) {
+        } else if (phase.stage == POD_PHASE_RUNNING) {
             coordinator |= is_coordinator(pod);
             scoring += !is_coordinator(pod);
         }
@@ -153,7 +153,7 @@ static void pass_time(struct world *world) {
     }
     for (size_t i = 0; i < json_array_size(world->pods) && world->done == TOTAL; i++) {
         json_t *pod = json_array_get(world->pods, i);
-        if (life_read(pod).stage == LIFE_RUNNING && draw(world, 2)) {
+        if (pod_phase_read(pod).stage == POD_PHASE_RUNNING && draw(world, 2)) {
             end_pod(world, pod, 0);
         }
     }
@@ -190,7 +190,7 @@ static json_t *find_pod(const struct world *world, const char *name, size_t *ret
 static void add_pod(struct world *world, const json_t *made) {
     const char *name = tree_text(made, "metadata.name", "");
     size_t ignored;
-    /* Applying a name that exists would change another pod's life. */
+    /* Applying a name that exists would change another pod's phase. */
     CHECK(!find_pod(world, name, &ignored));
     for (size_t i = 0; world->shares && i < json_array_size(world->pods); i++) {
         const json_t *pod = json_array_get(world->pods, i);
@@ -200,7 +200,7 @@ static void add_pod(struct world *world, const json_t *made) {
         printf("# %s was given twice\n", name);
         test_failures++;
     }
-    json_object_set_new(world->given, name, json_integer(life_read(made).index));
+    json_object_set_new(world->given, name, json_integer(pod_phase_read(made).index));
     json_array_append_new(world->pods, json_deep_copy(made));
 }
 
@@ -208,9 +208,9 @@ static void remove_pod(struct world *world, const char *name) {
     size_t index;
     const json_t *pod = find_pod(world, name, &index);
     if (pod) {
-        struct life life = life_read(pod);
-        if (life_is_alive(&life)) {
-            forget_place(world, life.index);
+        struct pod_phase phase = pod_phase_read(pod);
+        if (pod_phase_is_alive(&phase)) {
+            forget_place(world, phase.index);
         }
         json_array_remove(world->pods, index);
     }
@@ -252,23 +252,23 @@ static bool carry_out(struct world *world, const json_t *result) {
     return lost == 0;
 }
 
-/* arrived: what the last look asked for was done. */
+/* arrived: what the last pass asked for was done. */
 static void check_promises(struct world *world, bool arrived) {
     int coordinators = 0, workers = 0;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
         const json_t *pod = json_array_get(world->pods, i);
-        struct life life = life_read(pod);
+        struct pod_phase phase = pod_phase_read(pod);
         if (is_coordinator(pod)) {
-            coordinators += life_is_alive(&life) || life.stage == LIFE_LEAVING;
+            coordinators += pod_phase_is_alive(&phase) || phase.stage == POD_PHASE_LEAVING;
         } else {
-            workers += life_is_alive(&life);
+            workers += pod_phase_is_alive(&phase);
         }
-        CHECK(life.attempt <= 200);
+        CHECK(phase.attempt <= 200);
     }
     CHECK(coordinators <= 1);
     CHECK(workers <= world->workers_max);
-    if (arrived &&
-        (tree_bool(world->object, "spec.suspend", false) || outcome_is_finished(world->object))) {
+    if (arrived && (tree_bool(world->object, "spec.suspend", false) ||
+                    conditions_is_finished(world->object))) {
         CHECK_INT(workers, 0);
     }
 }
@@ -289,7 +289,7 @@ static void check_settled(struct world *world, bool answers) {
         AUTO(tree_freep) json_t *third = look(world, answers);
         CHECK_INT(json_array_size(json_object_get(third, "create")), 0);
         CHECK_INT(json_array_size(json_object_get(third, "delete")),
-                  outcome_is_finished(world->object)); /* the Service, which stays here */
+                  conditions_is_finished(world->object)); /* the Service, which stays here */
     }
 }
 
@@ -297,7 +297,7 @@ static void live(uint64_t seed) {
     struct world world;
     make_world(&world, seed);
     int steps = 0;
-    for (; steps < STEPS_MAX && !outcome_is_finished(world.object); steps++) {
+    for (; steps < STEPS_MAX && !conditions_is_finished(world.object); steps++) {
         pass_time(&world);
         bool answers = draw(&world, 3) > 0;
         if (take_look(&world, answers)) {
@@ -306,8 +306,8 @@ static void live(uint64_t seed) {
     }
     CHECK(steps < STEPS_MAX);
     AUTO(tree_freep) json_t *status = json_deep_copy(json_object_get(world.object, "status"));
-    const char *outcome = tree_text(status, "conditions[0].status", "");
-    CHECK_STR(outcome, world.done == TOTAL && world.trouble == 0 ? "True" : outcome);
+    const char *result = tree_text(status, "conditions[0].status", "");
+    CHECK_STR(result, world.done == TOTAL && world.trouble == 0 ? "True" : result);
     for (int i = 0; i < 5; i++) {
         pass_time(&world);
         take_look(&world, true);

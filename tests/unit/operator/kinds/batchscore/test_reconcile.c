@@ -161,7 +161,7 @@ static void in_a_rush_words_wait(void) {
     CHECK(!tree_get(find("BatchScore", "job"), "status.credentials"));
     CHECK_STR(reconciling(), ""); /* not even that the pods are not requested yet */
     AUTO(tree_freep) json_t *begun = json_deep_copy(service_annotations());
-    CHECK(json_object_get(begun, ANNOTATION_BEGUN));
+    CHECK(json_object_get(begun, ANNOTATION_SPEC_SNAPSHOT));
     controller_free(world.controller);
     CHECK_OK(controller_new(world.cluster, kinds, report, NULL, &world.controller, &err), &err);
     run_until("never", 1, 400);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/batchscore/spec.h"
 
-#include "operator/kinds/batchscore/keep.h"
-#include "operator/kinds/job/life.h"
+#include "operator/kinds/batchscore/cache_transform.h"
+#include "operator/kinds/job/pod_phase.h"
 #include "operator/resource.h"
 #include "tests/test.h"
 
@@ -239,14 +239,14 @@ static void test_init_waits(void) {
                    0, NULL);
     AUTO(tree_freep) json_t *kept = NULL;
     json_object_set_new(pod, "kind", json_string("Pod"));
-    kept = batchscore_keep(pod);
+    kept = batchscore_transform(pod);
     const json_t *both[] = {pod, kept};
     for (int i = 0; i < 2; i++) {
-        struct life life = life_read(both[i]);
-        CHECK_INT(life.stage, LIFE_WAITING);
-        CHECK_STR(life.reason, "ErrImagePull");
-        CHECK_STR(life.message, "no such image");
-        CHECK_STR(life.image, "a:1");
+        struct pod_phase phase = pod_phase_read(both[i]);
+        CHECK_INT(phase.stage, POD_PHASE_WAITING);
+        CHECK_STR(phase.reason, "ErrImagePull");
+        CHECK_STR(phase.message, "no such image");
+        CHECK_STR(phase.image, "a:1");
     }
 }
 
@@ -263,55 +263,55 @@ static void test_numbers_are_bounded(void) {
 static void test_life(void) {
     static const struct {
         const char *pod;
-        enum life_stage stage;
+        enum pod_phase_stage stage;
         int exit_code;
     } rows[] = {
-        {"{}", LIFE_WAITING, 0},
-        {"{\"status\":{\"phase\":\"Pending\"}}", LIFE_WAITING, 0},
-        {"{\"status\":{\"phase\":\"Running\"}}", LIFE_RUNNING, 0},
+        {"{}", POD_PHASE_WAITING, 0},
+        {"{\"status\":{\"phase\":\"Pending\"}}", POD_PHASE_WAITING, 0},
+        {"{\"status\":{\"phase\":\"Running\"}}", POD_PHASE_RUNNING, 0},
         {"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":\"Running\"}}",
-         LIFE_LEAVING, 0},
-        {"{\"status\":{\"phase\":\"Unknown\"}}", LIFE_LEAVING, 0},
-        {"{\"status\":{\"phase\":\"Succeeded\"}}", LIFE_SUCCEEDED, 0},
-        {"{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\"}}", LIFE_DEAD, -1},
+         POD_PHASE_LEAVING, 0},
+        {"{\"status\":{\"phase\":\"Unknown\"}}", POD_PHASE_LEAVING, 0},
+        {"{\"status\":{\"phase\":\"Succeeded\"}}", POD_PHASE_SUCCEEDED, 0},
+        {"{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\"}}", POD_PHASE_DEAD, -1},
         {"{\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"state\":{\"terminated\":"
          "{\"exitCode\":137}}}]}}",
-         LIFE_DEAD, 137},
+         POD_PHASE_DEAD, 137},
         {"{\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"a-side\",\"state\":"
          "{\"running\":{}}},{\"name\":\"agent\",\"state\":{\"terminated\":{\"exitCode\":7}}}]}}",
-         LIFE_DEAD, 7},
+         POD_PHASE_DEAD, 7},
         {"{\"status\":{\"phase\":\"Failed\",\"conditions\":[{\"type\":\"DisruptionTarget\","
          "\"status\":\"True\"}],\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":"
          "143}}}]}}",
-         LIFE_DEAD, -1},
+         POD_PHASE_DEAD, -1},
         /* An init container failed: its exit code counts. One that was done says nothing. */
         {"{\"status\":{\"phase\":\"Failed\",\"initContainerStatuses\":[{\"state\":{\"terminated\":"
          "{\"exitCode\":3}}}],\"containerStatuses\":[{\"name\":\"agent\",\"state\":{\"waiting\":{"
          "\"reason\":\"PodInitializing\"}}}]}}",
-         LIFE_DEAD, 3},
+         POD_PHASE_DEAD, 3},
         {"{\"status\":{\"phase\":\"Failed\",\"initContainerStatuses\":[{\"state\":{\"terminated\":"
          "{\"exitCode\":0}}}],\"containerStatuses\":[{\"name\":\"agent\",\"state\":{\"terminated\":"
          "{"
          "\"exitCode\":1}}}]}}",
-         LIFE_DEAD, 1},
+         POD_PHASE_DEAD, 1},
         {"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":\"Failed\","
          "\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":1}}}]}}",
-         LIFE_DEAD, 1},
+         POD_PHASE_DEAD, 1},
         {"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":\"Failed\","
          "\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":143}}}]}}",
-         LIFE_DEAD, -1},
+         POD_PHASE_DEAD, -1},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(tree_freep) json_t *pod = json_loads(rows[i].pod, 0, NULL);
-        struct life life = life_read(pod);
-        CHECK_INT(life.stage, rows[i].stage);
-        CHECK_INT(life.exit_code, rows[i].exit_code);
+        struct pod_phase phase = pod_phase_read(pod);
+        CHECK_INT(phase.stage, rows[i].stage);
+        CHECK_INT(phase.exit_code, rows[i].exit_code);
     }
     static const int64_t waits_ms[] = {0, 0, 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000};
     for (int i = 0; i < (int)ARRAY_LEN(waits_ms); i++) {
-        CHECK_INT(life_back_off_ms(i), waits_ms[i]);
+        CHECK_INT(pod_phase_back_off_ms(i), waits_ms[i]);
     }
-    CHECK_INT(life_back_off_ms(1000000), 60000);
+    CHECK_INT(pod_phase_back_off_ms(1000000), 60000);
 }
 
 int main(void) {

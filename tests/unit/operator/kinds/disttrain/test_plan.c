@@ -3,12 +3,12 @@
  * not carried out. */
 #include "operator/kinds/disttrain/plan.h"
 
-#include "operator/kinds/job/keep.h"
+#include "operator/kinds/job/cache_transform.h"
 #include "tests/plan_rows.h"
 #include "tests/test.h"
 
-/* Of a job that has ended the controller remembers less of its pods (keep.h): the same go, and the
- * same stay. */
+/* Of a job that has ended the controller remembers less of its pods (cache_transform.h): the same
+ * go, and the same stay. */
 static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms, const json_t *result,
                          struct error *err) {
     AUTO(tree_freep) json_t *pods = json_array();
@@ -17,7 +17,7 @@ static int check_trimmed(const struct disttrain_observed *all, int64_t now_ms, c
     size_t i;
     json_t *pod;
     json_array_foreach((json_t *)all->job.pods, i, pod) {
-        json_t *kept = job_keep_ended(pod);
+        json_t *kept = job_transform_ended(pod);
         json_object_set(json_object_get(kept, "metadata"), "name", tree_get(pod, "metadata.name"));
         json_array_append_new(pods, kept);
     }
@@ -34,7 +34,7 @@ static int plan(const json_t *row, const struct job_observed *observed, const js
     (void)runs;
     struct disttrain_observed all = {.job = *observed, .not_yet = tree_text(row, "notYet", NULL)};
     int done = disttrain_plan(&all, now_ms, ret_result, err);
-    bool is_over = done == 0 && observed->pods && outcome_is_finished(observed->object);
+    bool is_over = done == 0 && observed->pods && conditions_is_finished(observed->object);
     return is_over ? check_trimmed(&all, now_ms, *ret_result, err) : done;
 }
 

@@ -4,8 +4,8 @@
  * comes to harm, Kueue never has one pod too many, every job ends, and no pod is kept for ever.
  * What the plan sees has gone through the controller's memory. SOAK_SEED, SOAK_ROUNDS choose how
  * many. */
+#include "operator/kinds/disttrain/cache_transform.h"
 #include "operator/kinds/disttrain/gang_objects.h"
-#include "operator/kinds/disttrain/keep.h"
 #include "operator/kinds/disttrain/plan.h"
 
 #include "lib/time/clock.h"
@@ -271,7 +271,7 @@ static void pass_time(struct world *world) {
             json_array_remove(world->pods, i);
         } else if (strcmp(phase_of(pod), "Running") == 0 && !is_leaving(pod)) {
             running++;
-            hub = life_read(pod).index == 0 ? pod : hub;
+            hub = pod_phase_read(pod).index == 0 ? pod : hub;
         }
     }
     if (hub && running >= world->workers && ++world->step >= STEPS) {
@@ -286,7 +286,7 @@ static void pass_time(struct world *world) {
 static json_t *remember(const struct world *world) {
     json_t *seen = json_array();
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
-        AUTO(tree_freep) json_t *kept = disttrain_keep(json_array_get(world->pods, i));
+        AUTO(tree_freep) json_t *kept = disttrain_transform(json_array_get(world->pods, i));
         json_object_set_new(
             json_object_get(kept, "metadata"), "name",
             json_string(tree_text(json_array_get(world->pods, i), "metadata.name", "")));
@@ -362,12 +362,12 @@ static void live(uint64_t seed) {
     make_world(&world, seed);
     world.resumes = true;
     int passes = 0;
-    for (; passes < PASSES_MAX && !outcome_is_finished(world.object); passes++) {
+    for (; passes < PASSES_MAX && !conditions_is_finished(world.object); passes++) {
         world.is_quiet = passes > PASSES_MAX / 10;
         pass(&world);
     }
-    const char *outcome = tree_text(outcome_condition(world.object, "Succeeded"), "status", "");
-    CHECK_STR(outcome, "True");
+    const char *result = tree_text(conditions_find(world.object, "Succeeded"), "status", "");
+    CHECK_STR(result, "True");
     world.is_quiet = true;
     for (int i = 0; i < QUIET; i++) {
         pass(&world);
@@ -385,7 +385,7 @@ static void live(uint64_t seed) {
 static void stop(uint64_t seed) {
     struct world world;
     make_world(&world, seed);
-    for (unsigned i = 0; i < 5 + seed % 40 && !outcome_is_finished(world.object); i++) {
+    for (unsigned i = 0; i < 5 + seed % 40 && !conditions_is_finished(world.object); i++) {
         pass(&world);
     }
     world.is_quiet = true;

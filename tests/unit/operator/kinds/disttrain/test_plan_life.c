@@ -30,7 +30,7 @@ struct world {
     unsigned losses;      /* of 100: how many writes are lost */
     int64_t peace_ms;     /* when pods come to harm no more */
     unsigned calm;        /* looks until somebody suspends or resumes it, on average */
-    unsigned looks;       /* that a pod waits for its node, on average */
+    unsigned passes;      /* that a pod waits for its node, on average */
     int step;
     int64_t counted, disrupted; /* of the hub that lives */
     char lost[64]; /* a pod that the hub does not hear, until it has heard its successor */
@@ -49,7 +49,7 @@ static void make_world(struct world *world, uint64_t seed) {
     world->losses = draw(world, 2) ? 0 : draw(world, 60);
     world->peace_ms = draw(world, 2) ? INT64_MAX : world->now_ms + draw(world, 60000);
     world->calm = draw(world, 2) ? 40 : 400;
-    world->looks = draw(world, 4) ? 2 : 12;
+    world->passes = draw(world, 4) ? 2 : 12;
     world->object = json_pack(
         "{s:s, s:s, s:{s:s, s:s, s:s, s:i}, s:{s:i, s:i, s:s, s:[s], s:s, s:s, s:{s:i}}, "
         "s:{s:{s:s, s:s, s:b}}}",
@@ -95,7 +95,7 @@ static void trouble_pod(struct world *world, json_t *pod) {
             json_string(draw(world, 2) ? "2025-11-21T04:00:00Z" : "2026-11-21T04:00:00Z"));
         break;
     case 2:
-        snprintf(world->lost, sizeof world->lost, "%s", life_read(pod).name);
+        snprintf(world->lost, sizeof world->lost, "%s", pod_phase_read(pod).name);
         break;
     default:
         end_pod(world, pod, draw(world, 3) ? 137 : 3);
@@ -103,8 +103,8 @@ static void trouble_pod(struct world *world, json_t *pod) {
 }
 
 /* As the hub counts: a pod of the gang that is not there any more ended a round. */
-static void note_end(struct world *world, const struct life *life) {
-    if (life->index > 0) {
+static void note_end(struct world *world, const struct pod_phase *phase) {
+    if (phase->index > 0) {
         world->disrupted++;
     }
 }
@@ -117,8 +117,8 @@ static int64_t number_of(const json_t *pod, const char *variable) {
 static json_t *running_hub(const struct world *world) {
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
         json_t *pod = json_array_get(world->pods, i);
-        struct life life = life_read(pod);
-        if (life.index == 0 && life.stage == LIFE_RUNNING) {
+        struct pod_phase phase = pod_phase_read(pod);
+        if (phase.index == 0 && phase.stage == POD_PHASE_RUNNING) {
             return pod;
         }
     }
@@ -126,9 +126,9 @@ static json_t *running_hub(const struct world *world) {
 }
 
 static void start_pod(struct world *world, json_t *pod) {
-    struct life life = life_read(pod);
+    struct pod_phase phase = pod_phase_read(pod);
     json_object_set_new(pod, "status", json_pack("{s:s}", "phase", "Running"));
-    if (life.index == 0) {
+    if (phase.index == 0) {
         world->counted = number_of(pod, "WINDLASS_RESTARTS");
         world->disrupted = number_of(pod, "WINDLASS_DISRUPTED");
         world->lost[0] = 0;
@@ -139,8 +139,8 @@ static void start_pod(struct world *world, json_t *pod) {
 static int count_placed(const struct world *world) {
     int placed = 0;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
-        enum life_stage stage = life_read(json_array_get(world->pods, i)).stage;
-        placed += stage == LIFE_RUNNING || stage == LIFE_LEAVING;
+        enum pod_phase_stage stage = pod_phase_read(json_array_get(world->pods, i)).stage;
+        placed += stage == POD_PHASE_RUNNING || stage == POD_PHASE_LEAVING;
     }
     return placed;
 }
@@ -157,11 +157,11 @@ static void place_pod(struct world *world, json_t *pod) {
                                   "Unschedulable", "message", "0/1 nodes are available"));
 }
 
-static bool is_heard(struct world *world, const struct life *life) {
+static bool is_heard(struct world *world, const struct pod_phase *phase) {
     const char *dash = strrchr(world->lost, '-');
-    AUTO(text_freep) char *place = x_printf("life-%d", life->index);
-    bool is_successor = dash && strcmp(life->name, world->lost) != 0 &&
-                        text_starts(world->lost, place) && life->stage == LIFE_RUNNING;
+    AUTO(text_freep) char *place = x_printf("life-%d", phase->index);
+    bool is_successor = dash && strcmp(phase->name, world->lost) != 0 &&
+                        text_starts(world->lost, place) && phase->stage == POD_PHASE_RUNNING;
     return is_successor && draw(world, 5) == 0;
 }
 
@@ -180,18 +180,18 @@ static void pass_time(struct world *world) {
     }
     for (size_t i = json_array_size(world->pods); i-- > 0;) {
         json_t *pod = json_array_get(world->pods, i);
-        struct life life = life_read(pod);
-        if (life.stage == LIFE_LEAVING && draw(world, 3) == 0) {
+        struct pod_phase phase = pod_phase_read(pod);
+        if (phase.stage == POD_PHASE_LEAVING && draw(world, 3) == 0) {
             json_array_remove(world->pods, i);
-        } else if (life_is_alive(&life) && world->now_ms < world->peace_ms &&
+        } else if (pod_phase_is_alive(&phase) && world->now_ms < world->peace_ms &&
                    (int)draw(world, 1000) < world->trouble) {
             trouble_pod(world, pod);
-            note_end(world, &life);
-        } else if (life.stage == LIFE_WAITING && draw(world, world->looks) == 0) {
+            note_end(world, &phase);
+        } else if (phase.stage == POD_PHASE_WAITING && draw(world, world->passes) == 0) {
             place_pod(world, pod);
         } else {
-            running += life.stage == LIFE_RUNNING;
-            world->lost[0] = is_heard(world, &life) ? 0 : world->lost[0];
+            running += phase.stage == POD_PHASE_RUNNING;
+            world->lost[0] = is_heard(world, &phase) ? 0 : world->lost[0];
         }
     }
     json_t *hub = running_hub(world);
@@ -232,8 +232,8 @@ static size_t find_pod(const struct world *world, const char *name) {
 static void remove_pod(struct world *world, const char *name) {
     size_t index = find_pod(world, name);
     json_t *pod = json_array_get(world->pods, index);
-    struct life life = life_read(pod);
-    if (pod && life_is_alive(&life) && draw(world, 2)) { /* it takes its time */
+    struct pod_phase phase = pod_phase_read(pod);
+    if (pod && pod_phase_is_alive(&phase) && draw(world, 2)) { /* it takes its time */
         json_object_set_new(json_object_get(pod, "metadata"), "deletionTimestamp",
                             json_string("2026-11-21T04:00:00Z"));
     } else if (pod) {
@@ -242,13 +242,14 @@ static void remove_pod(struct world *world, const char *name) {
 }
 
 /* The hub has found no node for a while, and enough others have one. */
-static bool makes_room(const struct world *world, const struct life *one) {
+static bool makes_room(const struct world *world, const struct pod_phase *one) {
     int running = 0;
     bool is_late = false;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
-        struct life life = life_read(json_array_get(world->pods, i));
-        running += life.stage == LIFE_RUNNING;
-        is_late |= life.index == 0 && life.is_unscheduled && world->now_ms >= life.born_ms + 20000;
+        struct pod_phase phase = pod_phase_read(json_array_get(world->pods, i));
+        running += phase.stage == POD_PHASE_RUNNING;
+        is_late |=
+            phase.index == 0 && phase.is_unscheduled && world->now_ms >= phase.born_ms + 20000;
     }
     bool is_room =
         one->index > 0 && is_late && running >= world->least && world->least < world->workers;
@@ -260,15 +261,15 @@ static bool makes_room(const struct world *world, const struct life *one) {
  * successor, the end. */
 static void check_reason(const struct world *world, const json_t *result, const char *name) {
     const json_t *pod = json_array_get(world->pods, find_pod(world, name));
-    struct life life = life_read(pod);
-    bool is_newest = pod && life.stage == LIFE_RUNNING;
+    struct pod_phase phase = pod_phase_read(pod);
+    bool is_newest = pod && phase.stage == POD_PHASE_RUNNING;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
-        struct life other = life_read(json_array_get(world->pods, i));
-        is_newest &= other.index != life.index || other.attempt <= life.attempt;
+        struct pod_phase other = pod_phase_read(json_array_get(world->pods, i));
+        is_newest &= other.index != phase.index || other.attempt <= phase.attempt;
     }
     CHECK(!is_newest || strcmp(name, world->lost) == 0 || is_resting(world) ||
-          tree_bool(world->object, "spec.suspend", false) || outcome_is_finished(result) ||
-          makes_room(world, &life));
+          tree_bool(world->object, "spec.suspend", false) || conditions_is_finished(result) ||
+          makes_room(world, &phase));
 }
 
 /* True when every write arrived. */
@@ -294,9 +295,9 @@ static bool carry_out(struct world *world, const json_t *result) {
         }
         CHECK(find_pod(world, tree_text(made, "metadata.name", "")) ==
               json_array_size(world->pods)); /* or it would be refused for ever */
-        struct life life = life_read(made);
+        struct pod_phase phase = pod_phase_read(made);
         int64_t known = tree_integer(world->object, "status.attempt", 0);
-        CHECK(life.index > 0 || life.attempt > known); /* or members would not follow it */
+        CHECK(phase.index > 0 || phase.attempt > known); /* or members would not follow it */
         json_t *pod = json_deep_copy(made);
         char now[21];
         clock_format(world->now_ms, now);
@@ -317,12 +318,13 @@ static void check_lead(struct world *world) {
     int others = 0, placed = 0;
     bool is_first = false, is_stuck = false;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
-        struct life life = life_read(json_array_get(world->pods, i));
-        bool waits = life.index == 0 && life.stage == LIFE_WAITING;
-        others += life.index > 0 && life_is_alive(&life);
-        placed += life.index > 0 && life.stage == LIFE_RUNNING;
-        is_first |= waits && life.attempt == 1 && world->losses == 0; /* else it may be another's */
-        is_stuck |= waits && life.is_unscheduled;
+        struct pod_phase phase = pod_phase_read(json_array_get(world->pods, i));
+        bool waits = phase.index == 0 && phase.stage == POD_PHASE_WAITING;
+        others += phase.index > 0 && pod_phase_is_alive(&phase);
+        placed += phase.index > 0 && phase.stage == POD_PHASE_RUNNING;
+        is_first |=
+            waits && phase.attempt == 1 && world->losses == 0; /* else it may be another's */
+        is_stuck |= waits && phase.is_unscheduled;
     }
     CHECK(!is_first || others < world->least || world->least == world->workers);
     is_stuck &= placed >= world->least;
@@ -330,19 +332,19 @@ static void check_lead(struct world *world) {
     CHECK(!is_stuck || world->now_ms < world->stuck_ms + STUCK_MS);
 }
 
-/* arrived: what the last look asked for was done. rested: it found that all were let go. */
+/* arrived: what the last pass asked for was done. rested: it found that all were let go. */
 static void check_promises(struct world *world, bool arrived, bool rested) {
     int hubs = 0, alive = 0;
     for (size_t i = 0; i < json_array_size(world->pods); i++) {
-        struct life life = life_read(json_array_get(world->pods, i));
-        hubs += life.index == 0 && life_is_alive(&life);
-        alive += life_is_alive(&life);
+        struct pod_phase phase = pod_phase_read(json_array_get(world->pods, i));
+        hubs += phase.index == 0 && pod_phase_is_alive(&phase);
+        alive += pod_phase_is_alive(&phase);
     }
     CHECK(hubs <= 1);
     CHECK(!arrived || !rested || alive == 0);
     CHECK(!arrived || alive <= world->workers);
-    if (arrived &&
-        (tree_bool(world->object, "spec.suspend", false) || outcome_is_finished(world->object))) {
+    if (arrived && (tree_bool(world->object, "spec.suspend", false) ||
+                    conditions_is_finished(world->object))) {
         CHECK_INT(alive, 0);
     }
 }
@@ -365,15 +367,15 @@ static void live(uint64_t seed) {
     struct world world;
     make_world(&world, seed);
     int looks = 0;
-    for (; looks < LOOKS_MAX && !outcome_is_finished(world.object); looks++) {
+    for (; looks < LOOKS_MAX && !conditions_is_finished(world.object); looks++) {
         pass_time(&world);
         take_look(&world, draw(&world, 3) > 0);
     }
     CHECK(looks < LOOKS_MAX);
-    const json_t *succeeded = outcome_condition(world.object, "Succeeded");
-    const char *outcome = tree_text(succeeded, "status", "");
-    CHECK_STR(outcome, world.trouble == 0 ? "True" : outcome);
-    CHECK(strcmp(outcome, "True") != 0 || world.step >= STEPS);
+    const json_t *succeeded = conditions_find(world.object, "Succeeded");
+    const char *result = tree_text(succeeded, "status", "");
+    CHECK_STR(result, world.trouble == 0 ? "True" : result);
+    CHECK(strcmp(result, "True") != 0 || world.step >= STEPS);
     if (test_failures) {
         printf("# SOAK_SEED=%llu\n", (unsigned long long)seed);
     }

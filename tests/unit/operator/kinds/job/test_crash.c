@@ -198,7 +198,7 @@ static json_t *keep_all(const json_t *object) {
 
 static int reconcile_hurried(void *state, struct reconcile *request, struct error *err) {
     static const struct job_ops gang_ops = {
-        .is_hub = is_hub, .plan = plan_gang, .keep_ended = keep_all};
+        .is_hub = is_hub, .plan = plan_gang, .transform_ended = keep_all};
     request->rush_ms = rush_ms;
     return subject->kind == &disttrain_kind ? job_reconcile(&gang_ops, state, request, err)
                                             : subject->kind->reconcile(state, request, err);
@@ -278,7 +278,7 @@ static void check_object(void) {
 }
 
 static bool is_over(void) {
-    return outcome_is_finished(find_job()) && local_pod_count(world.mortal.inner) == 0 &&
+    return conditions_is_finished(find_job()) && local_pod_count(world.mortal.inner) == 0 &&
            !local_find(world.mortal.inner, "Service", "default", subject->service) &&
            !find_object();
 }
@@ -323,7 +323,7 @@ static int run_lives(int writes, bool hears) {
 
 static void check_end(void) {
     CHECK(is_over());
-    CHECK_STR(tree_text(outcome_condition(find_job(), "Succeeded"), "status", ""), "True");
+    CHECK_STR(tree_text(conditions_find(find_job(), "Succeeded"), "status", ""), "True");
     CHECK_INT(tree_integer(find_job(), subject->done, 0), 8);
     AUTO(text_freep) char *wrong = read_note("wrong");
     CHECK_STR(wrong, "");

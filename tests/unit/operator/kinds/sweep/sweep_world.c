@@ -17,7 +17,7 @@ void open_world(struct world *world, const char *spec) {
     struct error err = {0};
     *world = (struct world){.trials = json_object(),
                             .made = json_object(),
-                            .troubles = json_object(),
+                            .write_failures = json_object(),
                             .pods = json_object(),
                             .registered = -1,
                             .now_ms = start_ms,
@@ -29,7 +29,7 @@ void close_world(struct world *world) {
     json_decref(world->sweep);
     json_decref(world->trials);
     json_decref(world->made);
-    json_decref(world->troubles);
+    json_decref(world->write_failures);
     json_decref(world->pods);
 }
 
@@ -162,11 +162,11 @@ static bool create(struct world *world, const json_t *made) {
     const char *name = tree_text(made, "metadata.name", "");
     AUTO(text_freep) char *key = x_printf("DistTrain %s", name);
     if (world->refusing > 0 && test_below(&world->chance, (uint64_t)world->refusing) == 0) {
-        json_object_set_new(world->troubles, key,
+        json_object_set_new(world->write_failures, key,
                             json_pack("{s:s, s:s}", "why", "Denied", "text", "quota"));
         return false;
     }
-    json_object_del(world->troubles, key);
+    json_object_del(world->write_failures, key);
     if (json_object_get(world->trials, name)) {
         return true; /* CONFLICT: it is there */
     }
@@ -184,11 +184,11 @@ static void create_pod(struct world *world, const json_t *made) {
     char now[21];
     json_t *one;
     if (one_of(world, world->refusing)) {
-        json_object_set_new(world->troubles, key,
+        json_object_set_new(world->write_failures, key,
                             json_pack("{s:s, s:s}", "why", "Denied", "text", "quota"));
         return;
     }
-    json_object_del(world->troubles, key);
+    json_object_del(world->write_failures, key);
     if (json_object_get(world->pods, name)) {
         return; /* CONFLICT: it is there */
     }
@@ -241,7 +241,7 @@ json_t *plan(const struct world *world) {
                                       .rows = rows,
                                       .count = count,
                                       .pods = pods,
-                                      .troubles = world->troubles};
+                                      .write_failures = world->write_failures};
     json_object_foreach(world->pods, name, trial) {
         json_array_append(pods, trial);
     }
@@ -253,7 +253,7 @@ json_t *plan(const struct world *world) {
     return result;
 }
 
-/* All writes of a look in some order, or only some of them. */
+/* All writes of a reconcile pass in some order, or only some of them. */
 static void carry_out(struct world *world, const json_t *result) {
     const json_t *creates = json_object_get(result, "create"),
                  *applies = json_object_get(result, "apply");

@@ -23,10 +23,10 @@ extern struct schema *train; /* DistTrain's; the test's to read and free */
 struct world {
     json_t *sweep, *trials; /* trials: {NAME: DistTrain} */
     json_t *made;           /* {NAME: how often} */
-    json_t *troubles;
+    json_t *write_failures;
     int64_t now_ms;
     uint64_t chance;
-    int lossy;    /* of so many looks one is cut short; 0: none */
+    int lossy;    /* of so many passes one is cut short; 0: none */
     int refusing; /* of so many creations one is refused; 0: none */
     int failing;  /* of so many trials one fails; 0: none */
     int running_most, stops;

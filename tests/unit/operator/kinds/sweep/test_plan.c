@@ -5,7 +5,7 @@
  *                warmObjectives: {NAME: spec.objective} of those that are */
 #include "operator/kinds/sweep/plan.h"
 
-#include "operator/kinds/disttrain/keep.h"
+#include "operator/kinds/disttrain/cache_transform.h"
 #include "operator/object.h"
 #include "operator/resource.h"
 #include "tests/plan_rows.h"
@@ -22,7 +22,7 @@ static json_t *keep_trials(const json_t *trials) {
     json_t *kept = json_array();
     for (size_t i = 0; i < json_array_size(trials); i++) {
         const json_t *trial = json_array_get(trials, i);
-        json_t *one = disttrain_keep(trial), *metadata = json_object_get(one, "metadata");
+        json_t *one = disttrain_transform(trial), *metadata = json_object_get(one, "metadata");
         for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
             json_object_set(metadata, fields[k],
                             json_object_get(json_object_get(trial, "metadata"), fields[k]));
@@ -81,7 +81,7 @@ static int plan(const json_t *row, const struct job_observed *observed, const js
                                  .warm_count = warm.count,
                                  .warm_missing = tree_text(row, "warmMissing", NULL),
                                  .warm_objectives = json_object_get(row, "warmObjectives"),
-                                 .troubles = observed->troubles,
+                                 .write_failures = observed->write_failures,
                                  .pods = observed->pods};
     *ret_result = sweep_plan(&all, now_ms);
     release(&own);

@@ -185,7 +185,7 @@ static void test_the_deadline(void) {
 
 /* ---- what happens on the way ---- */
 
-/* Woken and judged in one look it would get two words, of which either may come last. */
+/* Woken and judged in one pass it would get two words, of which either may come last. */
 static void test_one_that_is_woken_is_judged_later(void) {
     struct world world;
     open_world(
@@ -284,7 +284,7 @@ static void test_the_spec_is_changed(void) {
 static void check_stalled(const char *why, const char *reason, const char *says) {
     struct world world;
     open_world(&world, OBJECTIVE RANGE "maxTrials: 12");
-    json_object_set_new(world.troubles, "DistTrain s-0000",
+    json_object_set_new(world.write_failures, "DistTrain s-0000",
                         json_pack("{s:s, s:s}", "why", why, "text", "because"));
     AUTO(tree_freep) json_t *result = plan(&world);
     const json_t *condition = object_condition(json_object_get(result, "status"), "Stalled");

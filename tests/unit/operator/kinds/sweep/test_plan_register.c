@@ -253,9 +253,9 @@ static void test_the_pod_s_name_is_taken(void) {
         turn(&world);
     }
     json_object_clear(world.pods);
-    json_object_set_new(world.troubles, "DistTrain s-0000", /* no longer of interest */
+    json_object_set_new(world.write_failures, "DistTrain s-0000", /* no longer of interest */
                         json_pack("{s:s, s:s}", "why", "Taken", "text", "old"));
-    json_object_set_new(world.troubles, "Pod s-register",
+    json_object_set_new(world.write_failures, "Pod s-register",
                         json_pack("{s:s, s:s}", "why", "Taken", "text", "because"));
     AUTO(tree_freep) json_t *result = plan(&world);
     const json_t *stalled = object_condition(json_object_get(result, "status"), "Stalled");

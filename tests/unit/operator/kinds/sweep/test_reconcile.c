@@ -9,11 +9,11 @@
 #include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/job/plan.h"
 #include "operator/kinds/job/spec.h"
-#include "operator/kinds/job/troubles.h"
+#include "operator/kinds/job/write_failures.h"
 #include "operator/local/local.h"
+#include "operator/metrics.h"
 #include "operator/object.h"
 #include "operator/resource.h"
-#include "operator/tally.h"
 #include "tests/test.h"
 
 #include <limits.h>
@@ -36,7 +36,7 @@ static const char manifest[] =
 static void report(void *context, const char *key, const struct error *err, int64_t retry_ms,
                    int failures) {
     (void)context, (void)retry_ms;
-    if (err->kind != ERROR_CONFLICT || failures > 3) { /* who wrote first is looked at again */
+    if (err->kind != ERROR_CONFLICT || failures > 3) { /* who wrote first is reconciled again */
         printf("# %s: %s\n", key, err->text);
         test_failures++;
     }
@@ -170,7 +170,7 @@ static struct reconcile look(void *state, struct cache *cache, const struct swee
 static int suggestions(void) {
     static const char name[] =
         "windlass_trial_suggestion_duration_seconds_count{algorithm=\"Bayesian\"} ";
-    AUTO(text_freep) char *page = tally_page();
+    AUTO(text_freep) char *page = operator_metrics_page();
     const char *line = strstr(page, name);
     return line ? (int)strtoll(line + strlen(name), NULL, 10) : 0;
 }
@@ -245,10 +245,10 @@ static void test_a_refused_change_is_noted(void) {
             error_set(&err, rows[i].kind, "because");
             written.err = &err;
         }
-        troubles_note_change(kept, &written);
-        AUTO(tree_freep) json_t *told = troubles_tell(&request, kept);
+        write_failures_note_change(kept, &written);
+        AUTO(tree_freep) json_t *told = write_failures_of(&request, kept);
         CHECK_INT(json_object_size(told), rows[i].is_noted);
-        CHECK(!rows[i].is_noted || json_object_get(told, TROUBLES_CHANGE "DistTrain s-0001"));
+        CHECK(!rows[i].is_noted || json_object_get(told, WRITE_FAILURES_CHANGE "DistTrain s-0001"));
     }
     cache_free(cache);
 }

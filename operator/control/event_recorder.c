@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Events for people, as a kind asks for them (controller.h). */
+#include "operator/control/controller.h"
+
+#include "lib/digest.h"
+#include "lib/time/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTE_MAX = 1000 /* bytes of an Event's note, of 1024 */, INSTANCE_MAX = 128 };
+
+/* The API takes 1 KiB; whole characters of UTF-8. */
+static json_t *cut_note(const char *note) {
+    size_t size = strnlen(note, NOTE_MAX);
+    while (size > 0 && note[size] && ((unsigned char)note[size] & 0xc0) == 0x80) {
+        size--;
+    }
+    return json_stringn(note, size);
+}
+
+/* Of this controller: its pod's name on a cluster. */
+static const char *instance_name(void) {
+    const char *name = getenv("HOSTNAME");
+    return name && *name && strlen(name) <= INSTANCE_MAX ? name : "windlass";
+}
+
+void reconcile_record_event(struct reconcile *request, const struct reconcile_event *news) {
+    const json_t *object = request->object;
+    AUTO(text_freep) char *suffix = digest_random(8);
+    AUTO(text_freep) char *name = x_printf("%.200s.%s", request->name, suffix);
+    char second[21];
+    clock_format(request->wall_ms, second);
+    AUTO(text_freep)
+    char *time = x_printf("%.19s.%03d000Z", second, (int)(request->wall_ms % 1000));
+    json_t *event = json_pack(
+        "{s:s, s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:{s:s, s:s, s:s, s:s, s:s}}",
+        "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "name", name, "namespace",
+        request->namespace, "eventTime", time, "type", news->type, "reason", news->reason, "action",
+        "Reconcile", "note", cut_note(news->note), "reportingController", "windlass.dev/controller",
+        "reportingInstance", instance_name(), "regarding", "apiVersion",
+        tree_text(object, "apiVersion", ""), "kind", request->kind, "namespace", request->namespace,
+        "name", request->name, "uid", tree_text(object, "metadata.uid", ""));
+    json_array_append_new(request->events,
+                          json_pack("{s:s, s:o}", "of", news->of ? news->of : "", "event", event));
+}

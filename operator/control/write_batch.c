@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/control/write_batch.h"
+
+#include <stdlib.h>
+
+static size_t add_writes(struct write_batch *batch, const json_t *writes, bool creations) {
+    size_t count = batch->write_count;
+    for (size_t i = 0; i < json_array_size(writes); i++) {
+        const json_t *asked = json_array_get(writes, i);
+        enum cluster_verb verb = (enum cluster_verb)tree_integer(asked, "verb", 0);
+        if ((verb == CLUSTER_CREATE) == creations) {
+            json_t *object = json_incref(json_object_get(asked, "object"));
+            batch->writes[count++] = (struct write_batch_item){batch, verb, object};
+            batch->changes |= verb != CLUSTER_DELETE;
+        }
+    }
+    return count;
+}
+
+struct write_batch *write_batch_new(const char *key, const char *namespace, const json_t *writes) {
+    struct write_batch *batch = x_calloc(1, sizeof *batch);
+    batch->key = x_strdup(key);
+    batch->namespace = x_strdup(namespace);
+    batch->failed = json_object();
+    batch->writes = x_calloc(json_array_size(writes), sizeof *batch->writes);
+    batch->write_count = add_writes(batch, writes, false);
+    batch->write_count = add_writes(batch, writes, true);
+    return batch;
+}
+
+void write_batch_free(void *opaque) {
+    struct write_batch *batch = opaque;
+    for (size_t i = 0; i < batch->write_count; i++) {
+        json_decref(batch->writes[i].object);
+    }
+    json_decref(batch->events);
+    json_decref(batch->failed);
+    free(batch->writes);
+    free(batch->namespace);
+    free(batch->key);
+    free(batch);
+}
+
+static void note_failed(struct write_batch *batch, const struct write_batch_item *write) {
+    const char *name = tree_text(write->object, "metadata.name", "");
+    json_object_set_new(batch->failed, write->verb == CLUSTER_STATUS ? "" : name, json_true());
+}
+
+static void on_done(void *context, const json_t *stored, const struct error *err);
+
+static void advance(struct write_batch *batch) {
+    while (batch->started < batch->write_count) {
+        struct write_batch_item *write = &batch->writes[batch->started];
+        bool creates = write->verb == CLUSTER_CREATE;
+        if (creates && (batch->is_stopped || batch->creating >= batch->window)) {
+            return;
+        }
+        batch->started++;
+        batch->pending++;
+        batch->creating += creates;
+        batch->listener->starts(batch->context, write);
+        batch->cluster->ops->write(batch->cluster, write->verb, write->object, on_done, write);
+    }
+}
+
+static void on_done(void *context, const json_t *stored, const struct error *err) {
+    struct write_batch_item *write = context;
+    struct write_batch *batch = write->batch;
+    batch->pending--;
+    if (write->verb == CLUSTER_CREATE) {
+        batch->creating--;
+        batch->window += !err;
+        batch->is_stopped |= err && (err->kind == ERROR_DENIED || err->kind == ERROR_INVALID);
+    }
+    if (err) {
+        note_failed(batch, write);
+    }
+    batch->listener->ended(batch->context, write, stored, err);
+    advance(batch);
+    if (batch->pending == 0) {
+        for (size_t i = batch->started; i < batch->write_count; i++) {
+            note_failed(batch, &batch->writes[i]);
+        }
+        batch->listener->landed(batch->context, batch);
+    }
+}
+
+void write_batch_start(struct write_batch *batch, struct cluster *cluster, size_t window,
+                       const struct write_batch_listener *listener, void *context) {
+    batch->cluster = cluster;
+    batch->window = window;
+    batch->listener = listener;
+    batch->context = context;
+    advance(batch);
+}

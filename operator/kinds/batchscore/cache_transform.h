@@ -1,0 +1,8 @@
+/* cache_transform.h: what the controller remembers of a BatchScore and of what it owns
+ * (job/cache_transform.h). Pure. */
+#pragma once
+
+#include "operator/kinds/job/cache_transform.h"
+
+/* A new tree (cache.h's cache_transform), of a BatchScore, a Pod or a Service. */
+json_t *batchscore_transform(const json_t *object);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/cache_transform.h"
+
+#include "operator/kinds/job/conditions.h"
+
+#include <string.h>
+
+/* Of a trial that is over: what its Sweep judges and ranks it by. */
+static json_t *keep_trial(const json_t *trial) {
+    static const char *const annotations[] = {ANNOTATION_TRIAL, NULL};
+    static const char *const more[] = {"objective", "startTime", NULL};
+    json_t *kept = job_transform(trial, annotations);
+    if (job_is_settled(trial) && tree_get(kept, "metadata.annotations")) {
+        json_t *status = transform_pick(json_object_get(trial, "status"), more);
+        json_object_update(json_object_get(kept, "status"), status);
+        json_decref(status);
+        json_object_set(tree_get(kept, "status.conditions[0]"), "message",
+                        json_object_get(conditions_find(trial, "Succeeded"), "message"));
+    }
+    return kept;
+}
+
+json_t *disttrain_transform(const json_t *object) {
+    const char *kind = tree_text(object, "kind", "");
+    bool is_owned = strcmp(kind, "Pod") == 0 || strcmp(kind, "Service") == 0;
+    return is_owned ? job_transform_owned(object) : keep_trial(object);
+}

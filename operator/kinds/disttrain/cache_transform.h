@@ -1,0 +1,11 @@
+/* cache_transform.h: what the controller remembers of a DistTrain and of what it owns
+ * (job/cache_transform.h). Pure. */
+#pragma once
+
+#include "operator/kinds/job/cache_transform.h"
+
+/* On a trial of a Sweep: {"index": 7, "values": {"LEARNING_RATE": "0.01"}}. */
+#define ANNOTATION_TRIAL "windlass.dev/trial"
+
+/* A new tree (cache.h's cache_transform), of a DistTrain, a Pod or a Service. */
+json_t *disttrain_transform(const json_t *object);

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/cache_transform.h"
+
+#include "operator/cluster.h"
+#include "operator/kinds/job/conditions.h"
+#include "operator/kinds/job/owned.h"
+#include "operator/kinds/job/pod_phase.h"
+#include "operator/object.h"
+
+#include <string.h>
+
+/* Shares the values, which never change. */
+static void copy(json_t *to, const json_t *from, const char *const *fields) {
+    for (; *fields; fields++) {
+        json_object_set(to, *fields, json_object_get(from, *fields));
+    }
+}
+
+json_t *transform_pick(const json_t *from, const char *const *fields) {
+    json_t *picked = json_object();
+    copy(picked, from, fields);
+    return picked;
+}
+
+static void put(json_t *to, const char *name, json_t *value_new) {
+    if (json_object_size(value_new) > 0 || json_array_size(value_new) > 0) {
+        json_object_set(to, name, value_new);
+    }
+    json_decref(value_new);
+}
+
+static json_t *keep_owners(const json_t *metadata) {
+    static const char *const owner[] = {"kind", "name", "uid", NULL};
+    json_t *owners = json_array(), *reference;
+    size_t i;
+    json_array_foreach(json_object_get(metadata, "ownerReferences"), i, reference) {
+        json_array_append_new(owners, transform_pick(reference, owner));
+    }
+    return owners;
+}
+
+static json_t *keep_owned_metadata(const json_t *object) {
+    static const char *const fields[] = {"uid", "creationTimestamp", "deletionTimestamp", NULL};
+    static const char *const labels[] = {LABEL_ROLE, LABEL_ATTEMPT, LABEL_INDEX, NULL};
+    static const char *const annotations[] = {ANNOTATION_SECRET,
+                                              ANNOTATION_CERTIFICATE,
+                                              ANNOTATION_CERTIFICATE_SHA256,
+                                              ANNOTATION_SPEC_SNAPSHOT,
+                                              ANNOTATION_DEATHS,
+                                              ANNOTATION_WATCH,
+                                              NULL};
+    const json_t *metadata = json_object_get(object, "metadata");
+    json_t *kept = transform_pick(metadata, fields);
+    put(kept, "labels", transform_pick(json_object_get(metadata, "labels"), labels));
+    put(kept, "annotations", transform_pick(json_object_get(metadata, "annotations"), annotations));
+    put(kept, "ownerReferences", keep_owners(metadata));
+    return kept;
+}
+
+static json_t *keep_conditions(const json_t *pod) {
+    static const char *const types[] = {"PodScheduled", "DisruptionTarget"};
+    static const char *const fields[] = {
+        "type", "status", "reason", "message", "lastTransitionTime", NULL};
+    json_t *kept = json_array();
+    const json_t *status = json_object_get(pod, "status");
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        const json_t *condition = object_condition(status, types[i]);
+        if (condition) {
+            json_array_append_new(kept, transform_pick(condition, fields));
+        }
+    }
+    return kept;
+}
+
+/* The agent's alone, without its name. */
+static json_t *keep_container_status(const json_t *pod) {
+    static const char *const fields[] = {"state", NULL};
+    const json_t *agent = object_agent(tree_get(pod, "status.containerStatuses"));
+    return agent ? json_pack("[o]", transform_pick(agent, fields)) : json_array();
+}
+
+static json_t *keep_init_trouble(const json_t *pod) {
+    static const char *const fields[] = {"image", "state", NULL};
+    const json_t *init = pod_phase_init_trouble(pod);
+    return init ? json_pack("[o]", transform_pick(init, fields)) : json_array();
+}
+
+/* What is asked of a pod that waits for its turn with others, and of no other. */
+static void keep_turn(json_t *kept, const json_t *pod) {
+    static const char *const labels[] = {LABEL_KUEUE_GROUP, LABEL_KUEUE_MANAGED};
+    static const char *const spec[] = {"nodeName", "schedulingGates"};
+    if (!owned_label(pod, LABEL_KUEUE_GROUP)) {
+        return;
+    }
+    json_t *metadata = tree_part(kept, "metadata");
+    for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
+        json_object_set(tree_part(metadata, "labels"), labels[i],
+                        json_object_get(tree_get(pod, "metadata.labels"), labels[i]));
+    }
+    json_object_set(metadata, "finalizers", tree_get(pod, "metadata.finalizers"));
+    for (size_t i = 0; i < ARRAY_LEN(spec); i++) {
+        json_object_set(tree_part(kept, "spec"), spec[i],
+                        json_object_get(json_object_get(pod, "spec"), spec[i]));
+    }
+}
+
+static json_t *keep_pod(const json_t *pod) {
+    static const char *const fields[] = {"phase", "reason", "message", NULL};
+    json_t *status = transform_pick(json_object_get(pod, "status"), fields);
+    put(status, "conditions", keep_conditions(pod));
+    put(status, "containerStatuses", keep_container_status(pod));
+    put(status, "initContainerStatuses", keep_init_trouble(pod));
+    json_t *kept = json_pack("{s:o, s:o}", "metadata", keep_owned_metadata(pod), "status", status);
+    if (strcmp(tree_text(pod, "status.phase", "Pending"), "Pending") == 0) {
+        static const char *const gpus[] = {"nvidia.com/gpu", NULL};
+        json_t *container = json_object();
+        const json_t *agent = object_agent(tree_get(pod, "spec.containers"));
+        json_object_set(container, "image", json_object_get(agent, "image"));
+        json_t *limits = transform_pick(tree_get(agent, "resources.limits"), gpus);
+        put(container, "resources", json_pack("{s:o}", "limits", limits));
+        json_object_set_new(kept, "spec", json_pack("{s:[o]}", "containers", container));
+    }
+    keep_turn(kept, pod);
+    return kept;
+}
+
+json_t *job_transform_ended(const json_t *object) {
+    static const char *const fields[] = {"uid", "deletionTimestamp", "ownerReferences", NULL};
+    static const char *const labels[] = {LABEL_ROLE, LABEL_INDEX, NULL};
+    static const char *const status[] = {"phase", NULL};
+    const json_t *metadata = json_object_get(object, "metadata");
+    json_t *kept = transform_pick(metadata, fields);
+    put(kept, "labels", transform_pick(json_object_get(metadata, "labels"), labels));
+    json_t *ended = json_pack("{s:o}", "metadata", kept);
+    put(ended, "status", transform_pick(json_object_get(object, "status"), status));
+    keep_turn(ended, object);
+    return ended;
+}
+
+static json_t *keep_service(const json_t *service) {
+    static const char *const fields[] = {"clusterIP", "ports", NULL};
+    return json_pack("{s:o, s:o}", "metadata", keep_owned_metadata(service), "spec",
+                     transform_pick(json_object_get(service, "spec"), fields));
+}
+
+json_t *job_transform_owned(const json_t *object) {
+    bool is_pod = strcmp(tree_text(object, "kind", ""), "Pod") == 0;
+    return is_pod ? keep_pod(object) : keep_service(object);
+}
+
+/* While a new generation is to be acknowledged, the whole status is needed: it is written anew. */
+bool job_is_settled(const json_t *job) {
+    return conditions_is_finished(job) && tree_integer(job, "metadata.generation", 0) ==
+                                              tree_integer(job, "status.observedGeneration", -1);
+}
+
+/* A run of a series is owned, too. */
+static json_t *keep_metadata(const json_t *object, const char *const *annotations) {
+    static const char *const fields[] = {"uid", "generation", "deletionTimestamp", NULL};
+    const json_t *metadata = json_object_get(object, "metadata");
+    json_t *kept = transform_pick(metadata, fields);
+    put(kept, "annotations", transform_pick(json_object_get(metadata, "annotations"), annotations));
+    put(kept, "ownerReferences", keep_owners(metadata));
+    return kept;
+}
+
+json_t *job_transform(const json_t *job, const char *const *annotations) {
+    json_t *kept = json_pack("{s:o}", "metadata", keep_metadata(job, annotations));
+    if (!job_is_settled(job)) {
+        static const char *const all[] = {"spec", "status", NULL};
+        copy(kept, job, all);
+        return kept;
+    }
+    static const char *const spec[] = {"ttlSecondsAfterFinished", NULL};
+    static const char *const status[] = {"observedGeneration", "completionTime", NULL};
+    static const char *const summary[] = {"type", "status", "reason", "observedGeneration", NULL};
+    json_t *conditions = transform_pick(json_object_get(job, "status"), status);
+    json_object_set_new(
+        conditions, "conditions",
+        json_pack("[o]", transform_pick(conditions_find(job, "Succeeded"), summary)));
+    put(kept, "spec", transform_pick(json_object_get(job, "spec"), spec));
+    json_object_set_new(kept, "status", conditions);
+    return kept;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/conditions.h"
+
+#include "lib/time/clock.h"
+#include "operator/object.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const state_names[] = {"Unknown", "True", "False"};
+static_assert(ARRAY_LEN(state_names) == CONDITIONS_FAILED + 1, "one name per state");
+
+void conditions_set(struct conditions *conditions, enum conditions_state state, const char *reason,
+                    const char *format, ...) {
+    struct error text = {0}; /* cuts and tidies: one line of UTF-8 */
+    char message[sizeof conditions->message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    error_set(&text, ERROR_FAILED, "%s", message);
+    conditions->state = state;
+    conditions->reason = reason;
+    snprintf(conditions->message, sizeof conditions->message, "%s", text.text);
+}
+
+void conditions_stall(struct conditions *conditions, const char *reason, const char *message) {
+    struct error text = {0};
+    error_set(&text, ERROR_FAILED, "%s", message);
+    conditions->stalled = reason;
+    snprintf(conditions->stalled_message, sizeof conditions->stalled_message, "%s", text.text);
+}
+
+const json_t *conditions_find(const json_t *object, const char *type) {
+    return object_condition(json_object_get(object, "status"), type);
+}
+
+bool conditions_is_finished(const json_t *object) {
+    const json_t *condition = conditions_find(object, "Succeeded");
+    const char *status = tree_text(condition, "status", "Unknown");
+    if (strcmp(status, "True") == 0) {
+        return true;
+    }
+    /* A spec that was wrong may have been corrected since; nothing ran yet. */
+    bool corrected = strcmp(tree_text(condition, "reason", ""), "SpecInvalid") == 0 &&
+                     tree_integer(condition, "observedGeneration", 0) !=
+                         tree_integer(object, "metadata.generation", 0);
+    return strcmp(status, "False") == 0 && !corrected;
+}
+
+static void set_time(json_t *status, const char *name, int64_t now_ms) {
+    char text[21];
+    clock_format(now_ms, text);
+    json_object_set_new(status, name, json_string(text));
+}
+
+struct condition {
+    const char *type, *status, *reason, *message;
+};
+
+/* Puts the condition where the one of its type was, or at the end; those of others (of a queue,
+ * say) stay. */
+static void set_condition(json_t *status, const struct condition *condition, int64_t generation,
+                          int64_t now_ms) {
+    json_t *made = json_pack("{s:s, s:s, s:s, s:s, s:I}", "type", condition->type, "status",
+                             condition->status, "reason", condition->reason, "message",
+                             condition->message, "observedGeneration", (json_int_t)generation);
+    assert(made); /* messages are UTF-8: conditions_set, conditions_stall */
+    json_t *list = json_object_get(status, "conditions");
+    if (!json_is_array(list)) {
+        list = json_array();
+        json_object_set_new(status, "conditions", list);
+    }
+    size_t at = 0;
+    for (; at < json_array_size(list); at++) {
+        if (strcmp(tree_text(json_array_get(list, at), "type", ""), condition->type) == 0) {
+            break;
+        }
+    }
+    const json_t *old = json_array_get(list, at);
+    const char *since = tree_text(old, "lastTransitionTime", NULL);
+    if (since && strcmp(tree_text(old, "status", ""), condition->status) == 0) {
+        json_object_set_new(made, "lastTransitionTime", json_string(since));
+    } else {
+        set_time(made, "lastTransitionTime", now_ms);
+    }
+    if (old) {
+        json_array_set_new(list, at, made);
+    } else {
+        json_array_append_new(list, made);
+    }
+}
+
+static struct condition reconciling(const struct conditions *conditions) {
+    struct condition condition = {"Reconciling", "False", "Started", "the pods are requested"};
+    if (conditions->state != CONDITIONS_UNDER_WAY) {
+        condition.reason = "Ended";
+        condition.message = "the job has ended";
+    } else if (conditions->suspended) {
+        condition.reason = "Suspended";
+        condition.message = "the job is suspended";
+    } else if (conditions->stalled) {
+        condition.reason = conditions->stalled;
+        condition.message = "nothing more is made";
+    } else if (!conditions->pods_requested) {
+        condition.status = "True";
+        condition.reason = "Starting";
+        condition.message = "the pods are not requested yet";
+    }
+    return condition;
+}
+
+static struct condition stalled(const struct conditions *conditions) {
+    struct condition condition = {"Stalled", "False", "NotStalled", "nothing stands in its way"};
+    if (conditions->state == CONDITIONS_FAILED && !conditions->is_asked_for) {
+        condition.status = "True";
+        condition.reason = conditions->reason;
+        condition.message = conditions->message;
+    } else if (conditions->stalled && conditions->state == CONDITIONS_UNDER_WAY) {
+        condition.status = "True";
+        condition.reason = conditions->stalled;
+        condition.message = conditions->stalled_message;
+    }
+    return condition;
+}
+
+/* Stalled and Suspended appear when they are True for the first time: their absence says the same
+ * as False (kstatus), and every status is written, stored and sent to all who watch. */
+static bool is_due(const json_t *status, const struct condition *condition) {
+    bool is_rare =
+        strcmp(condition->type, "Stalled") == 0 || strcmp(condition->type, "Suspended") == 0;
+    return !is_rare || strcmp(condition->status, "True") == 0 ||
+           object_condition(status, condition->type);
+}
+
+static void set_conditions(json_t *status, const struct conditions *conditions, int64_t generation,
+                           int64_t now_ms) {
+    bool suspended = conditions->suspended && conditions->state == CONDITIONS_UNDER_WAY;
+    const struct condition rows[] = {
+        {"Succeeded", state_names[conditions->state], conditions->reason, conditions->message},
+        reconciling(conditions),
+        stalled(conditions),
+        {"Suspended", suspended ? "True" : "False", suspended ? "Suspended" : "NotSuspended",
+         suspended ? "spec.suspend is true" : "spec.suspend is false"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (is_due(status, &rows[i])) {
+            set_condition(status, &rows[i], generation, now_ms);
+        }
+    }
+}
+
+/* The clock of a suspended job stands: it starts anew when it goes on, as a Job's does. */
+static void set_times(json_t *status, const struct conditions *conditions, int64_t now_ms) {
+    if (conditions->state != CONDITIONS_UNDER_WAY) {
+        set_time(status, "completionTime", now_ms);
+    } else {
+        json_object_del(status, "completionTime");
+    }
+    if (conditions->suspended && conditions->state == CONDITIONS_UNDER_WAY) {
+        json_object_del(status, "startTime");
+    } else if (!json_object_get(status, "startTime")) {
+        set_time(status, "startTime", now_ms);
+    }
+}
+
+static void set_runs(json_t *status, const struct conditions *conditions) {
+    json_object_set(status, "runs", conditions->runs);
+    json_object_del(status, "nextTime");
+    if (conditions->next_ms > 0) {
+        set_time(status, "nextTime", conditions->next_ms);
+    }
+}
+
+json_t *conditions_status(const json_t *object, const struct job_spec *spec,
+                          const struct conditions *conditions, int64_t now_ms) {
+    const json_t *old = json_object_get(object, "status");
+    json_t *status = json_is_object(old) ? json_deep_copy(old) : json_object();
+    int64_t generation = tree_integer(object, "metadata.generation", 0);
+    set_conditions(status, conditions, generation, now_ms);
+    json_object_set_new(status, "observedGeneration", json_integer(generation));
+    if (conditions->runs) {
+        set_runs(status, conditions);
+    } else if (spec) {
+        json_object_set_new(status, "run", json_string(spec->run));
+    }
+    if (conditions->spec_hash) {
+        json_object_set_new(status, "specHash", json_string(conditions->spec_hash));
+    }
+    if (conditions->agent_image) {
+        json_object_set_new(status, "agentImage", json_string(conditions->agent_image));
+    }
+    if (conditions->credentials) {
+        json_object_set(status, "credentials", conditions->credentials);
+    }
+    if (conditions->state != CONDITIONS_UNDER_WAY) {
+        json_object_del(status, "credentials");
+    }
+    set_times(status, conditions, now_ms);
+    return status;
+}
+
+const char *conditions_dropped(const json_t *asked, const json_t *stored) {
+    static const char *const read_back[] = {
+        "status.credentials",         "status.credentials.secret",
+        "status.credentials.created", "status.specHash",
+        "status.agentImage",          "status.run",
+        "status.exclusive",           "status.runs"};
+    for (size_t i = 0; i < ARRAY_LEN(read_back); i++) {
+        if (tree_get(asked, read_back[i]) && !tree_get(stored, read_back[i])) {
+            return read_back[i];
+        }
+    }
+    return NULL;
+}
+
+json_t *conditions_seen(const json_t *object) {
+    json_t *status = json_deep_copy(json_object_get(object, "status"));
+    int64_t generation = tree_integer(object, "metadata.generation", 0);
+    if (!status || tree_integer(status, "observedGeneration", 0) == generation) {
+        return status ? status : json_object();
+    }
+    static const char *const types[] = {"Succeeded", "Reconciling", "Stalled", "Suspended"};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        json_t *condition = (json_t *)object_condition(status, types[i]);
+        json_object_set_new(condition, "observedGeneration", json_integer(generation));
+    }
+    json_object_set_new(status, "observedGeneration", json_integer(generation));
+    return status;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the plans of all kinds read from pods. */
+#include "operator/kinds/job/plan_phases.h"
+
+#include "operator/kinds/job/waiting.h"
+
+#include <string.h>
+
+/* /progress JSON, or the end of a log: then the last line that says something. NULL: nothing does.
+ */
+char *plan_find_message(const struct pod_phase *phase) {
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *words = NULL;
+    if (tree_parse(phase->message, strlen(phase->message), PLAN_TERMINATION_MESSAGE_MAX, &words,
+                   &ignored) == 0 &&
+        *tree_text(words, "message", "")) {
+        return x_strdup(tree_text(words, "message", ""));
+    }
+    const char *end = phase->message + (words ? 0 : strlen(phase->message));
+    while (end > phase->message && (end[-1] == '\n' || end[-1] == ' ')) {
+        end--;
+    }
+    const char *start = end;
+    while (start > phase->message && start[-1] != '\n') {
+        start--;
+    }
+    if (start < end && *start != '{') { /* JSON that was cut short says nothing to people */
+        return x_strndup(start, (size_t)(end - start));
+    }
+    return NULL;
+}
+
+/* How it ended, at least. */
+char *plan_termination_message(const struct pod_phase *phase) {
+    char *words = plan_find_message(phase);
+    if (words) {
+        return words;
+    }
+    return phase->exit_code < 0
+               ? x_printf("pod %s was taken away%s%s", phase->name, *phase->reason ? ": " : "",
+                          phase->reason)
+               : x_printf("pod %s ended with exit code %d%s%s", phase->name, phase->exit_code,
+                          *phase->reason ? ", " : "", phase->reason);
+}
+
+bool plan_ran_out_of_memory(const struct pod_phase *phase) {
+    return phase->stage == POD_PHASE_DEAD && strcmp(phase->reason, "OOMKilled") == 0;
+}
+
+/* A pod that goes with another Secret than the job's belongs to nobody: its Service was deleted and
+ * made anew, or a controller that made it was replaced before it could say so. */
+static bool is_stray(const struct job_plan *plan, const json_t *pod) {
+    const char *theirs = owned_annotation(pod, ANNOTATION_SECRET);
+    const char *ours = tree_text(plan->observed->object, "status.credentials.secret", NULL);
+    return theirs && ours && strcmp(theirs, ours) != 0;
+}
+
+bool plan_drop_stray(struct job_plan *plan, struct pod_phase *phase) {
+    if (!is_stray(plan, phase->pod)) {
+        return false;
+    }
+    if (pod_phase_is_alive(phase)) {
+        plan_remove_pod(plan, phase);
+        phase->stage = POD_PHASE_LEAVING;
+    }
+    return true;
+}
+
+void plan_read_progress(struct job_plan *plan, const struct pod_phase *hub) {
+    struct error ignored = {0};
+    if (hub && !pod_phase_is_alive(hub) &&
+        tree_parse(hub->message, strlen(hub->message), PLAN_TERMINATION_MESSAGE_MAX,
+                   &plan->progress, &ignored) == 0 &&
+        json_is_object(plan->progress)) {
+        return;
+    }
+    json_decref(plan->progress);
+    plan->progress = json_incref((json_t *)plan->observed->progress);
+}
+
+void plan_note_lost(struct job_plan *plan, struct pod_phase *phase) {
+    if (phase->stage != POD_PHASE_LEAVING || phase->gone_ms <= 0) {
+        return;
+    }
+    plan_wake(plan, phase->gone_ms + PLAN_LOST_MS);
+    if (plan->now_ms >= phase->gone_ms + PLAN_LOST_MS) {
+        phase->stage = POD_PHASE_DEAD;
+        phase->exit_code = -1;
+        phase->reason = "its node is lost";
+    }
+}
+
+/* A node's clock may be minutes off: what waits for time to pass goes by ours. */
+int64_t plan_ended_ms(const struct job_plan *plan, const struct pod_phase *phase) {
+    const json_t *seen = json_object_get(plan->observed->ended, phase->name);
+    return json_is_integer(seen) ? json_integer_value(seen) : MIN(phase->ended_ms, plan->now_ms);
+}
+
+void plan_tell_waiting(struct job_plan *plan, const struct pod_phase *phase, int running,
+                       int wanted) {
+    bool for_mounts = waiting_is_for_mounts(phase, plan->now_ms);
+    int64_t settled_ms = phase->placed_ms > 0 ? phase->placed_ms + WAITING_CONFIG_MS : 0;
+    struct waiting waiting = {
+        .phase = phase,
+        .running = running,
+        .wanted = wanted,
+        .is_placed_lately = plan->now_ms < settled_ms,
+        .mount_problem = for_mounts ? tree_text(plan->observed->mounts, phase->name, NULL) : NULL,
+        .before = conditions_find(plan->observed->object, "Succeeded"),
+    };
+    waiting_tell(&waiting, &plan->conditions);
+    if (waiting_is_for_config(phase)) {
+        plan_wake(plan, settled_ms);
+    }
+    if (phase->placed_ms > 0 && !for_mounts) {
+        plan_wake(plan, phase->placed_ms + WAITING_MOUNT_MS);
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/pod_phase.h"
+
+#include "lib/time/clock.h"
+#include "operator/kinds/job/owned.h"
+#include "operator/object.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int number_of(const char *text, int fallback) {
+    if (!text) {
+        return fallback;
+    }
+    long number = strtol(text, NULL, 10);
+    return number < 0 || number > 1000000 ? fallback : (int)number;
+}
+
+const json_t *pod_phase_agent_state(const json_t *pod, const char *state) {
+    const json_t *agent = object_agent(tree_get(pod, "status.containerStatuses"));
+    return json_object_get(json_object_get(agent, "state"), state);
+}
+
+/* An init container of a pod whose agent has not begun: one that failed, or cannot begin itself. */
+static const json_t *find_init_trouble(const json_t *pod) {
+    const json_t *list = tree_get(pod, "status.initContainerStatuses");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *init = json_array_get(list, i);
+        const char *waits = tree_text(init, "state.waiting.reason", "PodInitializing");
+        if (tree_integer(init, "state.terminated.exitCode", 0) != 0 ||
+            strcmp(waits, "PodInitializing") != 0) {
+            return init;
+        }
+    }
+    return NULL;
+}
+
+const json_t *pod_phase_init_trouble(const json_t *pod) {
+    bool began = pod_phase_agent_state(pod, "running") || pod_phase_agent_state(pod, "terminated");
+    return began ? NULL : find_init_trouble(pod);
+}
+
+static int64_t time_of(const json_t *tree, const char *path) {
+    const char *text = tree_text(tree, path, NULL);
+    int64_t time_ms = text ? clock_parse(text) : -1;
+    return MAX(time_ms, 0);
+}
+
+/* The node refused it before anything was started. */
+static bool was_turned_away(const json_t *pod) {
+    const char *reason = tree_text(pod, "status.reason", "");
+    return text_starts(reason, "OutOf") || strcmp(reason, "NodeAffinity") == 0 ||
+           strcmp(reason, "UnexpectedAdmissionError") == 0;
+}
+
+/* The kubelet took it away, for its machine's sake. From 1.26 on the condition says so; before, the
+ * reason alone, and of an eviction the message: a pod that has filled its own volumes is evicted,
+ * too. */
+static bool was_disrupted(const json_t *pod) {
+    static const char *const reasons[] = {"NodeLost", "NodeShutdown", "Preempting", "Shutdown",
+                                          "Terminated"};
+    const json_t *status = json_object_get(pod, "status");
+    const char *reason = tree_text(status, "reason", "");
+    if (strcmp(tree_text(object_condition(status, "DisruptionTarget"), "status", ""), "True") ==
+        0) {
+        return true;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+        if (strcmp(reason, reasons[i]) == 0) {
+            return true;
+        }
+    }
+    return strcmp(reason, "Evicted") == 0 &&
+           text_starts(tree_text(status, "message", ""), "The node ");
+}
+
+static bool has_node(const json_t *pod) {
+    const json_t *scheduled = object_condition(json_object_get(pod, "status"), "PodScheduled");
+    return strcmp(tree_text(scheduled, "status", "True"), "True") == 0;
+}
+
+static void read_ended(const json_t *pod, const json_t *terminated, struct pod_phase *phase) {
+    bool disrupted = was_disrupted(pod);
+    bool succeeded = strcmp(tree_text(pod, "status.phase", ""), "Succeeded") == 0;
+    bool deleted = tree_get(pod, "metadata.deletionTimestamp") != NULL;
+    int64_t code = tree_integer(terminated, "exitCode", 3);
+    if (succeeded && !terminated) {
+        phase->stage = POD_PHASE_SUCCEEDED;
+    } else if (!terminated || disrupted || (deleted && code > 2)) {
+        /* Evicted, preempted, deleted, its node is gone: nothing of this is the program's doing. */
+        phase->stage = POD_PHASE_DEAD;
+        phase->exit_code = -1;
+        phase->reason = tree_text(pod, "status.reason", "");
+        phase->message = tree_text(pod, "status.message", "");
+    } else {
+        phase->stage = code == 0 ? POD_PHASE_SUCCEEDED : POD_PHASE_DEAD;
+        phase->exit_code = (int)(code & 255);
+        phase->reason = tree_text(terminated, "reason", "");
+        phase->message = tree_text(terminated, "message", "");
+        if (strcmp(tree_text(pod, "status.reason", ""), "Evicted") == 0) { /* for its own doing */
+            phase->reason = "Evicted";
+            phase->message =
+                *phase->message ? phase->message : tree_text(pod, "status.message", "");
+        }
+        phase->never_started = strcmp(phase->reason, "StartError") == 0 ||
+                               strcmp(phase->reason, "ContainerCannotRun") == 0;
+    }
+    phase->is_gone = terminated || !has_node(pod) || was_turned_away(pod);
+    phase->ended_ms = time_of(terminated, "finishedAt");
+}
+
+static void read_waiting(const json_t *pod, struct pod_phase *phase) {
+    const json_t *scheduled = object_condition(json_object_get(pod, "status"), "PodScheduled");
+    const json_t *init = pod_phase_init_trouble(pod);
+    const json_t *waiting = tree_get(init, "state.waiting");
+    if (waiting) {
+        phase->image = tree_text(init, "image", "");
+    } else {
+        waiting = pod_phase_agent_state(pod, "waiting");
+    }
+    phase->stage = POD_PHASE_WAITING;
+    if (strcmp(tree_text(scheduled, "status", ""), "False") == 0) {
+        phase->is_unscheduled = true;
+        waiting = scheduled;
+    } else {
+        phase->placed_ms = time_of(scheduled, "lastTransitionTime");
+    }
+    phase->reason = tree_text(waiting, "reason", "");
+    phase->message = tree_text(waiting, "message", "");
+}
+
+struct pod_phase pod_phase_read(const json_t *pod) {
+    const json_t *agent = object_agent(tree_get(pod, "spec.containers"));
+    struct pod_phase phase = {
+        .pod = pod,
+        .name = tree_text(pod, "metadata.name", ""),
+        .attempt = number_of(owned_label(pod, LABEL_ATTEMPT), 1),
+        .index = number_of(owned_label(pod, LABEL_INDEX), -1),
+        .deaths_before = number_of(owned_annotation(pod, ANNOTATION_DEATHS), 0),
+        .message = "",
+        .reason = "",
+        .image = tree_text(agent, "image", ""),
+        .born_ms = time_of(pod, "metadata.creationTimestamp"),
+        .gone_ms = time_of(pod, "metadata.deletionTimestamp"),
+        .wants_gpus =
+            json_object_get(tree_get(agent, "resources.limits"), "nvidia.com/gpu") != NULL,
+    };
+    const char *state = tree_text(pod, "status.phase", "Pending");
+    const json_t *terminated = pod_phase_agent_state(pod, "terminated");
+    bool ended = strcmp(state, "Succeeded") == 0 || strcmp(state, "Failed") == 0;
+    if (ended && !terminated) {
+        terminated = tree_get(pod_phase_init_trouble(pod), "state.terminated");
+    }
+    if (ended || terminated) {
+        read_ended(pod, terminated, &phase);
+    } else if (tree_get(pod, "metadata.deletionTimestamp") || strcmp(state, "Unknown") == 0) {
+        phase.stage = POD_PHASE_LEAVING;
+    } else if (strcmp(state, "Running") == 0) {
+        phase.stage = POD_PHASE_RUNNING;
+        phase.running_ms = time_of(pod_phase_agent_state(pod, "running"), "startedAt");
+    } else {
+        read_waiting(pod, &phase);
+    }
+    return phase;
+}
+
+int pod_phase_deaths(const struct pod_phase *phase) {
+    return phase->deaths_before + (phase->stage == POD_PHASE_DEAD && phase->exit_code >= 0);
+}
+
+bool pod_phase_is_alive(const struct pod_phase *phase) {
+    return phase->stage == POD_PHASE_WAITING || phase->stage == POD_PHASE_RUNNING;
+}
+
+int64_t pod_phase_back_off_ms(int deaths) {
+    if (deaths <= 1) {
+        return 0;
+    }
+    return MIN(1000LL << MIN(deaths - 2, 10), 60000);
+}
+
+int64_t pod_phase_replace_ms(const struct pod_phase *phase, int deaths) {
+    int64_t due_ms = phase->over_ms + pod_phase_back_off_ms(deaths);
+    if (phase->stage == POD_PHASE_DEAD && phase->exit_code < 0) {
+        int64_t pause_ms = pod_phase_back_off_ms(phase->attempt);
+        int64_t spaced_ms = phase->born_ms + pause_ms;
+        if (phase->over_ms > 0) { /* it was born before it ended, whatever its node's clock says */
+            spaced_ms = MIN(spaced_ms, phase->over_ms + pause_ms);
+        }
+        due_ms = MAX(due_ms, spaced_ms);
+    }
+    return due_ms;
+}

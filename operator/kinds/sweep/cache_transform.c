@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/cache_transform.h"
+
+#include <string.h>
+
+json_t *sweep_transform(const json_t *object) {
+    static const char *const annotations[] = {NULL};
+    if (strcmp(tree_text(object, "kind", ""), "Pod") == 0) {
+        return job_transform_owned(object);
+    }
+    json_t *kept = job_transform(object, annotations);
+    json_t *objective = tree_get(object, "spec.objective");
+    if (!job_is_settled(object)) { /* what is registered is named by it (registrar.h) */
+        json_object_set(tree_part(kept, "metadata"), "creationTimestamp",
+                        tree_get(object, "metadata.creationTimestamp"));
+    } else if (objective) { /* a warmStart is held against it */
+        json_object_set(tree_part(kept, "spec"), "objective", objective);
+    }
+    return kept;
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/metrics.h"
+
+#include "lib/metrics.h"
+#include "lib/time/clock.h"
+#include "operator/object.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum family {
+    JOBS_CREATED,
+    JOBS_FINISHED,
+    JOB_DURATION,
+    JOB_FIRST_POD,
+    POD_FAILURES,
+    MINI_BATCHES,
+    ITEMS,
+    TRIALS_RUNNING,
+    TRIALS_ENDED,
+    SUGGESTION_SECONDS,
+    RECONCILES,
+    RECONCILE_SECONDS,
+    QUEUE_DEPTH,
+    QUEUE_SECONDS,
+    REQUESTS,
+    REQUEST_SECONDS,
+    LEADER,
+    BUILD,
+    FAMILY_COUNT
+};
+
+static const struct metric_family families[] = {
+    [JOBS_CREATED] = {"windlass_jobs_created_total",
+                      "Jobs that the controller began with.",
+                      METRIC_COUNTER,
+                      {"kind"},
+                      {0}},
+    [JOBS_FINISHED] = {"windlass_jobs_finished_total",
+                       "Jobs that came to their end, by result (succeeded, failed) and reason.",
+                       METRIC_COUNTER,
+                       {"kind", "result", "reason"},
+                       {0}},
+    [JOB_DURATION] = {"windlass_job_duration_seconds",
+                      "From a job's creation to its end.",
+                      METRIC_HISTOGRAM,
+                      {"kind", "result"},
+                      {1, 5, 15, 60, 300, 900, 3600, 14400, 43200, 86400}},
+    [JOB_FIRST_POD] = {"windlass_job_time_to_first_pod_seconds",
+                       "From a job's creation (which is known to the second) until its first pods "
+                       "were requested.",
+                       METRIC_HISTOGRAM,
+                       {"kind"},
+                       {0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}},
+    [POD_FAILURES] = {"windlass_pod_failures_total",
+                      "Pods that ended otherwise than well, by class.",
+                      METRIC_COUNTER,
+                      {"class"},
+                      {0}},
+    [MINI_BATCHES] = {"windlass_minibatches_total",
+                      "Mini-batches, by result (done, failed, retried).",
+                      METRIC_COUNTER,
+                      {"result"},
+                      {0}},
+    [ITEMS] = {"windlass_items_total",
+               "Items (frames, files), by result (done, failed).",
+               METRIC_COUNTER,
+               {"result"},
+               {0}},
+    [TRIALS_RUNNING] = {"windlass_trials_running",
+                        "Trials of Sweeps that were made and have not ended.",
+                        METRIC_GAUGE,
+                        {0},
+                        {0}},
+    [TRIALS_ENDED] =
+        {"windlass_trials_ended_total",
+         "Trials of Sweeps that ended, by outcome: completed, stopped (as hopeless, or "
+         "with their Sweep), failed (without a value of the objective, too).",
+         METRIC_COUNTER,
+         {"outcome"},
+         {0}},
+    [SUGGESTION_SECONDS] = {"windlass_trial_suggestion_duration_seconds",
+                            "How long a Sweep's plan took for each trial that it wanted made.",
+                            METRIC_HISTOGRAM,
+                            {"algorithm"},
+                            {0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1}},
+    [RECONCILES] = {"windlass_reconcile_total",
+                    "Reconcile passes, by result (success, error).",
+                    METRIC_COUNTER,
+                    {"kind", "result"},
+                    {0}},
+    [RECONCILE_SECONDS] = {"windlass_reconcile_duration_seconds",
+                           "How long one pass over a job took, without its writes.",
+                           METRIC_HISTOGRAM,
+                           {"kind"},
+                           {0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1}},
+    [QUEUE_DEPTH] = {"windlass_workqueue_depth",
+                     "Jobs that wait for a reconcile pass now.",
+                     METRIC_GAUGE,
+                     {0},
+                     {0}},
+    [QUEUE_SECONDS] = {"windlass_workqueue_queue_duration_seconds",
+                       "How long a job that was due waited to be reconciled.",
+                       METRIC_HISTOGRAM,
+                       {0},
+                       {0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60}},
+    [REQUESTS] = {"windlass_apiserver_requests_total",
+                  "Requests to the API server, by verb and HTTP status (0: no answer).",
+                  METRIC_COUNTER,
+                  {"verb", "code"},
+                  {0}},
+    [REQUEST_SECONDS] = {"windlass_apiserver_request_duration_seconds",
+                         "How long the API server took to answer (watches: to the first byte).",
+                         METRIC_HISTOGRAM,
+                         {"verb"},
+                         {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30}},
+    [LEADER] = {"windlass_leader", "1 while this replica leads.", METRIC_GAUGE, {0}, {0}},
+    [BUILD] =
+        {"windlass_build_info", "1, with the version that runs.", METRIC_GAUGE, {"version"}, {0}},
+};
+static_assert(ARRAY_LEN(families) == FAMILY_COUNT, "one row per family");
+
+static struct metrics *metrics;
+
+static void add(enum family family, double amount, const char *one, const char *two,
+                const char *three) {
+    const char *values[METRICS_LABELS_MAX] = {one, two, three};
+    metrics_add(metrics, family, amount, values);
+}
+
+static void observe(enum family family, double value, const char *one, const char *two) {
+    const char *values[METRICS_LABELS_MAX] = {one, two};
+    metrics_observe(metrics, family, MAX(value, 0), values);
+}
+
+/* Rates are taken of series that begin with 0, so those with few values are there from the start.
+ */
+static void make(void) {
+    metrics = metrics_new(families, FAMILY_COUNT);
+    static const char *const results[] = {"done", "failed", "retried"};
+    static const char *const outcomes[] = {"completed", "stopped", "failed"};
+    for (size_t i = 0; i < ARRAY_LEN(results); i++) {
+        add(MINI_BATCHES, 0, results[i], NULL, NULL);
+        if (i < 2) {
+            add(ITEMS, 0, results[i], NULL, NULL);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
+        add(TRIALS_ENDED, 0, outcomes[i], NULL, NULL);
+    }
+    metrics_set(metrics, TRIALS_RUNNING, 0, NULL);
+    metrics_set(metrics, BUILD, 1, (const char *[METRICS_LABELS_MAX]){WINDLASS_VERSION});
+}
+
+static void prepare(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make);
+}
+
+static bool is_final(const json_t *condition) {
+    const char *status = tree_text(condition, "status", "");
+    return strcmp(status, "True") == 0 || strcmp(status, "False") == 0;
+}
+
+/* Counters of a job may start anew with its coordinator: only what rises is counted. */
+static void count_rise(enum family family, const json_t *before, const json_t *after,
+                       const char *path, const char *result) {
+    int64_t risen = tree_integer(after, path, 0) - tree_integer(before, path, 0);
+    if (risen > 0) {
+        add(family, (double)risen, result, NULL, NULL);
+    }
+}
+
+/* As its Sweep sees it: one that told no value is of no use to it. */
+static void count_trial(const json_t *trial, const json_t *condition) {
+    bool is_well = strcmp(tree_text(condition, "status", ""), "True") == 0;
+    bool is_stopped = strcmp(tree_text(condition, "reason", ""), "Stopped") == 0;
+    bool has_value = tree_get(trial, "status.objective.best") != NULL;
+    add(TRIALS_ENDED, 1,
+        is_well && has_value     ? "completed"
+        : !is_well && is_stopped ? "stopped"
+                                 : "failed",
+        NULL, NULL);
+}
+
+static void count_job(const json_t *before, const json_t *after, int64_t wall_ms) {
+    const char *kind = tree_text(after, "kind", "");
+    int64_t created_ms = clock_parse(tree_text(after, "metadata.creationTimestamp", ""));
+    double age_s = created_ms < 0 ? 0 : (double)(wall_ms - created_ms) / 1000;
+    const json_t *was = object_condition(json_object_get(before, "status"), "Succeeded"),
+                 *is = object_condition(json_object_get(after, "status"), "Succeeded");
+    if (is_final(was)) {
+        return; /* little is known of what has ended, and nothing of it moves on */
+    }
+    if (is && !was) {
+        add(JOBS_CREATED, 1, kind, NULL, NULL);
+    }
+    if (tree_bool(after, "status.credentials.created", false) &&
+        !tree_bool(before, "status.credentials.created", false)) {
+        observe(JOB_FIRST_POD, age_s, kind, NULL);
+    }
+    if (is_final(is)) {
+        const char *result = strcmp(tree_text(is, "status", ""), "True") ? "failed" : "succeeded";
+        add(JOBS_FINISHED, 1, kind, result, tree_text(is, "reason", ""));
+        observe(JOB_DURATION, age_s, kind, result);
+        if (strcmp(tree_text(after, "metadata.ownerReferences[0].kind", ""), "Sweep") == 0) {
+            count_trial(after, is);
+        }
+    }
+    count_rise(MINI_BATCHES, before, after, "status.miniBatches.done", "done");
+    count_rise(MINI_BATCHES, before, after, "status.miniBatches.failed", "failed");
+    count_rise(MINI_BATCHES, before, after, "status.miniBatches.retried", "retried");
+    count_rise(ITEMS, before, after, "status.items.done", "done");
+    count_rise(ITEMS, before, after, "status.items.failed", "failed");
+}
+
+/* The class is what took the pod away, else how its container ended. */
+static void count_pod(const json_t *before, const json_t *after) {
+    const char *failed = "Failed";
+    if (strcmp(tree_text(after, "status.phase", ""), failed) != 0 ||
+        strcmp(tree_text(before, "status.phase", ""), failed) == 0) {
+        return;
+    }
+    const json_t *agent = object_agent(tree_get(after, "status.containerStatuses"));
+    const char *how = tree_text(agent, "state.terminated.reason", "");
+    const char *why = tree_text(after, "status.reason", *how ? how : "Unknown");
+    add(POD_FAILURES, 1, why, NULL, NULL);
+}
+
+void operator_metrics_change(const json_t *before, const json_t *after, int64_t wall_ms) {
+    unsigned long long was = strtoull(tree_text(before, "metadata.resourceVersion", ""), NULL, 10);
+    unsigned long long is = strtoull(tree_text(after, "metadata.resourceVersion", ""), NULL, 10);
+    bool is_same =
+        strcmp(tree_text(before, "metadata.uid", ""), tree_text(after, "metadata.uid", "")) == 0;
+    if (!before || !is_same || is < was) {
+        return;
+    }
+    prepare();
+    if (strcmp(tree_text(after, "kind", ""), "Pod") == 0) {
+        count_pod(before, after);
+    } else if (object_condition(json_object_get(after, "status"), "Succeeded")) {
+        count_job(before, after, wall_ms);
+    }
+}
+
+void operator_metrics_wait(int64_t waited_ms) {
+    prepare();
+    observe(QUEUE_SECONDS, (double)waited_ms / 1000, NULL, NULL);
+}
+
+void operator_metrics_reconcile(const char *kind, int64_t took_ms, bool failed) {
+    prepare();
+    add(RECONCILES, 1, kind, failed ? "error" : "success", NULL);
+    observe(RECONCILE_SECONDS, (double)took_ms / 1000, kind, NULL);
+}
+
+void operator_metrics_trials(int64_t running) {
+    prepare();
+    metrics_set(metrics, TRIALS_RUNNING, (double)running, NULL);
+}
+
+void operator_metrics_suggestions(const char *algorithm, size_t count, int64_t took_ns) {
+    prepare();
+    for (size_t i = 0; i < count; i++) {
+        observe(SUGGESTION_SECONDS, (double)took_ns / 1e9 / (double)count, algorithm, NULL);
+    }
+}
+
+void operator_metrics_queue(size_t depth) {
+    prepare();
+    metrics_set(metrics, QUEUE_DEPTH, (double)depth, NULL);
+}
+
+void operator_metrics_request(const char *verb, int status, int64_t took_ms) {
+    prepare();
+    char code[16];
+    snprintf(code, sizeof code, "%d", status);
+    add(REQUESTS, 1, verb, code, NULL);
+    observe(REQUEST_SECONDS, (double)took_ms / 1000, verb, NULL);
+}
+
+void operator_metrics_leader(bool leads) {
+    prepare();
+    metrics_set(metrics, LEADER, leads, NULL);
+}
+
+char *operator_metrics_page(void) {
+    prepare();
+    AUTO(text_freep) char *ours = metrics_text(metrics);
+    AUTO(text_freep) char *process = metrics_process_text();
+    return x_printf("%s%s", ours, process);
+}

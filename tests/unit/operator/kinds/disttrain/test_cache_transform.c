@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is remembered of a DistTrain that has ended: little, but of a trial what its Sweep needs. */
+#include "operator/kinds/disttrain/cache_transform.h"
+
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+static const char objective[] = "{\"reports\":7,\"best\":\"0.9\",\"at\":\"1:::\"}";
+
+static json_t *job(bool is_trial, const char *succeeded) {
+    json_t *object = json_pack(
+        "{s:s, s:{s:s, s:i, s:{s:s}}, s:{s:i, s:s, s:i}, s:{s:i, s:s, s:s, s:o, "
+        "s:[{s:s, s:s, s:s, s:s, s:i}]}}",
+        "kind", "DistTrain", "metadata", "uid", "u", "generation", 2, "annotations", "other", "x",
+        "spec", "workers", 3, "stop", "so", "ttlSecondsAfterFinished", 60, "status",
+        "observedGeneration", 2, "startTime", "S", "completionTime", "C", "objective",
+        json_loads(objective, 0, NULL), "conditions", "type", "Succeeded", "status", succeeded,
+        "reason", "Stopped", "message", "so", "observedGeneration", 2);
+    if (is_trial) {
+        json_object_set_new(tree_get(object, "metadata.annotations"), ANNOTATION_TRIAL,
+                            json_string("{\"index\": 7}"));
+    }
+    return object;
+}
+
+static void check(bool is_trial, const char *succeeded, const char *wanted) {
+    AUTO(tree_freep) json_t *object = job(is_trial, succeeded);
+    AUTO(tree_freep) json_t *kept = disttrain_transform(object);
+    AUTO(text_freep) char *text = tree_canonical(kept);
+    CHECK_STR(text, wanted);
+}
+
+static void what_stays(void) {
+    check(
+        false, "False",
+        "{\"metadata\":{\"generation\":2,\"uid\":\"u\"},\"spec\":{\"ttlSecondsAfterFinished\":60},"
+        "\"status\":{\"completionTime\":\"C\",\"conditions\":[{\"observedGeneration\":2,"
+        "\"reason\":\"Stopped\",\"status\":\"False\",\"type\":\"Succeeded\"}],"
+        "\"observedGeneration\":2}}");
+    check(true, "False",
+          "{\"metadata\":{\"annotations\":{\"windlass.dev/trial\":\"{\\\"index\\\": 7}\"},"
+          "\"generation\":2,\"uid\":\"u\"},\"spec\":{\"ttlSecondsAfterFinished\":60},"
+          "\"status\":{\"completionTime\":\"C\",\"conditions\":[{\"message\":\"so\","
+          "\"observedGeneration\":2,\"reason\":\"Stopped\",\"status\":\"False\","
+          "\"type\":\"Succeeded\"}],\"objective\":{\"at\":\"1:::\",\"best\":\"0.9\",\"reports\":7},"
+          "\"observedGeneration\":2,\"startTime\":\"S\"}}");
+}
+
+/* While it is under way all that it says is needed. */
+static void under_way(void) {
+    AUTO(tree_freep) json_t *object = job(true, "Unknown");
+    AUTO(tree_freep) json_t *kept = disttrain_transform(object);
+    CHECK(json_equal(json_object_get(kept, "spec"), json_object_get(object, "spec")));
+    CHECK(json_equal(json_object_get(kept, "status"), json_object_get(object, "status")));
+    CHECK(json_object_size(tree_get(kept, "metadata.annotations")) == 1);
+}
+
+int main(void) {
+    TEST(what_stays);
+    TEST(under_way);
+    return TEST_END();
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/metrics.h"
+
+#include "lib/time/clock.h"
+
+#include "tests/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The number after "NAME " in the page; -1 when the page has no such series. */
+static double told(const char *name) {
+    AUTO(text_freep) char *page = operator_metrics_page();
+    size_t length = strlen(name);
+    for (const char *line = page; line; line = strchr(line, '\n'), line += line != NULL) {
+        if (strncmp(line, name, length) == 0 && line[length] == ' ') {
+            return strtod(line + length, NULL);
+        }
+    }
+    return -1;
+}
+
+static json_t *read_json(const char *text) {
+    struct error err = {0};
+    json_t *tree = NULL;
+    CHECK_OK(tree_parse(text, strlen(text), 1 << 16, &tree, &err), &err);
+    return tree;
+}
+
+static void test_a_job_is_counted_by_what_changes(void) {
+    static const char *const steps[] = {
+        "{\"kind\": \"BatchScore\", \"metadata\": {\"name\": \"secret-name\","
+        " \"creationTimestamp\": \"2026-11-21T04:00:00Z\"}}",
+        "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
+        "\"2026-11-21T04:00:00Z\"}, \"status\": {\"conditions\": [{\"type\": \"Succeeded\", "
+        "\"status\": \"Unknown\", \"reason\": \"Pending\"}]}}",
+        "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
+        "\"2026-11-21T04:00:00Z\"}, \"status\": {\"credentials\": {\"created\": true}, "
+        "\"items\": {\"done\": 16, \"failed\": 0}, \"miniBatches\": {\"done\": 2}, "
+        "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"Unknown\"}]}}",
+        /* the coordinator began anew: what falls is not counted */
+        "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
+        "\"2026-11-21T04:00:00Z\"}, \"status\": {\"credentials\": {\"created\": true}, "
+        "\"items\": {\"done\": 8, \"failed\": 0}, \"miniBatches\": {\"done\": 1}, "
+        "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"Unknown\"}]}}",
+        "{\"kind\": \"BatchScore\", \"metadata\": {\"creationTimestamp\": "
+        "\"2026-11-21T04:00:00Z\"}, \"status\": {\"credentials\": {\"created\": true}, "
+        "\"items\": {\"done\": 30, \"failed\": 2}, \"miniBatches\": {\"done\": 4, \"retried\": 3},"
+        "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"True\", "
+        "\"reason\": \"Completed\"}]}}",
+    };
+    int64_t start_ms = clock_parse("2026-11-21T04:00:00Z");
+    AUTO(tree_freep) json_t *before = read_json(steps[0]);
+    for (size_t i = 1; i < ARRAY_LEN(steps); i++) {
+        AUTO(tree_freep) json_t *after = read_json(steps[i]);
+        operator_metrics_change(before, after, start_ms + (int64_t)i * 10000);
+        operator_metrics_change(after, after,
+                                start_ms + (int64_t)i * 10000); /* nothing new: nothing counted */
+        json_t *old = before;
+        before = TAKE(after);
+        json_decref(old);
+    }
+    CHECK(told("windlass_jobs_created_total{kind=\"BatchScore\"}") == 1);
+    CHECK(told("windlass_jobs_finished_total{kind=\"BatchScore\",result=\"succeeded\","
+               "reason=\"Completed\"}") == 1);
+    CHECK(told("windlass_job_time_to_first_pod_seconds_sum{kind=\"BatchScore\"}") == 20);
+    CHECK(told("windlass_job_duration_seconds_sum{kind=\"BatchScore\",result=\"succeeded\"}") ==
+          40);
+    CHECK(told("windlass_items_total{result=\"done\"}") == 16 + 22);
+    CHECK(told("windlass_items_total{result=\"failed\"}") == 2);
+    CHECK(told("windlass_minibatches_total{result=\"done\"}") == 5);
+    CHECK(told("windlass_minibatches_total{result=\"retried\"}") == 3);
+    AUTO(text_freep) char *page = operator_metrics_page();
+    CHECK(!strstr(page, "secret-name"));
+}
+
+static void test_pods_that_fail_are_counted_by_class(void) {
+    static const struct {
+        const char *before, *after, *class;
+    } rows[] = {
+        {"{\"status\": {\"phase\": \"Running\"}}",
+         "{\"kind\": \"Pod\", \"status\": {\"phase\": \"Failed\", \"reason\": \"Evicted\"}}",
+         "Evicted"},
+        {"{\"status\": {\"phase\": \"Running\"}}",
+         "{\"kind\": \"Pod\", \"status\": {\"phase\": \"Failed\", \"containerStatuses\": "
+         "[{\"state\": "
+         "{\"terminated\": {\"exitCode\": 137, \"reason\": \"OOMKilled\"}}}]}}",
+         "OOMKilled"},
+        {"{\"status\": {\"phase\": \"Running\"}}", /* beside a template's container */
+         "{\"kind\": \"Pod\", \"status\": {\"phase\": \"Failed\", \"containerStatuses\": "
+         "[{\"name\": \"a-proxy\", \"state\": {\"terminated\": {\"reason\": \"Completed\"}}}, "
+         "{\"name\": \"agent\", \"state\": {\"terminated\": {\"reason\": \"Error\"}}}]}}",
+         "Error"},
+        {"{\"status\": {\"phase\": \"Pending\"}}",
+         "{\"kind\": \"Pod\", \"status\": {\"phase\": \"Failed\"}}", "Unknown"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *before = read_json(rows[i].before);
+        AUTO(tree_freep) json_t *after = read_json(rows[i].after);
+        operator_metrics_change(NULL, after, 0); /* was there when we came */
+        operator_metrics_change(before, after, 0);
+        operator_metrics_change(after, after, 0);
+        AUTO(text_freep)
+        char *name = x_printf("windlass_pod_failures_total{class=\"%s\"}", rows[i].class);
+        CHECK(told(name) == 1);
+    }
+}
+
+/* As their Sweep counts them: by what becomes of the object, whoever owns it. */
+static void test_trials_are_counted_by_outcome(void) {
+    static const struct {
+        const char *status, *reason, *objective, *owner, *outcome;
+    } rows[] = {
+        {"True", "Completed", "{\"best\": \"0.9\"}", "Sweep", "completed"},
+        {"True", "Completed", "{\"others\": [\"acc\"]}", "Sweep", "failed"},
+        {"False", "Stopped", "{\"best\": \"0.1\"}", "Sweep", "stopped"},
+        {"False", "RankFailed", "{\"best\": \"0.9\"}", "Sweep", "failed"},
+        {"False", "Stopped", "{}", "Other", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep)
+        char *name = x_printf("windlass_trials_ended_total{outcome=\"%s\"}",
+                              rows[i].outcome ? rows[i].outcome : "stopped");
+        AUTO(text_freep)
+        char *text = x_printf("{\"kind\": \"DistTrain\", \"metadata\": {\"ownerReferences\": "
+                              "[{\"kind\": \"%s\"}]}, \"status\": {\"objective\": %s, "
+                              "\"conditions\": [{\"type\": \"Succeeded\", \"status\": \"%s\", "
+                              "\"reason\": \"%s\"}]}}",
+                              rows[i].owner, rows[i].objective, rows[i].status, rows[i].reason);
+        AUTO(tree_freep) json_t *before = read_json("{\"kind\": \"DistTrain\"}");
+        AUTO(tree_freep) json_t *after = read_json(text);
+        double was = told(name);
+        CHECK(was >= 0);
+        operator_metrics_change(before, after, 0);
+        operator_metrics_change(after, after, 0);
+        CHECK(told(name) == was + (rows[i].outcome != NULL));
+    }
+    CHECK(told("windlass_trials_running") == 0);
+    operator_metrics_trials(7);
+    CHECK(told("windlass_trials_running") == 7);
+    operator_metrics_suggestions("Bayesian", 2, 60000000);
+    CHECK(told("windlass_trial_suggestion_duration_seconds_count{algorithm=\"Bayesian\"}") == 2);
+    CHECK(fabs(told("windlass_trial_suggestion_duration_seconds_sum{algorithm=\"Bayesian\"}") -
+               0.06) < 1e-9);
+}
+
+static void test_the_rest_is_counted(void) {
+    CHECK(told("windlass_leader") == 0);
+    operator_metrics_leader(true);
+    CHECK(told("windlass_leader") == 1);
+    operator_metrics_queue(12);
+    CHECK(told("windlass_workqueue_depth") == 12);
+    operator_metrics_wait(50);
+    operator_metrics_reconcile("BatchScore", 1, false);
+    operator_metrics_reconcile("BatchScore", 0, true);
+    CHECK(told("windlass_reconcile_total{kind=\"BatchScore\",result=\"success\"}") == 1);
+    CHECK(told("windlass_reconcile_total{kind=\"BatchScore\",result=\"error\"}") == 1);
+    CHECK(told("windlass_workqueue_queue_duration_seconds_count") == 1);
+    CHECK(told("windlass_workqueue_queue_duration_seconds_sum") == 0.05);
+    operator_metrics_request("create", 201, 4);
+    operator_metrics_request("list", 0, 30000);
+    CHECK(told("windlass_apiserver_requests_total{verb=\"create\",code=\"201\"}") == 1);
+    CHECK(told("windlass_apiserver_requests_total{verb=\"list\",code=\"0\"}") == 1);
+    CHECK(told("windlass_build_info{version=\"" WINDLASS_VERSION "\"}") == 1);
+    CHECK(told("process_resident_memory_bytes") > 0);
+}
+
+int main(void) {
+    TEST(test_a_job_is_counted_by_what_changes);
+    TEST(test_pods_that_fail_are_counted_by_class);
+    TEST(test_trials_are_counted_by_outcome);
+    TEST(test_the_rest_is_counted);
+    return TEST_END();
+}
