@@ -12,7 +12,7 @@
 #include "operator/kinds/sweep/reconcile.h"
 #include "operator/kube/kube.h"
 #include "operator/kube/lease.h"
-#include "operator/metrics.h"
+#include "operator/operator_metrics.h"
 #include "operator/resource.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "lib/metrics.h"
 #include "lib/net/server.h"
 #include "lib/time/clock.h"
-#include "operator/metrics.h"
+#include "operator/operator_metrics.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* pages.h: what the controller says of itself over plain HTTP, from a thread of its own: /healthz
- * (its loop turns), /readyz (it does what it is there for), /metrics (metrics.h). The other
- * functions are for the controller's thread. */
+ * (its loop turns), /readyz (it does what it is there for), /metrics (operator_metrics.h). The
+ * other functions are for the controller's thread. */
 #pragma once
 
 #include "lib/error.h"

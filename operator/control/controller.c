@@ -6,7 +6,7 @@
 #include "operator/control/poller.h"
 #include "operator/control/queue.h"
 #include "operator/control/write_batch.h"
-#include "operator/metrics.h"
+#include "operator/operator_metrics.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -20,7 +20,7 @@ struct reconcile {
      * and let pass what makes something happen. */
     int64_t rush_ms;
     json_t *writes;        /* result: reconcile_write */
-    json_t *events;        /* result: reconcile_record_event */
+    json_t *events;        /* result: event_recorder_add */
     struct poller *poller; /* reconcile_poll */
     struct controller *controller;
     bool asked;
@@ -41,7 +41,7 @@ void reconcile_write(struct reconcile *request, enum cluster_verb verb, json_t *
 struct reconcile_event {
     const char *type, *reason, *note, *of;
 };
-void reconcile_record_event(struct reconcile *request, const struct reconcile_event *news);
+void event_recorder_add(struct reconcile *request, const struct reconcile_event *news);
 
 /* Looks up, once, what nobody watches (cluster.h's list); kind->listed is told, and the resource
  * reconciled again. One at a time per resource: false when one is under way. */

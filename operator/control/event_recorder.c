@@ -25,7 +25,7 @@ static const char *instance_name(void) {
     return name && *name && strlen(name) <= INSTANCE_MAX ? name : "windlass";
 }
 
-void reconcile_record_event(struct reconcile *request, const struct reconcile_event *news) {
+void event_recorder_add(struct reconcile *request, const struct reconcile_event *news) {
     const json_t *object = request->object;
     AUTO(text_freep) char *suffix = digest_random(8);
     AUTO(text_freep) char *name = x_printf("%.200s.%s", request->name, suffix);

@@ -4,7 +4,7 @@
 #include "lib/net/tls.h"
 #include "lib/time/clock.h"
 #include "operator/kube/stream.h"
-#include "operator/metrics.h"
+#include "operator/operator_metrics.h"
 
 #include <stdlib.h>
 #include <string.h>

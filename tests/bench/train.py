@@ -116,7 +116,7 @@ def trainer_environment(folder, batch, count, round_number):
 
 def same_work(ours, theirs):
     """The first loss, and the second, which has seen the gradients: by then some relus' masks differ, and the two formats
-    of PyTorch part by 0.2 % (docs/disttrain-plan.md, what 1e-4 can mean)."""
+    of PyTorch part by 0.2 %."""
     return abs(ours[0] - theirs[0]) <= 2e-4 * theirs[0] and abs(ours[1] - theirs[1]) <= 0.01 * theirs[1]
 
 

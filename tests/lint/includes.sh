@@ -8,10 +8,10 @@ allow='
 lib                     lib/
 operator/commands       operator/ lib/
 operator/local          operator/local/ operator/cluster.h operator/object.h lib/
-operator/kube           operator/kube/ operator/cluster.h operator/metrics.h operator/manifest.h lib/
-operator/control        operator/control/ operator/cluster.h operator/object.h operator/metrics.h operator/manifest.h operator/schema.h lib/
-operator/kinds/job      operator/kinds/job/ operator/control/ operator/cluster.h operator/object.h operator/metrics.h operator/manifest.h operator/schema.h lib/
-operator/kinds          operator/kinds/ operator/control/ operator/cluster.h operator/object.h operator/metrics.h operator/manifest.h operator/schema.h lib/
+operator/kube           operator/kube/ operator/cluster.h operator/operator_metrics.h operator/manifest.h lib/
+operator/control        operator/control/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
+operator/kinds/job      operator/kinds/job/ operator/control/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
+operator/kinds          operator/kinds/ operator/control/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
 operator                operator/ lib/
 agent/graph             agent/graph/ lib/
 agent/ops               agent/ops/ agent/graph/ lib/

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# docs/metrics.md lists the metrics that operator/metrics.c has, with their labels, and no others.
+# docs/metrics.md lists the metrics that operator/operator_metrics.c has, with their labels, and no others.
 cd "$(dirname "$0")/../.." || exit 3
 told() { sed -n 's/^| \(windlass_[a-z_]*\) | \([a-z]*\) | \([a-z, ]*\)|.*/\1 \2 \3/p' docs/metrics.md | sed 's/,//g; s/ *$//' | sort; }
 # A row of the table: {"NAME", "HELP", METRIC_KIND, {"LABEL", ...}, {BOUNDS}}.
 counted() {
-    sed -n '/^static const struct metric_family families/,/^};/p' operator/metrics.c | tr '\n' ' ' |
+    sed -n '/^static const struct metric_family families/,/^};/p' operator/operator_metrics.c | tr '\n' ' ' |
         grep -oE '\{ *"windlass_[^}]*(\{[^}]*\})' |
         sed -E 's/^\{ *"(windlass_[a-z_]*)".*METRIC_([A-Z]*), *\{([^}]*)\}$/\1 \L\2\E \3/; s/[",]//g; s/ 0$//; s/ *$//' | sort
 }
-[ "$(counted | wc -l)" -ge 10 ] || { echo "not ok metrics: the table in operator/metrics.c could not be read"; exit 1; }
+[ "$(counted | wc -l)" -ge 10 ] || { echo "not ok metrics: the table in operator/operator_metrics.c could not be read"; exit 1; }
 if difference=$(diff <(told) <(counted)); then
     echo "ok metrics"
 else

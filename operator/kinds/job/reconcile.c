@@ -160,7 +160,7 @@ void job_make_all(struct reconcile *request, const json_t *kept, json_t *create)
     int64_t left_ms = tree_integer(refused, "untilMs", 0) - request->monotonic_ms;
     request->is_careful = refused != NULL;
     if (left_ms > 0 && json_array_size(create) > 0) {
-        status_requeue_after(request, left_ms);
+        status_write_requeue(request, left_ms);
         json_array_clear(create);
     }
     write_all(request, CLUSTER_CREATE, create);
@@ -200,7 +200,7 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
                                        .note = tree_text(event, "note", ""),
                                        .of = tree_text(event, "of", NULL)};
         if (news.of ? tree_find(create, "metadata.name", news.of) != NULL : with_status) {
-            reconcile_record_event(request, &news);
+            event_recorder_add(request, &news);
         }
     }
 }

@@ -12,7 +12,7 @@ enum {
     PROBE_EVERY_MS = 60000, /* a status that the cluster does not store whole */
 };
 
-void status_requeue_after(struct reconcile *request, int64_t left_ms) {
+void status_write_requeue(struct reconcile *request, int64_t left_ms) {
     request->again_ms = request->again_ms > 0 ? MIN(request->again_ms, left_ms) : left_ms;
 }
 
@@ -76,7 +76,7 @@ bool status_write(struct reconcile *request, const json_t *kept, json_t *status)
     }
     int64_t left_ms = can_wait_ms(request, kept, before, status);
     if (left_ms > 0) {
-        status_requeue_after(request, left_ms);
+        status_write_requeue(request, left_ms);
         return false;
     }
     json_t *object = json_copy((json_t *)request->object);

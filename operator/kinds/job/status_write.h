@@ -11,4 +11,4 @@ bool status_write(struct reconcile *request, const json_t *kept, json_t *status)
 void status_note(json_t *kept, const struct written *written);
 
 /* Asks for another pass in so long, or earlier if that was asked for. */
-void status_requeue_after(struct reconcile *request, int64_t left_ms);
+void status_write_requeue(struct reconcile *request, int64_t left_ms);

@@ -24,34 +24,43 @@ static void keep_going(struct sweep_plan *plan, const char *stalled, const char 
     conditions_stall(&plan->conditions, stalled, why);
 }
 
+/* What is said of an object that could not be made, by why. */
+static const struct failure_row {
+    const char *why, *reason, *advice;
+    bool stalls;
+} failure_rows[] = {
+    {"Taken", "NameTaken", "it is not this sweep's; delete it, or give the sweep another name",
+     true},
+    {"Leaving", "NameTaken", "an earlier sweep's is on its way out; waiting for it", false},
+    {"Denied", "Denied", "it is asked for again", false},
+    {"Missing", "NotSupported", "the cluster has no DistTrains; install their definition", true},
+    {"Refused", "ObjectRefused", "correct spec.trial, in another sweep", true},
+};
+
+static const struct failure_row *find_failure_row(const char *why) {
+    for (size_t i = 0; i < ARRAY_LEN(failure_rows); i++) {
+        if (strcmp(why, failure_rows[i].why) == 0) {
+            return &failure_rows[i];
+        }
+    }
+    return NULL;
+}
+
 /* The first of what could not be made. kind: "Pod ", of what is to be made now. */
 static void report_write_failures(struct sweep_plan *plan, const char *kind) {
-    static const struct {
-        const char *why, *reason, *advice;
-        bool stalls;
-    } rows[] = {
-        {"Taken", "NameTaken", "it is not this sweep's; delete it, or give the sweep another name",
-         true},
-        {"Leaving", "NameTaken", "an earlier sweep's is on its way out; waiting for it", false},
-        {"Denied", "Denied", "it is asked for again", false},
-        {"Missing", "NotSupported", "the cluster has no DistTrains; install their definition",
-         true},
-        {"Refused", "ObjectRefused", "correct spec.trial, in another sweep", true},
-    };
     const char *name;
-    json_t *trouble;
-    json_object_foreach((json_t *)plan->observed->write_failures, name, trouble) {
-        for (size_t i = 0; i < ARRAY_LEN(rows) && text_starts(name, kind); i++) {
-            if (strcmp(tree_text(trouble, "why", ""), rows[i].why) == 0) {
-                conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, rows[i].reason,
-                               "%s: %.300s; %s", name, tree_text(trouble, "text", ""),
-                               rows[i].advice);
-                if (rows[i].stalls) {
-                    conditions_stall(&plan->conditions, rows[i].reason, plan->conditions.message);
-                }
-                return;
-            }
+    json_t *failure;
+    json_object_foreach((json_t *)plan->observed->write_failures, name, failure) {
+        const struct failure_row *row = find_failure_row(tree_text(failure, "why", ""));
+        if (!row || !text_starts(name, kind)) {
+            continue;
         }
+        conditions_set(&plan->conditions, CONDITIONS_UNDER_WAY, row->reason, "%s: %.300s; %s", name,
+                       tree_text(failure, "text", ""), row->advice);
+        if (row->stalls) {
+            conditions_stall(&plan->conditions, row->reason, plan->conditions.message);
+        }
+        return;
     }
 }
 

@@ -9,7 +9,7 @@
 #include "operator/kinds/sweep/cache_transform.h"
 #include "operator/kinds/sweep/plan.h"
 #include "operator/kinds/sweep/trials.h"
-#include "operator/metrics.h"
+#include "operator/operator_metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -214,7 +214,7 @@ static void tell_events(struct reconcile *request, const json_t *plan, bool with
                                        .note = tree_text(event, "note", ""),
                                        .of = tree_text(event, "of", NULL)};
         if (news.of ? is_changed(plan, news.of) : with_status) {
-            reconcile_record_event(request, &news);
+            event_recorder_add(request, &news);
         }
     }
 }
@@ -240,7 +240,7 @@ static int reconcile(void *opaque, struct reconcile *request, struct error *err)
     sweep->running = tree_integer(plan, "status.trials.running", 0);
     tell_running(state);
     if (tree_bool(plan, "more", false) && json_array_size(create) > 0) { /* none was held back */
-        status_requeue_after(request, RECONCILE_EVERY_MS);
+        status_write_requeue(request, RECONCILE_EVERY_MS);
     }
     const json_t *apply = json_object_get(plan, "apply");
     for (size_t i = 0; i < json_array_size(apply); i++) {

@@ -2,7 +2,7 @@
 #include "operator/commands/pages.h"
 
 #include "lib/net/http.h"
-#include "operator/metrics.h"
+#include "operator/operator_metrics.h"
 
 #include "tests/test.h"
 

@@ -11,8 +11,8 @@
 #include "operator/kinds/job/spec.h"
 #include "operator/kinds/job/write_failures.h"
 #include "operator/local/local.h"
-#include "operator/metrics.h"
 #include "operator/object.h"
+#include "operator/operator_metrics.h"
 #include "operator/resource.h"
 #include "tests/test.h"
 

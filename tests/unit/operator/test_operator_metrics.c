@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/metrics.h"
+#include "operator/operator_metrics.h"
 
 #include "lib/time/clock.h"
 

@@ -1,7 +1,7 @@
-/* metrics.h: what the controller counts about its work, and /metrics, which tells it. One line at
- * each place where something happens; the numbers are the process's, as the log is. Labels are
- * kinds, reasons, verbs and statuses: never the name of a job, a namespace or a user. Thread-safe:
- * the controller's thread counts, the pages' thread reads. */
+/* operator_metrics.h: what the controller counts about its work, and /metrics, which tells it. One
+ * line at each place where something happens; the numbers are the process's, as the log is. Labels
+ * are kinds, reasons, verbs and statuses: never the name of a job, a namespace or a user.
+ * Thread-safe: the controller's thread counts, the pages' thread reads. */
 #pragma once
 
 #include "lib/tree.h"
