@@ -1,23 +1,24 @@
 #!/usr/bin/env bash
 # Runs test programs and scripts, one after the other, and counts their lines:
-#   run.sh [--beside SCRIPT] [--lanes N] PROGRAM...
+#   run.sh [--show] [--beside SCRIPT] [--lanes N] PROGRAM...
 #   "ok x" passes, "not ok x" fails, "skip x: why" is shown.
 # --beside: that script runs while the others do, with the processor time they leave (they wait for servers most of the
-# time), and is counted last. --lanes: so many run at a time; each has servers, folders and ports of its own. A log is
-# shown when its program has ended.
+# time), and is counted last. --lanes: so many run at a time, the longest of the last run first; each has folders and ports
+# of its own. --show: all that a program prints, instead of what failed.
 # A program that exits non-zero without a "not ok" line (a crash, a sanitizer's report) fails once.
 # Ends with the one line that says it all: "N passed, N failed".
 set -u
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d)
-beside= beside_pid= lanes=1
+beside= beside_pid= lanes=1 show=
 declare -A lane_program=() lane_start=() # by process: scripts that run
 while [[ ${1:-} == --* ]]; do
     case $1 in
-    --beside) beside=$2 ;;
-    --lanes) lanes=$2 ;;
+    --beside) beside=$2; shift ;;
+    --lanes) lanes=$2; shift ;;
+    --show) show=yes ;;
     esac
-    shift 2
+    shift
 done
 cleanup() {
     for pid in $beside_pid "${!lane_program[@]}"; do kill -- "-$pid" 2>/dev/null; done
@@ -38,10 +39,13 @@ count() { # program, log, exit code, seconds
     if [ "$code" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; echo "not ok $program: exit code $code" >>"$log"; fi
     if [ "$code" -eq 0 ] && [ $((p + f + s)) -eq 0 ]; then f=1; echo "not ok $program: printed no result" >>"$log"; fi
     printf '%-64s %4d ok %3d failed %3d s\n' "${program#build/}" "$p" "$f" "$4"
-    grep '^skip ' "$log"
-    # What failed first of all: a script that shows its servers' logs leaves no room for it in the last lines.
-    [ "$f" -eq 0 ] || { sed -n 's/^not ok /# failed: /p' "$log" | head -n 20; grep -v '^ok ' "$log" | tail -n 60; }
+    if [ -n "$show" ]; then cat "$log"; else failures_of "$log" "$f"; fi
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+failures_of() { # log, how many
+    grep '^skip ' "$1"
+    # What failed first of all: a script that shows its servers' logs leaves no room for it in the last lines.
+    [ "$2" -eq 0 ] || { sed -n 's/^not ok /# failed: /p' "$1" | head -n 20; grep -v '^ok ' "$1" | tail -n 60; }
 }
 
 start_beside() {
