@@ -9,7 +9,7 @@ build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev
     libturbojpeg0-dev libpng-dev libnghttp2-dev libidn2-dev libunistring-dev libzstd-dev libbrotli-dev zlib1g-dev
     libcap-dev libopenmpi-dev"
 demo="$build ca-certificates tzdata"
-tests="$demo python3-numpy clang clang-format libclang-rt-14-dev git ffmpeg python3 procps bsdutils
+tests="$demo python3-numpy clang clang-format clang-tidy libclang-rt-14-dev git ffmpeg python3 procps bsdutils
     libfuse3-dev libonnx-testdata dataset-fashion-mnist etcd-server openssl curl jq nodejs npm file strace binutils
     openmpi-bin iproute2"
 bench="$tests time python3-distributed python3-uvloop"

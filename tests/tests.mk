@@ -29,6 +29,11 @@ sanitize:
 	@tests/run.sh tests/sanitize.sh
 lint:
 	@tests/run.sh --lanes $(LANES) $(LINT)
+# For tests/lint/tidy.sh: each source that is built here, with the flags that matter to its meaning.
+.PHONY: tidy-sources
+tidy-sources:
+	@$(foreach source,$(LIB_SOURCES) $(OPERATOR_SOURCES) operator/main.c $(AGENT_SOURCES) agent/main.c $(SHIM_SOURCES) $(TRAINER_SOURCES),$(info \
+		$(source) $(if $(WITH_CUDA),-DWITH_CUDA=1 -isystem $(CUDA_ROOT)/include) $(CFLAGS_$(subst /,_,$(basename $(source))))))true
 # The lists of exceptions (tests/lint/*.txt), after a finding was mended or a file renamed: they only get shorter.
 .PHONY: lint-update
 lint-update:

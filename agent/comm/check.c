@@ -13,8 +13,9 @@
 
 enum {
     GRADIENT_BYTES = 1 << 18, /* of each made-up one */
-    PERIOD = 2039,            /* of whole numbers; a prime, so that a part in a wrong place shows */
-    STRIDE = 101,             /* of the random numbers that are added again in double precision */
+    HALF_PERIOD = 1019,
+    PERIOD = 2039, /* of whole numbers; a prime, so that a part in a wrong place shows */
+    STRIDE = 101,  /* of the random numbers that are added again in double precision */
 };
 
 /* What each rank found, gathered. */
@@ -37,7 +38,7 @@ struct check {
 /* ---- numbers -------------------------------------------------------------------------------- */
 
 static float whole_number(int rank, size_t i) {
-    return (float)((i + (size_t)rank * 17) % PERIOD) - PERIOD / 2;
+    return (float)((i + (size_t)rank * 17) % PERIOD) - HALF_PERIOD;
 }
 
 /* Of either sign and many sizes, so that the order of adding matters. */

@@ -35,7 +35,8 @@ static int measure(struct session *session, const struct tensor *inputs, int64_t
         (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
     if (result == 0) {
         qsort(times, (size_t)runs, sizeof *times, by_value);
-        double median = (double)times[runs / 2] / 1e6, least = (double)times[0] / 1e6;
+        int64_t middle = runs / 2;
+        double median = (double)times[middle] / 1e6, least = (double)times[0] / 1e6;
         printf("first %.3f ms\nmin %.3f ms\n", first, least);
         printf("%.1f GFLOP/s (%.3f GFLOP in convolutions and matrix products)\n",
                session_flops(session) / median / 1e6, session_flops(session) / 1e9);

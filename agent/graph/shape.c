@@ -19,20 +19,31 @@ static bool type_is_accepted(enum tensor_type type, char letter, enum tensor_typ
         SIGNED = 1 << TENSOR_INT8 | 1 << TENSOR_INT16 | 1 << TENSOR_INT32 | 1 << TENSOR_INT64,
         UNSIGNED = 1 << TENSOR_UINT8 | 1 << TENSOR_UINT16 | 1 << TENSOR_UINT32 | 1 << TENSOR_UINT64,
     };
-    int types = letter == 'f'   ? 1 << TENSOR_FLOAT32
-                : letter == 'r' ? REALS
-                : letter == 'c' ? REALS | 1 << TENSOR_INT32
-                : letter == 't' ? REALS | 1 << TENSOR_INT32 | 1 << TENSOR_INT64
-                : letter == 'n' ? REALS | SIGNED | UNSIGNED
-                : letter == 'e' ? REALS | SIGNED | UNSIGNED | 1 << TENSOR_BOOL
-                : letter == 'i' ? 1 << TENSOR_INT32 | 1 << TENSOR_INT64
-                : letter == 'l' ? 1 << TENSOR_INT64
-                : letter == 'p' ? REALS | 1 << TENSOR_INT8 | 1 << TENSOR_UINT8
-                : letter == 'u' ? UNSIGNED
-                : letter == 'b' ? 1 << TENSOR_BOOL
-                : letter == '=' ? 1 << first
-                                : ~0;
-    return types >> type & 1;
+    static const struct {
+        char letter;
+        int types;
+    } rows[] = {
+        {'f', 1 << TENSOR_FLOAT32},
+        {'r', REALS},
+        {'c', REALS | 1 << TENSOR_INT32},
+        {'t', REALS | 1 << TENSOR_INT32 | 1 << TENSOR_INT64},
+        {'n', REALS | SIGNED | UNSIGNED},
+        {'e', REALS | SIGNED | UNSIGNED | 1 << TENSOR_BOOL},
+        {'i', 1 << TENSOR_INT32 | 1 << TENSOR_INT64},
+        {'l', 1 << TENSOR_INT64},
+        {'p', REALS | 1 << TENSOR_INT8 | 1 << TENSOR_UINT8},
+        {'u', UNSIGNED},
+        {'b', 1 << TENSOR_BOOL},
+    };
+    if (letter == '=') {
+        return type == first;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].letter == letter) {
+            return rows[i].types >> type & 1;
+        }
+    }
+    return true;
 }
 
 bool shape_type_fits(const struct node *node, int index, enum tensor_type type,

@@ -267,7 +267,8 @@ static void on_hello(struct hub *hub, struct server_peer *peer, const struct gan
         log_event(LOG_ERROR, "%s is version %s, this is %s: one image for all of a job", hello->pod,
                   hello->version, WINDLASS_VERSION);
     }
-    if (hello->index >= hub->options.gang.workers || strcmp(hello->version, WINDLASS_VERSION)) {
+    if (hello->index >= hub->options.gang.workers ||
+        strcmp(hello->version, WINDLASS_VERSION) != 0) {
         refuse(peer, -1, "not of this job");
         return;
     }

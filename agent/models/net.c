@@ -54,8 +54,8 @@ static int add_weight(struct net *net, const char *name, struct shape shape, boo
     float *data;
     int index = add_constant(net, join(net, name, ".weight"), shape, &data);
     int64_t count = shape_count(&shape);
-    float inputs = (float)(count / shape.dims[0]);
-    float bound = sqrtf((is_last || net->is_smooth ? 3.0f : 6.0f) / inputs);
+    int64_t inputs = count / shape.dims[0];
+    float bound = sqrtf((is_last || net->is_smooth ? 3.0f : 6.0f) / (float)inputs);
     for (int64_t i = 0; i < count; i++) {
         data[i] = bound * (2 * draw_unit(net) - 1);
     }

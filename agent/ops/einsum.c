@@ -37,7 +37,7 @@ static int read_term(const char **at, struct term *term, struct error *err) {
             term->dots_at = term->count;
             *at += 2;
         } else if (is_letter(**at) && term->count < TENSOR_RANK_MAX) {
-            term->labels[term->count++] = **at;
+            term->labels[term->count++] = (unsigned char)**at;
         } else {
             return error_set(
                 err, ERROR_INVALID,

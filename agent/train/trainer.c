@@ -57,7 +57,8 @@ static void tell(const struct trainer *trainer, struct period *period, double sp
     if (trainer->comm->rank != 0) {
         return;
     }
-    metric_send("epoch", (double)((step - 1) / trainer->epoch_steps + 1), step);
+    int64_t epoch = (step - 1) / trainer->epoch_steps + 1;
+    metric_send("epoch", (double)epoch, step);
     metric_send("loss", trainer->sums.loss / trainer->sums.samples, step);
     metric_send("samplesPerSecond", speed < 10 ? speed : round(speed), step);
     if (!isnan(test_accuracy)) {

@@ -122,7 +122,9 @@ static int ticks_linear(const struct scale *scale, double *ticks) {
     double step = (times < 1.5 ? 1 : times < 3 ? 2 : times < 7 ? 5 : 10) * power;
     step = scale->is_counted ? MAX(step, 1) : step;
     int count = 0;
-    for (double k = ceil(scale->least / step - 1e-9); count < TICKS_MAX; k++) {
+    double first = ceil(scale->least / step - 1e-9);
+    while (count < TICKS_MAX) {
+        double k = first + count;
         if (k * step > scale->most + 1e-9 * step) {
             break;
         }

@@ -329,7 +329,7 @@ int gpu_open(int ordinal, const char *precision, struct device **ret_device, str
                       {"bfloat16", KERNELS_BFLOAT16, true}};
     size_t at = 0;
     int count = 0;
-    while (precision && at < ARRAY_LEN(precisions) && strcmp(precisions[at].name, precision)) {
+    while (precision && at < ARRAY_LEN(precisions) && strcmp(precisions[at].name, precision) != 0) {
         at++;
     }
     if (at == ARRAY_LEN(precisions)) {

@@ -147,7 +147,8 @@ struct gaussian *gaussian_new(const struct gaussian_shape *shape, const double *
 static struct gaussian_settings setting(const struct gaussian_shape *shape, int which) {
     static const double noises[NOISES] = {1e-6, 1e-4, 1e-3, 1e-2, 1e-1};
     double longest = 2.5 * sqrt(shape->dimensions);
-    return (struct gaussian_settings){longest * pow(0.02, (which / NOISES) / (LENGTHS - 1.0)),
+    int length = which / NOISES; /* 0 is the longest */
+    return (struct gaussian_settings){longest * pow(0.02, length / (LENGTHS - 1.0)),
                                       noises[which % NOISES]};
 }
 

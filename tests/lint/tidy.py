@@ -1,0 +1,85 @@
+"""clang-tidy over every source that is built here, by .clang-tidy. A file that passed is remembered by a hash of itself,
+of what it includes of ours, its flags, .clang-tidy and clang-tidy's version: in ~/.cache/windlass/tidy, so that all
+working trees share it. From nothing it takes about a minute of one processor.
+
+tidy.sh FILE... checks these alone, and forgets nothing."""
+import concurrent.futures
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import source
+
+FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-I.", "-pthread", "-fopenmp-simd", "-Wno-unknown-warning-option"]
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "windlass", "tidy")
+KEPT_DAYS = 30
+
+if not shutil.which("clang-tidy"):
+    sys.exit(print("not ok tidy: there is no clang-tidy (make deps-test installs it)") or 1)
+BASE = subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, check=True).stdout
+with open(".clang-tidy", "rb") as config:
+    BASE += config.read()
+listed = subprocess.run(["make", "-s", "tidy-sources"], stdout=subprocess.PIPE, check=True).stdout.decode()
+SOURCES = {line.split()[0]: line.split()[1:] for line in listed.splitlines() if line.strip()}
+FILES = source.load()
+
+
+def included(path, seen):
+    """path and all that it includes of ours."""
+    if path in FILES and path not in seen:
+        seen.add(path)
+        for each in FILES[path].includes:
+            included(each, seen)
+    return seen
+
+
+def key_of(path):
+    digest = hashlib.sha256(BASE + " ".join(FLAGS + SOURCES[path]).encode())
+    for each in sorted(included(path, set())):
+        digest.update(b"\0" + each.encode() + b"\0" + FILES[each].text.encode())
+    return os.path.join(CACHE, digest.hexdigest())
+
+
+def check(path):
+    """What clang-tidy finds in a file; empty when it passes."""
+    ran = subprocess.run(
+        ["clang-tidy", "--quiet", path, "--", *FLAGS, *SOURCES[path]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    said = ran.stdout.decode(errors="replace").replace(source.ROOT + "/", "")
+    return said if ran.returncode else ""
+
+
+wanted = [path for path in SOURCES if path in FILES]
+named = [a for a in sys.argv[1:] if not a.startswith("--")]
+if named:
+    wanted = [path for path in wanted if path in named]
+os.makedirs(CACHE, exist_ok=True)
+keys = {path: key_of(path) for path in wanted}
+for path in wanted:
+    if os.path.exists(keys[path]):
+        os.utime(keys[path])
+left = [path for path in wanted if named or not os.path.exists(keys[path])]
+bad = 0
+with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    for path, said in zip(left, pool.map(check, left)):
+        if not said:
+            open(keys[path], "w", encoding="utf-8").close()
+            continue
+        bad += 1
+        for line in said.splitlines()[:40]:
+            print(f"not ok {line}" if " error: " in line or " warning: " in line else f"# {line}")
+for name in os.listdir(CACHE):
+    try:
+        if os.stat(os.path.join(CACHE, name)).st_mtime < time.time() - KEPT_DAYS * 86400:
+            os.unlink(os.path.join(CACHE, name))
+    except FileNotFoundError:
+        pass  # another lint was quicker
+if not bad:
+    print("ok tidy")
+sys.exit(1 if bad else 0)
