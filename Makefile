@@ -1,6 +1,6 @@
 # Windlass: `make` builds build/windlass, windlass-agent, windlass-shim and windlass-trainer. `make help` lists the rest.
 #
-# CUDA=auto|0|1       build agent/device/cuda with nvcc (auto: where a CUDA toolkit is found)
+# CUDA=auto|0|1       build agent/engine/device/cuda with nvcc (auto: where a CUDA toolkit is found)
 # SANITIZE=address,undefined | thread   an instrumented build in a folder of its own
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -55,16 +55,16 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) $(CFLAGS) $(HARDEN) -pthre
 	$(if $(WITH_CUDA),-DWITH_CUDA=1) $(DEFINES)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LDFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE))
-# The same inner loops three times; agent/device/cpu/isa.c chooses at run time.
-CFLAGS_agent_device_cpu_fast_vector_avx2 := -mavx2 -mfma $(CFLAGS_VECTOR)
-CFLAGS_agent_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma $(CFLAGS_VECTOR)
-CFLAGS_agent_device_cpu_fast_vector_plain := $(CFLAGS_VECTOR)
+# The same inner loops three times; agent/engine/device/cpu/isa.c chooses at run time.
+CFLAGS_agent_engine_device_cpu_fast_vector_avx2 := -mavx2 -mfma $(CFLAGS_VECTOR)
+CFLAGS_agent_engine_device_cpu_fast_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma $(CFLAGS_VECTOR)
+CFLAGS_agent_engine_device_cpu_fast_vector_plain := $(CFLAGS_VECTOR)
 # Plain loops over bytes that only -O3 makes vectors of.
-CFLAGS_agent_score_pixels := -O3
-CFLAGS_agent_data_yuv := -O3
+CFLAGS_agent_score_worker_pixels := -O3
+CFLAGS_agent_data_video_yuv := -O3
 CFLAGS_agent_comm_mpi = $(CFLAGS_MPI)
 CFLAGS_tests_unit_agent_comm_test_nccl := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)
-CFLAGS_tests_unit_agent_data_test_jpeg_hardware := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)
+CFLAGS_tests_unit_agent_data_image_test_jpeg_hardware := $(if $(WITH_CUDA),-isystem $(CUDA_ROOT)/include)
 CFLAGS_tests_bench_allreduce = $(CFLAGS_MPI)
 CFLAGS_MPI = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(PACKAGES_MPI)))
 # Code for Hopper; for all others from Turing on what their driver compiles when they start.
@@ -74,14 +74,14 @@ NVCCFLAGS := -O3 -gencode arch=compute_75,code=compute_75 -gencode arch=compute_
 find_c = $(sort $(shell find $(1) 2>/dev/null -name '*.c' -not -name main.c))
 LIB_SOURCES := $(call find_c,lib)
 OPERATOR_SOURCES := $(call find_c,operator)
-AGENT_SOURCES := $(filter-out agent/device/cuda/% agent/shim/% agent/trainer/% agent/comm/mpi.c,$(call find_c,agent)) \
-	$(if $(WITH_CUDA),$(call find_c,agent/device/cuda))
+AGENT_SOURCES := $(filter-out agent/engine/device/cuda/% agent/shim/% agent/trainer/% agent/comm/mpi.c,$(call find_c,agent)) \
+	$(if $(WITH_CUDA),$(call find_c,agent/engine/device/cuda))
 SHIM_SOURCES := $(call find_c,agent/shim) agent/shim/main.c
 # What MPI is in, which windlass-agent and windlass-shim are not linked with.
 MPI_SOURCES := agent/comm/mpi.c agent/trainer/registry.c
 TRAINER_SOURCES := $(call find_c,agent/trainer) agent/trainer/main.c agent/comm/mpi.c
-CUDA_SOURCES := $(if $(WITH_CUDA),$(sort $(wildcard agent/device/cuda/*.cu)))
-$(OBJ)/agent/device/cuda/%.c.o: private ALL_CFLAGS += -isystem $(CUDA_ROOT)/include
+CUDA_SOURCES := $(if $(WITH_CUDA),$(sort $(shell find agent/engine/device/cuda -name "*.cu")))
+$(OBJ)/agent/engine/device/cuda/%.c.o: private ALL_CFLAGS += -isystem $(CUDA_ROOT)/include
 objects = $(patsubst %,$(OBJ)/%.o,$(1))
 
 $(OBJ)/lib.a: $(call objects,$(LIB_SOURCES))
@@ -168,10 +168,10 @@ $(addprefix $(BUILD)/tests/,conformance/test_comm conformance/test_train_device 
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_MPI) $(LIBS_AGENT) $(LIBS_LIB) -lm
 # What these share: a real store whose calls go wrong by a seed.
-$(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/test_commit unit/agent/score/test_summary unit/agent/store/test_spool unit/agent/store/test_registered unit/agent/data/test_list unit/agent/train/test_checkpoint): $(OBJ)/tests/broken_store.c.o
+$(addprefix $(BUILD)/tests/,conformance/test_store conformance/test_store_azure conformance/test_commit_race unit/agent/score/log/test_commit unit/agent/score/coordinator/test_summary unit/agent/store/test_spool unit/agent/store/test_registered unit/agent/data/input/test_list unit/agent/train/test_checkpoint): $(OBJ)/tests/broken_store.c.o
 $(addprefix $(BUILD)/tests/conformance/,test_store test_store_azure): $(OBJ)/tests/conformance/store_suite.c.o
 # A device whose memory is not the host's; libraries that stand in for NVIDIA's look it up.
-$(BUILD)/tests/conformance/test_train_device $(BUILD)/tests/unit/agent/run/test_session: $(OBJ)/tests/device_apart.c.o
+$(BUILD)/tests/conformance/test_train_device $(BUILD)/tests/unit/agent/engine/run/test_session: $(OBJ)/tests/device_apart.c.o
 $(BUILD)/tests/conformance/test_train_device: LDFLAGS += -rdynamic
 .PHONY: fakegpu
 fakegpu: $(addprefix $(BUILD)/tests/fakegpu/,libnccl.so.2 libcuda.so.1 old/libnccl.so.2 old/libcuda.so.1)
@@ -185,7 +185,7 @@ fakejpeg: $(FAKEJPEG)
 $(BUILD)/tests/fakejpeg/%: tests/fakejpeg/fakejpeg.c
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) $(if $(findstring /old/,$@),-DFAKE_OLD=1) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< -lturbojpeg -ldl
-$(BUILD)/tests/unit/agent/data/test_jpeg_hardware: | $(FAKEJPEG)
+$(BUILD)/tests/unit/agent/data/image/test_jpeg_hardware: | $(FAKEJPEG)
 $(BUILD)/tests/unit/agent/launch/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/sweep/,test_plan_life test_plan_register): $(OBJ)/tests/unit/operator/kinds/sweep/sweep_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan sweep/test_plan): $(OBJ)/tests/plan_rows.c.o

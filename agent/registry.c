@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The kinds of inputs, scorers and pictures that this program has: what is linked is what there is
  * (agent/shim/registry.c: windlass-shim's). */
-#include "agent/data/files.h"
-#include "agent/data/image.h"
-#include "agent/data/npy_input.h"
-#include "agent/data/table.h"
-#include "agent/data/video.h"
-#include "agent/score/scorer.h"
+#include "agent/data/image/image.h"
+#include "agent/data/kinds/files.h"
+#include "agent/data/kinds/npy_input.h"
+#include "agent/data/kinds/table.h"
+#include "agent/data/kinds/video.h"
+#include "agent/score/worker/scorer.h"
 
 const struct media *const media_kinds[] = {&video_media, &files_media, &table_media, &npy_media,
                                            NULL};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/device_apart.h"
 
-#include "agent/device/registry.h"
+#include "agent/engine/device/registry.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

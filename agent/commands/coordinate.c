@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/pod.h"
-#include "agent/score/coordinator.h"
+#include "agent/score/coordinator/coordinator.h"
 
 int coordinate_command(int argc, char **argv) {
     static const char about[] =

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
-#include "agent/device/registry.h"
-#include "agent/onnx/model.h"
-#include "agent/onnx/tensor_proto.h"
-#include "agent/ops/training_graph.h"
-#include "agent/run/training.h"
+#include "agent/engine/device/registry.h"
+#include "agent/engine/onnx/model.h"
+#include "agent/engine/onnx/tensor_proto.h"
+#include "agent/engine/ops/training/training_graph.h"
+#include "agent/engine/run/training.h"
 #include "lib/file.h"
 #include "lib/options.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/pod.h"
-#include "agent/score/worker.h"
+#include "agent/score/worker/worker.h"
 
 int score_command(int argc, char **argv) {
     static const char about[] =

@@ -5,9 +5,9 @@
  * is tried again, one that is slower than the programs loses lines, which are counted where they
  * are missing.
  *
- * How a worker uses it (agent/score/runners.c): spool_begin before each lease, spool_add from
- * what a program says, spool_tail when the try has failed, spool_free before it leaves. A rank's:
- * agent/launch/rank.h. */
+ * How a worker uses it (agent/score/worker/runners.c): spool_begin before each lease, spool_add
+ * from what a program says, spool_tail when the try has failed, spool_free before it leaves. A
+ * rank's: agent/launch/rank.h. */
 #pragma once
 
 #include "agent/store/store.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/optimizer.h"
 
-#include "agent/graph/builder.h"
-#include "agent/ops/optimizer_step.h"
-#include "agent/ops/table.h"
-#include "agent/run/training.h"
-#include "agent/train/fields.h"
+#include "agent/engine/graph/builder.h"
+#include "agent/engine/ops/shape/optimizer_step.h"
+#include "agent/engine/ops/table.h"
+#include "agent/engine/run/training.h"
+#include "agent/train/dataset/fields.h"
 
 #include <assert.h>
 #include <math.h>

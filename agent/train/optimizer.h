@@ -13,11 +13,11 @@
  * Tensors of rank 1 (shifts, scales of norms) neither decay nor have a q other than 1. Sums of |w|
  * and |g| are made in double precision and in a fixed order: the same bits in every run.
  *
- * The work is the device's: one graph of OptimizerStep nodes (agent/ops/optimizer_step.h) for each
- * group of parameters that is moved at once. */
+ * The work is the device's: one graph of OptimizerStep nodes
+ * (agent/engine/ops/shape/optimizer_step.h) for each group of parameters that is moved at once. */
 #pragma once
 
-#include "agent/device/device.h"
+#include "agent/engine/device/device.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/rate.h"
 
-#include "agent/train/fields.h"
+#include "agent/train/dataset/fields.h"
 
 #include <math.h>
 

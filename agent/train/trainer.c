@@ -2,7 +2,7 @@
 #include "agent/train/trainer_state.h"
 
 #include "agent/launch/metric.h"
-#include "agent/train/order.h"
+#include "agent/train/dataset/order.h"
 #include "lib/time/clock.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "agent/comm/comm.h"
-#include "agent/device/device.h"
+#include "agent/engine/device/device.h"
 
 #include <jansson.h>
 

@@ -3,8 +3,8 @@
  * Losses are sums in double precision here, without any smoothing of labels. */
 #include "agent/train/trainer_state.h"
 
-#include "agent/ops/table.h"
-#include "agent/train/order.h"
+#include "agent/engine/ops/table.h"
+#include "agent/train/dataset/order.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
 
-#include "agent/onnx/write.h"
+#include "agent/engine/onnx/write.h"
 #include "lib/time/clock.h"
 #include "lib/tree.h"
 
@@ -130,7 +130,8 @@ static int take_state(struct trainer *trainer, const struct checkpoint *checkpoi
     return 0;
 }
 
-/* Whose the output is, as BatchScores say it (agent/score/commit.c): two jobs do not share one. */
+/* Whose the output is, as BatchScores say it (agent/score/log/commit.c): two jobs do not share one.
+ */
 static int own(const struct trainer *trainer, struct error *err) {
     struct store *store = trainer->store;
     char at[21];

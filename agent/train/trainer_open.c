@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
 
-#include "agent/graph/builder.h"
-#include "agent/graph/resident.h"
-#include "agent/models/models.h"
+#include "agent/engine/graph/builder.h"
+#include "agent/engine/graph/resident.h"
+#include "agent/engine/models/models.h"
 #include "agent/store/stored_file.h"
-#include "agent/train/fields.h"
-#include "agent/train/order.h"
+#include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/order.h"
 #include "lib/cgroup.h"
 #include "lib/digest.h"
 #include "lib/tree.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
 
-#include "agent/train/fields.h"
-#include "agent/train/order.h"
+#include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/order.h"
 
 #include <assert.h>
 #include <limits.h>

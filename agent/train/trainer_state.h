@@ -4,11 +4,11 @@
 #pragma once
 
 #include "agent/comm/reducer.h"
-#include "agent/device/registry.h"
-#include "agent/onnx/model.h"
-#include "agent/ops/training_graph.h"
-#include "agent/run/training.h"
-#include "agent/train/loader.h"
+#include "agent/engine/device/registry.h"
+#include "agent/engine/onnx/model.h"
+#include "agent/engine/ops/training/training_graph.h"
+#include "agent/engine/run/training.h"
+#include "agent/train/dataset/loader.h"
 #include "agent/train/metrics.h"
 #include "agent/train/optimizer.h"
 #include "agent/train/rate.h"

@@ -2,7 +2,7 @@
 #include "agent/trainer/comm_command.h"
 
 #include "agent/comm/check.h"
-#include "agent/device/registry.h"
+#include "agent/engine/device/registry.h"
 #include "agent/train/gpu.h"
 #include "lib/options.h"
 

@@ -2,8 +2,8 @@
 /* What windlass-trainer has: as agent/comm/registry.c, with Open MPI, and of agent/registry.c the
  * pictures alone: it reads no video and scores nothing, and so needs no libavcodec (200 MB). */
 #include "agent/comm/comm.h"
-#include "agent/data/image.h"
-#include "agent/score/scorer.h"
+#include "agent/data/image/image.h"
+#include "agent/score/worker/scorer.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/trainer/train_command.h"
 
-#include "agent/device/registry.h"
+#include "agent/engine/device/registry.h"
 #include "agent/job.h"
 #include "agent/launch/launch_job.h"
 #include "agent/train/gpu.h"

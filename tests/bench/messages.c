@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a lease and a result cost on the wire: formatted and parsed, in messages of 1, 16 and 256.
  */
-#include "agent/score/message.h"
+#include "agent/score/wire/message.h"
 #include "lib/time/clock.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* What a new coordinator waits for: PATH gets logs of COUNT... commits, and each is opened again.
  *   restart PATH COUNT...
  * Written through objects of our own format, 16 at a time, as a log would take days. */
-#include "agent/score/commit.h"
+#include "agent/score/log/commit.h"
 #include "lib/time/clock.h"
 
 #include <poll.h>

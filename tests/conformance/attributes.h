@@ -1,7 +1,7 @@
 /* attributes.h: a node's attributes written as rows of a table: INTS("pads", 1, 1, 1, 1). */
 #pragma once
 
-#include "agent/graph/op.h"
+#include "agent/engine/graph/op.h"
 
 #define LIST(...) ((const int64_t[]){__VA_ARGS__})
 #define INTS(key, ...)                                                                             \

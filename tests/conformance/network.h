@@ -1,10 +1,10 @@
 /* network.h: small networks built in memory, for the device suite. */
 #pragma once
 
-#include "agent/device/registry.h"
-#include "agent/ops/ml.h"
-#include "agent/ops/table.h"
-#include "agent/run/plan.h"
+#include "agent/engine/device/registry.h"
+#include "agent/engine/ops/ml/ml.h"
+#include "agent/engine/ops/table.h"
+#include "agent/engine/run/plan.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* network_run.h: runs a network.h on a device, with inputs from a seed. */
 #pragma once
 
-#include "agent/ops/rewrite.h"
+#include "agent/engine/ops/rewrite/rewrite.h"
 #include "tests/conformance/network.h"
 
 /* Repeatable numbers within the range, of any type. */

@@ -2,7 +2,7 @@
 /* Several coordinators of one run, each a process, frozen, thawed and killed at random: what they
  * were told to be stored is there, and each cell once. On the disk, where links are real, and on
  * Azurite. SOAK_SEED, SOAK_ROUNDS. */
-#include "agent/score/commit.h"
+#include "agent/score/log/commit.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/azurite/azurite.h"

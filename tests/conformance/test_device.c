@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every device against the reference kernels: operators by shapes, and the chains that devices
  * fuse. A device that this machine or build lacks is skipped; an operator it lacks is counted. */
-#include "agent/ops/types.h"
+#include "agent/engine/ops/types.h"
 #include "tests/conformance/network_run.h"
 #include "tests/conformance/operators.h"
 #include "tests/test.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the CPU device fuses, keeps in blocks or leaves pending, against the plain kernels: every
 // network at odd sizes, in every instruction set of this processor, with one thread and with three.
-#include "agent/device/cpu/isa.h"
+#include "agent/engine/device/cpu/isa.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network_run.h"
 #include "tests/test.h"

@@ -2,9 +2,9 @@
 /* Every operator's gradient against finite differences: the weighted sum of a node's outputs, along
  * a random direction of one input, by five points with a wide step; inputs of operators with kinks
  * lie away from them. SOAK_SEED, SOAK_ROUNDS: draws (3; 1 on cuda). */
-#include "agent/device/registry.h"
-#include "agent/ops/gradient.h"
-#include "agent/run/plan.h"
+#include "agent/engine/device/registry.h"
+#include "agent/engine/ops/training/gradient.h"
+#include "agent/engine/run/plan.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/draws.h"
 #include "tests/test.h"

@@ -4,7 +4,7 @@
  * is gone on from by the other. Alone it is one rank; tests/e2e/train/test_train.sh starts it by
  * mpirun.
  */
-#include "agent/device/registry.h"
+#include "agent/engine/device/registry.h"
 #include "agent/train/trainer.h"
 #include "tests/device_apart.h"
 #include "tests/test.h"

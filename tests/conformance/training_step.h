@@ -1,8 +1,8 @@
 /* training_step.h: a training step of one of training_networks.h, on any device. */
 #pragma once
 
-#include "agent/ops/training_graph.h"
-#include "agent/run/training.h"
+#include "agent/engine/ops/training/training_graph.h"
+#include "agent/engine/run/training.h"
 #include "tests/conformance/training_networks.h"
 #include "tests/test.h"
 

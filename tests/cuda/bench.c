@@ -3,9 +3,9 @@
  * whole runs with the copies from and to ordinary memory.
  *     bench DEVICE FOLDER     FOLDER has johnson.onnx and resnet50.onnx
  * (tests/bench/make_models.py) */
-#include "agent/device/registry.h"
-#include "agent/onnx/model.h"
-#include "agent/run/plan.h"
+#include "agent/engine/device/registry.h"
+#include "agent/engine/onnx/model.h"
+#include "agent/engine/run/plan.h"
 #include "lib/time/clock.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-# cuda.mk: tests of agent/device/cuda, with a GPU and without one (docs/testing.md, "CUDA").
+# cuda.mk: tests of agent/engine/device/cuda, with a GPU and without one (docs/testing.md, "CUDA").
 
 ##### without a GPU: the same sources for the processor ##########################################
 # Kernels by g++ against emulated/, under sanitizers (whose dlopen heeds RPATH alone); CUDA's runtime, cuDNN and cuBLASLt are stood in for.
@@ -8,7 +8,7 @@ EMULATED_FLAGS := -O1 -g -fPIC -I. -isystem $(CUDA_ROOT)/include -Wall -Wextra -
 EMULATED_CXX = $(patsubst %gcc,%g++,$(CC)) -std=c++17 -I tests/cuda/emulated $(EMULATED_FLAGS)
 EMULATED_C = $(CC) -std=gnu17 -D_GNU_SOURCE -DWITH_CUDA=1 -Wno-missing-field-initializers $(EMULATED_FLAGS)
 EMULATED_OBJECTS := $(patsubst %,$(EMULATED)/%.o,$(CUDA_SOURCES) tests/cuda/runtime.cpp \
-	$(if $(WITH_CUDA),$(call find_c,agent/device/cuda)))
+	$(if $(WITH_CUDA),$(call find_c,agent/engine/device/cuda)))
 EMULATED_LIBRARIES := $(EMULATED)/libcudnn.so.9 $(EMULATED)/libcublasLt.so.13
 # Of tests/conformance, which ask for devices by name.
 CUDA_CONFORMANCE := test_device test_gradient test_train_graph
@@ -62,10 +62,10 @@ endif
 # graph, ops, onnx, run, the reference kernels and device/cuda, with nothing but libc and CUDA's runtime linked in: what is
 # in build/gpu may be carried to a bare machine with a GPU, cuDNN 9 and cuBLASLt 13, and run there by tests/cuda/gpu.sh.
 .PHONY: gpu-test gpu-bench gpu-programs gpu-build
-ENGINE_SOURCES := $(addprefix lib/,base.c buffer.c cgroup.c clock.c error.c file.c half.c jsontext.c options.c) \
-	$(call find_c,agent/graph agent/models agent/ops agent/onnx agent/run) agent/device/device.c agent/device/registry.c \
-	$(filter-out $(addprefix agent/device/cpu/,device.c prepare.c layout.c peak.c isa.c \
-	fast/% onednn/%),$(call find_c,agent/device/cpu)) $(if $(WITH_CUDA),$(call find_c,agent/device/cuda))
+ENGINE_SOURCES := $(addprefix lib/,base.c buffer.c cgroup.c time/clock.c error.c file.c half.c jsontext.c options.c) \
+	$(call find_c,agent/engine/graph agent/engine/models agent/engine/ops agent/engine/onnx agent/engine/run) agent/engine/device/device.c agent/engine/device/registry.c \
+	$(filter-out $(addprefix agent/engine/device/cpu/,device.c prepare.c layout.c peak.c isa.c \
+	fast/% onednn/%),$(call find_c,agent/engine/device/cpu)) $(if $(WITH_CUDA),$(call find_c,agent/engine/device/cuda))
 GPU_PROGRAMS := $(addprefix $(BUILD)/,$(CUDA_CONFORMANCE) bench train_bench)
 gpu-programs: $(GPU_PROGRAMS)
 gpu-build:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A network whose ends are bytes, on the emulated GPU in every precision, beside the plain kernels.
  */
-#include "agent/device/registry.h"
-#include "agent/ops/bytes.h"
-#include "agent/run/plan.h"
+#include "agent/engine/device/registry.h"
+#include "agent/engine/ops/bytes.h"
+#include "agent/engine/run/plan.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
 #include "tests/cuda/emulated.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is said where the driver, the library or the GPU is missing. */
-#include "agent/device/registry.h"
+#include "agent/engine/device/registry.h"
 #include "tests/cuda/emulated.h"
 #include "tests/test.h"
 

@@ -2,11 +2,11 @@
 /* Trainings on device/cuda where there is no GPU: nothing of the built-in networks' graphs is left
  * to the host, in bfloat16 pictures stay channels last, and a short training follows the CPU's. */
 #include "agent/comm/comm.h"
-#include "agent/device/registry.h"
-#include "agent/models/models.h"
-#include "agent/ops/table.h"
-#include "agent/ops/training_graph.h"
-#include "agent/run/plan.h"
+#include "agent/engine/device/registry.h"
+#include "agent/engine/models/models.h"
+#include "agent/engine/ops/table.h"
+#include "agent/engine/ops/training/training_graph.h"
+#include "agent/engine/run/plan.h"
 #include "agent/train/trainer.h"
 #include "tests/cuda/emulated.h"
 #include "tests/test.h"

@@ -3,13 +3,13 @@
  * pictures and weights in its memory. train_bench DEVICE BATCH [STEPS [SIDE]] Two ways: steps
  * started one by one, as the trainer does, which sends buckets while backward goes on; and all of a
  * step as one recording. The last line is a row of JSON. */
-#include "agent/device/registry.h"
-#include "agent/graph/builder.h"
-#include "agent/models/models.h"
-#include "agent/ops/optimizer_step.h"
-#include "agent/ops/table.h"
-#include "agent/ops/training_graph.h"
-#include "agent/run/training.h"
+#include "agent/engine/device/registry.h"
+#include "agent/engine/graph/builder.h"
+#include "agent/engine/models/models.h"
+#include "agent/engine/ops/shape/optimizer_step.h"
+#include "agent/engine/ops/table.h"
+#include "agent/engine/ops/training/training_graph.h"
+#include "agent/engine/run/training.h"
 #include "lib/time/clock.h"
 
 #include <math.h>

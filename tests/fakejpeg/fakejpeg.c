@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Stands in for libnvjpeg.so.13 and libcuda.so.1 where there is no GPU: the functions that
- * agent/data/jpeg_hardware.c calls, with their meanings as NVIDIA's documentation has them, over
- * libjpeg-turbo. Addresses "on the GPU" are none of this process, a copy comes with the wait for
- * its stream, and nothing goes without a context. Its bytes are up to 2 beside the
- * processor's, and its chroma is plain unless it is told to interpolate.
- * Built twice, once under each name, and once as FAKE_OLD: without nvjpegDecode.
+ * agent/data/image/jpeg_hardware.c calls, with their meanings as NVIDIA's documentation has them,
+ * over libjpeg-turbo. Addresses "on the GPU" are none of this process, a copy comes with the wait
+ * for its stream, and nothing goes without a context. Its bytes are up to 2 beside the processor's,
+ * and its chroma is plain unless it is told to interpolate. Built twice, once under each name, and
+ * once as FAKE_OLD: without nvjpegDecode.
  *
  * FAKE_NVJPEG tells what goes wrong, or else: exact (the processor's bytes), nogpu (cuInit fails),
  * create (there is no handle), plain (no flag is known), size (the header is read wrongly), swap

@@ -2,7 +2,7 @@
 /* What a user's program may write to its stdout: the same lines whatever pieces they come in, and
  * every line with an id gives an answer: as many results as items, or an error. The first byte
  * seeds the pieces, the second is how many items were asked. */
-#include "agent/score/command_line.h"
+#include "agent/score/worker/command_line.h"
 
 #include "lib/jsontext.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A commit object as a store may give it back: read, written again, read again: the same. The input
  * is taken as it is and, since no luck finds a checksum, with a trailer that fits. */
-#include "agent/score/commit_format.h"
+#include "agent/score/log/commit_format.h"
 #include "lib/digest.h"
 #include "lib/tree.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A data set's file: packed or not, refused with a reason, or its head and its bytes agree. */
-#include "agent/data/gzip.h"
-#include "agent/train/idx.h"
+#include "agent/data/source/gzip.h"
+#include "agent/train/dataset/idx.h"
 
 #include <stdlib.h>
 #include <string.h>

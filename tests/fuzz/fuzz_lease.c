@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The `work` object of a lease, as it comes over the network, for frames of a video. */
-#include "agent/data/video_lease.h"
+#include "agent/data/video/video_lease.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A page of the list of inputs as a store may give it back: read, written again, read again: the
  * same. The input is taken as it is and, since no luck finds a checksum, with one that fits. */
-#include "agent/data/list_page.h"
+#include "agent/data/input/list_page.h"
 #include "lib/digest.h"
 
 #include <stdlib.h>

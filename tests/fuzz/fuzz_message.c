@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a WebSocket peer may send: parsed, said again, parsed again: the same. */
-#include "agent/score/message.h"
+#include "agent/score/wire/message.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The head of an array file: refused with a reason, or all its numbers are within their bounds. */
-#include "agent/data/npy.h"
+#include "agent/data/array/npy.h"
 
 #include <stdlib.h>
 #include <string.h>

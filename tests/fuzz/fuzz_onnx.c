@@ -2,10 +2,10 @@
 /* A hostile model: reading, rewriting, folding, shape inference and the executor together, as a
  * session has them, with small inputs of two sizes. What would take much work or memory is not run:
  * that this is known before is part of what is tested (-timeout, -malloc_limit_mb in run.sh). */
-#include "agent/device/registry.h"
-#include "agent/onnx/model.h"
-#include "agent/ops/rewrite.h"
-#include "agent/run/plan.h"
+#include "agent/engine/device/registry.h"
+#include "agent/engine/onnx/model.h"
+#include "agent/engine/ops/rewrite/rewrite.h"
+#include "agent/engine/run/plan.h"
 
 #include <stdlib.h>
 

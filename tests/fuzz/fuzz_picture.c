@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A picture file: told by its bytes, decoded, turned upright; of a JPEG what a GPU's decoder would
  * be told of it. */
-#include "agent/data/image.h"
-#include "agent/data/jpeg_outline.h"
+#include "agent/data/image/image.h"
+#include "agent/data/image/jpeg_outline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* Records with any numbers and any bytes as names and causes: the page stays sound markup, each
  * line of mini_batches.csv one line of twelve fields, each of failed.jsonl JSON. A record is taken
  * from the input as a byte for its kind, seven for its numbers, one for the length of its text. */
-#include "agent/score/failures.h"
-#include "agent/score/report.h"
+#include "agent/score/log/failures.h"
+#include "agent/score/report/report.h"
 #include "lib/jsontext.h"
 #include "lib/tree.h"
 #include "tests/page_check.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Two rows, any JSON values on a line each: their keys by columns a and b are JSON again, and none
  * is the beginning of the other one unless they are equal. */
-#include "agent/data/row_key.h"
+#include "agent/data/table/row_key.h"
 
 #include "lib/jsontext.h"
 

@@ -3,7 +3,7 @@
  * reads all that JSON is: not half surrogates and huge numbers, so for CSV and TSV alone), on one
  * line, and the same whatever pieces the bytes come in. The first byte is the format, the second
  * says whether the first row is a header and seeds the pieces. */
-#include "agent/data/rows.h"
+#include "agent/data/table/rows.h"
 
 #include "lib/jsontext.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A summary.json that a coordinator finds in the output folder: whoever may write there wrote it.
  */
-#include "agent/score/summary.h"
+#include "agent/score/coordinator/summary.h"
 
 #include <stdlib.h>
 #include <string.h>

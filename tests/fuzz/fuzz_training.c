@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A hostile model that shall be trained: its training graph by either loss, and one step of it if
  * that is small. */
-#include "agent/device/registry.h"
-#include "agent/onnx/model.h"
-#include "agent/ops/training_graph.h"
-#include "agent/run/training.h"
+#include "agent/engine/device/registry.h"
+#include "agent/engine/onnx/model.h"
+#include "agent/engine/ops/training/training_graph.h"
+#include "agent/engine/run/training.h"
 
 #include <stdlib.h>
 

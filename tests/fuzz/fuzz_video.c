@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A few kilobytes as a video file: is it whole, what frames has it? */
-#include "agent/data/video_index.h"
+#include "agent/data/video/video_index.h"
 #include "lib/file.h"
 
 #include <fcntl.h>

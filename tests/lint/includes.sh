@@ -13,21 +13,38 @@ operator/control        operator/control/ operator/cluster.h operator/object.h o
 operator/kinds/job      operator/kinds/job/ operator/control/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
 operator/kinds          operator/kinds/ operator/control/ operator/cluster.h operator/object.h operator/operator_metrics.h operator/manifest.h operator/schema.h lib/
 operator                operator/ lib/
-agent/graph             agent/graph/ lib/
-agent/ops               agent/ops/ agent/graph/ lib/
-agent/onnx              agent/onnx/ agent/ops/ agent/graph/ lib/
-agent/models            agent/models/ agent/ops/ agent/graph/ lib/
-agent/device            agent/device/ agent/graph/ agent/ops/ lib/
-agent/device/cpu/fast   agent/device/cpu/fast/ agent/device/cpu/cpu.h agent/device/cpu/isa.h agent/device/cpu/threads.h agent/device/device.h agent/graph/ agent/ops/ lib/
-agent/device/cpu/onednn agent/device/cpu/onednn/ agent/device/cpu/cpu.h agent/device/cpu/isa.h agent/device/cpu/threads.h agent/device/device.h agent/graph/ agent/ops/ lib/
-agent/run               agent/run/ agent/onnx/ agent/ops/bytes.h agent/ops/rewrite.h agent/ops/work.h agent/graph/ agent/device/device.h agent/device/registry.h lib/
+agent/engine/graph      agent/engine/graph/ lib/
+agent/engine/ops        agent/engine/ops/ agent/engine/graph/ lib/
+agent/engine/ops/shape  agent/engine/ops/shape/ agent/engine/ops/op_id.h agent/engine/ops/types.h agent/engine/graph/ lib/
+agent/engine/ops/ml     agent/engine/ops/ml/ agent/engine/ops/shape/ agent/engine/ops/op_id.h agent/engine/graph/ lib/
+agent/engine/ops/rewrite agent/engine/ops/rewrite/ agent/engine/ops/shape/ agent/engine/ops/table.h agent/engine/ops/types.h agent/engine/graph/ lib/
+agent/engine/onnx       agent/engine/onnx/ agent/engine/ops/ agent/engine/graph/ lib/
+agent/engine/models     agent/engine/models/ agent/engine/ops/ agent/engine/graph/ lib/
+agent/engine/device     agent/engine/device/ agent/engine/graph/ agent/engine/ops/ lib/
+agent/engine/device/cpu/fast agent/engine/device/cpu/fast/ agent/engine/device/cpu/cpu.h agent/engine/device/cpu/isa.h agent/engine/device/cpu/threads.h agent/engine/device/device.h agent/engine/graph/ agent/engine/ops/ lib/
+agent/engine/device/cpu/onednn agent/engine/device/cpu/onednn/ agent/engine/device/cpu/cpu.h agent/engine/device/cpu/isa.h agent/engine/device/cpu/threads.h agent/engine/device/device.h agent/engine/graph/ agent/engine/ops/ lib/
+agent/engine/run        agent/engine/ lib/
+agent/engine            agent/engine/ lib/
 agent/store             agent/store/ lib/
 agent/comm              agent/comm/ lib/
-agent/data              agent/data/ agent/store/ lib/
+agent/data/parts        agent/data/parts/ agent/store/ lib/
+agent/data/array        agent/data/array/ agent/store/ lib/
+agent/data/image        agent/data/image/ lib/
+agent/data/source       agent/data/source/ agent/store/ lib/
+agent/data/input        agent/data/input/ agent/data/array/ agent/data/image/ agent/data/parts/ agent/store/ lib/
+agent/data/table        agent/data/table/ agent/data/source/ agent/data/input/ lib/
+agent/data/video        agent/data/video/ agent/data/image/ agent/data/input/ agent/data/parts/ agent/store/ lib/
+agent/data/kinds        agent/data/ agent/store/ lib/
 agent/launch            agent/launch/ agent/store/ lib/
-agent/score             agent/score/ agent/launch/process.h agent/launch/notice.h agent/data/ agent/store/ agent/run/ agent/onnx/ agent/graph/ agent/ops/bytes.h agent/device/device.h agent/device/registry.h agent/job.h lib/
-agent/train             agent/train/ agent/data/ agent/store/ agent/run/ agent/comm/ agent/onnx/ agent/models/ agent/ops/ agent/graph/ agent/launch/metric.h agent/device/device.h agent/device/registry.h lib/
-agent/commands          agent/ lib/
+agent/score/ledger      agent/score/ledger/ lib/
+agent/score/wire        agent/score/wire/ agent/store/ agent/job.h lib/
+agent/score/log         agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
+agent/score/report      agent/score/report/ agent/score/log/ lib/
+agent/score/worker      agent/score/worker/ agent/score/wire/ agent/score/log/ agent/launch/process.h agent/launch/notice.h agent/data/ agent/store/ agent/engine/ agent/job.h lib/
+agent/score/coordinator agent/score/coordinator/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/data/ agent/store/ agent/job.h lib/
+agent/train             agent/train/ agent/data/ agent/store/ agent/engine/ agent/comm/ agent/launch/metric.h lib/
+agent/train/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/ lib/
+agent/commands          agent/engine/ agent/commands/ agent/launch/ agent/score/ agent/store/ agent/job.h lib/
 agent                   agent/ lib/
 '
 while read -r file; do
@@ -54,14 +71,14 @@ out=$(
     owner 'yaml\.h' 'operator/manifest\.c'
     owner 'libwebsockets' 'lib/net/(server|socket)\.c'
     owner 'openssl/' 'lib/(digest|net/(http|tls|server|socket))\.c'
-    owner 'oneapi/' 'agent/device/cpu/onednn/[a-z_]*\.[ch]'
+    owner 'oneapi/' 'agent/engine/device/cpu/onednn/[a-z_]*\.[ch]'
     owner 'libav|libsw' 'agent/data/video_[a-z_]*\.[ch]'
-    owner 'turbojpeg' 'agent/data/image_jpeg\.c'
-    owner 'png\.h' 'agent/data/image_png\.c'
-    owner 'zlib\.h' 'agent/data/gzip\.c'
+    owner 'turbojpeg' 'agent/data/image/image_jpeg\.c'
+    owner 'png\.h' 'agent/data/image/image_png\.c'
+    owner 'zlib\.h' 'agent/data/source/gzip\.c'
     owner 'mpi\.h' 'agent/comm/mpi\.c'
-    owner 'nvjpeg' 'agent/data/nvjpeg_library\.h'
-    owner 'cuda|cudnn|cublas' 'agent/device/cuda/.*'
+    owner 'nvjpeg' 'agent/data/image/nvjpeg_library\.h'
+    owner 'cuda|cudnn|cublas' 'agent/engine/device/cuda/.*'
 )
 [ -z "$out" ] || { echo "$out"; bad=1; }
 [ $bad -eq 0 ] && echo "ok includes"

@@ -1,7 +1,7 @@
-/* cuda_runtime.h: stands in for CUDA's own where the kernels of agent/device/cuda are compiled for
- * the processor, by g++. A kernel's threads run one after the other, each until it ends or comes to
- * a barrier; every other launch they run in the opposite order, so that a missing barrier shows.
- * What a launch does on a stream that is being captured is kept for the graph. */
+/* cuda_runtime.h: stands in for CUDA's own where the kernels of agent/engine/device/cuda are
+ * compiled for the processor, by g++. A kernel's threads run one after the other, each until it
+ * ends or comes to a barrier; every other launch they run in the opposite order, so that a missing
+ * barrier shows. What a launch does on a stream that is being captured is kept for the graph. */
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/pages"
 check "the unit test makes pages" env REPORT_PAGES="$work/pages" \
-    "${BUILD:-build}/tests/unit/agent/score/test_report" >"$work/log" || sed 's/^/# /' "$work/log"
+    "${BUILD:-build}/tests/unit/agent/score/report/test_report" >"$work/log" || sed 's/^/# /' "$work/log"
 grep -v '^ok [a-z_]*$' "$work/log"
 cat >"$work/check.py" <<'P'
 import pathlib, re, sys, xml.etree.ElementTree as tree

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Each optimizer follows its formulas, calculated here in double precision, over 200 steps. */
-#include "agent/device/registry.h"
+#include "agent/engine/device/registry.h"
+#include "agent/train/dataset/order.h"
 #include "agent/train/optimizer.h"
-#include "agent/train/order.h"
 #include "tests/test.h"
 
 #include <math.h>

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The head is a Python dictionary of three keys, as text:
+ *     {'descr': '<f4', 'fortran_order': False, 'shape': (1000, 3, 224, 224), }
+ * which is read here as far as numpy writes it: no expressions, no escapes in strings. */
+#include "agent/data/array/npy.h"
+
+#include "lib/half.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAGIC_BYTES = 6, TEXT_MAX = 16 /* of a type that is known */ };
+
+static const struct {
+    const char *name;
+    size_t bytes, value_bytes;
+} types[] = {
+    [NPY_FLOAT16] = {"f2", 2, 4}, [NPY_FLOAT32] = {"f4", 4, 4}, [NPY_FLOAT64] = {"f8", 8, 8},
+    [NPY_INT8] = {"i1", 1, 1},    [NPY_UINT8] = {"u1", 1, 1},   [NPY_INT16] = {"i2", 2, 4},
+    [NPY_INT32] = {"i4", 4, 4},   [NPY_INT64] = {"i8", 8, 8},   [NPY_BOOL] = {"b1", 1, 1},
+};
+static_assert(ARRAY_LEN(types) == NPY_TYPE_COUNT, "one row per type");
+
+const char *npy_type_name(enum npy_type type) {
+    return types[type].name;
+}
+
+size_t npy_value_bytes(enum npy_type type) {
+    return types[type].value_bytes;
+}
+
+int64_t npy_slice_values(const struct npy *npy) {
+    return npy->slice_bytes / (int64_t)types[npy->type].bytes;
+}
+
+/* ---- the head ------------------------------------------------------------------------------- */
+
+struct head {
+    const char *at, *end;
+    bool has_type, has_order, has_shape;
+    struct npy npy;
+};
+
+static int malformed(struct error *err) {
+    return error_set(err, ERROR_INVALID, "its head is not as numpy writes it");
+}
+
+static void skip_space(struct head *head) {
+    while (head->at < head->end && (*head->at == ' ' || *head->at == '\n' || *head->at == '\t')) {
+        head->at++;
+    }
+}
+
+static bool skip(struct head *head, char wanted) {
+    skip_space(head);
+    bool is_there = head->at < head->end && *head->at == wanted;
+    head->at += is_there;
+    return is_there;
+}
+
+static bool skip_word(struct head *head, const char *word) {
+    size_t size = strlen(word);
+    skip_space(head);
+    bool is_there = (size_t)(head->end - head->at) >= size && memcmp(head->at, word, size) == 0;
+    head->at += is_there ? size : 0;
+    return is_there;
+}
+
+/* 'text' or "text"; borrowed. */
+static bool read_string(struct head *head, const char **ret_text, size_t *ret_size) {
+    skip_space(head);
+    if (head->at == head->end || (*head->at != '\'' && *head->at != '"')) {
+        return false;
+    }
+    const char *text = head->at + 1;
+    const char *quote = memchr(text, *head->at, (size_t)(head->end - text));
+    if (!quote || memchr(text, '\\', (size_t)(quote - text))) {
+        return false;
+    }
+    *ret_text = text;
+    *ret_size = (size_t)(quote - text);
+    head->at = quote + 1;
+    return true;
+}
+
+static int unknown_type(const char *text, size_t size, struct error *err) {
+    char shown[TEXT_MAX + 1];
+    size_t kept = MIN(size, (size_t)TEXT_MAX);
+    for (size_t i = 0; i < kept; i++) {
+        shown[i] = (char)(text[i] > ' ' && text[i] < 0x7f ? text[i] : '?');
+    }
+    shown[kept] = 0;
+    return error_set(err, ERROR_UNSUPPORTED,
+                     "its elements are \"%s\"; possible are <f2 <f4 <f8 |i1 |u1 <i2 <i4 <i8 |b1",
+                     shown);
+}
+
+static int read_type(struct head *head, struct error *err) {
+    const char *text = NULL;
+    size_t size = 0;
+    skip_space(head);
+    if (head->at < head->end && *head->at == '[') {
+        return error_set(err, ERROR_UNSUPPORTED, "its elements are structures of fields");
+    }
+    if (!read_string(head, &text, &size)) {
+        return malformed(err);
+    }
+    for (int type = 0; type < NPY_TYPE_COUNT; type++) {
+        bool is_ours = size == 3 && memcmp(text + 1, types[type].name, 2) == 0;
+        if (is_ours && (text[0] == '<' || (text[0] == '|' && types[type].bytes == 1))) {
+            head->npy.type = (enum npy_type)type;
+            head->has_type = true;
+            return 0;
+        }
+    }
+    return unknown_type(text, size, err);
+}
+
+static int read_order(struct head *head, struct error *err) {
+    if (skip_word(head, "True")) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "it is in Fortran order; numpy.ascontiguousarray makes C order of it");
+    }
+    head->has_order = true;
+    return skip_word(head, "False") ? 0 : malformed(err);
+}
+
+/* Digits; Python 2 has put an L behind large ones. */
+static bool read_size(struct head *head, int64_t *ret_size) {
+    int64_t size = 0;
+    skip_space(head);
+    const char *start = head->at;
+    for (; head->at < head->end && *head->at >= '0' && *head->at <= '9'; head->at++) {
+        if (size > (INT64_MAX - 9) / 10) {
+            return false;
+        }
+        size = 10 * size + (*head->at - '0');
+    }
+    bool is_there = head->at > start;
+    head->at += is_there && head->at < head->end && *head->at == 'L';
+    *ret_size = size;
+    return is_there;
+}
+
+static int read_shape(struct head *head, struct error *err) {
+    struct npy *npy = &head->npy;
+    if (!skip(head, '(')) {
+        return malformed(err);
+    }
+    while (!skip(head, ')')) {
+        int64_t size = 0;
+        if (!read_size(head, &size)) {
+            return malformed(err);
+        }
+        if (npy->rank == NPY_RANK_MAX) {
+            return error_set(err, ERROR_UNSUPPORTED, "it has more than %d axes", NPY_RANK_MAX);
+        }
+        npy->dims[npy->rank++] = size;
+        if (!skip(head, ',') && !(skip_space(head), head->at < head->end && *head->at == ')')) {
+            return malformed(err);
+        }
+    }
+    head->has_shape = true;
+    return 0;
+}
+
+static int read_entry(struct head *head, struct error *err) {
+    const char *key = NULL;
+    size_t size = 0;
+    if (!read_string(head, &key, &size) || !skip(head, ':')) {
+        return malformed(err);
+    }
+    return size == 5 && memcmp(key, "descr", 5) == 0 && !head->has_type ? read_type(head, err)
+           : size == 13 && memcmp(key, "fortran_order", 13) == 0 && !head->has_order
+               ? read_order(head, err)
+           : size == 5 && memcmp(key, "shape", 5) == 0 && !head->has_shape ? read_shape(head, err)
+                                                                           : malformed(err);
+}
+
+static int read_entries(struct head *head, struct error *err) {
+    if (!skip(head, '{')) {
+        return malformed(err);
+    }
+    while (!skip(head, '}')) {
+        if (read_entry(head, err) < 0) {
+            return -1;
+        }
+        if (!skip(head, ',') && !(skip_space(head), head->at < head->end && *head->at == '}')) {
+            return malformed(err);
+        }
+    }
+    skip_space(head);
+    return head->at == head->end && head->has_type && head->has_order && head->has_shape
+               ? 0
+               : malformed(err);
+}
+
+static int measure(struct npy *npy, struct error *err) {
+    if (npy->rank == 0) {
+        return error_set(err, ERROR_INVALID, "it is a scalar, slices along an axis are expected");
+    }
+    npy->slice_bytes = (int64_t)types[npy->type].bytes;
+    for (int i = 1; i < npy->rank; i++) {
+        if (npy->dims[i] == 0) {
+            return error_set(err, ERROR_INVALID, "its slices have no elements");
+        }
+        if (npy->dims[i] > NPY_SLICES_BYTES / npy->slice_bytes) {
+            return error_set(err, ERROR_INVALID, "its slices are larger than %d MiB",
+                             NPY_SLICES_BYTES >> 20);
+        }
+        npy->slice_bytes *= npy->dims[i];
+    }
+    if (npy->dims[0] > INT64_MAX / 2 / npy->slice_bytes) {
+        return error_set(err, ERROR_INVALID, "it has too many elements");
+    }
+    return 0;
+}
+
+int npy_parse(const char *data, size_t size, struct npy *ret_npy, struct error *err) {
+    const unsigned char *bytes = (const unsigned char *)data;
+    if (size < MAGIC_BYTES || memcmp(data, "\x93NUMPY", MAGIC_BYTES) != 0) {
+        return error_set(err, ERROR_INVALID, "is no .npy file");
+    }
+    size_t before = size > MAGIC_BYTES && bytes[6] == 1 ? 10 : 12;
+    if (size < before) {
+        return error_set(err, ERROR_INVALID, "is cut off in its head");
+    }
+    if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0) {
+        return error_set(err, ERROR_UNSUPPORTED, "is of version %d.%d, 1.0 to 3.0 are read",
+                         bytes[6], bytes[7]);
+    }
+    size_t text_size = bytes[8] | (size_t)bytes[9] << 8;
+    if (bytes[6] > 1) {
+        text_size |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    }
+    if (text_size > NPY_HEAD_MAX - before) {
+        return error_set(err, ERROR_INVALID, "has a head of more than %d bytes", NPY_HEAD_MAX);
+    }
+    if (size - before < text_size) {
+        return error_set(err, ERROR_INVALID, "is cut off in its head");
+    }
+    struct head head = {.at = data + before, .end = data + before + text_size};
+    if (read_entries(&head, err) < 0 || measure(&head.npy, err) < 0) {
+        return -1;
+    }
+    head.npy.head_bytes = (int64_t)(before + text_size);
+    *ret_npy = head.npy;
+    return 0;
+}
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+int npy_open(struct store *store, const char *name, struct npy *ret_npy,
+             struct store_info *ret_info, struct error *err) {
+    struct store_info info;
+    struct error cause = {0};
+    size_t size = 0;
+    AUTO(text_freep) char *data = x_malloc(NPY_HEAD_MAX);
+    if (store_stat(store, name, &info, err) < 0 ||
+        store_read(store, name, 0, data, NPY_HEAD_MAX, info.token, &size, err) < 0) {
+        return -1;
+    }
+    if (npy_parse(data, size, ret_npy, &cause) < 0) {
+        *err = cause;
+        return error_context(err, "%s/%s", store_path(store), name);
+    }
+    int64_t wanted = ret_npy->head_bytes + ret_npy->dims[0] * ret_npy->slice_bytes;
+    if (info.size_bytes != wanted) {
+        return error_set(err, ERROR_INVALID, "%s/%s: has %lld bytes, its array %lld",
+                         store_path(store), name, (long long)info.size_bytes, (long long)wanted);
+    }
+    *ret_info = info;
+    return 0;
+}
+
+/* From the end on, where elements grow: what is read fills the front of the values' memory. */
+static void convert(enum npy_type type, void *data, int64_t count) {
+    if (type == NPY_FLOAT16) {
+        for (int64_t i = count; i-- > 0;) {
+            uint16_t half;
+            memcpy(&half, (char *)data + 2 * i, sizeof half);
+            float value = half_to_float(half);
+            memcpy((char *)data + 4 * i, &value, sizeof value);
+        }
+    } else if (type == NPY_INT16) {
+        for (int64_t i = count; i-- > 0;) {
+            int16_t small;
+            memcpy(&small, (char *)data + 2 * i, sizeof small);
+            int32_t value = small;
+            memcpy((char *)data + 4 * i, &value, sizeof value);
+        }
+    } else if (type == NPY_BOOL) {
+        for (uint8_t *at = data, *end = at + count; at < end; at++) {
+            *at = *at != 0;
+        }
+    }
+}
+
+int npy_read(struct store *store, const char *name, const struct npy *npy, const char *token,
+             struct npy_range range, void **ret_values, struct error *err) {
+    assert(range.first >= 0 && range.count >= 0 && range.first <= npy->dims[0] - range.count);
+    int64_t slice_values = npy_slice_values(npy);
+    int64_t value_bytes = slice_values * (int64_t)types[npy->type].value_bytes;
+    if (range.count > NPY_SLICES_BYTES / value_bytes) {
+        return error_set(err, ERROR_INVALID, "%s/%s: %lld slices are more than %d MiB",
+                         store_path(store), name, (long long)range.count, NPY_SLICES_BYTES >> 20);
+    }
+    size_t wanted = (size_t)(range.count * npy->slice_bytes), size = 0;
+    AUTO(text_freep) char *values = x_malloc((size_t)(range.count * value_bytes) + 1);
+    if (store_read(store, name, npy->head_bytes + range.first * npy->slice_bytes, values, wanted,
+                   token, &size, err) < 0) {
+        return -1;
+    }
+    if (size != wanted) {
+        return error_set(err, ERROR_INVALID, "%s/%s: is shorter than its array", store_path(store),
+                         name);
+    }
+    convert(npy->type, values, range.count * slice_values);
+    *ret_values = TAKE(values);
+    return 0;
+}

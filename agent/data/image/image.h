@@ -1,0 +1,39 @@
+/* image.h: pictures in files. The format is told by the first bytes, never by the name. Decoding
+ * always gives 8-bit RGB, upright: grey is spread, 16 bits are cut to 8, CMYK is converted (as
+ * Adobe writes it), transparency is laid on white, an EXIF orientation is carried out. */
+#pragma once
+
+#include "agent/data/image/picture.h"
+
+enum {
+    IMAGE_BYTES_MAX = 512 << 20, /* of a file */
+    IMAGE_SNIFF_BYTES = 16,      /* enough to tell the format */
+    IMAGE_JPEG_QUALITY = 92,
+};
+
+enum image_format { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG };
+
+/* A format: one file, and one row of agent/registry.c. */
+struct image_codec {
+    enum image_format format;
+    const char *magic; /* the first bytes of such a file */
+    size_t magic_size;
+    /* As image_decode and image_encode. */
+    int (*decode)(const void *bytes, size_t size, struct picture *ret_picture, struct error *err);
+    int (*encode)(const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
+                  struct error *err);
+};
+
+extern const struct image_codec image_jpeg;            /* libjpeg-turbo */
+extern const struct image_codec image_png;             /* libpng */
+extern const struct image_codec *const image_codecs[]; /* agent/registry.c; ends with NULL */
+
+enum image_format image_sniff(const void *bytes, size_t size);
+
+/* Fails with a line that does not name the file; the caller does. A picture that is cut off fails.
+ */
+NODISCARD int image_decode(const void *bytes, size_t size, struct picture *ret_picture,
+                           struct error *err);
+/* *ret_bytes: the caller frees. */
+NODISCARD int image_encode(const struct picture *picture, enum image_format format,
+                           uint8_t **ret_bytes, size_t *ret_size, struct error *err);

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/input/list.h"
+
+#include "agent/data/input/list_page.h"
+#include "lib/time/clock.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    FIRST_PAGE_LINES = 1000,
+    PAGES_HELD = 4,
+    WAIT_MS_MIN = 20,
+    WAIT_MS_MAX = 5000,
+    PATIENCE_MS = 300000, /* the store may take no page for so long */
+};
+
+struct held {
+    struct list_page page;
+    uint64_t used; /* 0: empty */
+};
+
+/* What the thread says, below the lock. */
+struct told {
+    int64_t *firsts; /* of each page, its first line */
+    size_t pages, room;
+    int64_t lines; /* of all these pages */
+    bool is_complete, has_ended;
+    struct error err; /* why it has ended before that */
+};
+
+struct list {
+    struct list_options options;
+    char *run, *scratch;
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool stops;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* stops */
+    struct told told;
+    /* the caller's */
+    int64_t lines; /* that list_turn has told */
+    bool is_complete, has_failed;
+    struct held held[PAGES_HELD];
+    uint64_t uses;
+    /* the thread's, and list_open's before it starts */
+    struct list_writer writer;
+    char *mark;              /* behind the last page */
+    int64_t skips;           /* lines that come again, since there is no mark */
+    int64_t page_started_ms; /* its first line came */
+    bool is_overtaken;       /* another coordinator has stored a page: list again behind it */
+    bool cannot_store;       /* for this or another reason */
+};
+
+static char *page_name(const struct list *list, int64_t number) {
+    return x_printf(".windlass/%s/list/%08lld", list->run, (long long)number);
+}
+
+/* Appended to what is known. From the thread, or before it runs. */
+static void add_page(struct list *list, int64_t first, size_t count, bool is_last) {
+    struct told *told = &list->told;
+    pthread_mutex_lock(&list->lock);
+    if (told->pages == told->room) {
+        told->room = MAX(2 * told->room, 64);
+        told->firsts = x_realloc_array(told->firsts, told->room, sizeof *told->firsts);
+    }
+    told->firsts[told->pages++] = first;
+    told->lines = first + (int64_t)count;
+    told->is_complete = is_last;
+    pthread_mutex_unlock(&list->lock);
+    if (list->options.wake) {
+        list->options.wake(list->options.context);
+    }
+}
+
+/* ---- pages of the store --------------------------------------------------------------------- */
+
+/* 1: read; 0: not there. */
+static int fetch_page(struct list *list, int64_t number, struct list_page *ret_page,
+                      struct error *err) {
+    AUTO(text_freep) char *name = page_name(list, number);
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, LIST_PAGE_BYTES_MAX);
+    struct error cause = {0};
+    if (store_get(list->options.output, name, &text, NULL, &cause) < 0) {
+        if (cause.kind == ERROR_NOT_FOUND) {
+            return 0;
+        }
+        *err = cause;
+        return -1;
+    }
+    size_t size = 0;
+    char *bytes = buffer_take(&text, &size);
+    if (list_page_read(list->run, number, bytes, size, ret_page, err) < 0) {
+        return error_context(err, "%s/%s", store_path(list->options.output), name);
+    }
+    return 1;
+}
+
+/* A page that somebody stored goes on where ours end, or nothing is guessed. */
+static int adopt(struct list *list, struct list_page *page, struct error *err) {
+    if (page->first != list->told.lines || list->told.is_complete) {
+        AUTO(text_freep) char *name = page_name(list, page->number);
+        return error_set(err, ERROR_INVALID, "%s/%s: does not go on where the page before it ends",
+                         store_path(list->options.output), name);
+    }
+    free(list->mark);
+    list->mark = TAKE(page->mark);
+    add_page(list, page->first, page->count, page->is_last);
+    return 0;
+}
+
+static int read_pages(struct list *list, struct error *err) {
+    for (;;) {
+        AUTO(list_page_release) struct list_page page = {0};
+        int found = fetch_page(list, (int64_t)list->told.pages, &page, err);
+        if (found <= 0) {
+            return found;
+        }
+        if (adopt(list, &page, err) < 0) {
+            return -1;
+        }
+    }
+}
+
+/* ---- storing, in the thread ----------------------------------------------------------------- */
+
+static bool wait_ms(struct list *list, int64_t ms) {
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += ms / 1000;
+    end.tv_nsec += ms % 1000 * 1000000;
+    if (end.tv_nsec >= 1000000000) {
+        end.tv_sec++;
+        end.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&list->lock);
+    while (!atomic_load(&list->stops) &&
+           pthread_cond_timedwait(&list->changed, &list->lock, &end) == 0) {
+    }
+    pthread_mutex_unlock(&list->lock);
+    return !atomic_load(&list->stops);
+}
+
+/* What stands under that name now? 1: our bytes; 2: another's page, adopted; 0: nothing. */
+static int look(struct list *list, const char *text, size_t size, struct error *err) {
+    AUTO(list_page_release) struct list_page page = {0};
+    int found = fetch_page(list, (int64_t)list->told.pages, &page, err);
+    if (found <= 0) {
+        return found;
+    }
+    if (strlen(page.text) == size && memcmp(page.text, text, size) == 0) {
+        return 1;
+    }
+    return adopt(list, &page, err) < 0 ? -1 : 2;
+}
+
+/* 1: stored; 2: another has stored one; 0: not yet, for a cause that may pass; -1: never. */
+static int try_store(struct list *list, const char *name, const char *text, size_t size,
+                     struct error *cause, struct error *err) {
+    bool excludes = store_can(list->options.output).creates;
+    int stored = store_put(list->options.output, name, text, size, STORE_CREATE, cause);
+    if (stored == 0 && excludes) {
+        return 1;
+    }
+    if (stored < 0 && (cause->kind == ERROR_INVALID || cause->kind == ERROR_DENIED)) {
+        *err = *cause;
+        return -1;
+    }
+    struct error ignored = {0};
+    int found = look(list, text, size, &ignored);
+    if (found < 0 && ignored.kind == ERROR_INVALID) {
+        *err = ignored;
+        return -1;
+    }
+    if (found <= 0 && !cause->kind) {
+        *cause = ignored; /* it was stored, and cannot be seen */
+    }
+    return MAX(found, 0);
+}
+
+static int store_page(struct list *list, bool is_last, struct error *err) {
+    list->cannot_store = true; /* until it is */
+    size_t size = 0;
+    int64_t number = (int64_t)list->told.pages, start_ms = clock_monotonic_ms();
+    AUTO(text_freep) char *name = page_name(list, number);
+    AUTO(text_freep)
+    char *text =
+        list_writer_text(&list->writer, list->run, number, list->told.lines, is_last, &size);
+    for (int64_t pause_ms = WAIT_MS_MIN;; pause_ms = MIN(2 * pause_ms, (int64_t)WAIT_MS_MAX)) {
+        struct error cause = {0};
+        int stored = try_store(list, name, text, size, &cause, err);
+        if (stored < 0) {
+            return -1;
+        }
+        if (stored == 2) {
+            list->is_overtaken = true;
+            return error_set(err, ERROR_CANCELLED, "overtaken");
+        }
+        if (stored == 1) {
+            break;
+        }
+        if (clock_monotonic_ms() - start_ms > PATIENCE_MS) {
+            return error_set(err, ERROR_UNAVAILABLE, "the list of inputs cannot be stored: %s",
+                             cause.text);
+        }
+        if (!wait_ms(list, pause_ms)) {
+            return error_set(err, ERROR_CANCELLED, "stopped");
+        }
+    }
+    free(list->mark);
+    list->mark = TAKE(list->writer.mark);
+    add_page(list, list->told.lines, list->writer.count, is_last);
+    list_writer_release(&list->writer);
+    list_writer_init(&list->writer);
+    list->cannot_store = false;
+    return 0;
+}
+
+static bool is_due(const struct list *list) {
+    int64_t wanted = (int64_t)FIRST_PAGE_LINES << MIN(list->told.pages, (size_t)7);
+    return (int64_t)list->writer.count >= MIN(wanted, (int64_t)LIST_PAGE_LINES_MAX) ||
+           clock_monotonic_ms() - list->page_started_ms >= LIST_PAGE_MS;
+}
+
+static int on_line(void *context, const char *line, size_t size, const char *mark,
+                   struct error *err) {
+    struct list *list = context;
+    if (atomic_load(&list->stops)) {
+        return error_set(err, ERROR_CANCELLED, "stopped");
+    }
+    if (list->skips > 0) {
+        list->skips--;
+        return 0;
+    }
+    if (list->writer.count && is_due(list) && store_page(list, /* is_last= */ false, err) < 0) {
+        return -1;
+    }
+    int added = list_writer_add(&list->writer, line, size, mark, err);
+    if (added == 0) {
+        if (store_page(list, /* is_last= */ false, err) < 0) {
+            return -1;
+        }
+        added = list_writer_add(&list->writer, line, size, mark, err);
+    }
+    if (list->writer.count == 1) {
+        list->page_started_ms = clock_monotonic_ms();
+    }
+    return added < 0 ? -1 : 0;
+}
+
+/* The listing broke: what came before is good, and what cannot be stored now comes again. */
+static void save_lines(struct list *list) {
+    struct error unsaid = {0};
+    if (!list->cannot_store && list->writer.count &&
+        store_page(list, /* is_last= */ false, &unsaid) < 0) {
+        list_writer_release(&list->writer);
+        list_writer_init(&list->writer);
+    }
+}
+
+/* Lists from where the pages end to the end of the input, or to where another has overtaken us. */
+static int list_rest(struct list *list, struct error *err) {
+    AUTO(text_freep)
+    char *scratch = x_printf(".windlass/%s/list/run-%s-", list->run, list->scratch);
+    AUTO(text_freep) char *kept = x_printf(".windlass/%s/list/key-", list->run);
+    AUTO(text_freep) char *after = x_strdup(list->mark);
+    struct input_listing listing = {.spec = list->options.spec,
+                                    .after = after,
+                                    .scratch = list->options.output,
+                                    .scratch_name = scratch,
+                                    .kept_name = kept};
+    list->skips = after ? 0 : list->told.lines;
+    list->is_overtaken = list->cannot_store = false;
+    list_writer_release(&list->writer);
+    list_writer_init(&list->writer);
+    if (list->options.kind->list(&listing, on_line, list, err) < 0) {
+        save_lines(list);
+        return -1;
+    }
+    if (list->skips > 0) {
+        return error_set(err, ERROR_INVALID, "the input has %lld items less than it had",
+                         (long long)list->skips);
+    }
+    return store_page(list, /* is_last= */ true, err);
+}
+
+static void *run(void *context) {
+    struct list *list = context;
+    struct error err = {0};
+    do {
+        error_clear(&err);
+        list->is_overtaken = false;
+    } while (!list->told.is_complete && list_rest(list, &err) < 0 && list->is_overtaken &&
+             !atomic_load(&list->stops));
+    pthread_mutex_lock(&list->lock);
+    list->told.has_ended = true;
+    list->told.err = list->told.is_complete ? (struct error){0} : err;
+    pthread_mutex_unlock(&list->lock);
+    if (list->options.wake) {
+        list->options.wake(list->options.context);
+    }
+    return NULL;
+}
+
+/* ---- the caller's --------------------------------------------------------------------------- */
+
+int list_open(const struct list_options *options, struct list **ret_list, struct error *err) {
+    struct list *list = x_calloc(1, sizeof *list);
+    list->options = *options;
+    list->run = x_strdup(options->run);
+    list->scratch = x_strdup(options->scratch);
+    pthread_mutex_init(&list->lock, NULL);
+    pthread_cond_init(&list->changed, NULL);
+    list_writer_init(&list->writer);
+    if (read_pages(list, err) < 0) {
+        list_free(list);
+        return -1;
+    }
+    if (!list->told.is_complete) {
+        if (pthread_create(&list->thread, NULL, run, list) != 0) {
+            list_free(list);
+            return error_set(err, ERROR_EXHAUSTED, "cannot start a thread");
+        }
+        list->has_thread = true;
+    }
+    *ret_list = list;
+    return 0;
+}
+
+void list_free(struct list *list) {
+    if (!list) {
+        return;
+    }
+    if (list->has_thread) {
+        pthread_mutex_lock(&list->lock);
+        atomic_store(&list->stops, true);
+        pthread_cond_broadcast(&list->changed);
+        pthread_mutex_unlock(&list->lock);
+        pthread_join(list->thread, NULL);
+    }
+    for (size_t i = 0; i < PAGES_HELD; i++) {
+        list_page_release(&list->held[i].page);
+    }
+    list_writer_release(&list->writer);
+    pthread_mutex_destroy(&list->lock);
+    pthread_cond_destroy(&list->changed);
+    free(list->told.firsts);
+    free(list->mark);
+    free(list->run);
+    free(list->scratch);
+    free(list);
+}
+
+int list_turn(struct list *list, int64_t *ret_lines, struct error *err) {
+    pthread_mutex_lock(&list->lock);
+    int64_t lines = list->told.lines;
+    bool is_complete = list->told.is_complete;
+    bool has_failed = list->told.has_ended && list->told.err.kind;
+    struct error why = list->told.err;
+    pthread_mutex_unlock(&list->lock);
+    if (lines > list->lines || (is_complete && !list->is_complete)) {
+        list->lines = *ret_lines = lines;
+        list->is_complete = is_complete;
+        return 1;
+    }
+    if (has_failed) {
+        *err = why;
+        return -1;
+    }
+    return 0;
+}
+
+bool list_is_complete(const struct list *list) {
+    return list->is_complete;
+}
+
+/* The page that has this line: the last one that begins at or before it. */
+static int64_t find_page(struct list *list, int64_t line) {
+    pthread_mutex_lock(&list->lock);
+    size_t low = 0, high = list->told.pages;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        *(list->told.firsts[middle] <= line ? &low : &high) = middle;
+    }
+    pthread_mutex_unlock(&list->lock);
+    return (int64_t)low;
+}
+
+static const struct list_page *hold_page(struct list *list, int64_t number, struct error *err) {
+    struct held *oldest = &list->held[0];
+    for (size_t i = 0; i < PAGES_HELD; i++) {
+        struct held *held = &list->held[i];
+        if (held->used && held->page.number == number) {
+            held->used = ++list->uses;
+            return &held->page;
+        }
+        oldest = held->used < oldest->used ? held : oldest;
+    }
+    struct list_page page = {0};
+    int found = fetch_page(list, number, &page, err);
+    if (found <= 0) {
+        AUTO(text_freep) char *name = page_name(list, number);
+        error_set(err, ERROR_INVALID, "%s/%s is gone", store_path(list->options.output), name);
+        return NULL;
+    }
+    list_page_release(&oldest->page);
+    *oldest = (struct held){page, ++list->uses};
+    return &oldest->page;
+}
+
+int list_lines(struct list *list, int64_t first, int64_t count, struct buffer *buffer,
+               struct error *err) {
+    assert(first >= 0 && count >= 0 && first + count <= list->lines);
+    if (buffer_append(buffer, "[", 1, err) < 0) {
+        return -1;
+    }
+    for (int64_t line = first; line < first + count;) {
+        const struct list_page *page = hold_page(list, find_page(list, line), err);
+        if (!page) {
+            return -1;
+        }
+        int64_t at = line - page->first, left = (int64_t)page->count - at;
+        if (at < 0 || left <= 0) {
+            return error_set(err, ERROR_INVALID, "%s: page %lld of the list has changed",
+                             store_path(list->options.output), (long long)page->number);
+        }
+        for (int64_t end = MIN(line + left, first + count); line < end; line++, at++) {
+            const char *text = page->text + page->starts[at];
+            size_t size = page->starts[at + 1] - 1 - page->starts[at];
+            if ((line > first && buffer_append(buffer, ",", 1, err) < 0) ||
+                buffer_append(buffer, text, size, err) < 0) {
+                return -1;
+            }
+        }
+    }
+    return buffer_append(buffer, "]", 1, err);
+}
+
+/* ---- once more ------------------------------------------------------------------------------ */
+
+struct comparison {
+    struct list *list;
+    struct buffer line;
+    int64_t lines;
+    bool is_same;
+};
+
+static int compare_line(void *context, const char *line, size_t size, const char *mark UNUSED,
+                        struct error *err) {
+    struct comparison *comparison = context;
+    int64_t number = comparison->lines++;
+    if (!comparison->is_same) {
+        return 0; /* counted */
+    }
+    if (number >= comparison->list->lines) {
+        comparison->is_same = false;
+        return 0;
+    }
+    buffer_clear(&comparison->line);
+    if (list_lines(comparison->list, number, 1, &comparison->line, err) < 0) {
+        return -1;
+    }
+    const struct buffer *known = &comparison->line; /* in brackets */
+    comparison->is_same = known->size == size + 2 && memcmp(known->data + 1, line, size) == 0;
+    return 0;
+}
+
+int list_compare(struct list *list, bool *ret_is_same, int64_t *ret_lines, struct error *err) {
+    assert(list->is_complete);
+    AUTO(text_freep)
+    char *scratch = x_printf(".windlass/%s/list/run-%s-", list->run, list->scratch);
+    AUTO(text_freep) char *kept = x_printf(".windlass/%s/list/key-", list->run);
+    struct input_listing listing = {.spec = list->options.spec,
+                                    .scratch = list->options.output,
+                                    .scratch_name = scratch,
+                                    .kept_name = kept};
+    struct comparison comparison = {.list = list, .is_same = true};
+    buffer_init(&comparison.line, INPUT_LINE_MAX + 2);
+    int result = list->options.kind->list(&listing, compare_line, &comparison, err);
+    buffer_release(&comparison.line);
+    if (result < 0) {
+        return -1;
+    }
+    *ret_is_same = comparison.is_same && comparison.lines == list->lines;
+    *ret_lines = comparison.lines;
+    return 0;
+}

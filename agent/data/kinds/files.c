@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/kinds/files.h"
+
+#include "agent/data/image/image.h"
+#include "agent/data/kinds/files_input.h"
+#include "agent/data/parts/pack.h"
+#include "lib/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct writer {
+    struct store *input;
+    struct pack *pack;
+};
+
+static void files_writer_free(struct writer *writer) {
+    if (writer) {
+        pack_free(writer->pack);
+        store_free(writer->input);
+        free(writer);
+    }
+}
+
+static int files_writer_open(const json_t *spec, const json_t *work UNUSED, struct outcome *outcome,
+                             struct writer **ret_writer, struct error *err) {
+    struct writer *writer = x_calloc(1, sizeof *writer);
+    if (store_open(tree_text(spec, "input.files.path", ""), /* writes= */ false, &writer->input,
+                   err) < 0) {
+        files_writer_free(writer);
+        return error_context(err, "spec.input.files.path");
+    }
+    writer->pack = pack_new(outcome);
+    *ret_writer = writer;
+    return 0;
+}
+
+/* The result's bytes in the format of its input. */
+static int encode_picture(const struct writer *writer, const char *name,
+                          const struct picture *picture, uint8_t **ret_bytes, size_t *ret_size,
+                          struct error *err) {
+    char head[IMAGE_SNIFF_BYTES];
+    size_t size = 0;
+    if (store_read(writer->input, name, 0, head, sizeof head, NULL, &size, err) < 0) {
+        return -1;
+    }
+    enum image_format format = image_sniff(head, size);
+    if (format == IMAGE_UNKNOWN) {
+        return error_set(err, ERROR_INVALID, "%s/%s: has changed since it was read",
+                         store_path(writer->input), name);
+    }
+    return image_encode(picture, format, ret_bytes, ret_size, err);
+}
+
+static int files_writer_add(struct writer *writer, const struct result *result, struct error *err) {
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    if (result->picture) {
+        if (encode_picture(writer, result->name, result->picture, &bytes, &size, err) < 0) {
+            return error_context(err, "%s", result->name);
+        }
+    } else if (result->json) {
+        size = result->json_size + 1;
+        bytes = x_malloc(size);
+        memcpy(bytes, result->json, result->json_size);
+        bytes[result->json_size] = '\n';
+    } else {
+        AUTO(text_freep) char *text = json_dumps(result->record, JSON_INDENT(2));
+        bytes = (uint8_t *)x_printf("%s\n", text ? text : "null");
+        size = strlen((char *)bytes);
+    }
+    AUTO(text_freep) char *name = x_printf("%s%s", result->name, result->picture ? "" : ".json");
+    int done = pack_add(writer->pack, name, bytes, size, err);
+    free(bytes);
+    return done < 0 ? error_context(err, "spec.output.path") : 0;
+}
+
+static int files_writer_finish(struct writer *writer, struct error *err) {
+    return pack_close(writer->pack, err) < 0 ? error_context(err, "spec.output.path") : 0;
+}
+
+const struct media files_media = {
+    .name = "files",
+    .unit = "files",
+    .lines = &files_input,
+    .is_packed = true,
+    .writer_open = files_writer_open,
+    .writer_add = files_writer_add,
+    .writer_finish = files_writer_finish,
+    .writer_free = files_writer_free,
+};

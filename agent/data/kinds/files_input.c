@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/kinds/files_input.h"
+
+#include "agent/data/image/image.h"
+#include "agent/data/image/jpeg_hardware.h"
+#include "agent/data/source/list_sort.h"
+#include "agent/data/source/manifest.h"
+#include "agent/data/source/pattern.h"
+#include "agent/store/path.h"
+#include "lib/file.h"
+#include "lib/jsontext.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TIME_BYTES = 8,        /* of a key: time, then path */
+    AHEAD_MAX = 16,        /* files that are asked for at once, where the store does that ... */
+    AHEAD_BYTES = 1 << 20, /* ... and are no larger */
+};
+
+struct walk {
+    const struct input_listing *listing;
+    struct store *store;
+    const char *folder, *pattern; /* spec path */
+    char *left_out;               /* names below it are the output's; NULL: none */
+    int64_t found, skipped;
+    struct sorter *sorter; /* order Modified */
+    const char *after;     /* likewise: a mark */
+    struct buffer text;
+    input_line *line;
+    void *context;
+};
+
+/* ---- listing -------------------------------------------------------------------------------- */
+
+static int tell(struct walk *walk, const char *name, const char *mark, struct error *err) {
+    buffer_clear(&walk->text);
+    if (buffer_append(&walk->text, "\"", 1, err) < 0 ||
+        jsontext_escape(&walk->text, name, strlen(name), err) < 0 ||
+        buffer_append(&walk->text, "\"", 1, err) < 0) {
+        return -1;
+    }
+    walk->found++;
+    return walk->line(walk->context, walk->text.data, walk->text.size, mark, err);
+}
+
+/* Time in eight bytes that sort as it does, and the path. */
+static int collect(struct walk *walk, const char *name, const struct store_info *info,
+                   struct error *err) {
+    char key[TIME_BYTES + STORE_NAME_MAX + 1];
+    if (!info->modified_ns) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "%s: this storage does not tell when a file was modified: "
+                         "spec.input.files.order Name is possible",
+                         walk->folder);
+    }
+    uint64_t time = (uint64_t)info->modified_ns ^ ((uint64_t)1 << 63);
+    for (int i = 0; i < TIME_BYTES; i++) {
+        key[i] = (char)(time >> (8 * (TIME_BYTES - 1 - i)));
+    }
+    size_t length = strlen(name);
+    memcpy(key + TIME_BYTES, name, length);
+    return sorter_add(walk->sorter, key, TIME_BYTES + length, err);
+}
+
+static int on_name(void *context, const char *name, const struct store_info *info,
+                   struct error *err) {
+    struct walk *walk = context;
+    if ((walk->left_out && text_starts(name, walk->left_out)) ||
+        !pattern_matches(walk->pattern, name)) {
+        return 0;
+    }
+    size_t length = strlen(name);
+    if (jsontext_utf8_end(name, length) != length) {
+        walk->skipped++;
+        return 0;
+    }
+    return walk->sorter ? collect(walk, name, info, err) : tell(walk, name, name, err);
+}
+
+/* The mark of a sorted name is its key in hexadecimal and text: "1789abcd01234567 2019/a.jpg". */
+static int on_sorted(void *context, const char *key, size_t size, struct error *err) {
+    struct walk *walk = context;
+    char mark[2 * TIME_BYTES + 1 + STORE_NAME_MAX + 1];
+    uint64_t time = 0;
+    for (int i = 0; i < TIME_BYTES; i++) {
+        time = time << 8 | (unsigned char)key[i];
+    }
+    snprintf(mark, sizeof mark, "%016llx %.*s", (unsigned long long)time, (int)(size - TIME_BYTES),
+             key + TIME_BYTES);
+    if (walk->after && strcmp(mark, walk->after) <= 0) {
+        return 0;
+    }
+    return tell(walk, mark + 2 * TIME_BYTES + 1, mark, err);
+}
+
+/* Results that lie in the input's folder are no input. */
+static int leave_out(struct walk *walk, struct error *err) {
+    AUTO(text_freep) char *input = NULL;
+    AUTO(text_freep) char *output = NULL;
+    struct error ignored = {0};
+    const char *output_path = tree_text(walk->listing->spec, "output.path", "");
+    if (!store_can(walk->store).is_local || path_resolve(walk->folder, &input, &ignored) < 0 ||
+        path_resolve(output_path, &output, &ignored) < 0 || !path_is_inside(output, input)) {
+        return 0;
+    }
+    size_t length = strlen(input);
+    if (path_is_inside(input, output)) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: is spec.output.path, too; the results would replace the input",
+                         walk->folder);
+    }
+    if (!text_starts(output, input) || output[length] != '/') {
+        return error_set(err, ERROR_INVALID,
+                         "%s: spec.output.path lies in it under another name; choose a folder "
+                         "beside it",
+                         walk->folder);
+    }
+    walk->left_out = x_printf("%s/", output + length + 1);
+    return 0;
+}
+
+static bool is_wanted(void *context, const char *name) {
+    const struct walk *walk = context;
+    size_t length = strlen(name);
+    return pattern_matches(walk->pattern, name) && jsontext_utf8_end(name, length) == length;
+}
+
+static int walk_folder(struct walk *walk, struct error *err) {
+    const json_t *spec = walk->listing->spec;
+    bool by_time = strcmp(tree_text(spec, "input.files.order", "Name"), "Modified") == 0;
+    AUTO(sorter_freep) struct sorter *sorter = NULL;
+    if (leave_out(walk, err) < 0) {
+        return -1;
+    }
+    /* All names of a folder are read before the first one is told in order. */
+    if (walk->listing->is_look && path_has_file(walk->folder, is_wanted, walk)) {
+        return walk->line(walk->context, "null", strlen("null"), NULL, err);
+    }
+    if (by_time) {
+        walk->after = walk->listing->after;
+        walk->sorter = sorter =
+            sorter_new(walk->listing->scratch, walk->listing->scratch_name, /* run_bytes= */ 0);
+    }
+    int listed = by_time ? store_list_infos(walk->store, "", NULL, on_name, walk, err)
+                         : store_list(walk->store, "", walk->listing->after, on_name, walk, err);
+    if (listed < 0 || (by_time && sorter_run(sorter, on_sorted, walk, err) < 0)) {
+        return -1;
+    }
+    if (walk->found || walk->listing->after) {
+        return 0;
+    }
+    return walk->skipped ? error_set(err, ERROR_INVALID,
+                                     "%s: all %lld files that match \"%s\" have names that are no "
+                                     "UTF-8",
+                                     walk->folder, (long long)walk->skipped, walk->pattern)
+                         : error_set(err, ERROR_INVALID,
+                                     "%s: no file in it matches spec.input.files.pattern \"%s\"",
+                                     walk->folder, walk->pattern);
+}
+
+static int on_manifest(void *context, const char *path, const char *mark, struct error *err) {
+    return tell(context, path, mark, err);
+}
+
+static int files_list(const struct input_listing *listing, input_line *line, void *context,
+                      struct error *err) {
+    const char *manifest = tree_text(listing->spec, "input.files.manifest", NULL);
+    struct walk walk = {.listing = listing,
+                        .folder = tree_text(listing->spec, "input.files.path", ""),
+                        .pattern = tree_text(listing->spec, "input.files.pattern", "*"),
+                        .line = line,
+                        .context = context};
+    buffer_init(&walk.text, INPUT_LINE_MAX);
+    int result = -1;
+    struct error cause = {0};
+    if (manifest) {
+        result = manifest_read(manifest, listing->after, on_manifest, &walk, &cause);
+    } else if (store_open(walk.folder, /* writes= */ false, &walk.store, &cause) == 0) {
+        result = walk_folder(&walk, &cause);
+        store_free(walk.store);
+    }
+    free(walk.left_out);
+    buffer_release(&walk.text);
+    if (result < 0) {
+        *err = cause;
+        error_context(err, "spec.input.files.%s", manifest ? "manifest" : "path");
+    }
+    return result;
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+struct input_reader {
+    struct store *store;
+    enum item_type type;
+    const json_t *names; /* borrowed */
+    size_t next;
+    char *fault; /* of the item */
+    /* what was read ahead: names[ahead_first], ... */
+    struct store_peeked ahead[AHEAD_MAX];
+    size_t ahead_first, ahead_count;
+    char *ahead_data;               /* NULL before the first */
+    bool are_large;                 /* these files: reading ahead would only read them twice */
+    struct jpeg_hardware *hardware; /* NULL: the processor decodes */
+};
+
+static enum item_type files_item(const json_t *spec) {
+    return tree_get(spec, "scorer.command") ? ITEM_PATH : ITEM_PICTURE;
+}
+
+static void files_reader_free(struct input_reader *reader) {
+    if (reader) {
+        store_free(reader->store);
+        free(reader->fault);
+        free(reader->ahead_data);
+        jpeg_hardware_free(reader->hardware);
+        free(reader);
+    }
+}
+
+static bool are_names(const json_t *lines) {
+    size_t i;
+    json_t *line;
+    bool is_sound = json_is_array(lines);
+    json_array_foreach(lines, i, line) {
+        const char *name = json_string_value(line);
+        is_sound = is_sound && name && *name && strlen(name) == json_string_length(line);
+    }
+    return is_sound;
+}
+
+static int files_reader_open(const json_t *spec, const json_t *lines, struct input_reader **reader,
+                             struct error *err) {
+    struct input_reader *it = TAKE(*reader);
+    if (!are_names(lines)) {
+        files_reader_free(it);
+        return error_set(err, ERROR_INVALID, "the lease does not name files");
+    }
+    if (!it) {
+        it = x_calloc(1, sizeof *it);
+        it->type = files_item(spec);
+        if (store_open(tree_text(spec, "input.files.path", ""), /* writes= */ false, &it->store,
+                       err) < 0) {
+            files_reader_free(it);
+            return error_context(err, "spec.input.files.path");
+        }
+        it->hardware = jpeg_hardware_new();
+    }
+    it->names = lines;
+    it->next = it->ahead_first = it->ahead_count = 0;
+    *reader = it;
+    return 0;
+}
+
+/* Over a network each file would wait for the answer to the one before. */
+static void look_ahead(struct input_reader *reader, size_t first) {
+    size_t left = json_array_size(reader->names) - first, large = 0;
+    reader->ahead_first = first;
+    reader->ahead_count = MIN(left, (size_t)AHEAD_MAX);
+    if (!reader->ahead_data) {
+        reader->ahead_data = x_malloc((size_t)AHEAD_MAX * AHEAD_BYTES);
+    }
+    for (size_t i = 0; i < reader->ahead_count; i++) {
+        const char *name = json_string_value(json_array_get(reader->names, first + i));
+        reader->ahead[i] =
+            (struct store_peeked){.name = name,
+                                  .data = reader->ahead_data + i * (size_t)AHEAD_BYTES,
+                                  .room = AHEAD_BYTES};
+    }
+    store_peek(reader->store, reader->ahead, reader->ahead_count);
+    for (size_t i = 0; i < reader->ahead_count; i++) {
+        large += !reader->ahead[i].is_whole && reader->ahead[i].size == AHEAD_BYTES;
+    }
+    reader->are_large = 2 * large > reader->ahead_count;
+}
+
+/* The bytes of that file, if they are here; NULL: it has to be read by itself. */
+static const struct store_peeked *find_ahead(struct input_reader *reader, size_t index) {
+    if (store_can(reader->store).is_local) {
+        return NULL;
+    }
+    if (index >= reader->ahead_first + reader->ahead_count) {
+        if (reader->are_large) {
+            return NULL;
+        }
+        look_ahead(reader, index);
+    }
+    const struct store_peeked *found = &reader->ahead[index - reader->ahead_first];
+    return found->is_whole ? found : NULL;
+}
+
+static int read_picture(struct input_reader *reader, const char *name,
+                        const struct store_peeked *ahead, struct picture *ret_picture,
+                        struct error *err) {
+    AUTO(buffer_release) struct buffer bytes;
+    buffer_init(&bytes, IMAGE_BYTES_MAX);
+    if (!ahead && store_get(reader->store, name, &bytes, NULL, err) < 0) {
+        return -1;
+    }
+    const void *data = ahead ? ahead->data : bytes.data;
+    size_t size = ahead ? ahead->size : bytes.size;
+    if (jpeg_hardware_decode(reader->hardware, name, data, size, ret_picture)) {
+        return 0;
+    }
+    return image_decode(data, size, ret_picture, err) < 0
+               ? error_context(err, "%s/%s", store_path(reader->store), name)
+               : 0;
+}
+
+static int find_path(struct input_reader *reader, const char *name,
+                     const struct store_peeked *ahead, struct item *item, struct error *err) {
+    if ((ahead ? local_file_write(name, ahead->data, ahead->size, &item->file, err)
+               : local_file_make(reader->store, name, &item->file, err)) < 0) {
+        return -1;
+    }
+    item->text = item->file.path;
+    item->text_size = strlen(item->file.path);
+    return 0;
+}
+
+static int files_reader_next(struct input_reader *reader, struct item *item, struct error *err) {
+    const char *name = json_string_value(json_array_get(reader->names, reader->next));
+    struct error cause = {0};
+    if (!name) {
+        return 0;
+    }
+    const struct store_peeked *ahead = find_ahead(reader, reader->next++);
+    *item = (struct item){.type = reader->type, .name = name};
+    int found = reader->type == ITEM_PATH
+                    ? find_path(reader, name, ahead, item, &cause)
+                    : read_picture(reader, name, ahead, &item->picture, &cause);
+    if (found < 0 && error_is_machine(&cause)) {
+        *err = cause;
+        return error_context(err, "spec.input.files.path");
+    }
+    if (found < 0) {
+        free(reader->fault);
+        reader->fault = x_strdup(cause.text);
+        item->fault = reader->fault;
+    }
+    return 1;
+}
+
+const struct input_kind files_input = {
+    .name = "files",
+    .item = files_item,
+    .list = files_list,
+    .reader_open = files_reader_open,
+    .reader_next = files_reader_next,
+    .reader_free = files_reader_free,
+};

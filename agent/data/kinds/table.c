@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/kinds/table.h"
+
+#include "agent/data/table/keys.h"
+#include "agent/data/table/table_file.h"
+
+#include "lib/jsontext.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK_BYTES = 1 << 20,     /* where the spec says nothing */
+    SMALL_BYTES = 64 << 10,    /* where sizes are auto: a lease has many blocks */
+    LOOK_BYTES = 64 << 10,     /* around a target, where no quote can hide a row's end */
+    PIECE_BYTES = 1 << 20,     /* that a reader holds of a block */
+    JSON_BYTES_MAX = 64 << 20, /* of a row as JSON: what a program takes of a whole mini-batch */
+};
+
+/* ---- listing -------------------------------------------------------------------------------- */
+
+struct walk {
+    struct source source;
+    struct table_format format;
+    int64_t block_bytes;
+    struct table_columns columns;
+    struct table_file file; /* that is cut */
+    char *chunk;
+    struct split_chunk scanned;
+    struct buffer text;
+    int64_t lines;
+    input_line *line;
+    void *context;
+};
+
+static int on_block(void *context, int64_t first, int64_t end, struct error *err) {
+    struct walk *walk = context;
+    struct table_block block = {
+        .name = walk->file.name, .token = walk->file.info.token, .first = first, .end = end};
+    if (table_block_write(&block, &walk->text, err) < 0) {
+        return -1;
+    }
+    walk->lines++;
+    return walk->line(walk->context, walk->text.data, walk->text.size, walk->text.data, err);
+}
+
+static int read_chunk(struct walk *walk, struct splitter *splitter, int64_t at, struct error *err) {
+    int64_t size_bytes = walk->file.info.size_bytes;
+    int64_t most = walk->format.split == SPLIT_CSV ? SPLIT_CHUNK_MAX : LOOK_BYTES;
+    size_t size = (size_t)MIN(size_bytes - at, most);
+    if (table_file_read(walk->source.store, &walk->file, at, walk->chunk, size, err) < 0) {
+        return -1;
+    }
+    split_scan(walk->format.split, walk->chunk, size, at, walk->block_bytes, &walk->scanned);
+    return splitter_add(splitter, &walk->scanned, on_block, walk, err);
+}
+
+/* The blocks of the open file from this byte on, at which a row begins. */
+static int cut_file(struct walk *walk, int64_t from, struct error *err) {
+    AUTO(text_freep)
+    char *path = x_printf("%s/%s", store_path(walk->source.store), walk->file.name);
+    struct splitter_options options = {.format = walk->format.split,
+                                       .first = from,
+                                       .block_bytes = walk->block_bytes,
+                                       .row_bytes_max = ROWS_ROW_MAX,
+                                       .name = path};
+    AUTO(splitter_freep) struct splitter *splitter = splitter_new(&options);
+    int64_t size_bytes = walk->file.info.size_bytes;
+    for (int64_t at; (at = splitter_next(splitter)) < size_bytes;) {
+        if (read_chunk(walk, splitter, at, err) < 0) {
+            return -1;
+        }
+    }
+    return splitter_end(splitter, size_bytes, on_block, walk, err);
+}
+
+static int on_file(void *context, const char *name, struct error *err) {
+    struct walk *walk = context;
+    if (table_file_open(walk->source.store, name, walk->format, NULL, &walk->file, err) < 0 ||
+        table_columns_check(&walk->columns, walk->source.store, &walk->file, err) < 0) {
+        return -1;
+    }
+    return cut_file(walk, walk->file.first, err);
+}
+
+/* The rest of the file that the mark's block is of, which is as it was then. */
+static int go_on(struct walk *walk, const struct table_block *last, struct error *err) {
+    if (table_file_open(walk->source.store, last->name, walk->format, last->token, &walk->file,
+                        err) < 0 ||
+        table_columns_check(&walk->columns, walk->source.store, &walk->file, err) < 0) {
+        return -1;
+    }
+    return cut_file(walk, MAX(last->end, walk->file.first), err);
+}
+
+static int walk_files(struct walk *walk, const struct input_listing *listing, struct error *err) {
+    const char *pattern = tree_text(listing->spec, "input.table.pattern", "*");
+    const char *after = listing->after;
+    AUTO(tree_freep) json_t *mark = NULL;
+    struct table_block last = {0};
+    if (after) {
+        struct error ignored = {0};
+        if (tree_parse(after, strlen(after), INPUT_LINE_MAX, &mark, &ignored) < 0 ||
+            !table_block_read(mark, &last)) {
+            return error_set(err, ERROR_INVALID, "\"%s\" is no place in the input", after);
+        }
+        if (go_on(walk, &last, err) < 0) {
+            return -1;
+        }
+    }
+    if (source_list(&walk->source, pattern, last.name, on_file, walk, err) < 0) {
+        return -1;
+    }
+    return walk->lines || after
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "%s: no file in it matches spec.input.table.pattern \"%s\" and has rows",
+                           tree_text(listing->spec, "input.table.path", ""), pattern);
+}
+
+/* By partitionKeys where there are any. */
+static bool has_keys(const json_t *spec) {
+    return json_array_size(tree_get(spec, "input.table.partitionKeys")) > 0;
+}
+
+static int table_list(const struct input_listing *listing, input_line *line, void *context,
+                      struct error *err) {
+    bool is_auto = strcmp(tree_text(listing->spec, "miniBatchSize", ""), "auto") == 0;
+    int64_t block_bytes =
+        tree_integer(listing->spec, "miniBatchBytes", is_auto ? SMALL_BYTES : BLOCK_BYTES);
+    struct walk walk = {
+        .format = table_format(listing->spec),
+        .block_bytes = MAX(block_bytes, (int64_t)SPLIT_BLOCK_MIN),
+        .chunk = x_malloc(SPLIT_CHUNK_MAX),
+        .line = line,
+        .context = context,
+    };
+    struct error cause = {0};
+    int result = -1;
+    buffer_init(&walk.text, INPUT_LINE_MAX);
+    if (source_open(tree_text(listing->spec, "input.table.path", ""), &walk.source, &cause) == 0) {
+        result = has_keys(listing->spec) ? keys_list(listing, &walk.source, line, context, &cause)
+                                         : walk_files(&walk, listing, &cause);
+    }
+    source_release(&walk.source);
+    table_file_release(&walk.file);
+    buffer_release(&walk.text);
+    free(walk.chunk);
+    table_columns_release(&walk.columns);
+    if (result < 0) {
+        *err = cause;
+        error_context(err, "spec.input.table.path");
+    }
+    return result;
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+struct input_reader {
+    struct source source;
+    struct table_format format;
+    struct table_file file; /* of the last block; stays open for the next one */
+    bool has_keys;
+    char *output;              /* where long lists of ranges are */
+    const json_t *lines;       /* borrowed */
+    size_t line;               /* the next one */
+    struct keys_ranges ranges; /* of the last one, where there are keys */
+    bool is_begun, is_ended;   /* a block, and its last byte was handed to the rows */
+    int64_t at, end;           /* what is not read yet of it */
+    char *piece;
+    struct buffer json;
+    char name[STORE_NAME_MAX + 32]; /* of the item */
+    struct error fault;             /* likewise */
+};
+
+static enum item_type table_item(const json_t *spec UNUSED) {
+    return ITEM_JSON;
+}
+
+static void table_reader_free(struct input_reader *reader) {
+    if (reader) {
+        source_release(&reader->source);
+        table_file_release(&reader->file);
+        keys_ranges_release(&reader->ranges);
+        free(reader->output);
+        buffer_release(&reader->json);
+        free(reader->piece);
+        free(reader);
+    }
+}
+
+static bool are_blocks(const json_t *lines, bool has_keys) {
+    size_t i;
+    json_t *line;
+    struct table_block block;
+    bool is_sound = json_is_array(lines);
+    json_array_foreach(lines, i, line) {
+        is_sound = is_sound && (has_keys ? keys_is_line(line) : table_block_read(line, &block));
+    }
+    return is_sound;
+}
+
+static int table_reader_open(const json_t *spec, const json_t *lines, struct input_reader **reader,
+                             struct error *err) {
+    struct input_reader *it = TAKE(*reader);
+    if (!are_blocks(lines, has_keys(spec))) {
+        table_reader_free(it);
+        return error_set(err, ERROR_INVALID, "the lease does not name blocks of a table");
+    }
+    if (!it) {
+        it = x_calloc(1, sizeof *it);
+        it->format = table_format(spec);
+        it->has_keys = has_keys(spec);
+        it->output = x_strdup(tree_text(spec, "output.path", ""));
+        it->piece = x_malloc(PIECE_BYTES);
+        buffer_init(&it->json, JSON_BYTES_MAX);
+        if (source_open(tree_text(spec, "input.table.path", ""), &it->source, err) < 0) {
+            table_reader_free(it);
+            return error_context(err, "spec.input.table.path");
+        }
+    }
+    keys_ranges_release(&it->ranges);
+    it->lines = lines;
+    it->line = 0;
+    it->is_begun = false;
+    *reader = it;
+    return 0;
+}
+
+/* 1, 0: there are no more, -1. */
+static int next_block(struct input_reader *reader, struct table_block *ret_block,
+                      struct error *err) {
+    while (!keys_ranges_next(&reader->ranges, ret_block)) {
+        const json_t *line = json_array_get(reader->lines, reader->line);
+        if (!line) {
+            return 0;
+        }
+        reader->line++;
+        if (!reader->has_keys) {
+            (void)table_block_read(line, ret_block); /* looked at when it was opened */
+            return 1;
+        }
+        keys_ranges_release(&reader->ranges);
+        if (keys_ranges_open(line, reader->output, &reader->ranges, err) < 0) {
+            return -1;
+        }
+    }
+    return 1;
+}
+
+static int begin_block(struct input_reader *reader, const struct table_block *block,
+                       struct error *err) {
+    struct table_file *file = &reader->file;
+    bool is_open = file->name && strcmp(file->name, block->name) == 0 &&
+                   strcmp(file->info.token, block->token) == 0;
+    if (!is_open && table_file_open(reader->source.store, block->name, reader->format, block->token,
+                                    file, err) < 0) {
+        return error_context(err, "spec.input.table.path");
+    }
+    rows_start(file->rows, block->first);
+    reader->at = block->first;
+    reader->end = block->end;
+    reader->is_begun = true;
+    reader->is_ended = false;
+    return 0;
+}
+
+/* The rows get more bytes, or hear that there are no more. */
+static int feed(struct input_reader *reader, struct error *err) {
+    size_t size = (size_t)MIN(reader->end - reader->at, (int64_t)PIECE_BYTES);
+    if (size == 0) {
+        rows_end(reader->file.rows);
+        reader->is_ended = true;
+        return 0;
+    }
+    if (table_file_read(reader->source.store, &reader->file, reader->at, reader->piece, size, err) <
+        0) {
+        table_file_release(&reader->file);
+        reader->is_begun = false;
+        return error_context(err, "spec.input.table.path");
+    }
+    rows_add(reader->file.rows, reader->piece, size);
+    reader->at += (int64_t)size;
+    return 0;
+}
+
+/* fault: NULL, or why the row is none. */
+static void show(struct input_reader *reader, const char *fault, struct item *item) {
+    snprintf(reader->name, sizeof reader->name, "%s:%lld", reader->file.name,
+             (long long)rows_place(reader->file.rows));
+    *item = (struct item){.type = ITEM_JSON,
+                          .name = reader->name,
+                          .text = reader->json.data,
+                          .text_size = reader->json.size};
+    if (fault) {
+        error_clear(&reader->fault);
+        error_set(&reader->fault, ERROR_INVALID, "%s: %s", reader->name, fault);
+        item->fault = reader->fault.text;
+    }
+}
+
+/* By keys a row is an object, as that of CSV always is. */
+static bool is_object(const struct buffer *json) {
+    const char *end = json->data + json->size, *at = jsontext_space(json->data, end);
+    return at < end && *at == '{';
+}
+
+static int table_reader_next(struct input_reader *reader, struct item *item, struct error *err) {
+    for (;;) {
+        struct table_block block;
+        const char *fault = NULL;
+        struct error full = {0};
+        int more = reader->is_begun ? 1 : next_block(reader, &block, err);
+        if (more <= 0) {
+            return more;
+        }
+        if (!reader->is_begun && begin_block(reader, &block, err) < 0) {
+            return -1;
+        }
+        buffer_clear(&reader->json);
+        int got = rows_next(reader->file.rows, &reader->json, &fault, &full);
+        if (got != 0) {
+            if (got > 0 && !fault && reader->has_keys && !is_object(&reader->json)) {
+                fault = "is no object, of which spec.input.table.partitionKeys names members";
+            }
+            show(reader, got < 0 ? "as JSON it is larger than 64 MiB" : fault, item);
+            return 1;
+        }
+        if (reader->is_ended) {
+            reader->is_begun = false;
+        } else if (feed(reader, err) < 0) {
+            return -1;
+        }
+    }
+}
+
+static const struct input_kind table_input = {
+    .name = "table",
+    .is_batch = true,
+    .item = table_item,
+    .list = table_list,
+    .reader_open = table_reader_open,
+    .reader_next = table_reader_next,
+    .reader_free = table_reader_free,
+};
+
+const struct media table_media = {.name = "table", .unit = "rows", .lines = &table_input};

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/kinds/video.h"
+
+#include "agent/data/video/video_index.h"
+#include "agent/data/video/video_join.h"
+#include "agent/data/video/video_lease.h"
+#include "agent/data/video/video_read.h"
+#include "agent/data/video/video_write.h"
+#include "agent/store/path.h"
+#include "agent/store/stored_file.h"
+#include "lib/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const video_endings[] = {"mp4", "mkv"};
+
+struct listing {
+    struct video_index index;
+};
+
+static const char *input_path(const json_t *spec) {
+    return tree_text(spec, "input.video.path", "");
+}
+
+static const char *output_path(const json_t *spec) {
+    return tree_text(spec, "output.path", "");
+}
+
+/* "media/holiday.2019.mov" -> "holiday.2019" */
+static char *stem_of(const char *path) {
+    const char *name = file_basename(path), *dot = strrchr(name, '.');
+    return dot && dot != name ? x_strndup(name, (size_t)(dot - name)) : x_strdup(name);
+}
+
+static int refuse_output(const json_t *spec, struct error *err) {
+    return error_set(err, ERROR_INVALID,
+                     "spec.output.path: %s: the result would replace the input %s",
+                     output_path(spec), input_path(spec));
+}
+
+/* A result named as its input in the same folder would replace it. Files of other modes are looked
+ * at by who writes them. */
+static int check_output(const json_t *spec, struct error *err) {
+    if (strcmp(tree_text(spec, "output.mode", "PerFile"), "PerFile") != 0) {
+        return 0;
+    }
+    AUTO(text_freep) char *input = NULL;
+    AUTO(text_freep) char *folder = NULL;
+    AUTO(text_freep) char *stem = stem_of(input_path(spec));
+    struct stat before, after;
+    for (size_t i = 0; i < ARRAY_LEN(video_endings); i++) {
+        AUTO(text_freep)
+        char *output = x_printf("%s/%s.%s", output_path(spec), stem, video_endings[i]);
+        if (strcmp(output, input_path(spec)) == 0) {
+            return refuse_output(spec, err);
+        }
+    }
+    if (!store_is_local(input_path(spec)) || !store_is_local(output_path(spec))) {
+        return 0;
+    }
+    if (path_resolve(input_path(spec), &input, err) < 0) {
+        return error_context(err, "spec.input.video.path");
+    }
+    if (path_resolve(output_path(spec), &folder, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(video_endings); i++) {
+        AUTO(text_freep) char *output = x_printf("%s/%s.%s", folder, stem, video_endings[i]);
+        if (stat(input, &before) == 0 && stat(output, &after) == 0 &&
+            before.st_dev == after.st_dev && before.st_ino == after.st_ino) {
+            return refuse_output(spec, err);
+        }
+    }
+    return 0;
+}
+
+static int video_list(const json_t *spec, struct listing **ret_listing, struct error *err) {
+    if (check_output(spec, err) < 0) {
+        return -1;
+    }
+    struct listing *listing = x_calloc(1, sizeof *listing);
+    if (video_index_build(&listing->index, input_path(spec), err) < 0) {
+        free(listing);
+        return error_context(err, "spec.input.video.path");
+    }
+    *ret_listing = listing;
+    return 0;
+}
+
+static int64_t video_count(const struct listing *listing) {
+    return listing->index.frame_count;
+}
+
+static json_t *video_work(const struct listing *listing, int64_t first, int64_t count) {
+    return video_lease_encode(&listing->index, first, count);
+}
+
+static void video_listing_free(struct listing *listing) {
+    if (listing) {
+        video_index_release(&listing->index);
+        free(listing);
+    }
+}
+
+/* Parts of pictures begin with libav's name for NUT, records with a brace. */
+static int has_records(const struct parts *parts, bool *ret_records, struct error *err) {
+    struct part part = parts_at(parts, 0);
+    char first = 0;
+    *ret_records =
+        parts->places[0].is_there && part_read(&part, 0, &first, 1, err) == 0 && first == '{';
+    /* A part that is gone is told, with all others, by the join. */
+    if (err->kind == ERROR_NOT_FOUND || err->kind == ERROR_INVALID) {
+        error_clear(err);
+    }
+    return err->kind ? -1 : 0;
+}
+
+/* An MP4 wants seeking: beside the output it is only renamed, elsewhere it is made in $TMPDIR. */
+static int make_folders(const json_t *spec, const struct parts *parts, char **ret_output,
+                        char **ret_making, struct error *err) {
+    if (!store_is_local(output_path(spec))) {
+        return temporary_folder(ret_making, err);
+    }
+    AUTO(text_freep)
+    char *making = x_printf("%s/.windlass/%s/join", output_path(spec), parts->run);
+    return path_make_folder(output_path(spec), ret_output, err) < 0 ||
+                   path_make_folder(making, ret_making, err) < 0
+               ? error_context(err, "spec.output.path")
+               : 0;
+}
+
+static int video_join(const struct listing *listing, const json_t *spec, struct parts *parts,
+                      int64_t batch_items, json_t *outputs, struct error *err) {
+    AUTO(text_freep) char *output = NULL;
+    AUTO(text_freep) char *folder = NULL;
+    AUTO(text_freep) char *name = NULL;
+    AUTO(text_freep) char *stem = stem_of(input_path(spec));
+    bool is_records = false;
+    if (has_records(parts, &is_records, err) < 0 ||
+        make_folders(spec, parts, &output, &folder, err) < 0) {
+        return -1;
+    }
+    struct video_join join = {.index = &listing->index,
+                              .input_path = input_path(spec),
+                              .parts = parts,
+                              .folder = folder,
+                              .output = output,
+                              .stem = stem,
+                              .batch_items = batch_items};
+    int result =
+        is_records ? video_join_records(&join, &name, err) : video_join_pictures(&join, &name, err);
+    if (!output) {
+        struct error ignored = {0};
+        (void)!file_remove_tree(folder, &ignored);
+    }
+    if (result < 0) {
+        return -1;
+    }
+    AUTO(text_freep) char *spec_path = file_join(output_path(spec), name);
+    json_array_append_new(outputs, json_string(spec_path));
+    return 0;
+}
+
+static int video_reader_open(const json_t *spec, const json_t *work, struct reader **reader,
+                             struct error *err) {
+    if (video_read_open(input_path(spec), work, reader, err) < 0) {
+        return error_context(err, "spec.input.video.path");
+    }
+    return 0;
+}
+
+static int video_writer_open(const json_t *spec UNUSED, const json_t *work, struct outcome *outcome,
+                             struct writer **ret_writer, struct error *err) {
+    return video_write_open(work, outcome, ret_writer, err);
+}
+
+const struct media video_media = {
+    .name = "video",
+    .unit = "frames",
+    .list = video_list,
+    .count = video_count,
+    .work = video_work,
+    .join = video_join,
+    .listing_free = video_listing_free,
+    .reader_open = video_reader_open,
+    .reader_next = video_read_next,
+    .reader_free = video_read_free,
+    .writer_open = video_writer_open,
+    .writer_add = video_write_add,
+    .writer_finish = video_write_finish,
+    .writer_free = video_write_free,
+};

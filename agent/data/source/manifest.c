@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/source/manifest.h"
+
+#include "agent/store/stored_file.h"
+#include "lib/jsontext.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SLICE_BYTES = 64 << 10,
+    MARK_BYTES = 21 + STORE_TOKEN_MAX, /* "OFFSET TOKEN" */
+};
+
+struct manifest {
+    const char *spec_path;
+    struct stored_file file;
+    struct store_info info;
+    int64_t offset; /* of the line that is next */
+    int64_t count;  /* of names */
+    char slice[SLICE_BYTES];
+    manifest_each *each;
+    void *context;
+};
+
+static void manifest_freep(struct manifest **manifest) {
+    if (*manifest) {
+        stored_file_release(&(*manifest)->file);
+        free(*manifest);
+    }
+}
+
+static int open_manifest(struct manifest *manifest, struct error *err) {
+    struct stored_file *file = &manifest->file;
+    return stored_file_open(manifest->spec_path, file, err) < 0
+               ? -1
+               : store_stat(file->store, file->name, &manifest->info, err);
+}
+
+static int changed(const struct manifest *manifest, struct error *err) {
+    return error_set(err, ERROR_INVALID, "%s: has changed while it was read", manifest->spec_path);
+}
+
+static int go_on(struct manifest *manifest, const char *after, struct error *err) {
+    char *token = NULL;
+    errno = 0;
+    long long offset = strtoll(after, &token, 10);
+    if (errno || offset < 0 || offset > manifest->info.size_bytes || *token != ' ' ||
+        strcmp(token + 1, manifest->info.token) != 0) {
+        return changed(manifest, err);
+    }
+    manifest->offset = offset;
+    return 0;
+}
+
+static bool is_path(const char *path, size_t size) {
+    if (size > STORE_NAME_MAX || memchr(path, 0, size) || jsontext_utf8_end(path, size) != size) {
+        return false;
+    }
+    for (size_t at = 0; at <= size;) {
+        const char *part = path + at, *slash = memchr(part, '/', size - at);
+        size_t length = slash ? (size_t)(slash - part) : size - at;
+        if (length == 0 || (length <= 2 && memcmp(part, "..", length) == 0)) {
+            return false;
+        }
+        at += length + 1;
+    }
+    return true;
+}
+
+/* line: without newline; its end in the file. */
+static int add_line(struct manifest *manifest, char *line, size_t size, int64_t end,
+                    struct error *err) {
+    bool has_mark = manifest->offset == 0 && size >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0;
+    line += has_mark ? 3 : 0;
+    size -= has_mark ? 3 : 0;
+    size -= size && line[size - 1] == '\r';
+    if (size == 0) {
+        return 0;
+    }
+    if (!is_path(line, size)) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: at byte %lld a path below spec.input.files.path is expected, of at "
+                         "most %d bytes of UTF-8, without \"..\"",
+                         manifest->spec_path, (long long)manifest->offset, STORE_NAME_MAX);
+    }
+    char mark[MARK_BYTES + 1], path[STORE_NAME_MAX + 1];
+    snprintf(mark, sizeof mark, "%lld %s", (long long)end, manifest->info.token);
+    memcpy(path, line, size);
+    path[size] = 0;
+    manifest->count++;
+    return manifest->each(manifest->context, path, mark, err);
+}
+
+/* The lines that lie whole in what was read; *ret_used: their bytes. */
+static int add_lines(struct manifest *manifest, size_t size, size_t *ret_used, struct error *err) {
+    bool is_end = manifest->offset + (int64_t)size == manifest->info.size_bytes;
+    size_t at = 0;
+    while (at < size) {
+        char *line = manifest->slice + at, *newline = memchr(line, '\n', size - at);
+        if (!newline && !is_end) {
+            break;
+        }
+        size_t length = newline ? (size_t)(newline - line) : size - at;
+        size_t whole = length + (newline != NULL);
+        if (add_line(manifest, line, length, manifest->offset + (int64_t)whole, err) < 0) {
+            return -1;
+        }
+        manifest->offset += (int64_t)whole;
+        at += whole;
+    }
+    *ret_used = at;
+    return 0;
+}
+
+static int read_lines(struct manifest *manifest, struct error *err) {
+    while (manifest->offset < manifest->info.size_bytes) {
+        size_t size = 0, used = 0;
+        struct error cause = {0};
+        if (store_read(manifest->file.store, manifest->file.name, manifest->offset, manifest->slice,
+                       sizeof manifest->slice, manifest->info.token, &size, &cause) < 0) {
+            *err = cause;
+            return cause.kind == ERROR_CONFLICT ? (error_clear(err), changed(manifest, err)) : -1;
+        }
+        if (size == 0) {
+            return changed(manifest, err);
+        }
+        if (add_lines(manifest, size, &used, err) < 0) {
+            return -1;
+        }
+        if (used == 0) { /* no end of a line in all of it */
+            return add_line(manifest, manifest->slice, size, manifest->offset, err);
+        }
+    }
+    return 0;
+}
+
+int manifest_read(const char *spec_path, const char *after, manifest_each *each, void *context,
+                  struct error *err) {
+    AUTO(manifest_freep) struct manifest *manifest = x_calloc(1, sizeof *manifest);
+    manifest->spec_path = spec_path;
+    manifest->each = each;
+    manifest->context = context;
+    if (open_manifest(manifest, err) < 0 || (after && go_on(manifest, after, err) < 0) ||
+        read_lines(manifest, err) < 0) {
+        return -1;
+    }
+    return manifest->count || after ? 0
+                                    : error_set(err, ERROR_INVALID, "%s: names no file", spec_path);
+}

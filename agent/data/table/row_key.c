@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/table/row_key.h"
+
+#include "lib/jsontext.h"
+#include "lib/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* KEY_NONE, or KEY_VALUES and each value: its type, its bytes with 0 and 1 as 1 1 and 1 2, a 0. */
+enum {
+    KEY_NONE = 0,
+    KEY_VALUES = 1,
+    VALUE_OTHER = 'j', /* as it is written */
+    VALUE_TEXT = 's',
+    NAME_MAX_BYTES = 4 << 10,
+};
+
+void row_key_columns_release(struct row_key_columns *columns) {
+    for (size_t i = 0; i < columns->count; i++) {
+        free(columns->names[i]);
+    }
+    *columns = (struct row_key_columns){0};
+}
+
+int row_key_column(struct row_key_columns *columns, const char *name, struct error *err) {
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, NAME_MAX_BYTES);
+    if (columns->count == ROW_KEY_COLUMNS) {
+        return error_set(err, ERROR_EXHAUSTED, "more than %d columns", ROW_KEY_COLUMNS);
+    }
+    if (buffer_append(&text, "\"", 1, err) < 0 ||
+        jsontext_escape(&text, name, strlen(name), err) < 0 ||
+        buffer_append(&text, "\"", 1, err) < 0) {
+        return -1;
+    }
+    columns->names[columns->count++] = buffer_take(&text, NULL);
+    return 0;
+}
+
+/* ---- from a row ----------------------------------------------------------------------------- */
+
+static int add_type(struct buffer *key, char type, struct error *err) {
+    return buffer_append(key, &type, 1, err);
+}
+
+static int add_bytes(struct buffer *key, char type, const char *bytes, size_t size,
+                     struct error *err) {
+    int result = add_type(key, type, err);
+    for (size_t i = 0; i < size && result == 0; i++) {
+        bool is_low = (unsigned char)bytes[i] <= 1;
+        const char pair[2] = {1, (char)(bytes[i] + 1)};
+        result = buffer_append(key, is_low ? pair : bytes + i, is_low ? 2 : 1, err);
+    }
+    return result < 0 ? -1 : buffer_append(key, "", 1, err);
+}
+
+/* A JSON value; NULL: there is none. */
+static int add_value(struct buffer *key, const char *value, size_t size, struct error *err) {
+    bool is_text = value && *value == '"';
+    if (is_text && !memchr(value, '\\', size)) {
+        return add_bytes(key, VALUE_TEXT, value + 1, size - 2, err);
+    }
+    AUTO(tree_freep)
+    json_t *text = is_text ? json_loadb(value, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
+    if (text) {
+        return add_bytes(key, VALUE_TEXT, json_string_value(text), json_string_length(text), err);
+    }
+    return value ? add_bytes(key, VALUE_OTHER, value, size, err)
+                 : add_bytes(key, VALUE_OTHER, "null", strlen("null"), err);
+}
+
+struct member {
+    const char *name, *value;
+    size_t name_size, value_size;
+};
+
+/* The member at *at of an object that is known to be one; false: there are no more. */
+static bool next_member(const char **at, const char *end, struct member *ret_member) {
+    const char *name = jsontext_space(*at, end);
+    if (name < end && (*name == ',' || *name == '{')) {
+        name = jsontext_space(name + 1, end);
+    }
+    if (name >= end || *name != '"') {
+        return false;
+    }
+    const char *name_end = jsontext_value(name, end);
+    const char *value = jsontext_space(jsontext_space(name_end, end) + 1, end); /* the colon */
+    const char *value_end = jsontext_value(value, end);
+    *ret_member = (struct member){.name = name,
+                                  .name_size = (size_t)(name_end - name),
+                                  .value = value,
+                                  .value_size = (size_t)(value_end - value)};
+    *at = value_end;
+    return true;
+}
+
+static bool is_column(const struct member *member, const char *column) {
+    if (member->name_size == strlen(column) &&
+        memcmp(member->name, column, member->name_size) == 0) {
+        return true;
+    }
+    if (!memchr(member->name, '\\', member->name_size)) {
+        return false;
+    }
+    AUTO(tree_freep)
+    json_t *a = json_loadb(member->name, member->name_size, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    AUTO(tree_freep)
+    json_t *b = json_loadb(column, strlen(column), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    return json_equal(a, b);
+}
+
+int row_key_make(const struct row_key_columns *columns, const char *json, size_t size,
+                 struct buffer *key, struct error *err) {
+    const char *end = json + size, *at = json ? jsontext_space(json, end) : end;
+    struct member found[ROW_KEY_COLUMNS] = {0}, member;
+    buffer_clear(key);
+    if (at == end || *at != '{') {
+        return add_type(key, KEY_NONE, err);
+    }
+    while (next_member(&at, end, &member)) {
+        for (size_t i = 0; i < columns->count; i++) {
+            if (is_column(&member, columns->names[i])) {
+                found[i] = member; /* the last of several, as parsers have it */
+            }
+        }
+    }
+    int result = add_type(key, KEY_VALUES, err);
+    for (size_t i = 0; i < columns->count && result == 0; i++) {
+        result = add_value(key, found[i].value, found[i].value_size, err);
+    }
+    return result;
+}
+
+/* ---- back ----------------------------------------------------------------------------------- */
+
+/* The value at *at, as JSON; passes it. */
+static int write_value(struct buffer *text, const char *key, size_t *at, struct error *err) {
+    AUTO(buffer_release) struct buffer value;
+    bool is_text = key[(*at)++] == VALUE_TEXT;
+    buffer_init(&value, SIZE_MAX / 2);
+    for (; key[*at] != 0; (*at)++) {
+        char byte = key[*at] == 1 ? (char)(key[++*at] - 1) : key[*at];
+        if (buffer_append(&value, &byte, 1, err) < 0) {
+            return -1;
+        }
+    }
+    (*at)++;
+    const char *bytes = value.data ? value.data : "";
+    if (!is_text) {
+        return buffer_append(text, bytes, value.size, err);
+    }
+    return buffer_append(text, "\"", 1, err) < 0 ||
+                   jsontext_escape(text, bytes, value.size, err) < 0 ||
+                   buffer_append(text, "\"", 1, err) < 0
+               ? -1
+               : 0;
+}
+
+int row_key_write(struct buffer *text, const char *key, size_t size, struct error *err) {
+    if (*key == KEY_NONE) {
+        return buffer_append(text, "null", 4, err);
+    }
+    int result = 0;
+    for (size_t at = 1; at < size && result == 0;) {
+        result = buffer_append(text, at == 1 ? "[" : ",", 1, err) < 0
+                     ? -1
+                     : write_value(text, key, &at, err);
+    }
+    return result < 0 ? -1 : buffer_append(text, "]", 1, err);
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/table/rows.h"
+
+#include "lib/jsontext.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A field of a row: up to three pieces of which the first stood between quotes. */
+struct field {
+    const char *quoted; /* with its quotes doubled; NULL: did not begin with a quote */
+    size_t quoted_size;
+    const char *plain;
+    size_t plain_size;
+};
+
+struct rows {
+    struct rows_options options;
+    struct buffer names; /* of column i: `"name":`, from starts[i] to starts[i + 1] */
+    size_t *starts, columns;
+    struct buffer listed; /* rows_columns */
+    struct buffer held;   /* the beginning of a row whose end is not here yet */
+    const char *data;     /* what is given and not read yet */
+    size_t size;
+    bool is_last;
+    enum split_state state;
+    size_t row_size;     /* of the row that is being read, so far */
+    int64_t next, place; /* offsets in the file */
+    struct error fault;
+};
+
+/* Reads the field at *at and passes its delimiter. False: a quote is not closed. */
+static bool next_field(enum split_format format, const char **at, const char *end,
+                       struct field *ret_field) {
+    char delimiter = format == SPLIT_CSV ? ',' : '\t';
+    const char *from = *at;
+    *ret_field = (struct field){0};
+    if (format == SPLIT_CSV && from < end && *from == '"') {
+        const char *quote = ++from;
+        while ((quote = memchr(quote, '"', (size_t)(end - quote))) && quote + 1 < end &&
+               quote[1] == '"') {
+            quote += 2;
+        }
+        if (!quote) {
+            return false;
+        }
+        ret_field->quoted = from;
+        ret_field->quoted_size = (size_t)(quote - from);
+        from = quote + 1;
+    }
+    const char *stop = memchr(from, delimiter, (size_t)(end - from));
+    ret_field->plain = from;
+    ret_field->plain_size = (size_t)((stop ? stop : end) - from);
+    *at = stop ? stop + 1 : NULL;
+    return true;
+}
+
+static int append_field(struct buffer *json, const struct field *field, struct error *err) {
+    const char *at = field->quoted;
+    size_t left = at ? field->quoted_size : 0;
+    while (left > 0) { /* each pair of quotes is one */
+        const char *pair = memchr(at, '"', left);
+        size_t piece = pair ? (size_t)(pair - at) + 1 : left;
+        if (jsontext_escape(json, at, piece, err) < 0) {
+            return -1;
+        }
+        piece += pair != NULL;
+        at += piece;
+        left -= piece;
+    }
+    return jsontext_escape(json, field->plain, field->plain_size, err);
+}
+
+static int append_text(struct buffer *json, const char *text, struct error *err) {
+    return buffer_append(json, text, strlen(text), err);
+}
+
+int rows_header(enum split_format format, const char *data, size_t size, bool has_all,
+                size_t *ret_first, size_t *ret_end, struct error *err) {
+    size_t mark = split_mark(data, size), looked = MIN(size - mark, ROWS_HEADER_MAX);
+    enum split_state state = SPLIT_FIELD;
+    size_t length = split_row_end(format, &state, data + mark, looked);
+    if (length == 0 && has_all && looked == size - mark) {
+        length = looked;
+    }
+    if (length == 0) {
+        return size == mark && has_all
+                   ? error_set(err, ERROR_INVALID, "is empty, a header is expected")
+                   : error_set(err, ERROR_INVALID, "the header is longer than %d bytes",
+                               ROWS_HEADER_MAX);
+    }
+    *ret_first = mark;
+    *ret_end = mark + length;
+    return 0;
+}
+
+/* Without its newline: "\n", "\r\n". */
+static size_t row_text_size(const char *data, size_t size) {
+    if (size > 0 && data[size - 1] == '\n') {
+        size--;
+        size -= size > 0 && data[size - 1] == '\r';
+    }
+    return size;
+}
+
+static int compare_names(const void *a, const void *b) {
+    const char *const *left = a, *const *right = b;
+    return strcmp(*left, *right);
+}
+
+/* names has a NUL behind each name here, so that they can be compared as texts. */
+static int check_twice(const struct rows *rows, struct error *err) {
+    const char **sorted = x_calloc(rows->columns, sizeof *sorted);
+    for (size_t i = 0; i < rows->columns; i++) {
+        sorted[i] = rows->names.data + rows->starts[i];
+    }
+    qsort(sorted, rows->columns, sizeof *sorted, compare_names);
+    int result = 0;
+    for (size_t i = 1; i < rows->columns && result == 0; i++) {
+        if (strcmp(sorted[i - 1], sorted[i]) == 0) {
+            int length = (int)strlen(sorted[i]) - 1; /* without its colon */
+            result = error_set(err, ERROR_INVALID, "the header has the column %.*s twice",
+                               MIN(length, 300), sorted[i]);
+        }
+    }
+    free(sorted);
+    return result;
+}
+
+static int read_header(struct rows *rows, struct error *err) {
+    const char *at = rows->options.header;
+    size_t size = row_text_size(at, rows->options.header_size);
+    const char *end = at + size;
+    if (jsontext_utf8_end(at, size) < size) {
+        return error_set(err, ERROR_INVALID, "the header is no UTF-8 at its byte %zu",
+                         jsontext_utf8_end(at, size));
+    }
+    if (memchr(at, 0, size)) {
+        return error_set(err, ERROR_INVALID,
+                         "the header has a NUL byte: UTF-8 is read, not UTF-16");
+    }
+    size_t room = 0;
+    while (at) {
+        struct field field;
+        if (!next_field(rows->options.format, &at, end, &field)) {
+            return error_set(err, ERROR_INVALID, "the header has a quote that is not closed");
+        }
+        if (rows->columns + 1 >= room) {
+            room = room ? room * 2 : 64;
+            rows->starts = x_realloc_array(rows->starts, room, sizeof *rows->starts);
+        }
+        rows->starts[rows->columns] = rows->names.size;
+        if (append_text(&rows->names, "\"", err) < 0 ||
+            append_field(&rows->names, &field, err) < 0 ||
+            buffer_append(&rows->names, "\":", 3, err) < 0) { /* with its NUL */
+            return -1;
+        }
+        size_t name_size = rows->names.size - rows->starts[rows->columns] - 2;
+        const char *name = rows->names.data + rows->starts[rows->columns];
+        if (append_text(&rows->listed, rows->columns ? "," : "[", err) < 0 ||
+            buffer_append(&rows->listed, name, name_size, err) < 0) {
+            return -1;
+        }
+        rows->starts[++rows->columns] = rows->names.size;
+    }
+    return append_text(&rows->listed, "]", err) < 0 ? -1 : check_twice(rows, err);
+}
+
+int rows_new(const struct rows_options *options, struct rows **ret_rows, struct error *err) {
+    assert(options->row_bytes_max > 0);
+    struct rows *rows = x_calloc(1, sizeof *rows);
+    rows->options = *options;
+    buffer_init(&rows->names, 16 * ROWS_HEADER_MAX); /* a byte becomes 6 at most */
+    buffer_init(&rows->listed, 16 * ROWS_HEADER_MAX);
+    buffer_init(&rows->held, options->row_bytes_max);
+    rows_start(rows, 0);
+    if (options->header && read_header(rows, err) < 0) {
+        rows_free(rows);
+        return -1;
+    }
+    rows->options.header = NULL; /* the caller's */
+    *ret_rows = rows;
+    return 0;
+}
+
+void rows_free(struct rows *rows) {
+    if (rows) {
+        buffer_release(&rows->names);
+        buffer_release(&rows->listed);
+        buffer_release(&rows->held);
+        free(rows->starts);
+        free(rows);
+    }
+}
+
+void rows_freep(struct rows **rows) {
+    rows_free(TAKE(*rows));
+}
+
+const char *rows_columns(const struct rows *rows) {
+    return rows->listed.data ? rows->listed.data : "";
+}
+
+void rows_start(struct rows *rows, int64_t offset) {
+    buffer_clear(&rows->held);
+    rows->data = NULL;
+    rows->size = rows->row_size = 0;
+    rows->is_last = false;
+    rows->state = SPLIT_FIELD;
+    rows->next = rows->place = offset;
+}
+
+void rows_add(struct rows *rows, const char *data, size_t size) {
+    assert(rows->size == 0 && !rows->is_last);
+    rows->data = data;
+    rows->size = size;
+}
+
+void rows_end(struct rows *rows) {
+    rows->is_last = true;
+}
+
+int64_t rows_place(const struct rows *rows) {
+    return rows->place;
+}
+
+/* The next row's bytes with its newline; false: they are not all here. What is longer than
+ * row_bytes_max is counted and not held: *ret_data is NULL then. */
+static bool next_row(struct rows *rows, const char **ret_data, size_t *ret_size) {
+    const char *data = rows->data;
+    size_t length = split_row_end(rows->options.format, &rows->state, data, rows->size);
+    bool ended = length > 0 || (rows->is_last && rows->row_size + rows->size > 0);
+    size_t taken = length ? length : rows->size;
+    size_t before = rows->row_size;
+    rows->data = data ? data + taken : NULL;
+    rows->size -= taken;
+    rows->row_size += taken;
+    bool is_long = rows->row_size > rows->options.row_bytes_max;
+    struct error ignored = {0}; /* it fits: checked in the line above */
+    if (is_long) {
+        buffer_release(&rows->held);
+    } else if ((before > 0 || !ended) && taken > 0 &&
+               buffer_append(&rows->held, data, taken, &ignored) < 0) {
+        assert(!"a row fits");
+    }
+    if (!ended) {
+        return false;
+    }
+    *ret_data = is_long ? NULL : before > 0 ? rows->held.data : data;
+    *ret_size = rows->row_size;
+    return true;
+}
+
+/* Done with the row's bytes. */
+static void pass_row(struct rows *rows) {
+    if (rows->held.capacity > ROWS_HEADER_MAX) {
+        buffer_release(&rows->held); /* one long row is no reason to keep its room */
+    } else {
+        buffer_clear(&rows->held);
+    }
+    rows->place = rows->next;
+    rows->next += (int64_t)rows->row_size;
+    rows->row_size = 0;
+    rows->state = SPLIT_FIELD;
+}
+
+/* 1: the fields stand in json. 0: a fault. -1: no room. */
+static int append_fields(struct rows *rows, const char *data, size_t size, struct buffer *json,
+                         struct error *err) {
+    const char *at = data, *end = data + size;
+    size_t count = 0, start = json->size;
+    bool has_names = rows->columns > 0;
+    int result = append_text(json, has_names ? "{" : "[", err);
+    while (at && result == 0) {
+        struct field field;
+        if (!next_field(rows->options.format, &at, end, &field)) {
+            error_set(&rows->fault, ERROR_INVALID, "a quote is not closed in field %zu", count + 1);
+            break;
+        }
+        if (has_names && count >= rows->columns) {
+            count++; /* only counted from here on */
+            continue;
+        }
+        result = count ? append_text(json, ",", err) : 0;
+        if (result == 0 && has_names) {
+            result = append_text(json, rows->names.data + rows->starts[count], err);
+        }
+        if (result < 0 || append_text(json, "\"", err) < 0 || append_field(json, &field, err) < 0 ||
+            append_text(json, "\"", err) < 0) {
+            result = -1;
+        }
+        count++;
+    }
+    if (result == 0 && has_names && count != rows->columns) {
+        error_set(&rows->fault, ERROR_INVALID, "%zu fields, the header has %zu", count,
+                  rows->columns);
+    }
+    bool failed = rows->fault.kind != ERROR_NONE;
+    if (result == 0 && !failed) {
+        result = append_text(json, has_names ? "}" : "]", err);
+    }
+    if ((result < 0 || failed) && json->data) {
+        json->size = start;
+        json->data[start] = 0;
+    }
+    return failed ? 0 : result < 0 ? -1 : 1;
+}
+
+/* As append_fields. */
+static int append_row(struct rows *rows, const char *data, size_t size, struct buffer *json,
+                      struct error *err) {
+    size_t good = jsontext_utf8_end(data, size);
+    if (good < size) {
+        error_set(&rows->fault, ERROR_INVALID, "no UTF-8 at byte %zu of the row", good);
+        return 0;
+    }
+    if (rows->options.format != SPLIT_LINES) {
+        return append_fields(rows, data, size, json, err);
+    }
+    if (!jsontext_is_value(data, size)) {
+        error_set(&rows->fault, ERROR_INVALID, "the line is not one JSON value");
+        return 0;
+    }
+    return buffer_append(json, data, size, err) < 0 ? -1 : 1;
+}
+
+static bool is_blank(enum split_format format, const char *data, size_t size) {
+    return format == SPLIT_LINES ? jsontext_space(data, data + size) == data + size : size == 0;
+}
+
+int rows_next(struct rows *rows, struct buffer *json, const char **ret_fault, struct error *err) {
+    const char *data = NULL;
+    size_t size = 0;
+    error_clear(&rows->fault);
+    while (next_row(rows, &data, &size)) {
+        int result = 0;
+        if (!data) {
+            error_set(&rows->fault, ERROR_INVALID, "row of %zu bytes, at most %zu are scored", size,
+                      rows->options.row_bytes_max);
+        } else {
+            size_t text_size = row_text_size(data, size);
+            if (is_blank(rows->options.format, data, text_size)) {
+                pass_row(rows);
+                continue;
+            }
+            result = append_row(rows, data, text_size, json, err);
+        }
+        pass_row(rows);
+        if (result < 0) {
+            return -1;
+        }
+        *ret_fault = result ? NULL : rows->fault.text;
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/table/table_file.h"
+
+#include "lib/jsontext.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARK_BYTES = 3 /* of UTF-8 */ };
+
+struct table_format table_format(const json_t *spec) {
+    const char *name = tree_text(spec, "input.table.format", "CSV");
+    enum split_format split = strcmp(name, "TSV") == 0         ? SPLIT_TSV
+                              : strcmp(name, "JSONLines") == 0 ? SPLIT_LINES
+                                                               : SPLIT_CSV;
+    return (struct table_format){.split = split,
+                                 .has_header = split != SPLIT_LINES &&
+                                               tree_bool(spec, "input.table.header", true)};
+}
+
+void table_file_release(struct table_file *file) {
+    free(file->name);
+    rows_free(file->rows);
+    *file = (struct table_file){0};
+}
+
+static int changed(struct store *store, const char *name, struct error *err) {
+    error_clear(err);
+    return error_set(err, ERROR_INVALID, "%s/%s: has changed since it was listed",
+                     store_path(store), name);
+}
+
+int table_file_read(struct store *store, const struct table_file *file, int64_t offset, void *data,
+                    size_t size, struct error *err) {
+    size_t got = 0;
+    if (size == 0) {
+        return 0;
+    }
+    if (store_read(store, file->name, offset, data, size, file->info.token, &got, err) < 0) {
+        return err->kind == ERROR_CONFLICT ? changed(store, file->name, err) : -1;
+    }
+    return got == size ? 0 : changed(store, file->name, err);
+}
+
+/* Its columns, and where its rows begin; errors do not name the file. */
+static int read_head(struct table_format format, const char *head, size_t size, bool has_all,
+                     struct table_file *file, struct error *err) {
+    struct rows_options options = {.format = format.split, .row_bytes_max = ROWS_ROW_MAX};
+    size_t first = split_mark(head, size), end = first;
+    if (format.has_header) {
+        if (rows_header(format.split, head, size, has_all, &first, &end, err) < 0) {
+            return -1;
+        }
+        options.header = head + first;
+        options.header_size = end - first;
+    }
+    file->first = (int64_t)end;
+    return rows_new(&options, &file->rows, err);
+}
+
+int table_file_open(struct store *store, const char *name, struct table_format format,
+                    const char *token, struct table_file *file, struct error *err) {
+    struct table_file opened = {.name = x_strdup(name)};
+    struct error cause = {0};
+    table_file_release(file);
+    int result = store_stat(store, name, &opened.info, err);
+    if (result == 0 && token && strcmp(token, opened.info.token) != 0) {
+        result = changed(store, name, err);
+    }
+    size_t size = (size_t)MIN(opened.info.size_bytes, (int64_t)(ROWS_HEADER_MAX + MARK_BYTES));
+    AUTO(text_freep) char *head = x_malloc(size + 1);
+    if (result == 0) {
+        result = table_file_read(store, &opened, 0, head, size, err);
+    }
+    if (result == 0 && read_head(format, head, size, (int64_t)size == opened.info.size_bytes,
+                                 &opened, &cause) < 0) {
+        *err = cause;
+        result = error_context(err, "%s/%s", store_path(store), name);
+    }
+    if (result < 0) {
+        table_file_release(&opened);
+        return -1;
+    }
+    *file = opened;
+    return 0;
+}
+
+int table_columns_check(struct table_columns *columns, struct store *store,
+                        const struct table_file *file, struct error *err) {
+    const char *names = rows_columns(file->rows);
+    if (!columns->names) {
+        columns->names = x_strdup(names);
+        columns->of = x_strdup(file->name);
+    }
+    return strcmp(columns->names, names) == 0
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "%s/%s: has other columns than %s: %.100s, there %.100s",
+                           store_path(store), file->name, columns->of, names, columns->names);
+}
+
+void table_columns_release(struct table_columns *columns) {
+    free(columns->names);
+    free(columns->of);
+    *columns = (struct table_columns){0};
+}
+
+/* ---- lines ---------------------------------------------------------------------------------- */
+
+static bool read_offset(const json_t *line, size_t at, int64_t *ret_offset) {
+    const json_t *number = json_array_get(line, at);
+    *ret_offset = json_integer_value(number);
+    return json_is_integer(number) && *ret_offset >= 0;
+}
+
+bool table_block_read(const json_t *line, struct table_block *ret_block) {
+    const json_t *name = json_array_get(line, 0);
+    ret_block->name = json_string_value(name);
+    ret_block->token = json_string_value(json_array_get(line, 3));
+    return ret_block->name && *ret_block->name && ret_block->token &&
+           strlen(ret_block->name) == json_string_length(name) &&
+           strlen(ret_block->name) <= STORE_NAME_MAX && read_offset(line, 1, &ret_block->first) &&
+           read_offset(line, 2, &ret_block->end) && ret_block->end > ret_block->first;
+}
+
+int table_block_write(const struct table_block *block, struct buffer *line, struct error *err) {
+    buffer_clear(line);
+    return buffer_append(line, "[\"", 2, err) < 0 ||
+                   jsontext_escape(line, block->name, strlen(block->name), err) < 0 ||
+                   buffer_printf(line, err, "\",%lld,%lld,\"", (long long)block->first,
+                                 (long long)block->end) < 0 ||
+                   jsontext_escape(line, block->token, strlen(block->token), err) < 0 ||
+                   buffer_append(line, "\"]", 2, err) < 0
+               ? -1
+               : 0;
+}

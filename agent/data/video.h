@@ -1,6 +1,0 @@
-/* video.h: the input kind "video": items are the frames of one file. */
-#pragma once
-
-#include "agent/data/media.h"
-
-extern const struct media video_media;

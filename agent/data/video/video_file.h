@@ -1,0 +1,59 @@
+/* video_file.h: opens a video for demuxing and decoding, with libav kept on a short
+ * lead: bytes come from our source (video_source.h) only, no network, no playlists, no other files,
+ * its log lines are kept back (the last error's text goes into ours). Used by index, read and join.
+ */
+#pragma once
+
+#include "agent/data/video/video_source.h"
+
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+
+struct video_file {
+    struct video_source *source; /* NULL: closed */
+    int64_t position;            /* in it, libav's */
+    int64_t size_bytes;
+    AVIOContext *io;
+    AVFormatContext *format;
+    AVStream *stream; /* the video; every other stream is discarded */
+    int turns;        /* quarter turns clockwise that show the picture upright, 0..3 */
+    bool is_cut;      /* the container declares more bytes than the file holds */
+    bool is_complete; /* the container declares its length and it is all there */
+};
+
+/* Errors begin with the spec's path and say what was expected. A cut file opens if it can. The
+ * struct stays where it is until it is closed. */
+NODISCARD int video_file_open(struct video_file *file, const char *spec_path, struct error *err);
+void video_file_close(struct video_file *file); /* for AUTO, too; a zeroed one is fine */
+/* A read of the source that failed, which demuxers may call anything: -1 with *err, else 0. */
+NODISCARD int video_file_check(const struct video_file *file, struct error *err);
+
+/* Reads on to the next packet of the video: 1, 0 at the end, -1 failed. */
+NODISCARD int video_file_next(struct video_file *file, AVPacket *packet, struct error *err);
+
+/* A decoder for the video with `threads` threads, or on the GPU (hardware: video_hardware.h's;
+ * NULL: none) where that can; the caller frees it with avcodec_free_context. */
+NODISCARD int video_file_decoder(const struct video_file *file, int threads, AVBufferRef *hardware,
+                                 AVCodecContext **ret_decoder, struct error *err);
+
+/* "cannot x: libav's words". Always -1. */
+int video_error(struct error *err, int averror, const char *what);
+
+/* Silences libav; its last error's text is kept for video_error. Idempotent. */
+void video_log_quiet(void);
+
+/* An AVIOContext over functions of the caller: read or write, which return bytes or an AVERROR. */
+struct video_io {
+    void *context;
+    int (*read)(void *context, uint8_t *bytes, int size);
+    int (*write)(void *context, uint8_t *bytes, int size);
+    int64_t (*seek)(void *context, int64_t offset, int whence); /* NULL: it cannot go back */
+};
+NODISCARD int video_io_new(const struct video_io *functions, AVIOContext **ret_io,
+                           struct error *err);
+/* That writes to a descriptor, which stays the caller's. */
+NODISCARD int video_io_open(int fd, AVIOContext **ret_io, struct error *err);
+void video_io_close(AVIOContext **io);
+
+/* WINDLASS_THREADS, at least 1 and at most 2: more gain little and cost a frame's memory each. */
+int video_threads(void);

@@ -1,0 +1,24 @@
+/* video_lease.h: what a worker is told of the frames of one mini-batch, so that it lists nothing:
+ * the `work` object of a lease as a struct, and back. */
+#pragma once
+
+#include "agent/data/video/video_index.h"
+#include "lib/tree.h"
+
+enum { VIDEO_LEASE_MAX = 100000 }; /* frames */
+
+struct video_lease {
+    int64_t first, count; /* frames of the video, counted from 0 */
+    int64_t *pts;         /* [count], strictly increasing, in units of time_base */
+    int32_t *packets;     /* [count], the numbers of the frames' packets */
+    int32_t packet_min, packet_max;
+    struct video_key keys[2]; /* where to start decoding; the second when the first will not do */
+    int key_count;            /* 0: only the file's start will do */
+    int64_t size_bytes;       /* of the file when it was listed */
+    int width, height;
+    struct fraction time_base, frame_rate, sample_aspect;
+};
+
+json_t *video_lease_encode(const struct video_index *index, int64_t first, int64_t count);
+NODISCARD int video_lease_decode(struct video_lease *lease, const json_t *work, struct error *err);
+void video_lease_release(struct video_lease *lease);

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/video/video_read.h"
+
+#include "agent/data/image/hardware.h"
+#include "agent/data/video/video_color.h"
+#include "agent/data/video/video_file.h"
+#include "agent/data/video/video_hardware.h"
+#include "agent/data/video/video_lease.h"
+#include "lib/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOST_AFTER = 64,        /* packets beyond the lease after which a frame counts as lost */
+    SYNC_PACKETS_MAX = 4096 /* packets to look through for a keyframe after a seek */
+};
+
+struct reader {
+    char *spec_path;
+    struct video_file file;
+    AVCodecContext *decoder;
+    AVBufferRef *hardware; /* NULL: the processor decodes */
+    AVPacket *packet;
+    AVPacket *first; /* the file's first packet; see prime_decoder */
+    AVFrame *frame;
+    struct SwsContext *scaler;
+    struct video_lease lease;
+    int64_t done;        /* frames of the lease that were handed out */
+    int64_t last_pts;    /* of the last frame handed out by this decoder; VIDEO_NO_TIME: none */
+    int32_t next_packet; /* number of the packet the demuxer gives next */
+    int32_t skipped_end; /* packets below this number may have been skipped as not needed */
+    bool has_packet;     /* packet holds that one already */
+    bool is_drained;     /* the decoder was told the end */
+    int attempts;        /* starting points tried for this lease */
+    char name[32];
+};
+
+/* ---- where to start ------------------------------------------------------------------------- */
+
+static int start_decoder(struct reader *reader, struct error *err) {
+    avcodec_free_context(&reader->decoder);
+    reader->is_drained = false;
+    reader->last_pts = VIDEO_NO_TIME;
+    reader->skipped_end = 0;
+    return video_file_decoder(&reader->file, video_threads(), reader->hardware, &reader->decoder,
+                              err);
+}
+
+/* Some files carry parameter sets inside the stream, with the first packet only, that differ from
+ * the container's: a decoder that starts at a later keyframe paints rubbish unless it has seen
+ * them. What a flush forgets is pictures, not parameter sets. */
+static void prime_decoder(struct reader *reader) {
+    if (avcodec_send_packet(reader->decoder, reader->first) >= 0) {
+        (void)avcodec_send_packet(reader->decoder, NULL);
+        while (avcodec_receive_frame(reader->decoder, reader->frame) >= 0) {
+            av_frame_unref(reader->frame);
+        }
+    }
+    avcodec_flush_buffers(reader->decoder);
+}
+
+/* Opens the file and holds its first packet, number 0. */
+static int open_file(struct reader *reader, struct error *err) {
+    reader->has_packet = false;
+    reader->next_packet = 0;
+    video_file_close(&reader->file);
+    av_packet_unref(reader->first);
+    if (video_file_open(&reader->file, reader->spec_path, err) < 0) {
+        return -1;
+    }
+    int result = video_file_next(&reader->file, reader->packet, err);
+    if (result > 0 && av_packet_ref(reader->first, reader->packet) < 0) {
+        return error_set(err, ERROR_EXHAUSTED, "%s: a packet cannot be kept", reader->spec_path);
+    }
+    reader->has_packet = result > 0;
+    return MIN(result, 0);
+}
+
+/* Reads on to the key's packet. 1 found, 0 not there, -1 failed. */
+static int find_packet(struct reader *reader, const struct video_key *key, struct error *err) {
+    for (int i = 0; i < SYNC_PACKETS_MAX; i++) {
+        int result = video_file_next(&reader->file, reader->packet, err);
+        if (result <= 0) {
+            return result;
+        }
+        const AVPacket *packet = reader->packet;
+        bool is_it = key->pts != VIDEO_NO_TIME
+                         ? packet->pts == key->pts
+                         : packet->pos == key->position && packet->pos != VIDEO_UNKNOWN;
+        if (is_it && (packet->flags & AV_PKT_FLAG_KEY)) {
+            reader->next_packet = key->packet;
+            reader->has_packet = true;
+            return 1;
+        }
+        if (packet->dts != AV_NOPTS_VALUE && key->dts != VIDEO_NO_TIME && packet->dts > key->dts) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* A seek only saves time: when it does not lead to the keyframe, the file is read from its start,
+ * where counting packets cannot fail. */
+static int start_at(struct reader *reader, const struct video_key *key, struct error *err) {
+    bool is_at_start = reader->next_packet == 0 && reader->has_packet;
+    bool is_later = key && key->packet > 0;
+    if (!is_at_start || is_later) {
+        int64_t time = !key ? VIDEO_NO_TIME : key->dts != VIDEO_NO_TIME ? key->dts : key->pts;
+        int found = 0;
+        if (time != VIDEO_NO_TIME && av_seek_frame(reader->file.format, reader->file.stream->index,
+                                                   time, AVSEEK_FLAG_BACKWARD) >= 0) {
+            found = find_packet(reader, key, err);
+        }
+        if (found < 0 || (!found && open_file(reader, err) < 0)) {
+            return -1;
+        }
+    }
+    if (start_decoder(reader, err) < 0) {
+        return -1;
+    }
+    if (reader->next_packet > 0) {
+        prime_decoder(reader);
+    }
+    return 0;
+}
+
+/* The next starting point for this lease: its keys, then the file's start. 0 when all were tried.
+ */
+static int start_again(struct reader *reader, struct error *err) {
+    int attempt = reader->attempts++;
+    if (attempt > reader->lease.key_count) {
+        return 0;
+    }
+    const struct video_key *key =
+        attempt < reader->lease.key_count ? &reader->lease.keys[attempt] : NULL;
+    return start_at(reader, key, err) < 0 ? -1 : 1;
+}
+
+/* Whether the decoder, as it stands from the lease before, comes to this lease's frames without
+ * decoding more than a start at the lease's keyframe would. */
+static bool can_go_on(const struct reader *reader) {
+    const struct video_lease *lease = &reader->lease;
+    int32_t start = lease->key_count ? lease->keys[0].packet : 0;
+    return reader->decoder && !reader->is_drained && reader->last_pts != VIDEO_NO_TIME &&
+           lease->pts[0] > reader->last_pts && reader->next_packet >= start &&
+           lease->packet_min >= reader->skipped_end;
+}
+
+/* Said once a reader, which stays from lease to lease. */
+static void open_hardware(struct reader *reader) {
+    struct error err = {0};
+    if (!hardware_is_wanted()) {
+        return;
+    }
+    if (video_hardware_open(&reader->hardware, &err) < 0) {
+        log_event(LOG_WARNING, "%s; the processor decodes", err.text);
+    } else {
+        log_event(LOG_INFO, "the GPU decodes %s, if it knows its kind", reader->spec_path);
+    }
+}
+
+/* From its start the lease is tried again, by the processor. */
+static int leave_hardware(struct reader *reader, const char *why, struct error *err) {
+    log_event(LOG_WARNING, "%s: the GPU's decoder is left (%s); the processor decodes",
+              reader->spec_path, why);
+    av_buffer_unref(&reader->hardware);
+    reader->attempts = 0;
+    return start_again(reader, err);
+}
+
+static struct reader *reader_new(const char *spec_path) {
+    struct reader *reader = x_calloc(1, sizeof *reader);
+    reader->spec_path = x_strdup(spec_path);
+    reader->packet = av_packet_alloc();
+    reader->first = av_packet_alloc();
+    reader->frame = av_frame_alloc();
+    open_hardware(reader);
+    return reader;
+}
+
+static int begin_lease(struct reader *reader, const json_t *work, struct error *err) {
+    video_lease_release(&reader->lease);
+    if (video_lease_decode(&reader->lease, work, err) < 0 ||
+        (!reader->file.stream && open_file(reader, err) < 0)) {
+        return -1;
+    }
+    if (reader->file.size_bytes != reader->lease.size_bytes) {
+        return error_set(err, ERROR_INVALID, "%s: has changed since it was listed",
+                         reader->spec_path);
+    }
+    reader->done = 0;
+    reader->attempts = 0;
+    return can_go_on(reader) ? 0 : MIN(start_again(reader, err), 0);
+}
+
+int video_read_open(const char *spec_path, const json_t *work, struct reader **reader,
+                    struct error *err) {
+    struct reader *it = TAKE(*reader);
+    if (!it || strcmp(it->spec_path, spec_path) != 0) {
+        video_read_free(it);
+        it = reader_new(spec_path);
+    }
+    if (begin_lease(it, work, err) < 0) {
+        video_read_free(it);
+        return -1;
+    }
+    *reader = it;
+    return 0;
+}
+
+/* ---- decoding ------------------------------------------------------------------------------- */
+
+/* Feeds the decoder one packet, or the end. */
+static int feed(struct reader *reader, struct error *err) {
+    if (!reader->has_packet) {
+        int result = video_file_next(&reader->file, reader->packet, err);
+        if (result < 0) {
+            return -1;
+        }
+        if (result == 0) {
+            reader->is_drained = true;
+            (void)avcodec_send_packet(reader->decoder, NULL);
+            return 0;
+        }
+    }
+    /* The number stands in for the timestamp, so that the decoder tells which frame it delivers. */
+    int32_t number = reader->next_packet;
+    reader->packet->pts = number;
+    reader->packet->dts = AV_NOPTS_VALUE;
+    bool is_before = number < reader->lease.packet_min;
+    reader->decoder->skip_frame = is_before ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
+    if (is_before) {
+        reader->skipped_end = number + 1;
+    }
+    int result = avcodec_send_packet(reader->decoder, reader->packet);
+    reader->has_packet = result == AVERROR(EAGAIN);
+    if (!reader->has_packet) {
+        reader->next_packet++; /* a packet that cannot be decoded shows as a missing frame */
+    }
+    return 0;
+}
+
+/* Whether the frame numbered `number`, which is not the awaited one, shows that the awaited one
+ * will not come. */
+static bool is_lost(const struct reader *reader, int64_t number) {
+    const struct video_lease *lease = &reader->lease;
+    for (int64_t i = reader->done + 1; i < lease->count; i++) {
+        if (lease->packets[i] == number) {
+            return true;
+        }
+    }
+    return number > (int64_t)lease->packet_max + LOST_AFTER;
+}
+
+/* Whether the decoder had to guess parts of the picture. */
+static bool is_damaged(const AVFrame *frame) {
+    return frame->decode_error_flags != 0 || (frame->flags & AV_FRAME_FLAG_CORRUPT);
+}
+
+/* Decodes up to the awaited frame: 1 it is in reader->frame, 0 it cannot be had from here. */
+static int decode_to_frame(struct reader *reader, struct error *err) {
+    for (;;) {
+        int result = avcodec_receive_frame(reader->decoder, reader->frame);
+        if (result >= 0) {
+            if (reader->frame->pts == reader->lease.packets[reader->done]) {
+                if (is_damaged(reader->frame) && reader->attempts < reader->lease.key_count) {
+                    return 0; /* this start may be to blame; when no key is left, it is the film */
+                }
+                return 1;
+            }
+            if (is_lost(reader, reader->frame->pts)) {
+                return 0;
+            }
+        } else if (result == AVERROR_EOF) {
+            return 0;
+        } else if (result == AVERROR(EAGAIN) && feed(reader, err) < 0) {
+            return -1;
+        }
+    }
+}
+
+/* The same, in the processor's memory. */
+static int decode_next(struct reader *reader, struct error *err) {
+    struct error cause = {0};
+    int result = decode_to_frame(reader, err);
+    if (result > 0 && video_hardware_fetch(reader->frame, &cause) < 0) {
+        result = leave_hardware(reader, cause.text, err);
+        return result < 0 ? -1 : decode_to_frame(reader, err);
+    }
+    return result;
+}
+
+int video_read_next(struct reader *reader, struct picture *picture, const char **ret_name,
+                    struct error *err) {
+    const struct video_lease *lease = &reader->lease;
+    if (reader->done == lease->count) {
+        return 0;
+    }
+    int64_t frame = lease->first + reader->done;
+    int result;
+    while ((result = decode_next(reader, err)) == 0) {
+        int again = start_again(reader, err);
+        if (again == 0 && reader->hardware) {
+            again = leave_hardware(reader, "a frame is missing", err);
+        }
+        if (again < 0) {
+            return -1;
+        }
+        if (again == 0) {
+            return error_set(err, ERROR_INVALID, "%s: frame %lld cannot be decoded",
+                             reader->spec_path, (long long)frame);
+        }
+    }
+    if (result < 0) {
+        return error_context(err, "%s: frame %lld", reader->spec_path, (long long)frame);
+    }
+    bool is_turned = reader->file.turns & 1;
+    picture_init(picture, is_turned ? lease->height : lease->width,
+                 is_turned ? lease->width : lease->height);
+    if (video_color_to_picture(&reader->scaler, reader->frame, picture, err) < 0) {
+        picture_release(picture);
+        return error_context(err, "%s: frame %lld", reader->spec_path, (long long)frame);
+    }
+    av_frame_unref(reader->frame);
+    static const int orientations[] = {1, 6, 3, 8}; /* by quarter turns clockwise */
+    picture_orient(picture, orientations[reader->file.turns]);
+    snprintf(reader->name, sizeof reader->name, "frame %lld", (long long)frame);
+    *ret_name = reader->name;
+    reader->last_pts = lease->pts[reader->done++];
+    return 1;
+}
+
+void video_read_free(struct reader *reader) {
+    if (!reader) {
+        return;
+    }
+    video_lease_release(&reader->lease);
+    sws_freeContext(reader->scaler);
+    av_frame_free(&reader->frame);
+    av_packet_free(&reader->packet);
+    av_packet_free(&reader->first);
+    avcodec_free_context(&reader->decoder);
+    av_buffer_unref(&reader->hardware);
+    video_file_close(&reader->file);
+    free(reader->spec_path);
+    free(reader);
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/video/video_source.h"
+
+#include "agent/store/path.h"
+#include "agent/store/stored_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BLOCK_BYTES = 4 << 20, BLOCKS_KEPT = 4 /* pictures and sound may lie far apart */ };
+
+struct block {
+    int64_t number; /* -1: none */
+    int64_t used;   /* when, by the count of reads */
+    size_t size;
+    char *bytes;
+};
+
+struct video_source {
+    int fd; /* -1: in a store */
+    int64_t size_bytes;
+    struct stored_file file;
+    struct store_info info;
+    struct block blocks[BLOCKS_KEPT];
+    int64_t reads;
+    struct error failure;
+};
+
+static void source_freep(struct video_source **source) {
+    video_source_free(*source);
+}
+
+static int check_size(const char *spec_path, int64_t size_bytes, struct error *err) {
+    return size_bytes > 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "%s: is empty (0 bytes), a video file is expected",
+                           spec_path);
+}
+
+static int open_file(struct video_source *source, const char *spec_path, struct error *err) {
+    struct stat status;
+    if (path_open(spec_path, &source->fd, err) < 0) {
+        return -1;
+    }
+    if (fstat(source->fd, &status) < 0) {
+        return error_from_errno(err, errno, "%s", spec_path);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return error_set(err, ERROR_INVALID, "%s: is %s, a video file is expected", spec_path,
+                         S_ISDIR(status.st_mode) ? "a folder" : "no regular file");
+    }
+    source->size_bytes = status.st_size;
+    return check_size(spec_path, source->size_bytes, err);
+}
+
+static int open_object(struct video_source *source, const char *spec_path, struct error *err) {
+    if (stored_file_open(spec_path, &source->file, err) < 0 ||
+        store_stat(source->file.store, source->file.name, &source->info, err) < 0) {
+        return -1;
+    }
+    source->size_bytes = source->info.size_bytes;
+    return check_size(spec_path, source->size_bytes, err);
+}
+
+int video_source_open(const char *spec_path, struct video_source **ret_source, struct error *err) {
+    AUTO(source_freep) struct video_source *source = x_calloc(1, sizeof *source);
+    source->fd = -1;
+    for (size_t i = 0; i < BLOCKS_KEPT; i++) {
+        source->blocks[i].number = -1;
+    }
+    int opened = store_is_local(spec_path) ? open_file(source, spec_path, err)
+                                           : open_object(source, spec_path, err);
+    if (opened < 0) {
+        return -1;
+    }
+    *ret_source = TAKE(source);
+    return 0;
+}
+
+void video_source_free(struct video_source *source) {
+    if (source) {
+        for (size_t i = 0; i < BLOCKS_KEPT; i++) {
+            free(source->blocks[i].bytes);
+        }
+        stored_file_release(&source->file);
+        fd_closep(&source->fd);
+        free(source);
+    }
+}
+
+int64_t video_source_size(const struct video_source *source) {
+    return source->size_bytes;
+}
+
+const struct error *video_source_failure(const struct video_source *source) {
+    return &source->failure;
+}
+
+static int64_t read_file(struct video_source *source, int64_t offset, void *data, size_t size) {
+    for (;;) {
+        ssize_t got = pread(source->fd, data, size, offset);
+        if (got >= 0) {
+            return got;
+        }
+        if (errno != EINTR) {
+            return error_from_errno(&source->failure, errno, "cannot be read");
+        }
+    }
+}
+
+/* NULL: the storage failed. */
+static struct block *find_block(struct video_source *source, int64_t number) {
+    struct block *block = &source->blocks[0];
+    for (size_t i = 0; i < BLOCKS_KEPT; i++) {
+        struct block *other = &source->blocks[i];
+        if (other->number == number) {
+            other->used = ++source->reads;
+            return other;
+        }
+        block = other->used < block->used ? other : block;
+    }
+    block->number = -1;
+    if (!block->bytes) {
+        block->bytes = x_malloc(BLOCK_BYTES);
+    }
+    /* The token: an object that is replaced meanwhile is an error, not a mixture. */
+    if (store_read(source->file.store, source->file.name, number * BLOCK_BYTES, block->bytes,
+                   BLOCK_BYTES, source->info.token, &block->size, &source->failure) < 0) {
+        return NULL;
+    }
+    block->number = number;
+    block->used = ++source->reads;
+    return block;
+}
+
+static int64_t read_object(struct video_source *source, int64_t offset, char *data, size_t size) {
+    size_t done = 0;
+    size = (size_t)MIN((int64_t)size, MAX(source->size_bytes - offset, (int64_t)0));
+    while (done < size) {
+        int64_t at = offset + (int64_t)done;
+        const struct block *block = find_block(source, at / BLOCK_BYTES);
+        size_t from = (size_t)(at % BLOCK_BYTES);
+        if (!block) {
+            return -1;
+        }
+        if (from >= block->size) {
+            break;
+        }
+        size_t piece = MIN(size - done, block->size - from);
+        memcpy(data + done, block->bytes + from, piece);
+        done += piece;
+    }
+    return (int64_t)done;
+}
+
+int64_t video_source_read(struct video_source *source, int64_t offset, void *data, size_t size) {
+    return source->fd >= 0 ? read_file(source, offset, data, size)
+                           : read_object(source, offset, data, size);
+}

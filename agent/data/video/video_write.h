@@ -1,0 +1,15 @@
+/* video_write.h: the results of one mini-batch of a video as a part: pictures as H.264 in NUT
+ * (which keeps any time base exactly, and is written without going back), records as lines of JSON.
+ * All parts of a run are coded with the same settings, each starts with an IDR frame and has no
+ * frames that are shown out of order, so that the join only copies packets. */
+#pragma once
+
+#include "agent/data/input/media.h"
+
+/* See media.h. */
+NODISCARD int video_write_open(const json_t *work, struct outcome *outcome,
+                               struct writer **ret_writer, struct error *err);
+NODISCARD int video_write_add(struct writer *writer, const struct result *result,
+                              struct error *err);
+NODISCARD int video_write_finish(struct writer *writer, struct error *err);
+void video_write_free(struct writer *writer);

@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// The Makefile compiles this file for the instruction set that it names.
-#define VECTOR_ISA ISA_AVX512
-#define VECTOR_OPS vector_ops_avx512
-#define VECTOR_LANES 16
-#define DIRECT_PIXELS 14
-#include "agent/device/cpu/fast/vector.inc"

@@ -1,7 +1,0 @@
-/* prepare.h: the "cpu" device's choice of kernels: device_ops.prepare, see agent/device/device.h.
- * Whatever it leaves without a kernel gets the plain one. */
-#pragma once
-
-#include "agent/device/cpu/cpu.h"
-
-NODISCARD int cpu_prepare(struct device *device, struct schedule *schedule, struct error *err);

@@ -1,8 +1,0 @@
-/* window.h: a window of agent/ops as the kernels take it. */
-#pragma once
-
-#include "agent/device/cuda/kernels_window.h"
-#include "agent/ops/window.h"
-
-struct kernels_window window_of(const struct window *window, const struct shape *x,
-                                const struct shape *y);

@@ -1,0 +1,43 @@
+/* cpu.h: the CPU's two devices. "reference" (host.c) runs the plain kernels of this folder, the
+ * oracle of all others, and wants no library; "cpu" (device.c) prepares fast ones (prepare.h) where
+ * there are some. */
+#pragma once
+
+#include "agent/engine/device/cpu/threads.h"
+#include "agent/engine/device/device.h"
+
+struct cpu_device {
+    struct device base;
+    struct threads *threads;
+    /* NULL for "reference": */
+    const struct vector_ops *vectors; /* fast/vector.h: the inner loops for this processor */
+    struct weights_cache *weights;    /* fast/steps.h */
+    struct onednn *onednn;            /* onednn/onednn.h */
+};
+
+NODISCARD int cpu_open(int threads, struct device **ret_device, struct error *err);
+NODISCARD int reference_open(int threads, struct device **ret_device, struct error *err);
+
+/* Of both: device_ops. */
+int host_alloc(struct device *device, size_t size, void **ret_memory, struct error *err);
+void host_free(struct device *device, void *memory);
+int host_copy(struct device *device, enum copy direction, void *to, const void *from, size_t size,
+              struct error *err);
+int host_zero(struct device *device, void *memory, size_t size, struct error *err);
+int host_run(struct device *device, const struct step *step, const struct call *call,
+             struct error *err);
+int host_sync(struct device *device, struct error *err);
+int host_memory_info(struct device *device, size_t *ret_free, size_t *ret_total, struct error *err);
+
+/* peak.c: device_ops.measure: multiply-adds in registers; a copy from memory to memory. */
+NODISCARD int cpu_measure(struct device *device, struct device_peaks *ret_peaks, struct error *err);
+
+/* The pool of a call's device; NULL (work alone) while shapes are inferred. */
+struct threads *cpu_threads(const struct call *call);
+
+/* A call's inputs as facts, for the parameter readers of agent/ops. */
+struct call_facts {
+    struct fact facts[8];
+    const struct fact *inputs[8];
+};
+const struct fact *const *call_facts(const struct call *call, struct call_facts *ret_facts);

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/fast/conv.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { LARGE_PAGE = 2 << 20 };
+
+static int round_up(int value, int to) {
+    return (value + to - 1) / to * to;
+}
+
+// A network reads its weights once a run, more of them than the processor keeps addresses of: those
+// that fill large pages lie in such, where the system has them.
+static float *floats_new(size_t count) {
+    size_t bytes = MAX((count * sizeof(float) + 63) / 64 * 64, (size_t)64);
+    size_t whole = bytes / LARGE_PAGE * LARGE_PAGE;
+    void *data = NULL; /* not of aligned_alloc, which wants a size of whole large pages */
+    if (posix_memalign(&data, whole ? LARGE_PAGE : 64, bytes) != 0) {
+        abort();
+    }
+    if (whole) {
+        madvise(data, whole, MADV_HUGEPAGE); // may be refused
+    }
+    memset(data, 0, bytes);
+    return data;
+}
+
+static float weight_at(const struct conv_shape *s, const struct conv_source *source, int o, int i,
+                       int ky, int kx) {
+    if (o >= s->channels_out || i >= s->channels_in) {
+        return 0;
+    }
+    size_t at =
+        (((size_t)o * (size_t)s->channels_in + (size_t)i) * (size_t)s->kernel_h + (size_t)ky) *
+            (size_t)s->kernel_w +
+        (size_t)kx;
+    if (source->turned) {
+        at = (size_t)i * (size_t)s->channels_out + (size_t)o;
+    }
+    return source->weights[at] * (source->scale ? source->scale[o] : 1);
+}
+
+// [block pair][channel block][ky][kx][channel in block][block of the pair][lane]; planar inputs
+// have channel blocks of one channel.
+static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s, bool planar,
+                        const struct conv_source *source, float *to) {
+    int b = ops->block, inner = planar ? 1 : b;
+    int ins = round_up(s->channels_in, inner), outs = round_up(s->channels_out, b);
+    for (int o = 0; o < outs; o += DIRECT_BLOCKS_MAX * b) {
+        int lanes = MIN(DIRECT_BLOCKS_MAX * b, outs - o);
+        for (int i = 0; i < ins; i += inner) {
+            for (int k = 0; k < s->kernel_h * s->kernel_w * inner; k++) {
+                int ky = k / inner / s->kernel_w, kx = k / inner % s->kernel_w;
+                for (int lane = 0; lane < lanes; lane++) {
+                    *to++ = weight_at(s, source, o + lane, i + k % inner, ky, kx);
+                }
+            }
+        }
+    }
+}
+
+// [channel block][ky][kx][output][lane]
+static void pack_thin(const struct vector_ops *ops, const struct conv_shape *s,
+                      const struct conv_source *source, float *to) {
+    int b = ops->block, ins = round_up(s->channels_in, b), outs = s->channels_out;
+    for (int i = 0; i < ins; i += b) {
+        for (int k = 0; k < s->kernel_h * s->kernel_w; k++) {
+            for (int o = 0; o < outs; o++) {
+                for (int lane = 0; lane < b; lane++) {
+                    *to++ = weight_at(s, source, o, i + lane, k / s->kernel_w, k % s->kernel_w);
+                }
+            }
+        }
+    }
+}
+
+// G g G^T in double: these values multiply everything.
+static void winograd_kernel(const struct conv_shape *s, const struct conv_source *source, int side,
+                            int o, int i, float out[36]) {
+    // By the window's side.
+    static const double G[3][6][3] = {{{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}},
+                                      {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}, {0, 1, 0}},
+                                      {{1. / 4, 0, 0},
+                                       {-1. / 6, -1. / 6, -1. / 6},
+                                       {-1. / 6, 1. / 6, -1. / 6},
+                                       {1. / 24, 1. / 12, 1. / 6},
+                                       {1. / 24, -1. / 12, 1. / 6},
+                                       {0, 0, 1}}};
+    const double(*g)[3] = G[side - 4];
+    double half[6][3] = {{0}};
+    for (int k = 0; k < 3 * side; k++) {
+        for (int j = 0; j < 3; j++) {
+            half[k / 3][k % 3] += g[k / 3][j] * (double)weight_at(s, source, o, i, j, k % 3);
+        }
+    }
+    for (int k = 0; k < side * side; k++) {
+        double sum = 0;
+        for (int j = 0; j < 3; j++) {
+            sum += half[k / side][j] * g[k % side][j];
+        }
+        out[k] = (float)sum;
+    }
+}
+
+// [block pair][side^2][channel in][block of the pair][lane]
+static void pack_winograd(const struct vector_ops *ops, const struct conv_shape *s, int side,
+                          const struct conv_source *source, float *data) {
+    int b = ops->block, ins = round_up(s->channels_in, b), outs = round_up(s->channels_out, b);
+    size_t window = (size_t)(side * side);
+    for (int o = 0; o < s->channels_out; o++) {
+        int first = o / (DIRECT_BLOCKS_MAX * b) * DIRECT_BLOCKS_MAX * b;
+        size_t lanes = (size_t)MIN(DIRECT_BLOCKS_MAX * b, outs - first);
+        float *pair = data + (size_t)first * (size_t)ins * window;
+        for (int i = 0; i < s->channels_in; i++) {
+            float kernel[36];
+            winograd_kernel(s, source, side, o, i, kernel);
+            for (size_t k = 0; k < window; k++) {
+                pair[(k * (size_t)ins + (size_t)i) * lanes + (size_t)(o - first)] = kernel[k];
+            }
+        }
+    }
+}
+
+// [channel block][ky][kx][lane]
+static void pack_depthwise(const struct vector_ops *ops, const struct conv_shape *s,
+                           const struct conv_source *source, float *data) {
+    int b = ops->block, taps = s->kernel_h * s->kernel_w;
+    for (int o = 0; o < s->channels_out; o++) {
+        for (int k = 0; k < taps; k++) {
+            data[(o / b * taps + k) * b + o % b] =
+                source->weights[o * taps + k] * (source->scale ? source->scale[o] : 1);
+        }
+    }
+}
+
+static size_t packed_count(const struct vector_ops *ops, const struct conv_shape *s,
+                           enum conv_algorithm algorithm, bool planar) {
+    const struct winograd_ops *winograd = conv_winograd(ops, algorithm);
+    size_t ins = (size_t)round_up(s->channels_in, planar ? 1 : ops->block);
+    size_t outs = (size_t)round_up(s->channels_out, ops->block);
+    size_t taps = (size_t)(s->kernel_h * s->kernel_w);
+    switch (algorithm) {
+    case CONV_WINOGRAD:
+    case CONV_WINOGRAD_2:
+    case CONV_WINOGRAD_STRIDED:
+        return ins * outs * (size_t)(winograd->side * winograd->side);
+    case CONV_THIN:
+        return ins * (size_t)s->channels_out * taps;
+    case CONV_DEPTHWISE:
+        return outs * taps;
+    case CONV_DIRECT:
+        break;
+    }
+    return ins * outs * taps;
+}
+
+struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct conv_shape *shape,
+                                      enum conv_algorithm algorithm, bool planar,
+                                      const struct conv_source *source) {
+    struct conv_weights *weights = x_calloc(1, sizeof *weights);
+    weights->algorithm = algorithm;
+    weights->planar = planar;
+    weights->count = packed_count(ops, shape, algorithm, planar);
+    weights->data = floats_new(weights->count);
+    switch (algorithm) {
+    case CONV_WINOGRAD:
+    case CONV_WINOGRAD_2:
+    case CONV_WINOGRAD_STRIDED:
+        pack_winograd(ops, shape, conv_winograd(ops, algorithm)->side, source, weights->data);
+        break;
+    case CONV_THIN:
+        pack_thin(ops, shape, source, weights->data);
+        break;
+    case CONV_DEPTHWISE:
+        pack_depthwise(ops, shape, source, weights->data);
+        break;
+    case CONV_DIRECT:
+        pack_direct(ops, shape, planar, source, weights->data);
+        break;
+    }
+    weights->bias = floats_new((size_t)round_up(shape->channels_out, ops->block));
+    for (int o = 0; o < shape->channels_out; o++) {
+        float bias = source->bias ? source->bias[o] : 0;
+        weights->bias[o] =
+            bias * (source->scale ? source->scale[o] : 1) + (source->shift ? source->shift[o] : 0);
+    }
+    return weights;
+}
+
+void conv_weights_free(struct conv_weights *weights) {
+    if (weights) {
+        free(weights->data);
+        free(weights->bias);
+        free(weights);
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions whose channels each have a kernel of their own. A unit of work is some blocks of
+// channels and some rows. Where a 1x1 convolution alone makes the input, a unit makes its blocks of
+// that itself, row by row into its window: they never leave the processor's cache.
+#include <string.h>
+
+#include "agent/engine/device/cpu/fast/conv_run.h"
+
+void depthwise_rows(const struct conv_run *run, const struct conv_unit *unit, int row, int rows,
+                    const float *in, size_t in_row) {
+    const struct conv *conv = run->conv;
+    size_t b = (size_t)conv->ops->block;
+    size_t taps = (size_t)(conv->shape.kernel_h * conv->shape.kernel_w);
+    for (int block = unit->block; block < unit->block_end; block++) {
+        struct direct_job job = {
+            .width = unit->column_end - unit->column,
+            .rows = rows,
+            .blocks = 1,
+            .in = in + (size_t)(block - unit->group) * (size_t)conv->window_w * b,
+            .in_row = in_row,
+            .pixel = conv->pixel,
+            .runs = conv->runs,
+            .run_count = conv->run_count,
+            .run_length = conv->run_length,
+            .weights = conv->weights->data + (size_t)block * taps * b,
+        };
+        conv_target(run, &job, unit->n, block, row, unit->column);
+        conv->ops->depthwise(&job);
+    }
+}
+
+// Rows [top, bottom) and columns [left, right) of the picture, for window rows from `out` on, whose
+// first pixel is column `column`.
+static void make_rows(const struct conv_run *run, const struct conv_unit *unit, int n, int top,
+                      int bottom, int left, int right, int column, float *out) {
+    const struct conv *conv = run->conv, *made = conv->first;
+    const struct conv_shape *s = &made->shape;
+    size_t b = (size_t)conv->ops->block, width = (size_t)s->in_w;
+    size_t ins = ((size_t)s->channels_in + b - 1) / b, k = ins * b;
+    const float *in = run->in->data +
+                      ((size_t)n * ins * (size_t)s->in_h + (size_t)top) * width * b +
+                      (size_t)left * b;
+    for (int block = unit->block; block < unit->block_end; block += DIRECT_BLOCKS_MAX) {
+        struct direct_job job = {
+            .width = right - left,
+            .rows = bottom - top,
+            .blocks = MIN(DIRECT_BLOCKS_MAX, unit->block_end - block),
+            .in = in,
+            .in_row = width * b,
+            .pixel = b,
+            .runs = made->runs,
+            .run_count = made->run_count,
+            .run_length = made->run_length,
+            .weights = made->weights->data + (size_t)block * k * b,
+            .bias = made->weights->bias + (size_t)block * b,
+            .low = made->low,
+            .high = made->high,
+            .out = out + ((size_t)(block - unit->group) * (size_t)conv->window_w +
+                          (size_t)(left - column)) *
+                             b,
+            .out_row = conv->window_row,
+            .out_block = (size_t)conv->window_w * b,
+        };
+        if (made->far) { // the next blocks'
+            job.ahead = job.weights + k * (size_t)job.blocks * b;
+            size_t left_over = (size_t)(made->weights->data + made->weights->count - job.ahead);
+            job.ahead_count = MIN(k * DIRECT_BLOCKS_MAX * b, left_over);
+        }
+        conv->ops->direct(&job);
+    }
+}
+
+// Of `rows` window rows the pixels in front of `left` and from `right` on. A block's last ones and
+// the next block's first ones lie together.
+static void zero_sides(const struct conv *conv, const struct conv_unit *unit, int left, int right,
+                       int rows) {
+    size_t b = (size_t)conv->ops->block, width = (size_t)conv->window_w;
+    size_t blocks = conv->window_row / width / b, lines = (size_t)rows * blocks;
+    size_t side = (width - (size_t)right + (size_t)left) * b;
+    memset(unit->window, 0, (size_t)left * b * sizeof(float));
+    for (size_t i = 0; side && i + 1 < lines; i++) {
+        memset(unit->window + (i * width + (size_t)right) * b, 0, side * sizeof(float));
+    }
+    memset(unit->window + ((lines - 1) * width + (size_t)right) * b, 0,
+           (width - (size_t)right) * b * sizeof(float));
+}
+
+void depthwise_make(const struct conv_run *run, const struct conv_unit *unit, int n, int first,
+                    int last, int y) {
+    const struct conv *conv = run->conv;
+    const struct conv_shape *s = &conv->shape;
+    size_t row_bytes = conv->window_row * sizeof(float);
+    // Of the window's columns and rows those that lie in the picture; the others are zeros.
+    int column = unit->column * s->stride_w - s->pad_left;
+    int left = MIN(MAX(-column, 0), conv->window_w);
+    int right = MAX(MIN(s->in_w - column, conv->window_w), left);
+    int begin = MIN(MAX(first + s->pad_top - y, first), last);
+    int end = MAX(MIN(first + s->pad_top + s->in_h - y, last), begin);
+    memset(unit->window + (size_t)first * conv->window_row, 0, (size_t)(begin - first) * row_bytes);
+    memset(unit->window + (size_t)end * conv->window_row, 0, (size_t)(last - end) * row_bytes);
+    if (first == 0) { // the columns outside stay zeros while rows come and go
+        zero_sides(conv, unit, left, right, last);
+    }
+    if (begin < end && left < right) {
+        int top = y + (begin - first) - s->pad_top;
+        make_rows(run, unit, n, top, top + (end - begin), column + left, column + right, column,
+                  unit->window + (size_t)begin * conv->window_row);
+    }
+}

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes become one step. Convolutions take what stands before them (padding, doubling) and
+// behind them (batch and instance normalisation, residual, relu); additions take a relu.
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/ops/shape/move.h"
+#include "agent/engine/ops/shape/resize.h"
+#include "agent/engine/ops/shape/window.h"
+#include "agent/engine/ops/table.h"
+
+// What is larger is left to the plain kernels: the fast ones count in ints.
+enum { BATCH_MAX = 1 << 16, CHANNELS_MAX = 1 << 16, SIDE_MAX = 1 << 24, WINDOW_MAX = 256 };
+
+struct facts {
+    struct fact facts[8];
+    const struct fact *inputs[8];
+};
+
+static const struct fact *const *facts_of(const struct schedule *schedule, const struct node *node,
+                                          struct facts *ret_facts) {
+    for (int i = 0; i < MIN(node->input_count, 8); i++) {
+        int slot = node->inputs[i];
+        ret_facts->inputs[i] = slot < 0 ? NULL : &ret_facts->facts[i];
+        if (slot >= 0) {
+            const struct slot *from = &schedule->slots[slot];
+            ret_facts->facts[i] = (struct fact){from->type, from->shape, from->constant};
+        }
+    }
+    return ret_facts->inputs;
+}
+
+bool fuse_is_picture(const struct schedule *schedule, int slot) {
+    const struct slot *s = &schedule->slots[slot];
+    const int64_t *dims = s->shape.dims;
+    int64_t count = s->type == TENSOR_FLOAT32 && s->shape.rank == 4 ? shape_count(&s->shape) : 0;
+    return count > 0 && count < (int64_t)1 << 30 && dims[0] <= BATCH_MAX &&
+           dims[1] <= CHANNELS_MAX && dims[2] <= SIDE_MAX && dims[3] <= SIDE_MAX;
+}
+
+// Whether the numbers of a window are such that products of them fit into an int.
+bool fuse_is_modest(const struct window *window) {
+    bool modest = window->rank == 2;
+    for (int i = 1; i < WINDOW_RANK && modest; i++) {
+        modest = window->kernel[i] <= WINDOW_MAX && window->stride[i] <= WINDOW_MAX / 8 &&
+                 window->dilation[i] * (window->kernel[i] - 1) < WINDOW_MAX &&
+                 window->dilation[i] <= WINDOW_MAX && window->pad_begin[i] >= 0 &&
+                 window->pad_begin[i] <= WINDOW_MAX && window->pad_end[i] >= 0 &&
+                 window->pad_end[i] <= WINDOW_MAX;
+    }
+    return modest;
+}
+
+// The lasting constant float32 input of a node; NULL when absent or computed.
+static const float *constant_of(const struct schedule *schedule, const struct node *node,
+                                int index) {
+    int slot = index < node->input_count ? node->inputs[index] : -1;
+    if (slot < 0 || schedule->slots[slot].type != TENSOR_FLOAT32 ||
+        !schedule->slots[slot].is_lasting) {
+        return NULL;
+    }
+    return schedule->slots[slot].constant;
+}
+
+static bool is_op(const struct step *step, int id) {
+    return step && step->node && !step->kernel && step->node->op->id == id;
+}
+
+/* ---- before the convolution ------------------------------------------------------------------ */
+
+// The step that makes the convolution's input, if nobody else reads that and it is of this kind.
+static struct step *maker_for(struct schedule *schedule, const struct step *conv, int id) {
+    struct step *maker = schedule_maker(schedule, conv->inputs[0]);
+    return is_op(maker, id) && fuse_is_picture(schedule, maker->inputs[0]) &&
+                   schedule_only_user(schedule, conv->inputs[0]) == conv
+               ? maker
+               : NULL;
+}
+
+static void drop_maker(struct schedule *schedule, struct step *conv, struct step *maker) {
+    schedule->slots[conv->inputs[0]].place = PLACE_NONE;
+    conv->inputs[0] = maker->inputs[0];
+    *maker = (struct step){0};
+}
+
+static void take_pad(struct schedule *schedule, struct step *conv, struct conv_shape *shape) {
+    struct step *maker = maker_for(schedule, conv, OP_PAD);
+    struct facts facts;
+    struct pad pad;
+    struct error err = {0};
+    if (!maker || shape->pad_top || shape->pad_left || shape->pad_bottom || shape->pad_right ||
+        pad_params(maker->node, facts_of(schedule, maker->node, &facts), &pad, &err) < 0) {
+        return;
+    }
+    bool whole = !pad.begin[0] && !pad.end[0] && !pad.begin[1] && !pad.end[1];
+    for (int i = 2; i < 4; i++) {
+        whole = whole && pad.begin[i] >= 0 && pad.end[i] >= 0 && pad.begin[i] <= WINDOW_MAX &&
+                pad.end[i] <= WINDOW_MAX;
+    }
+    bool has_value = maker->node->input_count > 2 && maker->node->inputs[2] >= 0;
+    const float *value = has_value ? constant_of(schedule, maker->node, 2) : &pad.value;
+    if (!whole || (pad.mode == PAD_CONSTANT && (!value || *value != 0))) {
+        return;
+    }
+    shape->border = pad.mode == PAD_REFLECT ? BORDER_REFLECT
+                    : pad.mode == PAD_EDGE  ? BORDER_EDGE
+                                            : BORDER_ZERO;
+    shape->pad_top = (int)pad.begin[2];
+    shape->pad_left = (int)pad.begin[3];
+    shape->pad_bottom = (int)pad.end[2];
+    shape->pad_right = (int)pad.end[3];
+    shape->in_h -= shape->pad_top + shape->pad_bottom;
+    shape->in_w -= shape->pad_left + shape->pad_right;
+    drop_maker(schedule, conv, maker);
+}
+
+// Whether the resize repeats every pixel of the source twice.
+static bool doubles(const struct schedule *schedule, const struct step *step) {
+    struct facts facts;
+    struct resize resize;
+    struct error err = {0};
+    if (resize_params(step->node, facts_of(schedule, step->node, &facts), &resize, &err) < 0 ||
+        resize.is_linear) {
+        return false;
+    }
+    const struct shape *x = &schedule->slots[step->inputs[0]].shape;
+    bool same = resize.output.dims[0] == x->dims[0] && resize.output.dims[1] == x->dims[1];
+    for (int axis = 2; axis < 4 && same; axis++) {
+        same = resize.output.dims[axis] == 2 * x->dims[axis];
+        for (int64_t i = 0; i < resize.output.dims[axis] && same; i++) {
+            float source = resize_source(&resize, x, axis, i);
+            same =
+                resize_nearest_pixel(&resize, source, resize.scales[axis], x->dims[axis]) == i / 2;
+        }
+    }
+    return same;
+}
+
+static void take_doubling(struct schedule *schedule, struct step *conv, struct conv_shape *shape) {
+    struct step *maker = maker_for(schedule, conv, OP_RESIZE);
+    maker = maker ? maker : maker_for(schedule, conv, OP_UPSAMPLE);
+    if (maker && doubles(schedule, maker)) {
+        shape->doubled = true;
+        shape->in_h /= 2;
+        shape->in_w /= 2;
+        drop_maker(schedule, conv, maker);
+    }
+}
+
+/* ---- behind the convolution ------------------------------------------------------------------ */
+
+static bool take_batch_norm(const struct schedule *schedule, struct conv_step *conv,
+                            const struct step *user) {
+    const float *constants[4];
+    for (int i = 0; i < 4; i++) {
+        constants[i] = constant_of(schedule, user->node, i + 1);
+        if (!constants[i]) {
+            return false;
+        }
+    }
+    if (user->output_count > 1 && user->outputs[1] >= 0) {
+        return false;
+    }
+    size_t count = (size_t)conv->shape.channels_out;
+    float *scale = x_calloc(count, sizeof *scale), *shift = x_calloc(count, sizeof *shift);
+    double epsilon = (double)node_number(user->node, "epsilon", 1e-5F);
+    for (size_t i = 0; i < count; i++) {
+        double factor = (double)constants[0][i] / sqrt((double)constants[3][i] + epsilon);
+        scale[i] = (float)factor;
+        shift[i] = (float)((double)constants[1][i] - (double)constants[2][i] * factor);
+    }
+    conv->source.scale = scale;
+    conv->source.shift = shift;
+    conv->norm_key = constants[0];
+    return true;
+}
+
+static bool take_instance_norm(const struct schedule *schedule, struct conv_step *conv,
+                               const struct step *user) {
+    conv->gamma = constant_of(schedule, user->node, 1);
+    conv->beta = constant_of(schedule, user->node, 2);
+    conv->epsilon = node_number(user->node, "epsilon", 1e-5F);
+    conv->normed = conv->gamma && conv->beta;
+    return conv->normed;
+}
+
+bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
+                 float *ret_high) {
+    const struct node *node = step->node;
+    if (node->op->id == OP_RELU) {
+        *ret_low = 0;
+        *ret_high = INFINITY;
+        return true;
+    }
+    float bounds[2] = {node_number(node, "min", -INFINITY), node_number(node, "max", INFINITY)};
+    for (int i = 0; i < 2; i++) {
+        if (i + 1 < node->input_count && node->inputs[i + 1] >= 0) {
+            const float *value = constant_of(schedule, node, i + 1);
+            if (!value) {
+                return false;
+            }
+            bounds[i] = *value;
+        }
+    }
+    *ret_low = bounds[0];
+    *ret_high = bounds[1];
+    return true;
+}
+
+static bool take_bounds(const struct schedule *schedule, struct conv_step *conv,
+                        const struct step *user) {
+    float low, high;
+    if (!fuse_bounds(schedule, user, &low, &high)) {
+        return false;
+    }
+    if (conv->normed) {
+        conv->relu_after_norm = low == 0 && isinf(high);
+        return conv->relu_after_norm;
+    }
+    conv->low = low;
+    conv->high = high;
+    return true;
+}
+
+// The addition's other operand; -1 when the two are not the same shape.
+int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot) {
+    int other = add->inputs[0] == slot ? add->inputs[1] : add->inputs[0];
+    const struct shape *shape = &schedule->slots[slot].shape;
+    bool fits = add->input_count == 2 && other >= 0 && other != slot &&
+                schedule->slots[other].place != PLACE_CONSTANT &&
+                shape_equal(shape, &schedule->slots[other].shape);
+    return fits ? other : -1;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static bool conv_shape_of(const struct schedule *schedule, const struct step *step,
+                          struct conv_shape *ret_shape) {
+    struct facts facts;
+    struct window window;
+    struct error err = {0};
+    const struct node *node = step->node;
+    if (conv_window(node, facts_of(schedule, node, &facts), &window, &err) < 0 ||
+        !fuse_is_modest(&window)) {
+        return false;
+    }
+    const struct shape *x = &schedule->slots[node->inputs[0]].shape;
+    const struct shape *w = &schedule->slots[node->inputs[1]].shape;
+    bool depthwise = window.groups > 1 && window.groups == x->dims[1] && w->dims[0] == x->dims[1];
+    if (window.groups != 1 && !depthwise) {
+        return false;
+    }
+    struct conv_shape shape = {
+        .n = (int)x->dims[0],
+        .channels_in = (int)x->dims[1],
+        .channels_out = (int)w->dims[0],
+        .depthwise = depthwise,
+        .in_h = (int)window.in[1],
+        .in_w = (int)window.in[2],
+        .pad_top = (int)window.pad_begin[1],
+        .pad_left = (int)window.pad_begin[2],
+        .pad_bottom = (int)window.pad_end[1],
+        .pad_right = (int)window.pad_end[2],
+        .kernel_h = (int)window.kernel[1],
+        .kernel_w = (int)window.kernel[2],
+        .stride_h = (int)window.stride[1],
+        .stride_w = (int)window.stride[2],
+        .dilation_h = (int)window.dilation[1],
+        .dilation_w = (int)window.dilation[2],
+    };
+    *ret_shape = shape;
+    return conv_shape_finish(&shape) && shape.out_h == (int)window.out[1] &&
+           shape.out_w == (int)window.out[2];
+}
+
+// The step's node as a convolution, if it is one of ours, with nothing fused into it yet.
+static struct conv_step *conv_step_new(const struct schedule *schedule, const struct step *step) {
+    struct conv_shape shape;
+    const float *weights = constant_of(schedule, step->node, 1);
+    bool has_bias = step->node->input_count > 2 && step->node->inputs[2] >= 0;
+    const float *bias = constant_of(schedule, step->node, 2);
+    if (!weights || has_bias != (bias != NULL) || !fuse_is_picture(schedule, step->inputs[0]) ||
+        !fuse_is_picture(schedule, step->outputs[0]) || !conv_shape_of(schedule, step, &shape)) {
+        return NULL;
+    }
+    struct conv_step *conv = x_calloc(1, sizeof *conv);
+    *conv = (struct conv_step){.node = step->node,
+                               .shape = shape,
+                               .source = {.weights = weights, .bias = bias},
+                               .low = -INFINITY,
+                               .high = INFINITY,
+                               .add = -1};
+    return conv;
+}
+
+// A depthwise convolution makes one step with the 1x1 convolution in front of it: what lies between
+// the two, the largest values of networks that have such pairs, is nowhere whole.
+static struct conv_step *take_depthwise(const struct schedule *schedule, struct conv_step *first,
+                                        const struct step *user) {
+    const struct conv_shape *s = &first->shape;
+    bool fits = !first->first && !s->depthwise && s->kernel_h == 1 && s->kernel_w == 1 &&
+                s->stride_h == 1 && s->stride_w == 1 && !s->doubled && !s->pad_top &&
+                !s->pad_left && !s->pad_bottom && !s->pad_right && !first->normed && first->add < 0;
+    struct conv_step *conv = fits ? conv_step_new(schedule, user) : NULL;
+    if (conv && !(conv->shape.depthwise && conv_shape_finish(&conv->shape))) {
+        conv_step_free(conv);
+        conv = NULL;
+    }
+    return conv;
+}
+
+static void absorb_users(struct schedule *schedule, struct step *step) {
+    struct conv_step *conv = step->state;
+    bool finished = false;
+    while (!finished) {
+        struct step *user = schedule_only_user(schedule, step->outputs[0]);
+        bool plain = !conv->normed && conv->add < 0 && isinf(conv->low) && isinf(conv->high);
+        struct conv_step *second = NULL;
+        int other = -1;
+        finished = true;
+        if (is_op(user, OP_BATCH_NORMALIZATION) && plain && !conv->source.scale) {
+            finished = !take_batch_norm(schedule, conv, user);
+        } else if (is_op(user, OP_INSTANCE_NORMALIZATION) && plain) {
+            finished = !take_instance_norm(schedule, conv, user);
+        } else if ((is_op(user, OP_RELU) || is_op(user, OP_CLIP)) &&
+                   (isinf(conv->low) && isinf(conv->high)) && !conv->relu_after_norm) {
+            finished = !take_bounds(schedule, conv, user);
+        } else if (is_op(user, OP_CONV) && (second = take_depthwise(schedule, conv, user))) {
+            second->first = conv;
+            step->state = conv = second;
+            finished = false;
+        } else if (is_op(user, OP_ADD) && plain && conv->shape.channels_out > THIN_OUTPUTS_MAX) {
+            other = fuse_other_operand(schedule, user, step->outputs[0]);
+            finished = other < 0;
+        }
+        if (!finished) {
+            step = schedule_absorb(schedule, step, user);
+            conv->add = other >= 0 ? schedule_add_input(schedule, step, other) : conv->add;
+        }
+    }
+}
+
+static void make_conv(struct schedule *schedule, struct step *step) {
+    struct conv_step *conv = conv_step_new(schedule, step);
+    if (!conv) {
+        return;
+    }
+    take_pad(schedule, step, &conv->shape);
+    take_doubling(schedule, step, &conv->shape);
+    bool fits = conv_shape_finish(&conv->shape); // shape inference has accepted the same padding
+    assert(fits);
+    (void)fits;
+    step->state = conv;
+    step->release = conv_step_free;
+    step->kernel = &fast_conv;
+    absorb_users(schedule, step);
+}
+
+// Additions of two pictures of one shape, and relus that nothing has taken.
+static void make_combine(struct schedule *schedule, struct step *step) {
+    struct combine_step combine = {.low = -INFINITY, .high = INFINITY};
+    bool adds = combine.adds = step->node->op->id == OP_ADD;
+    if (!fuse_is_picture(schedule, step->inputs[0]) ||
+        !fuse_is_picture(schedule, step->outputs[0]) ||
+        (adds && fuse_other_operand(schedule, step, step->inputs[0]) < 0) ||
+        (!adds && !fuse_bounds(schedule, step, &combine.low, &combine.high))) {
+        return;
+    }
+    struct step *user = schedule_only_user(schedule, step->outputs[0]);
+    if (adds && (is_op(user, OP_RELU) || is_op(user, OP_CLIP)) &&
+        fuse_bounds(schedule, user, &combine.low, &combine.high)) {
+        step = schedule_absorb(schedule, step, user);
+    }
+    step->state = x_calloc(1, sizeof combine);
+    *(struct combine_step *)step->state = combine;
+    step->release = free;
+    step->kernel = &fast_combine;
+}
+
+static void make_pool(struct schedule *schedule, struct step *step) {
+    struct facts facts;
+    struct pool_step pool = {.out_layout = 0};
+    struct error err = {0};
+    if (!fuse_is_picture(schedule, step->inputs[0]) ||
+        !fuse_is_picture(schedule, step->outputs[0])) {
+        return;
+    }
+    if (step->node->op->id == OP_GLOBAL_AVERAGE_POOL) {
+        step->kernel = &fast_global_pool;
+        return;
+    }
+    bool has_indices = step->output_count > 1 && step->outputs[1] >= 0;
+    const struct window *window = &pool.window;
+    if (has_indices ||
+        pool_window(step->node, facts_of(schedule, step->node, &facts), &pool.window, &err) < 0 ||
+        !fuse_is_modest(window) || window->dilation[1] != 1 || window->dilation[2] != 1) {
+        return;
+    }
+    step->state = x_calloc(1, sizeof pool);
+    *(struct pool_step *)step->state = pool;
+    step->release = free;
+    step->kernel = &fast_max_pool;
+}
+
+// Channels of pictures; whether blocks can be copied is seen when the layouts are known.
+static void make_concat(struct schedule *schedule, struct step *step) {
+    bool fits = fuse_is_picture(schedule, step->outputs[0]);
+    for (int i = 0; i < step->input_count; i++) {
+        fits = fits && step->inputs[i] >= 0 && fuse_is_picture(schedule, step->inputs[i]);
+    }
+    int64_t axis = node_integer(step->node, "axis", 1);
+    if (fits && (axis == 1 || axis == -3)) {
+        step->kernel = &fast_concat;
+    }
+}
+
+void fuse_steps(struct schedule *schedule) {
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        struct step *step = &schedule->steps[i];
+        if (!step->node || step->kernel) {
+            continue;
+        }
+        switch (step->node->op->id) {
+        case OP_CONV:
+            make_conv(schedule, step);
+            break;
+        case OP_ADD:
+        case OP_RELU:
+        case OP_CLIP:
+            make_combine(schedule, step);
+            break;
+        case OP_CONCAT:
+            make_concat(schedule, step);
+            break;
+        case OP_MAX_POOL:
+        case OP_GLOBAL_AVERAGE_POOL:
+            make_pool(schedule, step);
+            break;
+        default:
+            break;
+        }
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes of a training graph become one step: a normalisation takes the addition and the relu
+// behind it; its gradient takes the relu's gradient, and the sum of two gradients, in front of it.
+#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/ops/shape/internal.h"
+#include "agent/engine/ops/table.h"
+
+#include <stdlib.h>
+
+static bool is_op(const struct step *step, int id) {
+    return step && step->node && !step->kernel && step->node->op->id == id;
+}
+
+static void make_norm(struct schedule *schedule, struct step *step) {
+    if (!fuse_is_picture(schedule, step->inputs[0])) {
+        return;
+    }
+    struct norm_step *state = x_calloc(1, sizeof *state);
+    step->state = state;
+    step->release = free;
+    step->kernel = &fast_norm;
+    struct step *user = schedule_only_user(schedule, step->outputs[0]);
+    int other = is_op(user, OP_ADD) ? fuse_other_operand(schedule, user, step->outputs[0]) : -1;
+    if (other >= 0) {
+        step = schedule_absorb_output(schedule, step, user);
+        schedule_add_input(schedule, step, other);
+        state->adds = true;
+        user = schedule_only_user(schedule, step->outputs[0]);
+    }
+    if (is_op(user, OP_RELU)) {
+        schedule_absorb_output(schedule, step, user);
+        state->relu = true;
+    }
+}
+
+static bool is_relu_gradient(const struct step *step) {
+    return is_op(step, OP_UNARY_GRADIENT) && table_forward(step->node).op->id == OP_RELU;
+}
+
+// What the sum of two gradients adds, if only `step` reads it.
+static void take_sum(struct schedule *schedule, struct step *step,
+                     struct norm_gradient_step *state) {
+    int sum = step->inputs[0];
+    struct step *maker = schedule_maker(schedule, sum);
+    if (!is_op(maker, OP_ADD) || schedule_only_user(schedule, sum) != step ||
+        fuse_other_operand(schedule, maker, maker->inputs[0]) < 0 ||
+        schedule->slots[maker->inputs[0]].place == PLACE_CONSTANT) {
+        return;
+    }
+    step->inputs[0] = maker->inputs[0];
+    state->other = schedule_add_input(schedule, step, maker->inputs[1]);
+    schedule->slots[sum].place = PLACE_NONE;
+    *maker = (struct step){0};
+}
+
+// The relu's gradient in front: of what it makes this must be the first reader.
+static void take_relu(struct schedule *schedule, struct step *step,
+                      struct norm_gradient_step *state) {
+    int dy = step->inputs[0], x = step->inputs[1];
+    struct step *maker = schedule_maker(schedule, dy);
+    const struct slot *slot = &schedule->slots[dy];
+    if (!is_relu_gradient(maker) || slot->place != PLACE_ARENA || slot->viewed || slot->is_output ||
+        schedule_first_user(schedule, dy) != step) {
+        return;
+    }
+    bool is_alone = schedule_only_user(schedule, dy) == step;
+    int y = maker->inputs[1];
+    step->inputs[0] = maker->inputs[0];
+    *maker = (struct step){0};
+    const struct step *forward = schedule_maker(schedule, y);
+    const struct norm_step *norm = forward && forward->kernel == &fast_norm ? forward->state : NULL;
+    if (norm && norm->relu && !norm->adds && forward->inputs[0] == x) {
+        state->shift = schedule_add_input(schedule, step, forward->inputs[2]);
+    } else {
+        state->y = schedule_add_input(schedule, step, y);
+    }
+    if (is_alone) {
+        schedule->slots[dy].place = PLACE_NONE;
+    } else {
+        schedule_add_output(schedule, step, dy);
+    }
+    take_sum(schedule, step, state);
+}
+
+// Of NormTraining alone, which no file can name: table_forward finds none.
+static void make_norm_gradient(struct schedule *schedule, struct step *step) {
+    bool is_whole = step->input_count == 5 && step->output_count == 3;
+    for (int i = 0; is_whole && i < 3; i++) {
+        is_whole = step->outputs[i] >= 0 && step->inputs[i] >= 0;
+    }
+    if (!is_whole || table_forward(step->node).op || !fuse_is_picture(schedule, step->inputs[0]) ||
+        !fuse_is_picture(schedule, step->inputs[1])) {
+        return;
+    }
+    struct norm_gradient_step *state = x_calloc(1, sizeof *state);
+    *state = (struct norm_gradient_step){.other = -1, .y = -1, .shift = -1};
+    step->state = state;
+    step->release = free;
+    step->kernel = &fast_norm_gradient;
+    take_relu(schedule, step, state);
+}
+
+// (dy, shape of x, x): a maximum's. It knows nothing but blocks: layout.c.
+static void make_pool_gradient(struct schedule *schedule, struct step *step) {
+    struct node forward = table_forward(step->node);
+    struct pool_step pool = {.out_layout = 0};
+    struct error err = {0};
+    if (!forward.op || forward.op->id != OP_MAX_POOL || step->input_count < 3 ||
+        !fuse_is_picture(schedule, step->inputs[0]) ||
+        !fuse_is_picture(schedule, step->inputs[2])) {
+        return;
+    }
+    const struct fact fact = {TENSOR_FLOAT32, schedule->slots[step->inputs[2]].shape, NULL};
+    const struct fact *inputs[] = {&fact};
+    forward.input_count = 1;
+    if (pool_window(&forward, inputs, &pool.window, &err) < 0 || !fuse_is_modest(&pool.window) ||
+        pool.window.dilation[1] != 1 || pool.window.dilation[2] != 1) {
+        return;
+    }
+    step->state = x_calloc(1, sizeof pool);
+    *(struct pool_step *)step->state = pool;
+    step->release = free;
+    step->kernel = &fast_pool_gradient;
+}
+
+void fuse_training(struct schedule *schedule) {
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        struct step *step = &schedule->steps[i];
+        if (is_op(step, OP_NORM_TRAINING)) {
+            make_norm(schedule, step);
+        } else if (is_op(step, OP_NORM_GRADIENT)) {
+            make_norm_gradient(schedule, step);
+        } else if (is_op(step, OP_POOL_GRADIENT)) {
+            make_pool_gradient(schedule, step);
+        }
+    }
+}

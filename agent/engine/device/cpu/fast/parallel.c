@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/fast/parallel.h"
+
+#include <stdatomic.h>
+
+enum { CACHE_LINE = 64 };
+
+struct share {
+    _Alignas(CACHE_LINE) atomic_int next;
+    int end;
+};
+
+struct loop {
+    void (*body)(void *context, int index, int lane);
+    void *context;
+    int lanes;
+    struct share *shares; /* one per lane */
+};
+
+static void take_share(const struct loop *loop, struct share *share, int lane) {
+    for (;;) {
+        int index = atomic_load(&share->next);
+        index = index < share->end ? atomic_fetch_add(&share->next, 1) : index;
+        if (index >= share->end) {
+            return;
+        }
+        loop->body(loop->context, index, lane);
+    }
+}
+
+// A lane begins with its own share, which the same lane has of the layers before and behind this
+// one: what it reads is often what it wrote. Then it takes what is left of the others'.
+static void run_lane(void *context, int lane) {
+    const struct loop *loop = context;
+    for (int i = 0; i < loop->lanes; i++) {
+        take_share(loop, &loop->shares[(lane + i) % loop->lanes], lane);
+    }
+}
+
+void parallel_for(struct threads *threads, int count,
+                  void (*body)(void *context, int index, int lane), void *context) {
+    int lanes = threads_count(threads);
+    struct share shares[THREADS_MAX];
+    struct loop loop = {.body = body, .context = context, .lanes = lanes, .shares = shares};
+    for (int i = 0; i < lanes; i++) {
+        atomic_init(&shares[i].next, (int)((int64_t)count * i / lanes));
+        shares[i].end = (int)((int64_t)count * (i + 1) / lanes);
+    }
+    threads_each(count > 1 ? threads : NULL, run_lane, &loop);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+
+#include "agent/engine/device/cpu/fast/parallel.h"
+#include "agent/engine/device/cpu/fast/steps.h"
+
+void conv_step_free(void *state) {
+    struct conv_step *step = state;
+    if (step->first) {
+        conv_step_free(step->first);
+    }
+    conv_release(&step->conv);
+    free((void *)(uintptr_t)step->source.scale);
+    free((void *)(uintptr_t)step->source.shift);
+    free(step);
+}
+
+static const struct conv_weights *weights_for(struct cpu_device *cpu, const struct conv_step *step,
+                                              enum conv_algorithm algorithm, bool planar) {
+    struct weights_key key = {
+        step->node, step->source.weights, step->source.bias, step->norm_key, algorithm, planar};
+    struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
+    if (!weights) {
+        weights = conv_weights_new(cpu->vectors, &step->shape, algorithm, planar, &step->source);
+        weights_cache_put(cpu->weights, &key, weights);
+    }
+    return weights;
+}
+
+static struct conv conv_of(struct cpu_device *cpu, const struct conv_step *step,
+                           enum conv_algorithm algorithm, bool planar) {
+    return (struct conv){.ops = cpu->vectors,
+                         .shape = step->shape,
+                         .weights = weights_for(cpu, step, algorithm, planar),
+                         .low = step->low,
+                         .high = step->high,
+                         .normed = step->normed,
+                         .gamma = step->gamma,
+                         .beta = step->beta,
+                         .epsilon = step->epsilon};
+}
+
+void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
+    struct conv_step *state = step->state;
+    const struct conv_shape *s = &state->shape;
+    const struct vector_ops *ops = cpu->vectors;
+    int threads = threads_count(cpu->threads);
+    state->in_layout = schedule->slots[step->inputs[0]].layout;
+    state->out_layout = schedule->slots[step->outputs[0]].layout;
+    state->add_layout = state->add < 0 ? 0 : schedule->slots[step->inputs[state->add]].layout;
+    bool planar = !state->first && !state->in_layout && conv_reads_planar(ops, s);
+    enum conv_algorithm algorithm = conv_choose(ops, s, planar, threads);
+    if (algorithm == CONV_THIN && state->normed) {
+        algorithm = CONV_DIRECT;
+    }
+    planar = planar && algorithm == CONV_DIRECT;
+    state->conv = conv_of(cpu, state, algorithm, planar);
+    if (state->first) {
+        state->first->conv = conv_of(cpu, state->first, CONV_DIRECT, false);
+        conv_plan(&state->first->conv, 1, true, false);
+        state->conv.first = &state->first->conv;
+    }
+    conv_plan(&state->conv, threads, state->in_layout != 0, state->in_layout & LAYOUT_AFFINE);
+    // What is not blocked where it lies, or has its affine nowhere to lie, is so in the scratch.
+    size_t bytes = (state->conv.scratch_bytes + 63) / 64 * 64;
+    state->in_offset = state->out_offset = state->add_offset = SIZE_MAX;
+    bool kept = state->out_layout && (!state->normed || state->out_layout & LAYOUT_AFFINE);
+    size_t blocked = blocked_count(ops, s->n, s->channels_out, s->out_h, s->out_w);
+    if (algorithm != CONV_THIN && !kept) {
+        state->out_offset = bytes;
+        bytes += (blocked + affine_count(ops, s->n, s->channels_out)) * sizeof(float);
+    }
+    if (state->add >= 0 && !state->add_layout) {
+        state->add_offset = bytes;
+        bytes += blocked * sizeof(float);
+    }
+    if (state->first && state->in_layout != LAYOUT_BLOCKED) {
+        const struct conv_shape *in = &state->first->shape;
+        state->in_offset = bytes;
+        bytes += blocked_count(ops, in->n, in->channels_in, in->in_h, in->in_w) * sizeof(float);
+    }
+    step->scratch_bytes = bytes;
+}
+
+struct conversion {
+    const struct vector_ops *ops;
+    const struct shape *shape;
+    const struct operand *from, *to;
+};
+
+// One block of one picture: to planes, to planes of a blocked value, or with the affine done.
+static void convert_block(void *context, int index, int lane UNUSED) {
+    const struct conversion *c = context;
+    int b = c->ops->block, channels = (int)c->shape->dims[1], blocks = (channels + b - 1) / b;
+    int n = index / blocks, block = index % blocks, lanes = MIN(b, channels - block * b);
+    size_t pixels = (size_t)(c->shape->dims[2] * c->shape->dims[3]);
+    size_t blocked = (size_t)index * pixels * (size_t)b;
+    size_t planar = (size_t)(n * channels + block * b) * pixels;
+    struct pending pending = pending_of(c->ops, c->from, c->shape, n, block);
+    const struct pending none = {0};
+    if (!c->from->blocked) {
+        c->ops->from_planar(c->to->data + blocked, c->from->data + planar, pixels, lanes, pixels);
+    } else if (!c->to->blocked) {
+        c->ops->to_planar(c->to->data + planar, pixels, lanes, c->from->data + blocked, &pending,
+                          pixels);
+    } else {
+        c->ops->combine(c->to->data + blocked, c->from->data + blocked, &pending, NULL, &none,
+                        -__builtin_inff(), __builtin_inff(), pixels);
+    }
+}
+
+static void convert(struct cpu_device *cpu, const struct shape *shape, const struct operand *from,
+                    const struct operand *to) {
+    struct conversion conversion = {cpu->vectors, shape, from, to};
+    int b = cpu->vectors->block, blocks = ((int)shape->dims[1] + b - 1) / b;
+    parallel_for(cpu->threads, (int)shape->dims[0] * blocks, convert_block, &conversion);
+}
+
+static int conv_step_run(const struct call *call, struct error *err UNUSED) {
+    struct cpu_device *cpu = (struct cpu_device *)call->device;
+    const struct conv_step *state = call->state;
+    const struct conv_shape *s = &state->shape;
+    const struct tensor *y = call->outputs[0];
+    char *scratch = call->scratch;
+    struct operand in = operand_of(cpu->vectors, call->inputs[0], state->in_layout);
+    struct operand out = operand_of(cpu->vectors, y, state->out_layout), add = {0};
+    if (state->add >= 0) {
+        add = operand_of(cpu->vectors, call->inputs[state->add], state->add_layout);
+    }
+    if (state->in_offset != SIZE_MAX) {
+        struct operand from = in;
+        in = (struct operand){.data = (float *)(scratch + state->in_offset), .blocked = true};
+        convert(cpu, &call->inputs[0]->shape, &from, &in);
+    }
+    if (state->add_offset != SIZE_MAX) {
+        struct operand from = add;
+        add = (struct operand){.data = (float *)(scratch + state->add_offset), .blocked = true};
+        convert(cpu, &y->shape, &from, &add);
+    }
+    struct operand made = out;
+    if (state->out_offset != SIZE_MAX) {
+        made = (struct operand){.data = (float *)(scratch + state->out_offset), .blocked = true};
+        made.affine =
+            made.data + blocked_count(cpu->vectors, s->n, s->channels_out, s->out_h, s->out_w);
+    }
+    conv_run(&state->conv, cpu->threads, &in, state->add < 0 ? NULL : &add, &made, scratch);
+    if (state->out_offset != SIZE_MAX) {
+        made.affine = state->normed ? made.affine : NULL;
+        made.relu = state->relu_after_norm;
+        convert(cpu, &y->shape, &made, &out);
+    }
+    return 0;
+}
+const struct kernel fast_conv = {"fast Conv", conv_step_run};

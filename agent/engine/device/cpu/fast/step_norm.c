@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalisation over the batch, and its gradient. One thread does all of a block of channels, twice
+// over: first the sums, then the numbers, which by then are in the cache where it is large enough.
+// So the order of every sum is the same whatever the number of threads.
+#include "agent/engine/device/cpu/fast/parallel.h"
+#include "agent/engine/device/cpu/fast/steps.h"
+
+#include <math.h>
+
+enum { PIECE = 256 }; // pixels that are summed in float; those sums in double
+
+typedef float numbers[VECTOR_LANES_MAX] __attribute__((aligned(64)));
+
+struct norm {
+    const struct vector_ops *ops;
+    const struct shape *shape;
+    double epsilon;
+    bool relu;
+    const float *scale, *shift;
+    float *mean, *variance; // made forwards, read backwards
+    struct operand x, add, y;
+    /* Backwards. */
+    struct operand dy, other, dx, kept;
+    float *dscale, *dshift;
+};
+
+static struct norm norm_of(const struct call *call, const struct tensor *x, int layout) {
+    const struct cpu_device *cpu = (const struct cpu_device *)call->device;
+    return (struct norm){.ops = cpu->vectors,
+                         .shape = &x->shape,
+                         .epsilon = (double)node_number(call->node, "epsilon", 1e-5F),
+                         .x = operand_of(cpu->vectors, x, layout)};
+}
+
+static int blocks_of(const struct norm *norm) {
+    return ((int)norm->shape->dims[1] + norm->ops->block - 1) / norm->ops->block;
+}
+
+// The block's next piece; begin with n = -1. false: there is none.
+static bool next_piece(const struct norm *norm, struct stretch *stretch) {
+    size_t pixels = (size_t)(norm->shape->dims[2] * norm->shape->dims[3]);
+    stretch->first += stretch->count;
+    if (stretch->n < 0 || stretch->first == pixels) {
+        stretch->n++;
+        stretch->first = 0;
+    }
+    stretch->count = MIN(PIECE, pixels - stretch->first);
+    return stretch->n < norm->shape->dims[0];
+}
+
+static double count_of(const struct norm *norm) {
+    const int64_t *dims = norm->shape->dims;
+    return (double)(dims[0] * dims[2] * dims[3]);
+}
+
+// Channels of the block; lanes beyond belong to none.
+static int lanes_of(const struct norm *norm, int block) {
+    return MIN(norm->ops->block, (int)norm->shape->dims[1] - block * norm->ops->block);
+}
+
+// x * scale + shift is what the norm makes of x. Made of the statistics as they are kept, so that
+// the gradient knows every bit of what the relu had.
+static void affine_of(const struct norm *norm, int block, numbers scale, numbers shift) {
+    for (int i = 0; i < lanes_of(norm, block); i++) {
+        int c = block * norm->ops->block + i;
+        double factor = (double)norm->scale[c] / sqrt((double)norm->variance[c] + norm->epsilon);
+        scale[i] = (float)factor;
+        shift[i] = (float)((double)norm->shift[c] - (double)norm->mean[c] * factor);
+    }
+}
+
+/* ---- forwards -------------------------------------------------------------------------------- */
+
+// Around the mean of the first piece, so that squares keep their digits.
+static void measure(const struct norm *norm, int block) {
+    double sums[VECTOR_LANES_MAX] = {0}, squares[VECTOR_LANES_MAX] = {0};
+    float room[PIECE * VECTOR_LANES_MAX] __attribute__((aligned(64)));
+    numbers pivot = {0}, sum, square;
+    struct stretch stretch = {.n = -1, .block = block};
+    for (bool is_first = true; next_piece(norm, &stretch); is_first = false) {
+        const float *x = stretch_read(norm->ops, &norm->x, norm->shape, &stretch, room);
+        if (is_first) {
+            norm->ops->moments(x, stretch.count, pivot, sum, square);
+            for (int i = 0; i < norm->ops->block; i++) {
+                pivot[i] = sum[i] / (float)stretch.count;
+            }
+        }
+        norm->ops->moments(x, stretch.count, pivot, sum, square);
+        for (int i = 0; i < norm->ops->block; i++) {
+            sums[i] += (double)sum[i];
+            squares[i] += (double)square[i];
+        }
+    }
+    double count = count_of(norm);
+    for (int i = 0; i < lanes_of(norm, block); i++) {
+        int c = block * norm->ops->block + i;
+        double apart = sums[i] / count, variance = squares[i] / count - apart * apart;
+        norm->mean[c] = (float)((double)pivot[i] + apart);
+        norm->variance[c] = (float)(variance > 0 || isnan(variance) ? variance : 0);
+    }
+}
+
+static void norm_block(void *context, int block, int lane UNUSED) {
+    const struct norm *norm = context;
+    float rooms[3][PIECE * VECTOR_LANES_MAX] __attribute__((aligned(64)));
+    numbers scale = {0}, shift = {0};
+    measure(norm, block);
+    affine_of(norm, block, scale, shift);
+    const struct pending pending = {.scale = scale, .shift = shift}, none = {0};
+    struct stretch stretch = {.n = -1, .block = block};
+    while (next_piece(norm, &stretch)) {
+        const float *x = stretch_read(norm->ops, &norm->x, norm->shape, &stretch, rooms[0]);
+        const float *add = NULL;
+        if (norm->add.data) {
+            add = stretch_read(norm->ops, &norm->add, norm->shape, &stretch, rooms[1]);
+        }
+        float *y = stretch_room(norm->ops, &norm->y, norm->shape, &stretch, rooms[2]);
+        norm->ops->combine(y, x, &pending, add, &none, norm->relu ? 0 : -INFINITY, INFINITY,
+                           stretch.count);
+        stretch_put(norm->ops, &norm->y, norm->shape, &stretch, y);
+    }
+}
+
+void norm_step_prepare(const struct schedule *schedule, struct step *step) {
+    struct norm_step *state = step->state;
+    state->in_layout = schedule->slots[step->inputs[0]].layout;
+    state->add_layout = state->adds ? schedule->slots[step->inputs[3]].layout : 0;
+    state->out_layout = schedule->slots[step->outputs[0]].layout;
+}
+
+/* (x, scale, shift[, what is added]) -> y, mean, variance */
+static int norm_run(const struct call *call, struct error *err UNUSED) {
+    const struct norm_step *step = call->state;
+    struct norm norm = norm_of(call, call->inputs[0], step->in_layout);
+    norm.relu = step->relu;
+    norm.scale = call->inputs[1]->data;
+    norm.shift = call->inputs[2]->data;
+    norm.y = operand_of(norm.ops, call->outputs[0], step->out_layout);
+    norm.mean = call->outputs[1]->data;
+    norm.variance = call->outputs[2]->data;
+    if (step->adds) {
+        norm.add = operand_of(norm.ops, call->inputs[3], step->add_layout);
+    }
+    parallel_for(cpu_threads(call), blocks_of(&norm), norm_block, &norm);
+    return 0;
+}
+const struct kernel fast_norm = {"fast NormTraining", norm_run};
+
+/* ---- backwards ------------------------------------------------------------------------------- */
+
+// What a piece reads, in blocks: rooms of its own for what does not lie so.
+struct rooms {
+    float all[5][PIECE * VECTOR_LANES_MAX] __attribute__((aligned(64)));
+};
+
+static const float *read_if(const struct norm *norm, const struct operand *from,
+                            const struct stretch *stretch, float *room) {
+    return from->data ? stretch_read(norm->ops, from, norm->shape, stretch, room) : NULL;
+}
+
+static void read_piece(const struct norm *norm, const struct stretch *stretch, struct rooms *rooms,
+                       struct norm_job *job) {
+    job->count = stretch->count;
+    job->x = read_if(norm, &norm->x, stretch, rooms->all[0]);
+    job->dy = read_if(norm, &norm->dy, stretch, rooms->all[1]);
+    job->other = read_if(norm, &norm->other, stretch, rooms->all[2]);
+    job->y = read_if(norm, &norm->y, stretch, rooms->all[3]);
+}
+
+// Sums of g and g (x - mean); what others read of g is written.
+static void pass_sums(const struct norm *norm, int block, struct norm_job job, double *sums,
+                      double *products) {
+    struct rooms rooms;
+    numbers sum, product;
+    struct stretch stretch = {.n = -1, .block = block};
+    job.sum = sum;
+    job.product = product;
+    while (next_piece(norm, &stretch)) {
+        read_piece(norm, &stretch, &rooms, &job);
+        job.kept = NULL;
+        if (norm->kept.data) {
+            job.kept = stretch_room(norm->ops, &norm->kept, norm->shape, &stretch, rooms.all[4]);
+        }
+        norm->ops->norm_sums(&job);
+        if (norm->kept.data) {
+            stretch_put(norm->ops, &norm->kept, norm->shape, &stretch, job.kept);
+        }
+        for (int i = 0; i < norm->ops->block; i++) {
+            sums[i] += (double)sum[i];
+            products[i] += (double)product[i];
+        }
+    }
+}
+
+static void pass_slopes(const struct norm *whole, int block, struct norm_job job) {
+    struct rooms rooms;
+    struct stretch stretch = {.n = -1, .block = block};
+    struct norm norm = *whole;
+    if (norm.kept.data) { // g is there
+        norm.dy = norm.kept;
+        norm.other = norm.y = (struct operand){0};
+        job.scale = job.shift = NULL;
+    }
+    while (next_piece(&norm, &stretch)) {
+        read_piece(&norm, &stretch, &rooms, &job);
+        job.dx = stretch_room(norm.ops, &norm.dx, norm.shape, &stretch, rooms.all[4]);
+        norm.ops->norm_slopes(&job);
+        stretch_put(norm.ops, &norm.dx, norm.shape, &stretch, job.dx);
+    }
+}
+
+// With z = (x - mean) / deviation: dscale = sum g z, dshift = sum g, and dx = scale / deviation
+// (g - mean of g - z mean of g z).
+static void gradient_block(void *context, int block, int lane UNUSED) {
+    const struct norm *norm = context;
+    double sums[VECTOR_LANES_MAX] = {0}, products[VECTOR_LANES_MAX] = {0}, count = count_of(norm);
+    numbers mean = {0}, scale = {0}, shift = {0}, factors = {0}, slopes = {0}, bases = {0};
+    struct norm_job job = {.mean = mean, .factor = factors, .slope = slopes, .base = bases};
+    for (int i = 0; i < lanes_of(norm, block); i++) {
+        mean[i] = norm->mean[block * norm->ops->block + i];
+    }
+    if (norm->relu) {
+        affine_of(norm, block, scale, shift);
+        job.scale = scale;
+        job.shift = shift;
+    }
+    pass_sums(norm, block, job, sums, products);
+    for (int i = 0; i < lanes_of(norm, block); i++) {
+        int c = block * norm->ops->block + i;
+        double inverse = 1 / sqrt((double)norm->variance[c] + norm->epsilon);
+        double factor = (double)norm->scale[c] * inverse, dscale = products[i] * inverse;
+        norm->dscale[c] = (float)dscale;
+        norm->dshift[c] = (float)sums[i];
+        factors[i] = (float)factor;
+        slopes[i] = (float)(-factor * dscale * inverse / count);
+        bases[i] = (float)(-factor * sums[i] / count);
+    }
+    pass_slopes(norm, block, job);
+}
+
+static int layout_of(const struct schedule *schedule, const struct step *step, int input) {
+    return input < 0 ? 0 : schedule->slots[step->inputs[input]].layout;
+}
+
+void norm_gradient_step_prepare(const struct schedule *schedule, struct step *step) {
+    struct norm_gradient_step *state = step->state;
+    state->dy_layout = layout_of(schedule, step, 0);
+    state->x_layout = layout_of(schedule, step, 1);
+    state->other_layout = layout_of(schedule, step, state->other);
+    state->y_layout = layout_of(schedule, step, state->y);
+    state->dx_layout = schedule->slots[step->outputs[0]].layout;
+    state->kept_layout = step->output_count > 3 ? schedule->slots[step->outputs[3]].layout : 0;
+}
+
+static int norm_gradient_run(const struct call *call, struct error *err UNUSED) {
+    const struct norm_gradient_step *step = call->state;
+    struct norm norm = norm_of(call, call->inputs[1], step->x_layout);
+    const struct vector_ops *ops = norm.ops;
+    norm.dy = operand_of(ops, call->inputs[0], step->dy_layout);
+    norm.scale = call->inputs[2]->data;
+    norm.mean = call->inputs[3]->data;
+    norm.variance = call->inputs[4]->data;
+    norm.dx = operand_of(ops, call->outputs[0], step->dx_layout);
+    norm.dscale = call->outputs[1]->data;
+    norm.dshift = call->outputs[2]->data;
+    if (step->other >= 0) {
+        norm.other = operand_of(ops, call->inputs[step->other], step->other_layout);
+    }
+    if (step->y >= 0) {
+        norm.y = operand_of(ops, call->inputs[step->y], step->y_layout);
+    }
+    if (step->shift >= 0) {
+        norm.relu = true;
+        norm.shift = call->inputs[step->shift]->data;
+    }
+    if (call->output_count > 3) {
+        norm.kept = operand_of(ops, call->outputs[3], step->kept_layout);
+    }
+    parallel_for(cpu_threads(call), blocks_of(&norm), gradient_block, &norm);
+    return 0;
+}
+const struct kernel fast_norm_gradient = {"fast NormGradient", norm_gradient_run};

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <string.h>
+
+#include "agent/engine/device/cpu/fast/parallel.h"
+#include "agent/engine/device/cpu/fast/steps.h"
+
+struct pool {
+    const struct vector_ops *ops;
+    const struct shape *x, *y;
+    const struct pool_step *step;
+    struct operand in, out;
+    float *scratch;
+    size_t lane_floats;
+};
+
+// With ceil_mode the last window may reach beyond the padding.
+static size_t row_floats(const struct vector_ops *ops, const struct window *window) {
+    int64_t padded = window->in[2] + window->pad_begin[2] + window->pad_end[2];
+    int64_t reached = (window->out[2] - 1) * window->stride[2] + window->kernel[2];
+    return (size_t)(MAX(padded, reached) * ops->block);
+}
+
+void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct step *step) {
+    if (step->kernel == &fast_max_pool) {
+        struct pool_step *state = step->state;
+        const struct window *window = &state->window;
+        state->out_layout = schedule->slots[step->outputs[0]].layout;
+        size_t floats = row_floats(cpu->vectors, window) * (size_t)window->kernel[1] +
+                        (size_t)(window->out[2] * cpu->vectors->block);
+        step->scratch_bytes = floats * sizeof(float) * (size_t)threads_count(cpu->threads);
+    }
+}
+
+// Padded rows of the window, in the thread's scratch; what lies outside loses every comparison.
+static void load_rows(const struct pool *pool, const float *plane, int64_t row, float *rows) {
+    const struct window *window = &pool->step->window;
+    size_t b = (size_t)pool->ops->block, length = row_floats(pool->ops, window);
+    size_t width = (size_t)window->in[2] * b, left = (size_t)window->pad_begin[2] * b;
+    for (int64_t k = 0; k < window->kernel[1]; k++) {
+        int64_t y = row * window->stride[1] - window->pad_begin[1] + k;
+        bool inside = y >= 0 && y < window->in[1];
+        float *to = rows + (size_t)k * length;
+        for (size_t i = 0; i < length; i++) {
+            if (!inside || i < left || i >= left + width) {
+                to[i] = -INFINITY;
+            } else {
+                memcpy(to + i, plane + (size_t)y * width, width * sizeof(float));
+                i += width - 1;
+            }
+        }
+    }
+}
+
+static void pool_block(void *context, int index, int lane) {
+    const struct pool *pool = context;
+    const struct window *window = &pool->step->window;
+    int b = pool->ops->block, channels = (int)pool->x->dims[1], blocks = (channels + b - 1) / b;
+    int n = index / blocks, block = index % blocks;
+    size_t in_plane = (size_t)(window->in[1] * window->in[2]) * (size_t)b;
+    size_t out_plane = (size_t)(window->out[1] * window->out[2]);
+    float *rows = pool->scratch + (size_t)lane * pool->lane_floats;
+    float *line = rows + row_floats(pool->ops, window) * (size_t)window->kernel[1];
+    const struct pending none = {0};
+    for (int64_t y = 0; y < window->out[1]; y++) {
+        size_t at = (size_t)index * out_plane * (size_t)b + (size_t)(y * window->out[2] * b);
+        float *out = pool->out.blocked ? pool->out.data + at : line;
+        load_rows(pool, pool->in.data + (size_t)index * in_plane, y, rows);
+        pool->ops->max_row(out, rows, row_floats(pool->ops, window), (int)window->kernel[1],
+                           (int)window->kernel[2], (int)window->stride[2], (int)window->out[2]);
+        if (!pool->out.blocked) {
+            float *to = pool->out.data + (size_t)(n * channels + block * b) * out_plane +
+                        (size_t)(y * window->out[2]);
+            pool->ops->to_planar(to, out_plane, MIN(b, channels - block * b), out, &none,
+                                 (size_t)window->out[2]);
+        }
+    }
+}
+
+static int max_pool_run(const struct call *call, struct error *err UNUSED) {
+    struct cpu_device *cpu = (struct cpu_device *)call->device;
+    const struct pool_step *step = call->state;
+    const struct window *window = &step->window;
+    struct pool pool = {.ops = cpu->vectors,
+                        .x = &call->inputs[0]->shape,
+                        .y = &call->outputs[0]->shape,
+                        .step = step,
+                        .in = operand_of(cpu->vectors, call->inputs[0], LAYOUT_BLOCKED),
+                        .out = operand_of(cpu->vectors, call->outputs[0], step->out_layout),
+                        .scratch = call->scratch};
+    pool.lane_floats = row_floats(pool.ops, window) * (size_t)window->kernel[1] +
+                       (size_t)(window->out[2] * pool.ops->block);
+    int b = pool.ops->block, blocks = ((int)pool.x->dims[1] + b - 1) / b;
+    parallel_for(cpu->threads, (int)pool.x->dims[0] * blocks, pool_block, &pool);
+    return 0;
+}
+const struct kernel fast_max_pool = {"fast MaxPool", max_pool_run};
+
+static void average_block(void *context, int index, int lane UNUSED) {
+    const struct pool *pool = context;
+    int b = pool->ops->block, channels = (int)pool->x->dims[1], blocks = (channels + b - 1) / b;
+    int n = index / blocks, block = index % blocks;
+    size_t pixels = (size_t)(pool->x->dims[2] * pool->x->dims[3]);
+    const float *in = pool->in.data + (size_t)index * pixels * (size_t)b;
+    double sums[VECTOR_LANES_MAX] = {0};
+    // Sums of some hundred pixels in float, those in double.
+    for (size_t first = 0; first < pixels; first += 256) {
+        const float zero[VECTOR_LANES_MAX] = {0};
+        float sum[VECTOR_LANES_MAX], squares[VECTOR_LANES_MAX];
+        pool->ops->moments(in + first * (size_t)b, MIN(256, pixels - first), zero, sum, squares);
+        for (int lane_index = 0; lane_index < b; lane_index++) {
+            sums[lane_index] += (double)sum[lane_index];
+        }
+    }
+    for (int i = 0; i < MIN(b, channels - block * b); i++) {
+        pool->out.data[n * channels + block * b + i] = (float)(sums[i] / (double)pixels);
+    }
+}
+
+static int global_pool_run(const struct call *call, struct error *err UNUSED) {
+    struct cpu_device *cpu = (struct cpu_device *)call->device;
+    struct pool pool = {.ops = cpu->vectors, .x = &call->inputs[0]->shape};
+    pool.in = operand_of(pool.ops, call->inputs[0], LAYOUT_BLOCKED);
+    pool.out = operand_of(pool.ops, call->outputs[0], 0);
+    int b = pool.ops->block, blocks = ((int)pool.x->dims[1] + b - 1) / b;
+    parallel_for(cpu->threads, (int)pool.x->dims[0] * blocks, average_block, &pool);
+    return 0;
+}
+const struct kernel fast_global_pool = {"fast GlobalAveragePool", global_pool_run};
+
+struct pool_gradient {
+    const struct vector_ops *ops;
+    const struct window *window;
+    const float *x, *dy;
+    float *dx;
+};
+
+static void pool_gradient_block(void *context, int index, int lane UNUSED) {
+    const struct pool_gradient *pool = context;
+    const struct window *window = pool->window;
+    size_t b = (size_t)pool->ops->block, in_row = (size_t)window->in[2] * b;
+    size_t in_plane = (size_t)window->in[1] * in_row, out_row = (size_t)window->out[2] * b;
+    const float *x = pool->x + (size_t)index * in_plane;
+    float *dx = pool->dx + (size_t)index * in_plane;
+    const float *dy = pool->dy + (size_t)index * (size_t)window->out[1] * out_row;
+    memset(dx, 0, in_plane * sizeof *dx);
+    for (int64_t row = 0; row < window->out[1]; row++) {
+        int64_t start = row * window->stride[1] - window->pad_begin[1];
+        int64_t first = MAX(start, 0), last = MIN(start + window->kernel[1], window->in[1]);
+        struct spread_job job = {.x = x + (size_t)first * in_row,
+                                 .dx = dx + (size_t)first * in_row,
+                                 .dy = dy + (size_t)row * out_row,
+                                 .in_row = in_row,
+                                 .rows = (int)(last - first),
+                                 .in_width = (int)window->in[2],
+                                 .kernel_w = (int)window->kernel[2],
+                                 .stride = (int)window->stride[2],
+                                 .pad_left = (int)window->pad_begin[2],
+                                 .count = (int)window->out[2]};
+        if (job.rows > 0) {
+            pool->ops->spread_row(&job);
+        }
+    }
+}
+
+/* (dy, shape of x, x), all in blocks */
+static int pool_gradient_run(const struct call *call, struct error *err UNUSED) {
+    const struct cpu_device *cpu = (const struct cpu_device *)call->device;
+    const struct pool_step *step = call->state;
+    const struct shape *x = &call->inputs[2]->shape;
+    struct pool_gradient pool = {.ops = cpu->vectors,
+                                 .window = &step->window,
+                                 .x = call->inputs[2]->data,
+                                 .dy = call->inputs[0]->data,
+                                 .dx = call->outputs[0]->data};
+    int b = pool.ops->block, blocks = ((int)x->dims[1] + b - 1) / b;
+    parallel_for(cpu_threads(call), (int)x->dims[0] * blocks, pool_gradient_block, &pool);
+    return 0;
+}
+const struct kernel fast_pool_gradient = {"fast PoolGradient", pool_gradient_run};

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Makefile compiles this file for the instruction set that it names.
+#define VECTOR_ISA ISA_AVX512
+#define VECTOR_OPS vector_ops_avx512
+#define VECTOR_LANES 16
+#define DIRECT_PIXELS 14
+#include "agent/engine/device/cpu/fast/vector.inc"

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values lie in blocks. A value does when its maker can write and every reader can read
+// blocks. Pools and concatenations know nothing else: one that meets a row-major value loses its
+// kernel, until nothing changes any more.
+#include "agent/engine/device/cpu/layout.h"
+
+#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/onednn/onednn.h"
+#include "agent/engine/ops/table.h"
+
+// Of a step that oneDNN takes: all its channels must be there, in whole blocks.
+static bool is_whole(const struct vector_ops *ops, const struct slot *slot) {
+    return slot->shape.rank == 4 && slot->shape.dims[1] % ops->block == 0;
+}
+
+static bool writes_blocks(const struct vector_ops *ops, const struct schedule *schedule,
+                          const struct step *step, int output) {
+    if (step->kernel == &fast_conv) {
+        const struct conv_step *conv = step->state;
+        return conv->shape.channels_out > THIN_OUTPUTS_MAX || conv->normed;
+    }
+    if (step->kernel == &fast_norm_gradient) {
+        return output == 0 || output == 3;
+    }
+    if (step->kernel == &onednn_planned) {
+        return step->node->op->id != OP_CONV_GRADIENT_WEIGHTS &&
+               is_whole(ops, &schedule->slots[step->outputs[output]]);
+    }
+    return output == 0 && (step->kernel == &fast_combine || step->kernel == &fast_concat ||
+                           step->kernel == &fast_max_pool || step->kernel == &fast_norm ||
+                           step->kernel == &fast_pool_gradient);
+}
+
+static bool reads_blocks(const struct vector_ops *ops, const struct schedule *schedule,
+                         const struct step *step, int input) {
+    if (step->kernel == &onednn_planned) {
+        bool is_picture =
+            input == 0 || (input == 2 && step->node->op->id == OP_CONV_GRADIENT_WEIGHTS);
+        return is_picture && is_whole(ops, &schedule->slots[step->inputs[input]]);
+    }
+    return step->kernel == &fast_conv || step->kernel == &fast_combine ||
+           step->kernel == &fast_concat || step->kernel == &fast_max_pool ||
+           step->kernel == &fast_global_pool || step->kernel == &fast_norm ||
+           step->kernel == &fast_norm_gradient || step->kernel == &fast_pool_gradient;
+}
+
+// Only what a convolution or an addition reads may keep its normalisation pending.
+static bool reads_pending(const struct step *step, int input) {
+    return (step->kernel == &fast_conv && input == 0) || step->kernel == &fast_combine;
+}
+
+static void mark_outputs(const struct vector_ops *ops, struct schedule *schedule,
+                         const struct step *step) {
+    for (int k = 0; step->node && step->kernel && k < step->output_count; k++) {
+        struct slot *slot = step->outputs[k] < 0 ? NULL : &schedule->slots[step->outputs[k]];
+        if (slot && slot->place == PLACE_ARENA && !slot->viewed && !slot->is_output &&
+            writes_blocks(ops, schedule, step, k)) {
+            const struct conv_step *conv = step->kernel == &fast_conv ? step->state : NULL;
+            slot->layout = LAYOUT_BLOCKED;
+            if (conv && conv->normed) {
+                slot->layout |= LAYOUT_AFFINE | (conv->relu_after_norm ? LAYOUT_RELU : 0);
+            }
+        }
+    }
+}
+
+static void mark(const struct vector_ops *ops, struct schedule *schedule) {
+    for (size_t i = 0; i < schedule->slot_count; i++) {
+        schedule->slots[i].layout = 0;
+    }
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        mark_outputs(ops, schedule, &schedule->steps[i]);
+    }
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        const struct step *step = &schedule->steps[i];
+        for (int k = 0; step->node && k < step->input_count; k++) {
+            struct slot *slot = step->inputs[k] < 0 ? NULL : &schedule->slots[step->inputs[k]];
+            if (slot && slot->layout && !reads_blocks(ops, schedule, step, k)) {
+                slot->layout = 0;
+            } else if (slot && slot->layout && !reads_pending(step, k)) {
+                slot->layout = LAYOUT_BLOCKED;
+            }
+        }
+    }
+}
+
+static bool demote(const struct vector_ops *ops, struct schedule *schedule) {
+    bool changed = false;
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        struct step *step = &schedule->steps[i];
+        bool pools = step->kernel == &fast_max_pool || step->kernel == &fast_global_pool;
+        bool lacks = pools && !schedule->slots[step->inputs[0]].layout;
+        if (step->kernel == &fast_concat) {
+            lacks = !schedule->slots[step->outputs[0]].layout || !concat_fits(ops, schedule, step);
+        }
+        if (step->kernel == &fast_pool_gradient) {
+            lacks = !schedule->slots[step->inputs[0]].layout ||
+                    !schedule->slots[step->inputs[2]].layout ||
+                    !schedule->slots[step->outputs[0]].layout;
+        }
+        if (step->node && lacks) {
+            if (step->release) {
+                step->release(step->state);
+            }
+            step->kernel = NULL;
+            step->state = NULL;
+            step->release = NULL;
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+void layout_choose(const struct vector_ops *ops, struct schedule *schedule) {
+    do {
+        mark(ops, schedule);
+    } while (demote(ops, schedule));
+    for (size_t i = 0; i < schedule->slot_count; i++) {
+        struct slot *slot = &schedule->slots[i];
+        if (slot->layout) {
+            slot->size_bytes = layout_bytes(ops, &slot->shape, slot->layout);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/onednn/pieces.h"
+
+#include "agent/engine/device/cpu/cpu.h"
+#include "agent/engine/ops/table.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* More would use more processors; but each piece reorders all the weights, and sums gradients of
+ * its own for them: behind small pictures, where most weights are, that costs more than the rest.
+ */
+enum { PIECES_MAX = 4, PIECES_OF_FEW = 2, PIXELS_MANY = 1536, SAMPLES_MIN = 2 };
+enum { OPERANDS_MAX = 3, OUTPUTS_MAX = 2, ALIGNMENT = 64 };
+
+struct pieces {
+    int count;
+    struct onednn onednn[PIECES_MAX]; /* each with a stream of its own */
+    struct primitive *primitives[PIECES_MAX];
+    bool sums;            /* outputs are sums over the batch: each piece makes its own */
+    size_t piece_scratch; /* bytes of a piece: the primitive's, then its sums */
+    size_t sum_offset[OUTPUTS_MAX];
+};
+
+void omp_set_num_threads(int count); /* onednn.c says why it is declared here */
+
+/* The step's operands that have a sample per row: indices of inputs, and whether output 0 has. */
+struct rows_of {
+    int input_count, inputs[2];
+    bool output;
+};
+
+static bool rows_of(const struct step *step, struct rows_of *ret_rows) {
+    switch (step->node->op->id) {
+    case OP_CONV:
+    case OP_CONV_GRADIENT_INPUT:
+        *ret_rows = (struct rows_of){1, {0}, true};
+        return true;
+    case OP_CONV_GRADIENT_WEIGHTS:
+        *ret_rows = (struct rows_of){2, {0, 2}, false};
+        return true;
+    default:
+        return false;
+    }
+}
+
+int pieces_count(const struct schedule *schedule, const struct step *step) {
+    struct rows_of rows;
+    bool has_shape = step->node->op->id != OP_CONV;
+    if (!rows_of(step, &rows) || step->input_count > OPERANDS_MAX ||
+        step->output_count > OUTPUTS_MAX) {
+        return 1;
+    }
+    for (int i = 0; i < step->input_count; i++) {
+        if (step->inputs[i] >= 0 && !(i == 1 && has_shape) &&
+            schedule->slots[step->inputs[i]].place == PLACE_CONSTANT) {
+            return 1;
+        }
+    }
+    const struct shape *picture = &schedule->slots[step->inputs[0]].shape;
+    int64_t samples = picture->dims[0], pixels = samples;
+    for (int i = 2; i < picture->rank; i++) {
+        pixels *= picture->dims[i];
+    }
+    int count = pixels < (int64_t)PIECES_MAX * PIXELS_MANY ? PIECES_OF_FEW : PIECES_MAX;
+    while (count > 1 && (samples % count != 0 || samples / count < SAMPLES_MIN)) {
+        count--;
+    }
+    return count;
+}
+
+static void set_samples(struct schedule *schedule, const struct step *step,
+                        const struct rows_of *rows, int64_t samples) {
+    for (int i = 0; i < rows->input_count; i++) {
+        schedule->slots[step->inputs[rows->inputs[i]]].shape.dims[0] = samples;
+    }
+    if (rows->output) {
+        schedule->slots[step->outputs[0]].shape.dims[0] = samples;
+    }
+}
+
+void pieces_free(void *state) {
+    struct pieces *pieces = state;
+    for (int i = 0; pieces && i < pieces->count; i++) {
+        primitive_free(pieces->primitives[i]);
+        dnnl_stream_destroy(pieces->onednn[i].stream);
+    }
+    free(pieces);
+}
+
+static size_t aligned(size_t size) {
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static dnnl_status_t make_primitives(struct onednn *onednn, struct schedule *schedule,
+                                     const struct step *step, request_fill *fill,
+                                     const struct request_wish *wish, struct pieces *pieces) {
+    struct request request = {.wish = *wish};
+    if (!fill(schedule, step, &request)) {
+        return dnnl_unimplemented;
+    }
+    for (int i = 0; i < pieces->count; i++) {
+        struct onednn *own = &pieces->onednn[i];
+        *own = (struct onednn){.engine = onednn->engine};
+        dnnl_status_t status =
+            dnnl_stream_create(&own->stream, own->engine, dnnl_stream_default_flags);
+        if (status == dnnl_success) {
+            status = primitive_new(own, schedule, step, &request, &pieces->primitives[i]);
+        }
+        if (status != dnnl_success) {
+            return status;
+        }
+    }
+    return dnnl_success;
+}
+
+dnnl_status_t pieces_new(struct onednn *onednn, struct schedule *schedule, const struct step *step,
+                         request_fill *fill, const struct request_wish *wish,
+                         struct pieces **ret_pieces) {
+    struct rows_of rows;
+    struct pieces *pieces = x_calloc(1, sizeof *pieces);
+    int64_t samples = schedule->slots[step->inputs[0]].shape.dims[0];
+    pieces->count = pieces_count(schedule, step);
+    if (!rows_of(step, &rows)) {
+        free(pieces);
+        return dnnl_unimplemented;
+    }
+    pieces->sums = !rows.output;
+    set_samples(schedule, step, &rows, samples / pieces->count);
+    dnnl_status_t status = make_primitives(onednn, schedule, step, fill, wish, pieces);
+    set_samples(schedule, step, &rows, samples);
+    if (status != dnnl_success) {
+        pieces_free(pieces);
+        return status;
+    }
+    pieces->piece_scratch = aligned(pieces->primitives[0]->scratch_bytes);
+    for (int i = 0; pieces->sums && i < step->output_count; i++) {
+        pieces->sum_offset[i] = pieces->piece_scratch;
+        pieces->piece_scratch += aligned(schedule->slots[step->outputs[i]].size_bytes);
+    }
+    *ret_pieces = pieces;
+    return dnnl_success;
+}
+
+size_t pieces_scratch_bytes(const struct pieces *pieces) {
+    return pieces->piece_scratch * (size_t)pieces->count;
+}
+
+struct pieces_work {
+    const struct pieces *pieces;
+    const struct call *call;
+    struct rows_of rows;
+    atomic_int status;
+};
+
+/* The call as piece `index` sees it. */
+static dnnl_status_t run_piece(const struct pieces_work *work, int index) {
+    const struct pieces *pieces = work->pieces;
+    struct tensor inputs[OPERANDS_MAX], outputs[OUTPUTS_MAX];
+    const struct tensor *inputs_at[OPERANDS_MAX];
+    struct tensor *outputs_at[OUTPUTS_MAX];
+    struct call call = *work->call;
+    call.scratch = (char *)call.scratch + (size_t)index * pieces->piece_scratch;
+    for (int i = 0; i < call.input_count; i++) {
+        bool has_rows =
+            i == work->rows.inputs[0] || (work->rows.input_count > 1 && i == work->rows.inputs[1]);
+        inputs_at[i] = call.inputs[i];
+        if (has_rows) {
+            inputs[i] = *call.inputs[i];
+            int64_t piece = shape_count(&inputs[i].shape) / pieces->count;
+            inputs[i].data = (float *)inputs[i].data + index * piece;
+            inputs_at[i] = &inputs[i];
+        }
+    }
+    for (int i = 0; i < call.output_count; i++) {
+        outputs[i] = *call.outputs[i];
+        int64_t piece = shape_count(&outputs[i].shape) / pieces->count;
+        outputs[i].data = pieces->sums ? (void *)((char *)call.scratch + pieces->sum_offset[i])
+                                       : (float *)outputs[i].data + index * piece;
+        outputs_at[i] = &outputs[i];
+    }
+    call.inputs = inputs_at;
+    call.outputs = outputs_at;
+    omp_set_num_threads(1); /* of this thread */
+    return primitive_run(pieces->primitives[index], &call);
+}
+
+static void pieces_body(void *context, int64_t first, int64_t last) {
+    struct pieces_work *work = context;
+    for (int64_t i = first; i < last; i++) {
+        dnnl_status_t status = run_piece(work, (int)i);
+        if (status != dnnl_success) {
+            atomic_store(&work->status, (int)status);
+        }
+    }
+}
+
+struct adding {
+    const struct pieces *pieces;
+    const char *scratch;
+    size_t offset;
+    float *to;
+};
+
+static void add_body(void *context, int64_t first, int64_t last) {
+    const struct adding *adding = context;
+    for (int k = 0; k < adding->pieces->count; k++) {
+        const float *from =
+            (const float *)(const void *)(adding->scratch + adding->offset +
+                                          (size_t)k * adding->pieces->piece_scratch);
+#pragma omp simd
+        for (int64_t i = first; i < last; i++) {
+            adding->to[i] = k == 0 ? from[i] : adding->to[i] + from[i];
+        }
+    }
+}
+
+dnnl_status_t pieces_run(const struct pieces *pieces, const struct call *call) {
+    struct pieces_work work = {.pieces = pieces, .call = call};
+    struct step step = {.node = call->node};
+    rows_of(&step, &work.rows);
+    threads_run(cpu_threads(call), pieces->count, 1, pieces_body, &work);
+    for (int i = 0; pieces->sums && i < call->output_count; i++) {
+        struct adding adding = {pieces, call->scratch, pieces->sum_offset[i],
+                                call->outputs[i]->data};
+        threads_run(cpu_threads(call), shape_count(&call->outputs[i]->shape), 16384, add_body,
+                    &adding);
+    }
+    return (dnnl_status_t)atomic_load(&work.status);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/onednn/primitive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+void primitive_free(void *state) {
+    struct primitive *primitive = state;
+    if (!primitive) {
+        return;
+    }
+    for (int i = 0; i < primitive->operand_count; i++) {
+        struct operand *operand = &primitive->operands[i];
+        dnnl_memory_destroy(operand->lies);
+        if (!operand->is_kept) {
+            dnnl_memory_destroy(operand->wanted);
+        }
+        dnnl_primitive_destroy(operand->reorder);
+    }
+    dnnl_memory_destroy(primitive->scratchpad);
+    dnnl_primitive_destroy(primitive->primitive);
+    free(primitive);
+}
+
+static dnnl_status_t memory_new(struct onednn *onednn, const dnnl_memory_desc_t *description,
+                                void *data, dnnl_memory_t *ret_memory) {
+    return dnnl_memory_create(ret_memory, description, onednn->engine, data);
+}
+
+static dnnl_status_t reorder_new(struct onednn *onednn, const dnnl_memory_desc_t *from,
+                                 const dnnl_memory_desc_t *to, dnnl_primitive_t *ret_reorder) {
+    dnnl_primitive_desc_t description = NULL;
+    dnnl_status_t status = dnnl_reorder_primitive_desc_create(&description, from, onednn->engine,
+                                                              to, onednn->engine, NULL);
+    if (status == dnnl_success) {
+        status = dnnl_primitive_create(ret_reorder, description);
+        dnnl_primitive_desc_destroy(description);
+    }
+    return status;
+}
+
+static dnnl_status_t reorder_run(struct onednn *onednn, dnnl_primitive_t reorder,
+                                 dnnl_memory_t from, dnnl_memory_t to) {
+    const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    return dnnl_primitive_execute(reorder, onednn->stream, ARRAY_LEN(args), args);
+}
+
+/* The constant as wanted: found, or made now. */
+static dnnl_status_t keep(struct onednn *onednn, const struct node *node, const void *constant,
+                          const dnnl_memory_desc_t *wanted, struct operand *operand) {
+    for (size_t i = 0; i < onednn->kept_count; i++) {
+        const struct kept *kept = &onednn->kept[i];
+        if (kept->node == node && kept->constant == constant &&
+            dnnl_memory_desc_equal(&kept->wanted, wanted)) {
+            operand->wanted = kept->memory;
+            operand->is_kept = true;
+            return dnnl_success;
+        }
+    }
+    struct kept made = {node, constant, *wanted, NULL};
+    dnnl_status_t status = memory_new(onednn, wanted, DNNL_MEMORY_ALLOCATE, &made.memory);
+    if (status == dnnl_success) {
+        status = dnnl_memory_set_data_handle(operand->lies, (void *)(uintptr_t)constant);
+    }
+    if (status == dnnl_success) {
+        status = reorder_run(onednn, operand->reorder, operand->lies, made.memory);
+    }
+    if (status == dnnl_success) {
+        status = dnnl_stream_wait(onednn->stream);
+    }
+    if (status != dnnl_success) {
+        dnnl_memory_destroy(made.memory);
+        return status;
+    }
+    onednn->kept = x_realloc_array(onednn->kept, onednn->kept_count + 1, sizeof *onednn->kept);
+    onednn->kept[onednn->kept_count++] = made;
+    operand->wanted = made.memory;
+    operand->is_kept = true;
+    return dnnl_success;
+}
+
+static size_t reserve(struct primitive *primitive, const dnnl_memory_desc_t *description) {
+    size_t offset = primitive->scratch_bytes;
+    size_t size = dnnl_memory_desc_get_size(description);
+    primitive->scratch_bytes += (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return offset;
+}
+
+static dnnl_status_t prepare_operand(struct primitive *primitive, const struct schedule *schedule,
+                                     const struct step *step, struct operand *operand,
+                                     const dnnl_memory_desc_t *wanted) {
+    struct onednn *onednn = primitive->onednn;
+    const dnnl_memory_desc_t *lies = &operand->arg.lies;
+    bool is_output = operand->arg.input <= REQUEST_OUTPUT;
+    dnnl_status_t status = memory_new(onednn, lies, DNNL_MEMORY_NONE, &operand->lies);
+    if (status != dnnl_success || dnnl_memory_desc_equal(wanted, lies)) {
+        return status;
+    }
+    status = reorder_new(onednn, is_output ? wanted : lies, is_output ? lies : wanted,
+                         &operand->reorder);
+    if (status != dnnl_success) {
+        return status;
+    }
+    const struct slot *slot = is_output ? NULL : &schedule->slots[step->inputs[operand->arg.input]];
+    if (slot && slot->is_lasting) {
+        return keep(onednn, step->node, slot->constant, wanted, operand);
+    }
+    operand->offset = reserve(primitive, wanted);
+    return memory_new(onednn, wanted, DNNL_MEMORY_NONE, &operand->wanted);
+}
+
+static dnnl_status_t prepare_all(struct primitive *primitive, const struct schedule *schedule,
+                                 const struct step *step, const struct request *request,
+                                 const_dnnl_primitive_desc_t description) {
+    dnnl_status_t status = dnnl_primitive_create(&primitive->primitive, description);
+    for (int i = 0; i < request->arg_count && status == dnnl_success; i++) {
+        struct operand *operand = &primitive->operands[primitive->operand_count++];
+        operand->arg = request->args[i];
+        status = prepare_operand(
+            primitive, schedule, step, operand,
+            dnnl_primitive_desc_query_md(description, dnnl_query_exec_arg_md, operand->arg.name));
+    }
+    if (status != dnnl_success) {
+        return status;
+    }
+    const dnnl_memory_desc_t *scratchpad =
+        dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
+    primitive->scratchpad_offset = reserve(primitive, scratchpad);
+    return memory_new(primitive->onednn, scratchpad, DNNL_MEMORY_NONE, &primitive->scratchpad);
+}
+
+/* oneDNN's own plain loops ("ref") are slower than ours. */
+static bool is_plain(const_dnnl_primitive_desc_t description) {
+    const char *name = "";
+    dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, &name);
+    return strstr(name, "ref") && !strstr(name, "jit") && !strstr(name, "gemm");
+}
+
+static dnnl_status_t describe(struct onednn *onednn, const struct request *request,
+                              dnnl_primitive_desc_t *ret_description) {
+    dnnl_primitive_attr_t attributes;
+    dnnl_status_t status = dnnl_primitive_attr_create(&attributes);
+    if (status != dnnl_success) {
+        return status;
+    }
+    dnnl_primitive_desc_t hint = NULL;
+    if (request->has_hint) {
+        status =
+            dnnl_primitive_desc_create(&hint, &request->hint, attributes, onednn->engine, NULL);
+    }
+    if (status != dnnl_success) {
+        dnnl_primitive_attr_destroy(attributes);
+        return status;
+    }
+    /* The scratchpad comes from the plan: it is counted there and shared between steps. */
+    dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
+    status = dnnl_primitive_desc_create(ret_description, &request->description, attributes,
+                                        onednn->engine, hint);
+    dnnl_primitive_attr_destroy(attributes);
+    dnnl_primitive_desc_destroy(hint);
+    if (status == dnnl_success && is_plain(*ret_description)) {
+        dnnl_primitive_desc_destroy(*ret_description);
+        return dnnl_unimplemented;
+    }
+    return status;
+}
+
+static dnnl_status_t at(dnnl_memory_t memory, const void *scratch, size_t offset) {
+    return dnnl_memory_set_data_handle(memory, (void *)((uintptr_t)scratch + offset));
+}
+
+static dnnl_status_t run_operand(const struct primitive *primitive, const struct call *call,
+                                 const struct operand *operand, dnnl_exec_arg_t *ret_arg) {
+    int input = operand->arg.input;
+    bool is_output = input <= REQUEST_OUTPUT;
+    void *data =
+        is_output ? call->outputs[REQUEST_OUTPUT - input]->data : call->inputs[input]->data;
+    *ret_arg =
+        (dnnl_exec_arg_t){operand->arg.name, operand->wanted ? operand->wanted : operand->lies};
+    dnnl_status_t status = dnnl_memory_set_data_handle(operand->lies, data);
+    if (status == dnnl_success && operand->wanted && !operand->is_kept) {
+        status = at(operand->wanted, call->scratch, operand->offset);
+        if (status == dnnl_success && !is_output) {
+            status =
+                reorder_run(primitive->onednn, operand->reorder, operand->lies, operand->wanted);
+        }
+    }
+    return status;
+}
+
+dnnl_status_t primitive_run(const struct primitive *primitive, const struct call *call) {
+    dnnl_exec_arg_t args[REQUEST_ARGS_MAX + 1] = {{DNNL_ARG_SCRATCHPAD, primitive->scratchpad}};
+    dnnl_status_t status = at(primitive->scratchpad, call->scratch, primitive->scratchpad_offset);
+    for (int i = 0; i < primitive->operand_count && status == dnnl_success; i++) {
+        status = run_operand(primitive, call, &primitive->operands[i], &args[i + 1]);
+    }
+    if (status == dnnl_success) {
+        status = dnnl_primitive_execute(primitive->primitive, primitive->onednn->stream,
+                                        primitive->operand_count + 1, args);
+    }
+    for (int i = 0; i < primitive->operand_count && status == dnnl_success; i++) {
+        const struct operand *operand = &primitive->operands[i];
+        if (operand->arg.input <= REQUEST_OUTPUT && operand->wanted) {
+            status =
+                reorder_run(primitive->onednn, operand->reorder, operand->wanted, operand->lies);
+        }
+    }
+    return status == dnnl_success ? dnnl_stream_wait(primitive->onednn->stream) : status;
+}
+
+bool primitive_is_offered(struct onednn *onednn, const struct request *request) {
+    dnnl_primitive_desc_t description;
+    if (describe(onednn, request, &description) != dnnl_success) {
+        return false;
+    }
+    dnnl_primitive_desc_destroy(description);
+    return true;
+}
+
+dnnl_status_t primitive_new(struct onednn *onednn, const struct schedule *schedule,
+                            const struct step *step, const struct request *request,
+                            struct primitive **ret_primitive) {
+    dnnl_primitive_desc_t description;
+    dnnl_status_t status = describe(onednn, request, &description);
+    if (status != dnnl_success) {
+        return status;
+    }
+    struct primitive *primitive = x_calloc(1, sizeof *primitive);
+    primitive->onednn = onednn;
+    status = prepare_all(primitive, schedule, step, request, description);
+    dnnl_primitive_desc_destroy(description);
+    if (status != dnnl_success) {
+        primitive_free(primitive);
+        return status;
+    }
+    *ret_primitive = primitive;
+    return dnnl_success;
+}

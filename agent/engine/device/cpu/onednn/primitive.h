@@ -1,0 +1,47 @@
+/* primitive.h: a oneDNN primitive with its operands' orders; the state of a step. */
+#pragma once
+
+#include "agent/engine/device/cpu/onednn/request.h"
+#include "agent/engine/device/device.h"
+
+/* A lasting constant in the order a primitive wants; several schedules use it. */
+struct kept {
+    const struct node *node;
+    const void *constant;
+    dnnl_memory_desc_t wanted;
+    dnnl_memory_t memory;
+};
+
+struct onednn {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    int block; /* channels of a block, of pictures that lie so; 0: none do */
+    struct kept *kept;
+    size_t kept_count;
+};
+
+struct operand {
+    struct request_arg arg;
+    dnnl_memory_t lies, wanted; /* wanted: NULL when the primitive takes it as it lies */
+    dnnl_primitive_t reorder;   /* from one to the other, or back for the output */
+    size_t offset;              /* of wanted, in the scratch */
+    bool is_kept;               /* wanted is the constant kept by the device */
+};
+
+struct primitive {
+    struct onednn *onednn; /* borrowed */
+    int operand_count;
+    dnnl_primitive_t primitive;
+    dnnl_memory_t scratchpad;
+    size_t scratchpad_offset, scratch_bytes;
+    struct operand operands[REQUEST_ARGS_MAX];
+};
+
+/* Whether primitive_new will find more than a plain loop. */
+bool primitive_is_offered(struct onednn *onednn, const struct request *request);
+/* Fails with dnnl_unimplemented also where oneDNN has but a plain loop. */
+NODISCARD dnnl_status_t primitive_new(struct onednn *onednn, const struct schedule *schedule,
+                                      const struct step *step, const struct request *request,
+                                      struct primitive **ret_primitive);
+void primitive_free(void *state);
+NODISCARD dnnl_status_t primitive_run(const struct primitive *primitive, const struct call *call);

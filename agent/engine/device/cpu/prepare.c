@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/prepare.h"
+
+#include "agent/engine/device/cpu/fast/steps.h"
+#include "agent/engine/device/cpu/layout.h"
+#include "agent/engine/device/cpu/ml/ml.h"
+#include "agent/engine/device/cpu/onednn/onednn.h"
+#include "agent/engine/device/cpu/reference/reference.h"
+#include "agent/engine/graph/resident.h"
+
+// Whether the step has laid its weights, input 1, out anew.
+static bool has_packed(const struct step *step) {
+    return step->kernel == &fast_conv || step->kernel == &fast_gemm;
+}
+
+// A step packs these bytes that does not list them: the depthwise convolution behind a 1x1 one.
+static bool packs_unlisted(const struct step *step, const void *bytes) {
+    const struct conv_step *conv = step->kernel == &fast_conv ? step->state : NULL;
+    return conv && conv->first && conv->source.weights == bytes;
+}
+
+// Weights that are packed and that no other step reads, or has still to pack.
+static void let_go_of_weights(const struct schedule *schedule, const struct step *step) {
+    const struct slot *weights = &schedule->slots[step->inputs[1]];
+    bool needed = weights->place != PLACE_CONSTANT || weights->viewed || weights->is_output;
+    for (size_t i = 0; i < schedule->slot_count && !needed; i++) {
+        needed = schedule->slots[i].constant == weights->constant && (int)i != step->inputs[1];
+    }
+    for (size_t i = 0; i < schedule->step_count && !needed; i++) {
+        const struct step *other = &schedule->steps[i];
+        for (int k = 0; other->node && k < other->input_count; k++) {
+            needed |= other->inputs[k] == step->inputs[1] && (other != step || k != 1);
+        }
+        needed |= packs_unlisted(other, weights->constant);
+    }
+    if (!needed) {
+        graph_let_go(schedule->graph, step->inputs[1]);
+    }
+}
+
+// What kernels read in every run.
+static void hold_constants(const struct schedule *schedule) {
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        const struct step *step = &schedule->steps[i];
+        for (int k = 0; step->node && k < step->input_count; k++) {
+            int slot = step->inputs[k];
+            if (slot >= 0 && schedule->slots[slot].place == PLACE_VIEW) {
+                slot = schedule->slots[slot].view_of;
+            }
+            if (slot >= 0 && schedule->slots[slot].place == PLACE_CONSTANT &&
+                !(k == 1 && has_packed(step))) {
+                graph_hold(schedule->graph, slot, schedule->slots[slot].constant);
+            }
+        }
+    }
+}
+
+int cpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
+    struct cpu_device *cpu = (struct cpu_device *)device;
+    fuse_training(schedule);
+    fuse_steps(schedule);
+    onednn_plan(cpu->onednn, cpu->vectors->block, schedule);
+    layout_choose(cpu->vectors, schedule);
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        struct step *step = &schedule->steps[i];
+        if (!step->node) {
+            continue;
+        }
+        if (trees_step_try(step, err) < 0) {
+            return -1;
+        }
+        if (step->kernel == &fast_conv) {
+            conv_step_prepare(cpu, schedule, step);
+        } else if (step->kernel == &fast_combine) {
+            combine_step_prepare(schedule, step);
+        } else if (step->kernel == &fast_max_pool) {
+            pool_step_prepare(cpu, schedule, step);
+        } else if (step->kernel == &fast_norm) {
+            norm_step_prepare(schedule, step);
+        } else if (step->kernel == &fast_norm_gradient) {
+            norm_gradient_step_prepare(schedule, step);
+        } else if (step->kernel == &onednn_planned) {
+            step->kernel = NULL;
+            onednn_step_try(cpu->onednn, schedule, step);
+            if (!step->kernel) { /* our plain loops know nothing of blocks */
+                return error_set(err, ERROR_EXHAUSTED, "oneDNN: no memory for %s \"%.64s\"",
+                                 step->node->op->name, step->node->name);
+            }
+        } else if (!step->kernel) {
+            gemm_step_try(cpu, schedule, step);
+        }
+        if (step->node && !step->kernel) {
+            unary_step_try(schedule, step);
+        }
+        if (step->node && !step->kernel) {
+            onednn_step_try(cpu->onednn, schedule, step);
+        }
+        if (step->node && has_packed(step)) {
+            let_go_of_weights(schedule, step);
+        }
+    }
+    hold_constants(schedule);
+    return device_fill_kernels(device, reference_kernels, schedule, err);
+}

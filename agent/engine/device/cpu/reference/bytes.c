@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/bytes.h"
+
+#include "agent/engine/device/cpu/reference/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+static int from_bytes_run(const struct call *call, struct error *err UNUSED) {
+    const struct bytes bytes = bytes_params(call->node);
+    const struct shape *shape = &call->outputs[0]->shape; /* [n, 3, h, w] */
+    const uint8_t *x = call->inputs[0]->data;
+    float *y = call->outputs[0]->data;
+    int64_t pixels = shape->dims[2] * shape->dims[3];
+    for (int64_t n = 0; n < shape->dims[0]; n++, x += 3 * pixels) {
+        for (int k = 0; k < 3; k++, y += pixels) {
+            int from = bytes.is_turned ? 2 - k : k;
+            for (int64_t i = 0; i < pixels; i++) {
+                y[i] = (float)x[3 * i + from] * bytes.scale[k] + bytes.shift[k];
+            }
+        }
+    }
+    return 0;
+}
+
+static int to_bytes_run(const struct call *call, struct error *err UNUSED) {
+    const struct bytes bytes = bytes_params(call->node);
+    const struct shape *shape = &call->inputs[0]->shape; /* [n, 3, h, w] */
+    const float *x = call->inputs[0]->data;
+    uint8_t *y = call->outputs[0]->data;
+    int32_t *bad = call->output_count > 1 && call->outputs[1] ? call->outputs[1]->data : NULL;
+    int64_t height = shape->dims[2], width = shape->dims[3], pixels = height * width;
+    if (bad) {
+        memset(bad, 0, (size_t)(shape->dims[0] * height) * sizeof *bad);
+    }
+    for (int64_t n = 0; n < shape->dims[0]; n++, y += 3 * pixels) {
+        for (int k = 0; k < 3; k++, x += pixels) {
+            int to = bytes.is_turned ? 2 - k : k;
+            for (int64_t i = 0; i < pixels; i++) {
+                float value = x[i] * bytes.scale[k] + bytes.shift[k];
+                if (isnan(value) && bad) {
+                    int32_t *row = &bad[n * height + i / width];
+                    *row = MAX(*row, (int32_t)(width - i % width));
+                }
+                value = value > 0 ? value : 0;
+                y[3 * i + to] = (uint8_t)(value < 255 ? value : 255);
+            }
+        }
+    }
+    return 0;
+}
+
+const struct kernel reference_from_bytes = {"reference from_bytes", from_bytes_run};
+const struct kernel reference_to_bytes = {"reference to_bytes", to_bytes_run};

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/cpu.h"
+#include "agent/engine/device/cpu/reference/reference.h"
+#include "agent/engine/device/cpu/reference/windows.h"
+
+struct conv {
+    struct window window;
+    const void *x, *w, *bias; /* bias: NULL or [m] */
+    void *y;
+    int64_t c, m;             /* channels of x and of y, all groups */
+    int64_t x_plane, y_plane; /* elements of a channel */
+};
+
+void window_covered(const struct window *window, int dim, int64_t k, int64_t *first,
+                    int64_t *last) {
+    int64_t stride = window->stride[dim];
+    int64_t shift = k * window->dilation[dim] - window->pad_begin[dim];
+    int64_t low = -shift, high = window->in[dim] - shift; /* low <= o * stride < high */
+    *first = low <= 0 ? 0 : (low + stride - 1) / stride;
+    *last = high <= 0 ? 0 : MIN((high + stride - 1) / stride, window->out[dim]);
+}
+
+#define REAL float
+#define NAMED(name) name##_float
+#include "agent/engine/device/cpu/reference/conv.inc"
+#undef REAL
+#undef NAMED
+#define REAL double
+#define NAMED(name) name##_double
+#include "agent/engine/device/cpu/reference/conv.inc"
+
+/* int32 wraps around: its bits are those of uint32. */
+#undef REAL
+#undef NAMED
+#define REAL uint32_t
+#define NAMED(name) name##_int32
+#include "agent/engine/device/cpu/reference/conv.inc"
+
+static void fill_planes(const struct call *call, struct conv *conv) {
+    const struct window *window = &conv->window;
+    conv->x = call->inputs[0]->data;
+    conv->w = call->inputs[1]->data;
+    conv->bias = call->input_count > 2 && call->inputs[2] ? call->inputs[2]->data : NULL;
+    conv->y = call->outputs[0]->data;
+    conv->c = call->inputs[0]->shape.dims[1];
+    conv->m = call->outputs[0]->shape.dims[1];
+    conv->x_plane = window->in[0] * window->in[1] * window->in[2];
+    conv->y_plane = window->out[0] * window->out[1] * window->out[2];
+}
+
+static int conv_run(const struct call *call, struct error *err) {
+    struct call_facts facts = {0};
+    struct conv conv = {0};
+    if (conv_window(call->node, call_facts(call, &facts), &conv.window, err) < 0) {
+        return -1;
+    }
+    fill_planes(call, &conv);
+    enum tensor_type type = call->inputs[0]->type;
+    threads_run(cpu_threads(call), call->inputs[0]->shape.dims[0] * conv.m, 1,
+                type == TENSOR_FLOAT64 ? conv_body_double
+                : type == TENSOR_INT32 ? conv_body_int32
+                                       : conv_body_float,
+                &conv);
+    return 0;
+}
+const struct kernel reference_conv = {"reference conv", conv_run};
+
+static int conv_transpose_run(const struct call *call, struct error *err) {
+    struct call_facts facts = {0};
+    struct conv conv = {0};
+    if (conv_transpose_window(call->node, call_facts(call, &facts), &conv.window, err) < 0) {
+        return -1;
+    }
+    fill_planes(call, &conv);
+    enum tensor_type type = call->inputs[0]->type;
+    threads_run(cpu_threads(call), call->inputs[0]->shape.dims[0] * conv.m, 1,
+                type == TENSOR_FLOAT64 ? conv_transpose_body_double
+                : type == TENSOR_INT32 ? conv_transpose_body_int32
+                                       : conv_transpose_body_float,
+                &conv);
+    return 0;
+}
+const struct kernel reference_conv_transpose = {"reference conv_transpose", conv_transpose_run};

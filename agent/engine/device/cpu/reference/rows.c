@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/reference/rows.h"
+
+#include <string.h>
+
+void rows_each(const struct rows *rows, rows_row *row, void *context) {
+    int rank = rows->shape.rank, last = rank - 1;
+    int64_t index[TENSOR_RANK_MAX] = {0}, offsets[ROWS_OPERANDS_MAX], steps[ROWS_OPERANDS_MAX];
+    if (shape_count(&rows->shape) == 0) {
+        return;
+    }
+    for (int k = 0; k < rows->operand_count; k++) {
+        offsets[k] = rows->start[k];
+        steps[k] = rank ? rows->strides[k][last] : 0;
+    }
+    for (;;) {
+        row(context, offsets, steps, rank ? rows->shape.dims[last] : 1);
+        int i = last - 1;
+        while (i >= 0 && ++index[i] == rows->shape.dims[i]) {
+            for (int k = 0; k < rows->operand_count; k++) {
+                offsets[k] -= rows->strides[k][i] * (index[i] - 1);
+            }
+            index[i--] = 0;
+        }
+        if (i < 0) {
+            return;
+        }
+        for (int k = 0; k < rows->operand_count; k++) {
+            offsets[k] += rows->strides[k][i];
+        }
+    }
+}
+
+void rows_plain_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX]) {
+    int64_t stride = 1;
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        ret_strides[i] = stride;
+        stride *= MAX(shape->dims[i], 1);
+    }
+}
+
+struct copy_context {
+    size_t size;
+    const char *from;
+    char *to;
+};
+
+static void copy_row(void *context, const int64_t *offsets, const int64_t *steps, int64_t count) {
+    const struct copy_context *copy = context;
+    size_t size = copy->size;
+    const char *from = copy->from + offsets[0] * (int64_t)size;
+    char *to = copy->to + offsets[1] * (int64_t)size;
+    if (steps[0] == 1 && steps[1] == 1) {
+        memcpy(to, from, (size_t)count * size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const char *source = from + i * steps[0] * (int64_t)size;
+        char *target = to + i * steps[1] * (int64_t)size;
+        switch (size) { /* constant sizes become single moves */
+        case 2:
+            memcpy(target, source, 2);
+            break;
+        case 4:
+            memcpy(target, source, 4);
+            break;
+        case 8:
+            memcpy(target, source, 8);
+            break;
+        default:
+            *target = *source;
+        }
+    }
+}
+
+void rows_copy(const struct rows *rows, size_t size, const void *from, void *to) {
+    struct copy_context copy = {size, from, to};
+    rows_each(rows, copy_row, &copy);
+}

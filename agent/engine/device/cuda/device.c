@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cuda/device.h"
+
+#include "agent/engine/device/cuda/driver.h"
+#include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/pack.h"
+#include "agent/engine/device/cuda/prepare.h"
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct recording {
+    cudaGraphExec_t graph;
+};
+
+struct device_mark {
+    cudaEvent_t event;
+};
+
+int gpu_check(int code, const char *what, struct error *err) {
+    enum error_kind kind = code == cudaErrorMemoryAllocation ? ERROR_EXHAUSTED : ERROR_UNAVAILABLE;
+    return code == cudaSuccess ? 0
+                               : error_set(err, kind, "device \"cuda\": %s: %s", what,
+                                           cudaGetErrorString((cudaError_t)code));
+}
+
+int gpu_check_dnn(struct gpu *gpu, cudnnStatus_t status, const char *what, struct error *err) {
+    enum error_kind kind = status == CUDNN_STATUS_ALLOC_FAILED ? ERROR_EXHAUSTED
+                           : status / 1000 == 3                ? ERROR_UNSUPPORTED
+                                                               : ERROR_UNAVAILABLE;
+    return status == CUDNN_STATUS_SUCCESS
+               ? 0
+               : error_set(err, kind, "device \"cuda\": %s: cuDNN says %s", what,
+                           gpu->libraries.dnn.GetErrorString(status));
+}
+
+int gpu_check_lt(struct gpu *gpu, cublasStatus_t status, const char *what, struct error *err) {
+    enum error_kind kind =
+        status == CUBLAS_STATUS_ALLOC_FAILED ? ERROR_EXHAUSTED : ERROR_UNAVAILABLE;
+    return status == CUBLAS_STATUS_SUCCESS
+               ? 0
+               : error_set(err, kind, "device \"cuda\": %s: cuBLASLt says %s", what,
+                           gpu->libraries.lt.GetStatusString(status));
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static int gpu_alloc(struct device *device UNUSED, size_t size, void **ret_memory,
+                     struct error *err) {
+    void *memory = NULL;
+    int code = cudaMalloc(&memory, MAX(size, 1));
+    if (code == cudaErrorMemoryAllocation) {
+        size_t available = 0, total = 0;
+        (void)cudaGetLastError(); /* it is told here, and shall not be told again */
+        (void)cudaMemGetInfo(&available, &total);
+        return error_set(err, ERROR_EXHAUSTED,
+                         "device \"cuda\": the GPU's memory is full: %zu MiB are needed, %zu of "
+                         "%zu are free",
+                         size >> 20, available >> 20, total >> 20);
+    }
+    if (gpu_check(code, "allocation", err) < 0) {
+        return -1;
+    }
+    *ret_memory = memory;
+    return 0;
+}
+
+static void gpu_free(struct device *device UNUSED, void *memory) {
+    if (memory) {
+        cudaFree(memory);
+    }
+}
+
+static int copy_on(cudaStream_t stream, enum copy direction, void *to, const void *from,
+                   size_t size, struct error *err) {
+    static const enum cudaMemcpyKind kinds[] = {[COPY_TO_DEVICE] = cudaMemcpyHostToDevice,
+                                                [COPY_TO_HOST] = cudaMemcpyDeviceToHost,
+                                                [COPY_ON_DEVICE] = cudaMemcpyDeviceToDevice};
+    return size == 0 ? 0
+                     : gpu_check(cudaMemcpyAsync(to, from, size, kinds[direction], stream),
+                                 "a copy", err);
+}
+
+/* The caller may change or free host memory as soon as this returns. */
+static int gpu_copy(struct device *device, enum copy direction, void *to, const void *from,
+                    size_t size, struct error *err) {
+    cudaStream_t stream = gpu_of(device)->stream;
+    if (copy_on(stream, direction, to, from, size, err) < 0) {
+        return -1;
+    }
+    return direction == COPY_ON_DEVICE ? 0
+                                       : gpu_check(cudaStreamSynchronize(stream), "a copy", err);
+}
+
+static int gpu_copy_beside(struct device *device, enum copy direction, void *to, const void *from,
+                           size_t size, struct error *err) {
+    cudaStream_t stream = gpu_of(device)->beside;
+    return copy_on(stream, direction, to, from, size, err) < 0
+               ? -1
+               : gpu_check(cudaStreamSynchronize(stream), "a copy", err);
+}
+
+static int gpu_zero(struct device *device, void *memory, size_t size, struct error *err) {
+    return gpu_check(cudaMemsetAsync(memory, 0, size, gpu_of(device)->stream), "zeroing", err);
+}
+
+static int gpu_sync(struct device *device, struct error *err) {
+    return gpu_check(cudaStreamSynchronize(gpu_of(device)->stream), "the run", err);
+}
+
+static int gpu_memory_info(struct device *device UNUSED, size_t *ret_free, size_t *ret_total,
+                           struct error *err) {
+    size_t available, total;
+    if (gpu_check(cudaMemGetInfo(&available, &total), "memory information", err) < 0) {
+        return -1;
+    }
+    *ret_free = available;
+    *ret_total = total;
+    return 0;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static int gpu_prepare(struct device *device, struct schedule *schedule, struct error *err) {
+    return prepare_all(gpu_of(device), schedule, err);
+}
+
+static int gpu_run(struct device *device UNUSED, const struct step *step, const struct call *call,
+                   struct error *err) {
+    return step->kernel->run(call, err);
+}
+
+static int gpu_record(struct device *device, const struct schedule *schedule, struct error *err) {
+    for (size_t i = 0; i < schedule->step_count; i++) {
+        const struct step *step = &schedule->steps[i];
+        if (step->node && ((const struct task *)step->state)->is_host) {
+            return 1;
+        }
+    }
+    return gpu_check(
+        cudaStreamBeginCapture(gpu_of(device)->stream, cudaStreamCaptureModeThreadLocal),
+        "a recording", err);
+}
+
+static int gpu_record_end(struct device *device, struct recording **ret_recording,
+                          struct error *err) {
+    cudaGraph_t graph = NULL;
+    *ret_recording = NULL;
+    if (gpu_check(cudaStreamEndCapture(gpu_of(device)->stream, &graph), "a recording", err) < 0) {
+        (void)cudaGetLastError();
+        return -1;
+    }
+    struct recording *recording = x_calloc(1, sizeof *recording);
+    int code = cudaGraphInstantiate(&recording->graph, graph, 0);
+    cudaGraphDestroy(graph);
+    if (gpu_check(code, "a recording", err) < 0) {
+        free(recording);
+        return -1;
+    }
+    *ret_recording = recording;
+    return 0;
+}
+
+static int gpu_replay(struct device *device, struct recording *recording, struct error *err) {
+    return gpu_check(cudaGraphLaunch(recording->graph, gpu_of(device)->stream), "a recording", err);
+}
+
+static void gpu_recording_free(struct device *device UNUSED, struct recording *recording) {
+    if (recording) {
+        cudaGraphExecDestroy(recording->graph);
+        free(recording);
+    }
+}
+
+/* ---- moments -------------------------------------------------------------------------------- */
+
+static int gpu_mark_new(struct device *device UNUSED, struct device_mark **ret_mark,
+                        struct error *err) {
+    struct device_mark *mark = x_calloc(1, sizeof *mark);
+    if (gpu_check(cudaEventCreateWithFlags(&mark->event, cudaEventDisableTiming), "an event", err) <
+        0) {
+        free(mark);
+        return -1;
+    }
+    *ret_mark = mark;
+    return 0;
+}
+
+static void gpu_mark_free(struct device *device UNUSED, struct device_mark *mark) {
+    if (mark) {
+        cudaEventDestroy(mark->event);
+        free(mark);
+    }
+}
+
+static int gpu_mark(struct device *device, struct device_mark *mark, struct error *err) {
+    return gpu_check(cudaEventRecord(mark->event, gpu_of(device)->stream), "an event", err);
+}
+
+static int gpu_await(struct device *device UNUSED, struct device_mark *mark, struct error *err) {
+    return gpu_check(cudaEventSynchronize(mark->event), "the run", err);
+}
+
+static int gpu_enter(struct device *device, struct error *err) {
+    return gpu_check(cudaSetDevice(gpu_of(device)->ordinal), "a GPU", err);
+}
+
+static int gpu_follow(struct device *device, struct device_mark *mark, struct error *err) {
+    return gpu_check(cudaStreamWaitEvent(gpu_of(device)->stream, mark->event, 0), "an event", err);
+}
+
+/* ---- beside the steps ----------------------------------------------------------------------- */
+
+static int gpu_host_alloc(struct device *device UNUSED, size_t size, void **ret_memory,
+                          struct error *err) {
+    return gpu_check(cudaHostAlloc(ret_memory, MAX(size, 1), cudaHostAllocDefault), "pinned memory",
+                     err);
+}
+
+static void gpu_host_free(struct device *device UNUSED, void *memory) {
+    if (memory) {
+        cudaFreeHost(memory);
+    }
+}
+
+static int gpu_carry(struct device *device, enum copy direction, void *to, const void *from,
+                     size_t size, struct device_mark *after, struct device_mark *done,
+                     struct error *err) {
+    struct gpu *gpu = gpu_of(device);
+    cudaStream_t stream = direction == COPY_TO_DEVICE ? gpu->up : gpu->down;
+    if (after && gpu_check(cudaStreamWaitEvent(stream, after->event, 0), "an event", err) < 0) {
+        return -1;
+    }
+    return copy_on(stream, direction, to, from, size, err) < 0
+               ? -1
+               : gpu_check(cudaEventRecord(done->event, stream), "an event", err);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static void gpu_close(struct device *device) {
+    struct gpu *gpu = gpu_of(device);
+    packed_free(gpu);
+    if (gpu->relu) {
+        gpu->libraries.dnn.DestroyActivationDescriptor(gpu->relu);
+    }
+    if (gpu->identity) {
+        gpu->libraries.dnn.DestroyActivationDescriptor(gpu->identity);
+    }
+    if (gpu->dnn) {
+        gpu->libraries.dnn.Destroy(gpu->dnn);
+    }
+    if (gpu->lt) {
+        gpu->libraries.lt.Destroy(gpu->lt);
+    }
+    const cudaStream_t streams[] = {gpu->stream, gpu->beside, gpu->up, gpu->down};
+    for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+        if (streams[i]) {
+            cudaStreamDestroy(streams[i]);
+        }
+    }
+    libraries_close(&gpu->libraries);
+    free(gpu);
+}
+
+static const struct device_ops gpu_ops = {
+    .alloc = gpu_alloc,
+    .free = gpu_free,
+    .copy = gpu_copy,
+    .zero = gpu_zero,
+    .prepare = gpu_prepare,
+    .run = gpu_run,
+    .record = gpu_record,
+    .record_end = gpu_record_end,
+    .replay = gpu_replay,
+    .recording_free = gpu_recording_free,
+    .sync = gpu_sync,
+    .memory_info = gpu_memory_info,
+    .mark_new = gpu_mark_new,
+    .mark_free = gpu_mark_free,
+    .mark = gpu_mark,
+    .await = gpu_await,
+    .copy_beside = gpu_copy_beside,
+    .enter = gpu_enter,
+    .host_alloc = gpu_host_alloc,
+    .host_free = gpu_host_free,
+    .carry = gpu_carry,
+    .follow = gpu_follow,
+    .close = gpu_close,
+};
+
+static int open_handles(struct gpu *gpu, struct error *err) {
+    struct libraries *libraries = &gpu->libraries;
+    cudaStream_t *const streams[] = {&gpu->stream, &gpu->beside, &gpu->up, &gpu->down};
+    for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+        if (gpu_check(cudaStreamCreateWithFlags(streams[i], cudaStreamNonBlocking),
+                      "opening the GPU", err) < 0) {
+            return -1;
+        }
+    }
+    if (libraries_open(libraries, err) < 0) {
+        return -1;
+    }
+    cudnnStatus_t status = libraries->dnn.Create(&gpu->dnn);
+    status = status ? status : libraries->dnn.SetStream(gpu->dnn, gpu->stream);
+    status = status ? status : libraries->dnn.CreateActivationDescriptor(&gpu->relu);
+    status = status ? status : libraries->dnn.CreateActivationDescriptor(&gpu->identity);
+    status = status ? status
+                    : libraries->dnn.SetActivationDescriptor(gpu->relu, CUDNN_ACTIVATION_RELU,
+                                                             CUDNN_PROPAGATE_NAN, 0);
+    status = status ? status
+                    : libraries->dnn.SetActivationDescriptor(
+                          gpu->identity, CUDNN_ACTIVATION_IDENTITY, CUDNN_PROPAGATE_NAN, 0);
+    if (gpu_check_dnn(gpu, status, "opening cuDNN", err) < 0) {
+        return -1;
+    }
+    return gpu_check_lt(gpu, libraries->lt.Create(&gpu->lt), "opening cuBLASLt", err);
+}
+
+int gpu_open(int ordinal, const char *precision, struct device **ret_device, struct error *err) {
+    static const struct {
+        const char *name;
+        enum kernels_float type;
+        bool has_tf32;
+    } precisions[] = {{"float32", KERNELS_FLOAT32, false},
+                      {"tf32", KERNELS_FLOAT32, true},
+                      {"float16", KERNELS_FLOAT16, true},
+                      {"bfloat16", KERNELS_BFLOAT16, true}};
+    size_t at = 0;
+    int count = 0;
+    while (precision && at < ARRAY_LEN(precisions) && strcmp(precisions[at].name, precision) != 0) {
+        at++;
+    }
+    if (at == ARRAY_LEN(precisions)) {
+        return error_set(err, ERROR_INVALID,
+                         "device \"cuda:%.32s\": the precision is unknown; float32, tf32, float16 "
+                         "or bfloat16 is expected",
+                         precision);
+    }
+    if (driver_count(&count, err) < 0) {
+        return -1;
+    }
+    if (ordinal >= count) {
+        return error_set(
+            err, ERROR_UNAVAILABLE,
+            "device \"cuda\": GPU %d is asked for (they are numbered from 0), and %d %s "
+            "there",
+            ordinal, count, count == 1 ? "is" : "are");
+    }
+    struct gpu *gpu = x_calloc(1, sizeof *gpu);
+    gpu->base = (struct device){.name = "cuda", .ops = &gpu_ops, .is_host = false};
+    gpu->type = precisions[at].type;
+    gpu->has_tf32 = precisions[at].has_tf32;
+    gpu->ordinal = ordinal;
+    if (gpu_enter(&gpu->base, err) < 0 || open_handles(gpu, err) < 0) {
+        gpu_close(&gpu->base);
+        return -1;
+    }
+    *ret_device = &gpu->base;
+    return 0;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pictures of bytes to and from floats; a thread has a pixel. */
+#include "agent/engine/device/cuda/kernels/kernel.cuh"
+#include "agent/engine/device/cuda/kernels/kernels_bytes.h"
+
+#define OF_TYPE(type, CALL) ((type) == KERNELS_BFLOAT16 ? CALL(__nv_bfloat16) : CALL(__half))
+
+__global__ void planes_from_bytes_kernel(struct kernels_bytes b, const uint8_t *x, float *y) {
+    EACH(i, b.n * b.pixels) {
+        int64_t n = i / b.pixels, pixel = i % b.pixels;
+        for (int k = 0; k < 3; k++) {
+            int from = b.is_turned ? 2 - k : k;
+            y[(n * 3 + k) * b.pixels + pixel] = x[i * 3 + from] * b.scale[k] + b.shift[k];
+        }
+    }
+}
+
+template <class T>
+__global__ void last_from_bytes_kernel(struct kernels_bytes b, const uint8_t *x, T *y) {
+    EACH(i, b.n * b.pixels) {
+        struct lanes<T> out;
+        for (int k = 0; k < KERNELS_LANES; k++) {
+            int from = b.is_turned ? 2 - k : k;
+            put(&out.at[k], k < 3 ? x[i * 3 + from] * b.scale[k] + b.shift[k] : 0);
+        }
+        ((struct lanes<T> *)y)[i] = out;
+    }
+}
+
+int kernels_run_from_bytes(const struct kernels_bytes *b, const uint8_t *x, void *y,
+                           void *stream) {
+    int64_t blocks = blocks_for(b->n * b->pixels);
+#define FROM_BYTES(type) start(stream, blocks, last_from_bytes_kernel<type>, *b, x, (type *)y)
+    return b->type == KERNELS_FLOAT32
+               ? start(stream, blocks, planes_from_bytes_kernel, *b, x, (float *)y)
+               : OF_TYPE(b->type, FROM_BYTES);
+}
+
+/* Its byte; what is no number is told, by how far it is from the end of its row. */
+static __device__ __forceinline__ uint8_t byte_of(float value, const struct kernels_bytes *b,
+                                                  int64_t i, int32_t *bad) {
+    if (value != value) {
+        if (bad) {
+            atomicMax(&bad[i / b->width], (int32_t)(b->width - i % b->width));
+        }
+        return 0;
+    }
+    return (uint8_t)clip(value, 0, 255);
+}
+
+template <class T>
+__global__ void to_bytes_kernel(struct kernels_bytes b, const T *x, uint8_t *y, int32_t *bad,
+                                int64_t pixel_stride, int64_t plane_stride, int64_t n_stride) {
+    EACH(i, b.n * b.pixels) {
+        int64_t n = i / b.pixels, pixel = i % b.pixels;
+        const T *from = x + n * n_stride + pixel * pixel_stride;
+        for (int k = 0; k < 3; k++) {
+            float value = get(from[k * plane_stride]) * b.scale[k] + b.shift[k];
+            y[i * 3 + (b.is_turned ? 2 - k : k)] = byte_of(value, &b, i, bad);
+        }
+    }
+}
+
+int kernels_run_to_bytes(const struct kernels_bytes *b, const void *x, uint8_t *y, int32_t *bad,
+                         void *stream) {
+    const int64_t blocks = blocks_for(b->n * b->pixels), lanes = KERNELS_LANES, one = 1;
+#define TO_BYTES(type)                                                                             \
+    start(stream, blocks, to_bytes_kernel<type>, *b, (const type *)x, y, bad, lanes, one,          \
+          lanes *b->pixels)
+    return b->type == KERNELS_FLOAT32
+               ? start(stream, blocks, to_bytes_kernel<float>, *b, (const float *)x, y, bad, one,
+                       b->pixels, 3 * b->pixels)
+               : OF_TYPE(b->type, TO_BYTES);
+}

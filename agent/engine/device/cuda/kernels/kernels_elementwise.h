@@ -1,0 +1,111 @@
+/* kernels_elementwise.h: element by element (elementwise.cu). */
+#pragma once
+
+#include "agent/engine/device/cuda/kernels/kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum kernels_unary_kind {
+    KERNELS_ABS,
+    KERNELS_ACOS,
+    KERNELS_ACOSH,
+    KERNELS_ASIN,
+    KERNELS_ASINH,
+    KERNELS_ATAN,
+    KERNELS_ATANH,
+    KERNELS_CEIL,
+    KERNELS_CELU,
+    KERNELS_CLIP,
+    KERNELS_COS,
+    KERNELS_COSH,
+    KERNELS_ELU,
+    KERNELS_ERF,
+    KERNELS_EXP,
+    KERNELS_FLOOR,
+    KERNELS_HARD_SIGMOID,
+    KERNELS_HARD_SWISH,
+    KERNELS_LEAKY_RELU,
+    KERNELS_LOG,
+    KERNELS_NEG,
+    KERNELS_RECIPROCAL,
+    KERNELS_RELU,
+    KERNELS_ROUND,
+    KERNELS_SELU,
+    KERNELS_SHRINK,
+    KERNELS_SIGMOID,
+    KERNELS_SIGN,
+    KERNELS_SIN,
+    KERNELS_SINH,
+    KERNELS_SOFTPLUS,
+    KERNELS_SOFTSIGN,
+    KERNELS_SQRT,
+    KERNELS_TAN,
+    KERNELS_TANH,
+    KERNELS_THRESHOLDED_RELU,
+};
+struct kernels_unary {
+    int kind; /* enum kernels_unary_kind */
+    enum kernels_float type;
+    float a, b;          /* alpha, beta, bounds */
+    int64_t count;       /* elements, padding included */
+    int channels, pitch; /* pitch 0: plain */
+};
+int kernels_run_unary(const struct kernels_unary *unary, const void *x, void *y, void *stream);
+
+enum kernels_binary_kind {
+    KERNELS_ADD,
+    KERNELS_SUB,
+    KERNELS_MUL,
+    KERNELS_DIV,
+    KERNELS_MAX,
+    KERNELS_MIN,
+    KERNELS_MOD,
+    KERNELS_FMOD,
+    KERNELS_POW,
+    KERNELS_PRELU,
+    KERNELS_EQUAL, /* from here on the result is a bool */
+    KERNELS_LESS,
+    KERNELS_LESS_OR_EQUAL,
+    KERNELS_GREATER,
+    KERNELS_GREATER_OR_EQUAL,
+    KERNELS_AND,
+    KERNELS_OR,
+    KERNELS_XOR,
+};
+/* Strides in elements, 0 where an operand is repeated. Of plain values dims are the output's and
+ * type is one of F32, F64, I64, I32, BOOL. */
+struct kernels_binary {
+    int kind; /* enum kernels_binary_kind */
+    enum kernels_number type;
+    int rank;
+    int64_t dims[KERNELS_RANK], a_strides[KERNELS_RANK], b_strides[KERNELS_RANK];
+    float scale; /* of the result: Mean; else 1 */
+};
+int kernels_run_binary(const struct kernels_binary *binary, const void *a, const void *b, void *y,
+                       void *stream);
+/* ADD to PRELU of last values; dims [n, h, w, channels]. */
+struct kernels_binary_last {
+    int kind;
+    enum kernels_float type;
+    int64_t dims[4], a_strides[4], b_strides[4];
+    int pitch; /* of the result */
+    float low, high;
+};
+int kernels_run_binary_last(const struct kernels_binary_last *binary, const void *a, const void *b,
+                            void *y, void *stream);
+struct kernels_where {
+    size_t size; /* bytes per element: 1, 2, 4, 8 */
+    int rank;
+    int64_t dims[KERNELS_RANK], strides[3][KERNELS_RANK]; /* condition, yes, no */
+};
+int kernels_run_where(const struct kernels_where *where, const uint8_t *condition, const void *yes,
+                      const void *no, void *y, void *stream);
+int kernels_run_cast(enum kernels_number from, enum kernels_number to, const void *x, void *y,
+                     int64_t count, void *stream);
+int kernels_run_not(const uint8_t *x, uint8_t *y, int64_t count, void *stream);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Norms of a batch and their gradients: two sums a channel over pieces of the batch, then a pass by
+ * channel that joins the pieces and makes the factors, then one over all elements. */
+#include "agent/engine/device/cuda/kernels/kernel.cuh"
+#include "agent/engine/device/cuda/kernels/kernels_train.h"
+
+enum { PIECE_LEAST = 2048, BLOCKS_WANTED = 1024, ROWS_LEAST = 256, CHUNKS_MOST = 512 };
+
+/* Of one channel, as the last pass reads them. Forwards y = (x - mean) * factor + base; backwards
+ * dx = factor * (dy - base - (x - mean) * slope). */
+struct factors {
+    double mean, factor, base, slope;
+};
+
+/* ---- plain ---------------------------------------------------------------------------------- */
+
+/* So many pieces a channel; the elements of piece i of `count`: [count * i / pieces, ...). */
+static int64_t pieces_of(const struct kernels_batch_norm *b) {
+    int64_t count = b->last.n * b->last.pixels, channels = b->last.channels;
+    int64_t most = count / PIECE_LEAST, wanted = BLOCKS_WANTED / (channels < 1 ? 1 : channels);
+    int64_t pieces = most < wanted ? most : wanted;
+    return pieces < 1 ? 1 : pieces;
+}
+
+/* Element i of channel c of the batch. */
+static __device__ int64_t place_of(const struct kernels_last &l, int64_t c, int64_t i) {
+    return (i / l.pixels * l.channels + c) * l.pixels + i % l.pixels;
+}
+
+/* A block for each piece of a channel. Forwards its mean and the squares about that, backwards the
+ * sums of dy and of dy (x - mean). */
+__global__ void sums_kernel(struct kernels_batch_norm b, int64_t pieces, double *partial) {
+    int64_t c = blockIdx.x / pieces, piece = blockIdx.x % pieces;
+    int64_t count = b.last.n * b.last.pixels;
+    int64_t first = count * piece / pieces, last = count * (piece + 1) / pieces;
+    const float *x = (const float *)b.x, *dy = (const float *)b.dy;
+    double sum = 0, second = 0, mean = dy && x ? (double)b.mean[c] : 0;
+    for (int64_t i = first + threadIdx.x; i < last; i += THREADS) {
+        int64_t at = place_of(b.last, c, i);
+        sum += dy ? dy[at] : x[at];
+        second += dy && x ? dy[at] * (x[at] - mean) : 0;
+    }
+    sum = block_join(sum, add_up());
+    if (dy) {
+        second = block_join(second, add_up());
+    } else {
+        sum /= (double)(last > first ? last - first : 1);
+        for (int64_t i = first + threadIdx.x; i < last; i += THREADS) {
+            double apart = x[place_of(b.last, c, i)] - sum;
+            second += apart * apart;
+        }
+        second = block_join(second, add_up());
+    }
+    if (threadIdx.x == 0) {
+        partial[2 * blockIdx.x] = sum;
+        partial[2 * blockIdx.x + 1] = second;
+    }
+}
+
+static __device__ void set_forward(const struct kernels_batch_norm &b, struct factors *factors,
+                                   int64_t c, double mean, double variance) {
+    b.mean[c] = (float)mean;
+    b.variance[c] = (float)variance;
+    factors[c] = {mean, b.scale[c] / sqrt(variance + b.epsilon), (double)b.shift[c], 0};
+}
+
+/* sum of dy; product: of dy (x - mean). */
+static __device__ void set_backward(const struct kernels_batch_norm &b, struct factors *factors,
+                                    int64_t c, double sum, double product) {
+    b.dshift[c] = (float)sum;
+    if (b.x) {
+        double inverse = 1 / sqrt((double)b.variance[c] + b.epsilon);
+        double count = b.is_fixed ? INFINITY : (double)(b.last.n * b.last.pixels);
+        b.dscale[c] = (float)(product * inverse);
+        factors[c] = {(double)b.mean[c], b.scale[c] * inverse, sum / count,
+                      product * inverse * inverse / count};
+    }
+}
+
+__global__ void join_kernel(struct kernels_batch_norm b, int64_t pieces, const double *partial,
+                            struct factors *factors) {
+    int64_t count = b.last.n * b.last.pixels;
+    EACH(c, b.last.channels) {
+        const double *from = partial + 2 * c * pieces;
+        double first = 0, second = 0;
+        for (int64_t i = 0; i < pieces; i++) {
+            double size = (double)(count * (i + 1) / pieces - count * i / pieces);
+            first += b.dy ? from[2 * i] : from[2 * i] * size;
+            second += from[2 * i + 1];
+        }
+        if (b.dy) {
+            set_backward(b, factors, c, first, second);
+            continue;
+        }
+        double mean = first / (double)count;
+        for (int64_t i = 0; i < pieces; i++) {
+            double size = (double)(count * (i + 1) / pieces - count * i / pieces);
+            second += size * (from[2 * i] - mean) * (from[2 * i] - mean);
+        }
+        set_forward(b, factors, c, mean, second / (double)count);
+    }
+}
+
+__global__ void norm_all_kernel(struct kernels_batch_norm b, const struct factors *factors) {
+    const float *x = (const float *)b.x, *dy = (const float *)b.dy;
+    float *y = (float *)b.y;
+    EACH(i, b.last.n * b.last.channels * b.last.pixels) {
+        struct factors f = factors[i / b.last.pixels % b.last.channels];
+        double apart = x[i] - f.mean;
+        y[i] = (float)(dy ? f.factor * (dy[i] - f.base - apart * f.slope)
+                          : apart * f.factor + f.base);
+    }
+}
+
+static int run_plain(const struct kernels_batch_norm *b, void *stream) {
+    int64_t pieces = pieces_of(b), channels = b->last.channels;
+    struct factors *factors = (struct factors *)b->scratch;
+    double *partial = (double *)(factors + channels);
+    int result = start(stream, channels * pieces, sums_kernel, *b, pieces, partial);
+    result = result != cudaSuccess ? result
+                                   : start(stream, blocks_for(channels), join_kernel, *b, pieces,
+                                           partial, factors);
+    return result != cudaSuccess || !b->x
+               ? result
+               : start(stream, blocks_for(b->last.n * channels * b->last.pixels), norm_all_kernel,
+                       *b, factors);
+}
+
+/* ---- channels last -------------------------------------------------------------------------- */
+
+static int64_t chunks_of(const struct kernels_batch_norm *b) {
+    int64_t chunks = b->last.n * b->last.pixels / ROWS_LEAST;
+    return chunks < 1 ? 1 : chunks < CHUNKS_MOST ? chunks : (int64_t)CHUNKS_MOST;
+}
+
+/* A block has a chunk of all pixels and 32 groups of eight channels at most, `rows` threads a
+ * group. Forwards sums of the distance to the first pixel of all, so that a large mean takes no
+ * digits from a small deviation, and of its square. */
+template <class T>
+__global__ void sums_last_kernel(struct kernels_batch_norm b, int64_t chunks, int columns,
+                                 int bases, float *partial) {
+    __shared__ float shared[THREADS][2 * KERNELS_LANES];
+    int groups = b.last.pitch / KERNELS_LANES;
+    int rows = THREADS / columns, column = threadIdx.x % columns, row = threadIdx.x / columns;
+    int64_t chunk = blockIdx.x / bases, base = blockIdx.x % bases * columns, group = base + column;
+    int64_t pixels = b.last.n * b.last.pixels;
+    int64_t first = pixels * chunk / chunks, last = pixels * (chunk + 1) / chunks;
+    bool has_work = group < groups && row < rows;
+    const struct lanes<T> *x = (const struct lanes<T> *)b.x;
+    const struct lanes<T> *dy = (const struct lanes<T> *)b.dy;
+    float origins[KERNELS_LANES] = {}, sums[2 * KERNELS_LANES] = {};
+    for (int k = 0; k < KERNELS_LANES && has_work && x; k++) {
+        int64_t c = group * KERNELS_LANES + k;
+        origins[k] = !dy ? get(x[group].at[k]) : c < b.last.channels ? b.mean[c] : 0;
+    }
+    for (int64_t pixel = first + row; has_work && pixel < last; pixel += rows) {
+        struct lanes<T> in = {}, from = {};
+        if (x) {
+            in = x[pixel * groups + group];
+        }
+        if (dy) {
+            from = dy[pixel * groups + group];
+        }
+        for (int k = 0; k < KERNELS_LANES; k++) {
+            float apart = get(in.at[k]) - origins[k], weight = dy ? get(from.at[k]) : apart;
+            sums[k] += weight;
+            sums[KERNELS_LANES + k] += weight * apart;
+        }
+    }
+    add_rows(shared, sums, rows, columns, base, groups, partial + chunk * b.last.pitch * 2);
+}
+
+/* A block for each channel. */
+template <class T>
+__global__ void join_last_kernel(struct kernels_batch_norm b, int64_t chunks, const float *partial,
+                                 struct factors *factors) {
+    double count = (double)(b.last.n * b.last.pixels);
+    for (int64_t c = blockIdx.x; c < b.last.channels; c += gridDim.x) {
+        double first = 0, second = 0;
+        for (int64_t chunk = threadIdx.x; chunk < chunks; chunk += THREADS) {
+            const float *from = &partial[(chunk * b.last.pitch + c) * 2];
+            first += from[0];
+            second += from[1];
+        }
+        first = block_join(first, add_up());
+        second = block_join(second, add_up());
+        if (threadIdx.x == 0 && b.dy) {
+            set_backward(b, factors, c, first, second);
+        } else if (threadIdx.x == 0) {
+            double shifted = first / count, variance = second / count - shifted * shifted;
+            set_forward(b, factors, c, shifted + get(((const T *)b.x)[c]),
+                        variance > 0 ? variance : 0);
+        }
+    }
+}
+
+template <class T>
+__global__ void norm_last_kernel(struct kernels_batch_norm b, const struct factors *factors) {
+    int groups = b.last.pitch / KERNELS_LANES;
+    EACH(i, b.last.n * b.last.pixels * groups) {
+        int64_t group = i % groups;
+        struct lanes<T> in = ((const struct lanes<T> *)b.x)[i], from = {}, out;
+        if (b.dy) {
+            from = ((const struct lanes<T> *)b.dy)[i];
+        }
+        for (int k = 0; k < KERNELS_LANES; k++) {
+            int64_t c = group * KERNELS_LANES + k;
+            float value = 0;
+            if (c < b.last.channels) {
+                struct factors f = factors[c];
+                float apart = get(in.at[k]) - (float)f.mean;
+                value = b.dy ? (float)f.factor *
+                                   (get(from.at[k]) - (float)f.base - apart * (float)f.slope)
+                             : apart * (float)f.factor + (float)f.base;
+            }
+            put(&out.at[k], value);
+        }
+        ((struct lanes<T> *)b.y)[i] = out;
+    }
+}
+
+template <class T> static int run_last(const struct kernels_batch_norm *b, void *stream) {
+    int groups = b->last.pitch / KERNELS_LANES, columns = groups < 32 ? groups : 32;
+    int bases = (groups + columns - 1) / columns;
+    int64_t chunks = chunks_of(b), channels = b->last.channels;
+    struct factors *factors = (struct factors *)b->scratch;
+    float *partial = (float *)(factors + channels);
+    int result =
+        start(stream, chunks * bases, sums_last_kernel<T>, *b, chunks, columns, bases, partial);
+    result = result != cudaSuccess
+                 ? result
+                 : start(stream, channels, join_last_kernel<T>, *b, chunks, partial, factors);
+    return result != cudaSuccess || !b->x
+               ? result
+               : start(stream, blocks_for(b->last.n * b->last.pixels * groups),
+                       norm_last_kernel<T>, *b, factors);
+}
+
+size_t kernels_batch_norm_bytes(const struct kernels_batch_norm *b) {
+    size_t partial = b->last.type == KERNELS_FLOAT32
+                         ? (size_t)(b->last.channels * pieces_of(b)) * 2 * sizeof(double)
+                         : (size_t)(b->last.pitch * chunks_of(b)) * 2 * sizeof(float);
+    return (size_t)b->last.channels * sizeof(struct factors) + partial;
+}
+
+int kernels_run_batch_norm(const struct kernels_batch_norm *b, void *stream) {
+    return b->last.type == KERNELS_FLOAT32    ? run_plain(b, stream)
+           : b->last.type == KERNELS_BFLOAT16 ? run_last<__nv_bfloat16>(b, stream)
+                                              : run_last<__half>(b, stream);
+}

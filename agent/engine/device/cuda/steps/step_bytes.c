@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/bytes.h"
+
+#include "agent/engine/device/cuda/gpu.h"
+#include "agent/engine/device/cuda/kernels/kernels_bytes.h"
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* floats: the operand of float32 [n, 3, h, w], which is channels last where it can be. */
+static struct kernels_bytes *params_of(struct prepare *prepare, struct operand *floats) {
+    struct task *task = prepare->task;
+    const struct bytes bytes = bytes_params(task->node);
+    const int64_t *dims = floats->shape.dims;
+    bool is_last = prepare->gpu->type != KERNELS_FLOAT32 && last_fits(floats->type, &floats->shape);
+    struct kernels_bytes *params = task->params = x_calloc(1, sizeof *params);
+    *params = (struct kernels_bytes){.type = is_last ? prepare->gpu->type : KERNELS_FLOAT32,
+                                     .n = dims[0],
+                                     .pixels = dims[2] * dims[3],
+                                     .width = dims[3],
+                                     .is_turned = bytes.is_turned};
+    memcpy(params->scale, bytes.scale, sizeof bytes.scale);
+    memcpy(params->shift, bytes.shift, sizeof bytes.shift);
+    prepare_form(prepare, FORM_PLAIN);
+    floats->form = is_last ? FORM_LAST : FORM_PLAIN;
+    return params;
+}
+
+static int from_bytes_run(struct gpu *gpu, const struct task *task, struct error *err) {
+    return gpu_check(kernels_run_from_bytes(task->params, task->inputs[0].data,
+                                            task->outputs[0].data, gpu->stream),
+                     "a kernel", err);
+}
+
+int from_bytes_prepare(struct prepare *prepare, struct error *err UNUSED) {
+    params_of(prepare, &prepare->task->outputs[0]);
+    prepare->task->run = from_bytes_run;
+    return 0;
+}
+
+static int to_bytes_run(struct gpu *gpu, const struct task *task, struct error *err) {
+    const struct kernels_bytes *bytes = task->params;
+    int32_t *bad =
+        task->output_count > 1 && !task->outputs[1].is_absent ? task->outputs[1].data : NULL;
+    size_t rows = (size_t)(bytes->n * (bytes->pixels / MAX(bytes->width, 1)));
+    if (bad && gpu->base.ops->zero(&gpu->base, bad, rows * sizeof *bad, err) < 0) {
+        return -1;
+    }
+    return gpu_check(
+        kernels_run_to_bytes(bytes, task->inputs[0].data, task->outputs[0].data, bad, gpu->stream),
+        "a kernel", err);
+}
+
+/* A network's last layer may have made planes: then they are read as they are. */
+int to_bytes_prepare(struct prepare *prepare, struct error *err UNUSED) {
+    struct operand *floats = &prepare->task->inputs[0];
+    struct kernels_bytes *params = params_of(prepare, floats);
+    if (!prepare_lies_last(prepare, 0)) {
+        params->type = KERNELS_FLOAT32;
+        floats->form = FORM_PLAIN;
+    }
+    prepare->task->run = to_bytes_run;
+    return 0;
+}

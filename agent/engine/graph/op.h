@@ -1,0 +1,84 @@
+/* op.h: what an operator is. The rows stand in agent/engine/ops/table.c; graph code only walks over
+ * them through this header, so it never depends on a particular operator. */
+#pragma once
+
+#include "agent/engine/graph/tensor.h"
+
+struct node;
+
+enum attribute_kind {
+    ATTRIBUTE_INTEGER,
+    ATTRIBUTE_NUMBER,
+    ATTRIBUTE_TEXT,
+    ATTRIBUTE_INTEGERS,
+    ATTRIBUTE_NUMBERS,
+    ATTRIBUTE_TENSOR,
+    ATTRIBUTE_TEXTS,
+    ATTRIBUTE_KIND_COUNT
+};
+
+/* One of a list of texts: not NUL-terminated, it lies in the model's bytes. */
+struct attribute_text {
+    const char *bytes;
+    size_t size;
+};
+
+struct attribute {
+    const char *name;
+    enum attribute_kind kind;
+    int64_t integer;
+    float number;
+    const char *text;
+    size_t count; /* of integers, numbers or texts */
+    const int64_t *integers;
+    const float *numbers;
+    const struct attribute_text *texts;
+    struct tensor tensor;
+};
+
+/* An attribute an operator knows. One that no rule names, or whose value lies outside its rule, is
+ * refused by name when the model is loaded: nothing is ignored and then computed wrongly. */
+struct attribute_rule {
+    const char *name; /* NULL ends the table */
+    enum attribute_kind kind;
+    const char *values; /* ATTRIBUTE_TEXT: "constant|reflect|edge"; NULL: any */
+    int64_t low, high;  /* ATTRIBUTE_INTEGER: the accepted range; both 0: any */
+};
+
+/* What is known of a value before the run, for concrete input shapes. */
+struct fact {
+    enum tensor_type type;
+    struct shape shape; /* no dimension is unknown */
+    const void *known;  /* the elements, row-major, when they do not depend on the run; else NULL */
+};
+
+enum op_flags {
+    OP_VIEW = 1, /* output 0 has the bytes of input 0 in the same order: no work at run time */
+    OP_FROM_SHAPE = 2, /* the outputs depend on the input's shape alone */
+    /* Multiply-adds, for GFLOP/s: each element of the output (of input 0 for OP_SPREADS) meets
+     * 1 / w.dims[0] of the weights w, which are input 1. */
+    OP_CONVOLVES = 4,
+    OP_SPREADS = 8,
+    OP_MULTIPLIES = 16, /* a product of matrices: |a| * |b| / (inner size) per pair of matrices */
+    OP_COUNTED = OP_CONVOLVES | OP_SPREADS | OP_MULTIPLIES,
+    OP_SAME = 32, /* a view where output 0 has the shape of input 0 */
+    OP_ML = 64,   /* of the domain ai.onnx.ml */
+};
+
+struct op {
+    int id; /* enum op_id of agent/engine/ops/table.h: the index into a device's kernel table */
+    const char *name;
+    int since, until; /* opsets this row is right for, both included; 0, 0: no file can name it */
+    int inputs_min, inputs_max, outputs_max;
+    /* The accepted type of each input, the last letter holding for all that follow:
+     * f float32, r float32/float64, c those and int32, t those and int64, n those and all
+     * integers, e those and bool, p float32/float64/int8/uint8, i int32/int64, l int64, u unsigned
+     * integers, b bool, * any, = as the first input. */
+    const char *types;
+    const struct attribute_rule *attributes; /* NULL: none */
+    /* Fills the type and shape of every output of the node. inputs[i] is NULL where an optional
+     * input is absent. Output types are preset to that of input 0. */
+    int (*infer)(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                 struct error *err);
+    unsigned flags;
+};

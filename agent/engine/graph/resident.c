@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/graph/resident.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+int resident_file_read(const struct resident_file *file, size_t offset, void *ret_bytes,
+                       size_t size, struct error *err) {
+    uint8_t *at = ret_bytes;
+    assert(offset <= file->size && size <= file->size - offset);
+    while (size) {
+        ssize_t got = pread(file->fd, at, size, (off_t)offset);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return error_set(err, ERROR_UNAVAILABLE, "cannot be read at byte %zu: %s", offset,
+                             strerror(errno));
+        }
+        if (got == 0) {
+            return error_set(err, ERROR_UNAVAILABLE,
+                             "ends after %zu bytes, it had %zu when it was opened: it has been "
+                             "changed since",
+                             offset, file->size);
+        }
+        at += got;
+        offset += (size_t)got;
+        size -= (size_t)got;
+    }
+    return 0;
+}
+
+static int measure(int fd, size_t size_max, size_t *ret_size, struct error *err) {
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0) {
+        return error_from_errno(err, errno, "cannot open");
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return error_set(err, ERROR_INVALID, "not a regular file");
+    }
+    if ((uint64_t)status.st_size > size_max) {
+        return error_set(err, ERROR_INVALID, "%lld bytes; at most %zu are expected",
+                         (long long)status.st_size, size_max);
+    }
+    *ret_size = (size_t)status.st_size;
+    return 0;
+}
+
+static void resident_file_freep(struct resident_file **file) {
+    resident_file_free(*file);
+}
+
+int resident_file_open(const char *path, size_t size_max, struct resident_file **ret_file,
+                       struct error *err) {
+    AUTO(resident_file_freep) struct resident_file *file = x_calloc(1, sizeof *file);
+    file->path = x_strdup(path);
+    file->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (measure(file->fd, size_max, &file->size, err) < 0) {
+        return -1;
+    }
+    if (file->size) { /* pages of its own, so that they can go one by one */
+        void *bytes =
+            mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (bytes == MAP_FAILED) {
+            return error_set(err, ERROR_EXHAUSTED, "no memory for its %zu bytes", file->size);
+        }
+        file->bytes = bytes;
+        if (resident_file_read(file, 0, bytes, file->size, err) < 0) {
+            return -1;
+        }
+    }
+    *ret_file = TAKE(file);
+    return 0;
+}
+
+void resident_file_free(struct resident_file *file) {
+    if (!file) {
+        return;
+    }
+    if (file->bytes) {
+        munmap(file->bytes, file->size);
+    }
+    if (file->fd >= 0) {
+        close(file->fd);
+    }
+    free(file->path);
+    free(file);
+}
+
+/* ---- constants ------------------------------------------------------------------------------ */
+
+static size_t bytes_of(const struct value *value) {
+    return (size_t)shape_count(&value->shape) * tensor_type_size(value->type);
+}
+
+/* Of large constants: eight bytes at a time, as it is done while a job begins. It finds what was
+ * changed by accident. */
+static uint64_t sum_of(const struct value *value) {
+    const uint8_t *bytes = value->constant.data;
+    uint64_t sum = bytes_of(value), word = 0;
+    size_t at = 0;
+    for (; at + sizeof word <= bytes_of(value); at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        sum = (sum ^ word) * 0x9e3779b97f4a7c15;
+        sum ^= sum >> 32;
+    }
+    for (; at < bytes_of(value); at++) {
+        sum = (sum ^ bytes[at]) * 0x9e3779b97f4a7c15;
+    }
+    return sum;
+}
+
+/* Whole pages alone: what else lies in the first and the last one is not ours. */
+void resident_drop(const void *bytes, size_t size) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)bytes;
+    uintptr_t first = (at + page - 1) / page * page, end = (at + size) / page * page;
+    if (first < end) {
+        (void)madvise((void *)first, end - first, MADV_DONTNEED); /* or they stay: no harm */
+    }
+}
+
+void graph_let_go(const struct graph *graph, int index) {
+    struct value *value = &graph->values[index];
+    if (!graph->lets_go || !value->is_constant || !value->origin || value->is_held ||
+        value->is_gone || bytes_of(value) < RESIDENT_BYTES_MIN) {
+        return;
+    }
+    if (!value->has_sum) {
+        value->sum = sum_of(value);
+        value->has_sum = true;
+    }
+    resident_drop(value->constant.data, bytes_of(value));
+    value->is_gone = true;
+}
+
+void graph_hold(const struct graph *graph, int index, const void *bytes) {
+    struct value *value = &graph->values[index];
+    assert(!value->is_gone);
+    value->is_held = true;
+    for (size_t i = 0; !value->is_constant && i < graph->value_count; i++) {
+        graph->values[i].is_held |= graph->values[i].constant.data == bytes;
+    }
+}
+
+/* The sum tells what a size does not: other weights, written over the old ones. */
+static int bring_back(struct value *value, const struct resident_file *file, struct error *err) {
+    size_t offset = (size_t)((const uint8_t *)value->origin - file->bytes);
+    if (resident_file_read(file, offset, value->constant.data, bytes_of(value), err) < 0) {
+        return -1;
+    }
+    if (sum_of(value) != value->sum) {
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "has other bytes at %zu than when it was opened: it has been changed "
+                         "since",
+                         offset);
+    }
+    value->is_gone = false;
+    return 0;
+}
+
+int graph_bring_back(const struct graph *graph, const struct resident_file *file,
+                     struct error *err) {
+    for (size_t i = 0; i < graph->value_count; i++) {
+        struct value *value = &graph->values[i];
+        if (value->is_gone && bring_back(value, file, err) < 0) {
+            return error_context(err, "%s: weights \"%.64s\"", file->path, value->name);
+        }
+    }
+    return 0;
+}

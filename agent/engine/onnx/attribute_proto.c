@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/onnx/attribute_proto.h"
+
+#include "agent/engine/onnx/tensor_proto.h"
+
+#include <string.h>
+
+enum attribute_field {
+    FIELD_NAME = 1,
+    FIELD_NUMBER = 2,
+    FIELD_INTEGER = 3,
+    FIELD_TEXT = 4,
+    FIELD_TENSOR = 5,
+    FIELD_NUMBERS = 7,
+    FIELD_INTEGERS = 8,
+    FIELD_TEXTS = 9,
+    FIELD_TYPE = 20,
+};
+
+/* The field (and ONNX's type number) of each kind we read. */
+static const struct {
+    uint32_t field;
+    uint64_t onnx_type;
+    enum attribute_kind kind;
+} kinds[] = {
+    {FIELD_NUMBER, 1, ATTRIBUTE_NUMBER},   {FIELD_INTEGER, 2, ATTRIBUTE_INTEGER},
+    {FIELD_TEXT, 3, ATTRIBUTE_TEXT},       {FIELD_TENSOR, 4, ATTRIBUTE_TENSOR},
+    {FIELD_NUMBERS, 6, ATTRIBUTE_NUMBERS}, {FIELD_INTEGERS, 7, ATTRIBUTE_INTEGERS},
+    {FIELD_TEXTS, 8, ATTRIBUTE_TEXTS},
+};
+
+static float float_of_bits(uint64_t bits) {
+    uint32_t low = (uint32_t)bits;
+    float number;
+    memcpy(&number, &low, sizeof number);
+    return number;
+}
+
+/* Elements a repeated field of `field` can hold at most. */
+static size_t repeated_room(const struct wire_field *field) {
+    return field->type == WIRE_BYTES ? wire_size(field->bytes) : 1;
+}
+
+static int read_repeated(const struct wire_field *field, struct attribute *attribute,
+                         int64_t *integers, float *numbers, struct error *err) {
+    struct wire packed = field->bytes;
+    bool is_single = field->type != WIRE_BYTES;
+    while (is_single || packed.at != packed.end) {
+        uint64_t bits = field->integer;
+        if (!is_single && numbers) {
+            if (wire_size(packed) < 4) {
+                return error_set(err, ERROR_INVALID, "its numbers end within a number");
+            }
+            bits = 0;
+            memcpy(&bits, packed.at, 4);
+            packed.at += 4;
+        } else if (!is_single && wire_varint(&packed, &bits, err) < 0) {
+            return -1;
+        }
+        if (numbers) {
+            numbers[attribute->count++] = float_of_bits(bits);
+        } else {
+            integers[attribute->count++] = (int64_t)bits;
+        }
+        if (is_single) {
+            break;
+        }
+    }
+    return 0;
+}
+
+/* Second pass, for lists: the first has summed up the room they need. */
+static int read_list(struct wire message, size_t room, uint32_t number, struct arena *arena,
+                     struct attribute *attribute, struct error *err) {
+    int64_t *integers = NULL;
+    float *numbers = NULL;
+    if (number == FIELD_INTEGERS) {
+        attribute->integers = integers = arena_array(arena, room, sizeof *integers);
+    } else {
+        attribute->numbers = numbers = arena_array(arena, room, sizeof *numbers);
+    }
+    struct wire_field field;
+    int more;
+    while ((more = wire_next(&message, &field, err)) > 0) {
+        if (field.number == number &&
+            read_repeated(&field, attribute, integers, numbers, err) < 0) {
+            return -1;
+        }
+    }
+    return more;
+}
+
+static int expect_bytes(const struct wire_field *field, struct error *err) {
+    return field->type == WIRE_BYTES
+               ? 0
+               : error_set(err, ERROR_INVALID, "field %u of an attribute is no text",
+                           field->number);
+}
+
+/* Likewise; the texts stay where they lie. */
+static int read_texts(struct wire message, size_t room, struct arena *arena,
+                      struct attribute *attribute, struct error *err) {
+    struct attribute_text *texts = arena_array(arena, room, sizeof *texts);
+    struct wire_field field;
+    int more;
+    while ((more = wire_next(&message, &field, err)) > 0) {
+        if (field.number == FIELD_TEXTS) {
+            texts[attribute->count++] =
+                (struct attribute_text){(const char *)field.bytes.at, wire_size(field.bytes)};
+        }
+    }
+    attribute->texts = texts;
+    return more;
+}
+
+struct scan {
+    uint64_t onnx_type; /* 0: the file (of an old version) does not say */
+    uint32_t seen;      /* the last field that holds a value */
+    size_t room, text_room;
+    struct wire tensor;
+};
+
+static int scan_field(const struct wire_field *field, struct arena *arena,
+                      struct attribute *attribute, struct scan *scan, struct error *err) {
+    switch (field->number) {
+    case FIELD_NAME:
+    case FIELD_TEXT: {
+        if (expect_bytes(field, err) < 0) {
+            return -1;
+        }
+        const char *text =
+            arena_text(arena, (const char *)field->bytes.at, wire_size(field->bytes));
+        *(field->number == FIELD_NAME ? &attribute->name : &attribute->text) = text;
+        break;
+    }
+    case FIELD_NUMBER:
+        attribute->number = float_of_bits(field->integer);
+        break;
+    case FIELD_INTEGER:
+        attribute->integer = (int64_t)field->integer;
+        break;
+    case FIELD_TENSOR:
+        if (expect_bytes(field, err) < 0) {
+            return -1;
+        }
+        scan->tensor = field->bytes;
+        break;
+    case FIELD_INTEGERS:
+    case FIELD_NUMBERS:
+        scan->room += repeated_room(field);
+        break;
+    case FIELD_TEXTS:
+        if (expect_bytes(field, err) < 0) {
+            return -1;
+        }
+        scan->text_room++;
+        break;
+    case FIELD_TYPE:
+        scan->onnx_type = field->integer;
+        break;
+    default:
+        break;
+    }
+    if (field->number != FIELD_NAME && field->number < FIELD_TYPE) {
+        scan->seen = field->number;
+    }
+    return 0;
+}
+
+int attribute_proto_read(struct wire message, struct arena *arena, struct attribute *ret_attribute,
+                         struct error *err) {
+    struct attribute attribute = {.name = "", .text = ""};
+    struct scan scan = {0};
+    struct wire rest = message, name;
+    struct wire_field field;
+    int more;
+    while ((more = wire_next(&rest, &field, err)) > 0) {
+        if (scan_field(&field, arena, &attribute, &scan, err) < 0) {
+            return error_context(err, "attribute \"%.64s\"", attribute.name);
+        }
+    }
+    if (more < 0) {
+        return -1;
+    }
+    size_t i = 0;
+    while (i < ARRAY_LEN(kinds) &&
+           (scan.onnx_type ? kinds[i].onnx_type != scan.onnx_type : kinds[i].field != scan.seen)) {
+        i++;
+    }
+    if (i == ARRAY_LEN(kinds)) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "attribute \"%.64s\" is of a kind (ONNX type %llu) that is not supported",
+                         attribute.name, (unsigned long long)scan.onnx_type);
+    }
+    attribute.kind = kinds[i].kind;
+    int result = 0;
+    if (attribute.kind == ATTRIBUTE_TENSOR) {
+        result = tensor_proto_read(scan.tensor, arena, &attribute.tensor, &name, NULL, err);
+    } else if (attribute.kind == ATTRIBUTE_INTEGERS || attribute.kind == ATTRIBUTE_NUMBERS) {
+        result = read_list(message, scan.room, kinds[i].field, arena, &attribute, err);
+    } else if (attribute.kind == ATTRIBUTE_TEXTS) {
+        result = read_texts(message, scan.text_room, arena, &attribute, err);
+    }
+    if (result < 0) {
+        return error_context(err, "attribute \"%.64s\"", attribute.name);
+    }
+    *ret_attribute = attribute;
+    return 0;
+}

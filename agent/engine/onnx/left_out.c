@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/onnx/left_out.h"
+
+#include "agent/engine/ops/table.h"
+#include "lib/jsontext.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+__attribute__((format(printf, 2, 3))) static void say(struct left_out *out, const char *format,
+                                                      ...) {
+    size_t used = strlen(out->note);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out->note + used, sizeof out->note - used, format, arguments);
+    va_end(arguments);
+    jsontext_make_line(out->note); /* names and labels are the file's */
+}
+
+/* " (0, 1, 2)" or " (no, yes)": the classes by column, as far as there is room. */
+static void say_classes(struct left_out *out, const struct node *node, const char *ints) {
+    const struct attribute *texts = node_attribute(node, "classlabels_strings");
+    const struct attribute *integers = node_attribute(node, ints);
+    size_t count = texts && texts->count ? texts->count : integers ? integers->count : 0;
+    for (size_t i = 0; i < count && i < 10; i++) {
+        const char *between = i ? ", " : " (columns: ";
+        if (texts && texts->count) {
+            say(out, "%s%.*s", between, (int)MIN(texts->texts[i].size, 40), texts->texts[i].bytes);
+        } else {
+            say(out, "%s%lld", between, (long long)integers->integers[i]);
+        }
+    }
+    say(out, count > 10 ? ", ...)" : count ? ")" : "");
+}
+
+void left_out_node(struct left_out *out, const struct graph *graph, const struct node *node) {
+    bool is_zip_map = node->op->id == OP_IDENTITY && (node->op->flags & OP_ML);
+    if (is_zip_map && node->output_count && node->outputs[0] >= 0 && node->input_count) {
+        say(out, "%s%.64s: given as the tensor that ZipMap reads", *out->note ? "; " : "",
+            graph->values[node->outputs[0]].name);
+        say_classes(out, node, "classlabels_int64s");
+    }
+}
+
+bool left_out_output(struct left_out *out, const struct graph *graph, int value) {
+    bool is_text = graph->values[value].is_text;
+    if (is_text) {
+        say(out, "%s%.64s: left out, texts are no output (a BatchScore names the scores by them)",
+            *out->note ? "; " : "", graph->values[value].name);
+    }
+    return is_text;
+}
+
+int left_out_all(struct error *err) {
+    return error_set(err, ERROR_UNSUPPORTED,
+                     "its only output is texts, which are no output: have it give out its scores, "
+                     "or whole numbers as labels (its classes as 0, 1, ...)");
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/onnx/model.h"
+
+#include "agent/engine/graph/resident.h"
+#include "agent/engine/onnx/graph_proto.h"
+#include "lib/jsontext.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum model_field { FIELD_IR_VERSION = 1, FIELD_PRODUCER = 2, FIELD_GRAPH = 7, FIELD_OPSET = 8 };
+
+static const size_t file_bytes_max = (size_t)1 << 31; /* protocol buffers' own limit */
+
+static int read_fields(struct model *model, struct wire bytes, struct wire *ret_graph,
+                       struct versions *ret_versions, struct error *err) {
+    struct versions versions = {0};
+    struct wire graph = {0};
+    struct wire_field field;
+    int more;
+    while ((more = wire_next(&bytes, &field, err)) > 0) {
+        if (field.type != WIRE_BYTES) {
+            continue;
+        }
+        if (field.number == FIELD_PRODUCER) {
+            char *producer = arena_text(&model->graph.arena, (const char *)field.bytes.at,
+                                        MIN(wire_size(field.bytes), 100));
+            jsontext_make_line(producer);
+            model->producer = producer;
+        } else if (field.number == FIELD_GRAPH) {
+            graph = field.bytes;
+        } else if (field.number == FIELD_OPSET && domain_read(field.bytes, &versions, err) < 0) {
+            return -1;
+        }
+    }
+    if (more < 0) {
+        return -1;
+    }
+    if (!graph.at) {
+        return error_set(err, ERROR_INVALID, "it holds no graph: not an ONNX model");
+    }
+    *ret_versions = versions;
+    *ret_graph = graph;
+    return 0;
+}
+
+static int parse(struct model *model, struct wire bytes, struct error *err) {
+    struct wire graph;
+    struct versions versions;
+    struct left_out left_out;
+    if (bytes.at == bytes.end) {
+        return error_set(err, ERROR_INVALID, "the file is empty: an ONNX model is expected");
+    }
+    if (read_fields(model, bytes, &graph, &versions, err) < 0 ||
+        graph_proto_read(graph, &versions, &model->graph, &left_out, err) < 0) {
+        return -1;
+    }
+    model->opset = (int)versions.of[DOMAIN_STANDARD];
+    model->ml_version = (int)versions.of[DOMAIN_ML];
+    model->note = arena_text(&model->graph.arena, left_out.note, strlen(left_out.note));
+    for (size_t i = 0; i < model->graph.value_count; i++) {
+        const struct value *value = &model->graph.values[i];
+        model->parameter_count += value->is_constant ? shape_count(&value->shape) : 0;
+    }
+    return 0;
+}
+
+static struct model *model_new(void) {
+    struct model *model = x_calloc(1, sizeof *model);
+    model->producer = model->note = "";
+    return model;
+}
+
+int model_from_bytes(const void *bytes, size_t size, struct model **ret_model, struct error *err) {
+    AUTO(model_freep) struct model *model = model_new();
+    const uint8_t *at = bytes;
+    if (parse(model, (struct wire){at, at + size}, err) < 0) {
+        return -1;
+    }
+    *ret_model = TAKE(model);
+    return 0;
+}
+
+int model_open(const char *path, struct model **ret_model, struct error *err) {
+    AUTO(model_freep) struct model *model = model_new();
+    if (resident_file_open(path, file_bytes_max, &model->file, err) < 0) {
+        return error_context(err, "model %s", path);
+    }
+    model->graph.is_of_file = true;
+    const uint8_t *at = model->file->bytes;
+    struct wire bytes = {at, at ? at + model->file->size : at};
+    if (parse(model, bytes, err) < 0) {
+        return error_context(err, "model %s", path);
+    }
+    *ret_model = TAKE(model);
+    return 0;
+}
+
+void model_free(struct model *model) {
+    if (!model) {
+        return;
+    }
+    graph_release(&model->graph);
+    resident_file_free(model->file);
+    free(model);
+}
+
+void model_freep(struct model **model) {
+    model_free(*model);
+    *model = NULL;
+}

@@ -1,0 +1,27 @@
+/* tensor_proto.h: ONNX TensorProto messages, read in place and written. Used by model.c for
+ * initializers and attributes, and by commands for the .pb files of tests. */
+#pragma once
+
+#include "agent/engine/graph/arena.h"
+#include "agent/engine/graph/tensor.h"
+#include "agent/engine/onnx/protobuf.h"
+#include "lib/buffer.h"
+
+enum { TENSOR_PROTO_TEXT = 8 }; /* ONNX's number of strings, which are none of our types */
+
+/* ONNX's number of an element type -> ours. ERROR_UNSUPPORTED (with its name) if we have none. */
+NODISCARD int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, struct error *err);
+
+/* The tensor borrows aligned raw_data from the message's bytes; other data is copied into `arena`.
+ * *ret_name is borrowed from the bytes, not NUL-terminated. ret_raw (may be NULL): where the
+ * tensor's very bytes lie among them, at any address; NULL: nowhere. */
+NODISCARD int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *ret_tensor,
+                                struct wire *ret_name, const void **ret_raw, struct error *err);
+
+/* A file that is one TensorProto. The tensor is owned. */
+NODISCARD int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error *err);
+/* Appends the message's bytes. */
+NODISCARD int tensor_proto_put(struct buffer *buffer, const char *name, const struct tensor *tensor,
+                               struct error *err);
+NODISCARD int tensor_proto_save(const char *path, const char *name, const struct tensor *tensor,
+                                struct error *err);

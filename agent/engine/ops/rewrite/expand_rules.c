@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/rewrite/expand.h"
+
+#include <string.h>
+
+static int binary(struct expansion *expansion, enum op_id id, int a, int b) {
+    return expand_value(expansion, id, INPUTS(a, b), 1, NULL);
+}
+
+int expand_batch_normalization(struct expansion *expansion, const struct node *node, bool *ret_done,
+                               struct error *err UNUSED) {
+    if (!node_integer(node, "training_mode", 0)) {
+        return 0;
+    }
+    const struct attribute epsilon[] = {{.name = "epsilon",
+                                         .kind = ATTRIBUTE_NUMBER,
+                                         .number = node_number(node, "epsilon", 1e-5f)},
+                                        {.name = NULL}};
+    float momentum = node_number(node, "momentum", 0.9f);
+    int old = expand_number(expansion, momentum), new = expand_number(expansion, 1 - momentum);
+    const int *inputs = node->inputs;
+    int y = expand_value(expansion, OP_NORM_TRAINING, INPUTS(inputs[0], inputs[1], inputs[2]), 3,
+                         epsilon);
+    expand_give(expansion, 0, y);
+    for (int i = 1; i < 3; i++) { /* running mean and variance */
+        int before = binary(expansion, OP_MUL, inputs[2 + i], old);
+        int now = binary(expansion, OP_MUL, y + i, new);
+        expand_give(expansion, i, binary(expansion, OP_ADD, before, now));
+    }
+    *ret_done = true;
+    return 0;
+}
+
+int expand_old_binary(struct expansion *expansion, const struct node *node, bool *ret_done,
+                      struct error *err UNUSED) {
+    bool is_prelu = strcmp(node->op->name, "PRelu") == 0; /* always one number for each channel */
+    const struct attribute axis[] = {{.name = "axis",
+                                      .kind = ATTRIBUTE_INTEGER,
+                                      .integer = is_prelu ? 1 : node_integer(node, "axis", 0)},
+                                     {.name = NULL}};
+    int a = node->inputs[0], b = node->inputs[1];
+    if (is_prelu || (node_integer(node, "broadcast", 0) && node_attribute(node, "axis"))) {
+        b = expand_value(expansion, OP_ALIGN, INPUTS(b, a), 1, axis);
+    }
+    const struct op *op = table_find(node->op->name, BUILDER_OPSET);
+    expand_give(expansion, 0, binary(expansion, (enum op_id)op->id, a, b));
+    *ret_done = true;
+    return 0;
+}
+
+/* (x - mean) / (deviation + 1e-9) over the axes. */
+int expand_mean_variance(struct expansion *expansion, const struct node *node, bool *ret_done,
+                         struct error *err UNUSED) {
+    static const int64_t usual[] = {0, 2, 3};
+    size_t count;
+    const int64_t *axes = node_integers(node, "axes", &count);
+    const struct attribute over[] = {{.name = "axes",
+                                      .kind = ATTRIBUTE_INTEGERS,
+                                      .count = axes ? count : ARRAY_LEN(usual),
+                                      .integers = axes ? axes : usual},
+                                     {.name = NULL}};
+    int x = node->inputs[0];
+    int mean = expand_value(expansion, OP_REDUCE_MEAN, INPUTS(x), 1, over);
+    int from_mean = binary(expansion, OP_SUB, x, mean);
+    int squares = binary(expansion, OP_MUL, from_mean, from_mean);
+    int variance = expand_value(expansion, OP_REDUCE_MEAN, INPUTS(squares), 1, over);
+    int deviation = expand_value(expansion, OP_SQRT, INPUTS(variance), 1, NULL);
+    int divisor = binary(expansion, OP_ADD, deviation, expand_number(expansion, 1e-9f));
+    expand_give(expansion, 0, binary(expansion, OP_DIV, from_mean, divisor));
+    *ret_done = true;
+    return 0;
+}
+
+int expand_max_pool(struct expansion *expansion, const struct node *node, bool *ret_done,
+                    struct error *err UNUSED) {
+    if (node->output_count > 1 && node->outputs[1] >= 0) {
+        expand_as(expansion, OP_MAX_POOL_INDICES);
+        *ret_done = true;
+    }
+    return 0;
+}
+
+int expand_pad(struct expansion *expansion, const struct node *node, bool *ret_done,
+               struct error *err UNUSED) {
+    if (strcmp(node_text(node, "mode", "constant"), "wrap") == 0) {
+        expand_as(expansion, OP_PAD_WRAP);
+        *ret_done = true;
+    }
+    return 0;
+}

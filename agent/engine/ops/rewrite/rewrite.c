@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/rewrite/rewrite.h"
+
+int rewrite(const struct graph *from, struct graph *ret_graph, struct error *err) {
+    struct graph expanded, widened;
+    if (expand(from, &expanded, err) < 0) {
+        return -1;
+    }
+    if (widen(&expanded, &widened, err) < 0) {
+        graph_release(&expanded);
+        return -1;
+    }
+    arena_join(&widened.arena, &expanded.arena); /* the second borrows from the first */
+    *ret_graph = widened;
+    return 0;
+}

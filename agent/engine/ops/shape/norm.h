@@ -1,0 +1,27 @@
+/* norm.h: normalizations over channels. x is [n, c, ...]. */
+#pragma once
+
+#include "agent/engine/graph/graph.h"
+
+/* All further inputs hold one number per channel. */
+NODISCARD int infer_norm(const struct node *node, const struct fact *const *inputs,
+                         struct fact *outputs, struct error *err);
+/* Likewise; what is trained must have been expanded (expand.h). */
+NODISCARD int infer_batch_norm(const struct node *node, const struct fact *const *inputs,
+                               struct fact *outputs, struct error *err);
+NODISCARD int infer_lrn(const struct node *node, const struct fact *const *inputs,
+                        struct fact *outputs, struct error *err);
+
+/* GroupNormalization: scale and shift are one for each group, from opset 21 on for each channel. */
+NODISCARD int infer_group_norm(const struct node *node, const struct fact *const *inputs,
+                               struct fact *outputs, struct error *err);
+
+/* x as [outer, inner]: normalized over inner, everything from the axis on. */
+struct layer_norm {
+    int axis;
+    int64_t outer, inner;
+};
+NODISCARD int layer_norm_params(const struct node *node, const struct shape *x,
+                                struct layer_norm *ret_norm, struct error *err);
+NODISCARD int infer_layer_norm(const struct node *node, const struct fact *const *inputs,
+                               struct fact *outputs, struct error *err);

@@ -1,0 +1,20 @@
+/* pick.h: operators that read or write elements at places which another input names. Indices are
+ * int32 or int64; negative ones count from the end; one that is out of range ends the run with
+ * ERROR_INVALID, but in OneHot, where it is off everywhere. */
+#pragma once
+
+#include "agent/engine/graph/graph.h"
+
+NODISCARD int infer_gather_elements(const struct node *node, const struct fact *const *inputs,
+                                    struct fact *outputs, struct error *err);
+NODISCARD int infer_gather_nd(const struct node *node, const struct fact *const *inputs,
+                              struct fact *outputs, struct error *err);
+/* ScatterElements, and Scatter, its older name. */
+NODISCARD int infer_scatter_elements(const struct node *node, const struct fact *const *inputs,
+                                     struct fact *outputs, struct error *err);
+NODISCARD int infer_scatter_nd(const struct node *node, const struct fact *const *inputs,
+                               struct fact *outputs, struct error *err);
+NODISCARD int infer_one_hot(const struct node *node, const struct fact *const *inputs,
+                            struct fact *outputs, struct error *err);
+NODISCARD int infer_reverse_sequence(const struct node *node, const struct fact *const *inputs,
+                                     struct fact *outputs, struct error *err);

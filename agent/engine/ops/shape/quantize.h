@@ -1,0 +1,19 @@
+/* quantize.h: QuantizeLinear and DequantizeLinear; the other quantized operators are written in
+ * these and in convolutions and products of int32 (expand_quantized.c). */
+#pragma once
+
+#include "agent/engine/graph/graph.h"
+
+/* One scale for all, or one for each index of an axis: inner is what has one in a row, size how
+ * many there are. */
+struct quantize {
+    int64_t inner, size;
+};
+
+NODISCARD int quantize_params(const struct node *node, const struct shape *x,
+                              const struct shape *scale, struct quantize *ret_quantize,
+                              struct error *err);
+NODISCARD int infer_quantize(const struct node *node, const struct fact *const *inputs,
+                             struct fact *outputs, struct error *err);
+NODISCARD int infer_dequantize(const struct node *node, const struct fact *const *inputs,
+                               struct fact *outputs, struct error *err);

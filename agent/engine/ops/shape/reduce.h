@@ -1,0 +1,26 @@
+/* reduce.h: operators that work along some axes. */
+#pragma once
+
+#include "agent/engine/graph/graph.h"
+
+struct reduce {
+    bool is_reduced[TENSOR_RANK_MAX];
+    bool keeps;       /* reduced dimensions stay, with size 1 */
+    bool is_identity; /* no axes were given, and that means none */
+};
+NODISCARD int reduce_params(const struct node *node, const struct fact *const *inputs,
+                            struct reduce *ret_reduce, struct error *err);
+NODISCARD int infer_reduce(const struct node *node, const struct fact *const *inputs,
+                           struct fact *outputs, struct error *err);
+NODISCARD int infer_arg_max(const struct node *node, const struct fact *const *inputs,
+                            struct fact *outputs, struct error *err);
+
+/* Softmax and LogSoftmax: x is [outer, axis, inner]. Up to opset 12 everything from the axis on is
+ * one dimension (inner = 1). */
+struct softmax {
+    int64_t outer, axis, inner;
+};
+NODISCARD int softmax_params(const struct node *node, const struct shape *x,
+                             struct softmax *ret_softmax, struct error *err);
+NODISCARD int infer_softmax(const struct node *node, const struct fact *const *inputs,
+                            struct fact *outputs, struct error *err);

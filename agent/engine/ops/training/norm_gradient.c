@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What normalises, and what a network ends with. */
+#include "agent/engine/ops/training/gradient.h"
+
+static int add_norm(struct gradient *gradient, const struct node *node, int mean, int variance) {
+    int dy = gradient_of(gradient, node->outputs[0]), x = node->inputs[0];
+    if (dy < 0) {
+        return 0;
+    }
+    int made =
+        gradient_node_of(gradient, OP_NORM_GRADIENT, V(dy, x, node->inputs[1], mean, variance), 3);
+    for (int i = 0; i < 3; i++) {
+        gradient_add(gradient, node->inputs[i], made + i);
+    }
+    return 0;
+}
+
+/* Of y alone: nobody differentiates the statistics. */
+int gradient_norm_training(struct gradient *gradient, const struct node *node, struct error *err) {
+    if (gradient_of(gradient, node->outputs[1]) >= 0 ||
+        gradient_of(gradient, node->outputs[2]) >= 0) {
+        return error_set(err, ERROR_UNSUPPORTED, "the statistics have a gradient");
+    }
+    return add_norm(gradient, node, node->outputs[1], node->outputs[2]);
+}
+
+int gradient_batch_normalization(struct gradient *gradient, const struct node *node,
+                                 struct error *err) {
+    if (gradient_wants(gradient, node->inputs[3]) || gradient_wants(gradient, node->inputs[4])) {
+        return error_set(err, ERROR_UNSUPPORTED, "the statistics are variables");
+    }
+    return add_norm(gradient, node, node->inputs[3], node->inputs[4]);
+}
+
+int gradient_instance_normalization(struct gradient *gradient, const struct node *node,
+                                    struct error *err UNUSED) {
+    return add_norm(gradient, node, -1, -1);
+}
+
+/* The same elements of dy, by the same keys. */
+int gradient_dropout_training(struct gradient *gradient, const struct node *node,
+                              struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]), keys = node->inputs[1];
+    gradient_add(gradient, node->inputs[0],
+                 gradient_node_of(gradient, OP_DROPOUT_TRAINING, V(dy, keys), 1));
+    return 0;
+}
+
+int gradient_lrn(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]), x = node->inputs[0];
+    gradient_add(gradient, x, gradient_node_of(gradient, OP_LRN_GRADIENT, V(dy, x), 1));
+    return 0;
+}
+
+/* Softmax and LogSoftmax. */
+int gradient_softmax(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]);
+    gradient_add(gradient, node->inputs[0],
+                 gradient_node_of(gradient, OP_SOFTMAX_GRADIENT, V(dy, node->outputs[0]), 1));
+    return 0;
+}
+
+static bool is_one(const struct builder *builder, int value) {
+    const struct value *seed = &builder->graph.values[value];
+    return seed->is_constant && shape_count(&seed->shape) == 1 &&
+           *(const float *)seed->constant.data == 1;
+}
+
+/* The losses give their gradient at once, as output 1. */
+int gradient_loss(struct gradient *gradient, const struct node *node, struct error *err) {
+    int dy = gradient_of(gradient, node->outputs[0]), dx = node->outputs[1];
+    if (dy < 0 || gradient_wants(gradient, node->inputs[1]) ||
+        gradient_wants(gradient, node->inputs[2])) {
+        return error_set(err, ERROR_UNSUPPORTED, "only the network's output can have a gradient");
+    }
+    bool is_seed = is_one(gradient_builder(gradient), dy);
+    gradient_add(gradient, node->inputs[0],
+                 is_seed ? dx : gradient_node(gradient, OP_MUL, V(dx, dy)));
+    return 0;
+}

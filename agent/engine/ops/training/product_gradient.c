@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Sums of products: matrices, convolutions, pools. */
+#include "agent/engine/ops/training/gradient.h"
+
+/* alpha a' b', where a' and b' are turned if it says so. */
+static int multiply(struct gradient *gradient, const struct node *like, int a, bool turn_a, int b,
+                    bool turn_b) {
+    const struct attribute attributes[] = {
+        {.name = "alpha", .kind = ATTRIBUTE_NUMBER, .number = node_number(like, "alpha", 1)},
+        {.name = "transA", .kind = ATTRIBUTE_INTEGER, .integer = turn_a},
+        {.name = "transB", .kind = ATTRIBUTE_INTEGER, .integer = turn_b},
+    };
+    const struct builder_node node = {.op = table_op(OP_GEMM),
+                                      .name = like->name,
+                                      .input_count = 2,
+                                      .inputs = V(a, b),
+                                      .output_count = 1,
+                                      .attribute_count = ARRAY_LEN(attributes),
+                                      .attributes = attributes};
+    return builder_node(gradient_builder(gradient), &node);
+}
+
+/* y = alpha a' b' + beta c. */
+int gradient_gemm(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]), a = node->inputs[0], b = node->inputs[1];
+    bool turn_a = node_integer(node, "transA", 0), turn_b = node_integer(node, "transB", 0);
+    if (gradient_wants(gradient, a)) {
+        gradient_add(gradient, a,
+                     turn_a ? multiply(gradient, node, b, turn_b, dy, true)
+                            : multiply(gradient, node, dy, false, b, !turn_b));
+    }
+    if (gradient_wants(gradient, b)) {
+        gradient_add(gradient, b,
+                     turn_b ? multiply(gradient, node, dy, true, a, turn_a)
+                            : multiply(gradient, node, a, !turn_a, dy, false));
+    }
+    if (node->input_count > 2 && gradient_wants(gradient, node->inputs[2])) {
+        float beta = node_number(node, "beta", 1);
+        if (beta != 1) {
+            int factor = builder_number(gradient_builder(gradient), beta);
+            dy = gradient_node(gradient, OP_MUL, V(dy, factor));
+        }
+        gradient_add_summed(gradient, node->inputs[2], dy);
+    }
+    return 0;
+}
+
+int gradient_matmul(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]), a = node->inputs[0], b = node->inputs[1];
+    for (int side = 0; side < 2; side++) {
+        const struct attribute which = {.name = "side", .kind = ATTRIBUTE_INTEGER, .integer = side};
+        if (gradient_wants(gradient, node->inputs[side])) {
+            gradient_add(gradient, node->inputs[side],
+                         gradient_node_with(gradient, OP_MATMUL_GRADIENT, V(dy, a, b), &which));
+        }
+    }
+    return 0;
+}
+
+/* Conv and ConvTranspose. */
+int gradient_conv(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]), x = node->inputs[0], w = node->inputs[1];
+    int bias = node->input_count > 2 ? node->inputs[2] : -1;
+    bool wants_bias = gradient_wants(gradient, bias);
+    if (gradient_wants(gradient, w) || wants_bias) {
+        int shape = gradient_shape(gradient, w);
+        int made = gradient_node_of(gradient, OP_CONV_GRADIENT_WEIGHTS, V(dy, shape, x),
+                                    wants_bias ? 2 : 1);
+        gradient_add(gradient, w, made);
+        if (wants_bias) {
+            gradient_add(gradient, bias, made + 1);
+        }
+    }
+    if (gradient_wants(gradient, x)) {
+        int shape = gradient_shape(gradient, x);
+        gradient_add(gradient, x,
+                     gradient_node_of(gradient, OP_CONV_GRADIENT_INPUT, V(dy, shape, w), 1));
+    }
+    return 0;
+}
+
+/* MaxPool, AveragePool, GlobalMaxPool. */
+int gradient_pool(struct gradient *gradient, const struct node *node, struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]), x = node->inputs[0];
+    int shape = gradient_shape(gradient, x);
+    bool is_average = node->op->id == OP_AVERAGE_POOL;
+    gradient_add(gradient, x,
+                 is_average ? gradient_node_of(gradient, OP_POOL_GRADIENT, V(dy, shape), 1)
+                            : gradient_node_of(gradient, OP_POOL_GRADIENT, V(dy, shape, x), 1));
+    return 0;
+}
+
+int gradient_global_average(struct gradient *gradient, const struct node *node,
+                            struct error *err UNUSED) {
+    int dy = gradient_of(gradient, node->outputs[0]);
+    int share = gradient_share(gradient, dy, node->outputs[0], node->inputs[0]);
+    int shape = gradient_shape(gradient, node->inputs[0]);
+    gradient_add(gradient, node->inputs[0], gradient_node(gradient, OP_EXPAND, V(share, shape)));
+    return 0;
+}

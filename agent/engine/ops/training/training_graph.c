@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/training/training_graph.h"
+
+#include "agent/engine/ops/rewrite/bfloat.h"
+#include "agent/engine/ops/training/gradient.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+struct build {
+    const struct graph *network;
+    const struct training_options *options;
+    struct builder builder;
+    struct arena scratch;
+    int *makers;     /* by value of the network: the node that makes it; -1: none */
+    bool *is_weight; /* by value */
+    int *variables;
+    size_t variable_count, norm_count;
+    struct training_norm *norms; /* output: the node, until outputs are made */
+    int keys;                    /* of dropout; -1: none */
+};
+
+static const struct node *own_maker_of(const struct build *build, int value) {
+    return value < 0 || build->makers[value] < 0 ? NULL
+                                                 : &build->network->nodes[build->makers[value]];
+}
+
+/* The value under bfloat.h's mark. */
+static int unrounded(const struct build *build, int value) {
+    const struct node *maker = own_maker_of(build, value);
+    return maker && maker->op->id == OP_ROUND_BFLOAT ? maker->inputs[0] : value;
+}
+
+static const struct node *maker_of(const struct build *build, int value) {
+    return own_maker_of(build, unrounded(build, value));
+}
+
+/* ---- which constants are weights ---- */
+
+static bool is_frozen(const struct build *build, int value) {
+    const struct training_options *options = build->options;
+    for (size_t i = 0; i < options->freeze_count; i++) {
+        if (fnmatch(options->freeze[i], build->network->values[value].name, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The constant that lies under turned and reshaped weights; -1: none. */
+static int find_constant(const struct build *build, int value) {
+    for (const struct node *maker = maker_of(build, value); maker; maker = maker_of(build, value)) {
+        int id = maker->op->id;
+        if (id != OP_TRANSPOSE && id != OP_RESHAPE && id != OP_IDENTITY && id != OP_SQUEEZE &&
+            id != OP_UNSQUEEZE && id != OP_FLATTEN) {
+            return -1;
+        }
+        value = maker->inputs[0];
+    }
+    value = unrounded(build, value);
+    const struct value *constant = value < 0 ? NULL : &build->network->values[value];
+    return constant && constant->is_constant && constant->type == TENSOR_FLOAT32 &&
+                   constant->constant.shape.rank > 0
+               ? value
+               : -1;
+}
+
+static void add_weight(struct build *build, const struct node *node, int input) {
+    int value = input < node->input_count ? find_constant(build, node->inputs[input]) : -1;
+    if (value >= 0 && !build->is_weight[value] && !is_frozen(build, value)) {
+        build->is_weight[value] = true;
+        build->variables[build->variable_count++] = value;
+    }
+}
+
+static bool is_product(const struct node *node) {
+    return node && (node->op->id == OP_MATMUL || node->op->id == OP_CONV ||
+                    node->op->id == OP_CONV_TRANSPOSE || node->op->id == OP_GEMM);
+}
+
+static void add_weights(struct build *build, const struct node *node) {
+    switch (node->op->id) {
+    case OP_MATMUL:
+    case OP_GEMM:
+        add_weight(build, node, 0);
+        add_weight(build, node, 1);
+        add_weight(build, node, 2);
+        break;
+    case OP_BATCH_NORMALIZATION:
+    case OP_CONV:
+    case OP_CONV_TRANSPOSE:
+    case OP_INSTANCE_NORMALIZATION:
+        add_weight(build, node, 1);
+        add_weight(build, node, 2);
+        break;
+    case OP_PRELU:
+        add_weight(build, node, 1);
+        break;
+    case OP_GATHER:
+        add_weight(build, node, 0);
+        break;
+    case OP_ADD:
+        for (int i = 0; i < 2; i++) {
+            if (is_product(maker_of(build, node->inputs[1 - i]))) {
+                add_weight(build, node, i);
+            }
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- training forms ---- */
+
+/* The chance that an element goes; -1: it is not known. */
+static float dropout_ratio(const struct build *build, const struct node *node) {
+    int input = node->input_count > 1 ? node->inputs[1] : -1;
+    if (input < 0) {
+        return node_number(node, "ratio", 0.5f);
+    }
+    const struct value *value = &build->network->values[input];
+    bool known = value->is_constant && value->type == TENSOR_FLOAT32 &&
+                 shape_count(&value->constant.shape) == 1;
+    return known ? *(const float *)value->constant.data : -1;
+}
+
+/* The node in place drops. Its salt tells it from other nodes, which have the same keys. */
+static int train_dropout(struct build *build, size_t index, struct error *err) {
+    struct graph *graph = &build->builder.graph;
+    const struct node *old = &build->network->nodes[index];
+    float ratio = dropout_ratio(build, old);
+    if (ratio == 0) {
+        return 0;
+    }
+    if (!(ratio > 0 && ratio < 1) || (old->output_count > 1 && old->outputs[1] >= 0)) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "Dropout node \"%.64s\" cannot be trained: its ratio must be a constant "
+                         "from 0 to below 1, and its mask nobody's",
+                         old->name);
+    }
+    if (build->keys < 0) {
+        build->keys = builder_input(&build->builder, "keys", TENSOR_INT64, NULL);
+        graph->input_count--; /* it is put in order later */
+    }
+    struct node *node = &graph->nodes[index];
+    int *inputs = arena_array(&graph->arena, 2, sizeof *inputs);
+    struct attribute *attributes = arena_array(&graph->arena, 2, sizeof *attributes);
+    attributes[0] = (struct attribute){.name = "ratio", .kind = ATTRIBUTE_NUMBER, .number = ratio};
+    attributes[1] =
+        (struct attribute){.name = "salt", .kind = ATTRIBUTE_INTEGER, .integer = (int64_t)index};
+    inputs[0] = node->inputs[0];
+    inputs[1] = build->keys;
+    node->op = table_op(OP_DROPOUT_TRAINING);
+    node->inputs = inputs;
+    node->input_count = 2;
+    node->output_count = 1;
+    node->attributes = attributes;
+    node->attribute_count = 2;
+    return 0;
+}
+
+/* The node in place makes the batch's statistics, too. */
+static void train_norm(struct build *build, size_t index) {
+    struct graph *graph = &build->builder.graph;
+    struct node *node = &graph->nodes[index];
+    int *outputs = arena_array(&graph->arena, 3, sizeof *outputs);
+    build->norms[build->norm_count++] =
+        (struct training_norm){.mean = node->inputs[3],
+                               .variance = node->inputs[4],
+                               .output = (size_t)index,
+                               .momentum = node_number(node, "momentum", 0.9f),
+                               .name = node->name};
+    outputs[0] = node->outputs[0];
+    outputs[1] = builder_value(&build->builder, node->name);
+    outputs[2] = builder_value(&build->builder, node->name);
+    node->op = table_op(OP_NORM_TRAINING);
+    node->input_count = node->output_count = 3;
+    node->outputs = outputs;
+}
+
+static int prepare_nodes(struct build *build, struct error *err) {
+    for (size_t n = 0; n < build->network->node_count; n++) {
+        const struct node *node = &build->network->nodes[n];
+        if (node->op->id == OP_DROPOUT && train_dropout(build, n, err) < 0) {
+            return -1;
+        }
+        add_weights(build, node);
+        if (node->op->id == OP_BATCH_NORMALIZATION && build->is_weight[MAX(node->inputs[1], 0)]) {
+            train_norm(build, n);
+        }
+    }
+    return 0;
+}
+
+/* ---- the loss ---- */
+
+static bool is_softmax(const struct node *node) {
+    return node && (node->op->id == OP_SOFTMAX || node->op->id == OP_LOG_SOFTMAX);
+}
+
+/* Returns the loss; *ret_correct is -1 where there is none. */
+static int add_loss(struct build *build, int *ret_correct) {
+    const struct training_options *options = build->options;
+    struct builder *builder = &build->builder;
+    int y = build->network->outputs[0];
+    bool is_entropy = options->loss == TRAINING_CROSS_ENTROPY;
+    if (is_entropy && is_softmax(maker_of(build, y))) {
+        y = maker_of(build, y)->inputs[0];
+    }
+    int target = builder_input(builder, "target", is_entropy ? TENSOR_INT64 : TENSOR_FLOAT32, NULL);
+    const struct shape one = {0};
+    int scale = builder_input(builder, "scale", TENSOR_FLOAT32, &one);
+    const struct attribute smoothing = {
+        .name = "smoothing", .kind = ATTRIBUTE_NUMBER, .number = options->smoothing};
+    const struct builder_node node = {
+        .op = table_op(is_entropy ? OP_SOFTMAX_CROSS_ENTROPY : OP_MEAN_SQUARED),
+        .name = "loss",
+        .inputs = V(y, target, scale),
+        .input_count = 3,
+        .output_count = is_entropy ? 3 : 2,
+        .attribute_count = is_entropy ? 1 : 0,
+        .attributes = &smoothing};
+    int loss = builder_node(builder, &node);
+    *ret_correct = is_entropy ? loss + 2 : -1;
+    return loss;
+}
+
+/* ---- inputs and outputs ---- */
+
+/* Weights that the loss does not depend on stay constants. */
+static void keep_reached(struct build *build, int *gradients) {
+    size_t count = 0;
+    for (size_t i = 0; i < build->variable_count; i++) {
+        if (gradients[i] >= 0) {
+            build->variables[count] = build->variables[i];
+            gradients[count++] = gradients[i];
+        }
+    }
+    build->variable_count = count;
+}
+
+/* The network's inputs, the variables, target, scale, keys. */
+static void order_inputs(struct build *build, struct training_graph *training) {
+    struct builder *builder = &build->builder;
+    size_t own = build->network->input_count;
+    int target = builder->graph.inputs[own], scale = builder->graph.inputs[own + 1];
+    builder->graph.input_count = own;
+    training->first_variable = own;
+    for (size_t i = 0; i < build->variable_count; i++) {
+        builder_make_input(builder, build->variables[i]);
+    }
+    training->target = builder->graph.input_count;
+    training->scale = training->target + 1;
+    builder_add_input(builder, target);
+    builder_add_input(builder, scale);
+    if (build->keys >= 0) {
+        training->keys = builder->graph.input_count;
+        builder_add_input(builder, build->keys);
+    }
+}
+
+static int add_kept(struct build *build, struct error *err) {
+    const struct graph *graph = &build->builder.graph;
+    for (size_t i = 0; i < build->options->keep_count; i++) {
+        const char *name = build->options->keep[i];
+        int found = -1;
+        for (size_t value = 0; found < 0 && value < build->network->value_count; value++) {
+            bool is_same = strcmp(graph->values[value].name, name) == 0;
+            found = is_same ? (int)value : -1;
+        }
+        if (found < 0) {
+            return error_set(err, ERROR_INVALID, "the network has no value \"%.64s\"", name);
+        }
+        builder_output(&build->builder, found);
+    }
+    return 0;
+}
+
+static int add_outputs(struct build *build, int loss, int correct, const int *gradients,
+                       struct training_graph *training, struct error *err) {
+    struct builder *builder = &build->builder;
+    builder->graph.output_count = 0;
+    builder_output(builder, loss);
+    if (correct >= 0) {
+        training->correct = builder->graph.output_count;
+        builder_output(builder, correct);
+    }
+    training->first_gradient = builder->graph.output_count;
+    for (size_t i = 0; i < build->variable_count; i++) {
+        builder_output(builder, gradients[i]);
+    }
+    for (size_t i = 0; i < build->norm_count; i++) {
+        struct training_norm *norm = &build->norms[i];
+        const struct node *node = &builder->graph.nodes[norm->output];
+        norm->output = builder->graph.output_count;
+        builder_output(builder, node->outputs[1]);
+        builder_output(builder, node->outputs[2]);
+    }
+    training->first_kept = builder->graph.output_count;
+    return add_kept(build, err);
+}
+
+static int build_graph(struct build *build, struct training_graph *training, struct error *err) {
+    const struct graph *network = build->network;
+    if (network->output_count != 1) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "the network has %zu outputs: training wants one, for the loss",
+                         network->output_count);
+    }
+    if (prepare_nodes(build, err) < 0) {
+        return -1;
+    }
+    int correct, loss = add_loss(build, &correct);
+    int *gradients = arena_array(&build->scratch, build->variable_count, sizeof *gradients);
+    if (gradient_build(&build->builder, loss, build->variables, build->variable_count, gradients,
+                       err) < 0) {
+        return -1;
+    }
+    keep_reached(build, gradients);
+    if (build->variable_count == 0) {
+        return error_set(err, ERROR_INVALID, "the network has no weights that could be trained");
+    }
+    order_inputs(build, training);
+    return add_outputs(build, loss, correct, gradients, training, err);
+}
+
+static void move_lists(struct build *build, struct training_graph *training) {
+    struct arena *arena = &build->builder.graph.arena;
+    training->variable_count = build->variable_count;
+    training->norm_count = build->norm_count;
+    training->variables = arena_array(arena, build->variable_count, sizeof(int));
+    training->norms = arena_array(arena, build->norm_count, sizeof(struct training_norm));
+    memcpy(training->variables, build->variables, build->variable_count * sizeof(int));
+    if (build->norm_count) {
+        memcpy(training->norms, build->norms, build->norm_count * sizeof *build->norms);
+    }
+    builder_take(&build->builder, &training->graph);
+}
+
+int training_graph_build(const struct graph *network, const struct training_options *options,
+                         struct training_graph *ret_training, struct error *err) {
+    struct training_graph training = {.correct = 0};
+    if (options->is_bfloat) {
+        if (bfloat_graph(network, &training.rounded, err) < 0) {
+            return -1;
+        }
+        network = &training.rounded;
+    }
+    struct build build = {.network = network, .options = options, .keys = -1};
+    size_t values = network->value_count;
+    build.makers = arena_array(&build.scratch, values, sizeof *build.makers);
+    build.is_weight = arena_array(&build.scratch, values, sizeof *build.is_weight);
+    build.variables = arena_array(&build.scratch, values, sizeof *build.variables);
+    build.norms = arena_array(&build.scratch, network->node_count, sizeof *build.norms);
+    memset(build.makers, -1, values * sizeof *build.makers);
+    for (size_t n = 0; n < network->node_count; n++) {
+        for (int i = 0; i < network->nodes[n].output_count; i++) {
+            if (network->nodes[n].outputs[i] >= 0) {
+                build.makers[network->nodes[n].outputs[i]] = (int)n;
+            }
+        }
+    }
+    builder_init(&build.builder, network);
+    int result = build_graph(&build, &training, err);
+    if (result == 0) {
+        move_lists(&build, &training);
+        *ret_training = training;
+    } else {
+        graph_release(&training.rounded);
+    }
+    builder_release(&build.builder);
+    arena_release(&build.scratch);
+    return result;
+}
+
+void training_graph_release(struct training_graph *training) {
+    graph_release(&training->graph);
+    graph_release(&training->rounded);
+    *training = (struct training_graph){.correct = 0};
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/types.h"
+
+#include "agent/engine/ops/ml/ml.h"
+#include "agent/engine/ops/shape/params.h"
+#include "agent/engine/ops/table.h"
+
+/* By an attribute that has ONNX's number of a type. */
+static int named(const struct node *node, const char *name, enum tensor_type fallback,
+                 enum tensor_type *ret_type, struct error *err) {
+    *ret_type = fallback;
+    return node_attribute(node, name) ? param_type(node_integer(node, name, 0), ret_type, err) : 0;
+}
+
+static enum tensor_type type_of_value(const struct node *node) {
+    const struct attribute *value = node_attribute(node, "value");
+    return value ? value->tensor.type : TENSOR_FLOAT32;
+}
+
+/* The zero point's; without one what opset 21 has an attribute for. */
+static int type_of_quantized(const struct node *node, const enum tensor_type *inputs,
+                             enum tensor_type *ret_type, struct error *err) {
+    bool has_zero = node->input_count > 2 && node->inputs[2] >= 0;
+    int64_t said = node_integer(node, "output_dtype", 0);
+    *ret_type = has_zero ? inputs[2] : TENSOR_UINT8;
+    return said ? param_type(said, ret_type, err) : 0;
+}
+
+/* Of ai.onnx.ml. */
+static enum tensor_type type_of_ml(const struct node *node, enum tensor_type first, int output) {
+    switch (node->op->id) {
+    case OP_ML_LINEAR_CLASSIFIER:
+    case OP_ML_TREE_ENSEMBLE_CLASSIFIER:
+        return output ? TENSOR_FLOAT32 : TENSOR_INT64;
+    case OP_ML_LABEL_ENCODER:
+        return ml_label_type(node);
+    case OP_ML_ARRAY_FEATURE_EXTRACTOR:
+    case OP_ML_BINARIZER:
+    case OP_ML_IMPUTER:
+    case OP_IDENTITY: /* ZipMap */
+        return first;
+    default:
+        return TENSOR_FLOAT32;
+    }
+}
+
+int types_output(const struct node *node, const enum tensor_type *inputs, int output,
+                 enum tensor_type *ret_type, struct error *err) {
+    enum tensor_type first = node->input_count ? inputs[0] : TENSOR_FLOAT32;
+    *ret_type = first;
+    if (node->op->flags & OP_ML) {
+        *ret_type = type_of_ml(node, first, output);
+        return 0;
+    }
+    switch (node->op->id) {
+    case OP_CAST:
+        return named(node, "to", TENSOR_FLOAT32, ret_type, err);
+    case OP_BLACKMAN_WINDOW:
+    case OP_HAMMING_WINDOW:
+    case OP_HANN_WINDOW:
+    case OP_MEL_WEIGHTS:
+        return named(node, "output_datatype", TENSOR_FLOAT32, ret_type, err);
+    case OP_EYE_LIKE:
+        return named(node, "dtype", first, ret_type, err);
+    case OP_CONSTANT_OF_SHAPE:
+        *ret_type = type_of_value(node);
+        return 0;
+    case OP_CAST_LIKE:
+    case OP_WHERE:
+        *ret_type = inputs[1];
+        return 0;
+    case OP_DEQUANTIZE_LINEAR: /* from opset 19 on the scale's */
+        *ret_type = node->opset < 19 ? TENSOR_FLOAT32 : inputs[1];
+        return 0;
+    case OP_QUANTIZE_LINEAR:
+        return type_of_quantized(node, inputs, ret_type, err);
+    case OP_ONE_HOT:
+        *ret_type = inputs[2];
+        return 0;
+    case OP_AND:
+    case OP_EQUAL:
+    case OP_GREATER:
+    case OP_GREATER_OR_EQUAL:
+    case OP_IS_INF:
+    case OP_IS_NAN:
+    case OP_LESS:
+    case OP_LESS_OR_EQUAL:
+    case OP_NOT:
+    case OP_OR:
+    case OP_XOR:
+        *ret_type = TENSOR_BOOL;
+        return 0;
+    case OP_ARG_MAX:
+    case OP_ARG_MIN:
+    case OP_SHAPE:
+    case OP_SIZE:
+        *ret_type = TENSOR_INT64;
+        return 0;
+    case OP_DROPOUT:
+        *ret_type = output ? TENSOR_BOOL : first;
+        return 0;
+    case OP_LAYER_NORMALIZATION:
+        *ret_type = output ? TENSOR_FLOAT32 : first;
+        return 0;
+    case OP_MAX_POOL:
+    case OP_MAX_POOL_INDICES:
+    case OP_TOP_K:
+        *ret_type = output ? TENSOR_INT64 : first;
+        return 0;
+    default:
+        return 0;
+    }
+}

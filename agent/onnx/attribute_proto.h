@@ -1,9 +1,0 @@
-/* attribute_proto.h: ONNX AttributeProto -> struct attribute. Used by model.c. */
-#pragma once
-
-#include "agent/graph/arena.h"
-#include "agent/graph/op.h"
-#include "agent/onnx/protobuf.h"
-
-NODISCARD int attribute_proto_read(struct wire message, struct arena *arena,
-                                   struct attribute *ret_attribute, struct error *err);

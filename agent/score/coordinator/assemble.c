@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/assemble.h"
+
+#include "agent/score/log/standing.h"
+#include "lib/digest.h"
+#include "lib/file.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOADED_MAX = 4,  /* commits in memory: neighbours in the input are neighbours in the log */
+    INDEX_BITS = 20, /* of a record in its commit: a record has more than 8 bytes */
+    CHUNK_BYTES = 1 << 20,
+    AHEAD_BYTES = 256 << 10, /* of an object that is read with others */
+};
+static_assert(COMMIT_BYTES_MAX >> 3 <= 1 << INDEX_BITS, "every record's index fits");
+
+/* A record that is in memory. */
+struct row {
+    enum commit_place place;
+    int64_t first, cells, epoch, lease, size_bytes;
+    uint32_t crc;
+    char *text; /* owned; size_bytes of it */
+};
+
+struct loaded {
+    int64_t number; /* of the commit */
+    int64_t used;   /* when, by the count of looks */
+    struct row *rows;
+    size_t count, room;
+};
+
+/* Objects that were read together, before it is their turn: over az:// each alone would wait for
+ * its answer. What is not whole, or not what was committed, is looked at when it is its turn. */
+struct ahead {
+    int count, next;
+    int64_t cells[STORE_PEEK_MAX]; /* the row's first; ascending */
+    struct store_peeked objects[STORE_PEEK_MAX];
+    char names[STORE_PEEK_MAX][PART_NAME_MAX];
+    char *data; /* NULL before the first */
+};
+
+struct assembly {
+    struct books *books;
+    struct standing *standing;
+    int64_t cells;
+    uint64_t *places; /* by cell: commit << INDEX_BITS | record, plus one; 0: nothing */
+    int64_t number;   /* second reading: the commit that is told */
+    uint64_t index;   /* and the record in it */
+    struct loaded loaded[LOADED_MAX];
+    int64_t looks;
+    struct ahead ahead;
+    struct store_upload *upload;
+};
+
+/* ---- which records ------------------------------------------------------------------------- */
+
+static int see_first(void *context, const struct commit_head *head,
+                     const struct commit_record *record, struct error *err) {
+    struct assembly *assembly = context;
+    return books_counts(assembly->books, head, record)
+               ? standing_add(assembly->standing, record, err)
+               : 0;
+}
+
+static int see_again(void *context, const struct commit_head *head,
+                     const struct commit_record *record, struct error *err) {
+    struct assembly *assembly = context;
+    assembly->index = head->number == assembly->number ? assembly->index + 1 : 0;
+    assembly->number = head->number;
+    if (!books_counts(assembly->books, head, record)) {
+        return 0;
+    }
+    int64_t own_cells = standing_next(assembly->standing, record);
+    if (own_cells == 0 || record->verdict == COMMIT_FAILED || record->place == COMMIT_NOWHERE) {
+        return 0;
+    }
+    if (own_cells != record->cells) {
+        return error_set(err, ERROR_INVALID,
+                         "commit %lld: mini-batches from %lld on were done again in other ranges",
+                         (long long)head->number, (long long)record->first);
+    }
+    assembly->places[record->first] = ((uint64_t)head->number << INDEX_BITS | assembly->index) + 1;
+    return 0;
+}
+
+static int find_records(struct assembly *assembly, struct error *err) {
+    assembly->number = -1;
+    assembly->standing = standing_new(assembly->cells);
+    assembly->places = x_calloc((size_t)MAX(assembly->cells, 1), sizeof *assembly->places);
+    int result = commit_replay(assembly->books->log, see_first, assembly, err);
+    if (result == 0) {
+        result = commit_replay(assembly->books->log, see_again, assembly, err);
+    }
+    standing_free(TAKE(assembly->standing));
+    return result;
+}
+
+/* ---- in the order of the input -------------------------------------------------------------- */
+
+static int load_record(void *context, const struct commit_head *head,
+                       const struct commit_record *record, struct error *err UNUSED) {
+    struct loaded *loaded = context;
+    bool scores = record->verdict == COMMIT_DONE || record->verdict == COMMIT_PARTIAL;
+    if (loaded->count == loaded->room) {
+        loaded->room = MAX(loaded->room * 2, (size_t)256);
+        loaded->rows = x_realloc_array(loaded->rows, loaded->room, sizeof *loaded->rows);
+    }
+    struct row *row = &loaded->rows[loaded->count++];
+    *row = (struct row){.place = scores ? record->place : COMMIT_NOWHERE,
+                        .first = record->first,
+                        .cells = record->cells,
+                        .epoch = head->epoch,
+                        .lease = record->lease,
+                        .size_bytes = record->size_bytes,
+                        .crc = record->crc};
+    if (row->place == COMMIT_TEXT) {
+        row->text = x_malloc(record->text_size + 1);
+        memcpy(row->text, record->text, record->text_size);
+        row->size_bytes = (int64_t)record->text_size;
+    }
+    return 0;
+}
+
+static void unload(struct loaded *loaded) {
+    for (size_t i = 0; i < loaded->count; i++) {
+        free(loaded->rows[i].text);
+    }
+    free(loaded->rows);
+    *loaded = (struct loaded){.number = -1};
+}
+
+static int find_row(struct assembly *assembly, uint64_t place, const struct row **ret_row,
+                    struct error *err) {
+    int64_t number = (int64_t)(place >> INDEX_BITS);
+    uint64_t index = place & ((1u << INDEX_BITS) - 1);
+    struct loaded *loaded = &assembly->loaded[0];
+    for (size_t i = 0; i < LOADED_MAX && loaded->number != number; i++) {
+        struct loaded *other = &assembly->loaded[i];
+        if (other->number == number || other->used < loaded->used) {
+            loaded = other;
+        }
+    }
+    if (loaded->number != number) {
+        unload(loaded);
+        if (commit_read_again(assembly->books->log, number, load_record, loaded, err) < 0) {
+            unload(loaded);
+            return -1;
+        }
+        loaded->number = number;
+    }
+    loaded->used = ++assembly->looks;
+    if (index >= loaded->count) {
+        return error_set(err, ERROR_INVALID, "commit %lld has changed", (long long)number);
+    }
+    *ret_row = &loaded->rows[index];
+    return 0;
+}
+
+static const struct row *row_in_memory(const struct assembly *assembly, uint64_t place) {
+    uint64_t index = place & ((1u << INDEX_BITS) - 1);
+    for (size_t i = 0; i < LOADED_MAX; i++) {
+        const struct loaded *loaded = &assembly->loaded[i];
+        if (loaded->number == (int64_t)(place >> INDEX_BITS)) {
+            return index < loaded->count ? &loaded->rows[index] : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* The next objects from this cell on, as far as their commits are in memory. */
+static void look_ahead(struct assembly *assembly, int64_t cell) {
+    struct ahead *ahead = &assembly->ahead;
+    ahead->count = ahead->next = 0;
+    if (!ahead->data) {
+        ahead->data = x_malloc((size_t)STORE_PEEK_MAX * AHEAD_BYTES);
+    }
+    for (; cell < assembly->cells && ahead->count < STORE_PEEK_MAX; cell++) {
+        if (!assembly->places[cell]) {
+            continue;
+        }
+        const struct row *row = row_in_memory(assembly, assembly->places[cell] - 1);
+        if (!row) {
+            break;
+        }
+        if (row->place == COMMIT_OBJECT && row->size_bytes <= AHEAD_BYTES) {
+            int i = ahead->count++;
+            part_name(assembly->books->job->run, row->epoch, row->lease, ahead->names[i]);
+            ahead->cells[i] = cell;
+            ahead->objects[i] = (struct store_peeked){.name = ahead->names[i],
+                                                      .data = ahead->data + (size_t)i * AHEAD_BYTES,
+                                                      .room = AHEAD_BYTES};
+        }
+    }
+    store_peek(assembly->books->output, ahead->objects, (size_t)ahead->count);
+}
+
+/* The row's bytes, if they were read with others; NULL: not, or they are not what was committed. */
+static const char *bytes_ahead(struct assembly *assembly, const struct row *row) {
+    struct ahead *ahead = &assembly->ahead;
+    if (store_can(assembly->books->output).is_local || row->size_bytes > AHEAD_BYTES) {
+        return NULL;
+    }
+    while (ahead->next < ahead->count && ahead->cells[ahead->next] < row->first) {
+        ahead->next++;
+    }
+    if (ahead->next == ahead->count) {
+        look_ahead(assembly, row->first);
+    }
+    const struct store_peeked *object = &ahead->objects[ahead->next];
+    return ahead->next < ahead->count && ahead->cells[ahead->next] == row->first &&
+                   object->is_whole && (int64_t)object->size == row->size_bytes &&
+                   digest_crc32c(0, object->data, object->size) == row->crc
+               ? object->data
+               : NULL;
+}
+
+static int copy_object(struct assembly *assembly, const struct row *row, struct error *err) {
+    struct books *books = assembly->books;
+    struct part part = {.store = books->output, .size_bytes = row->size_bytes, .crc = row->crc};
+    AUTO(text_freep) char *chunk = x_malloc(CHUNK_BYTES);
+    bool is_void = false;
+    part_name(books->job->run, row->epoch, row->lease, part.name);
+    part.bytes = bytes_ahead(assembly, row);
+    if (!part.bytes && part_load(&part, chunk, CHUNK_BYTES, &is_void, err) < 0) {
+        if (is_void) {
+            books_broken(books, row->first, row->cells);
+            error_clear(err);
+        }
+        return is_void ? 0 : -1;
+    }
+    if (part.bytes) {
+        return store_upload_add(assembly->upload, part.bytes, (size_t)part.size_bytes, err);
+    }
+    for (int64_t at = 0; at < row->size_bytes;) {
+        size_t size = (size_t)MIN(row->size_bytes - at, (int64_t)CHUNK_BYTES);
+        if (part_read(&part, at, chunk, size, err) < 0 ||
+            store_upload_add(assembly->upload, chunk, size, err) < 0) {
+            return -1;
+        }
+        at += (int64_t)size;
+    }
+    return 0;
+}
+
+/* Small texts by the million: one call of the store for many. */
+static int copy_rows(struct assembly *assembly, struct error *err) {
+    AUTO(buffer_release) struct buffer texts;
+    buffer_init(&texts, CHUNK_BYTES + COMMIT_RECORD_MAX);
+    for (int64_t cell = 0; cell <= assembly->cells; cell++) {
+        const struct row *row = NULL;
+        bool is_end = cell == assembly->cells;
+        if (!is_end && (!assembly->places[cell] ||
+                        find_row(assembly, assembly->places[cell] - 1, &row, err) < 0)) {
+            if (err->kind) {
+                return -1;
+            }
+            continue;
+        }
+        bool is_text = row && row->place == COMMIT_TEXT;
+        if (is_text && buffer_append(&texts, row->text, (size_t)row->size_bytes, err) < 0) {
+            return -1;
+        }
+        if (texts.size > 0 && (!is_text || texts.size >= CHUNK_BYTES)) {
+            if (store_upload_add(assembly->upload, texts.data, texts.size, err) < 0) {
+                return -1;
+            }
+            buffer_clear(&texts);
+        }
+        if (row && !is_text && copy_object(assembly, row, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int assemble_rows(struct books *books, const char *name, struct error *err) {
+    struct assembly assembly = {.books = books, .cells = ledger_cells(books->ledger)};
+    for (size_t i = 0; i < LOADED_MAX; i++) {
+        assembly.loaded[i].number = -1;
+    }
+    int result = find_records(&assembly, err);
+    if (result == 0) {
+        result = store_upload_open(books->output, name, &assembly.upload, err);
+    }
+    if (result == 0) {
+        result = copy_rows(&assembly, err);
+    }
+    if (result == 0 && books->void_count > 0) {
+        result = error_set(err, ERROR_INVALID, "%zu results are gone", books->void_count);
+    }
+    if (result == 0) {
+        result = store_upload_commit(assembly.upload, STORE_REPLACE, err);
+    }
+    store_upload_free(assembly.upload);
+    for (size_t i = 0; i < LOADED_MAX; i++) {
+        unload(&assembly.loaded[i]);
+    }
+    free(assembly.places);
+    free(assembly.ahead.data);
+    return result < 0 ? error_context(err, "spec.output.path") : 0;
+}
+
+/* ---- all forms ------------------------------------------------------------------------------ */
+
+static void add_output(json_t *outputs, const char *spec_path) {
+    if (outputs) {
+        json_array_append_new(outputs, json_string(spec_path));
+    }
+}
+
+int assemble(struct prepared *prepared, const struct job *job, bool is_whole,
+             struct parts *ret_parts, json_t *outputs, struct error *err) {
+    const char *rows = tree_text(job->spec, "output.appendRowFileName", "rows.txt");
+    AUTO(text_freep) char *rows_path = file_join(job->output, rows);
+    struct books *books = &prepared->books;
+    /* While what is gone can still be made again. */
+    if (is_whole && books_check_failures(books, err) < 0) {
+        return -1;
+    }
+    switch (prepared->form) {
+    case SINK_PACKS:
+        if (books_publish(books, err) < 0) {
+            return -1;
+        }
+        add_output(outputs, job->output);
+        return 0;
+    case SINK_ROWS:
+        if (assemble_rows(books, rows, err) < 0) {
+            return -1;
+        }
+        add_output(outputs, rows_path);
+        return 0;
+    case SINK_PARTS:
+        if (!is_whole) {
+            return 0;
+        }
+        return books_parts(books, ret_parts, err) < 0
+                   ? -1
+                   : prepared->media->join(prepared->listing, job->spec, ret_parts,
+                                           job->batch_items, outputs, err);
+    case SINK_NOTHING:
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/coordinator.h"
+
+#include "agent/score/coordinator/assemble.h"
+#include "agent/score/coordinator/desk.h"
+#include "agent/score/coordinator/summary.h"
+#include "agent/score/coordinator/tidy.h"
+#include "agent/score/wire/mounts.h"
+#include "lib/log.h"
+#include "lib/time/clock.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SERVICE_MS = 100,
+    STORING_MS = 10,   /* while a commit is written that somebody waits for */
+    REPORT_MS = 10000, /* between two lines of the log on how far we are */
+    DRAIN_MS = 10000,  /* for what runs when a threshold is passed */
+    PUBLISH_MS = 5000, /* without news of what workers publish, at the end */
+    FLUSH_MS = 2000,   /* for the last commit of who is told to stop */
+    WATCH_MS = 5000,   /* between two looks at the volumes */
+    HANGS_MS = 300000, /* one that hangs is waited for as commits wait for one that fails */
+    VOIDS_MAX = 5,     /* rounds of results that were broken in the store */
+};
+
+struct coordinator;
+
+/* Long work beside the server's thread. Its fields are read when `ended` is true. */
+struct errand {
+    pthread_t thread;
+    struct coordinator *coordinator;
+    int (*run)(struct coordinator *coordinator, struct error *err);
+    int result;
+    struct error err;
+    atomic_bool ended;
+};
+
+struct coordinator {
+    struct desk desk; /* first: the server's events come with its address */
+    const struct job *job;
+    struct prepared prepared;
+    bool is_listed;
+    json_t *outputs;
+    struct parts parts; /* of a join */
+    int voids;
+    struct errand errand;
+    int64_t started_wall_ms, reported_ms;
+    bool is_told;       /* in full: report and summary are there */
+    bool is_superseded; /* the outcome is another coordinator's to tell */
+    json_t *finished;   /* how an earlier job ended this run: nothing to do; NULL: there is */
+};
+
+static struct books *books_of(struct coordinator *coordinator) {
+    return &coordinator->prepared.books;
+}
+
+/* NULL while listing. */
+static const struct ledger *ledger_of(const struct coordinator *coordinator) {
+    return coordinator->is_listed ? coordinator->prepared.books.ledger : NULL;
+}
+
+/* ---- errands -------------------------------------------------------------------------------- */
+
+static void *run_errand(void *context) {
+    struct errand *errand = context;
+    errand->result = errand->run(errand->coordinator, &errand->err);
+    atomic_store(&errand->ended, true);
+    server_wake(errand->coordinator->desk.server);
+    return NULL;
+}
+
+static int start_errand(struct coordinator *coordinator,
+                        int (*run)(struct coordinator *coordinator, struct error *err),
+                        struct error *err) {
+    coordinator->errand = (struct errand){.coordinator = coordinator, .run = run};
+    return pthread_create(&coordinator->errand.thread, NULL, run_errand, &coordinator->errand) == 0
+               ? 0
+               : error_set(err, ERROR_EXHAUSTED, "cannot start a thread");
+}
+
+static int list_input(struct coordinator *coordinator, struct error *err) {
+    return prepare_job(coordinator->job, &coordinator->prepared, err);
+}
+
+static int make_outputs(struct coordinator *coordinator, struct error *err) {
+    return assemble(&coordinator->prepared, coordinator->job, /* is_whole= */ true,
+                    &coordinator->parts, coordinator->outputs, err);
+}
+
+static int compare_input(struct coordinator *coordinator, struct error *err) {
+    return prepared_compare(&coordinator->prepared, err);
+}
+
+/* Of a job that has failed: what can be used as it is. */
+static int save_rest(struct coordinator *coordinator, struct error *err) {
+    return assemble(&coordinator->prepared, coordinator->job, /* is_whole= */ false,
+                    &coordinator->parts, /* outputs= */ NULL, err);
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+static json_t *progress_tree(const struct coordinator *coordinator) {
+    struct ledger_counts counts = {0};
+    if (ledger_of(coordinator)) {
+        counts = ledger_counts(ledger_of(coordinator));
+    }
+    return progress_json(&coordinator->desk.progress, &counts, clock_monotonic_ms());
+}
+
+static struct server_page on_page(void *context, const char *path) {
+    const struct coordinator *coordinator = context;
+    if (strcmp(path, "/healthz") == 0) {
+        return (struct server_page){.body = x_strdup("{\"status\": \"ok\"}")};
+    }
+    if (strcmp(path, "/progress") != 0) {
+        return (struct server_page){0};
+    }
+    AUTO(tree_freep) json_t *tree = progress_tree(coordinator);
+    return (struct server_page){.body = json_dumps(tree, JSON_COMPACT)};
+}
+
+static const struct server_events events = {on_page, desk_opened, desk_received, desk_closed};
+
+/* ---- the job's course ----------------------------------------------------------------------- */
+
+static void tick(struct coordinator *coordinator) {
+    int64_t now_ms = clock_monotonic_ms();
+    desk_tick(&coordinator->desk);
+    if (ledger_of(coordinator) && now_ms - coordinator->reported_ms >= REPORT_MS) {
+        struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
+        char rate[32];
+        progress_format_rate(progress_rate(&coordinator->desk.progress, now_ms), rate);
+        log_event(LOG_INFO, "%lld of %lld items done, %s items/s, %d workers",
+                  (long long)counts.items.done, (long long)counts.items.total, rate,
+                  counts.workers);
+        coordinator->reported_ms = now_ms;
+    }
+}
+
+static int serve(struct coordinator *coordinator, int64_t timeout_ms, struct error *err) {
+    int ms = (int)MAX(MIN(timeout_ms, SERVICE_MS), 1);
+    if (server_service(coordinator->desk.server, ms, err) < 0) {
+        return -1;
+    }
+    tick(coordinator);
+    return job_is_interrupted() ? error_set(err, ERROR_CANCELLED, "Cancelled") : 0;
+}
+
+/* Serves until the errand ends; its outcome is the result. */
+static int await_errand(struct coordinator *coordinator, struct error *err) {
+    struct errand *errand = &coordinator->errand;
+    while (!atomic_load(&errand->ended)) {
+        if (serve(coordinator, SERVICE_MS, err) < 0) {
+            return -1; /* the process ends; the thread with it */
+        }
+    }
+    pthread_join(errand->thread, NULL);
+    if (errand->result < 0) {
+        *err = errand->err;
+    }
+    return errand->result;
+}
+
+static int run_to_end(struct coordinator *coordinator,
+                      int (*run)(struct coordinator *coordinator, struct error *err),
+                      struct error *err) {
+    return start_errand(coordinator, run, err) < 0 ? -1 : await_errand(coordinator, err);
+}
+
+/* The errand works on books and ledger: the desk stands still until desk_go_on. */
+static int run_on_books(struct coordinator *coordinator,
+                        int (*run)(struct coordinator *coordinator, struct error *err),
+                        struct error *err) {
+    desk_hold(&coordinator->desk);
+    return run_to_end(coordinator, run, err);
+}
+
+/* Nobody works: everybody waits for what is accepted to be stored. */
+static bool is_idle(const struct ledger *ledger) {
+    return ledger_counts(ledger).leased == 0 && !ledger_is_committed(ledger);
+}
+
+/* Serves once, with all that follows from it: what is due goes into commits, leases go out. */
+static int work(struct coordinator *coordinator, bool at_once, struct error *err) {
+    struct desk *desk = &coordinator->desk;
+    const struct ledger *ledger = ledger_of(coordinator);
+    int64_t deadline_ms = ledger_deadline_ms(ledger), left_ms = SERVICE_MS;
+    if (deadline_ms >= 0) {
+        left_ms = deadline_ms - clock_monotonic_ms();
+    }
+    bool is_awaited = at_once || is_idle(ledger);
+    if (!books_are_stored(books_of(coordinator))) {
+        left_ms = MIN(left_ms, is_awaited ? STORING_MS : SERVICE_MS / 2);
+    }
+    if (serve(coordinator, left_ms, err) < 0) {
+        return -1;
+    }
+    is_awaited = at_once || is_idle(ledger);
+    if (desk_turn(desk, is_awaited, err) < 0) {
+        coordinator->is_superseded = err->kind == ERROR_GONE || err->kind == ERROR_BUSY;
+        return -1;
+    }
+    if (prepared_extend(&coordinator->prepared, err) < 0) {
+        return -1;
+    }
+    desk_settle(desk);
+    if (desk->failure.kind) {
+        *err = desk->failure;
+        return -1;
+    }
+    return 0;
+}
+
+/* Until all records are stored, for at most so long. */
+static int store_all(struct coordinator *coordinator, int64_t timeout_ms, struct error *err) {
+    int64_t end_ms = clock_monotonic_ms() + timeout_ms;
+    while (!books_are_stored(books_of(coordinator)) && clock_monotonic_ms() < end_ms) {
+        if (work(coordinator, /* at_once= */ true, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int list_phase(struct coordinator *coordinator, struct error *err) {
+    if (run_to_end(coordinator, list_input, err) < 0) {
+        return -1;
+    }
+    coordinator->is_listed = true;
+    struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
+    struct progress *progress = &coordinator->desk.progress;
+    log_event(LOG_INFO, "%lld %s in %lld mini-batches, %lld of them are done",
+              (long long)counts.items.total, coordinator->prepared.media->unit,
+              (long long)counts.batches.total, (long long)counts.batches.done);
+    progress->state = PROGRESS_RUNNING;
+    progress->items_before = counts.items.done;
+    coordinator->reported_ms = clock_monotonic_ms();
+    return 0;
+}
+
+/* What ended the job, first cause first. */
+static int has_failed(struct coordinator *coordinator, struct error *err) {
+    struct error verdict = {0};
+    struct books_first first = books_first_failure(books_of(coordinator));
+    const struct ledger *ledger = ledger_of(coordinator);
+    struct ledger_counts counts = ledger_counts(ledger);
+    bool is_over = ledger_verdict(ledger, &verdict) < 0;
+    /* A video with a hole is none. */
+    bool has_hole = coordinator->prepared.form == SINK_PARTS && counts.batches.failed > 0 &&
+                    ledger_is_accounted(ledger);
+    if (!is_over && !has_hole) {
+        return 0;
+    }
+    if (first.tries > 0) {
+        return error_set(err, ERROR_FAILED,
+                         "%s (mini-batch %lld on %s, %d tries; %lld of %lld mini-batches failed)",
+                         first.cause, (long long)first.cell, first.worker, first.tries,
+                         (long long)counts.batches.failed, (long long)counts.batches.total);
+    }
+    return is_over ? error_set(err, ERROR_FAILED, "%s", verdict.text)
+                   : error_set(err, ERROR_FAILED, "%lld of %lld mini-batches failed",
+                               (long long)counts.batches.failed, (long long)counts.batches.total);
+}
+
+/* No more leases; what runs may still end. Then all that is accepted is stored. */
+static int drain(struct coordinator *coordinator, struct error *err) {
+    int64_t end_ms = clock_monotonic_ms() + DRAIN_MS;
+    coordinator->desk.gives = false;
+    while (ledger_counts(ledger_of(coordinator)).leased > 0 && clock_monotonic_ms() < end_ms) {
+        if (work(coordinator, false, err) < 0) {
+            return -1;
+        }
+    }
+    return books_end(books_of(coordinator), /* succeeded= */ false, err) < 0
+               ? -1
+               : store_all(coordinator, INT32_MAX, err);
+}
+
+/* Partial results stay, and are where results are looked for. */
+static int give_up(struct coordinator *coordinator, const struct error *verdict,
+                   struct error *err) {
+    struct error rest = {0};
+    if (drain(coordinator, err) < 0) {
+        return -1;
+    }
+    if (run_on_books(coordinator, save_rest, &rest) < 0) {
+        if (rest.kind == ERROR_CANCELLED) {
+            *err = rest;
+            return -1;
+        }
+        log_event(LOG_ERROR, "%s", rest.text);
+    }
+    *err = *verdict;
+    return -1;
+}
+
+static int lease_phase(struct coordinator *coordinator, struct error *err) {
+    coordinator->desk.gives = true;
+    coordinator->desk.progress.state = PROGRESS_RUNNING;
+    coordinator->desk.progress.knows_storage = true;
+    coordinator->desk.progress.excludes = store_can(coordinator->prepared.output).creates;
+    desk_settle(&coordinator->desk);
+    while (!ledger_is_committed(ledger_of(coordinator))) {
+        struct error verdict = {0};
+        if (has_failed(coordinator, &verdict) < 0) {
+            return give_up(coordinator, &verdict, err);
+        }
+        if (work(coordinator, false, err) < 0) {
+            return -1;
+        }
+    }
+    struct error verdict = {0};
+    return has_failed(coordinator, &verdict) < 0 ? give_up(coordinator, &verdict, err) : 0;
+}
+
+/* Workers publish what they made themselves: that is quicker. What is left is ours. */
+static int await_publishers(struct coordinator *coordinator, struct error *err) {
+    struct desk *desk = &coordinator->desk;
+    while (desk->publishing > 0 && clock_monotonic_ms() - desk->published_ms < PUBLISH_MS) {
+        if (work(coordinator, false, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* One that was joining these results already when we began has told its end since, and tidies up.
+ */
+static bool was_outrun(struct coordinator *coordinator) {
+    int code = 1;
+    AUTO(tree_freep) json_t *words = summary_recall(coordinator->job, /* any_uid= */ false, &code);
+    coordinator->finished = code == 0 ? TAKE(words) : NULL;
+    return coordinator->finished != NULL;
+}
+
+/* 1: the outputs are there; 0: results were broken in the store and are made again. */
+static int join_phase(struct coordinator *coordinator, struct error *err) {
+    struct books *books = books_of(coordinator);
+    int64_t broken = 0;
+    if (await_publishers(coordinator, err) < 0 || books_end(books, true, err) < 0 ||
+        store_all(coordinator, INT32_MAX, err) < 0) {
+        return -1;
+    }
+    coordinator->desk.progress.state = PROGRESS_JOINING;
+    struct error cause = {0};
+    free(TAKE(coordinator->parts.places));
+    if (run_on_books(coordinator, make_outputs, &cause) == 0 ||
+        (cause.kind != ERROR_CANCELLED && was_outrun(coordinator))) {
+        return 1;
+    }
+    if (cause.kind == ERROR_CANCELLED || coordinator->voids++ == VOIDS_MAX) {
+        *err = cause;
+        return -1;
+    }
+    const struct parts *parts = coordinator->parts.places ? &coordinator->parts : NULL;
+    if (books_void_broken(books, parts, &broken, err) < 0) {
+        return -1;
+    }
+    if (broken == 0) {
+        *err = cause;
+        return -1;
+    }
+    log_event(LOG_WARNING, "%lld results are made again: %s", (long long)broken, cause.text);
+    desk_go_on(&coordinator->desk);
+    return 0;
+}
+
+/* What is wrong with the input, the model or the output folder is the manifest's to correct. */
+static int exit_code(const struct coordinator *coordinator, const struct error *err) {
+    switch (err->kind) {
+    case ERROR_NONE:
+        return 0;
+    case ERROR_CANCELLED:
+        return 130;
+    case ERROR_GONE:        /* superseded: no verdict */
+    case ERROR_UNAVAILABLE: /* the machine's, or its storage's: another pod may do better */
+    case ERROR_TIMEOUT:
+        return 3;
+    case ERROR_EXHAUSTED: /* of the output's storage, once all else has been tried out */
+        return coordinator->is_listed ? 3 : 1;
+    case ERROR_INVALID:
+    case ERROR_NOT_FOUND:
+    case ERROR_DENIED:
+    case ERROR_CONFLICT:
+    case ERROR_UNSUPPORTED:
+        return coordinator->is_listed ? 1 : 2;
+    default:
+        return 1;
+    }
+}
+
+/* Of the record that begins with cell `first`. */
+static int name_item(void *context, int64_t first, int64_t index, struct buffer *name,
+                     struct error *err) {
+    struct coordinator *coordinator = context;
+    return prepared_name(&coordinator->prepared, coordinator->job, first, index, name, err);
+}
+
+/* Of a job that has succeeded what tells of it belongs to its outputs: UNAVAILABLE as of
+ * summary_tell. All else that goes wrong changes no outcome. */
+static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
+                        struct error *err) {
+    struct progress *progress = &coordinator->desk.progress;
+    struct summary summary = {.job = coordinator->job,
+                              .progress = progress,
+                              .ledger = ledger_of(coordinator),
+                              .started_wall_ms = coordinator->started_wall_ms,
+                              .completed_wall_ms = clock_wall_ms(),
+                              .exit_code = exit_code(coordinator, outcome)};
+    if (summary_tell(&summary, coordinator->prepared.output, books_of(coordinator)->log, name_item,
+                     coordinator, err) == 0) {
+        progress->summary = coordinator->prepared.summary_spec;
+        coordinator->is_told = summary.has_report;
+    }
+    return err->kind == ERROR_UNAVAILABLE ? -1 : 0;
+}
+
+/* The outcome is known: report, summary, last words. It is another if nobody could be told. */
+static void conclude(struct coordinator *coordinator, struct error *outcome) {
+    struct error untold = {0};
+    struct progress *progress = &coordinator->desk.progress;
+    const struct ledger *ledger = ledger_of(coordinator);
+    progress->state = outcome->kind ? PROGRESS_FAILED : PROGRESS_SUCCEEDED;
+    /* Of who is told to stop a thread may still be at work with them. */
+    progress->outputs = outcome->kind == ERROR_CANCELLED ? NULL : coordinator->outputs;
+    if (outcome->kind == ERROR_CANCELLED && ledger) {
+        struct ledger_counts counts = ledger_counts(ledger);
+        snprintf(progress->message, sizeof progress->message,
+                 "Cancelled; the results of %lld of %lld items are kept",
+                 (long long)counts.items.done, (long long)counts.items.total);
+    } else {
+        snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
+    }
+    if (ledger && !coordinator->is_superseded && tell_in_full(coordinator, outcome, &untold) < 0 &&
+        !outcome->kind) {
+        *outcome = untold;
+        progress->state = PROGRESS_FAILED;
+        snprintf(progress->message, sizeof progress->message, "%s", outcome->text);
+    }
+    log_event(outcome->kind ? LOG_ERROR : LOG_INFO, "%s%s%s", progress_state_name(progress->state),
+              *progress->message ? ": " : "", progress->message);
+    AUTO(tree_freep) json_t *words = progress_tree(coordinator);
+    progress_add_log(progress, words);
+    summary_leave_words(words);
+}
+
+/* Workers hear that no work is left. The outcome needs no listener: it is in the last words. */
+static void say_farewell(struct coordinator *coordinator) {
+    struct error err = {0};
+    int64_t start_ms = clock_monotonic_ms();
+    desk_dismiss(&coordinator->desk);
+    while (coordinator->desk.guests && !job_is_interrupted() &&
+           clock_monotonic_ms() < start_ms + COORDINATOR_FAREWELL_MS) {
+        if (server_service(coordinator->desk.server, SERVICE_MS / 2, &err) < 0) {
+            return;
+        }
+    }
+}
+
+static void release(struct coordinator *coordinator) {
+    server_free(coordinator->desk.server);
+    desk_release(&coordinator->desk);
+    json_decref(coordinator->outputs);
+    json_decref(coordinator->finished);
+    free(coordinator->parts.places);
+    prepared_release(&coordinator->prepared);
+}
+
+/* What an earlier coordinator said at its end. */
+static void say_again(const struct job *job, json_t *words, const char *why) {
+    log_event(LOG_INFO, "job %s: %s: %s", job->name, why, tree_text(words, "state", ""));
+    summary_leave_words(words);
+}
+
+/* How another job has finished this very run, if what it made is there; else NULL. Owned. */
+static json_t *recall_finished(const struct coordinator *coordinator) {
+    const struct books *books = &coordinator->prepared.books;
+    int code = 1;
+    AUTO(tree_freep) json_t *words = summary_recall(coordinator->job, /* any_uid= */ true, &code);
+    bool is_finished = words && code == 0 && books->is_ended && books->has_succeeded &&
+                       ledger_is_committed(books->ledger);
+    return is_finished ? TAKE(words) : NULL;
+}
+
+static int say_finished(const struct coordinator *coordinator) {
+    json_t *words = coordinator->finished;
+    json_object_set_new(words, "message",
+                        json_string("nothing to do: an earlier run has done it all"));
+    json_object_set_new(words, "itemsPerSecond", json_string("0.0"));
+    say_again(coordinator->job, words, "nothing to do, this run has ended before");
+    return 0;
+}
+
+static int run(struct coordinator *coordinator, struct error *err) {
+    if (list_phase(coordinator, err) < 0) {
+        return -1;
+    }
+    coordinator->finished = recall_finished(coordinator);
+    if (coordinator->finished) {
+        coordinator->is_told = tree_bool(coordinator->finished, "report", false);
+        coordinator->is_listed = false; /* another input is the manifest's to correct */
+        return run_to_end(coordinator, compare_input, err) < 0 ? -1 : say_finished(coordinator);
+    }
+    desk_start(&coordinator->desk, &coordinator->prepared);
+    for (int joined = 0; joined == 0;) {
+        if (lease_phase(coordinator, err) < 0 || (joined = join_phase(coordinator, err)) < 0) {
+            return -1;
+        }
+    }
+    if (coordinator->finished) {
+        coordinator->is_told = tree_bool(coordinator->finished, "report", false);
+        say_again(coordinator->job, coordinator->finished, "another coordinator has ended it");
+    }
+    return 0;
+}
+
+/* Who is told to stop keeps what was accepted. */
+static void save_accepted(struct coordinator *coordinator) {
+    struct desk *desk = &coordinator->desk;
+    int64_t end_ms = clock_monotonic_ms() + FLUSH_MS;
+    struct error err = {0};
+    while (ledger_of(coordinator) && !books_are_stored(books_of(coordinator)) &&
+           clock_monotonic_ms() < end_ms && desk_turn(desk, /* at_once= */ true, &err) == 0 &&
+           server_service(desk->server, STORING_MS, &err) == 0) {
+    }
+}
+
+/* Any thread may be waiting for it, and whoever ends them in good order would wait, too. */
+static void on_hang(void *context UNUSED, const struct error *why) {
+    log_event(LOG_ERROR, "%s", why->text);
+    job_last_words(why->text);
+    _exit(3);
+}
+
+int coordinator_run(const struct job *job) {
+    struct error err = {0};
+    int code = 0;
+    AUTO(tree_freep) json_t *words = NULL;
+    if (mounts_try(job, MOUNTS_TRY_MS, &err) == 0 &&
+        (words = summary_recall(job, /* any_uid= */ false, &code))) {
+        bool is_told = tree_bool(words, "report", false);
+        say_again(job, words, "an earlier coordinator has ended it");
+        if (code == 0 && is_told) {
+            tidy_run_ended(job);
+        }
+        return code;
+    }
+    struct coordinator coordinator = {.job = job,
+                                      .desk = {.job = job},
+                                      .prepared = {.lock_fd = -1},
+                                      .outputs = json_array(),
+                                      .started_wall_ms = clock_wall_ms()};
+    struct server_options options = {.bind = job->bind,
+                                     .certificate_pem = job->certificate_pem,
+                                     .key_pem = job->key_pem,
+                                     .socket_path = "/work",
+                                     .token = job->token,
+                                     .events = &events,
+                                     .context = &coordinator};
+    struct mounts_options watched = {
+        .job = job, .every_ms = WATCH_MS, .timeout_ms = HANGS_MS, .hangs = on_hang};
+    struct mounts *mounts = NULL;
+    progress_init(&coordinator.desk.progress);
+    if (err.kind || mounts_watch(&watched, &mounts, &err) < 0 ||
+        server_open(&options, &coordinator.desk.server, &err) < 0) {
+        conclude(&coordinator, &err);
+        mounts_free(mounts);
+        release(&coordinator);
+        return error_exit_code(&err);
+    }
+    log_event(LOG_INFO, "job %s: listening on %s", job->name, job->bind);
+    int result = run(&coordinator, &err);
+    bool is_busy = coordinator.errand.run && !atomic_load(&coordinator.errand.ended);
+    if (err.kind == ERROR_CANCELLED && !is_busy) {
+        save_accepted(&coordinator);
+    }
+    if (!coordinator.finished || result < 0) {
+        conclude(&coordinator, &err);
+        result = err.kind ? -1 : 0;
+    }
+    if (is_busy) { /* a thread is at work with the books, and with what release would free */
+        _exit(exit_code(&coordinator, &err));
+    }
+    if (err.kind != ERROR_CANCELLED) {
+        say_farewell(&coordinator);
+    }
+    if (result == 0 && coordinator.is_told) {
+        bool was_killed = coordinator.desk.losses > 0 || coordinator.desk.gone ||
+                          books_of(&coordinator)->epoch > 0;
+        tidy_run(job, coordinator.prepared.output, was_killed);
+    }
+    mounts_free(mounts);
+    release(&coordinator);
+    return exit_code(&coordinator, &err);
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/prepare.h"
+
+#include "agent/score/log/run_file.h"
+#include "agent/score/worker/scorer.h"
+#include "agent/store/path.h"
+#include "agent/store/path_lock.h"
+#include "lib/file.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OWNER_BYTES_MAX = 16 << 10,
+    LEASES_AHEAD = 1024,
+    BLOCKS_MAX = 256, /* of a lease */
+    LIST_STEP_MS = 5,
+    LATER_MS = 15000, /* behind a scorer's own clock: what it has not ended, we do */
+};
+
+/* What the scorer was tried with. */
+struct trial {
+    const struct scorer_kind *kind;
+    struct local_file network; /* of az:// a copy: it is fetched once */
+};
+
+static void trial_release(struct trial *trial) {
+    local_file_release(&trial->network);
+}
+
+/* A file that is read (field: "path" of an input that is one, or "manifest"), and lies where one of
+ * ours is to be written. output, input: on this machine; NULL where one of them is elsewhere, and
+ * names alone tell. */
+static int try_replaced(const struct job *job, const struct media *media, const char *field,
+                        const char *output, const char *input, struct error *err) {
+    const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
+    const char *rows = sink_form(job->spec, media) == SINK_ROWS
+                           ? tree_text(job->spec, "output.appendRowFileName", "rows.txt")
+                           : "summary.json";
+    const char *const ours[] = {rows,          "summary.json",     "report.html",
+                                "workers.csv", "mini_batches.csv", "failed.jsonl"};
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        AUTO(text_freep) char *spec_path = x_printf("%s/%s", job->output, ours[i]);
+        AUTO(text_freep) char *path = output ? file_join(output, ours[i]) : NULL;
+        if (strcmp(spec_path, tree_text(fields, field, "")) != 0 &&
+            (!path || !path_is_inside(path, input))) {
+            continue;
+        }
+        bool is_input = strcmp(field, "path") == 0;
+        return error_set(err, ERROR_INVALID,
+                         "spec.output.path: %s is the input%s, which the results would replace: "
+                         "choose another folder",
+                         spec_path, is_input ? " itself" : "'s manifest");
+    }
+    return 0;
+}
+
+/* Results among the inputs would be read as inputs the next time, or replace them. That a video's
+ * result does not replace it, its listing has seen. */
+static int try_apart(const struct job *job, const struct media *media, const char *field,
+                     struct error *err) {
+    const json_t *fields = json_object_get(tree_get(job->spec, "input"), media->name);
+    const char *input = tree_text(fields, field, "");
+    AUTO(text_freep) char *folder = NULL;
+    AUTO(text_freep) char *output = NULL;
+    if (!store_is_local(input) || !store_is_local(job->output)) {
+        return try_replaced(job, media, field, NULL, NULL, err);
+    }
+    if (path_resolve(job->output, &output, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    if (path_resolve(input, &folder, err) < 0) {
+        return error_context(err, "spec.input.%s.%s", media->name, field);
+    }
+    if (media->lines && path_is_inside(output, folder)) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.output.path: %s lies in the input folder %s, where results would be "
+                         "taken for inputs: choose a folder beside it",
+                         job->output, input);
+    }
+    return try_replaced(job, media, field, output, folder, err);
+}
+
+/* Locks the run's folder, unless the output is another run's, which the log of commits will say. */
+static int try_lock(const struct job *job, struct prepared *prepared, struct error *err) {
+    AUTO(text_freep) char *folder = x_printf("%s/.windlass/%s", job->output, job->run);
+    AUTO(tree_freep) json_t *owner = NULL;
+    AUTO(buffer_release) struct buffer text;
+    struct error ignored = {0};
+    buffer_init(&text, OWNER_BYTES_MAX);
+    if (store_get(prepared->output, ".windlass/owner", &text, NULL, &ignored) == 0 &&
+        tree_parse(text.data ? text.data : "", text.size, OWNER_BYTES_MAX, &owner, &ignored) == 0 &&
+        strcmp(tree_text(owner, "run", job->run), job->run) != 0) {
+        return 0;
+    }
+    if (!store_can(prepared->output).is_local ||
+        path_lock(folder, job->uid, &prepared->lock_fd, err) == 0) {
+        return 0;
+    }
+    if (err->kind == ERROR_BUSY) {
+        error_clear(err);
+        return error_set(err, ERROR_BUSY,
+                         "spec.output.path: %s: another run of this job writes there: let it end, "
+                         "or choose another folder",
+                         job->output);
+    }
+    return error_context(err, "spec.output.path");
+}
+
+static int try_output(const struct job *job, struct prepared *prepared, struct error *err) {
+    const json_t *fields = json_object_get(tree_get(job->spec, "input"), prepared->media->name);
+    if (try_apart(job, prepared->media, "path", err) < 0 ||
+        (json_object_get(fields, "manifest") &&
+         try_apart(job, prepared->media, "manifest", err) < 0)) {
+        return -1;
+    }
+    if (store_open(job->output, /* writes= */ true, &prepared->output, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    return try_lock(job, prepared, err);
+}
+
+/* Reads what is committed, and claims the run. */
+static int try_run(const struct job *job, struct prepared *prepared, const struct trial *trial,
+                   struct error *err) {
+    bool is_batch = prepared->media->lines && prepared->media->lines->is_batch;
+    struct books_options options = {
+        .job = job,
+        .output = prepared->output,
+        .cells = prepared->media->lines
+                     ? -1
+                     : (prepared->items + job->batch_items - 1) / job->batch_items,
+        .items = prepared->items,
+        .ledger = {.cell_items = is_batch ? 0 : job->batch_items,
+                   .max_tries = job->max_tries,
+                   .timeout_ms = job->timeout_ms + (trial->kind->has_clock ? LATER_MS : 0),
+                   .wait_ms = scorer_wait_ms(job->spec, job->timeout_ms) + LATER_MS,
+                   .ahead_max = LEASES_AHEAD,
+                   .is_auto = job->is_auto,
+                   .has_stretches = !prepared->media->lines,
+                   .errors_max = job->errors_max,
+                   .batch_errors_max = job->batch_errors_max,
+                   .batch_errors_percent = job->batch_errors_percent},
+    };
+    AUTO(tree_freep) json_t *run = NULL;
+    if (run_file_make(job, prepared->media, prepared->listing, trial->network.path, &run, err) <
+            0 ||
+        run_file_check(prepared->output, job->run, run, err) < 0) {
+        return -1;
+    }
+    if (books_open(&options, &prepared->books, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    if (is_batch && prepared->media->lines->item(job->spec) == ITEM_JSON) {
+        /* Blocks of a table become lines for programs, which are bounded. */
+        ledger_limit(prepared->books.ledger, BLOCKS_MAX);
+    }
+    return run_file_store(prepared->output, job->run, run, err);
+}
+
+static int try_scorer(const struct job *job, const struct prepared *prepared, struct trial *trial,
+                      struct error *err) {
+    const char *network = tree_text(job->spec, "scorer.onnx.path", NULL);
+    if (scorer_find(job->spec, &trial->kind, err) < 0) {
+        return -1;
+    }
+    if (network && local_file_open(network, &trial->network, err) < 0) {
+        return error_context(err, "spec.scorer.onnx.path");
+    }
+    struct scorer_options options = {
+        .spec = job->spec, .media = prepared->media, .network = trial->network.path};
+    struct scorer *scorer = NULL;
+    if (trial->kind->open(&options, &scorer, err) < 0) {
+        return -1;
+    }
+    int result = trial->kind->try_out(scorer, err);
+    trial->kind->free(scorer);
+    return result;
+}
+
+/* ---- the input ------------------------------------------------------------------------------ */
+
+static int enough(void *context UNUSED, const char *line UNUSED, size_t size UNUSED,
+                  const char *mark UNUSED, struct error *err) {
+    return error_set(err, ERROR_CANCELLED, "there is something");
+}
+
+/* Is there anything at all? Asked before the output is claimed, by name: no order sorts. */
+static int try_lines(const struct job *job, const struct prepared *prepared, struct error *err) {
+    AUTO(tree_freep) json_t *spec = json_deep_copy(job->spec);
+    json_object_del(tree_get(spec, "input.files"), "order");
+    json_object_del(tree_get(spec, "input.table"), "partitionKeys");
+    struct input_listing listing = {.spec = spec, .is_look = true};
+    struct error found = {0};
+    if (prepared->media->lines->list(&listing, enough, NULL, &found) == 0 ||
+        found.kind == ERROR_CANCELLED) {
+        return 0;
+    }
+    *err = found;
+    return -1;
+}
+
+static int try_input(const struct job *job, struct prepared *prepared, struct error *err) {
+    if (media_find(job->spec, &prepared->media, err) < 0) {
+        return -1;
+    }
+    prepared->form = sink_form(job->spec, prepared->media);
+    prepared->cell_items =
+        prepared->media->lines && prepared->media->lines->is_batch ? 1 : job->batch_items;
+    if ((prepared->form == SINK_PARTS || prepared->form == SINK_PACKS) &&
+        !prepared->media->writer_open) {
+        return error_set(err, ERROR_INVALID, "spec.output.mode: PerFile is not for spec.input.%s",
+                         prepared->media->name);
+    }
+    if (prepared->media->lines) {
+        return try_lines(job, prepared, err);
+    }
+    if (prepared->media->list(job->spec, &prepared->listing, err) < 0) {
+        return -1;
+    }
+    prepared->items = prepared->media->count(prepared->listing);
+    return prepared->items > 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "spec.input.%s: there is nothing in it",
+                           prepared->media->name);
+}
+
+/* Cells are dealt as soon as all their lines are known. */
+int prepared_extend(struct prepared *prepared, struct error *err) {
+    int64_t lines = 0, size = prepared->cell_items;
+    if (!prepared->list) {
+        return 0;
+    }
+    int turned = list_turn(prepared->list, &lines, err);
+    if (turned <= 0) {
+        return turned;
+    }
+    bool is_last = list_is_complete(prepared->list);
+    int64_t before = (prepared->items + size - 1) / size;
+    int64_t cells = is_last ? (lines + size - 1) / size : lines / size;
+    int64_t items = MIN(cells * size, lines);
+    int64_t more = prepared->media->lines->is_batch ? -1 : items - prepared->items;
+    if (ledger_extend(prepared->books.ledger, cells - before, more, is_last, err) < 0) {
+        return -1;
+    }
+    prepared->items = items;
+    return 0;
+}
+
+/* Opens the list of lines, and waits for the first of them. */
+static int open_list(const struct job *job, struct prepared *prepared, struct error *err) {
+    AUTO(text_freep) char *epoch = x_printf("%lld", (long long)prepared->books.epoch);
+    struct list_options options = {.output = prepared->output,
+                                   .run = job->run,
+                                   .scratch = epoch,
+                                   .spec = job->spec,
+                                   .kind = prepared->media->lines};
+    if (!prepared->media->lines) {
+        return 0;
+    }
+    if (list_open(&options, &prepared->list, err) < 0) {
+        return -1;
+    }
+    while (prepared->items == 0) {
+        if (prepared_extend(prepared, err) < 0) {
+            return -1;
+        }
+        if (prepared->items > 0 || list_is_complete(prepared->list)) {
+            break;
+        }
+        poll(NULL, 0, LIST_STEP_MS);
+    }
+    return 0;
+}
+
+int prepared_work(struct prepared *prepared, int64_t first_cell, int64_t cells, char **ret_work,
+                  struct error *err) {
+    int64_t first = first_cell * prepared->cell_items;
+    int64_t count = MIN(cells * prepared->cell_items, prepared->items - first);
+    if (!prepared->list) {
+        AUTO(tree_freep) json_t *work = prepared->media->work(prepared->listing, first, count);
+        *ret_work = json_dumps(work, JSON_COMPACT);
+        return 0;
+    }
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, MESSAGE_BYTES_MAX);
+    if (list_lines(prepared->list, first, count, &text, err) < 0) {
+        return -1;
+    }
+    *ret_work = buffer_take(&text, NULL);
+    return 0;
+}
+
+int prepared_name(struct prepared *prepared, const struct job *job, int64_t first, int64_t index,
+                  struct buffer *name, struct error *err) {
+    int64_t item = first * prepared->cell_items + index;
+    AUTO(buffer_release) struct buffer text;
+    AUTO(tree_freep) json_t *lines = NULL;
+    buffer_init(&text, 2 * INPUT_LINE_MAX);
+    if (!prepared->list) {
+        return buffer_printf(name, err, "frame %lld", (long long)item);
+    }
+    if (prepared->media->lines->is_batch) {
+        if (!prepared->names) {
+            prepared->names = item_names_new(job->spec, prepared->media->lines, prepared->list);
+        }
+        return item_names_add(prepared->names, first, index, name, err);
+    }
+    if (list_lines(prepared->list, item, 1, &text, err) < 0 ||
+        tree_parse(text.data ? text.data : "", text.size, 2 * INPUT_LINE_MAX, &lines, err) < 0) {
+        return -1;
+    }
+    const char *path = json_string_value(json_array_get(lines, 0));
+    return path ? buffer_append(name, path, strlen(path), err)
+                : error_set(err, ERROR_INVALID, "item %lld has no name", (long long)item);
+}
+
+int prepared_compare(struct prepared *prepared, struct error *err) {
+    bool is_same = true;
+    int64_t lines = 0;
+    if (!prepared->list || list_compare(prepared->list, &is_same, &lines, err) < 0 || is_same) {
+        return err->kind ? -1 : 0;
+    }
+    return error_set(err, ERROR_INVALID,
+                     "spec.input.%s: %lld %s when this run began, %lld now, or others: choose "
+                     "another output",
+                     prepared->media->name, (long long)prepared->items,
+                     prepared->media->lines->is_batch ? "mini-batches" : "items", (long long)lines);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static int prepare(const struct job *job, struct prepared *prepared, struct error *err) {
+    AUTO(trial_release) struct trial trial = {0};
+    return try_input(job, prepared, err) < 0 || try_scorer(job, prepared, &trial, err) < 0 ||
+                   try_output(job, prepared, err) < 0 || try_run(job, prepared, &trial, err) < 0
+               ? -1
+               : open_list(job, prepared, err);
+}
+
+int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err) {
+    struct prepared prepared = {.lock_fd = -1,
+                                .summary_spec = x_printf("%s/summary.json", job->output)};
+    if (prepare(job, &prepared, err) < 0) {
+        prepared_release(&prepared);
+        return -1;
+    }
+    *ret_prepared = prepared;
+    return 0;
+}
+
+void prepared_release(struct prepared *prepared) {
+    item_names_free(TAKE(prepared->names));
+    list_free(TAKE(prepared->list));
+    books_release(&prepared->books);
+    if (prepared->listing) {
+        prepared->media->listing_free(TAKE(prepared->listing));
+    }
+    store_free(TAKE(prepared->output));
+    free(TAKE(prepared->summary_spec));
+    fd_closep(&prepared->lock_fd);
+    prepared->lock_fd = -1;
+}

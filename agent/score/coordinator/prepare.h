@@ -1,0 +1,40 @@
+/* prepare.h: everything that can be wrong with a job is found here, in 5 s or less, before any
+ * worker starts: the input is listed, the network loaded, the output tried and claimed. */
+#pragma once
+
+#include "agent/data/input/list.h"
+#include "agent/data/input/sink.h"
+#include "agent/score/coordinator/books.h"
+#include "agent/score/log/item_name.h"
+
+struct prepared {
+    const struct media *media;
+    enum sink_form form;
+    struct listing *listing;  /* NULL where there are lines ... */
+    struct list *list;        /* ... which go on being found */
+    struct item_names *names; /* NULL before the first is asked for */
+    int64_t items;            /* frames or lines that are known: all, where there is a listing */
+    int64_t cell_items;       /* frames or lines of a mini-batch, but for the last */
+    struct store *output;
+    int lock_fd;        /* a courtesy (path_lock.h); -1: none */
+    char *summary_spec; /* OUTPUT/summary.json as a spec path */
+    struct books books;
+};
+
+/* Fails with one line that names the spec's field. BUSY: an equal job writes there; CONFLICT:
+ * another RUN's results lie there. */
+NODISCARD int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err);
+void prepared_release(struct prepared *prepared);
+
+/* What the listing has found since the last time goes into the ledger. */
+NODISCARD int prepared_extend(struct prepared *prepared, struct error *err);
+/* What a worker is told of cells [first, first + cells), as JSON text: the caller frees.
+ * EXHAUSTED: larger than a message; INVALID: a page of the list is torn. */
+NODISCARD int prepared_work(struct prepared *prepared, int64_t first, int64_t cells,
+                            char **ret_work, struct error *err);
+/* Appends what people call an item, by its index behind the beginning of a cell: a file's path,
+ * "frame 17", "a.csv:1041". */
+NODISCARD int prepared_name(struct prepared *prepared, const struct job *job, int64_t first,
+                            int64_t index, struct buffer *name, struct error *err);
+/* A finished run that is run again: INVALID when its input has others than it was made of. */
+NODISCARD int prepared_compare(struct prepared *prepared, struct error *err);

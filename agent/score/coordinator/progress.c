@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/progress.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SAMPLE_MS = PROGRESS_WINDOW_MS / 32, SAMPLES_KEPT = 4 /* even if they are old */ };
+
+static const char *const state_names[] = {"Listing", "Running", "Joining", "Succeeded", "Failed"};
+static_assert(ARRAY_LEN(state_names) == PROGRESS_STATE_COUNT, "one name per state");
+
+void progress_init(struct progress *progress) {
+    *progress = (struct progress){.started_ms = -1, .ended_ms = -1};
+}
+
+const char *progress_state_name(enum progress_state state) {
+    return state_names[state];
+}
+
+static void drop_oldest(struct progress *progress) {
+    memmove(progress->samples, progress->samples + 1,
+            (size_t)--progress->sample_count * sizeof *progress->samples);
+}
+
+void progress_start(struct progress *progress, int64_t now_ms) {
+    if (progress->started_ms < 0) {
+        progress->started_ms = progress->ended_ms = now_ms;
+        progress->samples[0] = (struct progress_sample){now_ms, progress->items_before};
+        progress->sample_count = 1;
+    }
+}
+
+void progress_add(struct progress *progress, int64_t items, int64_t now_ms) {
+    progress_start(progress, now_ms);
+    if (items < progress->samples[progress->sample_count - 1].items) {
+        progress->items_before = items;
+        progress->started_ms = -1;
+        progress_start(progress, now_ms);
+    }
+    struct progress_sample *last = &progress->samples[progress->sample_count - 1];
+    progress->ended_ms = now_ms;
+    /* Results that come close together share a sample; the very first marks the start. */
+    if (progress->sample_count > 1 && now_ms - last[-1].time_ms < SAMPLE_MS) {
+        *last = (struct progress_sample){now_ms, items};
+        return;
+    }
+    while (progress->sample_count == PROGRESS_SAMPLES ||
+           (progress->sample_count > SAMPLES_KEPT &&
+            progress->samples[0].time_ms < now_ms - PROGRESS_WINDOW_MS)) {
+        drop_oldest(progress);
+    }
+    progress->samples[progress->sample_count++] = (struct progress_sample){now_ms, items};
+}
+
+static double rate_between(int64_t items, int64_t from_ms, int64_t to_ms) {
+    return to_ms > from_ms ? (double)items * 1000 / (double)(to_ms - from_ms) : 0;
+}
+
+double progress_rate(const struct progress *progress, int64_t now_ms) {
+    if (progress->sample_count < 2) {
+        return 0;
+    }
+    const struct progress_sample *first = progress->samples;
+    const struct progress_sample *last = first + progress->sample_count - 1;
+    if (progress->state != PROGRESS_RUNNING) {
+        return rate_between(last->items - progress->items_before, progress->started_ms,
+                            progress->ended_ms);
+    }
+    /* Between two results the rate stands still; when the next is overdue it sinks. */
+    int64_t usual_ms = (last->time_ms - first->time_ms) / (progress->sample_count - 1);
+    int64_t to_ms = MAX(last->time_ms, now_ms - usual_ms);
+    return rate_between(last->items - first->items, first->time_ms, to_ms);
+}
+
+void progress_format_rate(double rate, char text[static 32]) {
+    snprintf(text, 32, rate >= 100 ? "%.0f" : rate >= 1 || rate == 0 ? "%.1f" : "%.3f", rate);
+}
+
+static json_t *count_json(const struct ledger_count *count) {
+    return json_pack("{s:I,s:I,s:I,s:I}", "total", (json_int_t)count->total, "done",
+                     (json_int_t)count->done, "failed", (json_int_t)count->failed, "retried",
+                     (json_int_t)count->retried);
+}
+
+json_t *progress_json(const struct progress *progress, const struct ledger_counts *counts,
+                      int64_t now_ms) {
+    static const struct ledger_counts none;
+    counts = counts ? counts : &none;
+    double rate = progress_rate(progress, now_ms);
+    char rate_text[32];
+    progress_format_rate(rate, rate_text);
+    json_t *tree = json_object();
+    json_object_set_new(tree, "state", json_string(progress_state_name(progress->state)));
+    json_object_set_new(tree, "message", json_string(progress->message));
+    json_object_set_new(tree, "miniBatches", count_json(&counts->batches));
+    json_object_set_new(tree, "items", count_json(&counts->items));
+    json_object_set_new(tree, "workers", json_integer(counts->workers));
+    json_object_set_new(tree, "itemsPerSecond", json_string(rate_text));
+    int64_t left = counts->items.total - counts->items.done - counts->items.failed;
+    bool over = progress->state > PROGRESS_RUNNING;
+    if (over || (rate > 0 && (double)left / rate < 1e9)) {
+        json_object_set_new(tree, "secondsLeft",
+                            json_integer(over ? 0 : (json_int_t)ceil((double)left / rate)));
+    }
+    json_object_set_new(tree, "outputs",
+                        progress->outputs ? json_deep_copy(progress->outputs) : json_array());
+    if (progress->knows_storage) { /* whether the operator may replace us while we may live */
+        json_object_set_new(tree, "exclusive", json_boolean(progress->excludes));
+    }
+    if (progress->summary) {
+        json_object_set_new(tree, "summary", json_string(progress->summary));
+    }
+    return tree;
+}
+
+void progress_add_log(const struct progress *progress, json_t *tree) {
+    if (*progress->failed_log) {
+        json_object_set_new(tree, "failedLog", json_string(progress->failed_log));
+    }
+}

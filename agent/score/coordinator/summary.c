@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/summary.h"
+
+#include "agent/data/input/media.h"
+#include "lib/jsontext.h"
+#include "lib/log.h"
+#include "lib/time/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME "summary.json"
+
+enum { BYTES_MAX = 16 << 20 }; /* 10,000 workers and 1,000 failures are 3 MB */
+
+/* What is scored; NULL for a spec that says nothing we know. */
+static const struct media *media_of(const struct job *job) {
+    const struct media *media = NULL;
+    struct error ignored = {0};
+    return media_find(job->spec, &media, &ignored) == 0 ? media : NULL;
+}
+
+static bool has_batch_lines(const struct job *job) {
+    const struct media *media = media_of(job);
+    return media && media->lines && media->lines->is_batch;
+}
+
+static const char *worker_name(const struct facts *facts, int worker) {
+    return worker < 0 ? "" : facts->workers[worker].name;
+}
+
+static json_t *failures_json(const struct summary *summary) {
+    const struct facts *facts = summary->facts;
+    json_t *list = json_array();
+    for (int i = 0; facts && i < facts->failure_count; i++) {
+        const struct facts_failure *failure = &facts->failures[i];
+        json_t *row = json_object();
+        json_object_set_new(row, "miniBatch", json_integer(failure->first));
+        if (!has_batch_lines(summary->job)) { /* of those nobody knows it */
+            json_object_set_new(row, "firstItem",
+                                json_integer(failure->first * summary->job->batch_items));
+        }
+        json_object_set_new(row, "items", json_integer(failure->items));
+        json_object_set_new(row, "tries", json_integer(failure->try));
+        json_object_set_new(row, "worker", json_string(worker_name(facts, failure->worker)));
+        size_t whole = jsontext_utf8_end(failure->cause, strlen(failure->cause)); /* it was cut */
+        json_object_set_new(row, "cause", json_stringn(failure->cause, whole));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+static json_t *workers_json(const struct facts *facts) {
+    json_t *list = json_array();
+    for (int i = 0; facts && i < facts->worker_count; i++) {
+        const struct facts_worker *worker = &facts->workers[i];
+        json_t *row = json_object();
+        json_object_set_new(row, "name", json_string(worker->name));
+        json_object_set_new(row, "miniBatches", json_integer(worker->scored_cells));
+        json_object_set_new(row, "items", json_integer(worker->items - worker->failed_items));
+        json_object_set_new(row, "errors", json_integer(worker->errors));
+        json_object_set_new(row, "timeouts", json_integer(worker->timeouts));
+        json_object_set_new(row, "lost", json_integer(worker->losses));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+json_t *summary_json(const struct summary *summary) {
+    struct ledger_counts counts = ledger_counts(summary->ledger);
+    AUTO(tree_freep)
+    json_t *progress = progress_json(summary->progress, &counts, 0);
+    char started[21], completed[21];
+    clock_format(summary->started_wall_ms, started);
+    clock_format(summary->completed_wall_ms, completed);
+    json_t *tree = json_object();
+    json_object_set_new(tree, "name", json_string(summary->job->name));
+    json_object_set_new(tree, "uid", json_string(summary->job->uid));
+    json_object_set_new(tree, "run", json_string(summary->job->run));
+    json_object_set(tree, "state", json_object_get(progress, "state"));
+    json_object_set_new(tree, "exitCode", json_integer(summary->exit_code));
+    json_object_set(tree, "message", json_object_get(progress, "message"));
+    json_object_set_new(tree, "started", json_string(started));
+    json_object_set_new(tree, "completed", json_string(completed));
+    json_object_set(tree, "miniBatches", json_object_get(progress, "miniBatches"));
+    json_object_set(tree, "items", json_object_get(progress, "items"));
+    json_object_set(tree, "itemsPerSecond", json_object_get(progress, "itemsPerSecond"));
+    json_object_set(tree, "outputs", json_object_get(progress, "outputs"));
+    progress_add_log(summary->progress, tree);
+    json_object_set_new(tree, "report", json_boolean(summary->has_report));
+    json_object_set_new(tree, "failed", failures_json(summary));
+    json_object_set_new(tree, "workers", workers_json(summary->facts));
+    return tree;
+}
+
+int summary_write(const struct summary *summary, struct store *output, struct error *err) {
+    AUTO(tree_freep) json_t *tree = summary_json(summary);
+    AUTO(text_freep) char *text = json_dumps(tree, JSON_INDENT(2));
+    AUTO(text_freep) char *lines = x_printf("%s\n", text);
+    return store_put(output, NAME, lines, strlen(lines), STORE_REPLACE, err);
+}
+
+/* Only a long list of outputs can be too long for them, or what a program said beside it. Whether
+ * there is a report, the next coordinator asks, nobody else. */
+void summary_leave_words(json_t *progress) {
+    static const char *const long_ones[] = {"outputs", "failedLog"};
+    json_object_del(progress, "report");
+    AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
+    for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > JOB_LAST_WORDS_MAX; i++) {
+        json_object_del(progress, long_ones[i]);
+        free(words);
+        words = json_dumps(progress, JSON_COMPACT);
+    }
+    job_last_words(words);
+}
+
+/* ---- recalling ------------------------------------------------------------------------------ */
+
+static bool copy_count(const json_t *tree, const char *field, json_t *words) {
+    static const char *const numbers[] = {"total", "done", "failed", "retried"};
+    const json_t *from = json_object_get(tree, field);
+    json_t *count = json_object();
+    json_object_set_new(words, field, count);
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        json_t *number = json_object_get(from, numbers[i]);
+        if (!json_is_integer(number)) {
+            return false;
+        }
+        json_object_set(count, numbers[i], number);
+    }
+    return true;
+}
+
+static bool copy_texts(const json_t *tree, json_t *words) {
+    static const char *const texts[] = {"state", "message", "itemsPerSecond"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        json_t *text = json_object_get(tree, texts[i]);
+        if (!json_is_string(text)) {
+            return false;
+        }
+        json_object_set(words, texts[i], text);
+    }
+    json_t *outputs = json_object_get(tree, "outputs"), *output;
+    size_t i;
+    bool is_sound = json_is_array(outputs);
+    json_array_foreach(outputs, i, output) {
+        is_sound = is_sound && json_is_string(output);
+    }
+    json_object_set(words, "outputs", outputs);
+    return is_sound;
+}
+
+/* A verdict, not the exit code of somebody who was told to stop. */
+static bool is_verdict(const json_t *tree) {
+    const char *state = tree_text(tree, "state", "");
+    int64_t code = tree_integer(tree, "exitCode", -1);
+    return (code == 0 && strcmp(state, progress_state_name(PROGRESS_SUCCEEDED)) == 0) ||
+           (code == 1 && strcmp(state, progress_state_name(PROGRESS_FAILED)) == 0);
+}
+
+int summary_report(const struct summary *summary, struct store *output, struct commit_log *log,
+                   report_item *item, void *context, struct facts **ret_facts, struct error *err) {
+    const struct progress *progress = summary->progress;
+    const struct job *job = summary->job;
+    const struct media *media = media_of(job);
+    struct ledger_counts counts = ledger_counts(summary->ledger);
+    struct report_options options = {
+        .job = job->name,
+        .run = job->run,
+        .uid = job->uid,
+        .state = progress_state_name(progress->state),
+        .message = progress->message,
+        .is_failed = progress->state == PROGRESS_FAILED,
+        .unit = media ? media->unit : "items",
+        .cells = counts.batches.total,
+        .items = counts.items.total,
+        .slots = job->slots,
+        .started_wall_ms = summary->started_wall_ms,
+        .completed_wall_ms = summary->completed_wall_ms,
+        .item = item,
+        .context = context,
+    };
+    return report_write(output, log, &options, ret_facts, err);
+}
+
+/* The machine's trouble. Not what is forbidden: a moment ago the same store took a commit, so that
+ * it is these names alone, and will be tomorrow. */
+static bool may_pass(const struct error *err) {
+    return error_is_machine(err) && err->kind != ERROR_DENIED;
+}
+
+static int say_untold(const struct error *why, struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "all is done, but what tells of it cannot be written: %s", why->text);
+}
+
+int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
+                 report_item *item, void *context, struct error *err) {
+    AUTO(facts_freep) struct facts *facts = NULL;
+    struct error summary_err = {0}, report_err = {0};
+    bool has_succeeded = summary->exit_code == 0;
+    if (summary_report(summary, output, log, item, context, &facts, &report_err) < 0) {
+        log_event(LOG_ERROR, "%s", report_err.text);
+        if (has_succeeded && may_pass(&report_err)) {
+            return say_untold(&report_err, err);
+        }
+    }
+    summary->has_report = !report_err.kind;
+    summary->facts = facts;
+    int result = summary_write(summary, output, &summary_err);
+    summary->facts = NULL;
+    if (result == 0) {
+        return 0;
+    }
+    log_event(LOG_ERROR, "summary: %s", summary_err.text);
+    if (has_succeeded && may_pass(&summary_err)) {
+        return say_untold(&summary_err, err);
+    }
+    *err = summary_err;
+    return -1;
+}
+
+json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,
+                      int *ret_exit_code) {
+    struct error ignored = {0};
+    AUTO(tree_freep) json_t *tree = NULL;
+    AUTO(tree_freep) json_t *words = json_object();
+    if (tree_parse(text, size, BYTES_MAX, &tree, &ignored) < 0 || !is_verdict(tree) ||
+        (!any_uid && strcmp(tree_text(tree, "uid", ""), job->uid) != 0) ||
+        strcmp(tree_text(tree, "run", ""), job->run) != 0 || !copy_texts(tree, words) ||
+        !copy_count(tree, "miniBatches", words) || !copy_count(tree, "items", words)) {
+        return NULL;
+    }
+    AUTO(text_freep) char *summary = x_printf("%s/summary.json", job->output);
+    json_object_set_new(words, "workers", json_integer(0));
+    json_object_set_new(words, "secondsLeft", json_integer(0));
+    json_object_set_new(words, "summary", json_string(summary));
+    if (json_is_string(json_object_get(tree, "failedLog"))) {
+        json_object_set(words, "failedLog", json_object_get(tree, "failedLog"));
+    }
+    json_object_set_new(words, "report", json_boolean(tree_bool(tree, "report", false)));
+    *ret_exit_code = (int)tree_integer(tree, "exitCode", 1);
+    return TAKE(words);
+}
+
+/* An output is the output's folder, which is there, or an object in it. */
+static bool is_there(const struct job *job, struct store *output, const char *spec_path) {
+    size_t length = strlen(job->output);
+    struct store_info info;
+    struct error ignored = {0};
+    return strcmp(spec_path, job->output) == 0 ||
+           (text_starts(spec_path, job->output) && spec_path[length] == '/' &&
+            store_stat(output, spec_path + length + 1, &info, &ignored) == 0);
+}
+
+json_t *summary_recall(const struct job *job, bool any_uid, int *ret_exit_code) {
+    struct error ignored = {0};
+    AUTO(store_freep) struct store *output = NULL;
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, BYTES_MAX);
+    if (store_open(job->output, /* writes= */ false, &output, &ignored) < 0 ||
+        store_get(output, NAME, &text, NULL, &ignored) < 0) {
+        return NULL;
+    }
+    AUTO(tree_freep)
+    json_t *words =
+        summary_words(job, any_uid, text.data ? text.data : "", text.size, ret_exit_code);
+    size_t i;
+    json_t *path;
+    json_array_foreach(json_object_get(words, "outputs"), i, path) {
+        if (!is_there(job, output, json_string_value(path))) {
+            return NULL;
+        }
+    }
+    return TAKE(words);
+}

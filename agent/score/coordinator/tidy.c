@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/coordinator/tidy.h"
+
+#include "agent/score/wire/mounts.h"
+#include "lib/log.h"
+
+#include <unistd.h>
+
+enum {
+    WATCH_MS = 5000,   /* between two looks at the volumes */
+    HANGS_MS = 300000, /* one that hangs is waited for so long */
+};
+
+void tidy_run(const struct job *job, struct store *output, bool was_killed) {
+    static const char *const folders[] = {"try", "join"};
+    struct error err = {0};
+    for (size_t i = 0; i < ARRAY_LEN(folders) && !err.kind; i++) {
+        AUTO(text_freep) char *prefix = x_printf(".windlass/%s/%s/", job->run, folders[i]);
+        (void)!store_clear(output, prefix, &err);
+    }
+    if (!err.kind && was_killed) {
+        (void)!store_sweep(output, &err);
+    }
+    if (err.kind) {
+        log_event(LOG_WARNING, "something is left: %s", err.text);
+    }
+}
+
+static void on_hang(void *context UNUSED, const struct error *why) {
+    log_event(LOG_WARNING, "something is left: %s", why->text);
+    _exit(0);
+}
+
+void tidy_run_ended(const struct job *job) {
+    struct mounts_options watched = {
+        .job = job, .every_ms = WATCH_MS, .timeout_ms = HANGS_MS, .hangs = on_hang};
+    struct mounts *mounts = NULL;
+    AUTO(store_freep) struct store *output = NULL;
+    struct error err = {0};
+    if (mounts_watch(&watched, &mounts, &err) < 0 ||
+        store_open(job->output, /* writes= */ true, &output, &err) < 0) {
+        log_event(LOG_WARNING, "something may be left: %s", err.text);
+    } else {
+        tidy_run(job, output, /* was_killed= */ true);
+    }
+    mounts_free(mounts);
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/ledger/ledger_cells.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *cells_grow(void *array, size_t count, size_t *room, size_t size) {
+    if (count < *room) {
+        return array;
+    }
+    *room = MAX(2 * *room, 64);
+    return x_realloc_array(array, *room, size);
+}
+
+void cells_init(struct cells *cells, bool has_stretches) {
+    *cells = (struct cells){.stretches = has_stretches ? stretches_new() : NULL};
+}
+
+void cells_release(struct cells *cells) {
+    free(cells->of);
+    stretches_free(cells->stretches);
+    free(cells->back);
+}
+
+static void set_state(struct cells *cells, struct cell *cell, enum cell_state state) {
+    cells->in[cell->state]--;
+    cell->state = state;
+    cells->in[state]++;
+}
+
+/* An ended range's items, with sign 1 or -1. */
+static void count_ends(struct cells *cells, int64_t first, int64_t end, int sign) {
+    for (int64_t i = first; i < end; i++) {
+        const struct cell *cell = &cells->of[i];
+        if (cell->state < CELL_ACCEPTED) {
+            continue;
+        }
+        *(cell->end == CELL_FINE ? &cells->batches.done : &cells->batches.failed) += sign;
+        cells->items.done += sign * (int64_t)(cell->items - cell->lease_or_failed);
+        cells->items.failed += sign * (int64_t)cell->lease_or_failed;
+    }
+}
+
+/* ---- growing -------------------------------------------------------------------------------- */
+
+void cells_cover(struct cells *cells, int64_t end) {
+    size_t wanted = (size_t)end;
+    if (wanted <= cells->count) {
+        return;
+    }
+    if (wanted > cells->room) {
+        cells->room = MAX(wanted, cells->room + cells->room / 8); /* large blocks move for free */
+        cells->of = x_realloc_array(cells->of, cells->room, sizeof *cells->of);
+    }
+    memset(cells->of + cells->count, 0, (wanted - cells->count) * sizeof *cells->of);
+    cells->in[CELL_UNKNOWN] += (int64_t)(wanted - cells->count);
+    cells->count = wanted;
+}
+
+void cells_extend(struct cells *cells, int64_t count) {
+    int64_t end = cells->known + count;
+    cells_cover(cells, end);
+    for (int64_t i = cells->known; i < end; i++) {
+        if (cells->of[i].state == CELL_UNKNOWN) {
+            set_state(cells, &cells->of[i], CELL_WAITING);
+            cells->never += !cells->of[i].was_leased;
+        }
+    }
+    cells->known = end;
+    if (cells->stretches) {
+        stretches_extend(cells->stretches, count);
+    }
+}
+
+/* ---- what waits ----------------------------------------------------------------------------- */
+
+static void heap_push(struct cells *cells, int64_t first, int64_t end) {
+    cells->back =
+        cells_grow(cells->back, cells->back_count, &cells->back_room, sizeof *cells->back);
+    size_t at = cells->back_count++;
+    while (at > 0 && cells->back[(at - 1) / 2].first > first) {
+        cells->back[at] = cells->back[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    cells->back[at] = (struct cell_range){first, end};
+}
+
+static struct cell_range heap_pop(struct cells *cells) {
+    struct cell_range *heap = cells->back, smallest = heap[0];
+    struct cell_range moved = heap[--cells->back_count];
+    size_t at = 0, count = cells->back_count;
+    for (size_t child = 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && heap[child + 1].first < heap[child].first;
+        if (heap[child].first >= moved.first) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moved;
+    return smallest;
+}
+
+/* The first cells of a range that wait, at most so many; what is behind them comes back. */
+static int32_t first_waiting(struct cells *cells, struct cell_range *range, int32_t most) {
+    int64_t end = range->end;
+    while (range->first < end && cells->of[range->first].state != CELL_WAITING) {
+        range->first++;
+    }
+    range->end = range->first;
+    while (range->end < end && range->end - range->first < most &&
+           cells->of[range->end].state == CELL_WAITING) {
+        range->end++;
+    }
+    if (range->end > range->first && range->end < end) {
+        heap_push(cells, range->end, end);
+    }
+    return (int32_t)(range->end - range->first);
+}
+
+static struct cell_range next_dealt(struct cells *cells, int slot, int slots, int32_t most) {
+    if (cells->stretches) {
+        int32_t count = 0;
+        int64_t first = stretches_next(cells->stretches, slot, slots, most, &count);
+        assert(first >= 0); /* whoever counts what waits has lost a cell */
+        return (struct cell_range){first, first + count};
+    }
+    int64_t first = cells->dealt;
+    assert(first < cells->known);
+    cells->dealt = MIN(first + most, cells->known);
+    return (struct cell_range){first, cells->dealt};
+}
+
+int64_t cells_next(struct cells *cells, int slot, int slots, int32_t most, int32_t *ret_count) {
+    for (;;) {
+        struct cell_range range =
+            cells->back_count ? heap_pop(cells) : next_dealt(cells, slot, slots, most);
+        int32_t count = first_waiting(cells, &range, most);
+        if (count) {
+            *ret_count = count;
+            return range.first;
+        }
+    }
+}
+
+void cells_lease(struct cells *cells, int64_t first, int64_t end, int32_t lease) {
+    for (int64_t i = first; i < end; i++) {
+        struct cell *cell = &cells->of[i];
+        set_state(cells, cell, CELL_LEASED);
+        cell->lease_or_failed = lease;
+        cells->never -= !cell->was_leased;
+        cell->was_leased = true;
+    }
+}
+
+void cells_put_back(struct cells *cells, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; i++) {
+        set_state(cells, &cells->of[i], CELL_WAITING);
+    }
+    if (first < end) {
+        heap_push(cells, first, end);
+    }
+}
+
+/* ---- what ended ----------------------------------------------------------------------------- */
+
+void cells_end(struct cells *cells, const struct ledger_record *record, enum cell_state state) {
+    int64_t first = record->first, end = record->first + record->cells;
+    count_ends(cells, first, end, -1);
+    for (int64_t i = first; i < end; i++) {
+        struct cell *cell = &cells->of[i];
+        cells->never -= cell->state == CELL_WAITING && !cell->was_leased;
+        set_state(cells, cell, state);
+        cell->end = record->verdict == LEDGER_FAILED    ? CELL_FAILED
+                    : record->verdict == LEDGER_PARTIAL ? CELL_PARTIAL
+                                                        : CELL_FINE;
+        cell->items = i == first ? (int32_t)record->items : 0;
+        cell->lease_or_failed = i == first ? (int32_t)record->failed : 0;
+        cell->was_leased = true;
+    }
+    count_ends(cells, first, end, 1);
+}
+
+void cells_void(struct cells *cells, int64_t first, int64_t end) {
+    end = MIN(end, (int64_t)cells->count);
+    count_ends(cells, first, end, -1);
+    int64_t known = first;
+    for (int64_t i = first; i < end; i++) {
+        struct cell *cell = &cells->of[i];
+        if (cell->state < CELL_ACCEPTED) {
+            continue;
+        }
+        set_state(cells, cell, i < cells->known ? CELL_WAITING : CELL_UNKNOWN);
+        *cell = (struct cell){.state = cell->state, .was_leased = true};
+        known = i < cells->known ? i + 1 : known;
+    }
+    if (known > first) {
+        heap_push(cells, first, known);
+    }
+}
+
+void cells_advance(struct cells *cells, int64_t first, int64_t end, enum cell_state from,
+                   enum cell_state to) {
+    end = MIN(end, (int64_t)cells->count);
+    for (int64_t i = first; i < end; i++) {
+        if (cells->of[i].state == from) {
+            set_state(cells, &cells->of[i], to);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+/* ledger_state.h: what a ledger is made of; for ledger.c (leases and workers) and ledger_job.c (the
+ * input, commits, the verdict) alone. */
+#pragma once
+
+#include "agent/score/ledger/ledger.h"
+#include "agent/score/ledger/ledger_cells.h"
+#include "agent/score/ledger/ledger_size.h"
+#include "agent/score/ledger/ledger_slots.h"
+
+struct worker {
+    struct ledger_worker public;
+    char *name;
+    int first_slot, slots, slot_room;
+};
+
+struct ledger {
+    struct ledger_options options;
+    struct cells cells;
+    struct slots slots;
+    struct sizes sizes;
+    struct worker *workers;
+    size_t worker_count, worker_room;
+    int workers_present, slots_present;
+    int64_t items; /* of the cells that are known; those that told */
+    bool is_all;   /* all cells are known */
+    int64_t batches_retried, items_retried;
+    int64_t next_lease;
+    int32_t lease_cells;        /* at most */
+    struct ledger_taken *taken; /* to be told: [taken_next, taken_count) */
+    size_t taken_next, taken_count, taken_room;
+    struct ledger_failure *failures;
+    size_t failure_count;
+};
+
+struct ledger_lease ledger_view(const struct ledger *ledger, int32_t lease);
+int64_t ledger_expected_items(const struct ledger *ledger, int64_t first, int64_t cells);
+bool ledger_is_over(const struct ledger *ledger); /* a threshold is passed */

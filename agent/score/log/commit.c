@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/log/commit.h"
+
+#include "agent/score/log/commit_read.h"
+#include "lib/digest.h"
+#include "lib/time/clock.h"
+#include "lib/tree.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    DUE_MS = 200,
+    DUE_BYTES = 4 << 20,
+    WAITING_MAX = 2,       /* objects that wait or are being written */
+    WAITING_HARD_MAX = 16, /* of a caller that goes on when the log is full */
+    PATIENCE_MS = 5 * 60000,
+    ABSENT_MS = 60000,
+    TEXT_MAX = 253,
+    OWNER_BYTES_MAX = 16 << 10,
+    CLAIM_TRIES_MAX = 10000,
+};
+
+#define OWNER ".windlass/owner"
+
+struct commit_log {
+    struct store *store;
+    char *run, *uid, *job;
+    char *nonce; /* tells our objects from another coordinator's */
+    int64_t patience_ms, absent_ms;
+    int64_t epoch;
+    /* the caller's thread alone */
+    struct commit_writer current;
+    int64_t current_ms; /* of the first turn that saw its records; -1: none */
+    int64_t told;
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* under the lock; waiting[0] stays while it is written */
+    struct commit_writer waiting[WAITING_HARD_MAX];
+    int waiting_count;
+    int64_t stored; /* records */
+    int64_t next;   /* number of the next object */
+    bool is_ending;
+    struct error failure;
+};
+
+/* ---- one object into the store -------------------------------------------------------------- */
+
+static bool is_ending(struct commit_log *log) {
+    pthread_mutex_lock(&log->lock);
+    bool is = log->is_ending;
+    pthread_mutex_unlock(&log->lock);
+    return is;
+}
+
+/* Whose object is it? 1: ours, byte for byte; 0: another's; -1 with *err: not to be known now. */
+static int look(struct commit_log *log, const char *name, const char *text, size_t size,
+                struct buffer *there, struct error *err) {
+    buffer_clear(there);
+    if (store_get(log->store, name, there, NULL, err) < 0) {
+        return -1;
+    }
+    return there->size == size && memcmp(there->data, text, size) == 0;
+}
+
+/* CONFLICT and NOT_FOUND mean something else to our callers: here they are answers of a store that
+ * contradicts itself for too long. What is full or busy is in trouble, too; what is forbidden, the
+ * manifest may have to correct. */
+static int gave_up(const struct error *cause, int64_t waited_ms, struct error *err) {
+    bool is_odd = cause->kind == ERROR_CONFLICT || cause->kind == ERROR_NOT_FOUND;
+    bool is_trouble = error_is_machine(cause) && cause->kind != ERROR_DENIED;
+    return error_set(err, is_odd || is_trouble ? ERROR_UNAVAILABLE : cause->kind,
+                     "the store has taken nothing for %lld s: %s", (long long)waited_ms / 1000,
+                     cause->text);
+}
+
+/* 1: stored for good; 0: the name is another's, whose object is in `there`; -1: gave up. Whatever
+ * the answer to a write is, the object itself says who wrote it. */
+static int store_object(struct commit_log *log, const char *name, const char *text, size_t size,
+                        struct buffer *there, struct error *err) {
+    int64_t start_ms = clock_monotonic_ms();
+    for (int64_t wait_ms = 0;; commit_wait(&wait_ms)) {
+        struct error cause = {0}, unread = {0};
+        int put = store_put(log->store, name, text, size, STORE_CREATE, &cause);
+        if (put == 0 && store_can(log->store).creates) {
+            return 1;
+        }
+        int whose = look(log, name, text, size, there, &unread);
+        if (whose >= 0) {
+            return whose;
+        }
+        if (put == 0) {
+            cause = unread;
+        }
+        bool is_final = cause.kind != ERROR_CONFLICT && cause.kind != ERROR_NOT_FOUND &&
+                        !error_is_machine(&cause);
+        if (is_final || is_ending(log) || clock_monotonic_ms() - start_ms >= log->patience_ms) {
+            return gave_up(&cause, clock_monotonic_ms() - start_ms, err);
+        }
+    }
+}
+
+static char *object_text(const struct commit_log *log, const struct commit_writer *writer,
+                         int64_t number, int64_t epoch, int64_t void_from, size_t *ret_size) {
+    struct commit_head head = {.run = log->run,
+                               .uid = log->uid,
+                               .job = log->job,
+                               .nonce = log->nonce,
+                               .number = number,
+                               .epoch = epoch,
+                               .void_from = void_from};
+    return commit_writer_text(writer, &head, ret_size);
+}
+
+/* The number is another's: whose? */
+static int superseded(const struct commit_log *log, const char *name, const struct buffer *there,
+                      struct error *err) {
+    struct commit_head head;
+    AUTO(tree_freep) json_t *tree = NULL;
+    struct error unread = {0};
+    const char *text = there->data ? there->data : "";
+    bool is_read = commit_is_whole(text, there->size) &&
+                   commit_read_head(text, there->size, &head, &tree, &unread) == 0;
+    if (unread.kind == ERROR_UNSUPPORTED) {
+        return error_set(err, ERROR_GONE, "%s/%s: %s", store_path(log->store), name, unread.text);
+    }
+    if (!is_read) {
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s/%s is not what was written there: the store has torn it",
+                         store_path(log->store), name);
+    }
+    if (strcmp(head.uid, log->uid) == 0) {
+        return error_set(err, ERROR_GONE, "a newer coordinator of this job has taken over (%s/%s)",
+                         store_path(log->store), name);
+    }
+    return error_set(err, ERROR_BUSY, "job %s has taken over this output (%s/%s)", head.job,
+                     store_path(log->store), name);
+}
+
+/* ---- the thread that writes ----------------------------------------------------------------- */
+
+static int write_one(struct commit_log *log, const struct commit_writer *writer, int64_t number,
+                     struct error *err) {
+    AUTO(text_freep) char *name = commit_name(log->run, number);
+    AUTO(buffer_release) struct buffer there;
+    buffer_init(&there, COMMIT_BYTES_MAX);
+    size_t size = 0;
+    AUTO(text_freep) char *text = object_text(log, writer, number, log->epoch, -1, &size);
+    struct error cause = {0};
+    int stored = store_object(log, name, text, size, &there, &cause);
+    if (stored < 0) {
+        /* It took a commit before, and may do so again. */
+        return error_set(err, cause.kind == ERROR_DENIED ? ERROR_UNAVAILABLE : cause.kind, "%s",
+                         cause.text);
+    }
+    return stored > 0 ? 0 : superseded(log, name, &there, err);
+}
+
+static void *write_all(void *argument) {
+    struct commit_log *log = argument;
+    pthread_mutex_lock(&log->lock);
+    while (log->failure.kind == ERROR_NONE) {
+        while (!log->is_ending && log->waiting_count == 0) {
+            pthread_cond_wait(&log->changed, &log->lock);
+        }
+        if (log->is_ending) {
+            break;
+        }
+        /* Our own copy of the struct: others only add behind it. */
+        struct commit_writer writer = log->waiting[0];
+        int64_t number = log->next;
+        struct error failure = {0};
+        pthread_mutex_unlock(&log->lock);
+        int result = write_one(log, &writer, number, &failure);
+        pthread_mutex_lock(&log->lock);
+        if (result < 0) {
+            log->failure = failure;
+            break;
+        }
+        log->stored += writer.count;
+        log->next++;
+        log->waiting_count--;
+        memmove(log->waiting, log->waiting + 1, (size_t)log->waiting_count * sizeof *log->waiting);
+        commit_writer_release(&writer);
+    }
+    pthread_mutex_unlock(&log->lock);
+    return NULL;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* 0: the output is this RUN's; CONFLICT: another's. */
+static int check_owner(const struct commit_log *log, const struct buffer *there,
+                       struct error *err) {
+    AUTO(tree_freep) json_t *owner = NULL;
+    struct error cause = {0};
+    const char *run = NULL;
+    if (tree_parse(there->data ? there->data : "", there->size, OWNER_BYTES_MAX, &owner, &cause) ==
+        0) {
+        run = tree_text(owner, "run", NULL);
+    }
+    if (!run) {
+        return error_set(err, ERROR_INVALID,
+                         "%s/" OWNER " does not say whose this output is; when no pod of it lives, "
+                         "delete .windlass in it",
+                         store_path(log->store));
+    }
+    if (strcmp(run, log->run) == 0) {
+        return 0;
+    }
+    return error_set(err, ERROR_CONFLICT,
+                     "%s holds the results of job %s (run %s); choose another output or, when no "
+                     "pod of it lives, delete %s/.windlass",
+                     store_path(log->store), tree_text(owner, "job", "?"), run,
+                     store_path(log->store));
+}
+
+static int own(struct commit_log *log, const struct commit_identity *identity, struct error *err) {
+    AUTO(buffer_release) struct buffer there;
+    buffer_init(&there, OWNER_BYTES_MAX);
+    char at[21];
+    clock_format(clock_wall_ms(), at);
+    AUTO(tree_freep)
+    json_t *owner =
+        json_pack("{s:s,s:s,s:s*,s:s*,s:s}", "run", log->run, "job", log->job, "namespace",
+                  identity->name_space, "input", identity->input, "at", at);
+    AUTO(text_freep) char *text = json_dumps(owner, JSON_COMPACT);
+    int64_t start_ms = clock_monotonic_ms();
+    for (int64_t wait_ms = 0;; commit_wait(&wait_ms)) {
+        struct error cause = {0}, unmade = {0};
+        buffer_clear(&there);
+        if (store_get(log->store, OWNER, &there, NULL, &cause) == 0) {
+            return check_owner(log, &there, err);
+        }
+        /* Who made it shows when it is read. */
+        if (cause.kind == ERROR_NOT_FOUND &&
+            store_put(log->store, OWNER, text, strlen(text), STORE_CREATE, &unmade) == 0) {
+            wait_ms = 0;
+            continue;
+        }
+        const struct error *why = unmade.kind != ERROR_NONE ? &unmade : &cause;
+        bool is_final =
+            why->kind != ERROR_CONFLICT && why->kind != ERROR_NOT_FOUND && !error_is_machine(why);
+        if (is_final || clock_monotonic_ms() - start_ms >= log->patience_ms) {
+            return gave_up(why, clock_monotonic_ms() - start_ms, err);
+        }
+    }
+}
+
+static int found_one(void *context, const char *name UNUSED, const struct store_info *info UNUSED,
+                     struct error *err UNUSED) {
+    *(bool *)context = true;
+    return 1;
+}
+
+/* Are there commits behind number next? A listing may be old, so that "no" is only a hint. */
+static int is_behind(struct commit_log *log, int64_t next, bool *ret_is, struct error *err) {
+    AUTO(text_freep) char *after = commit_name(log->run, next);
+    AUTO(text_freep) char *folder = x_printf(".windlass/%s/commit/", log->run);
+    int64_t start_ms = clock_monotonic_ms();
+    for (int64_t wait_ms = 0;; commit_wait(&wait_ms)) {
+        struct error cause = {0};
+        bool is = false;
+        if (store_list(log->store, folder, after, found_one, &is, &cause) == 0) {
+            *ret_is = is;
+            return 0;
+        }
+        if (!error_is_machine(&cause) || clock_monotonic_ms() - start_ms >= log->patience_ms) {
+            *err = cause;
+            return -1;
+        }
+    }
+}
+
+/* 1: the number is ours; 0: another's, which has to be read. */
+static int claim(struct commit_log *log, const struct commit_reader *reader, struct error *err) {
+    struct commit_writer none;
+    commit_writer_init(&none);
+    AUTO(buffer_release) struct buffer there;
+    buffer_init(&there, COMMIT_BYTES_MAX);
+    AUTO(text_freep) char *name = commit_name(log->run, reader->next);
+    size_t size = 0;
+    AUTO(text_freep)
+    char *text = object_text(log, &none, reader->next, reader->next, reader->torn_from, &size);
+    return store_object(log, name, text, size, &there, err);
+}
+
+static int read_and_claim(struct commit_log *log, struct commit_reader *reader, struct error *err) {
+    bool must_exist = false;
+    for (int i = 0; i < CLAIM_TRIES_MAX; i++) {
+        int read = 0;
+        while ((read = commit_reader_step(reader, must_exist, err)) > 0) {
+            must_exist = false;
+        }
+        if (read < 0 || is_behind(log, reader->next, &must_exist, err) < 0) {
+            return -1;
+        }
+        if (must_exist) {
+            continue;
+        }
+        int claimed = claim(log, reader, err);
+        if (claimed != 0) {
+            log->epoch = reader->next;
+            log->next = reader->next + 1;
+            return claimed < 0 ? -1 : commit_reader_finish(reader, err);
+        }
+        must_exist = true;
+    }
+    return error_set(err, ERROR_BUSY, "%s: other coordinators start there all the time",
+                     store_path(log->store));
+}
+
+static int check_identity(const struct commit_identity *identity, struct error *err) {
+    const char *const texts[] = {identity->run, identity->uid, identity->job};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        AUTO(tree_freep) json_t *text = json_string(texts[i]); /* NULL: no UTF-8 */
+        if (!text || !*texts[i] || strlen(texts[i]) > TEXT_MAX) {
+            return error_set(err, ERROR_INVALID, "run, uid or job is no text of 1 to %d bytes",
+                             TEXT_MAX);
+        }
+    }
+    return strlen(identity->run) == 16 && strspn(identity->run, "0123456789abcdef") == 16
+               ? 0
+               : error_set(err, ERROR_INVALID, "run is not 16 hexadecimal digits");
+}
+
+static struct commit_log *log_new(struct store *output, const struct commit_identity *identity) {
+    struct commit_log *log = x_calloc(1, sizeof *log);
+    log->store = output;
+    log->run = x_strdup(identity->run);
+    log->uid = x_strdup(identity->uid);
+    log->job = x_strdup(identity->job);
+    log->nonce = digest_random(16);
+    log->patience_ms = identity->patience_ms ? identity->patience_ms : PATIENCE_MS;
+    log->absent_ms = identity->absent_ms ? identity->absent_ms : ABSENT_MS;
+    log->current_ms = -1;
+    commit_writer_init(&log->current);
+    pthread_mutex_init(&log->lock, NULL);
+    pthread_cond_init(&log->changed, NULL);
+    return log;
+}
+
+static struct commit_reader reader_of(const struct commit_log *log, commit_each *each,
+                                      void *context) {
+    struct commit_reader reader = {.store = log->store,
+                                   .run = log->run,
+                                   .patience_ms = log->patience_ms,
+                                   .absent_ms = log->absent_ms,
+                                   .each = each,
+                                   .context = context};
+    commit_reader_init(&reader);
+    return reader;
+}
+
+int commit_open(struct store *output, const struct commit_identity *identity, commit_each *each,
+                void *context, struct commit_log **ret_log, struct error *err) {
+    if (check_identity(identity, err) < 0) {
+        return -1;
+    }
+    struct commit_log *log = log_new(output, identity);
+    AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
+    int result = own(log, identity, err) < 0 ? -1 : read_and_claim(log, &reader, err);
+    if (result >= 0) {
+        int failed = pthread_create(&log->thread, NULL, write_all, log);
+        result = failed ? error_from_errno(err, failed, "no thread to write commits") : 0;
+        log->has_thread = !failed;
+    }
+    if (result < 0) {
+        commit_free(log);
+        return -1;
+    }
+    *ret_log = log;
+    return 0;
+}
+
+void commit_free(struct commit_log *log) {
+    if (!log) {
+        return;
+    }
+    pthread_mutex_lock(&log->lock);
+    log->is_ending = true;
+    pthread_cond_broadcast(&log->changed);
+    pthread_mutex_unlock(&log->lock);
+    if (log->has_thread) {
+        pthread_join(log->thread, NULL);
+    }
+    for (int i = 0; i < log->waiting_count; i++) {
+        commit_writer_release(&log->waiting[i]);
+    }
+    commit_writer_release(&log->current);
+    pthread_cond_destroy(&log->changed);
+    pthread_mutex_destroy(&log->lock);
+    free(log->run);
+    free(log->uid);
+    free(log->job);
+    free(log->nonce);
+    free(log);
+}
+
+/* ---- what the coordinator calls ------------------------------------------------------------- */
+
+int64_t commit_epoch(const struct commit_log *log) {
+    return log->epoch;
+}
+
+/* Hands the records on. False: so many wait already. */
+static bool hand_on(struct commit_log *log, int most) {
+    pthread_mutex_lock(&log->lock);
+    bool has_room = log->waiting_count < most;
+    if (has_room) {
+        log->waiting[log->waiting_count++] = log->current;
+        commit_writer_init(&log->current);
+        log->current_ms = -1;
+        pthread_cond_broadcast(&log->changed);
+    }
+    pthread_mutex_unlock(&log->lock);
+    return has_room;
+}
+
+int commit_add(struct commit_log *log, const struct commit_record *record, struct error *err) {
+    int added = commit_writer_add(&log->current, record, err);
+    if (added != 0) {
+        return added < 0 ? -1 : 0;
+    }
+    if (!hand_on(log, WAITING_HARD_MAX)) {
+        return error_set(err, ERROR_EXHAUSTED, "%s: %d full commits wait to be stored",
+                         store_path(log->store), WAITING_HARD_MAX);
+    }
+    return commit_writer_add(&log->current, record, err) < 0 ? -1 : 0;
+}
+
+int commit_turn(struct commit_log *log, bool at_once, int64_t now_ms, int64_t *ret_through,
+                struct error *err) {
+    if (log->current.count > 0) {
+        log->current_ms = log->current_ms < 0 ? now_ms : log->current_ms;
+        if (at_once || log->current.lines.size >= DUE_BYTES || now_ms - log->current_ms >= DUE_MS) {
+            (void)hand_on(log, WAITING_MAX); /* else it grows until there is room */
+        }
+    }
+    pthread_mutex_lock(&log->lock);
+    int64_t stored = log->stored;
+    struct error failure = log->failure;
+    pthread_mutex_unlock(&log->lock);
+    if (stored > log->told) {
+        log->told = stored;
+        *ret_through = stored;
+        return 1;
+    }
+    if (failure.kind != ERROR_NONE) {
+        *err = failure;
+        return -1;
+    }
+    return 0;
+}
+
+bool commit_is_full(struct commit_log *log) {
+    pthread_mutex_lock(&log->lock);
+    int waiting = log->waiting_count;
+    pthread_mutex_unlock(&log->lock);
+    return waiting > WAITING_MAX ||
+           (waiting == WAITING_MAX && log->current.lines.size >= DUE_BYTES);
+}
+
+int commit_replay(struct commit_log *log, commit_each *each, void *context, struct error *err) {
+    AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
+    pthread_mutex_lock(&log->lock);
+    int64_t end = log->next;
+    pthread_mutex_unlock(&log->lock);
+    reader.end = end;
+    while (reader.next < end) {
+        if (commit_reader_step(&reader, /* must_exist= */ true, err) < 0) {
+            return -1;
+        }
+    }
+    if (reader.torn_from >= 0) {
+        return error_set(err, ERROR_INVALID, "%s: commit %lld was stored and is torn now",
+                         store_path(log->store), (long long)reader.torn_from);
+    }
+    return commit_reader_finish(&reader, err);
+}
+
+int commit_read_again(struct commit_log *log, int64_t number, commit_each *each, void *context,
+                      struct error *err) {
+    AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
+    return commit_reader_again(&reader, number, err);
+}

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/wire/message.h"
+
+#include "lib/jsontext.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const type_names[] = {"hello",     "results", "published", "leaving", "leases",
+                                         "committed", "cancel",  "done",      "refused"};
+static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPE_COUNT, "one name per type");
+static const char *const fault_names[] = {"scorer", "machine", "back"};
+static_assert(ARRAY_LEN(fault_names) == MESSAGE_FAULT_COUNT, "one name per fault");
+
+/* JSON numbers are exact up to here in every reader. */
+static const int64_t integer_max = (int64_t)1 << 53;
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static int read_number(const json_t *value, const char *field, int64_t minimum, int64_t maximum,
+                       int64_t *ret_value, struct error *err) {
+    if (!json_is_integer(value) || json_integer_value(value) < minimum ||
+        json_integer_value(value) > maximum) {
+        return error_set(err, ERROR_INVALID, "%s is not an integer of %lld to %lld", field,
+                         (long long)minimum, (long long)maximum);
+    }
+    *ret_value = json_integer_value(value);
+    return 0;
+}
+
+static int read_integer(const json_t *tree, const char *field, int64_t *ret_value,
+                        struct error *err) {
+    return read_number(json_object_get(tree, field), field, 0, integer_max, ret_value, err);
+}
+
+/* A pod's name, and nothing that could break a log line or a file name. */
+static int read_name(const json_t *tree, char name[static MESSAGE_NAME_MAX + 1],
+                     struct error *err) {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789-._";
+    const char *text = json_string_value(json_object_get(tree, "worker"));
+    size_t length = text ? strlen(text) : 0;
+    if (length == 0 || length > MESSAGE_NAME_MAX || strspn(text, allowed) != length ||
+        *text == '.') {
+        return error_set(err, ERROR_INVALID,
+                         "worker is not a name of 1 to %d letters, digits, '-', '.' and '_'",
+                         MESSAGE_NAME_MAX);
+    }
+    memcpy(name, text, length + 1);
+    return 0;
+}
+
+static int read_hello(const json_t *tree, struct message *message, struct error *err) {
+    const json_t *field = json_object_get(tree, "slots");
+    int64_t slots = 1;
+    if (read_name(tree, message->name, err) < 0 ||
+        (field && read_number(field, "slots", 1, MESSAGE_SLOTS_MAX, &slots, err) < 0)) {
+        return -1;
+    }
+    message->slots = (int)slots;
+    return 0;
+}
+
+static int read_text(const json_t *tree, const char *field, struct message *message,
+                     struct error *err) {
+    const char *text = json_string_value(json_object_get(tree, field));
+    if (!text) {
+        return error_set(err, ERROR_INVALID, "%s is not a text", field);
+    }
+    struct error line = {0}; /* an error's text is one tidy, bounded line */
+    error_set(&line, ERROR_FAILED, "%s", text);
+    static_assert(sizeof line.text <= sizeof message->text, "the line fits");
+    memcpy(message->text, line.text, sizeof line.text);
+    return 0;
+}
+
+/* lease, slot, cell, cells, try, work */
+static int read_lease(const json_t *row, struct message_lease *lease, struct error *err) {
+    static const struct {
+        const char *field;
+        int64_t minimum, maximum;
+    } columns[] = {{"lease", 0, (int64_t)1 << 53},
+                   {"slot", 0, MESSAGE_SLOTS_MAX - 1},
+                   {"cell", 0, (int64_t)1 << 53},
+                   {"cells", 1, INT32_MAX},
+                   {"try", 1, 1000000}};
+    int64_t values[ARRAY_LEN(columns)];
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+        if (read_number(json_array_get(row, i), columns[i].field, columns[i].minimum,
+                        columns[i].maximum, &values[i], err) < 0) {
+            return -1;
+        }
+    }
+    const json_t *work = json_array_get(row, ARRAY_LEN(columns));
+    if (!json_is_object(work) && !json_is_array(work)) {
+        return error_set(err, ERROR_INVALID, "work is neither an object nor a list");
+    }
+    *lease = (struct message_lease){.lease = values[0],
+                                    .slot = (int)values[1],
+                                    .first = values[2],
+                                    .cells = (int)values[3],
+                                    .try = (int)values[4],
+                                    .work = work};
+    return 0;
+}
+
+static int read_string(const json_t *value, const char *field, const char **ret_text,
+                       size_t *ret_size, struct error *err) {
+    if (!json_is_string(value)) {
+        return error_set(err, ERROR_INVALID, "%s is not a text", field);
+    }
+    *ret_text = json_string_value(value);
+    *ret_size = json_string_length(value);
+    return 0;
+}
+
+/* May be missing. */
+static int read_said(const json_t *row, size_t at, struct message_result *result,
+                     struct error *err) {
+    return json_array_size(row) <= at ? 0
+                                      : read_string(json_array_get(row, at), "said", &result->said,
+                                                    &result->said_size, err);
+}
+
+/* "f", lease, fault, cause, items, said (both may be missing) */
+static int read_fault(const json_t *row, struct message_result *result, struct error *err) {
+    const char *name = json_string_value(json_array_get(row, 2));
+    int fault = 0;
+    while (fault < MESSAGE_FAULT_COUNT && (!name || strcmp(name, fault_names[fault]) != 0)) {
+        fault++;
+    }
+    if (fault == MESSAGE_FAULT_COUNT) {
+        return error_set(err, ERROR_INVALID, "a fault is none of scorer, machine, back");
+    }
+    result->is_fault = true;
+    result->fault = (enum message_fault)fault;
+    if (json_array_size(row) > 4 &&
+        read_number(json_array_get(row, 4), "items", 0, integer_max, &result->items, err) < 0) {
+        return -1;
+    }
+    return read_said(row, 5, result, err) < 0 ? -1
+                                              : read_string(json_array_get(row, 3), "cause",
+                                                            &result->text, &result->text_size, err);
+}
+
+static int read_crc(const json_t *value, uint32_t *ret_crc, struct error *err) {
+    const char *crc = json_string_value(value);
+    if (!crc || strlen(crc) != 8 || strspn(crc, "0123456789abcdef") != 8) {
+        return error_set(err, ERROR_INVALID, "crc is not 8 hexadecimal digits");
+    }
+    *ret_crc = (uint32_t)strtoul(crc, NULL, 16);
+    return 0;
+}
+
+/* Where the results are: "o", size, crc; "t", text; "n". *ret_next: the column behind. */
+static int read_place(const json_t *row, struct message_result *result, size_t *ret_next,
+                      struct error *err) {
+    const char *place = json_string_value(json_array_get(row, 5));
+    if (place && strcmp(place, "o") == 0) {
+        result->place = MESSAGE_OBJECT;
+        *ret_next = 8;
+        return read_number(json_array_get(row, 6), "size", 0, integer_max, &result->size_bytes,
+                           err) < 0
+                   ? -1
+                   : read_crc(json_array_get(row, 7), &result->crc, err);
+    }
+    if (place && strcmp(place, "t") == 0) {
+        result->place = MESSAGE_TEXT;
+        *ret_next = 7;
+        return read_string(json_array_get(row, 6), "text", &result->text, &result->text_size, err);
+    }
+    result->place = MESSAGE_NOWHERE;
+    *ret_next = 6;
+    return place && strcmp(place, "n") == 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "a place is none of o, t, n");
+}
+
+/* Behind the place: nothing; failures; failures, size, crc; said may follow both. */
+static int read_failures(const json_t *row, size_t next, struct message_result *result,
+                         struct error *err) {
+    result->failures = json_array_get(row, next);
+    if (result->failures && !json_is_array(result->failures)) {
+        return error_set(err, ERROR_INVALID, "failures is not a list");
+    }
+    next++;
+    if (json_is_integer(json_array_get(row, next))) {
+        if (read_number(json_array_get(row, next), "size of failures", 1, integer_max,
+                        &result->failures_bytes, err) < 0 ||
+            read_crc(json_array_get(row, next + 1), &result->failures_crc, err) < 0) {
+            return -1;
+        }
+        next += 2;
+    }
+    return read_said(row, next, result, err);
+}
+
+/* "d", lease, items, failed, us, place, ... , failures, ..., said (both may be missing) */
+static int read_done(const json_t *row, struct message_result *result, struct error *err) {
+    size_t next = 0;
+    if (read_number(json_array_get(row, 2), "items", 0, integer_max, &result->items, err) < 0 ||
+        read_number(json_array_get(row, 3), "failed", 0, result->items, &result->failed, err) < 0 ||
+        read_number(json_array_get(row, 4), "us", 0, integer_max, &result->took_us, err) < 0 ||
+        read_place(row, result, &next, err) < 0) {
+        return -1;
+    }
+    return read_failures(row, next, result, err);
+}
+
+/* "d" or "f" as above; "w", lease: waits; "b", lease: begins */
+static int read_result(const json_t *row, struct message_result *result, struct error *err) {
+    const char *letter = json_string_value(json_array_get(row, 0));
+    if (!letter || strlen(letter) != 1 || !strchr("dfwb", *letter)) {
+        return error_set(err, ERROR_INVALID, "a result begins with none of d, f, w, b");
+    }
+    *result = (struct message_result){.word = *letter == 'w'   ? MESSAGE_WAITS
+                                              : *letter == 'b' ? MESSAGE_BEGINS
+                                                               : MESSAGE_ENDS};
+    if (read_number(json_array_get(row, 1), "lease", 0, integer_max, &result->lease, err) < 0) {
+        return -1;
+    }
+    return *letter == 'd'   ? read_done(row, result, err)
+           : *letter == 'f' ? read_fault(row, result, err)
+                            : 0;
+}
+
+static int read_batch(const json_t *tree, struct message *message, struct error *err) {
+    bool is_lease = message->type == MESSAGE_LEASES, is_result = message->type == MESSAGE_RESULTS;
+    const char *field = is_result ? "results" : "leases";
+    const json_t *rows = json_object_get(tree, field);
+    if (read_integer(tree, "epoch", &message->epoch, err) < 0) {
+        return -1;
+    }
+    if (!json_is_array(rows)) {
+        return error_set(err, ERROR_INVALID, "%s is not a list", field);
+    }
+    message->count = json_array_size(rows);
+    size_t size = is_lease    ? sizeof *message->leases
+                  : is_result ? sizeof *message->results
+                              : sizeof *message->numbers;
+    void *list = x_calloc(message->count + 1, size);
+    message->leases = is_lease ? list : NULL;
+    message->results = is_result ? list : NULL;
+    message->numbers = is_lease || is_result ? NULL : list;
+    for (size_t i = 0; i < message->count; i++) {
+        const json_t *row = json_array_get(rows, i);
+        int result = is_lease ? read_lease(row, &message->leases[i], err)
+                     : is_result
+                         ? read_result(row, &message->results[i], err)
+                         : read_number(row, "lease", 0, integer_max, &message->numbers[i], err);
+        if (result < 0) {
+            return error_context(err, "%s[%zu]", field, i);
+        }
+    }
+    return 0;
+}
+
+static int read_fields(const json_t *tree, struct message *message, struct error *err) {
+    const char *type = json_string_value(json_object_get(tree, "type"));
+    int index = 0;
+    while (index < MESSAGE_TYPE_COUNT && (!type || strcmp(type, type_names[index]) != 0)) {
+        index++;
+    }
+    message->type = (enum message_type)index;
+    switch (message->type) {
+    case MESSAGE_HELLO:
+        return read_hello(tree, message, err);
+    case MESSAGE_RESULTS:
+    case MESSAGE_PUBLISHED:
+    case MESSAGE_LEASES:
+    case MESSAGE_COMMITTED:
+        return read_batch(tree, message, err);
+    case MESSAGE_CANCEL:
+        return read_integer(tree, "lease", &message->lease, err);
+    case MESSAGE_LEAVING:
+    case MESSAGE_DONE:
+        return 0;
+    case MESSAGE_REFUSED:
+        return read_text(tree, "message", message, err);
+    default:
+        return error_set(err, ERROR_INVALID,
+                         "type is none of hello, results, published, leaving, leases, committed, "
+                         "cancel, done, refused");
+    }
+}
+
+int message_parse(const char *text, size_t size, struct message *ret_message, struct error *err) {
+    AUTO(message_release) struct message message = {0};
+    if (tree_parse(text, size, MESSAGE_BYTES_MAX, &message.tree, err) < 0) {
+        return -1;
+    }
+    if (!json_is_object(message.tree)) {
+        return error_set(err, ERROR_INVALID, "a message is not a JSON object");
+    }
+    if (read_fields(message.tree, &message, err) < 0) {
+        return -1;
+    }
+    *ret_message = message;
+    message = (struct message){0};
+    return 0;
+}
+
+void message_release(struct message *message) {
+    free(TAKE(message->leases));
+    free(TAKE(message->results));
+    free(TAKE(message->numbers));
+    json_decref(TAKE(message->tree));
+}
+
+/* ---- batches -------------------------------------------------------------------------------- */
+
+/* A message ends with "]}"; the rest of the room is for a row. */
+enum { END_BYTES = 2 };
+
+void message_batch_init(struct message_batch *batch, enum message_type type, int64_t epoch) {
+    batch->type = type;
+    batch->epoch = epoch;
+    batch->count = 0;
+    buffer_init(&batch->text, MESSAGE_BYTES_MAX);
+}
+
+void message_batch_release(struct message_batch *batch) {
+    buffer_release(&batch->text);
+}
+
+static void begin_row(struct message_batch *batch, struct error *full) {
+    if (batch->count == 0) {
+        const char *list = batch->type == MESSAGE_RESULTS ? "results" : "leases";
+        (void)!buffer_printf(&batch->text, full, "{\"type\":\"%s\",\"epoch\":%lld,\"%s\":[",
+                             type_names[batch->type], (long long)batch->epoch, list);
+    } else {
+        (void)!buffer_append(&batch->text, ",", 1, full);
+    }
+}
+
+/* The row that began at `start` is complete, or it did not fit. */
+static int end_row(struct message_batch *batch, size_t start, const struct error *full) {
+    if (!full->kind && batch->text.size <= batch->text.max - END_BYTES) {
+        batch->count++;
+        return 1;
+    }
+    batch->text.size = start;
+    if (batch->text.data) {
+        batch->text.data[start] = 0;
+    }
+    return batch->count ? 0 : -1;
+}
+
+int message_batch_lease(struct message_batch *batch, const struct message_lease *lease,
+                        const char *work) {
+    size_t start = batch->text.size;
+    struct error full = {0};
+    assert(batch->type == MESSAGE_LEASES);
+    begin_row(batch, &full);
+    (void)!buffer_printf(&batch->text, &full, "[%lld,%d,%lld,%d,%d,%s]", (long long)lease->lease,
+                         lease->slot, (long long)lease->first, lease->cells, lease->try, work);
+    return end_row(batch, start, &full);
+}
+
+static void add_string(struct buffer *text, const char *string, size_t size, struct error *full) {
+    (void)!buffer_append(text, "\"", 1, full);
+    (void)!jsontext_escape(text, string, size, full);
+    (void)!buffer_append(text, "\"", 1, full);
+}
+
+static void add_said(struct buffer *text, const struct message_result *result, struct error *full) {
+    if (result->said_size > 0) {
+        (void)!buffer_append(text, ",", 1, full);
+        add_string(text, result->said, result->said_size, full);
+    }
+}
+
+static void add_place(struct buffer *text, const struct message_result *result,
+                      struct error *full) {
+    if (result->place == MESSAGE_OBJECT) {
+        (void)!buffer_printf(text, full, "\"o\",%lld,\"%08x\"", (long long)result->size_bytes,
+                             result->crc);
+    } else if (result->place == MESSAGE_TEXT) {
+        (void)!buffer_append(text, "\"t\",", 4, full);
+        add_string(text, result->text, result->text_size, full);
+    } else {
+        (void)!buffer_append(text, "\"n\"", 3, full);
+    }
+    if (result->failures) {
+        AUTO(text_freep) char *failures = json_dumps(result->failures, JSON_COMPACT);
+        (void)!buffer_printf(text, full, ",%s", failures ? failures : "[]");
+        if (result->failures_bytes > 0) {
+            (void)!buffer_printf(text, full, ",%lld,\"%08x\"", (long long)result->failures_bytes,
+                                 result->failures_crc);
+        }
+        add_said(text, result, full);
+    }
+}
+
+int message_batch_result(struct message_batch *batch, const struct message_result *result) {
+    size_t start = batch->text.size;
+    struct error full = {0};
+    struct buffer *text = &batch->text;
+    assert(batch->type == MESSAGE_RESULTS);
+    begin_row(batch, &full);
+    if (result->word != MESSAGE_ENDS) {
+        (void)!buffer_printf(text, &full, "[\"%s\",%lld", result->word == MESSAGE_WAITS ? "w" : "b",
+                             (long long)result->lease);
+    } else if (result->is_fault) {
+        (void)!buffer_printf(text, &full, "[\"f\",%lld,\"%s\",", (long long)result->lease,
+                             fault_names[result->fault]);
+        add_string(text, result->text, result->text_size, &full);
+        if (result->items > 0 || result->said_size > 0) {
+            (void)!buffer_printf(text, &full, ",%lld", (long long)result->items);
+            add_said(text, result, &full);
+        }
+    } else {
+        (void)!buffer_printf(text, &full, "[\"d\",%lld,%lld,%lld,%lld,", (long long)result->lease,
+                             (long long)result->items, (long long)result->failed,
+                             (long long)result->took_us);
+        add_place(text, result, &full);
+    }
+    (void)!buffer_append(text, "]", 1, &full);
+    return end_row(batch, start, &full);
+}
+
+int message_batch_number(struct message_batch *batch, int64_t number) {
+    size_t start = batch->text.size;
+    struct error full = {0};
+    assert(batch->type == MESSAGE_COMMITTED || batch->type == MESSAGE_PUBLISHED);
+    begin_row(batch, &full);
+    (void)!buffer_printf(&batch->text, &full, "%lld", (long long)number);
+    return end_row(batch, start, &full);
+}
+
+char *message_batch_take(struct message_batch *batch) {
+    struct error full = {0};
+    size_t size = 0;
+    if (batch->count == 0) {
+        return NULL;
+    }
+    (void)!buffer_append(&batch->text, "]}", END_BYTES, &full);
+    assert(!full.kind); /* the room was kept */
+    batch->count = 0;
+    return buffer_take(&batch->text, &size);
+}
+
+/* ---- whole messages ------------------------------------------------------------------------- */
+
+static char *format_batch(const struct message *message) {
+    struct message_batch batch;
+    message_batch_init(&batch, message->type, message->epoch);
+    batch.text.max = SIZE_MAX / 2;
+    struct error full = {0};
+    for (size_t i = 0; i < message->count; i++) {
+        if (message->type == MESSAGE_LEASES) {
+            AUTO(text_freep) char *work = json_dumps(message->leases[i].work, JSON_COMPACT);
+            message_batch_lease(&batch, &message->leases[i], work);
+        } else if (message->type == MESSAGE_RESULTS) {
+            message_batch_result(&batch, &message->results[i]);
+        } else {
+            message_batch_number(&batch, message->numbers[i]);
+        }
+    }
+    if (batch.count == 0) {
+        begin_row(&batch, &full);
+        batch.count = 1;
+    }
+    return message_batch_take(&batch);
+}
+
+char *message_format(const struct message *message) {
+    AUTO(tree_freep) json_t *tree = json_object();
+    json_object_set_new(tree, "type", json_string(type_names[message->type]));
+    switch (message->type) {
+    case MESSAGE_HELLO:
+        json_object_set_new(tree, "worker", json_string(message->name));
+        json_object_set_new(tree, "slots", json_integer(message->slots));
+        break;
+    case MESSAGE_CANCEL:
+        json_object_set_new(tree, "lease", json_integer(message->lease));
+        break;
+    case MESSAGE_REFUSED:
+        json_object_set_new(tree, "message", json_string(message->text));
+        break;
+    case MESSAGE_LEAVING:
+    case MESSAGE_DONE:
+        break;
+    default:
+        return format_batch(message);
+    }
+    char *text = json_dumps(tree, JSON_COMPACT);
+    return text ? text : x_strdup("{}");
+}

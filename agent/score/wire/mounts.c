@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/wire/mounts.h"
+
+#include "agent/store/store.h"
+#include "lib/time/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { VOLUMES_MAX = 16 };
+
+/* ---- which -------------------------------------------------------------------------------- */
+
+struct volumes {
+    char *names[VOLUMES_MAX];
+    size_t count;
+};
+
+static void volumes_release(struct volumes *volumes) {
+    for (size_t i = 0; i < volumes->count; i++) {
+        free(volumes->names[i]);
+    }
+    volumes->count = 0;
+}
+
+/* The volume of a path, unless it is known already. */
+static void add(struct volumes *volumes, const char *spec_path) {
+    if (!spec_path || strstr(spec_path, "://") || volumes->count == VOLUMES_MAX) {
+        return;
+    }
+    size_t length = strcspn(spec_path, "/");
+    for (size_t i = 0; i < volumes->count; i++) {
+        const char *name = volumes->names[i];
+        if (strncmp(name, spec_path, length) == 0 && !name[length]) {
+            return;
+        }
+    }
+    volumes->names[volumes->count++] = x_strndup(spec_path, length);
+}
+
+static void collect(const json_t *spec, struct volumes *volumes) {
+    static const char *const fields[] = {"output.path", "logs.path", "scorer.onnx.path",
+                                         "scorer.onnx.postprocess.labels"};
+    const char *kind;
+    json_t *input;
+    *volumes = (struct volumes){0};
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        add(volumes, tree_text(spec, fields[i], NULL));
+    }
+    json_object_foreach(json_object_get(spec, "input"), kind, input) {
+        add(volumes, tree_text(input, "path", NULL));
+        add(volumes, tree_text(input, "manifest", NULL));
+    }
+}
+
+static int try_all(const struct volumes *volumes, int timeout_ms, struct error *err) {
+    int64_t end_ms = clock_monotonic_ms() + timeout_ms;
+    for (size_t i = 0; i < volumes->count; i++) {
+        int64_t left_ms = MAX(end_ms - clock_monotonic_ms(), (int64_t)1);
+        if (store_try(volumes->names[i], (int)left_ms, err) < 0) {
+            return error_context(err, "volume");
+        }
+    }
+    return 0;
+}
+
+int mounts_try(const struct job *job, int timeout_ms, struct error *err) {
+    AUTO(volumes_release) struct volumes volumes;
+    collect(job->spec, &volumes);
+    return try_all(&volumes, timeout_ms, err);
+}
+
+/* ---- watching ----------------------------------------------------------------------------- */
+
+struct mounts {
+    struct mounts_options options;
+    struct volumes volumes;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* under the lock */
+    int references; /* the caller's and the thread's, which may hang */
+    bool ends;
+};
+
+/* With the lock, which is gone with the last reference. */
+static void drop(struct mounts *mounts) {
+    bool is_last = --mounts->references == 0;
+    pthread_mutex_unlock(&mounts->lock);
+    if (is_last) {
+        pthread_cond_destroy(&mounts->changed);
+        pthread_mutex_destroy(&mounts->lock);
+        volumes_release(&mounts->volumes);
+        free(mounts);
+    }
+}
+
+static void rest(struct mounts *mounts) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t ns = until.tv_nsec + (int64_t)mounts->options.every_ms * 1000000;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    while (!mounts->ends && pthread_cond_timedwait(&mounts->changed, &mounts->lock, &until) == 0) {
+    }
+}
+
+static void *watch(void *argument) {
+    struct mounts *mounts = argument;
+    pthread_mutex_lock(&mounts->lock);
+    for (bool hangs = false; !mounts->ends && !hangs; rest(mounts)) {
+        struct error why = {0};
+        pthread_mutex_unlock(&mounts->lock);
+        (void)!try_all(&mounts->volumes, mounts->options.timeout_ms, &why);
+        pthread_mutex_lock(&mounts->lock);
+        hangs = why.kind == ERROR_TIMEOUT;
+        if (hangs && !mounts->ends) {
+            mounts->options.hangs(mounts->options.context, &why);
+        }
+    }
+    drop(mounts);
+    return NULL;
+}
+
+int mounts_watch(const struct mounts_options *options, struct mounts **ret_mounts,
+                 struct error *err) {
+    struct mounts *mounts = x_calloc(1, sizeof *mounts);
+    pthread_t thread;
+    pthread_condattr_t attributes;
+    mounts->options = *options;
+    mounts->references = 2;
+    collect(options->job->spec, &mounts->volumes);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&mounts->lock, NULL);
+    pthread_cond_init(&mounts->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    int failed = pthread_create(&thread, NULL, watch, mounts);
+    if (failed) {
+        pthread_mutex_lock(&mounts->lock);
+        mounts->references--;
+        drop(mounts);
+        return error_from_errno(err, failed, "no thread to watch the volumes");
+    }
+    pthread_detach(thread);
+    *ret_mounts = mounts;
+    return 0;
+}
+
+void mounts_free(struct mounts *mounts) {
+    if (mounts) {
+        pthread_mutex_lock(&mounts->lock);
+        mounts->ends = true;
+        pthread_cond_broadcast(&mounts->changed);
+        drop(mounts);
+    }
+}

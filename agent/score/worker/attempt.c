@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/attempt.h"
+
+#include "agent/score/wire/mounts.h"
+#include "lib/log.h"
+#include "lib/time/clock.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TROUBLE_MS = 30000, /* a storage that answers and fails is waited for so long, ... */
+    WAIT_MS_MIN = 100,  /* ... trying again in between */
+    WAIT_MS_MAX = 5000,
+    STEP_MS = 50,
+};
+
+/* ---- what is told --------------------------------------------------------------------------- */
+
+void told_release(struct told *told) {
+    free(told->text);
+    free(told->said);
+    json_decref(told->failures);
+    json_decref(told->work);
+    *told = (struct told){0};
+}
+
+struct told told_fault(int64_t epoch, int64_t lease, enum message_fault fault, const char *cause) {
+    struct told told = {.epoch = epoch, .text = x_strdup(cause)};
+    told.result = (struct message_result){.lease = lease,
+                                          .is_fault = true,
+                                          .fault = fault,
+                                          .text = told.text,
+                                          .text_size = strlen(cause)};
+    return told;
+}
+
+/* Is it the mini-batch's fault, or the machine's? */
+static enum message_fault fault_of(const struct scorer_task *task, const struct error *err) {
+    if (err->kind == ERROR_CANCELLED) {
+        return MESSAGE_BACK;
+    }
+    bool is_mount = err->kind == ERROR_UNAVAILABLE || err->kind == ERROR_TIMEOUT;
+    bool is_output = outcome_has_failed(task->outcome) || failures_has_failed(task->failures);
+    return is_mount || (is_output && error_is_machine(err)) ? MESSAGE_MACHINE : MESSAGE_SCORER;
+}
+
+static void tell_place(enum sink_form form, struct told *told, const struct outcome *outcome) {
+    struct message_result *result = &told->result;
+    if (form == SINK_NOTHING) {
+        result->place = MESSAGE_NOWHERE;
+        return;
+    }
+    struct part part = outcome_part(outcome);
+    result->place = outcome_place(outcome) == OUTCOME_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT;
+    result->size_bytes = part.size_bytes;
+    result->crc = part.crc;
+    if (result->place == MESSAGE_TEXT) {
+        told->text = x_strndup(part.bytes, (size_t)part.size_bytes);
+        result->text = told->text;
+        result->text_size = (size_t)part.size_bytes;
+    }
+}
+
+/* Takes the task's outcome over, and of its failures what goes with the result. */
+static struct told tell_done(const struct attempt *attempt, const struct scorer_task *task,
+                             const struct scorer_count *count, int64_t took_us) {
+    AUTO(outcome_freep) struct outcome *outcome = task->outcome;
+    struct part failures = failures_part(task->failures);
+    json_t *list = TAKE(task->failures->list);
+    const struct scorer_lease *lease = &task->lease;
+    struct told told = {.epoch = lease->epoch,
+                        .result = {.lease = lease->lease,
+                                   .items = count->items,
+                                   .failed = count->failed,
+                                   .failures = list,
+                                   .failures_bytes = failures.size_bytes,
+                                   .failures_crc = failures.crc,
+                                   .took_us = took_us},
+                        .failures = list};
+    log_event(LOG_DEBUG, "mini-batch %lld: %lld items in %lld us", (long long)lease->first,
+              (long long)count->items, (long long)took_us);
+    tell_place(attempt->form, &told, outcome);
+    if (attempt->publisher) {
+        publisher_keep(attempt->publisher, lease->epoch, lease->lease, TAKE(outcome));
+    }
+    return told;
+}
+
+static struct told tell_fault(const struct scorer_lease *lease, enum message_fault fault,
+                              const struct scorer_count *count, const char *cause) {
+    struct told told = told_fault(lease->epoch, lease->lease, fault, cause);
+    told.result.items = count->items;
+    return told;
+}
+
+/* ---- scoring -------------------------------------------------------------------------------- */
+
+static int score(const struct attempt *attempt, const struct scorer_task *task,
+                 struct scorer_count *ret_count, struct error *err) {
+    int result = attempt->kind->run(attempt->scorer, task, ret_count, err);
+    if (result == 0 && ((attempt->form != SINK_NOTHING && outcome_close(task->outcome, err) < 0) ||
+                        failures_close(task->failures, err) < 0)) {
+        result = error_context(err, "spec.output.path");
+    }
+    if (result < 0) {
+        log_event(LOG_WARNING, "mini-batch %lld, try %d: %s", (long long)task->lease.first,
+                  task->lease.try, err->text);
+    }
+    return result;
+}
+
+/* After a try that has failed: without its storages this worker is of no use. */
+static bool is_storage_dead(const struct attempt *attempt, enum message_fault fault) {
+    struct error err = {0};
+    bool is_dead =
+        mounts_try(attempt->job, MOUNTS_TRY_MS, &err) < 0 ||
+        (fault == MESSAGE_MACHINE && store_probe(attempt->output, MOUNTS_TRY_MS, &err) < 0);
+    if (is_dead) {
+        log_event(LOG_ERROR, "%s", err.text);
+    }
+    return is_dead;
+}
+
+/* False: nobody waits for this lease any more. */
+static bool wait_out(const struct attempt *attempt, int64_t wait_ms) {
+    for (int64_t end_ms = clock_monotonic_ms() + wait_ms; clock_monotonic_ms() < end_ms;) {
+        if (atomic_load(attempt->dropped) || atomic_load(attempt->ends)) {
+            return false;
+        }
+        poll(NULL, 0, STEP_MS);
+    }
+    return true;
+}
+
+struct told attempt_run(const struct attempt *attempt, const struct scorer_lease *lease,
+                        const struct scorer_lease *ahead, bool *ret_is_dead) {
+    const struct job *job = attempt->job;
+    int64_t until_ms = clock_monotonic_ms() + MIN(job->timeout_ms / 2, (int64_t)TROUBLE_MS);
+    char name[PART_NAME_MAX];
+    part_name(job->run, lease->epoch, lease->lease, name);
+    for (int64_t wait_ms = WAIT_MS_MIN;; wait_ms = MIN(2 * wait_ms, (int64_t)WAIT_MS_MAX)) {
+        struct error err = {0}, ignored = {0};
+        AUTO(outcome_freep)
+        struct outcome *outcome = outcome_new(attempt->output, name, attempt->form != SINK_PARTS);
+        AUTO(failures_release) struct failures failures;
+        failures_init(&failures, attempt->output, job->run, lease->epoch, lease->lease);
+        struct scorer_task task = {.lease = *lease,
+                                   .ahead = ahead,
+                                   .outcome = outcome,
+                                   .failures = &failures,
+                                   .dropped = attempt->dropped};
+        struct scorer_count count = {0};
+        int64_t started_ns = clock_monotonic_ns();
+        if (score(attempt, &task, &count, &err) == 0) {
+            int64_t took_us = (clock_monotonic_ns() - started_ns) / 1000;
+            outcome = NULL; /* the task's, taken over */
+            return tell_done(attempt, &task, &count, took_us);
+        }
+        enum message_fault fault = fault_of(&task, &err);
+        bool is_trouble = err.kind == ERROR_UNAVAILABLE || err.kind == ERROR_TIMEOUT;
+        *ret_is_dead = fault != MESSAGE_BACK && is_storage_dead(attempt, fault);
+        if (*ret_is_dead || !is_trouble || clock_monotonic_ms() + wait_ms > until_ms) {
+            fault = *ret_is_dead ? MESSAGE_MACHINE : fault;
+            return tell_fault(lease, fault, &count, err.text);
+        }
+        if (!wait_out(attempt, wait_ms)) {
+            return tell_fault(lease, MESSAGE_BACK, &count, err.text);
+        }
+        /* What has failed may be there all the same, and its name is ours alone. */
+        (void)!store_remove(attempt->output, name, &ignored);
+        failures_remove(&failures);
+        ahead = NULL;
+    }
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/columns.h"
+
+#include "agent/engine/graph/texts.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROW_BYTES_MAX = 64 << 20 };
+
+struct columns {
+    const struct slices_input *inputs;
+    size_t input_count, count; /* count: columns of all inputs */
+    const char **names;        /* borrowed, of each column */
+    const char *model;         /* the spec's path, borrowed */
+    bool is_listed;            /* the names are the spec's list */
+    uint64_t *values;          /* eight bytes a column, in which its input's type lies packed */
+    struct npy_slice *slices;  /* of each input */
+};
+
+/* A type of the network's that columns become, as npy.h calls it. */
+static bool find_type(enum tensor_type type, enum npy_type *ret_type) {
+    static const struct {
+        enum tensor_type type;
+        enum npy_type as;
+    } types[] = {{TENSOR_FLOAT32, NPY_FLOAT64},
+                 {TENSOR_FLOAT64, NPY_FLOAT64},
+                 {TENSOR_INT64, NPY_INT64},
+                 {TENSOR_INT32, NPY_INT32},
+                 {TENSOR_BOOL, NPY_BOOL}};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        if (types[i].type == type) {
+            *ret_type = types[i].as;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_input(const struct slices_input *input, struct error *err) {
+    const struct shape *shape = &input->shape;
+    char text[128];
+    enum npy_type type;
+    shape_format(shape, text);
+    return find_type(input->type, &type) && shape->rank >= 1 && shape->rank <= 2
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "spec.scorer.onnx.path: the network's input %.64s is %s %s, for a table "
+                           "floats (float32, float64), int64, int32, bool or texts [n, columns] "
+                           "are expected",
+                           input->name, tensor_type_name(input->type), text);
+}
+
+/* The columns of all inputs; of one alone that leaves it free, as many as are named. */
+static int count_columns(const json_t *names, const struct slices_input *inputs, size_t count,
+                         size_t *ret_columns, struct error *err) {
+    size_t listed = json_array_size(names), columns = 0;
+    for (size_t i = 0; i < count; i++) {
+        char shape[128];
+        shape_format(&inputs[i].shape, shape);
+        if (check_input(&inputs[i], err) < 0) {
+            return -1;
+        }
+        if (!names && slices_width(&inputs[i]) != 1) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.scorer.onnx.columns: the network's input %.64s is %s: name its "
+                             "columns, in their order",
+                             inputs[i].name, shape);
+        }
+        bool is_free = count == 1 && inputs[i].shape.rank == 2 && inputs[i].shape.dims[1] < 0;
+        columns += is_free && names ? listed : (size_t)slices_width(&inputs[i]);
+    }
+    if (names && (listed == 0 || listed != columns)) {
+        char shape[128];
+        shape_format(&inputs[0].shape, shape);
+        return count == 1 ? error_set(err, ERROR_INVALID,
+                                      "spec.scorer.onnx.columns: names %zu columns, the network's "
+                                      "input %.64s is %s",
+                                      listed, inputs[0].name, shape)
+                          : error_set(err, ERROR_INVALID,
+                                      "spec.scorer.onnx.columns: names %zu columns, the network's "
+                                      "%zu inputs take %zu (without the list each input takes the "
+                                      "column of its name)",
+                                      listed, count, columns);
+    }
+    *ret_columns = columns;
+    return 0;
+}
+
+/* Names and slices: as many columns an input as it takes. */
+static void deal(struct columns *columns, const json_t *names) {
+    size_t at = 0;
+    for (size_t i = 0; i < columns->input_count; i++) {
+        const struct slices_input *input = &columns->inputs[i];
+        size_t width = columns->input_count == 1 ? columns->count : (size_t)slices_width(input);
+        enum npy_type type = NPY_FLOAT64;
+        (void)find_type(input->type, &type);
+        columns->slices[i] = (struct npy_slice){.type = type,
+                                                .rank = input->shape.rank - 1,
+                                                .dims = {(int64_t)width},
+                                                .values = &columns->values[at]};
+        for (size_t k = 0; k < width; k++, at++) {
+            columns->names[at] = names ? json_string_value(json_array_get(names, at)) : input->name;
+        }
+    }
+}
+
+int columns_new(const json_t *spec, const struct slices_input *inputs, size_t count,
+                struct columns **ret_columns, struct error *err) {
+    const json_t *names = tree_get(spec, "scorer.onnx.columns");
+    size_t total = 0;
+    if (count_columns(names, inputs, count, &total, err) < 0) {
+        return -1;
+    }
+    struct columns *columns = x_calloc(1, sizeof *columns);
+    *columns = (struct columns){.inputs = inputs,
+                                .input_count = count,
+                                .count = total,
+                                .names = x_calloc(total, sizeof *columns->names),
+                                .model = tree_text(spec, "scorer.onnx.path", ""),
+                                .is_listed = names != NULL,
+                                .values = x_calloc(total, sizeof *columns->values),
+                                .slices = x_calloc(count, sizeof *columns->slices)};
+    deal(columns, names);
+    *ret_columns = columns;
+    return 0;
+}
+
+void columns_free(struct columns *columns) {
+    if (columns) {
+        free(columns->names);
+        free(columns->values);
+        free(columns->slices);
+        free(columns);
+    }
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+/* Blanks around it aside. "": NaN. */
+static bool read_text(const char *text, double *ret_number) {
+    char *end;
+    const char *at = text + strspn(text, " \t");
+    if (!*at) {
+        *ret_number = NAN;
+        return true;
+    }
+    if (strpbrk(at, "xXpP(")) { /* C's other ways of writing one */
+        return false;
+    }
+    *ret_number = strtod(at, &end);
+    return end != at && end[strspn(end, " \t")] == 0;
+}
+
+static bool read_number(const json_t *value, double *ret_number) {
+    if (json_is_string(value)) {
+        return read_text(json_string_value(value), ret_number);
+    }
+    *ret_number = json_is_null(value)      ? NAN
+                  : json_is_boolean(value) ? (double)json_boolean_value(value)
+                                           : json_number_value(value);
+    return json_is_null(value) || json_is_boolean(value) || json_is_number(value);
+}
+
+/* "7" and 7 as they are, to the last of 64 bits; "7.0" and 7e0 by way of a double. */
+static bool read_whole(const json_t *value, int64_t *ret_whole) {
+    double number;
+    char *end = NULL;
+    const char *text = json_string_value(value);
+    errno = 0;
+    if (json_is_integer(value)) {
+        *ret_whole = json_integer_value(value);
+        return true;
+    }
+    if (text && *text) {
+        *ret_whole = strtoll(text, &end, 10);
+        if (end != text && end[strspn(end, " \t")] == 0) {
+            return errno == 0;
+        }
+    }
+    if (!read_number(value, &number) || !(fabs(number) <= 0x1p53) || number != trunc(number)) {
+        return false;
+    }
+    *ret_whole = (int64_t)number;
+    return true;
+}
+
+static bool read_boolean(const json_t *value, bool *ret_boolean) {
+    static const char *const words[][2] = {{"false", "true"}, {"False", "True"}, {"0", "1"}};
+    const char *text = json_string_value(value);
+    for (size_t i = 0; text && i < ARRAY_LEN(words); i++) {
+        if (strcmp(text, words[i][0]) == 0 || strcmp(text, words[i][1]) == 0) {
+            *ret_boolean = strcmp(text, words[i][1]) == 0;
+            return true;
+        }
+    }
+    json_int_t whole = json_integer_value(value); /* 0 of what is none */
+    *ret_boolean = json_is_true(value) || whole == 1;
+    return json_is_boolean(value) || (json_is_integer(value) && (whole == 0 || whole == 1));
+}
+
+static bool find_text(const struct texts *texts, const json_t *value, int64_t *ret_number) {
+    char digits[32];
+    const char *text = json_is_null(value) ? "" : json_string_value(value);
+    size_t size = json_is_string(value) ? json_string_length(value) : 0;
+    if (json_is_integer(value)) {
+        size =
+            (size_t)snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(value));
+        text = digits;
+    }
+    *ret_number = text ? texts_find(texts, text, size) : -1;
+    return text != NULL;
+}
+
+/* Column k of the input, into its slice; *ret_wanted says what fits. */
+static bool read_value(struct columns *columns, size_t input, size_t k, const json_t *value,
+                       const char **ret_wanted) {
+    const struct slices_input *takes = &columns->inputs[input];
+    char *values = (char *)(uintptr_t)columns->slices[input].values;
+    int64_t whole = 0;
+    bool boolean = false, fits;
+    switch (takes->type) {
+    case TENSOR_INT64:
+        *ret_wanted = takes->texts ? "a text" : "a whole number";
+        fits = takes->texts ? find_text(takes->texts, value, &whole) : read_whole(value, &whole);
+        ((int64_t *)values)[k] = whole;
+        return fits;
+    case TENSOR_INT32:
+        *ret_wanted = "a whole number of 32 bits";
+        fits = read_whole(value, &whole) && whole >= INT32_MIN && whole <= INT32_MAX;
+        ((int32_t *)values)[k] = (int32_t)whole;
+        return fits;
+    case TENSOR_BOOL:
+        *ret_wanted = "true or false";
+        fits = read_boolean(value, &boolean);
+        ((uint8_t *)values)[k] = boolean;
+        return fits;
+    default:
+        *ret_wanted = "a number";
+        return read_number(value, &((double *)values)[k]);
+    }
+}
+
+static int refuse_missing(const struct columns *columns, size_t input, const char *name,
+                          struct error *err) {
+    return columns->is_listed ? error_set(err, ERROR_INVALID, "it has no column \"%.64s\"", name)
+                              : error_set(err, ERROR_INVALID,
+                                          "it has no column \"%.64s\", which is an input of %.200s "
+                                          "(spec.scorer.onnx.columns can name others)",
+                                          columns->inputs[input].name, columns->model);
+}
+
+int columns_read(struct columns *columns, const char *row, size_t size,
+                 const struct npy_slice **ret_slices, struct error *err) {
+    AUTO(tree_freep) json_t *json = NULL;
+    size_t at = 0;
+    if (tree_parse(row, size, ROW_BYTES_MAX, &json, err) < 0) {
+        return -1;
+    }
+    if (!json_is_object(json)) {
+        return error_set(err, ERROR_INVALID, "it is no object, so its columns have no names");
+    }
+    for (size_t i = 0; i < columns->input_count; i++) {
+        int64_t width = columns->slices[i].dims[0];
+        for (int64_t k = 0; k < width; k++, at++) {
+            const json_t *value = json_object_get(json, columns->names[at]);
+            const char *wanted = "";
+            if (!value) {
+                return refuse_missing(columns, i, columns->names[at], err);
+            }
+            if (!read_value(columns, i, (size_t)k, value, &wanted)) {
+                const char *text = json_string_value(value);
+                return error_set(err, ERROR_INVALID,
+                                 "column \"%.64s\" is %s%.64s%s, %s is expected",
+                                 columns->names[at], text ? "\"" : "", text ? text : "no text",
+                                 text ? "\"" : "", wanted);
+            }
+        }
+    }
+    *ret_slices = columns->slices;
+    return 0;
+}

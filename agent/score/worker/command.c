@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/command.h"
+
+#include "lib/time/clock.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    READ_BYTES = 64 << 10,
+    LAST_READS = 64, /* of what is in the pipes of a dead program */
+};
+
+/* A request under way. */
+struct asked {
+    bool is_asked;
+    int64_t id;
+    size_t count;
+    char *line; /* its answer, when it is here */
+    size_t size;
+};
+
+struct command {
+    struct command_options options;
+    struct process process;
+    bool is_alive, is_ready, has_answered;
+    struct buffer out; /* what the pipe did not take yet, from out_at */
+    size_t out_at;
+    struct command_lines lines;
+    struct command_said said;
+    struct asked asked[COMMAND_AHEAD];
+    char *refusal; /* an error without an id, before it was ready */
+    struct command_answer answer;
+    char *answer_line;
+    int64_t started_ms, asked_ms; /* asked_ms: since when the program owes an answer */
+    int64_t not_before_ms;
+    int short_lives, failed_inits;
+    int64_t lives;
+    bool ended_well; /* the last of them */
+    char death[COMMAND_WORDS_MAX + 200];
+};
+
+struct command *command_new(const struct command_options *options) {
+    struct command *command = x_calloc(1, sizeof *command);
+    command->options = *options;
+    command->process.fd = -1;
+    buffer_init(&command->out, (COMMAND_AHEAD + 1) * (options->line_bytes_max + 1)); /* init, too */
+    command_lines_init(&command->lines, options->line_bytes_max);
+    command_said_init(&command->said, options->say, options->context);
+    snprintf(command->death, sizeof command->death, "was never started");
+    return command;
+}
+
+static void on_noise(struct command *command, const char *text, size_t size) {
+    command_said_noise(&command->said, text, size, clock_monotonic_ms());
+}
+
+/* A line that may be an answer. */
+static void on_object(struct command *command, const char *line, size_t size) {
+    struct command_message message;
+    if (!command_message_read(line, size, &message)) {
+        on_noise(command, line, size);
+        return;
+    }
+    bool has_said = command->is_ready || command->refusal; /* the first word of an init counts */
+    if (!has_said && !message.has_id && (message.is_ready || message.error.at)) {
+        command->is_ready = !message.error.at;
+        command->refusal = message.error.at ? command_slice_text(&message.error) : NULL;
+        return;
+    }
+    for (size_t i = 0; message.has_id && i < COMMAND_AHEAD; i++) {
+        struct asked *asked = &command->asked[i];
+        if (asked->is_asked && !asked->line && asked->id == message.id) {
+            asked->line = x_malloc(size + 1);
+            memcpy(asked->line, line, size);
+            asked->size = size;
+            command->asked_ms = clock_monotonic_ms();
+            command->has_answered = true;
+            return;
+        }
+    }
+    on_noise(command, line, size); /* a second answer, an id that nobody asked */
+}
+
+/* Reads once. 1: bytes came; 0: none now; -1: the end, or (FAILED) a line without end. */
+static int read_stdout(struct command *command, struct error *err) {
+    char data[READ_BYTES];
+    ssize_t got = read(command->process.out, data, sizeof data);
+    if (got <= 0) {
+        return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+    }
+    for (size_t at = 0, used = 0; at < (size_t)got; at += used) {
+        const char *line = NULL;
+        size_t size = 0;
+        switch (
+            command_lines_read(&command->lines, data + at, (size_t)got - at, &used, &line, &size)) {
+        case COMMAND_LINE_OBJECT:
+            on_object(command, line, size);
+            break;
+        case COMMAND_LINE_NOISE:
+            on_noise(command, line, size);
+            break;
+        case COMMAND_LINE_TOO_LONG:
+            return error_set(err, ERROR_FAILED, "a line of more than %zu bytes on stdout",
+                             command->lines.held.max);
+        case COMMAND_LINE_MORE:
+            break;
+        }
+    }
+    return 1;
+}
+
+/* As read_stdout. */
+static int read_stderr(struct command *command) {
+    char data[READ_BYTES];
+    ssize_t got = read(command->process.errors, data, sizeof data);
+    if (got <= 0) {
+        return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+    }
+    command_said_error(&command->said, data, (size_t)got);
+    return 1;
+}
+
+/* Where nobody reads any more, it is dying, and that is seen elsewhere. */
+static void write_out(struct command *command) {
+    while (command->out_at < command->out.size) {
+        ssize_t put = write(command->process.in, command->out.data + command->out_at,
+                            command->out.size - command->out_at);
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put < 0 && errno != EAGAIN) {
+            fd_closep(&command->process.in);
+            break;
+        }
+        if (put < 0) {
+            return;
+        }
+        command->out_at += (size_t)put;
+    }
+    command->out_at = 0;
+    if (command->out.capacity > READ_BYTES) {
+        buffer_release(&command->out);
+    } else {
+        buffer_clear(&command->out);
+    }
+}
+
+static void forget(struct command *command) {
+    for (size_t i = 0; i < COMMAND_AHEAD; i++) {
+        free(command->asked[i].line);
+        command->asked[i] = (struct asked){0};
+    }
+    buffer_release(&command->out);
+    command->out_at = 0;
+}
+
+/* It has ended, or must: its last words are read, its children die. Answers that it gave stay. */
+static void bury(struct command *command, const char *why) {
+    if (!command->is_alive) {
+        return;
+    }
+    command->is_alive = false;
+    int status = process_end(&command->process);
+    struct error ignored = {0};
+    for (int i = 0; i < LAST_READS && read_stdout(command, &ignored) > 0; i++) {
+    }
+    for (int i = 0; i < LAST_READS && read_stderr(command) > 0; i++) {
+    }
+    command_said_end(&command->said);
+    process_kill(&command->process);
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_short = !command->has_answered && now_ms - command->started_ms < COMMAND_SHORT_LIFE_MS;
+    command->short_lives = is_short ? command->short_lives + 1 : 0;
+    int more = MIN(command->short_lives - COMMAND_SHORT_LIVES, 5);
+    command->not_before_ms = more < 0 ? 0 : now_ms + MIN(1000 << more, COMMAND_BACK_OFF_MAX_MS);
+    command->ended_well = !why && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    char how[120];
+    if (why) {
+        snprintf(how, sizeof how, "%s", why);
+    } else if (WIFSIGNALED(status)) {
+        snprintf(how, sizeof how, "ended by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    } else {
+        snprintf(how, sizeof how, "ended with exit code %d", WEXITSTATUS(status));
+    }
+    snprintf(command->death, sizeof command->death, "%s%s%s", how,
+             command->said.last_error[0] ? "; its last words: " : "", command->said.last_error);
+}
+
+static int say_dead(const struct command *command, struct error *err) {
+    return error_set(err, ERROR_FAILED, "the program %s", command->death);
+}
+
+/* True when what is waited for is there. */
+typedef bool is_done(const struct command *command, int64_t id);
+
+static bool is_answered(const struct command *command, int64_t id) {
+    for (size_t i = 0; i < COMMAND_AHEAD; i++) {
+        if (command->asked[i].is_asked && command->asked[i].id == id) {
+            return command->asked[i].line != NULL;
+        }
+    }
+    return false;
+}
+
+static bool is_initialised(const struct command *command, int64_t id UNUSED) {
+    return command->is_ready || command->refusal;
+}
+
+static bool is_never(const struct command *command UNUSED, int64_t id UNUSED) {
+    return false;
+}
+
+/* Everything that a process can do, once. 0: go on. -1: it is dead. */
+static int turn(struct command *command, int64_t timeout_ms, struct error *err) {
+    struct process *process = &command->process;
+    struct pollfd polls[] = {
+        {process->out, POLLIN, 0},
+        {process->errors, POLLIN, 0},
+        {process->fd, POLLIN, 0},
+        {command->out_at < command->out.size ? process->in : -1, POLLOUT, 0},
+    };
+    if (poll(polls, ARRAY_LEN(polls), (int)MIN(MAX(timeout_ms, 0), 1000000)) <= 0) {
+        return 0;
+    }
+    if (polls[1].revents && read_stderr(command) < 0) {
+        fd_closep(&process->errors); /* it may close its stderr and live */
+    }
+    int result = polls[0].revents ? read_stdout(command, err) : 0;
+    if (result < 0 && err->kind == ERROR_NONE && !polls[2].revents) {
+        /* Most programs end a moment after their pipes: how, says more than that. */
+        struct pollfd end = {process->fd, POLLIN, 0};
+        if (poll(&end, 1, 500) == 0) {
+            bury(command, "closed its stdout");
+            return say_dead(command, err);
+        }
+        polls[2].revents = POLLIN;
+    }
+    if (err->kind != ERROR_NONE) {
+        bury(command, "wrote a line that is too long");
+        return -1;
+    }
+    if (polls[3].revents) {
+        write_out(command);
+    }
+    if (polls[2].revents) {
+        bury(command, NULL); /* what it answered before is read there */
+        return say_dead(command, err);
+    }
+    return 0;
+}
+
+static int look_until(struct command *command, is_done *done, int64_t id, int64_t until_ms,
+                      struct error *err) {
+    while (!done(command, id)) {
+        int64_t now_ms = clock_monotonic_ms();
+        if (!command->is_alive) {
+            return say_dead(command, err);
+        }
+        if (command->options.ends && atomic_load(command->options.ends)) {
+            bury(command, "was killed");
+            return error_set(err, ERROR_CANCELLED, "cancelled");
+        }
+        struct error problem = {0};
+        int64_t left_ms = until_ms - now_ms;
+        left_ms = command->options.ends ? MIN(left_ms, COMMAND_ENDS_MS) : left_ms;
+        if (turn(command, left_ms, &problem) < 0) {
+            if (done(command, id)) {
+                return 0; /* its last deed was the answer */
+            }
+            *err = problem;
+            return -1;
+        }
+        if (now_ms >= until_ms && !done(command, id)) {
+            return error_set(err, ERROR_TIMEOUT, "nothing came");
+        }
+    }
+    return 0;
+}
+
+static void time_out(struct command *command, const char *what, int64_t since_ms,
+                     struct error *err) {
+    int64_t ms = clock_monotonic_ms() - since_ms;
+    char noise[COMMAND_WORDS_MAX];
+    memcpy(noise, command->said.last_noise, sizeof noise);
+    bury(command, "was killed");
+    error_clear(err);
+    error_set(err, ERROR_TIMEOUT, "%s within %.*f s%s%s%s%s", what, ms < 10000, (double)ms / 1000,
+              noise[0] ? "; the last line on stdout was: " : "", noise,
+              !noise[0] && command->said.last_error[0] ? "; the last line on stderr was: " : "",
+              noise[0] ? "" : command->said.last_error);
+}
+
+static int queue_line(struct command *command, const char *text, size_t size, struct error *err) {
+    if (size + 1 > command->options.line_bytes_max) {
+        return error_set(err, ERROR_INVALID,
+                         "a line of %zu bytes for the program, at most %zu are sent", size + 1,
+                         command->options.line_bytes_max);
+    }
+    if (buffer_append(&command->out, text, size, err) < 0 ||
+        buffer_append(&command->out, "\n", 1, err) < 0) {
+        return -1;
+    }
+    write_out(command);
+    return 0;
+}
+
+static int send_init(struct command *command, struct error *err) {
+    const struct command_environment *environment = &command->options.environment;
+    AUTO(tree_freep)
+    json_t *tree = json_pack(
+        "{s:{s:s,s:i,s:O?}}", "init", "worker", environment->worker, "slot", environment->slot,
+        "arguments", command->options.arguments ? (json_t *)command->options.arguments : NULL);
+    if (!command->options.arguments) {
+        json_object_set_new(json_object_get(tree, "init"), "arguments", json_object());
+    }
+    AUTO(text_freep) char *text = json_dumps(tree, JSON_COMPACT);
+    return text ? queue_line(command, text, strlen(text), err)
+                : error_set(err, ERROR_INVALID, "worker is not UTF-8");
+}
+
+static int initialise(struct command *command, struct error *err) {
+    if (send_init(command, err) < 0) {
+        bury(command, "was killed");
+        return -1;
+    }
+    int64_t until_ms = command->started_ms + command->options.init_timeout_ms;
+    if (look_until(command, is_initialised, -1, until_ms, err) < 0) {
+        if (err->kind == ERROR_TIMEOUT) {
+            time_out(command, "did not say that it is ready", command->started_ms, err);
+        }
+        return -1;
+    }
+    if (command->refusal) {
+        bury(command, "was killed");
+        return error_set(err, ERROR_FAILED, "%s", command->refusal);
+    }
+    return 0;
+}
+
+int command_start(struct command *command, struct error *err) {
+    bury(command, "was killed");
+    forget(command);
+    command_lines_release(&command->lines);
+    command_lines_init(&command->lines, command->options.line_bytes_max);
+    command_said_clear(&command->said);
+    free(TAKE(command->refusal));
+    command->is_ready = command->has_answered = false;
+    command->lives++;
+    command->started_ms = command->asked_ms = clock_monotonic_ms();
+    char **variables = command_environment_new(&command->options.environment);
+    int result = process_start(command->options.words, variables, &command->process, err);
+    command_environment_free(variables);
+    if (result == 0) {
+        command->is_alive = true;
+        result = initialise(command, err);
+    }
+    command->failed_inits = result < 0 ? command->failed_inits + 1 : 0;
+    return result < 0 ? error_context(err, "init") : 0;
+}
+
+int64_t command_back_off_ms(const struct command *command, int64_t now_ms) {
+    return MAX(0, command->not_before_ms - now_ms);
+}
+
+int command_failed_inits(const struct command *command) {
+    return command->failed_inits;
+}
+
+bool command_is_alive(const struct command *command) {
+    return command->is_alive;
+}
+
+int64_t command_lives(const struct command *command) {
+    return command->lives;
+}
+
+bool command_ended_well(const struct command *command) {
+    return !command->is_alive && command->ended_well;
+}
+
+int command_send(struct command *command, const struct command_request *request,
+                 struct error *err) {
+    struct asked *asked = NULL, *other = NULL;
+    for (size_t i = 0; i < COMMAND_AHEAD; i++) {
+        asked = command->asked[i].is_asked ? asked : &command->asked[i];
+        other = command->asked[i].is_asked ? &command->asked[i] : other;
+    }
+    assert(asked && (!other || other->id != request->id));
+    if (!command->is_alive) {
+        return say_dead(command, err);
+    }
+    if (memchr(request->items, '\n', request->size)) {
+        return error_set(err, ERROR_BUG, "items with a newline");
+    }
+    char tail[96] = "}";
+    if (request->mini_batch >= 0) {
+        snprintf(tail, sizeof tail, ",\"miniBatch\":%lld,\"try\":%d}",
+                 (long long)request->mini_batch, request->try);
+    }
+    struct buffer line;
+    buffer_init(&line, request->size + 256);
+    int result = buffer_printf(&line, err, "{\"id\":%lld,\"items\":", (long long)request->id);
+    if (result < 0 || buffer_append(&line, request->items, request->size, err) < 0 ||
+        buffer_append(&line, tail, strlen(tail), err) < 0 ||
+        queue_line(command, line.data, line.size, err) < 0) {
+        result = -1;
+    }
+    buffer_release(&line);
+    if (result == 0) {
+        *asked = (struct asked){.is_asked = true, .id = request->id, .count = request->count};
+        command->asked_ms = other && !other->line ? command->asked_ms : clock_monotonic_ms();
+    }
+    return result;
+}
+
+int command_wait(struct command *command, int64_t id, int64_t until_ms,
+                 const struct command_answer **ret_answer, struct error *err) {
+    command_answer_release(&command->answer);
+    free(TAKE(command->answer_line));
+    if (look_until(command, is_answered, id, until_ms, err) < 0) {
+        if (err->kind == ERROR_TIMEOUT) {
+            time_out(command, "no answer", command->asked_ms, err);
+        }
+        forget(command);
+        return -1;
+    }
+    for (size_t i = 0; i < COMMAND_AHEAD; i++) {
+        struct asked *asked = &command->asked[i];
+        struct command_message message;
+        if (asked->is_asked && asked->id == id) {
+            command->answer_line = asked->line;
+            bool is_read = command_message_read(asked->line, asked->size, &message);
+            assert(is_read); /* as when it came */
+            command_answer_read(&message, asked->count, &command->answer);
+            *asked = (struct asked){0};
+        }
+    }
+    *ret_answer = &command->answer;
+    return 0;
+}
+
+int command_listen(struct command *command, int64_t until_ms, struct error *err) {
+    struct error problem = {0};
+    look_until(command, is_never, -1, until_ms, &problem);
+    if (problem.kind != ERROR_TIMEOUT) {
+        *err = problem;
+        return -1;
+    }
+    return 0;
+}
+
+void command_stop(struct command *command, int64_t until_ms) {
+    if (command->is_alive) {
+        struct error ignored = {0};
+        buffer_release(&command->out);
+        command->out_at = 0;
+        fd_closep(&command->process.in);
+        look_until(command, is_never, -1, until_ms, &ignored);
+    }
+    bury(command, "was killed");
+    forget(command);
+}
+
+void command_free(struct command *command) {
+    if (command) {
+        bury(command, "was killed");
+        forget(command);
+        command_lines_release(&command->lines);
+        command_said_release(&command->said);
+        command_answer_release(&command->answer);
+        free(command->answer_line);
+        free(command->refusal);
+        free(command);
+    }
+}
+
+void command_freep(struct command **command) {
+    command_free(TAKE(*command));
+}

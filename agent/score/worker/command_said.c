@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/command_said.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void command_said_init(struct command_said *said, command_say *say, void *context) {
+    *said = (struct command_said){.say = say, .context = context};
+    buffer_init(&said->error_line, COMMAND_NOISE_MAX);
+}
+
+void command_said_release(struct command_said *said) {
+    buffer_release(&said->error_line);
+}
+
+static void tell(struct command_said *said, enum command_stream stream, const char *text,
+                 size_t size) {
+    if (said->say) {
+        said->say(said->context, stream, text, MIN(size, COMMAND_NOISE_MAX));
+    }
+}
+
+static void keep(char last[static COMMAND_WORDS_MAX], const char *text, size_t size) {
+    struct error line = {0}; /* one tidy line */
+    error_set(&line, ERROR_FAILED, "%.*s", (int)MIN(size, COMMAND_WORDS_MAX - 1), text);
+    memcpy(last, line.text, COMMAND_WORDS_MAX - 1); /* that much was asked for, at most */
+    last[COMMAND_WORDS_MAX - 1] = 0;
+}
+
+static void tell_how_many_more(struct command_said *said) {
+    int64_t more = said->noise_lines - COMMAND_NOISE_PER_SECOND;
+    if (more > 0) {
+        char text[80];
+        int size = snprintf(text, sizeof text, "(%lld more lines of stdout)", (long long)more);
+        tell(said, COMMAND_STDOUT, text, (size_t)size);
+    }
+    said->noise_lines = 0;
+}
+
+void command_said_noise(struct command_said *said, const char *text, size_t size, int64_t now_ms) {
+    if (size == 0) {
+        return;
+    }
+    keep(said->last_noise, text, size);
+    if (now_ms - said->noise_from_ms >= 1000) {
+        tell_how_many_more(said);
+        said->noise_from_ms = now_ms;
+    }
+    if (++said->noise_lines <= COMMAND_NOISE_PER_SECOND) {
+        tell(said, COMMAND_STDOUT, text, size);
+    }
+}
+
+static void on_error_line(struct command_said *said, const char *text, size_t size) {
+    if (size > 0) {
+        keep(said->last_error, text, size);
+    }
+    tell(said, COMMAND_STDERR, text, size);
+}
+
+void command_said_error(struct command_said *said, const char *data, size_t size) {
+    struct buffer *held = &said->error_line;
+    while (size > 0) {
+        const char *newline = memchr(data, '\n', size);
+        size_t length = newline ? (size_t)(newline - data) : size;
+        struct error ignored = {0}; /* only as much as fits is kept */
+        if (newline && held->size == 0) {
+            on_error_line(said, data, length);
+        } else if (buffer_append(held, data, MIN(length, held->max - held->size), &ignored) == 0 &&
+                   newline) {
+            on_error_line(said, held->data, held->size);
+            buffer_clear(held);
+        }
+        length += newline != NULL;
+        data += length;
+        size -= length;
+    }
+}
+
+void command_said_end(struct command_said *said) {
+    if (said->error_line.size > 0) { /* words without a newline */
+        on_error_line(said, said->error_line.data, said->error_line.size);
+        buffer_clear(&said->error_line);
+    }
+    tell_how_many_more(said);
+}
+
+void command_said_clear(struct command_said *said) {
+    buffer_clear(&said->error_line);
+    said->last_noise[0] = said->last_error[0] = 0;
+}

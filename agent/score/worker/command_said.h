@@ -1,0 +1,35 @@
+/* command_said.h: what a user's program says besides its answers: lines of stderr and noise on
+ * stdout, told to whoever listens, and the last of each kept for errors. The time is an argument.
+ */
+#pragma once
+
+#include "agent/score/worker/command_line.h"
+
+enum {
+    COMMAND_NOISE_PER_SECOND = 100, /* lines of stdout; what is more is counted */
+    COMMAND_WORDS_MAX = 300,        /* bytes of a line that an error quotes */
+};
+
+enum command_stream { COMMAND_STDERR, COMMAND_STDOUT }; /* of stdout: noise alone */
+
+/* A line of the program's (without newline; any bytes; cut at COMMAND_NOISE_MAX). */
+typedef void command_say(void *context, enum command_stream stream, const char *text, size_t size);
+
+struct command_said {
+    command_say *say; /* NULL: nobody listens */
+    void *context;
+    char last_noise[COMMAND_WORDS_MAX], last_error[COMMAND_WORDS_MAX]; /* "": none */
+    int64_t noise_from_ms, noise_lines;                                /* of this second */
+    struct buffer error_line;
+};
+
+void command_said_init(struct command_said *said, command_say *say, void *context);
+void command_said_release(struct command_said *said);
+/* A line of stdout. */
+void command_said_noise(struct command_said *said, const char *text, size_t size, int64_t now_ms);
+/* Bytes of stderr. */
+void command_said_error(struct command_said *said, const char *data, size_t size);
+/* The program has ended: what is left is told, too. */
+void command_said_end(struct command_said *said);
+/* Another life begins. */
+void command_said_clear(struct command_said *said);

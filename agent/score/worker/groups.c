@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/groups.h"
+
+#include "lib/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PIXELS = 8 * 224 * 224, /* beyond it a run is efficient enough as it is */
+    COUNT = 2,              /* one is collected, one is in the network */
+};
+
+/* What is collected for an input. */
+struct port {
+    struct tensor items; /* [capacity, ...]; its data is in memory */
+    void *memory;        /* of the session */
+    size_t room;         /* bytes of it */
+};
+
+struct group {
+    struct port *ports; /* of each input */
+    struct preprocess_size sizes[GROUPS_MOST];
+    char *names[GROUPS_MOST];
+    int count;
+};
+
+/* Items of a group that were submitted. */
+struct way {
+    struct group *group;
+    int first, count;
+};
+
+struct groups {
+    struct groups_options options;
+    struct group all[COUNT];
+    int filling; /* index */
+    struct way ways[COUNT];
+    int way_count;
+    int most; /* items that go through the network at once, since more did not fit; 0: all */
+    struct tensor *inputs, *outputs; /* of a submit, of a collect */
+    struct tensor *wanted;           /* of the item that is added, for each input */
+};
+
+static size_t input_count(const struct groups *groups) {
+    return session_input_count(groups->options.session);
+}
+
+/* Items that the network is made for; -1: any number. */
+static int64_t fixed_items(const struct groups *groups) {
+    return groups->options.inputs[0].shape.dims[0];
+}
+
+struct groups *groups_new(const struct groups_options *options) {
+    struct groups *groups = x_calloc(1, sizeof *groups);
+    groups->options = *options;
+    groups->outputs = x_calloc(session_output_count(options->session), sizeof *groups->outputs);
+    groups->inputs = x_calloc(input_count(groups), sizeof *groups->inputs);
+    groups->wanted = x_calloc(input_count(groups), sizeof *groups->wanted);
+    for (int i = 0; i < COUNT; i++) {
+        groups->all[i].ports = x_calloc(input_count(groups), sizeof *groups->all[i].ports);
+    }
+    return groups;
+}
+
+static void clear(struct group *group) {
+    for (int i = 0; i < group->count; i++) {
+        free(TAKE(group->names[i]));
+    }
+    group->count = 0;
+}
+
+void groups_drop(struct groups *groups) {
+    for (; groups->way_count > 0; groups->way_count--) {
+        struct error ignored = {0};
+        (void)!session_collect(groups->options.session, groups->outputs, &ignored);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        clear(&groups->all[i]);
+    }
+}
+
+void groups_free(struct groups *groups) {
+    if (groups) {
+        groups_drop(groups);
+        for (int i = 0; i < COUNT; i++) {
+            for (size_t k = 0; k < input_count(groups); k++) {
+                session_host_free(groups->options.session, groups->all[i].ports[k].memory);
+            }
+            free(groups->all[i].ports);
+        }
+        free(groups->inputs);
+        free(groups->wanted);
+        free(groups->outputs);
+        free(groups);
+    }
+}
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+const struct tensor *groups_scores(const struct session *session, const struct tensor *outputs) {
+    for (size_t i = 0; i < session_output_count(session); i++) {
+        if (outputs[i].type == TENSOR_FLOAT32) {
+            return &outputs[i];
+        }
+    }
+    return outputs;
+}
+
+/* Bytes are as good as the floats that they were made of. */
+static int check_bytes(const struct groups *groups, const struct tensor *bytes, int64_t items,
+                       struct error *err) {
+    const int64_t *dims = bytes->shape.dims;
+    const struct tensor floats = {.type = TENSOR_FLOAT32,
+                                  .shape = {4, {dims[0], 3, dims[1], dims[2]}}};
+    return postprocess_check(groups->options.postprocess, &floats, items, err);
+}
+
+static int make_picture(const struct groups *groups, const struct tensor *output, int at,
+                        const struct preprocess_size *size, struct picture *ret_picture,
+                        struct error *err) {
+    const struct session *session = groups->options.session;
+    if (!session_gives_bytes(session)) {
+        return postprocess_picture(groups->options.postprocess, output, at, size, ret_picture, err);
+    }
+    const struct tensor *bad = &groups->outputs[session_output_count(session) - 1];
+    return postprocess_bytes(output, bad, at, size, ret_picture, err);
+}
+
+/* Item `index` of the group, which is `at` of those that the output is of. */
+static int write_item(const struct groups *groups, const struct group *group, struct sink *sink,
+                      const struct tensor *output, int at, int index, struct error *err) {
+    const struct postprocess *postprocess = groups->options.postprocess;
+    const char *name = group->names[index];
+    if (postprocess->type == POSTPROCESS_CLASSES) {
+        AUTO(tree_freep) json_t *record = postprocess_classes(postprocess, output, at, name);
+        struct result classes = {.name = name, .record = record};
+        return sink_add(sink, &classes, err);
+    }
+    struct picture picture = {0};
+    if (make_picture(groups, output, at, &group->sizes[index], &picture, err) < 0) {
+        return -1;
+    }
+    struct result painted = {.name = name, .picture = &picture};
+    int result = sink_add(sink, &painted, err);
+    picture_release(&picture);
+    return result;
+}
+
+/* A network made for n items gets n; what is left over from before is computed and ignored. */
+static int64_t items_of(const struct groups *groups, int count) {
+    return fixed_items(groups) > 0 ? fixed_items(groups) : count;
+}
+
+/* Waits for the oldest run, and writes its results. */
+static int collect(struct groups *groups, struct sink *sink, struct error *err) {
+    struct session *session = groups->options.session;
+    const struct way way = groups->ways[0];
+    memmove(groups->ways, groups->ways + 1, (size_t)--groups->way_count * sizeof way);
+    if (session_collect(session, groups->outputs, err) < 0) {
+        return -1;
+    }
+    bool has_bytes = session_gives_bytes(session);
+    const struct tensor *output =
+        has_bytes ? groups->outputs : groups_scores(session, groups->outputs);
+    int64_t items = items_of(groups, way.count);
+    int result = has_bytes ? check_bytes(groups, output, items, err)
+                           : postprocess_check(groups->options.postprocess, output, items, err);
+    for (int i = 0; i < way.count && result == 0; i++) {
+        result = write_item(groups, way.group, sink, output, i, way.first + i, err);
+    }
+    return result;
+}
+
+static int collect_all(struct groups *groups, struct sink *sink, struct error *err) {
+    while (groups->way_count > 0) {
+        if (collect(groups, sink, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+static int submit(struct groups *groups, struct group *group, int first, int count,
+                  struct error *err) {
+    for (size_t i = 0; i < input_count(groups); i++) {
+        struct tensor *input = &groups->inputs[i];
+        *input = group->ports[i].items;
+        int64_t capacity = MAX(input->shape.dims[0], 1);
+        size_t item_bytes =
+            (size_t)(shape_count(&input->shape) / capacity) * tensor_type_size(input->type);
+        input->data = (char *)input->data + (size_t)first * item_bytes;
+        input->shape.dims[0] = items_of(groups, count);
+    }
+    if (session_submit(groups->options.session, groups->inputs, err) < 0) {
+        return -1;
+    }
+    groups->ways[groups->way_count++] = (struct way){group, first, count};
+    return 0;
+}
+
+/* After a run of `count` items for which the device had no memory: what else is on its way ends
+ * first, then half as many are tried, and no more from then on. -1: one alone does not fit. */
+static int give_way(struct groups *groups, struct sink *sink, int count, struct error *err) {
+    struct error cause = *err;
+    error_clear(err);
+    if (groups->way_count > 0) {
+        return collect_all(groups, sink, err);
+    }
+    if (count == 1 || fixed_items(groups) > 0) {
+        *err = cause;
+        return -1;
+    }
+    groups->most = count / 2;
+    log_event(LOG_WARNING, "%d items at once are too many: %s; from now on %d", count, cause.text,
+              groups->most);
+    return 0;
+}
+
+/* Submits what was collected, in as few runs as fit; the other group is collected from then on. */
+static int flush(struct groups *groups, struct sink *sink, struct error *err) {
+    struct group *group = &groups->all[groups->filling];
+    if (group->count == 0) {
+        return 0; /* the other one may be on its way */
+    }
+    for (int done = 0; done < group->count;) {
+        int left = group->count - done, count = groups->most ? MIN(groups->most, left) : left;
+        if (submit(groups, group, done, count, err) == 0) {
+            done += count;
+        } else if (err->kind != ERROR_EXHAUSTED || give_way(groups, sink, count, err) < 0) {
+            return -1;
+        }
+        while (groups->way_count >= session_depth(groups->options.session)) {
+            if (collect(groups, sink, err) < 0) {
+                return -1;
+            }
+        }
+    }
+    groups->filling = (groups->filling + 1) % COUNT;
+    clear(&groups->all[groups->filling]);
+    return 0;
+}
+
+int groups_finish(struct groups *groups, struct sink *sink, struct error *err) {
+    if (flush(groups, sink, err) < 0 || collect_all(groups, sink, err) < 0) {
+        return -1;
+    }
+    groups_drop(groups);
+    return 0;
+}
+
+/* ---- items ---------------------------------------------------------------------------------- */
+
+/* Items of so many pixels that go through the network together. */
+static int64_t capacity_of(const struct groups *groups, int64_t pixels, int64_t most) {
+    int64_t fixed = fixed_items(groups);
+    return fixed > 0 ? fixed : MAX(1, MIN(most, PIXELS / MAX(pixels, 1)));
+}
+
+static int grow(struct groups *groups, struct port *port, const struct tensor *wanted,
+                struct error *err) {
+    size_t size = (size_t)shape_count(&wanted->shape) * tensor_type_size(wanted->type);
+    if (port->room < size) {
+        session_host_free(groups->options.session, TAKE(port->memory));
+        port->room = 0;
+        if (session_host_memory(groups->options.session, size, &port->memory, err) < 0) {
+            return -1;
+        }
+        port->room = size;
+        memset(port->memory, 0, size);
+    }
+    port->items = *wanted;
+    port->items.data = port->memory;
+    return 0;
+}
+
+/* The group for an item whose inputs have these types and shapes ([capacity, ...]); submits what
+ * was collected of another. */
+static struct group *make_room(struct groups *groups, struct sink *sink,
+                               const struct tensor *wanted, struct error *err) {
+    struct group *group = &groups->all[groups->filling];
+    bool fits = true;
+    for (size_t i = 0; i < input_count(groups); i++) {
+        fits = fits && shape_equal(&group->ports[i].items.shape, &wanted[i].shape);
+    }
+    if (group->count > 0 && !fits) {
+        if (flush(groups, sink, err) < 0) {
+            return NULL;
+        }
+        group = &groups->all[groups->filling];
+    }
+    for (size_t i = 0; i < input_count(groups); i++) {
+        if (grow(groups, &group->ports[i], &wanted[i], err) < 0) {
+            return NULL;
+        }
+    }
+    return group;
+}
+
+/* Its values lie in the group, which is run when it is full. */
+static int add(struct groups *groups, struct group *group, struct sink *sink, const char *name,
+               struct error *err) {
+    group->names[group->count++] = x_strdup(name);
+    return group->count == group->ports->items.shape.dims[0] ? flush(groups, sink, err) : 0;
+}
+
+int groups_add_picture(struct groups *groups, struct sink *sink, const struct picture *picture,
+                       const char *name, struct error *err) {
+    const struct preprocess *preprocess = groups->options.preprocess;
+    struct preprocess_size size = {0};
+    if (preprocess_measure(preprocess, picture->width, picture->height, &size, err) < 0) {
+        return -1;
+    }
+    int64_t height = size.padded_height, width = size.padded_width, pixels = height * width;
+    int64_t capacity = capacity_of(groups, pixels, GROUPS_MOST_PICTURES);
+    bool has_bytes = groups->options.has_bytes;
+    const struct tensor wanted = {.type = has_bytes ? TENSOR_UINT8 : TENSOR_FLOAT32,
+                                  .shape = has_bytes
+                                               ? (struct shape){4, {capacity, height, width, 3}}
+                                               : (struct shape){4, {capacity, 3, height, width}}};
+    struct group *group = make_room(groups, sink, &wanted, err);
+    if (!group) {
+        return -1;
+    }
+    int64_t at = group->count * 3 * pixels;
+    if (has_bytes) {
+        preprocess_fill_bytes(picture, &size, (uint8_t *)group->ports->memory + at);
+    } else {
+        preprocess_fill(preprocess, picture, &size, (float *)group->ports->memory + at);
+    }
+    group->sizes[group->count] = size;
+    return add(groups, group, sink, name, err);
+}
+
+int groups_add_slices(struct groups *groups, struct sink *sink, const struct npy_slice *slices,
+                      const char *name, struct error *err) {
+    const struct slices_input *inputs = groups->options.inputs;
+    struct tensor *wanted = groups->wanted;
+    int64_t most = GROUPS_MOST, values = 0;
+    for (size_t i = 0; i < input_count(groups); i++) {
+        values += slices_count(&slices[i]);
+    }
+    for (size_t i = 0; i < input_count(groups); i++) {
+        wanted[i] = (struct tensor){.type = inputs[i].type};
+        if (slices_check(&slices[i], &inputs[i], capacity_of(groups, values / 3, most),
+                         &wanted[i].shape, err) < 0) {
+            return -1;
+        }
+    }
+    struct group *group = make_room(groups, sink, wanted, err);
+    if (!group) {
+        return -1;
+    }
+    for (size_t i = 0; i < input_count(groups); i++) {
+        size_t size = (size_t)slices_count(&slices[i]) * tensor_type_size(inputs[i].type);
+        slices_fill(&slices[i], inputs[i].type,
+                    (char *)group->ports[i].memory + (size_t)group->count * size);
+    }
+    return add(groups, group, sink, name, err);
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/publisher.h"
+
+#include "agent/data/parts/pack.h"
+#include "lib/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* WAITING for its commit -> DUE -> DONE, and gone when it was taken. */
+enum state { WAITING, DUE, DONE };
+
+struct kept {
+    struct kept *next;
+    enum state state;
+    int64_t epoch, lease;
+    struct outcome *outcome; /* NULL: only in the store */
+    struct part part;        /* bytes: the outcome's, or NULL */
+};
+
+struct publisher {
+    struct store *output;
+    void (*wake)(void *context);
+    void *context;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    struct kept *first, **last; /* in the order they came */
+    struct kept *busy;          /* taken out of the list by the thread */
+    int64_t kept_bytes;
+    bool ends, forgets; /* forgets: what is busy is not to be told */
+};
+
+static void release(struct publisher *publisher, struct kept *kept) {
+    publisher->kept_bytes -= kept->outcome ? kept->part.size_bytes : 0;
+    outcome_free(kept->outcome);
+    free(kept);
+}
+
+static void append(struct publisher *publisher, struct kept *kept) {
+    kept->next = NULL;
+    *publisher->last = kept;
+    publisher->last = &kept->next;
+}
+
+/* Takes the first in that state out of the list; NULL: there is none. */
+static struct kept *take(struct publisher *publisher, enum state state) {
+    for (struct kept **at = &publisher->first; *at; at = &(*at)->next) {
+        struct kept *kept = *at;
+        if (kept->state == state) {
+            *at = kept->next;
+            if (!kept->next) {
+                publisher->last = at;
+            }
+            return kept;
+        }
+    }
+    return NULL;
+}
+
+static void *run(void *context) {
+    struct publisher *publisher = context;
+    pthread_mutex_lock(&publisher->lock);
+    while (!publisher->ends) {
+        struct kept *kept = take(publisher, DUE);
+        if (!kept) {
+            pthread_cond_wait(&publisher->changed, &publisher->lock);
+            continue;
+        }
+        struct error err = {0};
+        publisher->busy = kept;
+        publisher->forgets = false;
+        pthread_mutex_unlock(&publisher->lock);
+        int result = pack_publish(&kept->part, publisher->output, &err);
+        if (result < 0) {
+            log_event(LOG_WARNING, "lease %lld: not published here: %s", (long long)kept->lease,
+                      err.text);
+        }
+        pthread_mutex_lock(&publisher->lock);
+        publisher->busy = NULL;
+        if (result < 0 || publisher->forgets) {
+            release(publisher, kept); /* the coordinator does it */
+        } else {
+            kept->state = DONE;
+            append(publisher, kept);
+            publisher->wake(publisher->context);
+        }
+        pthread_cond_broadcast(&publisher->changed);
+    }
+    pthread_mutex_unlock(&publisher->lock);
+    return NULL;
+}
+
+int publisher_new(struct store *output, void (*wake)(void *context), void *context,
+                  struct publisher **ret_publisher, struct error *err) {
+    struct publisher *publisher = x_calloc(1, sizeof *publisher);
+    publisher->output = output;
+    publisher->wake = wake;
+    publisher->context = context;
+    publisher->last = &publisher->first;
+    pthread_mutex_init(&publisher->lock, NULL);
+    pthread_cond_init(&publisher->changed, NULL);
+    if (pthread_create(&publisher->thread, NULL, run, publisher) != 0) {
+        free(publisher);
+        return error_set(err, ERROR_EXHAUSTED, "cannot start a thread");
+    }
+    *ret_publisher = publisher;
+    return 0;
+}
+
+bool publisher_free(struct publisher *publisher, int64_t timeout_ms) {
+    struct timespec end;
+    pthread_mutex_lock(&publisher->lock);
+    publisher->ends = true;
+    pthread_cond_broadcast(&publisher->changed);
+    pthread_mutex_unlock(&publisher->lock);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += (time_t)((timeout_ms + 999) / 1000);
+    if (pthread_timedjoin_np(publisher->thread, NULL, &end) != 0) {
+        return false;
+    }
+    publisher_forget(publisher);
+    pthread_cond_destroy(&publisher->changed);
+    pthread_mutex_destroy(&publisher->lock);
+    free(publisher);
+    return true;
+}
+
+void publisher_keep(struct publisher *publisher, int64_t epoch, int64_t lease,
+                    struct outcome *outcome_new) {
+    struct kept *kept = x_calloc(1, sizeof *kept);
+    *kept = (struct kept){.epoch = epoch, .lease = lease, .part = outcome_part(outcome_new)};
+    pthread_mutex_lock(&publisher->lock);
+    int64_t size = kept->part.size_bytes;
+    /* Text is nowhere else that a worker could read. */
+    if (outcome_place(outcome_new) == OUTCOME_TEXT ||
+        (kept->part.bytes && publisher->kept_bytes + size <= PUBLISHER_KEPT_MAX)) {
+        kept->outcome = outcome_new;
+        publisher->kept_bytes += size;
+    } else {
+        kept->part.bytes = NULL;
+        outcome_free(outcome_new);
+    }
+    append(publisher, kept);
+    pthread_mutex_unlock(&publisher->lock);
+}
+
+void publisher_publish(struct publisher *publisher, int64_t epoch, int64_t lease) {
+    pthread_mutex_lock(&publisher->lock);
+    for (struct kept *kept = publisher->first; kept; kept = kept->next) {
+        if (kept->lease == lease && kept->epoch == epoch && kept->state == WAITING) {
+            kept->state = DUE;
+            break;
+        }
+    }
+    pthread_cond_broadcast(&publisher->changed);
+    pthread_mutex_unlock(&publisher->lock);
+}
+
+void publisher_forget(struct publisher *publisher) {
+    pthread_mutex_lock(&publisher->lock);
+    publisher->forgets = true;
+    while (publisher->first) {
+        struct kept *next = publisher->first->next;
+        release(publisher, publisher->first);
+        publisher->first = next;
+    }
+    publisher->last = &publisher->first;
+    pthread_mutex_unlock(&publisher->lock);
+}
+
+bool publisher_take(struct publisher *publisher, int64_t *ret_epoch, int64_t *ret_lease) {
+    pthread_mutex_lock(&publisher->lock);
+    struct kept *kept = take(publisher, DONE);
+    if (kept) {
+        *ret_epoch = kept->epoch;
+        *ret_lease = kept->lease;
+        release(publisher, kept);
+    }
+    pthread_mutex_unlock(&publisher->lock);
+    return kept != NULL;
+}

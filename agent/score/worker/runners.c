@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/runners.h"
+
+#include "agent/score/wire/tail.h"
+#include "agent/store/spool.h"
+#include "lib/log.h"
+#include "lib/time/clock.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    QUEUE_MAX = 4096, /* leases of a runner; a coordinator gives a thousand */
+    TELL_MS = 2,      /* a result waits so long for others, while its runner has work */
+};
+
+struct runner {
+    struct runners *all;
+    int index;
+    struct scorer *scorer; /* its thread's, once there is one */
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool dropped;    /* the running lease is no longer wanted */
+    atomic_bool ends;       /* this worker leaves, and waits no longer */
+    pthread_cond_t changed; /* there is a lease, or the end */
+    /* guarded by the lock of all */
+    bool is_ready;
+    struct scorer_lease *queue; /* not begun, from queue_first on; their work is owned */
+    size_t queue_first, queue_count, queue_room;
+    bool head_waits; /* and the first was told to wait, for what ran before its connection */
+    int64_t running; /* the lease that is scored, or -1 */
+    int64_t running_epoch;
+    bool is_orphan;        /* it was given on a connection that is lost */
+    bool is_begun;         /* it does not wait for its program */
+    int64_t dropped_at_ms; /* when the running lease was taken away, or -1 */
+    int64_t started_ms;    /* of the running lease */
+    int64_t usual_ms;      /* that the last lease took; -1: none did yet */
+};
+
+struct runners {
+    struct runners_options options;
+    const struct scorer_kind *kind;
+    const struct media *media;
+    enum sink_form form;
+    struct runner *of;
+    int count;
+    struct store *log_store; /* NULL: logs lie in the output */
+    struct spool *log;       /* NULL before the first lease, and where no program says anything */
+    bool has_tried_log;
+
+    pthread_mutex_t lock; /* guards all below, and what runners have */
+    struct told *told;    /* oldest first */
+    size_t told_count, told_room;
+    int64_t told_since_ms; /* when the oldest of them came */
+    bool ends, is_leaving, is_storage_dead;
+    struct error hopeless; /* a scorer that cannot be started; kind NONE: none */
+};
+
+/* ---- what is told --------------------------------------------------------------------------- */
+
+/* With the lock. */
+static void tell(struct runners *runners, struct told told) {
+    if (runners->told_count == 0) {
+        runners->told_since_ms = clock_monotonic_ms();
+    }
+    if (runners->told_count == runners->told_room) {
+        runners->told_room = MAX(runners->told_room * 2, (size_t)16);
+        runners->told = x_realloc_array(runners->told, runners->told_room, sizeof told);
+    }
+    runners->told[runners->told_count++] = told;
+}
+
+struct told *runners_take(struct runners *runners, size_t *ret_count) {
+    pthread_mutex_lock(&runners->lock);
+    struct told *told = runners->told_count ? TAKE(runners->told) : NULL;
+    *ret_count = runners->told_count;
+    if (told) {
+        runners->told_count = runners->told_room = 0;
+    }
+    pthread_mutex_unlock(&runners->lock);
+    return told;
+}
+
+/* Of a lease of the runner's, not of its result. With the lock. */
+static void tell_word(struct runner *runner, int64_t epoch, int64_t lease, enum message_word word) {
+    struct told told = {.epoch = epoch, .result = {.lease = lease, .word = word}};
+    tell(runner->all, told);
+    runner->all->options.wake(runner->all->options.context);
+}
+
+/* From a runner's thread: the coordinator's clock stands as long as its lease waits. */
+static void on_waits(void *context, bool waits) {
+    struct runner *runner = context;
+    pthread_mutex_lock(&runner->all->lock);
+    runner->is_begun = !waits;
+    runner->started_ms = clock_monotonic_ms();
+    tell_word(runner, runner->running_epoch, runner->running,
+              waits ? MESSAGE_WAITS : MESSAGE_BEGINS);
+    pthread_mutex_unlock(&runner->all->lock);
+}
+
+/* ---- scoring -------------------------------------------------------------------------------- */
+
+/* What the program said goes with what it did not do. */
+static void add_tail(struct spool *log, int slot, struct told *told) {
+    char said[SPOOL_TAIL + 1], tail[TAIL_BYTES + 1];
+    const struct message_result *result = &told->result;
+    if (result->is_fault ? result->fault != MESSAGE_SCORER : result->failed == 0) {
+        return;
+    }
+    spool_tail(log, slot, said);
+    tail_format(said, strlen(said), tail);
+    if (*tail) {
+        told->said = x_strdup(tail);
+        told->result.said = told->said;
+        told->result.said_size = strlen(tail);
+    }
+}
+
+/* With the lock, which is free while the lease is scored. */
+static void run_next(struct runner *runner) {
+    struct runners *runners = runner->all;
+    struct scorer_lease lease = runner->queue[runner->queue_first++], ahead = {0};
+    bool has_ahead = --runner->queue_count > 0;
+    if (has_ahead) {
+        ahead = runner->queue[runner->queue_first];
+        json_incref(ahead.work);
+    }
+    if (runner->head_waits) {
+        runner->head_waits = false;
+        tell_word(runner, lease.epoch, lease.lease, MESSAGE_BEGINS);
+    }
+    runner->running = lease.lease;
+    runner->running_epoch = lease.epoch;
+    runner->is_orphan = false;
+    runner->is_begun = true;
+    runner->dropped_at_ms = -1;
+    runner->started_ms = clock_monotonic_ms();
+    atomic_store(&runner->dropped, false);
+    pthread_mutex_unlock(&runners->lock);
+    if (runners->log) {
+        char mark[SPOOL_MARK];
+        snprintf(mark, sizeof mark, "mini-batch %lld, try %d", (long long)lease.first, lease.try);
+        spool_begin(runners->log, runner->index, mark);
+    }
+    bool is_dead = false;
+    struct attempt attempt = {.job = runners->options.job,
+                              .output = runners->options.output,
+                              .publisher = runners->options.publisher,
+                              .form = runners->form,
+                              .kind = runners->kind,
+                              .scorer = runner->scorer,
+                              .dropped = &runner->dropped,
+                              .ends = &runner->ends};
+    struct told told = attempt_run(&attempt, &lease, has_ahead ? &ahead : NULL, &is_dead);
+    told.work = lease.work;
+    if (runners->log) {
+        add_tail(runners->log, runner->index, &told);
+    }
+    pthread_mutex_lock(&runners->lock);
+    int64_t now_ms = clock_monotonic_ms();
+    json_decref(ahead.work);
+    runner->running = -1;
+    runner->usual_ms = now_ms - runner->started_ms;
+    runners->is_storage_dead |= is_dead;
+    tell(runners, told);
+    /* Who has more to do and is quick tells of many at once. Should the next one be slow, the
+     * connection's thread looks by itself after a while. */
+    if (runner->queue_count == 0 || runner->usual_ms >= TELL_MS ||
+        now_ms - runners->told_since_ms >= TELL_MS) {
+        runners->options.wake(runners->options.context);
+    }
+}
+
+static void *run(void *context) {
+    struct runner *runner = context;
+    struct runners *runners = runner->all;
+    struct error err = {0};
+    int started = runners->kind->start(runner->scorer, &err);
+    pthread_mutex_lock(&runners->lock);
+    runner->is_ready = started == 0;
+    if (started < 0 && !runners->hopeless.kind) {
+        runners->hopeless = err;
+    }
+    while (!runners->ends) {
+        if (runner->is_ready && runner->queue_count && !runners->is_leaving) {
+            run_next(runner);
+        } else {
+            pthread_cond_wait(&runner->changed, &runners->lock);
+        }
+    }
+    pthread_mutex_unlock(&runners->lock);
+    runners->kind->free(TAKE(runner->scorer));
+    return NULL;
+}
+
+/* From a runner's thread. */
+static void on_said(void *context, const char *line, size_t size) {
+    struct runner *runner = context;
+    log_event(LOG_INFO, "slot %d: %.*s", runner->index, (int)size, line);
+    pthread_mutex_lock(&runner->all->lock);
+    struct spool *log = runner->all->log;
+    pthread_mutex_unlock(&runner->all->lock);
+    if (log) {
+        spool_add(log, runner->index, line, size);
+    }
+}
+
+/* ---- leases --------------------------------------------------------------------------------- */
+
+/* Now that there is an epoch, which no other worker of this name has. With the lock. */
+static void open_log(struct runners *runners, int64_t epoch) {
+    const struct job *job = runners->options.job;
+    struct error err = {0};
+    if (runners->has_tried_log || !runners->kind->says) {
+        return;
+    }
+    runners->has_tried_log = true;
+    char **names = x_calloc((size_t)runners->count, sizeof *names);
+    for (int i = 0; i < runners->count; i++) {
+        const char *folder = runners->log_store ? "" : ".windlass/";
+        names[i] = x_printf("%s%s%s/%s-%d-%lld", folder, job->run, *folder ? "/log" : "",
+                            job->worker, i, (long long)epoch);
+    }
+    struct spool_options options = {.store = runners->log_store ? runners->log_store
+                                                                : runners->options.output,
+                                    .names = (const char *const *)names,
+                                    .count = runners->count};
+    if (spool_new(&options, &runners->log, &err) < 0) {
+        log_event(LOG_WARNING, "the programs' logs are not kept: %s", err.text);
+    }
+    for (int i = 0; i < runners->count; i++) {
+        free(names[i]);
+    }
+    free(names);
+}
+
+/* With the lock. */
+static void enqueue(struct runner *runner, const struct scorer_lease *lease) {
+    if (runner->queue_first > runner->queue_count) { /* most of the room lies in front */
+        memmove(runner->queue, runner->queue + runner->queue_first,
+                runner->queue_count * sizeof *runner->queue);
+        runner->queue_first = 0;
+    }
+    if (runner->queue_first + runner->queue_count == runner->queue_room) {
+        runner->queue_room = MAX(runner->queue_room * 2, (size_t)16);
+        runner->queue = x_realloc_array(runner->queue, runner->queue_room, sizeof *runner->queue);
+    }
+    runner->queue[runner->queue_first + runner->queue_count++] = *lease;
+    if (runner->queue_count == 1) {
+        if (runner->running >= 0 && runner->is_orphan) {
+            runner->head_waits = true;
+            tell_word(runner, lease->epoch, lease->lease, MESSAGE_WAITS);
+        }
+        pthread_cond_signal(&runner->changed);
+    }
+}
+
+void runners_give(struct runners *runners, int64_t epoch, const struct message_lease *leases,
+                  size_t count) {
+    pthread_mutex_lock(&runners->lock);
+    open_log(runners, epoch);
+    for (size_t i = 0; i < count; i++) {
+        const struct message_lease *lease = &leases[i];
+        bool is_ours = lease->slot >= 0 && lease->slot < runners->count;
+        struct runner *runner = is_ours ? &runners->of[lease->slot] : NULL;
+        if (!runner || runner->queue_count == QUEUE_MAX) {
+            tell(runners, told_fault(epoch, lease->lease, MESSAGE_BACK, "there is no room for it"));
+            continue;
+        }
+        struct scorer_lease given = {.epoch = epoch,
+                                     .lease = lease->lease,
+                                     .first = lease->first,
+                                     .try = lease->try,
+                                     .work = json_incref((json_t *)(uintptr_t)lease->work)};
+        enqueue(runner, &given);
+    }
+    pthread_mutex_unlock(&runners->lock);
+}
+
+static void cancel(struct runner *runner, int64_t lease) {
+    if (runner->running == lease) {
+        log_event(LOG_WARNING, "lease %lld was taken away", (long long)lease);
+        runner->dropped_at_ms = clock_monotonic_ms();
+        atomic_store(&runner->dropped, true);
+        return;
+    }
+    for (size_t i = 0; i < runner->queue_count; i++) {
+        struct scorer_lease *queued = &runner->queue[runner->queue_first + i];
+        if (queued->lease == lease) {
+            tell(runner->all, told_fault(queued->epoch, lease, MESSAGE_BACK, "cancelled"));
+            json_decref(queued->work);
+            memmove(queued, queued + 1, (--runner->queue_count - i) * sizeof *queued);
+            if (i == 0 && runner->head_waits && runner->queue_count > 0) {
+                tell_word(runner, queued->epoch, queued->lease, MESSAGE_WAITS);
+            }
+            runner->head_waits = runner->head_waits && runner->queue_count > 0;
+            return;
+        }
+    }
+}
+
+void runners_cancel(struct runners *runners, int64_t lease) {
+    pthread_mutex_lock(&runners->lock);
+    for (int i = 0; i < runners->count; i++) {
+        cancel(&runners->of[i], lease);
+    }
+    pthread_mutex_unlock(&runners->lock);
+}
+
+/* With the lock; tells of each, or not. */
+static void drop_queues(struct runners *runners, const char *cause) {
+    for (int i = 0; i < runners->count; i++) {
+        struct runner *runner = &runners->of[i];
+        for (size_t k = 0; k < runner->queue_count; k++) {
+            const struct scorer_lease *lease = &runner->queue[runner->queue_first + k];
+            if (cause) {
+                tell(runners, told_fault(lease->epoch, lease->lease, MESSAGE_BACK, cause));
+            }
+            json_decref(lease->work);
+        }
+        runner->queue_first = runner->queue_count = 0;
+        runner->head_waits = false;
+    }
+}
+
+void runners_forget(struct runners *runners) {
+    pthread_mutex_lock(&runners->lock);
+    drop_queues(runners, NULL);
+    for (int i = 0; i < runners->count; i++) {
+        runners->of[i].is_orphan = true; /* if it runs anything */
+    }
+    pthread_mutex_unlock(&runners->lock);
+}
+
+void runners_hand_back(struct runners *runners) {
+    pthread_mutex_lock(&runners->lock);
+    drop_queues(runners, "its worker is leaving");
+    pthread_mutex_unlock(&runners->lock);
+}
+
+/* ---- leaving -------------------------------------------------------------------------------- */
+
+/* Who is idle is left alone: its program may end as programs do. With the lock. */
+static void stop(struct runner *runner) {
+    if (runner->running >= 0 || !runner->is_ready) {
+        atomic_store(&runner->dropped, true);
+        atomic_store(&runner->ends, true);
+    }
+}
+
+void runners_leave(struct runners *runners) {
+    int64_t now_ms = clock_monotonic_ms();
+    pthread_mutex_lock(&runners->lock);
+    runners->is_leaving = true;
+    for (int i = 0; i < runners->count; i++) {
+        struct runner *runner = &runners->of[i];
+        if (runner->usual_ms < 0 || !runner->is_begun ||
+            runner->started_ms + runner->usual_ms - now_ms > RUNNERS_LAST_MS) {
+            stop(runner);
+        }
+    }
+    pthread_mutex_unlock(&runners->lock);
+}
+
+void runners_stop(struct runners *runners) {
+    pthread_mutex_lock(&runners->lock);
+    for (int i = 0; i < runners->count; i++) {
+        stop(&runners->of[i]);
+    }
+    pthread_mutex_unlock(&runners->lock);
+}
+
+struct runners_view runners_look(struct runners *runners) {
+    int64_t now_ms = clock_monotonic_ms();
+    pthread_mutex_lock(&runners->lock);
+    struct runners_view view = {.is_idle = true, .is_storage_dead = runners->is_storage_dead};
+    for (int i = 0; i < runners->count; i++) {
+        const struct runner *runner = &runners->of[i];
+        bool is_dropped = runner->running >= 0 && runner->dropped_at_ms >= 0;
+        view.is_idle = view.is_idle && runner->running < 0;
+        view.hangs = view.hangs || (is_dropped && !runners->kind->has_clock &&
+                                    now_ms - runner->dropped_at_ms > RUNNERS_HANG_MS);
+    }
+    pthread_mutex_unlock(&runners->lock);
+    return view;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+int runners_count(const struct runners *runners) {
+    return runners->count;
+}
+
+int runners_ready(struct runners *runners, struct error *err) {
+    int ready = 0;
+    pthread_mutex_lock(&runners->lock);
+    for (int i = 0; i < runners->count; i++) {
+        ready += runners->of[i].is_ready;
+    }
+    struct error hopeless = runners->hopeless;
+    pthread_mutex_unlock(&runners->lock);
+    if (hopeless.kind) {
+        *err = hopeless;
+        return -1;
+    }
+    return ready == runners->count;
+}
+
+/* All that is not a thread's. */
+static void release(struct runners *runners) {
+    drop_queues(runners, NULL);
+    for (int i = 0; i < runners->count; i++) {
+        if (runners->kind) {
+            runners->kind->free(runners->of[i].scorer);
+        }
+        free(runners->of[i].queue);
+        pthread_cond_destroy(&runners->of[i].changed);
+    }
+    for (size_t i = 0; i < runners->told_count; i++) {
+        told_release(&runners->told[i]);
+    }
+    free(runners->told);
+    free(runners->of);
+    if (spool_free(runners->log, RUNNERS_LOG_END_MS) == 0) {
+        store_free(runners->log_store);
+    }
+    pthread_mutex_destroy(&runners->lock);
+    free(runners);
+}
+
+static int open_all(struct runners *runners, struct error *err) {
+    const struct job *job = runners->options.job;
+    const char *logs = tree_text(job->spec, "logs.path", NULL);
+    if (media_find(job->spec, &runners->media, err) < 0 ||
+        scorer_find(job->spec, &runners->kind, err) < 0) {
+        return -1;
+    }
+    if (logs && runners->kind->says &&
+        store_open(logs, /* writes= */ true, &runners->log_store, err) < 0) {
+        return error_context(err, "spec.logs.path");
+    }
+    runners->form = sink_form(job->spec, runners->media);
+    runners->count = job->slots;
+    runners->of = x_calloc((size_t)runners->count, sizeof *runners->of);
+    for (int i = 0; i < runners->count; i++) {
+        struct runner *runner = &runners->of[i];
+        *runner = (struct runner){
+            .all = runners, .index = i, .running = -1, .dropped_at_ms = -1, .usual_ms = -1};
+        pthread_cond_init(&runner->changed, NULL);
+        struct scorer_options options = {.spec = job->spec,
+                                         .media = runners->media,
+                                         .job = job->name,
+                                         .worker = job->worker,
+                                         .slot = i,
+                                         .gpus = job->gpus,
+                                         .timeout_ms = job->timeout_ms,
+                                         .ends = &runner->ends,
+                                         .say = on_said,
+                                         .waits = on_waits,
+                                         .context = runner};
+        if (runners->kind->open(&options, &runner->scorer, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int runners_open(const struct runners_options *options, struct runners **ret_runners,
+                 struct error *err) {
+    struct runners *runners = x_calloc(1, sizeof *runners);
+    runners->options = *options;
+    pthread_mutex_init(&runners->lock, NULL);
+    if (open_all(runners, err) < 0) {
+        release(runners);
+        return -1;
+    }
+    *ret_runners = runners;
+    return 0;
+}
+
+int runners_start(struct runners *runners, struct error *err) {
+    for (int i = 0; i < runners->count; i++) {
+        struct runner *runner = &runners->of[i];
+        if (pthread_create(&runner->thread, NULL, run, runner) != 0) {
+            return error_set(err, ERROR_EXHAUSTED, "cannot start a thread");
+        }
+        runner->has_thread = true;
+    }
+    return 0;
+}
+
+static struct timespec in_ms(int64_t ms) {
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    time.tv_sec += ms / 1000;
+    time.tv_nsec += ms % 1000 * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
+bool runners_free(struct runners *runners, int64_t timeout_ms) {
+    if (!runners) {
+        return true;
+    }
+    struct timespec end = in_ms(timeout_ms);
+    pthread_mutex_lock(&runners->lock);
+    runners->ends = true;
+    drop_queues(runners, NULL);
+    for (int i = 0; i < runners->count; i++) {
+        stop(&runners->of[i]);
+        pthread_cond_signal(&runners->of[i].changed);
+    }
+    pthread_mutex_unlock(&runners->lock);
+    for (int i = 0; i < runners->count; i++) {
+        struct runner *runner = &runners->of[i];
+        if (runner->has_thread && pthread_timedjoin_np(runner->thread, NULL, &end) != 0) {
+            return false;
+        }
+    }
+    release(runners);
+    return true;
+}

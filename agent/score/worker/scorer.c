@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/scorer.h"
+
+#include "agent/score/worker/command.h"
+
+int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind, struct error *err) {
+    for (const struct scorer_kind *const *kind = scorer_kinds; *kind; kind++) {
+        if (json_object_get(tree_get(spec, "scorer"), (*kind)->name)) {
+            *ret_kind = *kind;
+            return 0;
+        }
+    }
+    return error_set(err, ERROR_INVALID, "spec.scorer: one of onnx, command is expected");
+}
+
+int64_t scorer_init_ms(const json_t *spec) {
+    return tree_integer(spec, "scorer.command.initTimeoutSeconds", 600) * 1000;
+}
+
+/* A program that is started late, since it lives but short; and the answer before, that nobody
+ * wants. */
+int64_t scorer_wait_ms(const json_t *spec, int64_t timeout_ms) {
+    return COMMAND_BACK_OFF_MAX_MS + scorer_init_ms(spec) + timeout_ms;
+}
+
+int scorer_count_failure(const struct scorer_task *task, struct scorer_count *count,
+                         const char *cause, struct error *err) {
+    if (failures_add(task->failures, count->items, cause, err) < 0) {
+        return -1;
+    }
+    count->failed++;
+    count->items++;
+    return 0;
+}
+
+const char *scorer_size_hint(const json_t *spec) {
+    return tree_get(spec, "input.table.partitionKeys")
+               ? "name more columns in spec.input.table.partitionKeys, so that fewer rows are of "
+                 "one key"
+               : "make spec.miniBatchSize smaller";
+}

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A program of the user's, one process a slot: what an item is to it, and what its answers are to a
+ * mini-batch (docs/batchscore.md, "Scorers"). */
+#include "agent/score/worker/command.h"
+#include "agent/score/worker/scorer.h"
+#include "lib/jsontext.h"
+#include "lib/time/clock.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    INITS_MAX = 3,      /* in a row, before the first lease: then it is hopeless */
+    FAREWELL_MS = 2000, /* for the program to end when its stdin has */
+    WAIT_STEP_MS = 50,
+    WORDS_MAX = 64,
+};
+
+/* An item of the lease: asked about, or failed before. */
+struct question {
+    char *name;  /* NULL: not asked */
+    char *fault; /* NULL: asked */
+    struct local_file file;
+};
+
+/* What is asked of a lease. */
+struct request {
+    int64_t epoch, lease; /* -1: of none */
+    int64_t id;           /* to the program */
+    bool is_sent;         /* and not answered */
+    struct question *questions;
+    size_t count, room, asked;
+    struct buffer items; /* what is asked: a JSON array */
+};
+
+struct scorer {
+    struct scorer_options options;
+    struct command *command; /* NULL: only tried */
+    char *words[WORDS_MAX + 1];
+    struct input_reader *reader;
+    struct request now, next;
+    int64_t last_id;
+    bool waits; /* the lease that runs is not begun, and this was told */
+};
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* $(NAME) is a variable of ours (a volume's folder), $$ is $, as in a container's arguments. */
+static char *expand(const char *text) {
+    AUTO(text_freep) char *out = x_strdup("");
+    while (*text) {
+        size_t plain = strcspn(text, "$");
+        const char *value = "", *next = text + plain;
+        const char *end = next[0] && next[1] == '(' ? strchr(next, ')') : NULL;
+        if (next[0] && next[1] == '$') {
+            value = "$";
+            next += 2;
+        } else if (end) {
+            AUTO(text_freep) char *name = x_strndup(next + 2, (size_t)(end - next - 2));
+            value = text_starts(name, "WINDLASS_") ? NULL : getenv(name);
+            next = end + 1;
+        } else if (next[0]) {
+            value = "$";
+            next++;
+        }
+        plain = value ? plain : (size_t)(next - text); /* one that is not there stays as it is */
+        char *more = x_printf("%s%.*s%s", out, (int)plain, text, value ? value : "");
+        free(out);
+        out = more;
+        text = next;
+    }
+    return TAKE(out);
+}
+
+static int read_words(struct scorer *scorer, struct error *err) {
+    const json_t *list = tree_get(scorer->options.spec, "scorer.command.command");
+    size_t i, count = json_array_size(list);
+    json_t *word;
+    if (count == 0 || count > WORDS_MAX) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.command.command: %zu words, expected 1 to %d", count,
+                         WORDS_MAX);
+    }
+    json_array_foreach(list, i, word) {
+        if (!json_is_string(word)) {
+            return error_set(err, ERROR_INVALID, "spec.scorer.command.command[%zu] is not a text",
+                             i);
+        }
+        scorer->words[i] = expand(json_string_value(word));
+    }
+    return 0;
+}
+
+/* Copies of what the program has read by now. */
+static void release_files(struct request *request) {
+    for (size_t i = 0; i < request->count; i++) {
+        local_file_release(&request->questions[i].file);
+    }
+}
+
+static void forget(struct request *request) {
+    release_files(request);
+    for (size_t i = 0; i < request->count; i++) {
+        free(request->questions[i].name);
+        free(request->questions[i].fault);
+    }
+    request->count = request->asked = 0;
+    request->epoch = request->lease = -1;
+    request->is_sent = false;
+    buffer_clear(&request->items);
+}
+
+static void release(struct request *request) {
+    forget(request);
+    free(request->questions);
+    buffer_release(&request->items);
+}
+
+static void command_free_scorer(struct scorer *scorer) {
+    if (!scorer) {
+        return;
+    }
+    if (scorer->command) {
+        command_stop(scorer->command, clock_monotonic_ms() + FAREWELL_MS);
+        command_free(scorer->command);
+    }
+    if (scorer->reader) {
+        scorer->options.media->lines->reader_free(scorer->reader);
+    }
+    release(&scorer->now);
+    release(&scorer->next);
+    for (size_t i = 0; i < ARRAY_LEN(scorer->words); i++) {
+        free(scorer->words[i]);
+    }
+    free(scorer);
+}
+
+static void scorer_freep(struct scorer **scorer) {
+    command_free_scorer(*scorer);
+}
+
+/* Of stdout only what is no answer is said. */
+static void on_said(void *context, enum command_stream stream UNUSED, const char *text,
+                    size_t size) {
+    const struct scorer *scorer = context;
+    scorer->options.say(scorer->options.context, text, size);
+}
+
+static int command_open(const struct scorer_options *options, struct scorer **ret_scorer,
+                        struct error *err) {
+    AUTO(scorer_freep) struct scorer *scorer = x_calloc(1, sizeof *scorer);
+    scorer->options = *options;
+    buffer_init(&scorer->now.items, COMMAND_LINE_MAX);
+    buffer_init(&scorer->next.items, COMMAND_LINE_MAX);
+    forget(&scorer->now);
+    forget(&scorer->next);
+    if (!options->media->lines) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.command: scores files and tables, not spec.input.%s",
+                         options->media->name);
+    }
+    if (read_words(scorer, err) < 0) {
+        return -1;
+    }
+    if (options->worker) {
+        struct command_options program = {
+            .words = (const char *const *)scorer->words,
+            .arguments = tree_get(options->spec, "scorer.command.arguments"),
+            .environment = {.job = options->job,
+                            .worker = options->worker,
+                            .slot = options->slot,
+                            .gpus = options->gpus},
+            .init_timeout_ms = scorer_init_ms(options->spec),
+            .line_bytes_max = COMMAND_LINE_MAX,
+            .ends = options->ends,
+            .say = options->say ? on_said : NULL,
+            .context = scorer,
+        };
+        scorer->command = command_new(&program);
+    }
+    *ret_scorer = TAKE(scorer);
+    return 0;
+}
+
+/* Its image is the workers': what it needs is not here to be tried. */
+static int command_try(struct scorer *scorer UNUSED, struct error *err UNUSED) {
+    return 0;
+}
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+/* What a program does or does not is nothing that a machine or its storage could be blamed for. */
+static int blame(struct error *err) {
+    err->kind = err->kind == ERROR_CANCELLED ? ERROR_CANCELLED : ERROR_FAILED;
+    return -1;
+}
+
+/* Starts it, later and later if it does not live. */
+static int revive(struct scorer *scorer, struct error *err) {
+    while (command_back_off_ms(scorer->command, clock_monotonic_ms()) > 0) {
+        if (atomic_load(scorer->options.ends)) {
+            return error_set(err, ERROR_CANCELLED, "cancelled");
+        }
+        poll(NULL, 0, WAIT_STEP_MS);
+    }
+    return command_start(scorer->command, err) < 0 ? blame(err) : 0;
+}
+
+static int command_ready(struct scorer *scorer, struct error *err) {
+    while (!command_is_alive(scorer->command)) {
+        struct error cause = {0};
+        if (revive(scorer, &cause) < 0 &&
+            (cause.kind == ERROR_CANCELLED || command_failed_inits(scorer->command) >= INITS_MAX)) {
+            *err = cause;
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- a lease -------------------------------------------------------------------------------- */
+
+static int add_question(struct request *request, const struct item *item, struct error *err) {
+    struct buffer *items = &request->items;
+    if (request->count == request->room) {
+        request->room = MAX(request->room * 2, (size_t)64);
+        request->questions =
+            x_realloc_array(request->questions, request->room, sizeof *request->questions);
+    }
+    request->questions[request->count++] = (struct question){
+        .name = item->fault ? NULL : x_strdup(item->name), /* half a million may be bad */
+        .fault = x_strdup(item->fault),
+        .file = item->file};
+    if (item->fault) {
+        return 0;
+    }
+    bool is_json = item->type == ITEM_JSON;
+    const char *before = request->asked++ ? "," : "", *quote = is_json ? "" : "\"";
+    if (buffer_printf(items, err, "%s%s", before, quote) < 0 ||
+        (is_json ? buffer_append(items, item->text, item->text_size, err)
+                 : jsontext_escape(items, item->text, item->text_size, err)) < 0) {
+        return -1;
+    }
+    return buffer_append(items, quote, strlen(quote), err);
+}
+
+static int too_large(const struct scorer *scorer, struct error *err) {
+    error_clear(err);
+    return error_set(err, ERROR_FAILED, "its items are more than %d MiB of JSON: %s",
+                     COMMAND_LINE_MAX >> 20, scorer_size_hint(scorer->options.spec));
+}
+
+/* What is asked, of all items of the lease. */
+static int read_items(struct scorer *scorer, const struct scorer_lease *lease,
+                      struct request *request, struct error *err) {
+    const struct input_kind *lines = scorer->options.media->lines;
+    struct error full = {0};
+    int result = buffer_append(&request->items, "[", 1, &full);
+    if (lines->reader_open(scorer->options.spec, lease->work, &scorer->reader, err) < 0) {
+        return -1;
+    }
+    for (int got = 1; got > 0 && result == 0;) {
+        struct item item = {0};
+        got = lines->reader_next(scorer->reader, &item, err);
+        if (got < 0) {
+            return -1;
+        }
+        result = got > 0 ? add_question(request, &item, &full) : 0;
+    }
+    if (result < 0 || buffer_append(&request->items, "]", 1, &full) < 0) {
+        return too_large(scorer, err);
+    }
+    request->epoch = lease->epoch;
+    request->lease = lease->lease;
+    return 0;
+}
+
+static int send_request(struct scorer *scorer, const struct scorer_lease *lease,
+                        struct request *request, struct error *err) {
+    if (request->is_sent) {
+        return 0;
+    }
+    struct command_request asked = {.id = ++scorer->last_id,
+                                    .items = request->items.data,
+                                    .size = request->items.size,
+                                    .count = request->asked,
+                                    .mini_batch = lease->first,
+                                    .try = lease->try};
+    if (command_send(scorer->command, &asked, err) < 0) {
+        return err->kind == ERROR_INVALID ? too_large(scorer, err) : -1;
+    }
+    request->id = asked.id;
+    request->is_sent = true;
+    return 0;
+}
+
+/* -1: the program is dead, and has nothing of what it was sent. */
+static int await_answer(struct scorer *scorer, struct request *request,
+                        const struct command_answer **ret_answer, struct error *err) {
+    int64_t until_ms = clock_monotonic_ms() + scorer->options.timeout_ms;
+    int result = command_wait(scorer->command, request->id, until_ms, ret_answer, err);
+    request->is_sent = false;
+    if (result < 0) {
+        scorer->now.is_sent = scorer->next.is_sent = false;
+    }
+    return result;
+}
+
+static void set_waits(struct scorer *scorer, bool waits) {
+    if (scorer->waits != waits) {
+        scorer->waits = waits;
+        scorer->options.waits(scorer->options.context, waits);
+    }
+}
+
+/* What was read ahead is this lease, or another, whose answer nobody wants but which is to come:
+ * the time that this takes is not the lease's. */
+static int take_request(struct scorer *scorer, const struct scorer_lease *lease,
+                        struct error *err) {
+    struct request *next = &scorer->next;
+    if (next->epoch != lease->epoch || next->lease != lease->lease) {
+        const struct command_answer *ignored = NULL;
+        struct error late = {0};
+        if (next->is_sent) {
+            set_waits(scorer, true);
+            (void)!await_answer(scorer, next, &ignored, &late);
+        }
+        forget(next);
+        if (read_items(scorer, lease, next, err) < 0) {
+            return -1;
+        }
+    }
+    struct request swapped = scorer->now;
+    scorer->now = scorer->next;
+    scorer->next = swapped;
+    forget(&scorer->next);
+    return 0;
+}
+
+/* Into its pipe while it works, so that it need not wait. What is wrong with it shows when it is
+ * its turn. */
+static void send_ahead(struct scorer *scorer, const struct scorer_lease *ahead) {
+    struct error ignored = {0};
+    if (!ahead) {
+        return;
+    }
+    if (read_items(scorer, ahead, &scorer->next, &ignored) < 0) {
+        forget(&scorer->next);
+    } else if (scorer->next.asked > 0) {
+        (void)!send_request(scorer, ahead, &scorer->next, &ignored);
+    }
+}
+
+/* Sends it, unless it was sent ahead, and waits. */
+static int ask_once(struct scorer *scorer, const struct scorer_task *task,
+                    const struct scorer_lease *ahead, const struct command_answer **ret_answer,
+                    struct error *err) {
+    if (!scorer->now.is_sent) { /* who has ended since the last answer need not be asked */
+        struct error ended = {0};
+        (void)!command_listen(scorer->command, clock_monotonic_ms(), &ended);
+    }
+    if (!command_is_alive(scorer->command)) {
+        scorer->now.is_sent = false;
+        set_waits(scorer, true);
+        if (revive(scorer, err) < 0) {
+            return -1;
+        }
+    }
+    set_waits(scorer, false);
+    if (send_request(scorer, &task->lease, &scorer->now, err) < 0) {
+        return -1;
+    }
+    send_ahead(scorer, ahead);
+    return await_answer(scorer, &scorer->now, ret_answer, err);
+}
+
+/* Who has ended in good order, behind the last answer, may never have read this: another is asked.
+ * One that was started for it and ends, has refused it. */
+static int ask(struct scorer *scorer, const struct scorer_task *task,
+               const struct command_answer **ret_answer, struct error *err) {
+    int64_t life = command_lives(scorer->command);
+    int result = ask_once(scorer, task, task->ahead, ret_answer, err);
+    if (result < 0 && life == command_lives(scorer->command) &&
+        command_ended_well(scorer->command)) {
+        error_clear(err);
+        result = ask_once(scorer, task, /* ahead= */ NULL, ret_answer, err);
+    }
+    if (result < 0) {
+        return blame(err);
+    }
+    return (*ret_answer)->error ? error_set(err, ERROR_FAILED, "%s", (*ret_answer)->error) : 0;
+}
+
+/* Item by item, in their order: answers, and what has failed. */
+static int take_answer(const struct request *request, const struct command_answer *answer,
+                       const struct scorer_task *task, struct sink *sink,
+                       struct scorer_count *count, struct error *err) {
+    size_t next = 0;
+    for (size_t i = 0; i < request->count; i++) {
+        const struct question *question = &request->questions[i];
+        const struct command_result *told = question->fault ? NULL : &answer->results[next++];
+        const char *cause = told ? told->cause : question->fault;
+        if (cause) {
+            if (scorer_count_failure(task, count, cause, err) < 0) {
+                return -1;
+            }
+            continue;
+        }
+        struct result result = {
+            .name = question->name, .json = told->json, .json_size = told->size};
+        if (sink_add(sink, &result, err) < 0) {
+            return -1;
+        }
+        count->items++;
+    }
+    return sink_finish(sink, err);
+}
+
+static int command_score(struct scorer *scorer, const struct scorer_task *task,
+                         struct scorer_count *ret_count, struct error *err) {
+    const struct command_answer *answer = NULL;
+    struct scorer_count count = {0};
+    struct sink *sink = NULL;
+    int result = -1;
+    if (take_request(scorer, &task->lease, err) == 0 &&
+        (scorer->now.asked == 0 || ask(scorer, task, &answer, err) == 0) &&
+        sink_open(scorer->options.spec, scorer->options.media, task->lease.work, task->outcome,
+                  &sink, err) == 0) {
+        result = take_answer(&scorer->now, answer, task, sink, &count, err);
+    }
+    set_waits(scorer, false); /* whatever comes next is told of */
+    release_files(&scorer->now);
+    sink_free(sink);
+    if (result < 0) {
+        bool is_known =
+            scorer->now.epoch == task->lease.epoch && scorer->now.lease == task->lease.lease;
+        ret_count->items = is_known ? (int64_t)scorer->now.count : 0;
+        return -1;
+    }
+    *ret_count = count;
+    return 0;
+}
+
+const struct scorer_kind scorer_command = {
+    .name = "command",
+    .has_clock = true,
+    .says = true,
+    .open = command_open,
+    .try_out = command_try,
+    .start = command_ready,
+    .run = command_score,
+    .free = command_free_scorer,
+};

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/slices.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { WIDTH_MAX = 1 << 24 }; /* sums of many are still counts */
+
+/* A slice's values as C has them (npy_read), and what holds each of them. */
+static const struct {
+    enum tensor_type as; /* the same, byte for byte */
+    unsigned also;       /* types that take them by conversion, as bits */
+} kinds[] = {
+#define BIT(type) (1u << (type))
+    [NPY_FLOAT16] = {TENSOR_FLOAT32, BIT(TENSOR_FLOAT64)},
+    [NPY_FLOAT32] = {TENSOR_FLOAT32, BIT(TENSOR_FLOAT64)},
+    [NPY_FLOAT64] = {TENSOR_FLOAT64, BIT(TENSOR_FLOAT32)}, /* rounded, as every network expects */
+    [NPY_INT8] = {TENSOR_INT8, BIT(TENSOR_INT32) | BIT(TENSOR_INT64) | BIT(TENSOR_FLOAT32) |
+                                   BIT(TENSOR_FLOAT64)},
+    [NPY_UINT8] = {TENSOR_UINT8, BIT(TENSOR_INT32) | BIT(TENSOR_INT64) | BIT(TENSOR_FLOAT32) |
+                                     BIT(TENSOR_FLOAT64)},
+    [NPY_INT16] = {TENSOR_INT32, BIT(TENSOR_INT64) | BIT(TENSOR_FLOAT32) | BIT(TENSOR_FLOAT64)},
+    [NPY_INT32] = {TENSOR_INT32, BIT(TENSOR_INT64) | BIT(TENSOR_FLOAT32) | BIT(TENSOR_FLOAT64)},
+    [NPY_INT64] = {TENSOR_INT64, BIT(TENSOR_FLOAT32) | BIT(TENSOR_FLOAT64)},
+    [NPY_BOOL] = {TENSOR_BOOL, BIT(TENSOR_UINT8) | BIT(TENSOR_INT32) | BIT(TENSOR_INT64) |
+                                   BIT(TENSOR_FLOAT32) | BIT(TENSOR_FLOAT64)},
+};
+static_assert(sizeof kinds / sizeof *kinds == NPY_TYPE_COUNT, "one row per type");
+
+int64_t slices_count(const struct npy_slice *slice) {
+    int64_t count = 1;
+    for (int i = 0; i < slice->rank; i++) {
+        count *= slice->dims[i];
+    }
+    return count;
+}
+
+int64_t slices_width(const struct slices_input *input) {
+    return input->shape.rank == 2 ? MIN(MAX(input->shape.dims[1], 1), WIDTH_MAX) : 1;
+}
+
+int slices_part(const struct npy_slice *slice, const struct slices_input *inputs, size_t count,
+                struct npy_slice *ret_slices, struct error *err) {
+    int64_t total = 0;
+    if (count == 1 && !inputs->texts) {
+        *ret_slices = *slice;
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (inputs[i].texts || inputs[i].shape.rank < 1 || inputs[i].shape.rank > 2) {
+            return error_set(err, ERROR_INVALID,
+                             "spec.scorer.onnx.path: the network's input %.64s takes %s, which "
+                             "spec.input.npy has not (a table has columns by name)",
+                             inputs[i].name, inputs[i].texts ? "texts" : "more than columns");
+        }
+        total += slices_width(&inputs[i]);
+    }
+    if (slice->rank != 1 || slice->dims[0] != total) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.onnx.path: the network's %zu inputs have %lld columns, a "
+                         "slice of spec.input.npy has %lld values",
+                         count, (long long)total, (long long)slices_count(slice));
+    }
+    const char *at = slice->values;
+    for (size_t i = 0; i < count; i++) {
+        int64_t width = slices_width(&inputs[i]);
+        ret_slices[i] = (struct npy_slice){
+            .type = slice->type, .rank = inputs[i].shape.rank - 1, .dims = {width}, .values = at};
+        at += (size_t)width * npy_value_bytes(slice->type);
+    }
+    return 0;
+}
+
+int slices_check(const struct npy_slice *slice, const struct slices_input *input, int64_t items,
+                 struct shape *ret_shape, struct error *err) {
+    struct shape shape = {.rank = slice->rank + 1, .dims = {items}};
+    enum tensor_type type = input->type;
+    bool fits = input->shape.rank == shape.rank;
+    for (int i = 0; i < slice->rank; i++) {
+        int64_t side = slice->dims[i], wanted = fits ? input->shape.dims[i + 1] : -1;
+        shape.dims[i + 1] = side;
+        fits = fits && (wanted < 0 || wanted == side);
+    }
+    if (!fits || (kinds[slice->type].as != type && !(kinds[slice->type].also >> type & 1))) {
+        char wanted[128], given[128];
+        struct shape sides = {.rank = slice->rank};
+        memcpy(sides.dims, slice->dims, (size_t)slice->rank * sizeof *sides.dims);
+        shape_format(&input->shape, wanted);
+        shape_format(&sides, given);
+        return error_set(err, ERROR_INVALID,
+                         "spec.scorer.onnx.path: the network's input is %s %s, a slice of "
+                         "spec.input.npy is %s %s, without the first side",
+                         tensor_type_name(type), wanted, npy_type_name(slice->type), given);
+    }
+    *ret_shape = shape;
+    return 0;
+}
+
+#define CONVERT(from, to)                                                                          \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+        ((to *)ret_values)[i] = (to)((const from *)slice->values)[i];                              \
+    }                                                                                              \
+    break
+/* To the type from each that may become it. */
+#define CONVERT_TO(to)                                                                             \
+    switch (kinds[slice->type].as) {                                                               \
+    case TENSOR_FLOAT32:                                                                           \
+        CONVERT(float, to);                                                                        \
+    case TENSOR_FLOAT64:                                                                           \
+        CONVERT(double, to);                                                                       \
+    case TENSOR_INT64:                                                                             \
+        CONVERT(int64_t, to);                                                                      \
+    case TENSOR_INT32:                                                                             \
+        CONVERT(int32_t, to);                                                                      \
+    case TENSOR_INT8:                                                                              \
+        CONVERT(int8_t, to);                                                                       \
+    default: /* bytes, booleans among them */                                                      \
+        CONVERT(uint8_t, to);                                                                      \
+    }                                                                                              \
+    break
+
+void slices_fill(const struct npy_slice *slice, enum tensor_type type, void *ret_values) {
+    int64_t count = slices_count(slice);
+    if (kinds[slice->type].as == type) {
+        memcpy(ret_values, slice->values, (size_t)count * tensor_type_size(type));
+        return;
+    }
+    switch (type) {
+    case TENSOR_FLOAT32:
+        CONVERT_TO(float);
+    case TENSOR_FLOAT64:
+        CONVERT_TO(double);
+    case TENSOR_INT64:
+        CONVERT_TO(int64_t);
+    case TENSOR_INT32:
+        CONVERT_TO(int32_t);
+    default:
+        CONVERT_TO(uint8_t);
+    }
+}

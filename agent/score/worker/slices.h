@@ -1,0 +1,30 @@
+/* slices.h: slices of arrays (npy.h) -> the network's inputs [n, ...]: each value as it is, in the
+ * network's type. For scorer_onnx. PURE. */
+#pragma once
+
+#include "agent/data/array/npy.h"
+#include "agent/engine/graph/tensor.h"
+
+/* An input of the network; all is borrowed. */
+struct slices_input {
+    const char *name;
+    enum tensor_type type;
+    struct shape shape;        /* [n, ...], -1: any */
+    const struct texts *texts; /* of an input of texts, whose values are their numbers; or NULL */
+};
+
+/* A slice of several inputs' columns, one behind the other -> a slice for each, of the same values.
+ * Of one input it is the slice. INVALID: it is no row of as many numbers. */
+NODISCARD int slices_part(const struct npy_slice *slice, const struct slices_input *inputs,
+                          size_t count, struct npy_slice *ret_slices, struct error *err);
+/* The columns of an input [n], [n, columns]; 1 where the network leaves that free. */
+int64_t slices_width(const struct slices_input *input);
+
+/* May a slice be an item of this input? *ret_shape: [items, sides of the
+ * slice]. INVALID: other sides, or a type that cannot hold every value (integers for floats,
+ * smaller integers). */
+NODISCARD int slices_check(const struct npy_slice *slice, const struct slices_input *input,
+                           int64_t items, struct shape *ret_shape, struct error *err);
+int64_t slices_count(const struct npy_slice *slice); /* values */
+/* Of a pair that slices_check has passed; ret_values: slices_count of `type`. */
+void slices_fill(const struct npy_slice *slice, enum tensor_type type, void *ret_values);

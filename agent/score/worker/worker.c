@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/worker.h"
+
+#include "agent/launch/notice.h"
+#include "agent/score/wire/mounts.h"
+#include "agent/score/worker/runners.h"
+#include "agent/score/worker/scorer.h"
+#include "lib/log.h"
+#include "lib/net/socket.h"
+#include "lib/time/clock.h"
+
+#include <assert.h>
+#include <malloc.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SERVICE_MS = 200,
+    READY_STEP_MS = 20,
+    KEPT_BLOCK_MAX = 32 << 20, /* bytes; the largest threshold that glibc takes */
+    KEPT_FREE_MAX = 128 << 20,
+    WATCH_MS_MIN = 500, /* between two looks at the volumes: a quarter of a try's time, ... */
+    WATCH_MS_MAX = 5000,
+    HANGS_MS_MIN =
+        2000, /* ... and an answer has half of it: a mount that hangs is noticed before */
+};
+
+struct worker {
+    const struct job *job;
+    struct store *output;
+    struct publisher *publisher; /* NULL where workers publish nothing */
+    struct runners *runners;
+    struct socket_client *socket;
+    pthread_mutex_t wake_lock; /* of the socket's end, for those who wake it */
+    int exit_code;             /* -1: go on */
+    int64_t unreachable_since_ms;
+    char complaint[512]; /* the last reason that was logged: attempts repeat, the log need not */
+    int64_t leaving_since_ms; /* told to stop; -1: not */
+    struct notice *notice;    /* NULL: nobody tells that this machine goes */
+    atomic_bool is_preempted; /* by the notice's thread */
+    struct mounts *mounts;
+    atomic_bool hangs; /* a volume: by the mounts' thread */
+};
+
+/* ---- the connection ------------------------------------------------------------------------- */
+
+static void send_message(struct worker *worker, const struct message *message) {
+    AUTO(text_freep) char *text = message_format(message);
+    socket_send(worker->socket, text);
+}
+
+static void send_batch(struct worker *worker, struct message_batch *batch) {
+    AUTO(text_freep) char *text = message_batch_take(batch);
+    if (text) {
+        socket_send(worker->socket, text);
+    }
+}
+
+/* Results go in as few messages as hold them; a message is of one epoch. Each fits into one: what
+ * grows with its items is bounded (outcome.h, failures.h). */
+static void send_results(struct worker *worker) {
+    struct message_batch batch;
+    size_t count = 0;
+    struct told *told = runners_take(worker->runners, &count);
+    message_batch_init(&batch, MESSAGE_RESULTS, 0);
+    for (size_t i = 0; i < count; i++) {
+        if (batch.epoch != told[i].epoch) {
+            send_batch(worker, &batch);
+            batch.epoch = told[i].epoch;
+        }
+        int added = message_batch_result(&batch, &told[i].result);
+        if (added == 0) {
+            send_batch(worker, &batch);
+            added = message_batch_result(&batch, &told[i].result);
+        }
+        assert(added > 0);
+        told_release(&told[i]);
+    }
+    free(told);
+    send_batch(worker, &batch);
+    message_batch_release(&batch);
+}
+
+static void send_published(struct worker *worker) {
+    struct message_batch batch;
+    int64_t epoch = 0, lease = 0;
+    message_batch_init(&batch, MESSAGE_PUBLISHED, 0);
+    while (publisher_take(worker->publisher, &epoch, &lease)) {
+        if (batch.epoch != epoch) {
+            send_batch(worker, &batch);
+            batch.epoch = epoch;
+        }
+        if (message_batch_number(&batch, lease) == 0) {
+            send_batch(worker, &batch);
+            (void)message_batch_number(&batch, lease);
+        }
+    }
+    send_batch(worker, &batch);
+    message_batch_release(&batch);
+}
+
+static void on_opened(void *context) {
+    struct worker *worker = context;
+    struct message hello = {.type = MESSAGE_HELLO, .slots = runners_count(worker->runners)};
+    worker->unreachable_since_ms = -1;
+    worker->complaint[0] = 0;
+    snprintf(hello.name, sizeof hello.name, "%s", worker->job->worker);
+    send_message(worker, &hello);
+    log_event(LOG_INFO, "connected to the coordinator at %s", worker->job->coordinator);
+}
+
+static void on_closed(void *context, const struct error *why) {
+    struct worker *worker = context;
+    if (worker->unreachable_since_ms < 0) {
+        worker->unreachable_since_ms = clock_monotonic_ms();
+    }
+    if (strcmp(worker->complaint, why->text) != 0) {
+        log_event(LOG_WARNING, "coordinator: %s", why->text);
+        snprintf(worker->complaint, sizeof worker->complaint, "%s", why->text);
+    }
+    runners_forget(worker->runners);
+    if (worker->publisher) {
+        publisher_forget(worker->publisher);
+    }
+    if (why->kind == ERROR_DENIED && strstr(why->text, "token")) {
+        worker->exit_code = 1;
+    }
+}
+
+static void on_message(struct worker *worker, const struct message *message) {
+    switch (message->type) {
+    case MESSAGE_LEASES:
+        runners_give(worker->runners, message->epoch, message->leases, message->count);
+        break;
+    case MESSAGE_COMMITTED:
+        for (size_t i = 0; worker->publisher && i < message->count; i++) {
+            publisher_publish(worker->publisher, message->epoch, message->numbers[i]);
+        }
+        break;
+    case MESSAGE_CANCEL:
+        runners_cancel(worker->runners, message->lease);
+        break;
+    case MESSAGE_DONE:
+        log_event(LOG_INFO, "no work is left");
+        worker->exit_code = 0;
+        break;
+    case MESSAGE_REFUSED:
+        log_event(LOG_ERROR, "the coordinator refuses this worker: %s", message->text);
+        worker->exit_code = 1;
+        break;
+    default:
+        break; /* a worker's message, sent by a coordinator: ignored */
+    }
+}
+
+static void on_received(void *context, const char *text, size_t size) {
+    struct worker *worker = context;
+    struct error err = {0};
+    AUTO(message_release) struct message message = {0};
+    if (message_parse(text, size, &message, &err) < 0) {
+        log_event(LOG_WARNING, "the coordinator said what cannot be understood: %s", err.text);
+        return;
+    }
+    on_message(worker, &message);
+}
+
+static const struct socket_events events = {on_opened, on_received, on_closed};
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static void start_leaving(struct worker *worker) {
+    log_event(LOG_WARNING, "%s: leases are given back",
+              job_is_interrupted() ? "interrupted" : "this machine will be taken away");
+    worker->leaving_since_ms = clock_monotonic_ms();
+    runners_leave(worker->runners);
+}
+
+/* Nothing runs any more, or its time is over, or nobody would hear of it. */
+static bool is_ready_to_leave(struct worker *worker, bool is_idle) {
+    int64_t left_ms = worker->leaving_since_ms + RUNNERS_LAST_MS - clock_monotonic_ms();
+    if (left_ms <= 0) {
+        runners_stop(worker->runners);
+    }
+    return is_idle || left_ms + WORKER_FLUSH_MS <= 0 || !socket_is_open(worker->socket);
+}
+
+/* The last words: what was done, and all that was not. The coordinator closes then. */
+static void hand_over(struct worker *worker) {
+    struct error err = {0};
+    int64_t end_ms = clock_monotonic_ms() + WORKER_FLUSH_MS;
+    if (worker->leaving_since_ms < 0 || !socket_is_open(worker->socket)) {
+        return;
+    }
+    runners_hand_back(worker->runners);
+    send_message(worker, &(struct message){.type = MESSAGE_LEAVING});
+    send_results(worker);
+    send_message(worker, &(struct message){.type = MESSAGE_RESULTS}); /* its last, if of nothing */
+    while (socket_is_open(worker->socket) && clock_monotonic_ms() < end_ms &&
+           socket_service(worker->socket, SERVICE_MS, &err) == 0) {
+    }
+}
+
+/* What is done between events. */
+static void look_around(struct worker *worker) {
+    int64_t now_ms = clock_monotonic_ms();
+    struct runners_view view = runners_look(worker->runners);
+    if (socket_is_open(worker->socket) && worker->leaving_since_ms < 0) {
+        send_results(worker);
+    }
+    if (worker->publisher && socket_is_open(worker->socket)) {
+        send_published(worker);
+    }
+    if (view.hangs) {
+        log_event(LOG_ERROR, "a mini-batch that was taken away does not end: giving up");
+        worker->exit_code = 3;
+    } else if (view.is_storage_dead || atomic_load(&worker->hangs)) {
+        log_event(LOG_ERROR, "a storage cannot be reached from this machine: giving up");
+        worker->exit_code = 3;
+    } else if (worker->leaving_since_ms >= 0) {
+        if (worker->exit_code < 0 && is_ready_to_leave(worker, view.is_idle)) {
+            worker->exit_code = 130;
+        }
+    } else if (job_is_interrupted() || atomic_load(&worker->is_preempted)) {
+        start_leaving(worker);
+    } else if (worker->unreachable_since_ms >= 0 &&
+               now_ms - worker->unreachable_since_ms > WORKER_UNREACHABLE_MS) {
+        log_event(LOG_ERROR, "the coordinator at %s was not reached for %d s",
+                  worker->job->coordinator, WORKER_UNREACHABLE_MS / 1000);
+        worker->exit_code = 3;
+    }
+}
+
+/* Lets scorers and publisher stop and remove what is half written. False: they do not in time. */
+static bool stop_threads(struct worker *worker) {
+    return runners_free(TAKE(worker->runners), WORKER_FAREWELL_MS) &&
+           (!worker->publisher || publisher_free(TAKE(worker->publisher), WORKER_FAREWELL_MS));
+}
+
+static void wake(void *context) {
+    struct worker *worker = context;
+    pthread_mutex_lock(&worker->wake_lock);
+    if (worker->socket) {
+        socket_wake(worker->socket);
+    }
+    pthread_mutex_unlock(&worker->wake_lock);
+}
+
+/* For who cannot end in good order: a thread that waits for a storage may keep even a killed
+ * process for as long as that takes, and the coordinator would wait for it. */
+__attribute__((noreturn)) static void break_off(struct worker *worker, int exit_code) {
+    pthread_mutex_lock(&worker->wake_lock);
+    socket_free(TAKE(worker->socket));
+    pthread_mutex_unlock(&worker->wake_lock);
+    _exit(exit_code);
+}
+
+static void on_notice(void *context, const struct notice_event *event) {
+    struct worker *worker = context;
+    log_event(LOG_WARNING, "event %s: %s in %lld s", event->id, event->type,
+              (long long)event->left_ms / 1000);
+    atomic_store(&worker->is_preempted, true);
+    wake(worker);
+}
+
+static void on_notice_changed(void *context, const struct error *err) {
+    (void)context;
+    log_event(err->kind ? LOG_WARNING : LOG_INFO, "scheduled events: %s",
+              err->kind ? err->text : "answered");
+}
+
+/* Without notices SIGTERM comes all the same. */
+static void watch_events(struct worker *worker) {
+    struct error err = {0};
+    struct notice_options options = {.url = worker->job->events,
+                                     .told = on_notice,
+                                     .changed = on_notice_changed,
+                                     .context = worker};
+    if (worker->job->events && notice_start(&options, &worker->notice, &err) < 0) {
+        log_event(LOG_WARNING, "%s", err.text);
+    }
+}
+
+static void on_hang(void *context, const struct error *why) {
+    struct worker *worker = context;
+    log_event(LOG_ERROR, "%s", why->text);
+    atomic_store(&worker->hangs, true);
+}
+
+/* Before a lease's time is over: else a mount that hangs would cost the mini-batch a try. */
+static int watch_mounts(struct worker *worker, struct error *err) {
+    const struct job *job = worker->job;
+    int64_t every_ms = MAX(MIN(job->timeout_ms / 4, (int64_t)WATCH_MS_MAX), (int64_t)WATCH_MS_MIN);
+    int64_t hangs_ms = MAX(MIN(job->timeout_ms / 2, (int64_t)MOUNTS_TRY_MS), (int64_t)HANGS_MS_MIN);
+    struct mounts_options options = {.job = job,
+                                     .every_ms = (int)every_ms,
+                                     .timeout_ms = (int)hangs_ms,
+                                     .hangs = on_hang,
+                                     .context = worker};
+    return mounts_watch(&options, &worker->mounts, err);
+}
+
+/* A worker comes to the coordinator when it is ready: whatever it is given then runs at once, on
+ * storages that answer. */
+static int await_runners(struct worker *worker, struct error *err) {
+    int ready = 0;
+    while (ready == 0 && worker->exit_code < 0) {
+        if (atomic_load(&worker->hangs)) {
+            return error_set(err, ERROR_UNAVAILABLE, "a storage cannot be reached");
+        }
+        ready = runners_ready(worker->runners, err);
+        if (ready < 0) {
+            return error_context(err, "spec.scorer");
+        }
+        if (job_is_interrupted()) {
+            log_event(LOG_WARNING, "interrupted before the first mini-batch");
+            worker->exit_code = 130;
+        } else if (ready == 0) {
+            poll(NULL, 0, READY_STEP_MS);
+        }
+    }
+    return worker->exit_code < 0 ? mounts_try(worker->job, MOUNTS_TRY_MS, err) : 0;
+}
+
+static int stay_connected(struct worker *worker, struct error *err) {
+    int result = 0;
+    worker->unreachable_since_ms = clock_monotonic_ms();
+    watch_events(worker);
+    while (worker->exit_code < 0 && result == 0) {
+        result = socket_service(worker->socket, SERVICE_MS, err);
+        look_around(worker);
+    }
+    hand_over(worker);
+    notice_stop(TAKE(worker->notice));
+    return result;
+}
+
+static int live(struct worker *worker, struct error *err) {
+    struct socket_options options = {.address = worker->job->coordinator,
+                                     .path = "/work",
+                                     .token = worker->job->token,
+                                     .sha256 = worker->job->sha256,
+                                     .events = &events,
+                                     .context = worker};
+    int result = watch_mounts(worker, err) < 0 ? -1 : runners_start(worker->runners, err);
+    if (result == 0) {
+        result = await_runners(worker, err);
+    }
+    if (result == 0 && worker->exit_code < 0) {
+        result = socket_open(&options, &worker->socket, err) < 0 ? error_context(err, "coordinator")
+                                                                 : stay_connected(worker, err);
+    }
+    if (atomic_load(&worker->hangs)) {
+        break_off(worker, 3);
+    }
+    mounts_free(TAKE(worker->mounts));
+    if (!stop_threads(worker)) {
+        log_event(LOG_ERROR, "the scorer does not stop: leaving it behind");
+        break_off(worker, worker->exit_code > 0 ? worker->exit_code : 3);
+    }
+    return result;
+}
+
+/* What is wrong with the spec or the model is said before anything starts. */
+static int open_worker(struct worker *worker, struct error *err) {
+    const struct job *job = worker->job;
+    const struct media *media = NULL;
+    if (mounts_try(job, MOUNTS_TRY_MS, err) < 0) {
+        return -1;
+    }
+    if (store_open(job->output, /* writes= */ true, &worker->output, err) < 0) {
+        return error_context(err, "spec.output.path");
+    }
+    if (media_find(job->spec, &media, err) < 0 ||
+        (sink_form(job->spec, media) == SINK_PACKS &&
+         publisher_new(worker->output, wake, worker, &worker->publisher, err) < 0)) {
+        return -1;
+    }
+    struct runners_options options = {.job = job,
+                                      .output = worker->output,
+                                      .publisher = worker->publisher,
+                                      .wake = wake,
+                                      .context = worker};
+    return runners_open(&options, &worker->runners, err);
+}
+
+int worker_run(const struct job *job) {
+    /* Pictures come and go by the megabyte: memory that was freed stays here for the next, instead
+     * of going back to the system and coming again page by page. */
+    mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_MAX);
+    mallopt(M_TRIM_THRESHOLD, KEPT_FREE_MAX);
+    struct error err = {0};
+    struct worker worker = {
+        .job = job, .exit_code = -1, .unreachable_since_ms = -1, .leaving_since_ms = -1};
+    pthread_mutex_init(&worker.wake_lock, NULL);
+    if (open_worker(&worker, &err) == 0 && live(&worker, &err) == 0) {
+        err.kind = ERROR_NONE;
+    }
+    if (worker.publisher) {
+        (void)publisher_free(worker.publisher, WORKER_FAREWELL_MS);
+    }
+    if (err.kind) {
+        log_event(LOG_ERROR, "%s", err.text);
+    }
+    socket_free(worker.socket);
+    store_free(worker.output);
+    pthread_mutex_destroy(&worker.wake_lock);
+    return err.kind ? error_exit_code(&err) : worker.exit_code;
+}

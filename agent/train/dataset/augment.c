@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/train/dataset/augment.h"
+
+#include "agent/data/image/scale.h"
+#include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/order.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum { CROP_TRIES = 10 };
+enum draw { DRAW_FLIP, DRAW_PAD_X, DRAW_PAD_Y, DRAW_CROP /* four of each try */ };
+
+static const double area_least = 0.08, ratio_most = 4.0 / 3;
+
+/* ---- the fields ----------------------------------------------------------------------------- */
+
+static int read_numbers(const json_t *normalize, const char *name, const double range[2],
+                        int64_t channels, double *values, struct error *err) {
+    const json_t *list = json_object_get(normalize, name);
+    size_t count = json_array_size(list);
+    if (count != 1 && count != (size_t)channels) {
+        return error_set(err, ERROR_INVALID,
+                         "normalize.%s: a list of 1 or %lld numbers (channels) is expected", name,
+                         (long long)channels);
+    }
+    for (size_t i = 0; i < (size_t)channels; i++) {
+        json_t *item = json_array_get(list, count == 1 ? 0 : i);
+        json_t *object = json_pack("{s:O}", name, item);
+        int result = fields_number(object, name, range, 0, &values[i], err);
+        json_decref(object);
+        if (result < 0) {
+            return error_context(err, "normalize");
+        }
+    }
+    return 0;
+}
+
+static int read_normalize(const json_t *normalize, struct augment *augment, struct error *err) {
+    double mean[AUGMENT_CHANNELS_MAX] = {0}, deviation[AUGMENT_CHANNELS_MAX];
+    double unit = augment->type == TENSOR_UINT8 ? 1.0 / 255 : 1;
+    for (int i = 0; i < AUGMENT_CHANNELS_MAX; i++) {
+        deviation[i] = 1;
+    }
+    if (normalize && augment->channels > AUGMENT_CHANNELS_MAX) {
+        return error_set(err, ERROR_INVALID,
+                         "normalize: samples have %lld channels, %d is the most",
+                         (long long)augment->channels, AUGMENT_CHANNELS_MAX);
+    }
+    if (normalize &&
+        (read_numbers(normalize, "mean", (double[]){-1e6, 1e6}, augment->channels, mean, err) < 0 ||
+         read_numbers(normalize, "deviation", (double[]){1e-6, 1e6}, augment->channels, deviation,
+                      err) < 0)) {
+        return -1;
+    }
+    for (int i = 0; i < AUGMENT_CHANNELS_MAX; i++) {
+        augment->factor[i] = (float)(unit / deviation[i]);
+        augment->offset[i] = (float)(-mean[i] / deviation[i]);
+    }
+    return 0;
+}
+
+static int check(const struct augment *augment, const struct dataset *dataset, struct error *err) {
+    bool is_picture = dataset->shape.rank == 3;
+    int64_t channels = is_picture ? dataset->shape.dims[0] : 0;
+    if (augment->crop == AUGMENT_CROP_RANDOM_RESIZED && augment->size == 0) {
+        return error_set(err, ERROR_INVALID, "augment.size: crop needs it");
+    }
+    if (augment->size && (dataset->type != TENSOR_UINT8 || (channels != 1 && channels != 3))) {
+        return error_set(err, ERROR_INVALID,
+                         "augment.size: the samples are no pictures of 1 or 3 channels of bytes");
+    }
+    if ((augment->pad || augment->flip) && !is_picture) {
+        return error_set(err, ERROR_INVALID,
+                         "augment: the samples are no pictures [c, h, w], which pad and flip need");
+    }
+    for (int i = 0; i < augment->shape.rank; i++) {
+        if (augment->shape.dims[i] < 0) {
+            return error_set(err, ERROR_INVALID,
+                             "augment.size: pictures in a folder have many sizes; one is needed");
+        }
+    }
+    return 0;
+}
+
+int augment_read(const json_t *object, const json_t *normalize, const struct dataset *dataset,
+                 struct augment *ret_augment, struct error *err) {
+    static const char *const crops[] = {"None", "Random", "RandomResized", NULL};
+    struct augment augment = {.shape = dataset->shape, .type = dataset->type};
+    int64_t size, pad;
+    int crop;
+    if (fields_choice(object, "crop", crops, 0, &crop, err) < 0 ||
+        fields_integer(object, "size", (int64_t[]){0, AUGMENT_SIZE_MAX}, 0, &size, err) < 0 ||
+        fields_integer(object, "pad", (int64_t[]){0, 256}, 0, &pad, err) < 0 ||
+        fields_flag(object, "flip", &augment.flip, err) < 0) {
+        return error_context(err, "augment");
+    }
+    augment.crop = (enum augment_crop)crop;
+    augment.size = (int)size;
+    augment.pad = (int)pad;
+    augment.channels = augment.shape.rank == 3 ? augment.shape.dims[0] : 1;
+    if (size && augment.shape.rank == 3) {
+        augment.shape.dims[1] = augment.shape.dims[2] = size;
+    }
+    if (check(&augment, dataset, err) < 0 || read_normalize(normalize, &augment, err) < 0) {
+        return -1;
+    }
+    *ret_augment = augment;
+    return 0;
+}
+
+/* ---- cutting -------------------------------------------------------------------------------- */
+
+struct region {
+    int64_t x, y, width, height; /* pixels */
+};
+
+static struct region middle(int64_t width, int64_t height, int64_t cut_width, int64_t cut_height) {
+    return (struct region){(width - cut_width) / 2, (height - cut_height) / 2, cut_width,
+                           cut_height};
+}
+
+static double draw_unit(const struct augment_draw *draw, uint32_t number) {
+    return chance_unit(chance(draw->seed, draw->epoch, draw->sample, number));
+}
+
+static int64_t draw_below(const struct augment_draw *draw, uint32_t number, int64_t count) {
+    return chance_below(chance(draw->seed, draw->epoch, draw->sample, number), count);
+}
+
+static struct region random_region(const struct augment_draw *draw, int64_t width, int64_t height) {
+    for (uint32_t attempt = 0, at = DRAW_CROP; attempt < CROP_TRIES; attempt++, at += 4) {
+        double area =
+            (double)(width * height) * (area_least + (1 - area_least) * draw_unit(draw, at));
+        double ratio = exp((2 * draw_unit(draw, at + 1) - 1) * log(ratio_most));
+        int64_t w = llround(sqrt(area * ratio)), h = llround(sqrt(area / ratio));
+        if (w >= 1 && h >= 1 && w <= width && h <= height) {
+            return (struct region){draw_below(draw, at + 2, width - w + 1),
+                                   draw_below(draw, at + 3, height - h + 1), w, h};
+        }
+    }
+    /* A picture so long that nothing fits: as much of its middle as the sides allow. */
+    int64_t w = MIN(width, llround((double)height * ratio_most));
+    int64_t h = MIN(height, llround((double)width * ratio_most));
+    return middle(width, height, MAX(w, 1), MAX(h, 1));
+}
+
+static struct region choose_region(const struct augment *augment, const struct augment_draw *draw,
+                                   int64_t width, int64_t height) {
+    int64_t side = MIN(width, height);
+    if (augment->crop == AUGMENT_CROP_RANDOM_RESIZED && draw->is_training) {
+        return random_region(draw, width, height);
+    }
+    if (augment->crop == AUGMENT_CROP_RANDOM_RESIZED) {
+        side = MAX(side * 7 / 8, 1);
+    }
+    return middle(width, height, side, side);
+}
+
+/* Where the elements of a picture lie, in elements. */
+struct view {
+    const void *data;
+    enum tensor_type type;
+    int64_t height, width, channel_step, row_step, step;
+};
+
+static struct view view_of(const struct sample *sample, enum tensor_type type) {
+    const int64_t *dims = sample->shape.dims;
+    struct view view = {.data = sample->data, .type = type, .height = dims[1], .width = dims[2]};
+    view.channel_step = sample->is_interleaved ? 1 : dims[1] * dims[2];
+    view.row_step = sample->is_interleaved ? dims[0] * dims[2] : dims[2];
+    view.step = sample->is_interleaved ? dims[0] : 1;
+    return view;
+}
+
+/* Grey is spread over three channels: what scales has three. */
+static void cut_picture(const struct view *view, int64_t channels, struct region region,
+                        struct picture *ret_picture) {
+    picture_init(ret_picture, (int)region.width, (int)region.height);
+    uint8_t *to = ret_picture->pixels;
+    for (int64_t y = 0; y < region.height; y++) {
+        const uint8_t *from =
+            (const uint8_t *)view->data + (region.y + y) * view->row_step + region.x * view->step;
+        for (int64_t x = 0; x < region.width; x++, from += view->step, to += 3) {
+            for (int64_t c = 0; c < 3; c++) {
+                to[c] = from[(channels == 3 ? c : 0) * view->channel_step];
+            }
+        }
+    }
+}
+
+/* ---- the result ----------------------------------------------------------------------------- */
+
+struct shift {
+    bool is_flipped;
+    int64_t x, y; /* of the part that is cut, relative to the picture */
+};
+
+static struct shift choose_shift(const struct augment *augment, const struct augment_draw *draw) {
+    struct shift shift = {0};
+    if (draw->is_training && augment->flip) {
+        shift.is_flipped = chance(draw->seed, draw->epoch, draw->sample, DRAW_FLIP) >> 63;
+    }
+    if (draw->is_training && augment->pad) {
+        shift.x = draw_below(draw, DRAW_PAD_X, 2 * augment->pad + 1) - augment->pad;
+        shift.y = draw_below(draw, DRAW_PAD_Y, 2 * augment->pad + 1) - augment->pad;
+    }
+    return shift;
+}
+
+static float element(const struct view *view, int64_t at) {
+    return view->type == TENSOR_UINT8 ? (float)((const uint8_t *)view->data)[at]
+                                      : ((const float *)view->data)[at];
+}
+
+static void fill_channel(const struct augment *augment, const struct view *view, int64_t channel,
+                         struct shift shift, float *result) {
+    float factor = augment->factor[channel % AUGMENT_CHANNELS_MAX];
+    float offset = augment->offset[channel % AUGMENT_CHANNELS_MAX];
+    for (int64_t y = 0; y < view->height; y++) {
+        int64_t from_y = y + shift.y;
+        bool has_row = from_y >= 0 && from_y < view->height;
+        int64_t row = channel * view->channel_step + from_y * view->row_step;
+        for (int64_t x = 0; x < view->width; x++) {
+            int64_t from_x = (shift.is_flipped ? view->width - 1 - x : x) + shift.x;
+            bool is_inside = has_row && from_x >= 0 && from_x < view->width;
+            *result++ =
+                (is_inside ? element(view, row + from_x * view->step) : 0) * factor + offset;
+        }
+    }
+}
+
+void augment_fill(const struct augment *augment, const struct sample *sample,
+                  const struct augment_draw *draw, float *result) {
+    if (sample->shape.rank != 3) {
+        struct view flat = {.data = sample->data, .type = augment->type, .height = 1, .step = 1};
+        flat.width = shape_count(&sample->shape);
+        fill_channel(augment, &flat, 0, (struct shift){0}, result);
+        return;
+    }
+    AUTO(picture_release) struct picture scaled = {0};
+    struct view view = view_of(sample, augment->type);
+    if (augment->size && (augment->crop == AUGMENT_CROP_RANDOM_RESIZED ||
+                          view.height != augment->size || view.width != augment->size)) {
+        AUTO(picture_release) struct picture cut = {0};
+        struct region region = choose_region(augment, draw, view.width, view.height);
+        cut_picture(&view, augment->channels, region, &cut);
+        scale_picture(&cut, augment->size, augment->size, &scaled);
+        view = (struct view){scaled.pixels,
+                             TENSOR_UINT8,
+                             augment->size,
+                             augment->size,
+                             1,
+                             3 * (int64_t)augment->size,
+                             3};
+    }
+    struct shift shift = choose_shift(augment, draw);
+    assert(view.height == augment->shape.dims[1] && view.width == augment->shape.dims[2]);
+    for (int64_t c = 0; c < augment->channels; c++) {
+        fill_channel(augment, &view, c, shift, result + c * view.height * view.width);
+    }
+}

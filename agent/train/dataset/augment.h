@@ -1,0 +1,49 @@
+/* augment.h: a sample -> what the network gets: cut, padded, flipped, normalized. PURE: what is
+ * random is drawn by seed, epoch and sample (order.h), whoever does it. In the spec:
+ *
+ *   augment: {crop: None | Random | RandomResized, size: 224, pad: 4, flip: true}
+ *   normalize: {mean: ["0.286"], deviation: ["0.353"]}
+ *
+ * size: a square is cut from a picture and scaled to size x size. RandomResized, in training: 8 to
+ * 100 % of the area, sides 3:4 to 4:3, anywhere (as for Inception: Szegedy et al., "Going Deeper
+ * with Convolutions", 2014); in evaluation the middle, 7/8 of the shorter side. None: the middle,
+ * all of the shorter side. Random: as None, and pad, below, says where (as it does without).
+ * pad, flip: in training alone; so many zeros on each side, of which any part of the former size is
+ * cut (as for CIFAR); left and right exchanged in half of the cases.
+ * normalize: (x - mean) / deviation, one of each for all channels or one for each; bytes are
+ * divided by 255 before. */
+#pragma once
+
+#include "agent/train/dataset/dataset.h"
+
+enum { AUGMENT_CHANNELS_MAX = 16, AUGMENT_SIZE_MAX = 4096 };
+
+enum augment_crop { AUGMENT_CROP_NONE, AUGMENT_CROP_RANDOM, AUGMENT_CROP_RANDOM_RESIZED };
+
+struct augment {
+    enum augment_crop crop;
+    int size; /* 0: the sample's own */
+    int pad;
+    bool flip;
+    struct shape shape;    /* of the result */
+    enum tensor_type type; /* of samples */
+    int64_t channels;      /* 1 where samples are no pictures */
+    float factor[AUGMENT_CHANNELS_MAX],
+        offset[AUGMENT_CHANNELS_MAX]; /* result = x factor + offset */
+};
+
+/* augment, normalize: the objects of the spec, or NULL. INVALID names the field: also of what the
+ * data set's samples cannot be (pictures of many sizes without `size`, say). */
+NODISCARD int augment_read(const json_t *augment, const json_t *normalize,
+                           const struct dataset *dataset, struct augment *ret_augment,
+                           struct error *err);
+
+struct augment_draw {
+    bool is_training;
+    uint64_t seed;
+    int64_t epoch, sample;
+};
+
+/* Fills shape_count(&augment->shape) numbers, pictures as [c, h, w]. */
+void augment_fill(const struct augment *augment, const struct sample *sample,
+                  const struct augment_draw *draw, float *result);

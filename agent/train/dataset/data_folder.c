@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pictures are held as the bytes of their files, each when it was first read, until the memory for
+ * them is used up: decoding again costs less than reading again. */
+#include "agent/train/dataset/dataset.h"
+
+#include "agent/data/image/image.h"
+#include "agent/store/store.h"
+#include "agent/train/dataset/fields.h"
+#include "lib/digest.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const size_t names_bytes_max = (size_t)8 << 30;
+
+struct held {
+    size_t size;
+    char bytes[];
+};
+
+struct item {
+    size_t name; /* offset in names */
+    int label;
+    _Atomic(struct held *) held; /* NULL: not held */
+};
+
+struct folder_set {
+    struct dataset base;
+    struct store *store;
+    struct buffer names; /* each with its NUL */
+    struct item *items;
+    size_t room, class_room;
+    atomic_int_fast64_t memory_bytes; /* that may still be held */
+};
+
+static void folder_close(struct dataset *dataset) {
+    struct folder_set *set = (struct folder_set *)dataset;
+    for (int64_t i = 0; i < dataset->count; i++) {
+        free(atomic_load(&set->items[i].held));
+    }
+    for (int64_t i = 0; dataset->class_names && i < dataset->classes; i++) {
+        free(dataset->class_names[i]);
+    }
+    free(dataset->class_names);
+    free(set->items);
+    buffer_release(&set->names);
+    store_free(set->store);
+    free(set);
+}
+
+static bool is_picture(const char *name) {
+    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
+    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+        size_t size = strlen(name), ending = strlen(endings[i]);
+        if (size > ending && strcasecmp(name + size - ending, endings[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names come in the order of their bytes: a class' pictures follow each other. */
+static int add_class(struct folder_set *set, const char *name, size_t size, struct error *err) {
+    struct dataset *base = &set->base;
+    const char *last = base->classes ? base->class_names[base->classes - 1] : NULL;
+    if (last && strlen(last) == size && memcmp(last, name, size) == 0) {
+        return 0;
+    }
+    if (base->classes == DATASET_CLASSES_MAX) {
+        return error_set(err, ERROR_INVALID, "more than %d classes", DATASET_CLASSES_MAX);
+    }
+    if ((size_t)base->classes == set->class_room) {
+        set->class_room = 2 * set->class_room + 16;
+        base->class_names =
+            x_realloc_array(base->class_names, set->class_room, sizeof *base->class_names);
+    }
+    base->class_names[base->classes++] = x_strndup(name, size);
+    return 0;
+}
+
+static int add_item(void *context, const char *name, const struct store_info *info UNUSED,
+                    struct error *err) {
+    struct folder_set *set = context;
+    const char *slash = strchr(name, '/');
+    if (!is_picture(name)) {
+        return 0;
+    }
+    if (!slash) {
+        return error_set(err, ERROR_INVALID,
+                         "%s/%s: it lies in no folder that is its class (CLASS/x.jpg)",
+                         store_path(set->store), name);
+    }
+    if (set->base.count == DATASET_COUNT_MAX) {
+        return error_set(err, ERROR_INVALID, "more than %d samples", DATASET_COUNT_MAX);
+    }
+    if (add_class(set, name, (size_t)(slash - name), err) < 0) {
+        return -1;
+    }
+    if ((size_t)set->base.count == set->room) {
+        set->room = 2 * set->room + 1024;
+        set->items = x_realloc_array(set->items, set->room, sizeof *set->items);
+    }
+    struct item *item = &set->items[set->base.count++];
+    item->name = set->names.size;
+    item->label = (int)set->base.classes - 1;
+    atomic_init(&item->held, NULL);
+    return buffer_append(&set->names, name, strlen(name) + 1, err);
+}
+
+static int by_text(const void *left, const void *right) {
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* "a-b/" comes before "a/", but "a" before "a-b": classes are numbered by their own names, or as
+ * those of the training data are. */
+static int number_classes(struct folder_set *set, const struct dataset *like, struct error *err) {
+    struct dataset *base = &set->base;
+    size_t count = (size_t)base->classes;
+    char **sorted = like ? like->class_names : x_calloc(count, sizeof *sorted);
+    size_t sorted_count = like ? (size_t)like->classes : count;
+    int *numbers = x_calloc(count, sizeof *numbers);
+    int result = 0;
+    if (!like) {
+        memcpy(sorted, base->class_names, count * sizeof *sorted);
+        qsort(sorted, count, sizeof *sorted, by_text);
+    }
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        char **found =
+            sorted ? bsearch(&base->class_names[i], sorted, sorted_count, sizeof *sorted, by_text)
+                   : NULL;
+        numbers[i] = found ? (int)(found - sorted) : 0;
+        if (!found) {
+            result = error_set(err, ERROR_INVALID, "%s/%.100s: the training data has no such class",
+                               store_path(set->store), base->class_names[i]);
+        }
+    }
+    for (int64_t i = 0; result == 0 && i < base->count; i++) {
+        set->items[i].label = numbers[set->items[i].label];
+    }
+    free(numbers);
+    if (!like) {
+        memcpy(base->class_names, sorted, count * sizeof *sorted);
+        free(sorted);
+    }
+    return result;
+}
+
+/* The names of the training data's classes become this one's, too. */
+static void take_names(struct dataset *base, const struct dataset *like) {
+    for (int64_t i = 0; i < base->classes; i++) {
+        free(base->class_names[i]);
+    }
+    base->class_names =
+        x_realloc_array(base->class_names, (size_t)like->classes, sizeof *base->class_names);
+    for (int64_t i = 0; i < like->classes; i++) {
+        base->class_names[i] = x_strdup(like->class_names[i]);
+    }
+    base->classes = like->classes;
+}
+
+static int folder_open(const json_t *fields, const struct dataset_options *options,
+                       struct dataset **ret_dataset, struct error *err) {
+    AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct folder_set));
+    struct folder_set *set = (struct folder_set *)base;
+    const char *path;
+    base->ops = &dataset_folder;
+    buffer_init(&set->names, names_bytes_max);
+    atomic_init(&set->memory_bytes, options->memory_bytes);
+    if (fields_text(fields, "path", &path, err) < 0 ||
+        store_open(path, /* writes= */ false, &set->store, err) < 0 ||
+        store_list(set->store, "", NULL, add_item, set, err) < 0) {
+        return -1;
+    }
+    if (base->count == 0) {
+        return error_set(err, ERROR_INVALID, "%s: there is no CLASS/x.jpg, .jpeg or .png", path);
+    }
+    if (number_classes(set, options->like, err) < 0) {
+        return -1;
+    }
+    if (options->like) {
+        take_names(base, options->like);
+    }
+    base->type = TENSOR_UINT8;
+    base->shape = (struct shape){3, {3, -1, -1}};
+    base->digest = digest_crc32c(0, set->names.data, set->names.size);
+    *ret_dataset = TAKE(base);
+    return 0;
+}
+
+static void hold(struct folder_set *set, struct item *item, const struct buffer *file) {
+    int_fast64_t bytes = (int_fast64_t)(file->size + sizeof(struct held));
+    if (atomic_fetch_sub(&set->memory_bytes, bytes) < bytes) {
+        atomic_fetch_add(&set->memory_bytes, bytes);
+        return;
+    }
+    struct held *held = x_malloc((size_t)bytes), *none = NULL;
+    held->size = file->size;
+    memcpy(held->bytes, file->data, file->size);
+    if (!atomic_compare_exchange_strong(&item->held, &none, held)) {
+        free(held); /* another thread has read it meanwhile */
+        atomic_fetch_add(&set->memory_bytes, bytes);
+    }
+}
+
+static int folder_read(struct dataset *dataset, int64_t index, struct sample *sample,
+                       struct error *err) {
+    struct folder_set *set = (struct folder_set *)dataset;
+    struct item *item = &set->items[index];
+    struct held *held = atomic_load(&item->held);
+    const char *name = set->names.data + item->name;
+    AUTO(buffer_release) struct buffer file;
+    AUTO(picture_release) struct picture picture = {0};
+    struct error cause = {0};
+    buffer_init(&file, IMAGE_BYTES_MAX);
+    if (!held && store_get(set->store, name, &file, NULL, err) < 0) {
+        return -1;
+    }
+    if (image_decode(held ? held->bytes : file.data, held ? held->size : file.size, &picture,
+                     &cause) < 0) {
+        *err = cause;
+        return error_context(err, "%s/%s", store_path(set->store), name);
+    }
+    if (!held) {
+        hold(set, item, &file);
+    }
+    free(sample->data);
+    sample->shape = (struct shape){3, {3, picture.height, picture.width}};
+    sample->is_interleaved = true;
+    sample->room = 3 * (size_t)picture.width * (size_t)picture.height;
+    sample->data = TAKE(picture.pixels);
+    sample->label = item->label;
+    return 0;
+}
+
+const struct dataset_ops dataset_folder = {
+    .name = "folder", .open = folder_open, .read = folder_read, .close = folder_close};

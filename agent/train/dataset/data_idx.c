@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Both files are held whole: a .gz cannot be read from its middle, and the data sets that come so
+ * are small. */
+#include "agent/train/dataset/dataset.h"
+
+#include "agent/data/source/gzip.h"
+#include "agent/store/stored_file.h"
+#include "agent/train/dataset/fields.h"
+#include "agent/train/dataset/idx.h"
+#include "lib/digest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TYPE_BYTES = 8, HEAD_BYTES = 4 };
+
+struct idx_set {
+    struct dataset base;
+    struct buffer images, labels;
+    struct idx images_head, labels_head;
+};
+
+int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *err) {
+    const uint8_t *bytes = data;
+    struct idx idx = {.item_bytes = 1};
+    if (size < HEAD_BYTES || bytes[0] != 0 || bytes[1] != 0) {
+        return error_set(err, ERROR_INVALID, "is no IDX file");
+    }
+    if (bytes[2] != TYPE_BYTES) {
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "its elements are of type 0x%02x, 0x08 (unsigned bytes) is read",
+                         bytes[2]);
+    }
+    idx.rank = bytes[3];
+    if (idx.rank < 1 || idx.rank > IDX_RANK_MAX) {
+        return error_set(err, ERROR_INVALID, "has %d axes, 1 to %d are expected", idx.rank,
+                         IDX_RANK_MAX);
+    }
+    idx.head_bytes = HEAD_BYTES + 4 * (size_t)idx.rank;
+    if (size < idx.head_bytes) {
+        return error_set(err, ERROR_INVALID, "is cut off in its head");
+    }
+    size_t elements = 1, rest = size - idx.head_bytes;
+    for (int i = 0; i < idx.rank; i++) {
+        const uint8_t *at = bytes + HEAD_BYTES + 4 * i;
+        uint32_t dim = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+        if (dim == 0 || elements > rest / dim) {
+            return error_set(err, ERROR_INVALID,
+                             dim ? "is shorter than its head says" : "has no elements");
+        }
+        elements *= dim;
+        idx.item_bytes *= i ? dim : 1;
+        idx.dims[i] = dim;
+    }
+    if (elements != rest) {
+        return error_set(err, ERROR_INVALID, "has %zu bytes behind its elements", rest - elements);
+    }
+    *ret_idx = idx;
+    return 0;
+}
+
+/* The unpacked file; buffer->max bounds it, packed or not. */
+static int load(const char *path, struct buffer *buffer, struct idx *ret_idx, struct error *err) {
+    AUTO(stored_file_release) struct stored_file file = {0};
+    AUTO(buffer_release) struct buffer packed;
+    struct error cause = {0};
+    buffer_init(&packed, buffer->max);
+    if (stored_file_open(path, &file, err) < 0 ||
+        store_get(file.store, file.name, &packed, NULL, err) < 0) {
+        return -1;
+    }
+    int result = 0;
+    if (gzip_is(packed.data, packed.size)) {
+        result = gzip_unpack(packed.data, packed.size, buffer, &cause);
+    } else {
+        *buffer = packed;
+        buffer_init(&packed, 0);
+    }
+    if (result < 0 || idx_parse(buffer->data, buffer->size, ret_idx, &cause) < 0) {
+        *err = cause;
+        return error_context(err, "%s", path);
+    }
+    return 0;
+}
+
+static void idx_close(struct dataset *dataset) {
+    struct idx_set *set = (struct idx_set *)dataset;
+    buffer_release(&set->images);
+    buffer_release(&set->labels);
+    free(set);
+}
+
+/* What both say of each other; classes are 0 to the highest label. */
+static int match(struct idx_set *set, struct error *err) {
+    const struct idx *images = &set->images_head, *labels = &set->labels_head;
+    if (labels->rank != 1 || images->rank < 2) {
+        return error_set(err, ERROR_INVALID,
+                         "images have %d axes and labels %d: 2 or more, and 1 are expected",
+                         images->rank, labels->rank);
+    }
+    if (labels->dims[0] != images->dims[0]) {
+        return error_set(err, ERROR_INVALID, "%lld images, but %lld labels",
+                         (long long)images->dims[0], (long long)labels->dims[0]);
+    }
+    struct dataset *base = &set->base;
+    const uint8_t *label = (const uint8_t *)set->labels.data + labels->head_bytes;
+    base->count = images->dims[0];
+    for (int64_t i = 0; i < base->count; i++) {
+        base->classes = MAX(base->classes, label[i] + 1);
+    }
+    base->type = TENSOR_UINT8;
+    if (images->rank == 3) { /* pictures of one channel */
+        base->shape = (struct shape){3, {1, images->dims[1], images->dims[2]}};
+    } else {
+        base->shape.rank = images->rank - 1;
+        memcpy(base->shape.dims, images->dims + 1, (size_t)base->shape.rank * sizeof(int64_t));
+    }
+    for (int i = 0; i < base->shape.rank; i++) {
+        if (base->shape.dims[i] > DATASET_SIDE_MAX || base->count > DATASET_COUNT_MAX) {
+            return error_set(err, ERROR_INVALID, "a sample has an axis of %lld, %d is the most",
+                             (long long)base->shape.dims[i], DATASET_SIDE_MAX);
+        }
+    }
+    base->digest = digest_crc32c(0, set->images.data, set->images.size);
+    base->digest = digest_crc32c(base->digest, set->labels.data, set->labels.size);
+    return 0;
+}
+
+static int idx_open(const json_t *fields, const struct dataset_options *options,
+                    struct dataset **ret_dataset, struct error *err) {
+    const char *images, *labels;
+    if (fields_text(fields, "images", &images, err) < 0 ||
+        fields_text(fields, "labels", &labels, err) < 0) {
+        return -1;
+    }
+    AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct idx_set));
+    struct idx_set *set = (struct idx_set *)base;
+    base->ops = &dataset_idx;
+    buffer_init(&set->images, (size_t)options->memory_bytes);
+    buffer_init(&set->labels, (size_t)options->memory_bytes);
+    if (load(images, &set->images, &set->images_head, err) < 0 ||
+        load(labels, &set->labels, &set->labels_head, err) < 0 || match(set, err) < 0) {
+        return -1;
+    }
+    *ret_dataset = TAKE(base);
+    return 0;
+}
+
+static int idx_read(struct dataset *dataset, int64_t index, struct sample *sample,
+                    struct error *err UNUSED) {
+    const struct idx_set *set = (struct idx_set *)dataset;
+    size_t bytes = set->images_head.item_bytes;
+    sample->shape = dataset->shape;
+    sample->is_interleaved = false;
+    memcpy(sample_room(sample, bytes),
+           set->images.data + set->images_head.head_bytes + (size_t)index * bytes, bytes);
+    sample->label = (uint8_t)set->labels.data[set->labels_head.head_bytes + (size_t)index];
+    return 0;
+}
+
+const struct dataset_ops dataset_idx = {
+    .name = "idx", .open = idx_open, .read = idx_read, .close = idx_close};

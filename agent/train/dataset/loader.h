@@ -1,0 +1,45 @@
+/* loader.h: batches, made ahead by threads of its own: read, decoded, augmented. A ring of
+ * LOADER_RING batches; of each a rank makes its slice alone (order.h), so that every gang size
+ * sees the same batches. loader_take is called by one thread. */
+#pragma once
+
+#include "agent/train/dataset/augment.h"
+
+enum { LOADER_RING = 4, LOADER_THREADS_MAX = 64 };
+
+struct loader_options {
+    struct dataset *dataset; /* borrowed, as is augment */
+    const struct augment *augment;
+    bool is_training; /* false: samples in their own order, nothing random; step 0.. is one pass */
+    uint64_t seed;
+    int64_t batch_size;           /* of the gang */
+    int rank, size;               /* of the gang */
+    int64_t first_step, end_step; /* the last one is end_step - 1 */
+    int threads;                  /* 1..LOADER_THREADS_MAX */
+};
+
+/* Of this rank; borrowed until the next loader_take. */
+struct batch {
+    int64_t step, epoch;
+    int64_t count;    /* samples of this rank; 0 where there are fewer than ranks */
+    int64_t total;    /* samples of the gang; at least 1 */
+    float *samples;   /* [count, augment->shape] */
+    int64_t *labels;  /* [count]; NULL where targets are numbers */
+    float *targets;   /* [count, target_count]; NULL where they are classes */
+    int64_t *indices; /* [count] of the data set */
+};
+
+struct loader;
+
+/* EXHAUSTED: the ring would need more than memory can hold. */
+NODISCARD int loader_open(const struct loader_options *options, struct loader **ret_loader,
+                          struct error *err);
+void loader_close(struct loader *loader); /* NULL is fine; what is under way ends first */
+void loader_closep(struct loader **loader);
+
+/* 1: *ret_batch is the next step's; 0: that was the last; -1: a sample of it could not be read. */
+NODISCARD int loader_take(struct loader *loader, const struct batch **ret_batch, struct error *err);
+/* How long loader_take has waited so far. */
+int64_t loader_waited_ns(const struct loader *loader);
+/* Samples made so far: grows while the loader lives. Any thread. */
+int64_t loader_made(const struct loader *loader);

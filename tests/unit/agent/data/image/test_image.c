@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/image/image.h"
+#include "tests/unit/agent/data/fixtures.h"
+
+#define HALVES "-f lavfi -i \"color=red:s=32x16[a];color=blue:s=32x16[b];[a][b]hstack\" -frames:v 1"
+#define GREY "-f lavfi -i color=gray:s=40x30 -frames:v 1"
+
+/* Pictures of all kinds and one pixel of each; libav's encoders, so not the libraries we read with.
+ */
+static const struct {
+    const char *name, *command;
+    int width, height, x, y;
+    uint8_t pixel[3];
+    int tolerance;
+} rows[] = {
+    {"rgb.png", "ff " HALVES " -pix_fmt rgb24 $OUT", 64, 16, 5, 5, {255, 0, 0}, 3},
+    {"rgb16.png", "ff " HALVES " -pix_fmt rgb48be $OUT", 64, 16, 60, 9, {0, 0, 255}, 3},
+    {"grey.png", "ff " GREY " -pix_fmt gray $OUT", 40, 30, 7, 7, {128, 128, 128}, 2},
+    {"grey16.png", "ff " GREY " -pix_fmt gray16be $OUT", 40, 30, 7, 7, {128, 128, 128}, 2},
+    {"mono.png",
+     "ff " GREY " -vf eq=brightness=1 -pix_fmt monob $OUT",
+     40,
+     30,
+     7,
+     7,
+     {255, 255, 255},
+     0},
+    {"clear.png",
+     "ff -f lavfi -i color=red@0.0:s=20x20,format=rgba -frames:v 1 $OUT",
+     20,
+     20,
+     3,
+     3,
+     {255, 255, 255},
+     0},
+    {"half.png",
+     "ff -f lavfi -i color=black@0.5:s=20x20,format=rgba -frames:v 1 $OUT",
+     20,
+     20,
+     3,
+     3,
+     {188, 188, 188},
+     70}, /* where white shines through black: by light or by number */
+    {"rgb.jpg", "ff " HALVES " -pix_fmt yuvj444p -q:v 2 $OUT", 64, 16, 5, 5, {254, 0, 0}, 4},
+    {"small.jpg", "ff " HALVES " -pix_fmt yuvj420p -q:v 2 $OUT", 64, 16, 58, 5, {0, 0, 254}, 4},
+    {"grey.jpg", "ff " GREY " -pix_fmt gray -q:v 2 $OUT", 40, 30, 7, 7, {128, 128, 128}, 3},
+};
+
+static int decode_file(const char *name, struct picture *picture, struct error *err) {
+    AUTO(text_freep) char *path = x_printf("%s/%s", fixtures_folder, name);
+    AUTO(text_freep) char *bytes = NULL;
+    size_t size = 0;
+    return file_read(path, IMAGE_BYTES_MAX, &bytes, &size, err) < 0
+               ? -1
+               : image_decode(bytes, size, picture, err);
+}
+
+static void kinds_of_pictures(void) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        struct picture picture = {0};
+        if (fixture(rows[i].name, rows[i].command) < 0) {
+            continue;
+        }
+        CHECK_OK(decode_file(rows[i].name, &picture, &err), &err);
+        CHECK_INT(picture.width, rows[i].width);
+        CHECK_INT(picture.height, rows[i].height);
+        for (int c = 0; c < 3 && picture.pixels; c++) {
+            int seen = picture.pixels[3 * (rows[i].y * picture.width + rows[i].x) + c];
+            if (abs(seen - rows[i].pixel[c]) > rows[i].tolerance) {
+                printf("# %s: channel %d is %d, wanted %d\n", rows[i].name, c, seen,
+                       rows[i].pixel[c]);
+                test_failures++;
+            }
+        }
+        picture_release(&picture);
+    }
+}
+
+static void fill(struct picture *picture) {
+    for (int y = 0; y < picture->height; y++) {
+        for (int x = 0; x < picture->width; x++) {
+            uint8_t *pixel = picture->pixels + 3 * (y * picture->width + x);
+            pixel[0] = (uint8_t)(2 * x);
+            pixel[1] = (uint8_t)(3 * y);
+            pixel[2] = (uint8_t)(x + y);
+        }
+    }
+}
+
+static void there_and_back(void) {
+    static const int sizes[][2] = {{1, 1}, {3, 2}, {77, 41}, {1, 60}};
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        for (enum image_format format = IMAGE_JPEG; format <= IMAGE_PNG; format++) {
+            struct error err = {0};
+            struct picture before, after = {0};
+            uint8_t *bytes = NULL;
+            size_t size = 0;
+            picture_init(&before, sizes[i][0], sizes[i][1]);
+            fill(&before);
+            CHECK_OK(image_encode(&before, format, &bytes, &size, &err), &err);
+            CHECK_INT(image_sniff(bytes, size), format);
+            CHECK_OK(image_decode(bytes, size, &after, &err), &err);
+            CHECK_INT(after.width, before.width);
+            CHECK_INT(after.height, before.height);
+            int worst = 0;
+            for (int k = 0; after.pixels && k < 3 * before.width * before.height; k++) {
+                worst = MAX(worst, abs(before.pixels[k] - after.pixels[k]));
+            }
+            CHECK(worst <= (format == IMAGE_PNG ? 0 : 24));
+            free(bytes);
+            picture_release(&before);
+            picture_release(&after);
+        }
+    }
+}
+
+/* A JPEG of 64x16 with an Exif segment, in both byte orders, turned upright. */
+static void orientation_is_carried_out(void) {
+    static const uint8_t little[] = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 0x01, 3,
+                                     0,   1,   0,  0, 0, 6, 0, 0, 0, 0, 0,    0,    0};
+    static const uint8_t big[] = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0,
+                                  3,   0,   0, 0,  1, 0, 8, 0, 0, 0, 0,    0,    0};
+    for (int is_big = 0; is_big < 2; is_big++) {
+        struct error err = {0};
+        struct picture flat, seen = {0};
+        uint8_t *bytes = NULL;
+        size_t size = 0;
+        picture_init(&flat, 64, 16);
+        fill(&flat);
+        CHECK_OK(image_encode(&flat, IMAGE_JPEG, &bytes, &size, &err), &err);
+        uint8_t file[16384] = {0xFF, 0xD8, 0xFF, 0xE1, 0, 2 + 6 + sizeof big, 'E', 'x', 'i', 'f'};
+        memcpy(file + 12, is_big ? big : little, sizeof big);
+        memcpy(file + 12 + sizeof big, bytes + 2, size - 2);
+        CHECK_OK(image_decode(file, size + 10 + sizeof big, &seen, &err), &err);
+        CHECK_INT(seen.width, 16);
+        CHECK_INT(seen.height, 64);
+        /* 6 turns clockwise: the old left column is the new top row; 8 turns the other way. */
+        const uint8_t *top = seen.pixels, *bottom = seen.pixels + 3 * 16 * 63;
+        CHECK(is_big ? top[0] > 110 && bottom[0] < 12 : top[0] < 12 && bottom[0] > 110);
+        CHECK(is_big ? top[1] < 12 && top[3 * 15 + 1] > 35 : top[1] > 35 && top[3 * 15 + 1] < 12);
+        free(bytes);
+        picture_release(&flat);
+        picture_release(&seen);
+    }
+}
+
+/* All eight orientations of a 2x3 picture whose pixels are numbered. */
+static void orientations(void) {
+    static const char *const wanted[] = {"012345", "012345", "103254", "543210", "452301",
+                                         "024135", "420531", "531420", "135024"};
+    for (int orientation = 1; orientation <= 8; orientation++) {
+        struct picture picture;
+        picture_init(&picture, 2, 3);
+        for (int i = 0; i < 6; i++) {
+            picture.pixels[3 * i] = (uint8_t)('0' + i);
+        }
+        picture_orient(&picture, orientation);
+        char seen[7] = "";
+        for (int i = 0; i < 6; i++) {
+            seen[i] = (char)picture.pixels[3 * i];
+        }
+        CHECK_STR(seen, wanted[orientation]);
+        CHECK_INT(picture.width, orientation >= 5 ? 3 : 2);
+        picture_release(&picture);
+    }
+}
+
+static void padding(void) {
+    struct picture picture, seen;
+    picture_init(&picture, 3, 2);
+    fill(&picture);
+    picture_pad(&picture, 5, 4, &seen);
+    CHECK_INT(seen.pixels[3 * (0 * 5 + 4)], 4);
+    CHECK_INT(seen.pixels[3 * (3 * 5 + 1) + 1], 3);
+    CHECK_INT(seen.pixels[3 * (3 * 5 + 4) + 2], 3);
+    picture_release(&seen);
+    picture_release(&picture);
+}
+
+/* Headers that claim a huge picture end before memory is asked for. */
+static void huge_pictures_are_refused(void) {
+    struct error err = {0};
+    struct picture picture = {0};
+    if (fixture("wide.png", "ff -f lavfi -i color=s=16386x2 -frames:v 1 -pix_fmt gray $OUT") == 0) {
+        CHECK_INT(decode_file("wide.png", &picture, &err), -1);
+        CHECK(text_starts(err.text, "is 16386x2 pixels, at most 16384x16384"));
+        error_clear(&err);
+    }
+    CHECK_INT(picture_check_size(16384, 16384, &err), -1);
+    error_clear(&err);
+    CHECK_OK(picture_check_size(16384, 8192, &err), &err);
+}
+
+int main(void) {
+    fixtures_start("image");
+    TEST(kinds_of_pictures);
+    TEST(there_and_back);
+    TEST(orientation_is_carried_out);
+    TEST(orientations);
+    TEST(padding);
+    TEST(huge_pictures_are_refused);
+    return TEST_END();
+}

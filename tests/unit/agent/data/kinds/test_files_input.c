@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The input kind "files" on real folders: which files are lines, in which order, behind which mark;
+ * manifests; and what a worker reads. */
+#include "agent/data/kinds/files_input.h"
+#include "tests/unit/agent/data/kinds/pictures.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static json_t *spec_of(const char *more) {
+    struct error err = {0};
+    json_t *spec = NULL;
+    AUTO(text_freep)
+    char *text = x_printf("{\"input\": {\"files\": {\"path\": \"out/photos\"%s}}, \"output\": "
+                          "{\"path\": \"out/photos/res\"}, \"scorer\": {\"onnx\": {}}}",
+                          more);
+    CHECK_OK(tree_parse(text, strlen(text), strlen(text), &spec, &err), &err);
+    return spec;
+}
+
+static void put_at(const char *name, int64_t seconds) {
+    put(name, "x", 1);
+    AUTO(text_freep) char *path = x_printf("%s/%s", fixtures_out, name);
+    struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+    CHECK_INT(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* Lines joined by spaces; and the mark of the line that is asked for. */
+struct told {
+    char *lines;
+    int64_t count, stop; /* stop: after so many */
+    char mark[4096];
+};
+
+static int on_line(void *context, const char *line, size_t size, const char *mark,
+                   struct error *err) {
+    struct told *told = context;
+    if (told->count == told->stop) {
+        return error_set(err, ERROR_CANCELLED, "stopped");
+    }
+    char *more = x_printf("%s%s%.*s", told->lines ? told->lines : "", told->lines ? " " : "",
+                          (int)size, line);
+    free(told->lines);
+    told->lines = more;
+    told->count++;
+    snprintf(told->mark, sizeof told->mark, "%s", mark);
+    return 0;
+}
+
+static int list(const json_t *spec, const char *after, struct told *told, struct error *err) {
+    struct store *scratch = NULL;
+    CHECK_OK(store_open("out/scratch", /* writes= */ true, &scratch, err), err);
+    struct input_listing listing = {
+        .spec = spec, .after = after, .scratch = scratch, .scratch_name = "run-"};
+    int result = files_input.list(&listing, on_line, told, err);
+    store_free(scratch);
+    return result;
+}
+
+static void check_list(const char *more, const char *after, const char *wanted) {
+    struct error err = {0};
+    struct told told = {.stop = INT64_MAX};
+    AUTO(tree_freep) json_t *spec = spec_of(more);
+    CHECK_OK(list(spec, after, &told, &err), &err);
+    CHECK_STR(told.lines ? told.lines : "", wanted);
+    free(told.lines);
+}
+
+static void check_refused(const char *more, const char *after, enum error_kind kind,
+                          const char *words) {
+    struct error err = {0};
+    struct told told = {.stop = INT64_MAX};
+    AUTO(tree_freep) json_t *spec = spec_of(more);
+    CHECK_INT(list(spec, after, &told, &err), -1);
+    CHECK_INT(err.kind, kind);
+    CHECK_STR(err.text, words);
+    free(told.lines);
+}
+
+static void make_photos(void) {
+    put_at("photos/b.jpg", 500);
+    put_at("photos/B.jpg", 400);
+    put_at("photos/a/z.jpg", 300);
+    put_at("photos/a.jpg", 200);
+    put_at("photos/a/b/c.jpg", 500);
+    put_at("photos/a\"\xc3\xa4.jpg", 100);
+    put_at("photos/notes.txt", 1);
+    put_at("photos/.hidden.jpg", 1);
+    put_at("photos/.windlass/r/x.jpg", 1);
+    put_at("photos/bad\xff.jpg", 1);
+    put_at("photos/res/a.jpg", 1); /* the output's */
+    put_at("photos/results.jpg", 50);
+}
+
+static void test_names_come_in_order_of_their_bytes(void) {
+    check_list(", \"pattern\": \"*.jpg\"", NULL,
+               "\"B.jpg\" \"a\\\"\xc3\xa4.jpg\" \"a.jpg\" \"a/b/c.jpg\" \"a/z.jpg\" \"b.jpg\" "
+               "\"results.jpg\"");
+    check_list(", \"pattern\": \"a/*.jpg\"", NULL, "\"a/z.jpg\"");
+    check_list(", \"pattern\": \"[ab].jpg\"", NULL, "\"a.jpg\" \"b.jpg\"");
+    check_list(", \"order\": \"Name\", \"pattern\": \"*.jpg\"", "a.jpg",
+               "\"a/b/c.jpg\" \"a/z.jpg\" \"b.jpg\" \"results.jpg\"");
+    check_list("", "results.jpg", ""); /* nothing new is no error */
+    check_refused(", \"pattern\": \"*.gif\"", NULL, ERROR_INVALID,
+                  "spec.input.files.path: out/photos: no file in it matches "
+                  "spec.input.files.pattern \"*.gif\"");
+    check_refused(", \"pattern\": \"bad*\"", NULL, ERROR_INVALID,
+                  "spec.input.files.path: out/photos: all 1 files that match \"bad*\" have names "
+                  "that are no UTF-8");
+}
+
+static void test_modified_is_by_time_then_name(void) {
+    static const char sorted[] =
+        "\"results.jpg\" \"a\\\"\xc3\xa4.jpg\" \"a.jpg\" \"a/z.jpg\" \"B.jpg\" \"a/b/c.jpg\" "
+        "\"b.jpg\"";
+    const char *more = ", \"order\": \"Modified\", \"pattern\": \"*.jpg\"";
+    check_list(more, NULL, sorted);
+    AUTO(tree_freep) json_t *spec = spec_of(more);
+    for (int64_t stop = 1; stop <= 7; stop++) { /* broken anywhere, it goes on behind the mark */
+        struct error err = {0};
+        struct told told = {.stop = stop};
+        CHECK_INT(list(spec, NULL, &told, &err), stop == 7 ? 0 : -1);
+        error_clear(&err);
+        told.stop = INT64_MAX;
+        AUTO(text_freep) char *after = x_strdup(told.mark);
+        CHECK_OK(list(spec, after, &told, &err), &err);
+        CHECK_STR(told.lines, sorted);
+        free(told.lines);
+    }
+}
+
+static void test_the_folder_must_be_another_than_the_outputs(void) {
+    struct error err = {0};
+    struct told told = {.stop = INT64_MAX};
+    AUTO(tree_freep) json_t *spec = spec_of("");
+    json_object_set_new(json_object_get(spec, "output"), "path", json_string("out/photos"));
+    CHECK_INT(list(spec, NULL, &told, &err), -1);
+    CHECK_STR(err.text, "spec.input.files.path: out/photos: is spec.output.path, too; the results "
+                        "would replace the input");
+    error_clear(&err);
+    AUTO(tree_freep) json_t *missing = spec_of("");
+    json_object_set_new(tree_get(missing, "input.files"), "path", json_string("out/none"));
+    CHECK_INT(list(missing, NULL, &told, &err), -1);
+    CHECK_INT(err.kind, ERROR_NOT_FOUND);
+}
+
+/* ---- manifests ------------------------------------------------------------------------------ */
+
+#define MANIFEST ", \"manifest\": \"out/list.txt\", \"pattern\": \"*.never\""
+
+static void test_a_manifest_gives_the_order(void) {
+    static const char text[] = "\xef\xbb\xbf"
+                               "z.jpg\r\n\n2019/a b.jpg\nz.jpg\n\xc3\xa4";
+    static const char wanted[] = "\"z.jpg\" \"2019/a b.jpg\" \"z.jpg\" \"\xc3\xa4\"";
+    put("list.txt", text, sizeof text - 1);
+    check_list(MANIFEST, NULL, wanted);
+    AUTO(tree_freep) json_t *spec = spec_of(MANIFEST);
+    char mark[4096] = "";
+    for (int64_t stop = 1; stop <= 4; stop++) {
+        struct error err = {0};
+        struct told told = {.stop = stop};
+        CHECK_INT(list(spec, NULL, &told, &err), stop == 4 ? 0 : -1);
+        error_clear(&err);
+        told.stop = INT64_MAX;
+        snprintf(mark, sizeof mark, "%s", told.mark);
+        CHECK_OK(list(spec, mark, &told, &err), &err);
+        CHECK_STR(told.lines, wanted);
+        free(told.lines);
+    }
+    put("list.txt", "z.jpg\nmore.jpg\n", 15);
+    check_refused(MANIFEST, mark, ERROR_INVALID,
+                  "spec.input.files.manifest: out/list.txt: has changed while it was read");
+    check_refused(MANIFEST, "x", ERROR_INVALID,
+                  "spec.input.files.manifest: out/list.txt: has changed while it was read");
+}
+
+/* Lines over the ends of what is read at once. */
+static void test_a_manifest_may_be_long(void) {
+    enum { LINES = 30000 };
+    AUTO(buffer_release) struct buffer text;
+    buffer_init(&text, 8 << 20);
+    struct error err = {0};
+    for (int i = 0; i < LINES; i++) {
+        CHECK_OK(buffer_printf(&text, &err, "%d%.*s.jpg\n", i, i % 40,
+                               "........................................"),
+                 &err);
+    }
+    put("list.txt", text.data, text.size);
+    AUTO(tree_freep) json_t *spec = spec_of(MANIFEST);
+    struct told told = {.stop = 100};
+    for (told.count = 0; told.count < LINES && !test_failures; told.stop += 1000) {
+        AUTO(text_freep) char *after = told.count ? x_strdup(told.mark) : NULL;
+        error_clear(&err);
+        free(TAKE(told.lines));
+        int64_t first = told.count;
+        CHECK_INT(list(spec, after, &told, &err), told.stop >= LINES ? 0 : -1);
+        char wanted[80];
+        snprintf(wanted, sizeof wanted, "\"%d%.*s.jpg\" ", (int)first, (int)first % 40,
+                 "........................................");
+        CHECK(text_starts(told.lines, wanted));
+    }
+    CHECK_INT(told.count, LINES);
+    free(told.lines);
+}
+
+static void test_manifests_that_name_no_files_are_refused(void) {
+    AUTO(text_freep) char *large = x_malloc(100000);
+    memset(large, 'a', 100000);
+    const struct {
+        const char *text;
+        size_t size, at;
+    } rows[] = {{"a.jpg\n/etc/passwd\n", 18, 6},
+                {"a/../../b\n", 10, 0},
+                {"a\n\xff\n", 4, 2},
+                {"a//b", 4, 0},
+                {"a/", 2, 0},
+                {"./a", 3, 0},
+                {"a\n\0\n", 4, 2},
+                {large, 100000, 0},
+                {large, 3000, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char words[256];
+        put("list.txt", rows[i].text, rows[i].size);
+        snprintf(words, sizeof words,
+                 "spec.input.files.manifest: out/list.txt: at byte %zu a path below "
+                 "spec.input.files.path is expected, of at most 2048 bytes of UTF-8, without "
+                 "\"..\"",
+                 rows[i].at);
+        check_refused(MANIFEST, NULL, ERROR_INVALID, words);
+    }
+    put("list.txt", "\n\r\n", 3);
+    check_refused(MANIFEST, NULL, ERROR_INVALID,
+                  "spec.input.files.manifest: out/list.txt: names no file");
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static void test_a_file_that_cannot_be_read_is_an_item_that_has_failed(void) {
+    struct error err = {0};
+    put_picture("photos/one.png", IMAGE_PNG, 31);
+    put_picture("photos/a/two.png", IMAGE_PNG, 32);
+    put("photos/bad.png", "no picture", 10);
+    AUTO(tree_freep) json_t *spec = spec_of("");
+    AUTO(tree_freep)
+    json_t *lines =
+        json_pack("[s,s,s,s,s]", "one.png", "bad.png", "gone.png", "../list.txt", "a/two.png");
+    struct input_reader *reader = NULL;
+    static const char *const faults[] = {NULL, "out/photos/bad.png: ", "out/photos/gone.png: ", "",
+                                         NULL};
+    for (int round = 0; round < 2; round++) { /* the reader is used again */
+        CHECK_OK(files_input.reader_open(spec, lines, &reader, &err), &err);
+        for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+            struct item item;
+            CHECK_INT(files_input.reader_next(reader, &item, &err), 1);
+            CHECK_STR(item.name, json_string_value(json_array_get(lines, i)));
+            CHECK_INT(item.type, ITEM_PICTURE);
+            CHECK(faults[i] ? item.fault != NULL : !item.fault);
+            CHECK(!faults[i] || (item.fault && text_starts(item.fault, faults[i])));
+            CHECK(faults[i] || item.picture.width == (i ? 32 : 31));
+            picture_release(&item.picture);
+        }
+        struct item none;
+        CHECK_INT(files_input.reader_next(reader, &none, &err), 0);
+    }
+    files_input.reader_free(reader);
+}
+
+static void test_programs_get_paths(void) {
+    struct error err = {0};
+    AUTO(tree_freep) json_t *spec = spec_of("");
+    json_object_set_new(spec, "scorer", json_pack("{s:{}}", "command"));
+    CHECK_INT(files_input.item(spec), ITEM_PATH);
+    AUTO(tree_freep) json_t *lines = json_pack("[s,s]", "a/two.png", "gone.png");
+    struct input_reader *reader = NULL;
+    struct item item;
+    CHECK_OK(files_input.reader_open(spec, lines, &reader, &err), &err);
+    CHECK_INT(files_input.reader_next(reader, &item, &err), 1);
+    AUTO(text_freep) char *path = x_printf("%s/photos/a/two.png", fixtures_out);
+    CHECK_STR(item.text, path);
+    CHECK_INT(item.text_size, strlen(path));
+    local_file_release(&item.file);
+    CHECK_INT(access(path, F_OK), 0); /* no copy: it stays */
+    CHECK_INT(files_input.reader_next(reader, &item, &err), 1);
+    CHECK(item.fault);
+    CHECK_INT(files_input.reader_next(reader, &item, &err), 0);
+    AUTO(tree_freep) json_t *strange = json_pack("[i]", 3);
+    CHECK_INT(files_input.reader_open(spec, strange, &reader, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(!reader);
+}
+
+static int on_look(void *context, const char *line UNUSED, size_t size UNUSED,
+                   const char *mark UNUSED, struct error *err) {
+    ++*(int *)context;
+    return error_set(err, ERROR_CANCELLED, "there is something");
+}
+
+/* Whether there is anything is known at once where a folder's own files tell. */
+static void test_a_look_finds_whatever_there_is(void) {
+    static const struct {
+        const char *pattern;
+        enum error_kind kind;
+    } rows[] = {{"*.seen", ERROR_CANCELLED}, {"*.deep", ERROR_CANCELLED}, {"*.no", ERROR_INVALID}};
+    put("photos/a.seen", "x", 1);
+    put("photos/look/a.deep", "x", 1);
+    put("photos/.hidden.no", "x", 1);
+    put("photos/\xff.no", "x", 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        int count = 0;
+        AUTO(text_freep) char *more = x_printf(", \"pattern\": \"%s\"", rows[i].pattern);
+        AUTO(tree_freep) json_t *spec = spec_of(more);
+        struct input_listing listing = {.spec = spec, .is_look = true};
+        CHECK_INT(files_input.list(&listing, on_look, &count, &err), -1);
+        CHECK_INT(err.kind, rows[i].kind);
+        CHECK_INT(count, rows[i].kind == ERROR_CANCELLED);
+    }
+}
+
+int main(void) {
+    fixtures_start("files-input");
+    make_photos();
+    TEST(test_names_come_in_order_of_their_bytes);
+    TEST(test_modified_is_by_time_then_name);
+    TEST(test_the_folder_must_be_another_than_the_outputs);
+    TEST(test_a_manifest_gives_the_order);
+    TEST(test_a_manifest_may_be_long);
+    TEST(test_manifests_that_name_no_files_are_refused);
+    TEST(test_a_file_that_cannot_be_read_is_an_item_that_has_failed);
+    TEST(test_programs_get_paths);
+    TEST(test_a_look_finds_whatever_there_is);
+    return TEST_END();
+}

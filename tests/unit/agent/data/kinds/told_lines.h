@@ -1,0 +1,35 @@
+/* told_lines.h: what an input kind lists, as trees. */
+#pragma once
+
+#include "agent/data/input/input.h"
+#include "lib/tree.h"
+
+#include <stdio.h>
+
+struct told {
+    json_t *lines; /* a list, of the caller */
+    size_t stop;   /* after so many the listing is cancelled */
+    char mark[4096];
+};
+
+static inline int told_line(void *context, const char *line, size_t size, const char *mark,
+                            struct error *err) {
+    struct told *told = context;
+    json_t *tree = NULL;
+    if (json_array_size(told->lines) == told->stop) {
+        return error_set(err, ERROR_CANCELLED, "stopped");
+    }
+    if (tree_parse(line, size, size, &tree, err) < 0) {
+        return -1;
+    }
+    json_array_append_new(told->lines, tree);
+    snprintf(told->mark, sizeof told->mark, "%s", mark);
+    return 0;
+}
+
+/* From the line behind that mark; "" or NULL as struct input_listing has it. */
+static inline int told_list(const struct input_kind *kind, const json_t *spec, const char *after,
+                            struct told *told, struct error *err) {
+    struct input_listing listing = {.spec = spec, .after = after};
+    return kind->list(&listing, told_line, told, err);
+}

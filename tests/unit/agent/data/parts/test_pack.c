@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/data/parts/pack.h"
+
+#include "lib/digest.h"
+#include "tests/unit/agent/data/tries.h"
+
+#define NAME ".windlass/" RUN "/try/3-7"
+
+static int close_pack(struct pack *pack, struct outcome *outcome, struct error *err) {
+    int result = pack_close(pack, err);
+    pack_free(pack);
+    return result < 0 ? result : outcome_close(outcome, err);
+}
+
+static char *read_output(struct store *output, const char *name) {
+    struct error err = {0};
+    struct buffer bytes;
+    buffer_init(&bytes, 64 << 20);
+    if (store_get(output, name, &bytes, NULL, &err) < 0) {
+        buffer_release(&bytes);
+        return x_strdup(err.text);
+    }
+    return buffer_take(&bytes, NULL);
+}
+
+static bool is_there(struct store *output, const char *name) {
+    struct error ignored = {0};
+    struct store_info info;
+    return store_stat(output, name, &info, &ignored) == 0;
+}
+
+/* A few texts stay text: no object is made, and who has the text can publish it. */
+static void test_small_texts_need_no_object(void) {
+    struct error err = {0};
+    AUTO(store_freep) struct store *output = open_output("out/small");
+    AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, NAME, true);
+    struct pack *pack = pack_new(outcome);
+    CHECK_OK(pack_add(pack, "a.json", "{}\n", 3, &err), &err);
+    CHECK_OK(pack_add(pack, "deep/\xc3\xa4.json", "[]\n", 3, &err), &err);
+    CHECK_OK(pack_add(pack, "empty", "", 0, &err), &err);
+    CHECK_OK(close_pack(pack, outcome, &err), &err);
+    CHECK_INT(outcome_place(outcome), OUTCOME_TEXT);
+    CHECK(!is_there(output, NAME));
+    struct part part = outcome_part(outcome);
+    for (int i = 0; i < 2; i++) { /* twice: the same bytes */
+        CHECK_OK(pack_publish(&part, output, &err), &err);
+        AUTO(text_freep) char *first = read_output(output, "a.json");
+        AUTO(text_freep) char *second = read_output(output, "deep/\xc3\xa4.json");
+        AUTO(text_freep) char *third = read_output(output, "empty");
+        CHECK_STR(first, "{}\n");
+        CHECK_STR(second, "[]\n");
+        CHECK_STR(third, "");
+    }
+}
+
+/* Bytes, and more than are held in memory, are an object; from it alone all files come. */
+static void test_much_becomes_an_object(void) {
+    struct error err = {0};
+    enum { LARGE = 9 << 20 };
+    AUTO(store_freep) struct store *output = open_output("out/large");
+    AUTO(text_freep) char *large = x_malloc(LARGE);
+    for (size_t i = 0; i < LARGE; i++) {
+        large[i] = (char)(i * 2654435761u >> 13);
+    }
+    for (size_t size = 1; size <= LARGE; size += LARGE - 1) {
+        AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, NAME, true);
+        struct pack *pack = pack_new(outcome);
+        CHECK_OK(pack_add(pack, "zero", "\0", 1, &err), &err);
+        CHECK_OK(pack_add(pack, "bytes", large, size, &err), &err);
+        CHECK_OK(close_pack(pack, outcome, &err), &err);
+        CHECK_INT(outcome_place(outcome), OUTCOME_OBJECT);
+        struct part made = outcome_part(outcome), part = made;
+        CHECK(size == 1 || !made.bytes);
+        part.bytes = NULL;
+        bool is_broken = true;
+        CHECK_OK(part_check(&part, &is_broken, &err), &err);
+        CHECK_OK(pack_publish(&part, output, &err), &err);
+        struct buffer bytes;
+        buffer_init(&bytes, LARGE);
+        CHECK_OK(store_get(output, "bytes", &bytes, NULL, &err), &err);
+        CHECK(bytes.size == size && memcmp(bytes.data, large, size) == 0);
+        buffer_release(&bytes);
+        /* Other bytes, or none, are told from those that were committed. */
+        part.crc ^= 1;
+        CHECK_INT(part_check(&part, &is_broken, &err), -1);
+        CHECK(is_broken);
+        error_clear(&err);
+        CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
+        CHECK_INT(part_check(&part, &is_broken, &err), -1);
+        CHECK(is_broken);
+        error_clear(&err);
+    }
+}
+
+/* Nothing is there before it is closed, and nothing afterwards when it never was. */
+static void test_what_is_not_closed_leaves_nothing(void) {
+    struct error err = {0};
+    AUTO(store_freep) struct store *output = open_output("out/dropped");
+    struct outcome *outcome = outcome_new(output, NAME, false);
+    AUTO(text_freep) char *much = x_calloc(1, OUTCOME_MEMORY);
+    CHECK_OK(outcome_add(outcome, much, OUTCOME_MEMORY, &err), &err);
+    CHECK_OK(outcome_add(outcome, "x", 1, &err), &err);
+    CHECK(!is_there(output, NAME));
+    outcome_free(outcome);
+    CHECK_INT(ask_number("find '%s/dropped' -type f | wc -l", fixtures_out), 0);
+}
+
+/* A try's name is used once: who finds it taken by other bytes has not made it, and who finds his
+ * own has made it, though he did not hear of it. */
+static void test_a_taken_name_is_an_error(void) {
+    static const char *const bytes[] = {"x", "y", "x", "xy"};
+    AUTO(store_freep) struct store *output = open_output("out/taken");
+    for (int i = 0; i < 4; i++) {
+        struct error err = {0};
+        bool fits = i % 2 == 0;
+        AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, NAME, false);
+        CHECK_OK(outcome_add(outcome, bytes[i], strlen(bytes[i]), &err), &err);
+        CHECK_INT(outcome_close(outcome, &err), fits ? 0 : -1);
+        CHECK_INT(outcome_has_failed(outcome), !fits);
+        CHECK_INT(err.kind, fits ? ERROR_NONE : ERROR_CONFLICT);
+    }
+}
+
+static void test_packs_that_are_none_write_nothing_of_ours(void) {
+    static const char *const indexes[] = {
+        "[[\".windlass/owner\",2]]",
+        "[[\"a/.windlass/x\",2]]",
+        "[[\"../x\",2]]",
+        "[[\"/x\",2]]",
+        "[[\"a\",3]]",
+        "[[\"a\",1]]",
+        "[[\"a\",-2]]",
+        "[[7,2]]",
+        "[\"a\"]",
+        "{}",
+        "[",
+    };
+    AUTO(store_freep) struct store *output = open_output("out/bad");
+    for (size_t i = 0; i < ARRAY_LEN(indexes); i++) {
+        struct error err = {0};
+        AUTO(text_freep)
+        char *bytes = x_printf("hi%s%016zx", indexes[i], strlen(indexes[i]));
+        struct part part = {.store = output, .name = "bad", .bytes = bytes};
+        part.size_bytes = (int64_t)strlen(bytes);
+        if (pack_publish(&part, output, &err) == 0) {
+            printf("# published: %s\n", bytes);
+            test_failures++;
+        }
+    }
+    static const char *const tails[] = {"", "short", "ffffffffffffffff", "00000000000000ZZ"};
+    for (size_t i = 0; i < ARRAY_LEN(tails); i++) {
+        struct error err = {0};
+        struct part part = {.store = output, .name = "bad", .bytes = tails[i]};
+        part.size_bytes = (int64_t)strlen(tails[i]);
+        CHECK_INT(pack_publish(&part, output, &err), -1);
+    }
+    CHECK(!is_there(output, ".windlass/owner"));
+}
+
+int main(void) {
+    fixtures_start("pack");
+    TEST(test_small_texts_need_no_object);
+    TEST(test_much_becomes_an_object);
+    TEST(test_what_is_not_closed_leaves_nothing);
+    TEST(test_a_taken_name_is_an_error);
+    TEST(test_packs_that_are_none_write_nothing_of_ours);
+    return TEST_END();
+}

@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every algorithm in every instruction set of this processor against the definition, in double.
+#include "agent/engine/device/cpu/fast/conv.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "agent/engine/device/cpu/fast/conv_run.h"
+#include "tests/test.h"
+
+static struct threads *pools[4]; // by number of threads
+static unsigned seed = 1;
+
+static float random_float(void) {
+    seed = seed * 1664525u + 1013904223u;
+    return (float)(seed >> 8) / (float)(1 << 23) - 1;
+}
+
+static float *random_floats(size_t count) {
+    float *data = aligned_alloc(64, (count * sizeof(float) + 127) / 64 * 64);
+    for (size_t i = 0; i < count; i++) {
+        data[i] = random_float();
+    }
+    return data;
+}
+
+// How a value is given: row-major, blocked, blocked with scale, shift and relu pending.
+enum form { ROW_MAJOR, BLOCKED, PENDING };
+
+struct row {
+    const char *name;
+    struct conv_shape shape;
+    enum form form;
+    bool add, relu, normed;
+};
+
+#define PADS(p) .pad_top = p, .pad_left = p, .pad_bottom = p, .pad_right = p
+#define KERNEL(k, s) .kernel_h = k, .kernel_w = k, .stride_h = s, .stride_w = s
+#define SHAPE(batch, ins, outs, h, w)                                                              \
+    .n = batch, .channels_in = ins, .channels_out = outs, .in_h = h, .in_w = w
+
+static const struct row ROWS[] = {
+    {.name = "first layer",
+     .shape = {SHAPE(1, 3, 32, 21, 37), PADS(4), KERNEL(9, 1), .border = BORDER_REFLECT},
+     .form = ROW_MAJOR,
+     .normed = true},
+    {.name = "first layer, 7x7 stride 2",
+     .shape = {SHAPE(2, 3, 20, 31, 30), PADS(3), KERNEL(7, 2)},
+     .form = ROW_MAJOR,
+     .relu = true},
+    {.name = "last layer",
+     .shape = {SHAPE(2, 32, 3, 19, 45), PADS(4), KERNEL(9, 1), .border = BORDER_REFLECT},
+     .form = PENDING},
+    {
+        "one output",
+        {SHAPE(1, 7, 1, 5, 6), PADS(1), KERNEL(3, 1)},
+        .form = ROW_MAJOR,
+        .relu = true,
+    },
+    {
+        "3x3",
+        {SHAPE(1, 32, 48, 17, 19), PADS(1), KERNEL(3, 1)},
+        .form = BLOCKED,
+        .add = true,
+        .relu = true,
+    },
+    {.name = "3x3 reflected",
+     .shape = {SHAPE(2, 24, 40, 9, 14), PADS(1), KERNEL(3, 1), .border = BORDER_REFLECT},
+     .form = PENDING,
+     .normed = true},
+    {.name = "3x3 doubled",
+     .shape = {SHAPE(1, 32, 16, 7, 9), PADS(1), KERNEL(3, 1), .border = BORDER_REFLECT,
+               .doubled = true},
+     .form = PENDING,
+     .normed = true},
+    {.name = "3x3 doubled, edges",
+     .shape = {SHAPE(3, 16, 33, 3, 2), PADS(1), KERNEL(3, 1), .border = BORDER_EDGE,
+               .doubled = true},
+     .form = BLOCKED},
+    {.name = "3x3 stride 2",
+     .shape = {SHAPE(1, 32, 64, 33, 40), PADS(1), KERNEL(3, 2), .border = BORDER_REFLECT},
+     .form = PENDING,
+     .normed = true},
+    {
+        "3x3 many small",
+        {SHAPE(5, 48, 64, 7, 7), PADS(1), KERNEL(3, 1)},
+        .form = BLOCKED,
+        .relu = true,
+    },
+    {.name = "3x3 of few tiles", // which threads share
+     .shape = {SHAPE(1, 32, 84, 14, 13), PADS(1), KERNEL(3, 1)},
+     .form = BLOCKED,
+     .add = true,
+     .relu = true},
+    {.name = "3x3 stride 2, weights in parts",
+     .shape = {SHAPE(1, 150, 88, 9, 10), PADS(1), KERNEL(3, 2)},
+     .form = BLOCKED,
+     .add = true,
+     .relu = true},
+    {.name = "3x3 stride 2, odd pictures of a batch",
+     .shape = {SHAPE(3, 40, 50, 11, 13), PADS(1), KERNEL(3, 2)},
+     .form = BLOCKED,
+     .add = true,
+     .relu = true},
+    {.name = "3x3 stride 2 without padding, of few tiles",
+     .shape = {SHAPE(1, 48, 84, 14, 12), PADS(0), KERNEL(3, 2)},
+     .form = PENDING},
+    {.name = "3x3 stride 2 doubled, edges",
+     .shape = {SHAPE(2, 16, 33, 5, 4), PADS(1), KERNEL(3, 2), .border = BORDER_EDGE,
+               .doubled = true},
+     .form = BLOCKED,
+     .normed = true},
+    {.name = "3x3 stride 2, wide",
+     .shape = {SHAPE(1, 16, 20, 9, 203), PADS(1), KERNEL(3, 2)},
+     .form = ROW_MAJOR,
+     .relu = true},
+    {.name = "1x1, weights in parts",
+     .shape = {SHAPE(1, 1300, 80, 5, 6), PADS(0), KERNEL(1, 1)},
+     .form = BLOCKED,
+     .add = true,
+     .relu = true},
+    {.name = "1x1 stride 2, more outputs than pixels",
+     .shape = {SHAPE(2, 20, 100, 7, 5), PADS(0), KERNEL(1, 2)},
+     .form = BLOCKED,
+     .add = true},
+    {.name = "3x3 on one pixel",
+     .shape = {SHAPE(1, 16, 16, 1, 1), PADS(1), KERNEL(3, 1)},
+     .form = BLOCKED},
+    {.name = "3x3 without padding",
+     .shape = {SHAPE(1, 20, 36, 6, 31), PADS(0), KERNEL(3, 1)},
+     .form = BLOCKED},
+    {.name = "3x3 row-major",
+     .shape = {SHAPE(2, 21, 18, 11, 6), PADS(1), KERNEL(3, 1)},
+     .form = ROW_MAJOR},
+    {
+        "uneven pads",
+        {SHAPE(1, 16, 16, 8, 9), .pad_left = 2, .pad_bottom = 1, KERNEL(3, 1)},
+        .form = BLOCKED,
+    },
+    {
+        "1x1",
+        {SHAPE(2, 64, 256, 13, 11), PADS(0), KERNEL(1, 1)},
+        .form = BLOCKED,
+        .add = true,
+        .relu = true,
+    },
+    {
+        "1x1 pending",
+        {SHAPE(1, 40, 24, 5, 3), PADS(0), KERNEL(1, 1)},
+        .form = PENDING,
+        .normed = true,
+    },
+    {
+        "1x1 normed",
+        {SHAPE(2, 32, 32, 9, 30), PADS(0), KERNEL(1, 1)},
+        .form = BLOCKED,
+        .normed = true,
+    },
+    {.name = "1x1 stride 2",
+     .shape = {SHAPE(1, 32, 80, 15, 14), PADS(0), KERNEL(1, 2)},
+     .form = BLOCKED},
+    {.name = "5x1 kernel",
+     .shape = {SHAPE(1, 17, 31, 9, 8), .kernel_h = 5, .kernel_w = 1, .stride_h = 1, .stride_w = 2,
+               .pad_top = 2, .pad_bottom = 2},
+     .form = BLOCKED},
+    {.name =
+         "3x3, weights beyond a large page", // a sanitizer looks at how their memory is asked for
+     .shape = {SHAPE(1, 256, 260, 2, 3), PADS(1), KERNEL(3, 1)},
+     .form = BLOCKED},
+    {.name = "wide",
+     .shape = {SHAPE(1, 64, 32, 10, 700), PADS(1), KERNEL(3, 1), .border = BORDER_REFLECT},
+     .form = PENDING,
+     .normed = true},
+};
+
+#define DEPTHWISE .depthwise = true
+#define DILATION(h, w) .dilation_h = h, .dilation_w = w
+static const struct row OTHER_ROWS[] = {
+    {.name = "dilated",
+     .shape = {SHAPE(2, 32, 48, 19, 17), PADS(2), KERNEL(3, 1), DILATION(2, 2)},
+     .form = PENDING,
+     .normed = true},
+    {.name = "dilated unevenly, in place",
+     .shape = {SHAPE(1, 17, 20, 12, 30), KERNEL(3, 2), DILATION(1, 3)},
+     .form = BLOCKED},
+    {.name = "dilated, planar",
+     .shape = {SHAPE(1, 3, 20, 12, 30), PADS(3), KERNEL(3, 1), DILATION(3, 2)},
+     .form = ROW_MAJOR},
+    {.name = "dilated, thin",
+     .shape = {SHAPE(1, 20, 2, 12, 30), PADS(3), KERNEL(3, 1), DILATION(3, 2)},
+     .form = BLOCKED},
+    {.name = "dilated depthwise",
+     .shape = {SHAPE(1, 20, 20, 12, 30), PADS(3), KERNEL(3, 1), DILATION(2, 3), DEPTHWISE},
+     .form = BLOCKED},
+    {.name = "depthwise 3x3",
+     .shape = {SHAPE(2, 37, 37, 13, 14), PADS(1), KERNEL(3, 1), DEPTHWISE},
+     .form = BLOCKED,
+     .add = true,
+     .relu = true},
+    {.name = "depthwise 5x5, stride 2",
+     .shape = {SHAPE(1, 16, 16, 15, 40), PADS(2), KERNEL(5, 2), DEPTHWISE},
+     .form = PENDING,
+     .normed = true},
+    {.name = "depthwise, row-major",
+     .shape = {SHAPE(1, 3, 3, 9, 1), PADS(1), KERNEL(3, 1), DEPTHWISE},
+     .form = ROW_MAJOR},
+};
+
+struct fixture {
+    struct conv_shape shape;
+    float *input;         /* row-major, pending work not done */
+    float *scale, *shift; /* [n, c] */
+    float *weights, *bias, *gamma, *beta, *add;
+    double *wanted; /* row-major, with everything done but the affine of `normed` */
+    double *affine; /* [n, 2, channels_out] */
+};
+
+static int place(int x, int size, enum border border) {
+    if (x >= 0 && x < size) {
+        return x;
+    }
+    return border == BORDER_ZERO   ? -1
+           : border == BORDER_EDGE ? (x < 0 ? 0 : size - 1)
+           : x < 0                 ? -x
+                                   : 2 * size - 2 - x;
+}
+
+static double input_at(const struct fixture *f, const struct row *row, int n, int c, int y, int x) {
+    const struct conv_shape *s = &f->shape;
+    int times = s->doubled ? 2 : 1;
+    y = place(y - s->pad_top, s->in_h * times, s->border);
+    x = place(x - s->pad_left, s->in_w * times, s->border);
+    if (y < 0 || x < 0) {
+        return 0;
+    }
+    int channel = n * s->channels_in + c;
+    double value = (double)f->input[(channel * s->in_h + y / times) * s->in_w + x / times];
+    if (row->form == PENDING) {
+        value = value * (double)f->scale[channel] + (double)f->shift[channel];
+        value = value < 0 ? 0 : value;
+    }
+    return value;
+}
+
+static double output_at(const struct fixture *f, const struct row *row, int n, int o, int y,
+                        int x) {
+    const struct conv_shape *s = &f->shape;
+    double sum = (double)f->bias[o];
+    int group = s->depthwise ? 1 : s->channels_in; // channels that an output reads
+    for (int i = 0; i < group; i++) {
+        int c = s->depthwise ? o : i;
+        for (int k = 0; k < s->kernel_h * s->kernel_w; k++) {
+            int ky = k / s->kernel_w, kx = k % s->kernel_w;
+            sum += input_at(f, row, n, c, y * s->stride_h + ky * MAX(s->dilation_h, 1),
+                            x * s->stride_w + kx * MAX(s->dilation_w, 1)) *
+                   (double)f->weights[(o * group + i) * s->kernel_h * s->kernel_w + k];
+        }
+    }
+    sum += row->add ? (double)f->add[((n * s->channels_out + o) * s->out_h + y) * s->out_w + x] : 0;
+    return row->relu && sum < 0 ? 0 : sum;
+}
+
+static void fixture_init(struct fixture *f, const struct row *row) {
+    f->shape = row->shape;
+    struct conv_shape *s = &f->shape;
+    CHECK(conv_shape_finish(s));
+    size_t ins = (size_t)s->channels_in, outs = (size_t)s->channels_out, n = (size_t)s->n;
+    size_t pixels = (size_t)s->out_h * (size_t)s->out_w;
+    f->input = random_floats(n * ins * (size_t)(s->in_h * s->in_w));
+    f->scale = random_floats(n * ins);
+    f->shift = random_floats(n * ins);
+    f->weights = random_floats(ins * outs * (size_t)(s->kernel_h * s->kernel_w));
+    f->bias = random_floats(outs);
+    f->gamma = random_floats(outs);
+    f->beta = random_floats(outs);
+    f->add = random_floats(n * outs * pixels);
+    f->wanted = calloc(n * outs * pixels, sizeof(double));
+    f->affine = calloc(n * 2 * outs, sizeof(double));
+    for (size_t i = 0; i < n * outs; i++) {
+        int o = (int)(i % outs);
+        double sum = 0, squares = 0, *plane = f->wanted + i * pixels;
+        for (size_t k = 0; k < pixels; k++) {
+            plane[k] = output_at(f, row, (int)(i / outs), o, (int)k / s->out_w, (int)k % s->out_w);
+            sum += plane[k];
+        }
+        for (size_t k = 0; k < pixels; k++) {
+            double d = plane[k] - sum / (double)pixels;
+            squares += d * d;
+        }
+        double scale = (double)f->gamma[o] / sqrt(squares / (double)pixels + 1e-5);
+        f->affine[i / outs * 2 * outs + i % outs] = scale;
+        f->affine[(i / outs * 2 + 1) * outs + i % outs] =
+            (double)f->beta[o] - sum / (double)pixels * scale;
+    }
+}
+
+static void fixture_release(struct fixture *f) {
+    float *floats[] = {f->input, f->scale, f->shift, f->weights,
+                       f->bias,  f->gamma, f->beta,  f->add};
+    for (size_t i = 0; i < ARRAY_LEN(floats); i++) {
+        free(floats[i]);
+    }
+    free(f->wanted);
+    free(f->affine);
+}
+
+// [n, c, pixels] to the blocked layout, with something odd in the lanes that do not count.
+static float *to_blocked(const float *from, int n, int c, int pixels, int b, float filler) {
+    int blocks = (c + b - 1) / b;
+    float *to = random_floats((size_t)(n * blocks * pixels * b));
+    for (int i = 0; i < n * blocks * b; i++) {
+        int image = i / (blocks * b), channel = i % (blocks * b);
+        for (int k = 0; k < pixels; k++) {
+            to[((image * blocks + channel / b) * pixels + k) * b + channel % b] =
+                channel < c ? from[(image * c + channel) * pixels + k] : filler;
+        }
+    }
+    return to;
+}
+
+static float blocked_at(const float *data, int c, int pixels, int b, int n, int channel, int k) {
+    int blocks = (c + b - 1) / b;
+    return data[((n * blocks + channel / b) * pixels + k) * b + channel % b];
+}
+
+static float *pending_affine(const struct fixture *f, int b) {
+    int n = f->shape.n, c = f->shape.channels_in, lanes = (c + b - 1) / b * b;
+    float *affine = random_floats((size_t)(n * 2 * lanes));
+    for (int i = 0; i < n * lanes; i++) {
+        int at = i / lanes * c + i % lanes;
+        affine[i / lanes * 2 * lanes + i % lanes] = i % lanes < c ? f->scale[at] : 0;
+        affine[(i / lanes * 2 + 1) * lanes + i % lanes] = i % lanes < c ? f->shift[at] : 0;
+    }
+    return affine;
+}
+
+static void check_output(const struct fixture *f, const struct conv *conv, const char *label,
+                         const struct operand *out) {
+    const struct conv_shape *s = &f->shape;
+    int b = conv->ops->block, pixels = s->out_h * s->out_w,
+        lanes = (s->channels_out + b - 1) / b * b;
+    double worst = 0, largest = 1e-3, worst_affine = 0;
+    for (int i = 0; i < s->n * s->channels_out; i++) {
+        int n = i / s->channels_out, o = i % s->channels_out;
+        for (int k = 0; k < pixels; k++) {
+            float seen = out->blocked ? blocked_at(out->data, s->channels_out, pixels, b, n, o, k)
+                                      : out->data[i * pixels + k];
+            double wanted = f->wanted[i * pixels + k];
+            worst = isfinite(seen) ? MAX(worst, fabs((double)seen - wanted)) : INFINITY;
+            largest = MAX(largest, fabs(wanted));
+        }
+        for (int k = 0; conv->normed && k < 2; k++) {
+            double wanted = f->affine[(n * 2 + k) * s->channels_out + o];
+            double off = fabs((double)out->affine[(n * 2 + k) * lanes + o] - wanted);
+            worst_affine = MAX(worst_affine, off / (1 + fabs(wanted)));
+        }
+    }
+    if (worst > 2e-5 * largest || worst_affine > 1e-3) {
+        printf("# %s: off by %g of %g, affine %g\n", label, worst, largest, worst_affine);
+        test_failures++;
+    }
+}
+
+static void check_conv(const struct fixture *f, const struct row *row, enum isa isa,
+                       enum conv_algorithm algorithm, int threads) {
+    const struct conv_shape *s = &f->shape;
+    const struct vector_ops *ops = vector_ops_get(isa);
+    int b = ops->block;
+    bool planar = row->form == ROW_MAJOR && conv_reads_planar(ops, s) && algorithm == CONV_DIRECT;
+    struct conv_source source = {.weights = f->weights, .bias = f->bias};
+    struct conv_weights *weights = conv_weights_new(ops, s, algorithm, planar, &source);
+    struct conv conv = {.ops = ops,
+                        .shape = *s,
+                        .weights = weights,
+                        .high = INFINITY,
+                        .low = row->relu ? 0 : -INFINITY,
+                        .gamma = f->gamma,
+                        .beta = f->beta,
+                        .normed = row->normed && algorithm != CONV_THIN,
+                        .epsilon = 1e-5F};
+    conv_plan(&conv, threads, row->form != ROW_MAJOR, row->form == PENDING);
+    struct operand in = {.blocked = row->form != ROW_MAJOR, .relu = row->form == PENDING};
+    in.data =
+        in.blocked ? to_blocked(f->input, s->n, s->channels_in, s->in_h * s->in_w, b, 3) : f->input;
+    in.affine = row->form == PENDING ? pending_affine(f, b) : NULL;
+    struct operand add = {.blocked = true};
+    add.data = to_blocked(f->add, s->n, s->channels_out, s->out_h * s->out_w, b, 5);
+    struct operand out = {.blocked = algorithm != CONV_THIN};
+    out.data = random_floats(blocked_count(ops, s->n, s->channels_out, s->out_h, s->out_w));
+    out.affine = random_floats(affine_count(ops, s->n, s->channels_out));
+    void *scratch = aligned_alloc(64, (conv.scratch_bytes + 63) / 64 * 64);
+    memset(scratch, 0xff, conv.scratch_bytes); // not a number, should it be read
+    conv_run(&conv, pools[threads], &in, row->add && algorithm != CONV_THIN ? &add : NULL, &out,
+             scratch);
+    char label[128];
+    snprintf(label, sizeof label, "%s, %s, %s, %d threads", row->name, isa_name(isa),
+             (const char *[]){"direct", "thin", "Winograd", "Winograd 2x2", "Winograd strided",
+                              "depthwise"}[algorithm],
+             threads);
+    check_output(f, &conv, label, &out);
+    free(scratch);
+    free(in.blocked ? in.data : NULL);
+    free(in.affine);
+    free(add.data);
+    free(out.data);
+    free(out.affine);
+    conv_release(&conv);
+    conv_weights_free(weights);
+}
+
+static bool can(const struct row *row, enum conv_algorithm algorithm) {
+    const struct conv_shape *s = &row->shape;
+    switch (algorithm) {
+    case CONV_THIN:
+        return !s->depthwise && s->channels_out <= THIN_OUTPUTS_MAX && !row->add && !row->normed;
+    case CONV_WINOGRAD:
+    case CONV_WINOGRAD_2:
+    case CONV_WINOGRAD_STRIDED:
+        return !s->depthwise && s->dilation_h < 2 && s->dilation_w < 2 && s->kernel_h == 3 &&
+               s->kernel_w == 3 && s->stride_h == s->stride_w &&
+               s->stride_h == (algorithm == CONV_WINOGRAD_STRIDED ? 2 : 1);
+    case CONV_DEPTHWISE:
+        return s->depthwise;
+    default:
+        return !s->depthwise;
+    }
+}
+
+static void check_isa(enum isa isa) {
+    if (!isa_runs_here(isa)) {
+        SKIP("this processor has no %s", isa_name(isa));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ROWS) + ARRAY_LEN(OTHER_ROWS); i++) {
+        bool plain = i < ARRAY_LEN(ROWS);
+        const struct row *row = plain ? &ROWS[i] : &OTHER_ROWS[i - ARRAY_LEN(ROWS)];
+        struct fixture f;
+        fixture_init(&f, row);
+        for (enum conv_algorithm a = CONV_DIRECT; a <= CONV_DEPTHWISE; a++) {
+            for (int threads = 1; threads <= 3 && can(row, a); threads++) {
+                check_conv(&f, row, isa, a, threads);
+            }
+        }
+        fixture_release(&f);
+    }
+}
+
+static void test_conv_plain(void) {
+    check_isa(ISA_PLAIN);
+}
+
+static void test_conv_avx2(void) {
+    check_isa(ISA_AVX2);
+}
+
+static void test_conv_avx512(void) {
+    check_isa(ISA_AVX512);
+}
+
+static void test_shapes_that_do_not_fit(void) {
+    struct conv_shape kernel = {SHAPE(1, 3, 8, 4, 4), KERNEL(5, 1)};
+    CHECK(!conv_shape_finish(&kernel));
+    struct conv_shape reflected = {SHAPE(1, 3, 8, 4, 4), KERNEL(9, 1), PADS(4),
+                                   .border = BORDER_REFLECT};
+    CHECK(!conv_shape_finish(&reflected));
+}
+
+static struct conv_weights *some_weights(const struct vector_ops *ops, const struct conv_shape *s,
+                                         enum conv_algorithm algorithm, bool planar) {
+    float *values =
+        random_floats((size_t)(s->channels_in * s->channels_out * s->kernel_h * s->kernel_w));
+    struct conv_source source = {.weights = values};
+    struct conv_weights *weights = conv_weights_new(ops, s, algorithm, planar, &source);
+    free(values);
+    return weights;
+}
+
+// Marks what each unit writes; -1 where an output is written twice or not at all, else the share of
+// the thread that begins with the most, times the number of threads.
+static double heaviest(const struct conv *conv, int threads) {
+    int blocks = (conv->shape.channels_out + conv->ops->block - 1) / conv->ops->block;
+    int wide = conv->flat ? conv->shape.out_h * conv->shape.out_w : conv->shape.out_w;
+    size_t all = (size_t)conv->images * (size_t)conv->span * (size_t)wide * (size_t)blocks;
+    char *seen = x_calloc(all, 1);
+    double most = 0, total = 0;
+    bool right = true;
+    for (int lane = 0; lane < threads; lane++) {
+        double work = 0;
+        for (int i = conv->units * lane / threads; i < conv->units * (lane + 1) / threads; i++) {
+            struct conv_unit u;
+            conv_unit_bounds(conv, i, &u);
+            right = right && u.block_end - u.block <= conv->blocks &&
+                    u.row_end - u.row <= conv->rows && u.column_end - u.column <= conv->columns;
+            for (int y = u.row; y < u.row_end; y++) {
+                for (int x = u.column; x < u.column_end; x++) {
+                    for (int block = u.block; block < u.block_end; block++, work++) {
+                        size_t row = (size_t)u.n * (size_t)conv->span + (size_t)y;
+                        char *at = seen + (row * (size_t)wide + (size_t)x) * (size_t)blocks + block;
+                        right = right && !*at;
+                        *at = 1;
+                    }
+                }
+            }
+        }
+        most = MAX(most, work);
+        total += work;
+    }
+    free(seen);
+    return right && total == (double)all ? most * threads / total : -1;
+}
+
+// Whatever the shape, every output belongs to one unit; and ResNet-50's layers have the algorithm
+// that was the fastest, of which two threads begin with halves, or with 4 and 3 of 7 rows of tiles.
+static void test_units(void) {
+    static const struct {
+        struct conv_shape shape;
+        enum conv_algorithm algorithm;
+        double most;
+    } rows[] = {
+        {{SHAPE(1, 3, 64, 224, 224), PADS(3), KERNEL(7, 2)}, CONV_DIRECT, 1.02},
+        {{SHAPE(1, 256, 64, 56, 56), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
+        {{SHAPE(1, 64, 64, 56, 56), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD, 1.01},
+        {{SHAPE(1, 512, 128, 28, 28), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
+        {{SHAPE(1, 128, 128, 56, 56), PADS(1), KERNEL(3, 2)}, CONV_WINOGRAD_STRIDED, 1.01},
+        {{SHAPE(1, 256, 256, 28, 28), PADS(1), KERNEL(3, 2)}, CONV_WINOGRAD_STRIDED, 1.15},
+        {{SHAPE(1, 512, 512, 14, 14), PADS(1), KERNEL(3, 2)}, CONV_DIRECT, 1.01},
+        {{SHAPE(1, 128, 128, 28, 28), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD, 1.15},
+        {{SHAPE(1, 1024, 256, 14, 14), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
+        {{SHAPE(1, 256, 256, 14, 14), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD_2, 1.15},
+        {{SHAPE(1, 2048, 512, 7, 7), KERNEL(1, 1)}, CONV_DIRECT, 1.01},
+        {{SHAPE(1, 512, 512, 7, 7), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD_2, 1.01},
+        {{SHAPE(3, 40, 50, 13, 19), KERNEL(1, 1)}, CONV_DIRECT, 2},
+        {{SHAPE(1, 16, 16, 1, 15), KERNEL(1, 1)}, CONV_DIRECT, 2},
+        {{SHAPE(3, 20, 50, 13, 19), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD, 2},
+        {{SHAPE(2, 30, 70, 90, 190), PADS(1), KERNEL(3, 1)}, CONV_WINOGRAD_2, 2},
+        {{SHAPE(2, 30, 70, 33, 190), PADS(1), KERNEL(3, 2)}, CONV_WINOGRAD_STRIDED, 2},
+        {{SHAPE(1, 128, 128, 56, 56), PADS(1), KERNEL(3, 2)}, CONV_DIRECT, 2},
+        {{SHAPE(2, 3, 8, 70, 999), PADS(1), KERNEL(3, 1)}, CONV_DIRECT, 2},
+        {{SHAPE(2, 48, 48, 31, 77), .depthwise = true, PADS(1), KERNEL(3, 1)}, CONV_DEPTHWISE, 2},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct conv_shape s = rows[i].shape;
+        CHECK(conv_shape_finish(&s));
+        for (enum isa isa = ISA_PLAIN; isa <= ISA_AVX512; isa++) {
+            const struct vector_ops *ops = vector_ops_get(isa);
+            bool planar = s.channels_in == 3;
+            struct conv_weights *weights = some_weights(ops, &s, rows[i].algorithm, planar);
+            for (int threads = 1; threads <= 5; threads++) {
+                struct conv conv = {.ops = ops, .shape = s, .weights = weights};
+                conv_plan(&conv, threads, !planar, false);
+                double most = heaviest(&conv, threads);
+                bool wanted = isa == ISA_AVX512 && threads == 2 && rows[i].most < 2;
+                CHECK(!wanted || conv_choose(ops, &s, planar, 2) == rows[i].algorithm);
+                if (most < 1 || (wanted && most > rows[i].most)) {
+                    printf("# row %zu, %s, %d threads: %g\n", i, isa_name(isa), threads, most);
+                    test_failures++;
+                }
+                conv_release(&conv);
+            }
+            conv_weights_free(weights);
+        }
+    }
+}
+
+int main(void) {
+    struct error err = {0};
+    CHECK_OK(threads_new(2, &pools[2], &err), &err);
+    CHECK_OK(threads_new(3, &pools[3], &err), &err);
+    TEST(test_conv_plain);
+    TEST(test_conv_avx2);
+    TEST(test_conv_avx512);
+    TEST(test_shapes_that_do_not_fit);
+    TEST(test_units);
+    threads_free(pools[2]);
+    threads_free(pools[3]);
+    return TEST_END();
+}

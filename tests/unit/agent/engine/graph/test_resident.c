@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/graph/resident.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/test.h"
+
+enum { COUNT = 1 << 16 };
+
+static const char path[] = "build/test_resident.bin";
+
+static float *numbers(float first) {
+    float *numbers = aligned_alloc(4096, COUNT * 4);
+    for (int i = 0; i < COUNT; i++) {
+        numbers[i] = (float)i + first;
+    }
+    return numbers;
+}
+
+/* The file: a byte, so that all else lies at odd addresses, and the numbers. */
+static void write_file(const char *name, float first, size_t count) {
+    float *content = numbers(first);
+    FILE *file = fopen(name, "wb");
+    CHECK(file && fputc(0, file) == 0 && fwrite(content, 4, count, file) == count);
+    CHECK(file && fclose(file) == 0);
+    free(content);
+}
+
+/* The file, and the copy of its numbers that a reader has made. */
+static struct resident_file *fill(struct graph *graph, struct value *value) {
+    struct error err = {0};
+    struct resident_file *file = NULL;
+    write_file(path, 1, COUNT);
+    CHECK_OK(resident_file_open(path, COUNT * 4 + 1, &file, &err), &err);
+    *value = (struct value){.name = "w", .is_constant = true, .shape = {1, {COUNT}}};
+    value->origin = file->bytes + 1;
+    value->constant = (struct tensor){TENSOR_FLOAT32, value->shape, numbers(1), false};
+    *graph = (struct graph){.value_count = 1, .values = value, .lets_go = true};
+    return file;
+}
+
+static void done(struct resident_file *file, struct value *value) {
+    free(value->constant.data);
+    resident_file_free(file);
+    unlink(path);
+}
+
+static int count_right(const struct value *value) {
+    int right = 0;
+    for (int i = 0; i < COUNT; i++) {
+        float number; /* at an odd address, where they are the file's */
+        memcpy(&number, (char *)value->constant.data + (size_t)i * 4, 4);
+        right += number == (float)i + 1;
+    }
+    return right;
+}
+
+static void test_what_is_let_go_comes_back(void) {
+    struct graph graph;
+    struct value value;
+    struct error err = {0};
+    struct resident_file *file = fill(&graph, &value);
+    graph_let_go(&graph, 0);
+    CHECK_INT(count_right(&value), 0); /* it begins and ends with whole pages */
+    CHECK(value.is_gone);
+    CHECK_OK(graph_bring_back(&graph, file, &err), &err);
+    CHECK(!value.is_gone);
+    CHECK_INT(count_right(&value), COUNT);
+    graph_let_go(&graph, 0);
+    unlink(path); /* as a copy that only its reader has open */
+    CHECK_OK(graph_bring_back(&graph, file, &err), &err);
+    CHECK_INT(count_right(&value), COUNT);
+    graph_hold(&graph, 0, value.constant.data);
+    graph_let_go(&graph, 0);
+    CHECK_INT(count_right(&value), COUNT);
+    done(file, &value);
+}
+
+/* A constant that lies at an even address is used where the file's bytes are. */
+static void test_the_file_s_own_bytes_come_back(void) {
+    struct graph graph;
+    struct value value;
+    struct error err = {0};
+    struct resident_file *file = fill(&graph, &value);
+    void *copy = value.constant.data;
+    value.constant.data = file->bytes + 1;
+    graph_let_go(&graph, 0);
+    CHECK(value.is_gone && count_right(&value) < COUNT);
+    CHECK_OK(graph_bring_back(&graph, file, &err), &err);
+    CHECK_INT(count_right(&value), COUNT);
+    value.constant.data = copy;
+    done(file, &value);
+}
+
+static void test_a_file_that_was_changed_is_an_error(void) {
+    static const struct {
+        float first;
+        size_t count;
+        const char *wanted;
+    } changes[] = {
+        {1, COUNT / 2, "ends after 131073 bytes, it had 262145 when it was opened"},
+        {1, 0, "ends after 1 bytes, it had 262145"},
+        {2, COUNT, "has other bytes at 1 than when it was opened"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        struct graph graph;
+        struct value value;
+        struct error err = {0};
+        struct resident_file *file = fill(&graph, &value);
+        graph_let_go(&graph, 0);
+        write_file(path, changes[i].first, changes[i].count); /* the very file: no other inode */
+        CHECK_INT(graph_bring_back(&graph, file, &err), -1);
+        CHECK_INT(err.kind, ERROR_UNAVAILABLE);
+        CHECK_INT(error_exit_code(&err), 3);
+        CHECK(strstr(err.text, path) && strstr(err.text, "\"w\"") &&
+              strstr(err.text, changes[i].wanted));
+        CHECK(value.is_gone);
+        error_clear(&err);
+        write_file(path, 1, COUNT); /* the mount is back */
+        CHECK_OK(graph_bring_back(&graph, file, &err), &err);
+        CHECK_INT(count_right(&value), COUNT);
+        done(file, &value);
+    }
+}
+
+static void test_views_hold_what_they_show(void) {
+    struct graph graph;
+    struct value values[2];
+    struct resident_file *file = fill(&graph, &values[0]);
+    values[1] = (struct value){.name = "made in a run"};
+    graph.values = values;
+    graph.value_count = 2;
+    graph_hold(&graph, 1, values[0].constant.data);
+    graph_let_go(&graph, 0);
+    CHECK_INT(count_right(&values[0]), COUNT);
+    done(file, &values[0]);
+}
+
+static void test_what_may_not_go_stays(void) {
+    struct graph graph;
+    struct value value;
+    struct resident_file *file = fill(&graph, &value);
+    const void *origin = value.origin;
+    graph.lets_go = false;
+    graph_let_go(&graph, 0);
+    graph.lets_go = true;
+    value.origin = NULL;
+    graph_let_go(&graph, 0);
+    value.origin = origin;
+    value.shape.dims[0] = RESIDENT_BYTES_MIN / 4 - 1;
+    graph_let_go(&graph, 0);
+    CHECK_INT(count_right(&value), COUNT);
+    done(file, &value);
+}
+
+int main(void) {
+    TEST(test_what_is_let_go_comes_back);
+    TEST(test_the_file_s_own_bytes_come_back);
+    TEST(test_a_file_that_was_changed_is_an_error);
+    TEST(test_views_hold_what_they_show);
+    TEST(test_what_may_not_go_stays);
+    return TEST_END();
+}

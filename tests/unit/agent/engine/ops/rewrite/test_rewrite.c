@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What becomes of a graph; that it computes the same is tests/conformance/test_types.c's. */
+#include "agent/engine/ops/rewrite/rewrite.h"
+
+#include "tests/conformance/attributes.h"
+#include "tests/conformance/network_run.h"
+#include "tests/test.h"
+
+static int half_input(struct network *network, struct shape shape) {
+    int value = network_input(network, shape);
+    network->values[value].type = TENSOR_FLOAT16;
+    network->values[value].has_shape = true;
+    return value;
+}
+
+static int half_constant(struct network *network, struct shape shape) {
+    struct tensor tensor = {.type = TENSOR_FLOAT16, .shape = shape};
+    size_t count = (size_t)shape_count(&shape);
+    tensor.data = arena_array(&network->graph.arena, count, sizeof(uint16_t));
+    for (size_t i = 0; i < count; i++) {
+        tensor_put_number(&tensor, (int64_t)i, (double)i / 64);
+    }
+    return network_keep(network, "constant", tensor);
+}
+
+/* Runs of this operator in the plan of the rewritten network; the first of its inputs' types. */
+static int count_steps(const struct network *network, int op, enum tensor_type *ret_type) {
+    struct error err = {0};
+    struct graph graph;
+    struct device *device;
+    struct plan *plan;
+    struct tensor inputs[NETWORK_PORTS] = {0};
+    int count = 0;
+    CHECK_OK(rewrite(&network->graph, &graph, &err), &err);
+    CHECK_OK(registry_open("reference", 1, &device, &err), &err);
+    for (size_t i = 0; i < graph.input_count; i++) {
+        const struct value *value = &graph.values[graph.inputs[i]];
+        CHECK_OK(tensor_init(&inputs[i], value->type, &value->shape, &err), &err);
+    }
+    CHECK_OK(plan_new(device, &graph, inputs, &plan, &err), &err);
+    for (size_t i = 0; i < plan->schedule->step_count; i++) {
+        const struct step *step = &plan->schedule->steps[i];
+        if (step->node && step->node->op->id == op) {
+            *ret_type = plan->schedule->slots[step->inputs[0]].type;
+            count++;
+        }
+    }
+    plan_free(plan);
+    for (size_t i = 0; i < graph.input_count; i++) {
+        tensor_release(&inputs[i]);
+    }
+    device_close(device);
+    graph_release(&graph);
+    return count;
+}
+
+/* One Cast at its beginning and one at its end, and none around what lies between. */
+static void test_a_whole_network_widens_once(void) {
+    struct network network;
+    enum tensor_type type = TENSOR_BOOL;
+    network_init(&network, 13);
+    int x = half_input(&network, (struct shape){4, {1, 3, 6, 5}});
+    int w = half_constant(&network, (struct shape){4, {4, 3, 3, 3}});
+    x = network_node(&network, "Conv", (int[]){x, w, -2}, NULL);
+    x = network_node(&network, "Relu", (int[]){x, -2}, NULL);
+    x = network_node(&network, "Transpose", (int[]){x, -2},
+                     (const struct attribute[]){INTS("perm", 0, 2, 3, 1), {0}});
+    int like = half_constant(&network, (struct shape){4, {1, 4, 3, 1}});
+    x = network_node(&network, "Concat", (int[]){x, like, -2},
+                     (const struct attribute[]){INT("axis", 3), {0}});
+    int matrix = half_constant(&network, (struct shape){2, {5, 7}});
+    network_output(&network, network_node(&network, "MatMul", (int[]){x, matrix, -2}, NULL));
+    CHECK_INT(count_steps(&network, OP_TRANSPOSE, &type), 1);
+    CHECK_INT(type, TENSOR_FLOAT32);
+    CHECK_INT(count_steps(&network, OP_CAST, &type), 2);
+    arena_release(&network.graph.arena);
+}
+
+/* What is only moved stays small. */
+static void test_what_does_not_count_is_left_alone(void) {
+    struct network network;
+    enum tensor_type type = TENSOR_BOOL;
+    network_init(&network, 13);
+    int x = half_input(&network, (struct shape){3, {4, 3, 6}});
+    network_output(&network, network_node(&network, "Transpose", (int[]){x, -2}, NULL));
+    CHECK_INT(count_steps(&network, OP_TRANSPOSE, &type), 1);
+    CHECK_INT(type, TENSOR_FLOAT16);
+    CHECK_INT(count_steps(&network, OP_CAST, &type), 0);
+    arena_release(&network.graph.arena);
+}
+
+/* 2049 is no float16: the model's own Cast rounds it, between nodes it would have stayed. */
+static void test_the_models_own_cast_rounds(void) {
+    struct error err = {0};
+    struct device *device;
+    CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+    for (int casts = 0; casts < 2; casts++) {
+        struct network network;
+        struct tensor y;
+        network_init(&network, 13);
+        int x = half_input(&network, (struct shape){1, {1}});
+        network.ranges[x] = (struct network_range){.low = 1, .high = 1};
+        int large = network_constant(&network, (struct shape){1, {1}}, 0, 2048);
+        int narrow = network_node(&network, "Cast", (int[]){large, -2},
+                                  (const struct attribute[]){INT("to", 10), {0}});
+        int sum = network_node(&network, "Add", (int[]){x, narrow, -2}, NULL);
+        sum = casts ? network_node(&network, "Cast", (int[]){sum, -2},
+                                   (const struct attribute[]){INT("to", 10), {0}})
+                    : sum;
+        int root = network_node(&network, "Sub", (int[]){sum, narrow, -2}, NULL);
+        network_output(&network, root);
+        CHECK_OK(network_run(&network, device, 1, &y, &err), &err);
+        CHECK_INT(y.type, TENSOR_FLOAT16);
+        CHECK_INT((int)tensor_number(&y, 0), casts ? 0 : 1);
+        tensor_release(&y);
+        arena_release(&network.graph.arena);
+    }
+    device_close(device);
+}
+
+/* Old operands are aligned, and outputs that nobody wants are not made. */
+static void test_expand(void) {
+    struct network network;
+    enum tensor_type type;
+    network_init(&network, 15);
+    int x = network_input(&network, (struct shape){4, {2, 3, 4, 5}});
+    int c = network_constant(&network, (struct shape){1, {3}}, 1, 0);
+    const struct attribute training[] = {INT("training_mode", 1), {0}};
+    int y =
+        network_node_many(&network, "BatchNormalization", (int[]){x, c, c, c, c, -2}, training, 3);
+    network.ports[0][1][1] = -1;
+    network_output(&network, y);
+    CHECK_INT(count_steps(&network, OP_NORM_TRAINING, &type), 1);
+    CHECK_INT(count_steps(&network, OP_MUL, &type), 0);
+    CHECK_INT(count_steps(&network, OP_BATCH_NORMALIZATION, &type), 0);
+    network_output(&network, y + 2);
+    CHECK_INT(count_steps(&network, OP_MUL, &type), 1); /* the other factor is constant, too */
+    arena_release(&network.graph.arena);
+}
+
+static int bytes_constant(struct network *network, struct shape shape, enum tensor_type type) {
+    struct tensor tensor = {.type = type, .shape = shape};
+    size_t count = (size_t)shape_count(&shape);
+    tensor.data = arena_array(&network->graph.arena, MAX(count, 1), 1);
+    for (size_t i = 0; i < count; i++) {
+        tensor_put_number(&tensor, (int64_t)i, (double)i);
+    }
+    return network_keep(network, "bytes", tensor);
+}
+
+/* A scale for each row of a may not be taken for one of each column, where there are as many. */
+static void test_scales_of_rows_are_no_scales_of_columns(void) {
+    for (int rows = 1; rows <= 2; rows++) {
+        struct network network;
+        struct error err = {0};
+        struct device *device;
+        struct tensor y;
+        network_init(&network, 13);
+        int one = network_constant(&network, (struct shape){0}, 0, 1);
+        int scales = network_constant(&network, (struct shape){1, {rows}}, 0.5f, 1);
+        int zero = bytes_constant(&network, (struct shape){0}, TENSOR_UINT8);
+        int a = bytes_constant(&network, (struct shape){2, {2, 2}}, TENSOR_UINT8);
+        network_output(&network,
+                       network_node(&network, "QLinearMatMul",
+                                    (int[]){a, scales, zero, a, one, zero, one, zero, -2}, NULL));
+        CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+        int result = network_run(&network, device, 1, &y, &err);
+        CHECK_INT(result, rows == 1 ? 0 : -1);
+        CHECK(rows == 1 || strstr(err.text, "one scale, or 2, one for each index of axis 1"));
+        if (result == 0) {
+            tensor_release(&y);
+        }
+        device_close(device);
+        arena_release(&network.graph.arena);
+    }
+}
+
+int main(void) {
+    TEST(test_a_whole_network_widens_once);
+    TEST(test_what_does_not_count_is_left_alone);
+    TEST(test_the_models_own_cast_rounds);
+    TEST(test_expand);
+    TEST(test_scales_of_rows_are_no_scales_of_columns);
+    return TEST_END();
+}

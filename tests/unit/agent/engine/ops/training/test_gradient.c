@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The walk itself; each operator's rule is tests/conformance/test_gradient.c's. */
+#include "agent/engine/ops/training/gradient.h"
+
+#include "agent/engine/device/registry.h"
+#include "agent/engine/run/plan.h"
+#include "tests/conformance/attributes.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+static int add(struct builder *builder, enum op_id id, const int *inputs) {
+    struct builder_node node = {
+        .op = table_op(id), .name = "made", .inputs = inputs, .output_count = 1};
+    while (inputs[node.input_count] != -2) {
+        node.input_count++;
+    }
+    return builder_node(builder, &node);
+}
+
+static int input(struct builder *builder, const char *name) {
+    const struct shape shape = {1, {3}};
+    return builder_input(builder, name, TENSOR_FLOAT32, &shape);
+}
+
+/* Runs the graph on inputs that all hold `numbers`; output 0 (of at most 3) is copied. */
+static void run(const struct graph *graph, const float *numbers, float *ret_output) {
+    struct error err = {0};
+    struct device *device = NULL;
+    struct plan *plan = NULL;
+    struct tensor inputs[4], output;
+    void *block = NULL;
+    for (size_t i = 0; i < graph->input_count; i++) {
+        inputs[i] = (struct tensor){
+            .shape = {1, {3}}, .data = (void *)(uintptr_t)numbers, .type = TENSOR_FLOAT32};
+    }
+    CHECK_OK(registry_open("reference", 1, &device, &err), &err);
+    CHECK_OK(plan_new(device, graph, inputs, &plan, &err), &err);
+    CHECK_OK(device->ops->alloc(device, plan->schedule->block_bytes, &block, &err), &err);
+    CHECK_OK(plan_run(plan, block, inputs, &output, &err), &err);
+    CHECK_INT(shape_count(&output.shape), 3);
+    memcpy(ret_output, output.data, 3 * sizeof *ret_output);
+    plan_free(plan);
+    device->ops->free(device, block);
+    device_close(device);
+}
+
+/* x + x * x, read three times: 1 + 2 x. What x does not reach has no gradient. */
+static void test_sums_what_is_read_twice(void) {
+    struct builder builder;
+    struct graph graph;
+    struct error err = {0};
+    builder_init(&builder, NULL);
+    int x = input(&builder, "x"), other = input(&builder, "other"), gradients[2];
+    int sum = add(&builder, OP_ADD, V(x, add(&builder, OP_MUL, V(x, x))));
+    int loss = add(&builder, OP_REDUCE_SUM, V(sum));
+    add(&builder, OP_EXP, V(other));
+    CHECK_OK(gradient_build(&builder, loss, (int[]){x, other}, 2, gradients, &err), &err);
+    CHECK(gradients[0] >= 0);
+    CHECK_INT(gradients[1], -1);
+    builder_output(&builder, gradients[0]);
+    builder_take(&builder, &graph);
+    float seen[3];
+    run(&graph, (const float[]){1, -2, 0.5f}, seen);
+    CHECK(seen[0] == 3 && seen[1] == -3 && seen[2] == 2);
+    graph_release(&graph);
+}
+
+/* A variable in the middle: the walk ends there for whoever asks for it, and passes through. */
+static void test_value_that_a_node_makes(void) {
+    struct builder builder;
+    struct graph graph;
+    struct error err = {0};
+    builder_init(&builder, NULL);
+    int x = input(&builder, "x"), gradient;
+    int square = add(&builder, OP_MUL, V(x, x));
+    int loss = add(&builder, OP_REDUCE_SUM, V(add(&builder, OP_MUL, V(square, square))));
+    CHECK_OK(gradient_build(&builder, loss, &square, 1, &gradient, &err), &err);
+    builder_output(&builder, gradient);
+    builder_take(&builder, &graph);
+    float seen[3];
+    run(&graph, (const float[]){1, 2, 3}, seen);
+    CHECK(seen[0] == 2 && seen[1] == 8 && seen[2] == 18);
+    graph_release(&graph);
+}
+
+/* Through Floor nothing flows; through an operator without a rule nothing may. */
+static void test_stops_and_refusals(void) {
+    struct builder builder;
+    struct error err = {0};
+    builder_init(&builder, NULL);
+    int x = input(&builder, "x"), gradient;
+    int loss = add(&builder, OP_REDUCE_SUM, V(add(&builder, OP_FLOOR, V(x))));
+    CHECK_OK(gradient_build(&builder, loss, &x, 1, &gradient, &err), &err);
+    CHECK_INT(gradient, -1);
+    const struct attribute of[] = {TXT("of", "Relu")};
+    const struct builder_node node = {.op = table_op(OP_UNARY_GRADIENT),
+                                      .name = "second",
+                                      .inputs = (int[]){x, x},
+                                      .input_count = 2,
+                                      .output_count = 1,
+                                      .attributes = of,
+                                      .attribute_count = 1};
+    loss = add(&builder, OP_REDUCE_SUM, V(builder_node(&builder, &node)));
+    CHECK_INT(gradient_build(&builder, loss, &x, 1, &gradient, &err), -1);
+    CHECK_INT(err.kind, ERROR_UNSUPPORTED);
+    CHECK_STR(err.text, "UnaryGradient node \"second\": a gradient cannot go through this operator "
+                        "yet");
+    builder_release(&builder);
+}
+
+/* A file may not name what is internal. */
+static void test_internal_operators_are_no_ones(void) {
+    for (int opset = -1; opset < 25; opset++) {
+        CHECK(table_find("SumTo", opset) == NULL || opset == 0);
+    }
+    CHECK(table_op(OP_SUM_TO) != NULL && table_op(OP_ADD) != NULL);
+    CHECK(table_op(OP_UPSAMPLE) == NULL); /* opset 13 has none */
+}
+
+int main(void) {
+    TEST(test_sums_what_is_read_twice);
+    TEST(test_value_that_a_node_makes);
+    TEST(test_stops_and_refusals);
+    TEST(test_internal_operators_are_no_ones);
+    return TEST_END();
+}

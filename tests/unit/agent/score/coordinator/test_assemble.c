@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Rows in the order of the input, whatever the order in which they were committed. */
+#include "agent/score/coordinator/assemble.h"
+
+#include "lib/time/clock.h"
+#include "tests/unit/agent/data/tries.h"
+
+#include <poll.h>
+
+enum { CELLS = 400, LONG_BYTES = 9000 };
+
+static struct job job = {.name = "j", .uid = "uid-1", .run = RUN};
+static int64_t added; /* records of these books */
+
+static void open_books(struct store *output, struct books *books) {
+    struct error err = {0};
+    struct books_options options = {
+        .job = &job,
+        .output = output,
+        .cells = CELLS,
+        .items = 2 * CELLS,
+        .ledger = {.cell_items = 2,
+                   .max_tries = 1,
+                   .timeout_ms = 60000,
+                   .errors_max = -1,
+                   .batch_errors_max = -1,
+                   .batch_errors_percent = -1},
+    };
+    added = 0;
+    CHECK_OK(books_open(&options, books, &err), &err);
+}
+
+/* All that was added is an object of its own now. */
+static void store_all(struct books *books) {
+    struct error err = {0};
+    int64_t through = -1;
+    for (int i = 0; i < 2000 && through < added; i++) {
+        CHECK(commit_turn(books->log, true, clock_monotonic_ms(), &through, &err) >= 0);
+        poll(NULL, 0, 1);
+    }
+    CHECK_INT(through, added);
+}
+
+/* "17 TEXT\n", of every third cell 9,000 bytes more. */
+static char *row_of(int64_t cell, const char *text) {
+    size_t more = cell % 3 == 0 ? LONG_BYTES : 0;
+    char *row = x_printf("%lld %s", (long long)cell, text);
+    size_t size = strlen(row);
+    row = x_realloc(row, size + more + 2);
+    memset(row + size, 'x', more);
+    memcpy(row + size + more, "\n", 2);
+    return row;
+}
+
+static void add(struct books *books, struct store *output, enum commit_verdict verdict,
+                int64_t cell, const char *text) {
+    struct error err = {0};
+    char name[PART_NAME_MAX];
+    AUTO(text_freep) char *row = row_of(cell, text);
+    part_name(job.run, books->epoch, added, name);
+    AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, name, true);
+    AUTO(tree_freep) json_t *failures = json_pack("[[i,s]]", 0, "bad");
+    CHECK_OK(outcome_add(outcome, row, strlen(row), &err), &err);
+    CHECK_OK(outcome_close(outcome, &err), &err);
+    struct part part = outcome_part(outcome);
+    struct commit_record record = {.verdict = verdict,
+                                   .first = cell,
+                                   .cells = 1,
+                                   .items = 2,
+                                   .lease = added++,
+                                   .try = 1,
+                                   .worker = "w-0"};
+    if (verdict == COMMIT_PARTIAL) {
+        record.failed = 1;
+        record.failures = failures;
+    }
+    if (verdict == COMMIT_FAILED || verdict == COMMIT_VOID) {
+        record.failed = verdict == COMMIT_FAILED ? 2 : 0;
+        record.text = "bad";
+        record.text_size = 3;
+    } else if (outcome_place(outcome) == OUTCOME_TEXT) {
+        record.place = COMMIT_TEXT;
+        record.text = part.bytes;
+        record.text_size = (size_t)part.size_bytes;
+    } else {
+        record.place = COMMIT_OBJECT;
+        record.size_bytes = part.size_bytes;
+        record.crc = part.crc;
+    }
+    CHECK_OK(commit_add(books->log, &record, &err), &err);
+}
+
+static void check_rows(struct store *output, const char *const texts[CELLS]) {
+    struct error err = {0};
+    AUTO(buffer_release) struct buffer seen;
+    buffer_init(&seen, 64 << 20);
+    CHECK_OK(store_get(output, "rows.txt", &seen, NULL, &err), &err);
+    size_t at = 0;
+    for (int64_t cell = 0; cell < CELLS; cell++) {
+        AUTO(text_freep) char *row = texts[cell] ? row_of(cell, texts[cell]) : x_strdup("");
+        size_t size = strlen(row);
+        if (at + size > seen.size || memcmp(seen.data + at, row, size) != 0) {
+            printf("# cell %lld is not \"%.40s\"\n", (long long)cell, row);
+            test_failures++;
+            return;
+        }
+        at += size;
+    }
+    CHECK_INT(at, seen.size);
+}
+
+static void shuffle(int64_t cells[CELLS], unsigned seed) {
+    for (int i = 0; i < CELLS; i++) {
+        cells[i] = i;
+    }
+    for (int i = CELLS - 1; i > 0; i--) {
+        seed = seed * 1103515245u + 12345u;
+        int64_t other = (seed >> 8) % (unsigned)(i + 1), kept = cells[i];
+        cells[i] = cells[other];
+        cells[other] = kept;
+    }
+}
+
+static void test_rows_come_in_the_inputs_order(void) {
+    struct error err = {0};
+    struct books books;
+    int64_t order[CELLS];
+    const char *texts[CELLS];
+    AUTO(store_freep) struct store *output = open_output("out/order");
+    shuffle(order, 7);
+    open_books(output, &books);
+    for (int i = 0; i < CELLS; i++) {
+        enum commit_verdict verdict = order[i] % 10 == 1   ? COMMIT_PARTIAL
+                                      : order[i] % 10 == 2 ? COMMIT_FAILED
+                                                           : COMMIT_DONE;
+        add(&books, output, verdict, order[i], "a");
+        texts[order[i]] = verdict == COMMIT_FAILED ? NULL : "a";
+        if (i % 20 == 19) {
+            store_all(&books);
+        }
+    }
+    CHECK_OK(assemble_rows(&books, "rows.txt", &err), &err);
+    check_rows(output, texts);
+    /* A second result changes nothing, a PARTIAL yields, what is void is gone. */
+    add(&books, output, COMMIT_DONE, 0, "b");
+    add(&books, output, COMMIT_DONE, 1, "b");
+    add(&books, output, COMMIT_VOID, 3, "");
+    add(&books, output, COMMIT_VOID, 4, "");
+    add(&books, output, COMMIT_DONE, 4, "b");
+    store_all(&books);
+    texts[1] = texts[4] = "b";
+    texts[3] = NULL;
+    CHECK_OK(assemble_rows(&books, "rows.txt", &err), &err);
+    check_rows(output, texts);
+    books_release(&books);
+    /* The same commits, the same bytes, whoever makes them. */
+    open_books(output, &books);
+    CHECK_OK(assemble_rows(&books, "rows.txt", &err), &err);
+    check_rows(output, texts);
+    books_release(&books);
+    /* To the job that is run anew, what another gave up is nothing. */
+    job.uid = "uid-2";
+    for (int i = 0; i < CELLS; i++) {
+        texts[i] = i % 10 == 1 && i > 1 ? NULL : texts[i];
+    }
+    open_books(output, &books);
+    CHECK_OK(assemble_rows(&books, "rows.txt", &err), &err);
+    check_rows(output, texts);
+    books_release(&books);
+    job.uid = "uid-1";
+}
+
+static void test_what_is_gone_is_told(void) {
+    struct error err = {0};
+    struct books books;
+    AUTO(store_freep) struct store *output = open_output("out/gone");
+    open_books(output, &books);
+    for (int64_t cell = 0; cell < CELLS; cell++) {
+        add(&books, output, COMMIT_DONE, cell, "a");
+    }
+    store_all(&books);
+    CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
+    CHECK_INT(assemble_rows(&books, "rows.txt", &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK_INT(books.void_count, (CELLS + 2) / 3);
+    error_clear(&err);
+    struct buffer seen;
+    buffer_init(&seen, 64);
+    CHECK_INT(store_get(output, "rows.txt", &seen, NULL, &err), -1); /* no half file */
+    CHECK_INT(err.kind, ERROR_NOT_FOUND);
+    buffer_release(&seen);
+    books_release(&books);
+}
+
+int main(void) {
+    fixtures_start("assemble");
+    TEST(test_rows_come_in_the_inputs_order);
+    TEST(test_what_is_gone_is_told);
+    return TEST_END();
+}

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What one coordinator accepts and stores is what the next one finds, whenever the first one dies.
+ */
+#include "agent/score/coordinator/books.h"
+
+#include "agent/data/parts/pack.h"
+#include "lib/time/clock.h"
+#include "tests/unit/agent/data/tries.h"
+
+#include <poll.h>
+
+enum { CELLS = 6, ITEMS = 11 /* two a cell, one in the last */ };
+
+static struct job job = {.name = "j", .uid = "uid-1", .run = RUN};
+static int told;
+static int64_t failed_items; /* of what is scored next */
+static int max_tries = 1;
+
+static void open_books(struct store *output, struct books *books) {
+    struct error err = {0};
+    struct books_options options = {
+        .job = &job,
+        .output = output,
+        .cells = CELLS,
+        .items = ITEMS,
+        .ledger = {.cell_items = 2,
+                   .max_tries = max_tries,
+                   .timeout_ms = 60000,
+                   .errors_max = -1,
+                   .batch_errors_max = -1,
+                   .batch_errors_percent = -1},
+    };
+    CHECK_OK(books_open(&options, books, &err), &err);
+}
+
+static void count(void *context, const struct books_entry *entry) {
+    (void)context;
+    told += entry->verdict <= COMMIT_FAILED;
+}
+
+static void store_all(struct books *books) {
+    struct error err = {0};
+    for (int i = 0; i < 2000 && !books_are_stored(books); i++) {
+        CHECK_OK(books_turn(books, true, count, NULL, &err), &err);
+        poll(NULL, 0, 1);
+    }
+    CHECK(books_are_stored(books));
+}
+
+/* One lease to the worker, which makes a pack of two files of it, or fails (fault). */
+static int64_t score(struct books *books, struct store *output, int worker, const char *fault) {
+    struct error err = {0};
+    struct ledger_lease lease;
+    if (!ledger_grant(books->ledger, clock_monotonic_ms(), &lease)) {
+        CHECK(!"a lease");
+        return -1;
+    }
+    char name[PART_NAME_MAX], file[64];
+    part_name(job.run, books->epoch, lease.lease, name);
+    AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, name, lease.first % 2 == 0);
+    struct pack *pack = pack_new(outcome);
+    snprintf(file, sizeof file, "f/%lld", (long long)lease.first);
+    CHECK_OK(pack_add(pack, file, file, strlen(file), &err), &err);
+    CHECK_OK(pack_close(pack, &err), &err);
+    pack_free(pack);
+    CHECK_OK(outcome_close(outcome, &err), &err);
+    struct part part = outcome_part(outcome);
+    struct message_result result = {
+        .lease = lease.lease,
+        .items = lease.first == CELLS - 1 ? 1 : 2,
+        .failed = failed_items,
+        .place = outcome_place(outcome) == OUTCOME_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT,
+        .size_bytes = part.size_bytes,
+        .crc = part.crc,
+        .text = part.bytes,
+        .text_size = (size_t)part.size_bytes};
+    struct ledger_report said = {.worker = worker,
+                                 .lease = lease.lease,
+                                 .fault = fault ? LEDGER_SCORER : LEDGER_NO_FAULT,
+                                 .items = result.items,
+                                 .failed = failed_items,
+                                 .took_us = 1000,
+                                 .cause = fault};
+    struct ledger_lease ended;
+    enum ledger_verdict verdict = ledger_report(books->ledger, &said, clock_monotonic_ms(), &ended);
+    CHECK_INT(verdict, fault ? LEDGER_FAILED : failed_items ? LEDGER_PARTIAL : LEDGER_DONE);
+    struct books_failure failure = {COMMIT_ERROR, fault};
+    CHECK_OK(books_accept(books, verdict, &ended, &result, &failure, &err), &err);
+    return lease.first;
+}
+
+static int join(struct books *books) {
+    struct error err = {0};
+    int worker = -1;
+    CHECK_OK(ledger_join(books->ledger, "w-0", 1, &worker, &err), &err);
+    return worker;
+}
+
+static int64_t done(const struct books *books) {
+    return ledger_counts(books->ledger).batches.done;
+}
+
+static long files_in(const char *output) {
+    return ask_number("find '%s/%s/f' -type f 2>/dev/null | wc -l", fixtures_out, output);
+}
+
+static void test_what_is_stored_is_found_and_nothing_else(void) {
+    struct error err = {0};
+    struct books books;
+    AUTO(store_freep) struct store *output = open_output("out/found");
+    open_books(output, &books);
+    int worker = join(&books);
+    told = 0;
+    int64_t first = score(&books, output, worker, NULL);
+    score(&books, output, worker, NULL);
+    CHECK_INT(told, 0); /* accepted: nobody may hear of it */
+    store_all(&books);
+    CHECK_INT(told, 2);
+    CHECK_OK(books_published(&books, first, 1, &err), &err);
+    store_all(&books);
+    score(&books, output, worker, NULL); /* and dies before it is handed on */
+    books_release(&books);
+
+    open_books(output, &books);
+    CHECK_INT(done(&books), 2);
+    CHECK(books.epoch > 0 && !books.is_ended);
+    worker = join(&books);
+    while (done(&books) < CELLS) {
+        score(&books, output, worker, NULL);
+    }
+    CHECK(ledger_is_accounted(books.ledger) && !ledger_is_committed(books.ledger));
+    store_all(&books);
+    CHECK(ledger_is_committed(books.ledger));
+    CHECK_OK(books_end(&books, true, &err), &err);
+    store_all(&books);
+    /* The one that was said to be published is not written again. */
+    CHECK_OK(books_publish(&books, &err), &err);
+    CHECK_INT(files_in("found"), CELLS - 1);
+    books_release(&books);
+
+    open_books(output, &books);
+    CHECK(books.is_ended && books.has_succeeded && ledger_is_committed(books.ledger));
+    CHECK_OK(books_end(&books, true, &err), &err); /* is there already */
+    CHECK(books_are_stored(&books));
+    CHECK_INT(ledger_counts(books.ledger).items.done, ITEMS);
+    books_release(&books);
+}
+
+static void test_what_is_broken_is_made_again(void) {
+    struct error err = {0};
+    struct books books;
+    int64_t broken = -1;
+    AUTO(store_freep) struct store *output = open_output("out/broken");
+    open_books(output, &books);
+    int worker = join(&books);
+    while (done(&books) < CELLS) {
+        score(&books, output, worker, NULL);
+    }
+    store_all(&books);
+    CHECK_OK(books_end(&books, true, &err), &err);
+    store_all(&books);
+    CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
+    /* Cells 1, 3 and 5 are objects; the others are text in the commits. */
+    CHECK_INT(books_publish(&books, &err), -1);
+    error_clear(&err);
+    CHECK_INT(files_in("broken"), 3);
+    CHECK_OK(books_void_broken(&books, NULL, &broken, &err), &err);
+    CHECK_INT(broken, 3);
+    CHECK_INT(done(&books), 3);
+    CHECK(!books.is_ended);
+    store_all(&books);
+    books_release(&books);
+    open_books(output, &books); /* whoever comes next knows it, too */
+    CHECK_INT(done(&books), 3);
+    worker = join(&books);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(score(&books, output, worker, NULL) % 2, 1);
+    }
+    store_all(&books);
+    struct parts parts = {0};
+    CHECK_OK(books_parts(&books, &parts, &err), &err);
+    for (int i = 0; i < CELLS; i++) {
+        CHECK_INT(parts.places[i].is_there, i % 2);
+        CHECK(i % 2 == 0 || parts.places[i].epoch == books.epoch);
+    }
+    free(parts.places);
+    CHECK_OK(books_publish(&books, &err), &err);
+    CHECK_INT(files_in("broken"), CELLS);
+    books_release(&books);
+}
+
+/* A restart of the same job does not try again what was given up; the job run anew does. */
+static void test_failures_are_the_jobs_own(void) {
+    struct error err = {0};
+    struct books books;
+    AUTO(store_freep) struct store *output = open_output("out/failed");
+    open_books(output, &books);
+    int worker = join(&books);
+    score(&books, output, worker, "it is bad");
+    for (int i = 1; i < CELLS; i++) {
+        score(&books, output, worker, NULL);
+    }
+    store_all(&books);
+    CHECK_OK(books_end(&books, false, &err), &err);
+    store_all(&books);
+    books_release(&books);
+    open_books(output, &books);
+    CHECK(ledger_is_committed(books.ledger) && books.is_ended && !books.has_succeeded);
+    CHECK_INT(ledger_counts(books.ledger).batches.failed, 1);
+    struct books_first first = books_first_failure(&books);
+    CHECK_STR(first.cause, "it is bad");
+    CHECK_STR(first.worker, "w-0");
+    CHECK_INT(first.cell, 0);
+    CHECK_INT(first.tries, 1);
+    books_release(&books);
+    job.uid = "uid-2";
+    open_books(output, &books);
+    CHECK_INT(books_first_failure(&books).tries, 0);
+    CHECK(!ledger_is_accounted(books.ledger));
+    CHECK_INT(done(&books), CELLS - 1);
+    worker = join(&books);
+    score(&books, output, worker, NULL);
+    store_all(&books);
+    CHECK(ledger_is_committed(books.ledger) && !books.is_ended);
+    books_release(&books);
+    job.uid = "uid-1"; /* a DONE stands, whoever's it is */
+    open_books(output, &books);
+    CHECK_INT(done(&books), CELLS);
+    books_release(&books);
+}
+
+/* Half of a mini-batch was published by a job that gave the rest up; the next job does it whole,
+ * and its worker dies before it has published that. */
+static void test_done_again_is_published_again(void) {
+    struct error err = {0};
+    struct books books;
+    AUTO(store_freep) struct store *output = open_output("out/again");
+    job.uid = "uid-1";
+    open_books(output, &books);
+    failed_items = 1;
+    int64_t first = score(&books, output, join(&books), NULL);
+    failed_items = 0;
+    store_all(&books);
+    CHECK_OK(books_published(&books, first, 1, &err), &err);
+    store_all(&books);
+    books_release(&books);
+
+    job.uid = "uid-2";
+    open_books(output, &books);
+    int worker = join(&books);
+    while (!ledger_is_accounted(books.ledger)) {
+        score(&books, output, worker, NULL);
+    }
+    store_all(&books);
+    CHECK_OK(books_publish(&books, &err), &err);
+    CHECK_INT(files_in("again"), CELLS);
+    books_release(&books);
+    job.uid = "uid-1";
+}
+
+struct seen {
+    int retries;
+    bool is_as_told;
+};
+
+static int see(void *context, const struct commit_head *head, const struct commit_record *record,
+               struct error *err) {
+    struct seen *seen = context;
+    (void)head;
+    (void)err;
+    if (record->verdict == COMMIT_RETRY) {
+        seen->retries++;
+        seen->is_as_told = record->fault == COMMIT_LOST && record->try == 1 &&
+                           strcmp(record->worker, "w-0") == 0 &&
+                           strcmp(record->text, "its worker was lost") == 0;
+    }
+    return 0;
+}
+
+static void test_tries_that_came_to_nothing_are_known_to_who_comes_next(void) {
+    struct error err = {0};
+    struct books books;
+    struct ledger_lease lease;
+    struct ledger_taken taken = {0};
+    AUTO(store_freep) struct store *output = open_output("out/retried");
+    open_books(output, &books);
+    int worker = join(&books);
+    CHECK(ledger_grant(books.ledger, clock_monotonic_ms(), &lease));
+    ledger_leave(books.ledger, worker);
+    CHECK(ledger_take(books.ledger, clock_monotonic_ms(), &taken));
+    CHECK_INT(taken.verdict, LEDGER_RETRY);
+    struct books_failure lost = {COMMIT_LOST, taken.cause};
+    CHECK_OK(books_retried(&books, &taken.lease, &lost, &err), &err);
+    store_all(&books);
+    books_release(&books);
+
+    open_books(output, &books);
+    CHECK_INT(ledger_counts(books.ledger).batches.retried, 1);
+    CHECK_INT(ledger_counts(books.ledger).items.retried, 2);
+    CHECK_INT(done(&books), 0);
+    worker = join(&books);
+    while (done(&books) < CELLS) {
+        score(&books, output, worker, NULL);
+    }
+    store_all(&books);
+    CHECK_OK(books_publish(&books, &err), &err);
+    CHECK_INT(files_in("retried"), CELLS);
+    struct seen seen = {0};
+    CHECK_OK(commit_replay(books.log, see, &seen, &err), &err);
+    CHECK_INT(seen.retries, 1);
+    CHECK(seen.is_as_told);
+    books_release(&books);
+}
+
+/* A lease of the next cell ends badly. *ret_try: which try it was. */
+static enum ledger_verdict fail(struct books *books, int worker, enum ledger_fault fault,
+                                int64_t wanted_cell, int *ret_try) {
+    struct error err = {0};
+    struct ledger_lease lease, ended;
+    CHECK(ledger_grant(books->ledger, clock_monotonic_ms(), &lease));
+    CHECK_INT(lease.first, wanted_cell);
+    *ret_try = lease.try;
+    struct ledger_report said = {
+        .worker = worker, .lease = lease.lease, .fault = fault, .items = 2, .cause = "it is bad"};
+    enum ledger_verdict verdict = ledger_report(books->ledger, &said, clock_monotonic_ms(), &ended);
+    struct books_failure failure = {fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
+                                    said.cause};
+    if (verdict == LEDGER_RETRY) {
+        CHECK_OK(books_retried(books, &ended, &failure, &err), &err);
+    } else {
+        CHECK_OK(books_accept(books, verdict, &ended, NULL, &failure, &err), &err);
+    }
+    return verdict;
+}
+
+/* One try with each coordinator: there are as many as the spec says, however many coordinators
+ * there are. What the machine did counts with none of them, nor what befell another job. */
+static void test_tries_hold_over_coordinators(void) {
+    struct books books;
+    int try = 0;
+    AUTO(store_freep) struct store *output = open_output("out/tries");
+    static const struct {
+        const char *uid;
+        enum ledger_fault fault;
+        int try;
+        enum ledger_verdict verdict;
+    } rows[] = {
+        {"uid-1", LEDGER_SCORER, 1, LEDGER_RETRY},  {"uid-1", LEDGER_MACHINE, 2, LEDGER_RETRY},
+        {"uid-1", LEDGER_MACHINE, 2, LEDGER_RETRY}, {"uid-1", LEDGER_SCORER, 2, LEDGER_RETRY},
+        {"uid-2", LEDGER_SCORER, 1, LEDGER_RETRY},  {"uid-1", LEDGER_MACHINE, 3, LEDGER_RETRY},
+        {"uid-1", LEDGER_SCORER, 3, LEDGER_FAILED},
+    };
+    max_tries = 3;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        job.uid = rows[i].uid;
+        open_books(output, &books);
+        CHECK_INT(ledger_counts(books.ledger).batches.retried, (int64_t)i);
+        CHECK_INT(fail(&books, join(&books), rows[i].fault, 0, &try), rows[i].verdict);
+        CHECK_INT(try, rows[i].try);
+        store_all(&books);
+        books_release(&books);
+    }
+    open_books(output, &books);
+    CHECK_INT(ledger_counts(books.ledger).batches.failed, 1);
+    books_release(&books);
+    max_tries = 1; /* of a cell that waits a try is left, also where the spec allows fewer now */
+    job.uid = "uid-2";
+    open_books(output, &books);
+    CHECK_INT(fail(&books, join(&books), LEDGER_SCORER, 0, &try), LEDGER_FAILED);
+    CHECK_INT(try, 1);
+    books_release(&books);
+    job.uid = "uid-1";
+}
+
+/* Made and then broken, a result has all its tries again. */
+static void test_tries_before_a_void_do_not_count(void) {
+    struct error err = {0};
+    struct books books;
+    int try = 0;
+    int64_t broken = 0;
+    AUTO(store_freep) struct store *output = open_output("out/fresh");
+    max_tries = 2;
+    open_books(output, &books);
+    int worker = join(&books);
+    CHECK_INT(fail(&books, worker, LEDGER_SCORER, 0, &try), LEDGER_RETRY);
+    CHECK_INT(score(&books, output, worker, NULL), 0);
+    store_all(&books);
+    books_broken(&books, 0, 1);
+    CHECK_OK(books_void_broken(&books, NULL, &broken, &err), &err);
+    store_all(&books);
+    books_release(&books);
+    open_books(output, &books);
+    CHECK_INT(fail(&books, join(&books), LEDGER_SCORER, 0, &try), LEDGER_RETRY);
+    CHECK_INT(try, 1);
+    books_release(&books);
+    max_tries = 1;
+}
+
+int main(void) {
+    fixtures_start("books");
+    TEST(test_what_is_stored_is_found_and_nothing_else);
+    TEST(test_what_is_broken_is_made_again);
+    TEST(test_failures_are_the_jobs_own);
+    TEST(test_done_again_is_published_again);
+    TEST(test_tries_that_came_to_nothing_are_known_to_who_comes_next);
+    TEST(test_tries_hold_over_coordinators);
+    TEST(test_tries_before_a_void_do_not_count);
+    return TEST_END();
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A desk with real connections: while it holds, nothing that workers say or do changes what counts.
+ */
+#include "agent/score/coordinator/desk.h"
+
+#include "lib/net/socket.h"
+#include "lib/net/tls.h"
+#include "lib/time/clock.h"
+#include "tests/unit/agent/data/tries.h"
+
+/* libwebsockets 4.1 loses one TLS context where a process has a server and a client of it. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+    return "leak:lws_create_vhost\n";
+}
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+    return "fast_unwind_on_malloc=0";
+}
+
+enum { CELLS = 6, WORKERS = 3, SERVE_MS = 5 };
+
+static char *certificate, *key;
+static char sha256[65];
+static struct job job = {.name = "j", .uid = "uid-1", .run = RUN};
+
+struct visitor {
+    struct socket_client *socket;
+    bool is_open;
+    int closes; /* it connects again by itself */
+};
+
+struct house {
+    struct desk desk; /* first: the server's events come with its address */
+    struct store *output;
+    struct prepared prepared;
+    struct visitor visitors[WORKERS];
+};
+
+static struct server_page no_page(void *context UNUSED, const char *path UNUSED) {
+    return (struct server_page){0};
+}
+
+static void on_opened(void *context) {
+    struct visitor *visitor = context;
+    visitor->is_open = true;
+}
+
+static void on_received(void *context UNUSED, const char *text UNUSED, size_t size UNUSED) {
+}
+
+static void on_closed(void *context, const struct error *why UNUSED) {
+    struct visitor *visitor = context;
+    visitor->is_open = false;
+    visitor->closes++;
+}
+
+static void serve(struct house *house) {
+    struct error err = {0};
+    CHECK_OK(server_service(house->desk.server, SERVE_MS, &err), &err);
+    for (int i = 0; i < WORKERS; i++) {
+        struct visitor *visitor = &house->visitors[i];
+        if (visitor->socket) {
+            CHECK_OK(socket_service(visitor->socket, SERVE_MS, &err), &err);
+        }
+    }
+}
+
+/* What was sent by now has come. */
+static void serve_for(struct house *house, int64_t ms) {
+    for (int64_t end_ms = clock_monotonic_ms() + ms; clock_monotonic_ms() < end_ms;) {
+        serve(house);
+    }
+}
+
+static struct ledger_counts counts_of(const struct house *house) {
+    return ledger_counts(house->prepared.books.ledger);
+}
+
+static void await_workers(struct house *house, int count) {
+    for (int i = 0; i < 2000 && counts_of(house).workers != count; i++) {
+        serve(house);
+    }
+    CHECK_INT(counts_of(house).workers, count);
+}
+
+static void visit_as(struct house *house, int index, const char *name) {
+    static const struct socket_events events = {on_opened, on_received, on_closed};
+    struct error err = {0};
+    struct visitor *visitor = &house->visitors[index];
+    AUTO(text_freep)
+    char *address = x_printf("127.0.0.1:%d", server_port(house->desk.server));
+    AUTO(text_freep)
+    char *hello = x_printf("{\"type\":\"hello\",\"worker\":\"%s\",\"slots\":1}", name);
+    struct socket_options options = {address, "/work", "secret", sha256, &events, visitor};
+    CHECK_OK(socket_open(&options, &visitor->socket, &err), &err);
+    for (int i = 0; i < 2000 && !visitor->is_open; i++) {
+        serve(house);
+    }
+    socket_send(visitor->socket, hello);
+}
+
+static void visit(struct house *house, int index) {
+    static const char *const names[WORKERS] = {"w-0", "w-1", "w-2"};
+    visit_as(house, index, names[index]);
+}
+
+static void house_open(struct house *house, const char *folder) {
+    static const struct server_events events = {no_page, desk_opened, desk_received, desk_closed};
+    struct error err = {0};
+    *house = (struct house){.desk = {.job = &job}, .output = open_output(folder)};
+    struct books_options books = {.job = &job,
+                                  .output = house->output,
+                                  .cells = CELLS,
+                                  .items = CELLS,
+                                  .ledger = {.cell_items = 1,
+                                             .max_tries = 1,
+                                             .timeout_ms = 60000,
+                                             .errors_max = -1,
+                                             .batch_errors_max = -1,
+                                             .batch_errors_percent = -1}};
+    CHECK_OK(books_open(&books, &house->prepared.books, &err), &err);
+    house->prepared.form = SINK_NOTHING;
+    struct server_options options = {"127.0.0.1:0", certificate, key,  "/work",
+                                     "secret",      &events,     house};
+    progress_init(&house->desk.progress);
+    CHECK_OK(server_open(&options, &house->desk.server, &err), &err);
+    desk_start(&house->desk, &house->prepared);
+    house->desk.gives = false; /* there is no input that could be described */
+}
+
+static void house_close(struct house *house) {
+    for (int i = 0; i < WORKERS; i++) {
+        socket_free(house->visitors[i].socket);
+    }
+    server_free(house->desk.server);
+    desk_release(&house->desk);
+    books_release(&house->prepared.books);
+    store_free(house->output);
+}
+
+static int64_t lease_to(struct house *house, int worker) {
+    struct ledger_lease lease = {.worker = -1};
+    CHECK(ledger_grant(house->prepared.books.ledger, clock_monotonic_ms(), &lease));
+    CHECK_INT(lease.worker, worker);
+    return lease.lease;
+}
+
+static void say_done(struct house *house, int index, int64_t lease) {
+    AUTO(text_freep)
+    char *text = x_printf("{\"type\":\"results\",\"epoch\":%lld,\"results\":[[\"d\",%lld,1,0,9,"
+                          "\"n\"]]}",
+                          (long long)house->prepared.books.epoch, (long long)lease);
+    socket_send(house->visitors[index].socket, text);
+}
+
+static void test_while_it_holds_nothing_counts_and_then_everything(void) {
+    struct house house;
+    house_open(&house, "out/holds");
+    visit(&house, 0);
+    await_workers(&house, 1);
+    visit(&house, 1);
+    await_workers(&house, 2);
+    int64_t first = lease_to(&house, 0), second = lease_to(&house, 1);
+    desk_hold(&house.desk);
+    say_done(&house, 0, first);
+    say_done(&house, 1, second);
+    serve_for(&house, 300);
+    socket_free(TAKE(house.visitors[1].socket)); /* it said so, and went */
+    visit(&house, 2);
+    serve_for(&house, 300);
+    CHECK_INT(counts_of(&house).batches.done, 0);
+    CHECK_INT(counts_of(&house).leased, 2);
+    CHECK_INT(counts_of(&house).workers, 2);
+    CHECK_INT(house.prepared.books.count, 0);
+    desk_go_on(&house.desk);
+    CHECK_INT(counts_of(&house).batches.done, 2);
+    CHECK_INT(counts_of(&house).leased, 0);
+    CHECK_INT(counts_of(&house).batches.retried, 0);
+    CHECK_INT(counts_of(&house).workers, 2); /* the first and the third */
+    CHECK_INT(house.prepared.books.count, 2);
+    CHECK_INT(house.desk.losses, 1);
+    CHECK(!house.desk.held && !house.desk.gone && house.desk.held_bytes == 0);
+    lease_to(&house, 0);
+    lease_to(&house, 2);
+    house_close(&house);
+}
+
+static void test_who_leaves_in_good_order_meanwhile_has_left(void) {
+    struct house house;
+    house_open(&house, "out/leaves");
+    visit(&house, 0);
+    await_workers(&house, 1);
+    int64_t lease = lease_to(&house, 0);
+    desk_hold(&house.desk);
+    socket_send(house.visitors[0].socket, "{\"type\":\"leaving\"}");
+    say_done(&house, 0, lease);
+    serve_for(&house, 300);
+    CHECK_INT(counts_of(&house).workers, 1);
+    desk_go_on(&house.desk);
+    CHECK_INT(counts_of(&house).workers, 0);
+    CHECK_INT(counts_of(&house).batches.done, 1);
+    CHECK_INT(house.desk.losses, 0);
+    house_close(&house);
+}
+
+static void test_more_than_it_can_hold_is_not_held(void) {
+    struct house house;
+    house_open(&house, "out/more");
+    visit(&house, 0);
+    await_workers(&house, 1);
+    lease_to(&house, 0);
+    desk_hold(&house.desk);
+    AUTO(text_freep) char *text = x_malloc(1 << 20);
+    memset(text, ' ', 1 << 20);
+    static const char last[] = "{\"type\":\"results\",\"epoch\":0,\"results\":[]}";
+    memcpy(text + (1 << 20) - sizeof last, last, sizeof last);
+    for (int i = 0; i < 40 && house.visitors[0].is_open && !house.desk.gone; i++) {
+        size_t before = house.desk.held_bytes;
+        socket_send(house.visitors[0].socket, text);
+        for (int k = 0; k < 1000 && house.desk.held_bytes == before && !house.desk.gone; k++) {
+            serve(&house);
+        }
+    }
+    CHECK(house.desk.held_bytes > DESK_HELD_BYTES - (1 << 20));
+    CHECK(house.desk.held_bytes <= DESK_HELD_BYTES);
+    desk_go_on(&house.desk);
+    CHECK_INT(counts_of(&house).leased, 0); /* it was cut off */
+    CHECK_INT(house.desk.losses, 1);
+    house_close(&house);
+}
+
+/* Its old connection is dead and nobody knows it yet: the new one is the worker's, whatever was
+ * opened first. */
+static void test_who_came_again_meanwhile_is_the_last_that_came(void) {
+    for (int is_listing = 0; is_listing < 2; is_listing++) {
+        struct house house;
+        house_open(&house, is_listing ? "out/listing" : "out/again");
+        if (is_listing) {
+            house.desk.prepared = NULL;
+        }
+        visit(&house, 0);
+        if (is_listing) {
+            serve_for(&house, 200);
+        } else {
+            await_workers(&house, 1);
+            desk_hold(&house.desk);
+        }
+        visit_as(&house, 1, "w-0");
+        serve_for(&house, 200);
+        if (is_listing) {
+            house.desk.failure.kind = ERROR_BUG; /* nothing is given out by itself */
+            desk_start(&house.desk, &house.prepared);
+            house.desk.gives = false;
+        } else {
+            desk_go_on(&house.desk);
+        }
+        serve_for(&house, 200);
+        CHECK_INT(house.visitors[0].closes, 1);
+        CHECK_INT(house.visitors[1].closes, 0);
+        CHECK_INT(counts_of(&house).workers, 1);
+        say_done(&house, 1, lease_to(&house, 0));
+        serve_for(&house, 200);
+        CHECK_INT(counts_of(&house).batches.done, 1);
+        house_close(&house);
+    }
+}
+
+int main(void) {
+    struct error err = {0};
+    fixtures_start("desk");
+    CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
+    CHECK_OK(tls_certificate_sha256(certificate, sha256, &err), &err);
+    TEST(test_while_it_holds_nothing_counts_and_then_everything);
+    TEST(test_who_leaves_in_good_order_meanwhile_has_left);
+    TEST(test_who_came_again_meanwhile_is_the_last_that_came);
+    TEST(test_more_than_it_can_hold_is_not_held);
+    free(certificate);
+    free(key);
+    return TEST_END();
+}

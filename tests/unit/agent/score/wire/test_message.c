@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/wire/message.h"
+
+#include "tests/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void test_messages_say_what_they_said(void) {
+    static const char *const texts[] = {
+        "{\"type\":\"hello\",\"worker\":\"job-worker-0\",\"slots\":2}",
+        "{\"type\":\"results\",\"epoch\":16,\"results\":[[\"d\",7,8,0,812,\"o\",15320,\"1c291ca3\"]"
+        ","
+        "[\"d\",8,2,1,3,\"t\",\"a\\n\\\"b\\\"\\n\",[[1,\"no\"]]],[\"d\",9,2,0,0,\"n\"],"
+        "[\"d\",11,9,8,0,\"n\",[[1,\"no\"]],70000,\"1c291ca3\"],"
+        "[\"d\",12,9,8,0,\"n\",[[1,\"no\"]],70000,\"1c291ca3\",\"said\"],"
+        "[\"f\",10,\"machine\",\"frame 17: bad\"]]}",
+        "{\"type\":\"results\",\"epoch\":16,\"results\":[[\"d\",8,2,1,3,\"n\",[[1,\"no\"]],"
+        "\"a\\nb\"],"
+        "[\"f\",10,\"scorer\",\"frame 17: bad\",0,\"said\"],[\"f\",11,\"back\",\"x\",4]]}",
+        "{\"type\":\"results\",\"epoch\":0,\"results\":[]}",
+        "{\"type\":\"results\",\"epoch\":3,\"results\":[[\"w\",7],[\"b\",7],[\"d\",7,1,0,9,\"n\"]]"
+        "}",
+        "{\"type\":\"published\",\"epoch\":16,\"leases\":[3,4]}",
+        "{\"type\":\"leases\",\"epoch\":5,\"leases\":[[9007199254740992,0,3,1,2,{\"a\":[1]}],"
+        "[8,1,4,60,1,[\"a.jpg\",\"b.jpg\"]]]}",
+        "{\"type\":\"committed\",\"epoch\":16,\"leases\":[5]}",
+        "{\"type\":\"cancel\",\"lease\":0}",
+        "{\"type\":\"done\"}",
+        "{\"type\":\"leaving\"}",
+        "{\"type\":\"refused\",\"message\":\"no\"}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct error err = {0};
+        struct message message = {0};
+        CHECK_OK(message_parse(texts[i], strlen(texts[i]), &message, &err), &err);
+        AUTO(text_freep) char *again = message_format(&message);
+        CHECK_STR(again, texts[i]);
+        message_release(&message);
+    }
+}
+
+struct bad_message {
+    const char *text, *sentence;
+};
+
+static void is_refused(const char *text, const char *sentence) {
+    struct error err = {0};
+    struct message message = {0};
+    CHECK_INT(message_parse(text, strlen(text), &message, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    if (!strstr(err.text, sentence)) {
+        CHECK_STR(err.text, sentence);
+    }
+}
+
+static void test_bad_messages_name_the_field(void) {
+    static const struct bad_message rows[] = {
+        {"", ""},
+        {"nonsense", ""},
+        {"[]", "not a JSON object"},
+        {"{}", "type is none of"},
+        {"{\"type\":7}", "type is none of"},
+        {"{\"type\":\"Hello\"}", "type is none of"},
+        {"{\"type\":\"hello\"}", "worker is not a name"},
+        {"{\"type\":\"hello\",\"worker\":\"\"}", "worker is not a name"},
+        {"{\"type\":\"hello\",\"worker\":\"../../etc\"}", "worker is not a name"},
+        {"{\"type\":\"hello\",\"worker\":\"..\"}", "worker is not a name"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,1,0,{}]]}", "try is not"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,0,1,{}]]}", "cells is not"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,1024,1,1,1,{}]]}", "slot is not"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"leases\":[[1,0,1,1,1,\"x\"]]}", "work is neither"},
+        {"{\"type\":\"committed\",\"epoch\":1,\"leases\":[\"x\"]}", "leases[0]: lease is not"},
+        {"{\"type\":\"hello\",\"worker\":\"w\",\"slots\":0}", "slots is not"},
+        {"{\"type\":\"results\",\"results\":[]}", "epoch is not"},
+        {"{\"type\":\"results\",\"epoch\":1}", "results is not a list"},
+        {"{\"type\":\"leases\",\"epoch\":1,\"leases\":{}}", "leases is not a list"},
+        {"{\"type\":\"refused\"}", "message is not a text"},
+        {"{\"type\":\"done\",\"type\":\"hello\"}", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        is_refused(rows[i].text, rows[i].sentence);
+    }
+}
+
+static void test_bad_results_name_the_field(void) {
+    static const struct bad_message rows[] = {
+        {"[[\"d\",-1,1,0,1,\"n\"]]", "results[0]: lease is not"},
+        {"[[\"d\",9007199254740993,1,0,1,\"n\"]]", "lease is not"},
+        {"[[\"d\",1.5,1,0,1,\"n\"]]", "lease is not"},
+        {"[[\"d\",1,1,0,1,\"n\"],[\"d\",1,1,2,1,"
+         "\"n\"]]",
+         "results[1]: failed is not"},
+        {"[[\"d\",1,-1,0,1,\"n\"]]", "items is not"},
+        {"[[\"d\",1,1,0]]", "us is not"},
+        {"[[\"d\",1,1,0,1]]", "a place is none of"},
+        {"[[\"d\",1,1,0,1,\"o\",5,\"1c29\"]]", "crc is not"},
+        {"[[\"d\",1,1,0,1,\"o\",-5,\"1c291ca3\"]]", "size is not"},
+        {"[[\"d\",1,1,0,1,\"t\",5]]", "text is not a text"},
+        {"[[\"d\",1,1,0,1,\"n\",5]]", "failures is not a list"},
+        {"[[\"d\",1,1,0,1,\"n\",[],0,\"1c291ca3\"]]", "size of failures is not"},
+        {"[[\"d\",1,1,0,1,\"n\",[],7]]", "crc is not"},
+        {"[[\"d\",1,1,0,1,\"n\",[],7,\"1c29\"]]", "crc is not"},
+        {"[[\"f\",1,\"fate\",\"x\"]]", "a fault is none of"},
+        {"[[\"f\",1,\"scorer\"]]", "cause is not a text"},
+        {"[[\"f\",1,\"scorer\",\"x\",0,7]]", "said is not a text"},
+        {"[[\"d\",1,1,1,1,\"n\",[],{}]]", "said is not a text"},
+        {"[[\"x\",1]]", "none of d, f, w, b"},
+        {"[7]", "none of d, f, w, b"},
+        {"[[\"db\",1]]", "none of d, f, w, b"},
+        {"[[\"w\"]]", "results[0]: lease is not"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "{\"type\":\"results\",\"epoch\":1,\"results\":%s}",
+                 rows[i].text);
+        is_refused(text, rows[i].sentence);
+    }
+}
+
+static void test_long_and_dirty_texts_become_one_line(void) {
+    char text[4096];
+    memset(text, 'x', sizeof text);
+    text[2] = '\n';
+    text[sizeof text - 1] = 0;
+    json_t *tree = json_pack("{s:s,s:s}", "type", "refused", "message", text);
+    AUTO(text_freep) char *json = json_dumps(tree, 0);
+    json_decref(tree);
+    struct error err = {0};
+    struct message message = {0};
+    CHECK_OK(message_parse(json, strlen(json), &message, &err), &err);
+    CHECK_INT(strlen(message.text), sizeof err.text - 1);
+    CHECK(!strchr(message.text, '\n'));
+    message_release(&message);
+}
+
+static void test_a_message_beyond_a_mebibyte_is_refused(void) {
+    char *text = x_malloc(MESSAGE_BYTES_MAX + 2);
+    memset(text, ' ', MESSAGE_BYTES_MAX + 1);
+    memcpy(text, "{\"type\":\"done\"}", 15);
+    struct error err = {0};
+    struct message message = {0};
+    CHECK_OK(message_parse(text, MESSAGE_BYTES_MAX, &message, &err), &err);
+    message_release(&message);
+    CHECK_INT(message_parse(text, MESSAGE_BYTES_MAX + 1, &message, &err), -1);
+    free(text);
+}
+
+/* Rows go in until the message is full, not one byte further; what does not fit anywhere is told.
+ */
+static void test_batches_are_full_messages(void) {
+    struct message_batch batch;
+    message_batch_init(&batch, MESSAGE_RESULTS, 3);
+    CHECK(message_batch_take(&batch) == NULL);
+    char *rows = x_malloc(MESSAGE_BYTES_MAX + 1);
+    memset(rows, 'x', MESSAGE_BYTES_MAX);
+    struct message_result result = {
+        .lease = 1, .items = 1, .place = MESSAGE_TEXT, .text = rows, .text_size = 4000};
+    int count = 0;
+    while (message_batch_result(&batch, &result) == 1) {
+        count++;
+    }
+    CHECK(count > 200);
+    CHECK_INT(message_batch_result(&batch, &result), 0);
+    for (int left = count; left >= 0; left -= count) {
+        AUTO(text_freep) char *text = message_batch_take(&batch);
+        struct error err = {0};
+        struct message message = {0};
+        CHECK(strlen(text) <= MESSAGE_BYTES_MAX);
+        CHECK_OK(message_parse(text, strlen(text), &message, &err), &err);
+        CHECK_INT(message.count, left ? count : 1);
+        CHECK_INT(message.epoch, 3);
+        message_release(&message);
+        CHECK_INT(message_batch_result(&batch, &result), 1);
+    }
+    free(message_batch_take(&batch));
+    result.text_size = MESSAGE_BYTES_MAX;
+    CHECK_INT(message_batch_result(&batch, &result), -1);
+    CHECK(message_batch_take(&batch) == NULL);
+    message_batch_release(&batch);
+    free(rows);
+}
+
+int main(void) {
+    TEST(test_messages_say_what_they_said);
+    TEST(test_bad_messages_name_the_field);
+    TEST(test_bad_results_name_the_field);
+    TEST(test_long_and_dirty_texts_become_one_line);
+    TEST(test_a_message_beyond_a_mebibyte_is_refused);
+    TEST(test_batches_are_full_messages);
+    return TEST_END();
+}

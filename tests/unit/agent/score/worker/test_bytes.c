@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pictures that go to a device as bytes, and come back as such, are what they are as floats. */
+#include "agent/engine/device/registry.h"
+#include "agent/engine/ops/table.h"
+#include "agent/score/worker/postprocess.h"
+#include "agent/score/worker/preprocess.h"
+#include "tests/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void draw(struct picture *picture, int width, int height) {
+    picture_init(picture, width, height);
+    for (int i = 0; i < 3 * width * height; i++) {
+        picture->pixels[i] = (uint8_t)(i * 37 % 251 + i % 5);
+    }
+}
+
+/* The operator `id` with these numbers, by the plain kernel. */
+static void apply(enum op_id id, const struct bytes *bytes, const struct tensor *x,
+                  struct tensor *const *outputs, int output_count) {
+    struct error err = {0};
+    const struct attribute attributes[] = {
+        {.name = "scale", .kind = ATTRIBUTE_NUMBERS, .count = 3, .numbers = bytes->scale},
+        {.name = "shift", .kind = ATTRIBUTE_NUMBERS, .count = 3, .numbers = bytes->shift},
+        {.name = "turned", .kind = ATTRIBUTE_INTEGER, .integer = bytes->is_turned}};
+    const struct node node = {.op = table_op(id),
+                              .name = "n",
+                              .input_count = 1,
+                              .output_count = output_count,
+                              .attribute_count = 3,
+                              .attributes = attributes};
+    CHECK_OK(registry_evaluate(&node, &x, outputs, &err), &err);
+}
+
+static void check_in(const struct preprocess *preprocess, int width, int height) {
+    struct picture picture;
+    struct preprocess_size size;
+    struct error err = {0};
+    struct tensor wanted = {0}, seen = {0}, bytes = {0};
+    draw(&picture, width, height);
+    CHECK_OK(preprocess_measure(preprocess, width, height, &size, &err), &err);
+    struct shape planes = {4, {1, 3, size.padded_height, size.padded_width}};
+    struct shape packed = {4, {1, size.padded_height, size.padded_width, 3}};
+    CHECK_OK(tensor_init(&wanted, TENSOR_FLOAT32, &planes, &err), &err);
+    CHECK_OK(tensor_init(&seen, TENSOR_FLOAT32, &planes, &err), &err);
+    CHECK_OK(tensor_init(&bytes, TENSOR_UINT8, &packed, &err), &err);
+    preprocess_fill(preprocess, &picture, &size, wanted.data);
+    preprocess_fill_bytes(&picture, &size, bytes.data);
+    const struct bytes numbers = preprocess_bytes(preprocess);
+    apply(OP_FROM_BYTES, &numbers, &bytes, (struct tensor *[]){&seen}, 1);
+    for (int64_t i = 0; i < shape_count(&planes); i++) {
+        CHECK(fabsf(((float *)seen.data)[i] - ((float *)wanted.data)[i]) < 1e-6f);
+    }
+    picture_release(&picture);
+    tensor_release(&wanted);
+    tensor_release(&seen);
+    tensor_release(&bytes);
+}
+
+static void test_in_every_range_and_order(void) {
+    for (int range = 0; range < RANGE_COUNT; range++) {
+        for (int is_bgr = 0; is_bgr < 2; is_bgr++) {
+            struct preprocess preprocess = {
+                .multiple_of = 1, .is_bgr = is_bgr, .range = (enum range)range};
+            check_in(&preprocess, 7, 5);
+            preprocess.multiple_of = 4; /* padded */
+            check_in(&preprocess, 7, 5);
+            preprocess.width = 10; /* and scaled */
+            check_in(&preprocess, 7, 5);
+        }
+    }
+}
+
+/* Two pictures [2, 3, 8, 12] of values in and beyond the range. */
+static void fill(struct tensor *floats, enum range range) {
+    float *values = floats->data;
+    for (int64_t i = 0; i < shape_count(&floats->shape); i++) {
+        float part = (float)(i * 29 % 311) / 255 - 0.1f; /* -0.1 to 1.12 */
+        values[i] = range == RANGE_BYTE ? part * 255 : range == RANGE_UNIT ? part : 2 * part - 1;
+    }
+}
+
+/* Of the second of two pictures of 11 x 7 in 12 x 8: places that are no numbers, -1: none; what
+ * lies in the padding alone is cut off, and nobody's business. */
+static const struct {
+    int first, second;
+    bool is_bad;
+} places[] = {{-1, -1, false},          {3 * 12 + 4, -1, true},          {3 * 12 + 11, -1, false},
+              {7 * 12, -1, false},      {6 * 12 + 10, -1, true},         {0, -1, true},
+              {7 * 12 + 11, 11, false}, {3 * 12 + 11, 3 * 12 + 4, true}, {7 * 12 + 3, 12, true}};
+
+static void check_out(const struct postprocess *postprocess, size_t place) {
+    const struct preprocess_size size = {11, 7, 12, 8};
+    struct shape planes = {4, {2, 3, 8, 12}}, packed = {4, {2, 8, 12, 3}}, rows = {2, {2, 8}};
+    struct tensor floats = {0}, bytes = {0}, bad = {0};
+    struct error err = {0};
+    CHECK_OK(tensor_init(&floats, TENSOR_FLOAT32, &planes, &err), &err);
+    CHECK_OK(tensor_init(&bytes, TENSOR_UINT8, &packed, &err), &err);
+    CHECK_OK(tensor_init(&bad, TENSOR_INT32, &rows, &err), &err);
+    fill(&floats, postprocess->range);
+    const int at[] = {places[place].first, places[place].second};
+    for (int i = 0; i < 2; i++) {
+        if (at[i] >= 0) { /* in planes of their own */
+            ((float *)floats.data)[(3 + i) * 8 * 12 + at[i]] = NAN;
+        }
+    }
+    const struct bytes numbers = postprocess_to_bytes(postprocess);
+    apply(OP_TO_BYTES, &numbers, &floats, (struct tensor *[]){&bytes, &bad}, 2);
+    for (int i = 0; i < 2; i++) {
+        struct picture wanted = {0}, seen = {0};
+        struct error one = {0}, other = {0};
+        int first = postprocess_picture(postprocess, &floats, i, &size, &wanted, &one);
+        int second = postprocess_bytes(&bytes, &bad, i, &size, &seen, &other);
+        CHECK_INT(first, places[place].is_bad && i == 1 ? -1 : 0);
+        CHECK_INT(second, first);
+        CHECK_STR(other.text, one.text);
+        if (first == 0 && second == 0) {
+            CHECK_INT(seen.width, wanted.width);
+            CHECK_INT(seen.height, wanted.height);
+            CHECK(memcmp(seen.pixels, wanted.pixels, 3 * 11 * 7) == 0);
+        }
+        picture_release(&wanted);
+        picture_release(&seen);
+    }
+    tensor_release(&floats);
+    tensor_release(&bytes);
+    tensor_release(&bad);
+}
+
+static void test_out_in_every_range_and_order(void) {
+    for (int range = 0; range < RANGE_IMAGENET; range++) {
+        for (size_t place = 0; place < 2 * ARRAY_LEN(places); place++) {
+            const struct postprocess postprocess = {.range = (enum range)range,
+                                                    .is_bgr = place & 1};
+            check_out(&postprocess, place / 2);
+        }
+    }
+}
+
+int main(void) {
+    TEST(test_in_every_range_and_order);
+    TEST(test_out_in_every_range_and_order);
+    return TEST_END();
+}

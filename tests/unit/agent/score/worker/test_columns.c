@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/score/worker/columns.h"
+
+#include "agent/engine/graph/arena.h"
+#include "agent/engine/graph/texts.h"
+#include "tests/test.h"
+
+#include <math.h>
+
+static const struct slices_input input = {
+    .name = "x", .type = TENSOR_FLOAT32, .shape = {2, {-1, 2}}};
+
+static json_t *spec_of(const char *columns) { /* NULL: none */
+    char text[128];
+    struct error err = {0};
+    json_t *spec = NULL;
+    snprintf(text, sizeof text, "{\"scorer\":{\"onnx\":{\"path\":\"m/a.onnx\"%s%s}}}",
+             columns ? ",\"columns\":" : "", columns ? columns : "");
+    CHECK_OK(tree_parse(text, strlen(text), sizeof text, &spec, &err), &err);
+    return spec;
+}
+
+static void test_rows_become_numbers_by_their_names(void) {
+    static const struct {
+        const char *row;
+        double b, a;
+        const char *fault; /* NULL: none */
+    } rows[] = {
+        {"{\"a\":\"1\",\"b\":\"2.5e1\",\"c\":\"x\"}", 25, 1, NULL},
+        {"{\"b\":\" -3 \",\"a\":\"+.5\"}", -3, 0.5, NULL},
+        {"{\"b\":7,\"a\":true}", 7, 1, NULL},
+        {"{\"b\":\"\",\"a\":null}", NAN, NAN, NULL},
+        {"{\"b\":\"  \",\"a\":\"nan\"}", NAN, NAN, NULL},
+        {"{\"b\":\"inf\",\"a\":\"-inf\"}", INFINITY, -INFINITY, NULL},
+        {"{\"b\":\"1\"}", 0, 0, "it has no column \"a\""},
+        {"{\"b\":\"1,5\",\"a\":\"1\"}", 0, 0, "column \"b\" is \"1,5\", a number is expected"},
+        {"{\"b\":\"0x10\",\"a\":\"1\"}", 0, 0, "column \"b\" is \"0x10\", a number"},
+        {"{\"b\":\"one\",\"a\":\"1\"}", 0, 0, "column \"b\" is \"one\", a number"},
+        {"{\"b\":[1],\"a\":\"1\"}", 0, 0, "column \"b\" is no text, a number is expected"},
+        {"[1,2]", 0, 0, "it is no object"},
+        {"{", 0, 0, ""},
+    };
+    AUTO(tree_freep) json_t *spec = spec_of("[\"b\",\"a\"]");
+    struct columns *columns = NULL;
+    struct error err = {0};
+    CHECK_OK(columns_new(spec, &input, 1, &columns, &err), &err);
+    for (size_t i = 0; columns && i < ARRAY_LEN(rows); i++) {
+        const struct npy_slice *slice = NULL;
+        struct error why = {0};
+        int read = columns_read(columns, rows[i].row, strlen(rows[i].row), &slice, &why);
+        CHECK_INT(read, rows[i].fault ? -1 : 0);
+        if (read < 0) {
+            CHECK(rows[i].fault && strstr(why.text, rows[i].fault));
+            continue;
+        }
+        const double *values = slice->values;
+        CHECK(slice->type == NPY_FLOAT64 && slice->rank == 1 && slice->dims[0] == 2);
+        CHECK(values[0] == rows[i].b || (isnan(values[0]) && isnan(rows[i].b)));
+        CHECK(values[1] == rows[i].a || (isnan(values[1]) && isnan(rows[i].a)));
+    }
+    columns_free(columns);
+}
+
+static void test_the_network_must_take_rows_of_so_many_columns(void) {
+    static const struct {
+        enum tensor_type type;
+        struct shape shape;
+        const char *columns, *said;
+    } rows[] = {
+        {TENSOR_INT8, {2, {-1, 2}}, "[\"a\",\"b\"]", "is int8 ?x2, for a table floats (float32"},
+        {TENSOR_FLOAT16, {2, {-1, 2}}, "[\"a\",\"b\"]", "is float16 ?x2"},
+        {TENSOR_FLOAT32, {3, {-1, 2, 1}}, "[\"a\",\"b\"]", "texts [n, columns] are expected"},
+        {TENSOR_FLOAT32,
+         {2, {-1, 3}},
+         "[\"a\",\"b\"]",
+         "names 2 columns, the network's input x is ?x3"},
+        {TENSOR_FLOAT32, {2, {-1, -1}}, "[]", "names 0 columns"},
+        {TENSOR_FLOAT32, {2, {-1, 3}}, NULL, "input x is ?x3: name its columns, in their order"},
+        {TENSOR_FLOAT32, {2, {-1, INT64_MAX}}, "[\"a\"]", "names 1 columns"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(tree_freep) json_t *spec = spec_of(rows[i].columns);
+        struct columns *columns = NULL;
+        struct error err = {0};
+        const struct slices_input of = {"x", rows[i].type, rows[i].shape, NULL};
+        CHECK_INT(columns_new(spec, &of, 1, &columns, &err), -1);
+        CHECK_INT(err.kind, ERROR_INVALID);
+        CHECK(strstr(err.text, rows[i].said));
+    }
+}
+
+static const struct {
+    const char *row; /* age sex visits count wild */
+    double age;
+    int64_t sex, visits, count, wild;
+    const char *fault;
+} mixed[] = {
+    {"{'age':'1.5','sex':'m','visits':'7','count':'-8','wild':'True'}", 1.5, 1, 7, -8, 1, NULL},
+    {"{'age':2,'sex':'f','visits':9007199254740993,'count':2e9,'wild':false}", 2, 0,
+     9007199254740993, 2000000000, 0, NULL},
+    {"{'age':2,'sex':' f','visits':' 7.0 ','count':0,'wild':'0'}", 2, -1, 7, 0, 0, NULL},
+    {"{'age':2,'sex':null,'visits':true,'count':0,'wild':1}", 2, 2, 1, 0, 1, NULL},
+    {"{'age':2,'sex':17,'visits':'-9223372036854775808','count':0,'wild':1}", 2, 3, INT64_MIN, 0, 1,
+     NULL},
+    {"{'age':2,'sex':1.5,'visits':1,'count':0,'wild':1}", 0, 0, 0, 0, 0, "a text is expected"},
+    {"{'age':2,'sex':'f','visits':'7.5','count':0,'wild':1}", 0, 0, 0, 0, 0,
+     "column \"visits\" is \"7.5\", a whole number is expected"},
+    {"{'age':2,'sex':'f','visits':'','count':0,'wild':1}", 0, 0, 0, 0, 0, "a whole number is"},
+    {"{'age':2,'sex':'f','visits':1e30,'count':0,'wild':1}", 0, 0, 0, 0, 0, "a whole number is"},
+    {"{'age':2,'sex':'f','visits':'9223372036854775808','count':0,'wild':1}", 0, 0, 0, 0, 0,
+     "a whole number is"},
+    {"{'age':2,'sex':'f','visits':1,'count':3000000000,'wild':1}", 0, 0, 0, 0, 0,
+     "a whole number of 32 bits is expected"},
+    {"{'age':2,'sex':'f','visits':1,'count':0,'wild':2}", 0, 0, 0, 0, 0, "true or false is"},
+    {"{'age':2,'sex':'f','visits':1,'count':0}", 0, 0, 0, 0, 0,
+     "it has no column \"wild\", which is an input of m/a.onnx"},
+};
+
+/* Each input takes the column of its name, or what the list says, in the order of the inputs. */
+static void test_inputs_of_several_types_take_a_column_each(void) {
+    static const char *const known[] = {"f", "m", ""};
+    struct arena arena = {0};
+    struct texts *texts = texts_new(&arena);
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        CHECK_INT(texts_add(texts, known[i], strlen(known[i])), (int64_t)i);
+    }
+    CHECK_INT(texts_add(texts, "17", 2), 3);
+    const struct slices_input inputs[] = {
+        {"age", TENSOR_FLOAT32, {2, {-1, 1}}, NULL}, {"sex", TENSOR_INT64, {2, {-1, 1}}, texts},
+        {"visits", TENSOR_INT64, {1, {-1}}, NULL},   {"count", TENSOR_INT32, {2, {-1, -1}}, NULL},
+        {"wild", TENSOR_BOOL, {2, {-1, 1}}, NULL},
+    };
+    for (int is_listed = 0; is_listed < 2; is_listed++) {
+        AUTO(tree_freep)
+        json_t *spec =
+            spec_of(is_listed ? "[\"age\",\"sex\",\"visits\",\"count\",\"wild\"]" : NULL);
+        struct columns *columns = NULL;
+        struct error err = {0};
+        CHECK_OK(columns_new(spec, inputs, ARRAY_LEN(inputs), &columns, &err), &err);
+        for (size_t i = 0; columns && i < ARRAY_LEN(mixed) - (size_t)is_listed; i++) {
+            const struct npy_slice *slices = NULL;
+            struct error why = {0};
+            AUTO(text_freep) char *row = x_strdup(mixed[i].row);
+            for (char *at = row; *at; at++) {
+                *at = *at == '\'' ? '"' : *at;
+            }
+            int read = columns_read(columns, row, strlen(row), &slices, &why);
+            CHECK_INT(read, mixed[i].fault ? -1 : 0);
+            CHECK(read == 0 || strstr(why.text, mixed[i].fault));
+            if (read == 0) {
+                CHECK(*(const double *)slices[0].values == mixed[i].age);
+                CHECK_INT(*(const int64_t *)slices[1].values, mixed[i].sex);
+                CHECK_INT(*(const int64_t *)slices[2].values, mixed[i].visits);
+                CHECK_INT(*(const int32_t *)slices[3].values, mixed[i].count);
+                CHECK_INT(*(const uint8_t *)slices[4].values, mixed[i].wild);
+                CHECK(slices[2].rank == 0 && slices[3].rank == 1 && slices[3].dims[0] == 1);
+            }
+        }
+        columns_free(columns);
+    }
+    AUTO(tree_freep) json_t *few = spec_of("[\"age\",\"sex\"]");
+    struct columns *columns = NULL;
+    struct error err = {0};
+    CHECK_INT(columns_new(few, inputs, ARRAY_LEN(inputs), &columns, &err), -1);
+    CHECK(strstr(err.text, "names 2 columns, the network's 5 inputs take 5"));
+    arena_release(&arena);
+}
+
+/* An array's columns, in the order of the inputs. */
+static void test_a_slice_is_parted_among_the_inputs(void) {
+    static const float values[] = {1, 2, 3, 4};
+    struct slices_input inputs[] = {{"a", TENSOR_FLOAT32, {2, {-1, 1}}, NULL},
+                                    {"b", TENSOR_FLOAT32, {2, {-1, 2}}, NULL},
+                                    {"c", TENSOR_FLOAT64, {1, {-1}}, NULL}};
+    struct npy_slice slice = {NPY_FLOAT32, 1, {4}, values}, parts[3];
+    struct error err = {0};
+    CHECK_OK(slices_part(&slice, inputs, 3, parts, &err), &err);
+    CHECK(parts[0].values == values && parts[1].values == values + 1 &&
+          parts[2].values == values + 3 && parts[1].dims[0] == 2 && parts[2].rank == 0);
+    slice.dims[0] = 3;
+    CHECK_INT(slices_part(&slice, inputs, 3, parts, &err), -1);
+    CHECK(strstr(err.text, "3 inputs have 4 columns, a slice of spec.input.npy has 3 values"));
+    struct arena arena = {0};
+    struct error other = {0};
+    inputs[1].texts = texts_new(&arena);
+    CHECK_INT(slices_part(&slice, inputs, 3, parts, &other), -1);
+    CHECK(strstr(other.text, "input b takes texts, which spec.input.npy has not"));
+    arena_release(&arena);
+}
+
+int main(void) {
+    TEST(test_inputs_of_several_types_take_a_column_each);
+    TEST(test_a_slice_is_parted_among_the_inputs);
+    TEST(test_rows_become_numbers_by_their_names);
+    TEST(test_the_network_must_take_rows_of_so_many_columns);
+    return TEST_END();
+}

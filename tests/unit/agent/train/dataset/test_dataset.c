@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Each kind of data set: what was written is read, held in memory or not; the real Fashion-MNIST;
+ * what is refused, by name. */
+#include "agent/data/image/image.h"
+#include "tests/unit/agent/data/fixtures.h"
+#include "tests/unit/agent/train/dataset/sets.h"
+
+#include <math.h>
+
+static void write_file(const char *name, const void *data, size_t size) {
+    struct error err = {0};
+    AUTO(text_freep) char *path = x_printf("%s/%s", fixtures_out, name);
+    AUTO(text_freep) char *folder = x_strndup(path, (size_t)(strrchr(path, '/') - path));
+    CHECK_OK(file_make_folders(folder, &err), &err);
+    CHECK_OK(file_write(path, data, size, &err), &err);
+}
+
+static void run(const char *command) {
+    AUTO(text_freep) char *line = x_printf("cd %s && { %s; }", fixtures_out, command);
+    CHECK_INT(system(line), 0);
+}
+
+/* Both give the same of every sample. */
+static void check_same(struct dataset *a, struct dataset *b) {
+    AUTO(sample_release) struct sample left = {0}, right = {0};
+    struct error err = {0};
+    CHECK(a->count == b->count && a->classes == b->classes && a->type == b->type);
+    for (int64_t i = 0; i < a->count; i++) {
+        CHECK_OK(dataset_read(a, i, &left, &err), &err);
+        CHECK_OK(dataset_read(b, i, &right, &err), &err);
+        size_t bytes = (size_t)shape_count(&left.shape) * tensor_type_size(a->type);
+        CHECK(shape_equal(&left.shape, &right.shape) && left.label == right.label);
+        CHECK(memcmp(left.data, right.data, bytes) == 0);
+        CHECK(a->target_count == 0 ||
+              memcmp(left.target, right.target, (size_t)a->target_count * sizeof(float)) == 0);
+    }
+}
+
+/* ---- idx ------------------------------------------------------------------------------------ */
+
+enum { COUNT = 7, HIGH = 3, WIDE = 5, IDX_BYTES = 16 + COUNT * HIGH * WIDE };
+
+static void make_idx(uint8_t images[IDX_BYTES], uint8_t labels[8 + COUNT]) {
+    memcpy(images, (uint8_t[16]){0, 0, 8, 3, 0, 0, 0, COUNT, 0, 0, 0, HIGH, 0, 0, 0, WIDE}, 16);
+    memcpy(labels, (uint8_t[8]){0, 0, 8, 1, 0, 0, 0, COUNT}, 8);
+    for (int i = 0; i < COUNT * HIGH * WIDE; i++) {
+        images[16 + i] = (uint8_t)(i * 37);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        labels[8 + i] = (uint8_t)(i % 4);
+    }
+}
+
+static const char idx_plain[] = "{\"idx\": {\"images\": \"out/i.idx\", \"labels\": \"out/l.idx\"}}";
+
+static void test_idx_is_read_packed_and_plain(void) {
+    uint8_t images[IDX_BYTES], labels[8 + COUNT];
+    make_idx(images, labels);
+    write_file("i.idx", images, sizeof images);
+    write_file("l.idx", labels, sizeof labels);
+    run("gzip -kf i.idx l.idx");
+    AUTO(dataset_closep) struct dataset *plain = must_open(idx_plain, NULL);
+    AUTO(dataset_closep)
+    struct dataset *packed =
+        must_open("{\"idx\": {\"images\": \"out/i.idx.gz\", \"labels\": \"out/l.idx.gz\"}}", NULL);
+    check_same(plain, packed);
+    CHECK_INT(plain->digest, packed->digest);
+    CHECK(plain->count == COUNT && plain->classes == 4);
+    CHECK(shape_equal(&plain->shape, &(struct shape){3, {1, HIGH, WIDE}}));
+    AUTO(sample_release) struct sample sample = {0};
+    struct error err = {0};
+    CHECK_OK(dataset_read(plain, 5, &sample, &err), &err);
+    CHECK(memcmp(sample.data, images + 16 + 5 * HIGH * WIDE, HIGH * WIDE) == 0);
+    CHECK_INT(sample.label, 1);
+}
+
+static void test_idx_that_is_wrong_is_refused(void) {
+    static const struct {
+        int at, value, cut; /* of images; at < 0: nothing is changed */
+        const char *says;
+    } rows[] = {
+        {0, 1, 0, "i.idx: is no IDX file"},
+        {2, 13, 0, "i.idx: its elements are of type 0x0d"},
+        {3, 0, 0, "i.idx: has 0 axes"},
+        {3, 9, 0, "i.idx: has 9 axes"},
+        {7, 0, 0, "i.idx: has no elements"},
+        {4, 255, 0, "i.idx: is shorter than its head says"},
+        {-1, 0, 1, "i.idx: is shorter than its head says"},
+        {-1, 0, IDX_BYTES - 10, "i.idx: is cut off in its head"},
+        {-1, 0, IDX_BYTES, "i.idx: is no IDX file"},
+        {-1, 0, -1, "i.idx: has 1 bytes behind its elements"},
+        {7, COUNT - 1, HIGH * WIDE, "6 images, but 7 labels"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint8_t images[IDX_BYTES + 1] = {0}, labels[8 + COUNT];
+        struct error err = {0};
+        make_idx(images, labels);
+        if (rows[i].at >= 0) {
+            images[rows[i].at] = (uint8_t)rows[i].value;
+        }
+        write_file("i.idx", images, (size_t)(IDX_BYTES - rows[i].cut));
+        CHECK(!open_set(idx_plain, NULL, &err));
+        CHECK(strstr(err.text, rows[i].says) || (printf("# %s\n", err.text), 0));
+    }
+    struct error err = {0};
+    struct dataset_options small = {.memory_bytes = 50};
+    CHECK(!open_set("{\"idx\": {\"images\": \"out/i.idx.gz\", \"labels\": \"out/l.idx.gz\"}}",
+                    &small, &err));
+    CHECK(strstr(err.text, "idx: out/i.idx.gz"));
+}
+
+static void test_fashion_mnist(void) {
+    enum { SAMPLES = 60000, PIXELS = 28 * 28 };
+    if (setenv("fashion", "/usr/share/datasets/fashion-mnist", 1) < 0 ||
+        access("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz", R_OK) < 0) {
+        SKIP("Debian's dataset-fashion-mnist is not installed");
+    }
+    AUTO(dataset_closep)
+    struct dataset *train =
+        must_open("{\"idx\": {\"images\": \"fashion/train-images-idx3-ubyte.gz\", "
+                  "\"labels\": \"fashion/train-labels-idx1-ubyte.gz\"}}",
+                  NULL);
+    struct dataset_options like = {.like = train};
+    AUTO(dataset_closep)
+    struct dataset *test =
+        must_open("{\"idx\": {\"images\": \"fashion/t10k-images-idx3-ubyte.gz\", "
+                  "\"labels\": \"fashion/t10k-labels-idx1-ubyte.gz\"}}",
+                  &like);
+    CHECK(train->count == SAMPLES && train->classes == 10 && test->count == 10000);
+    int64_t counts[10] = {0};
+    double sum = 0, squares = 0;
+    AUTO(sample_release) struct sample sample = {0};
+    struct error err = {0};
+    for (int64_t i = 0; i < train->count; i++) {
+        CHECK_OK(dataset_read(train, i, &sample, &err), &err);
+        counts[sample.label]++;
+        for (int k = 0; k < PIXELS; k++) {
+            double value = ((uint8_t *)sample.data)[k] / 255.0;
+            sum += value;
+            squares += value * value;
+        }
+    }
+    for (int i = 0; i < 10; i++) {
+        CHECK_INT(counts[i], 6000);
+    }
+    /* What everybody normalizes it by. */
+    double mean = sum / SAMPLES / PIXELS;
+    CHECK(fabs(mean - 0.2860) < 5e-5);
+    CHECK(fabs(sqrt(squares / SAMPLES / PIXELS - mean * mean) - 0.3530) < 5e-5);
+    CHECK_OK(dataset_read(train, 0, &sample, &err), &err);
+    CHECK_INT(sample.label, 9); /* an ankle boot */
+}
+
+/* ---- cifar ---------------------------------------------------------------------------------- */
+
+static void make_cifar(const char *name, size_t labels, int count, int first) {
+    size_t record = labels + 3072;
+    AUTO(text_freep) char *bytes = x_calloc((size_t)count, record);
+    for (int i = 0; i < count; i++) {
+        char *at = bytes + (size_t)i * record;
+        at[0] = 7; /* of CIFAR-100: the coarse one */
+        at[labels - 1] = (char)((first + i) % 10);
+        for (size_t k = labels; k < record; k++) {
+            at[k] = (char)(k * 11 + (size_t)(first + i) * 3);
+        }
+    }
+    write_file(name, bytes, (size_t)count * record);
+}
+
+static void test_cifar_is_read_from_several_files(void) {
+    static const char ten[] = "{\"cifar\": {\"path\": \"out/c\"}}";
+    static const char hundred[] = "{\"cifar\": {\"path\": \"out/c2.bin\", \"classes\": 100}}";
+    struct dataset_options none = {.memory_bytes = 1}, one = {.memory_bytes = 4 * 3073};
+    struct error err = {0};
+    make_cifar("c/data_0.bin", 1, 4, 0);
+    make_cifar("c/data_1.bin", 1, 9, 4);
+    make_cifar("c/test_batch.bin", 1, 3, 5);
+    make_cifar("c2.bin", 2, 5, 0);
+    AUTO(dataset_closep) struct dataset *held = must_open(ten, NULL);
+    AUTO(dataset_closep) struct dataset *read = must_open(ten, &none);
+    AUTO(dataset_closep) struct dataset *half = must_open(ten, &one);
+    AUTO(dataset_closep) struct dataset *fine = must_open(hundred, NULL);
+    check_same(held, read);
+    check_same(held, half);
+    CHECK(held->count == 13 && held->classes == 10 && fine->classes == 100);
+    struct dataset_options like = {.like = held};
+    AUTO(dataset_closep) struct dataset *test = must_open(ten, &like);
+    CHECK_INT(test->count, 3);
+    AUTO(sample_release) struct sample sample = {0};
+    for (int64_t i = 0; i < held->count; i++) {
+        CHECK_OK(dataset_read(held, i, &sample, &err), &err);
+        CHECK_INT(sample.label, i % 10);
+        CHECK_INT(((uint8_t *)sample.data)[100], (uint8_t)(101 * 11 + i * 3));
+    }
+    CHECK_OK(dataset_read(fine, 3, &sample, &err), &err);
+    CHECK_INT(sample.label, 3);
+    CHECK(!open_set("{\"cifar\": {\"path\": \"out/c2.bin\"}}", NULL, &err));
+    CHECK(strstr(err.text, "cifar: out/c2.bin: 15370 bytes are no records of 3073"));
+    write_file("c3.bin", (char[3073]){10}, 3073);
+    AUTO(dataset_closep)
+    struct dataset *wrong = must_open("{\"cifar\": {\"path\": \"out/c3.bin\"}}", NULL);
+    err = (struct error){0};
+    CHECK_INT(dataset_read(wrong, 0, &sample, &err), -1);
+    CHECK_STR(err.text, "out/c3.bin: record 0 has a label that is no class");
+}
+
+/* ---- folder --------------------------------------------------------------------------------- */
+
+static void make_picture(const char *name, int width, int height, int shade) {
+    AUTO(picture_release) struct picture picture;
+    struct error err = {0};
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    picture_init(&picture, width, height);
+    memset(picture.pixels, shade, 3 * (size_t)width * (size_t)height);
+    CHECK_OK(
+        image_encode(&picture, strstr(name, "png") ? IMAGE_PNG : IMAGE_JPEG, &bytes, &size, &err),
+        &err);
+    write_file(name, bytes, size);
+    free(bytes);
+}
+
+static void test_a_folder_of_pictures(void) {
+    static const char spec[] = "{\"folder\": {\"path\": \"out/f\"}}";
+    struct dataset_options none = {.memory_bytes = 1};
+    struct error err = {0};
+    /* By bytes of the whole names "a-b/" comes before "a/"; the class a is before a-b. */
+    make_picture("f/a/x.png", 4, 6, 10);
+    make_picture("f/a/deep/er/y.JPG", 8, 8, 20);
+    make_picture("f/a-b/z.jpeg", 16, 8, 30);
+    make_picture("f/B/1.png", 3, 3, 40);
+    write_file("f/B/readme.txt", "no", 2);
+    AUTO(dataset_closep) struct dataset *held = must_open(spec, NULL);
+    AUTO(dataset_closep) struct dataset *read = must_open(spec, &none);
+    check_same(held, read);
+    check_same(held, read); /* now from memory */
+    CHECK(held->count == 4 && held->classes == 3);
+    CHECK_STR(held->class_names[0], "B");
+    CHECK_STR(held->class_names[1], "a");
+    CHECK_STR(held->class_names[2], "a-b");
+    AUTO(sample_release) struct sample sample = {0};
+    for (int64_t i = 0; i < held->count; i++) {
+        CHECK_OK(dataset_read(held, i, &sample, &err), &err);
+        int shade = ((uint8_t *)sample.data)[0];
+        CHECK(abs(shade - (int[]){40, 20, 30}[sample.label]) <= 2 ||
+              (shade == 10 && sample.label == 1));
+        CHECK(shade != 10 || shape_equal(&sample.shape, &(struct shape){3, {3, 6, 4}}));
+    }
+    /* Another folder's classes go by the names of the first. */
+    make_picture("g/a-b/q.png", 2, 2, 1);
+    struct dataset_options like = {.like = held};
+    AUTO(dataset_closep)
+    struct dataset *test = must_open("{\"folder\": {\"path\": \"out/g\"}}", &like);
+    CHECK_OK(dataset_read(test, 0, &sample, &err), &err);
+    CHECK(sample.label == 2 && test->classes == 3);
+    CHECK_STR(test->class_names[0], "B");
+    make_picture("g/c/q.png", 2, 2, 1);
+    CHECK(!open_set("{\"folder\": {\"path\": \"out/g\"}}", &like, &err));
+    CHECK(strstr(err.text, "out/g/c: the training data has no such class"));
+    write_file("f/a/bad.jpg", "\xFF\xD8\xFF no", 6);
+    AUTO(dataset_closep) struct dataset *broken = must_open(spec, NULL);
+    err = (struct error){0};
+    int failed = 0;
+    for (int64_t i = 0; i < broken->count; i++) {
+        failed += dataset_read(broken, i, &sample, &err) < 0;
+    }
+    CHECK_INT(failed, 1);
+    CHECK(strstr(err.text, "out/f/a/bad.jpg: is no sound JPEG"));
+    write_file("f/top.jpg", "x", 1);
+    err = (struct error){0};
+    CHECK(!open_set(spec, NULL, &err));
+    CHECK(strstr(err.text, "out/f/top.jpg: it lies in no folder that is its class"));
+}
+
+/* ---- tensors, synthetic --------------------------------------------------------------------- */
+
+static void test_tensors_from_numpy(void) {
+    run("/usr/bin/python3 -c \"\n"
+        "import os, numpy as n\n"
+        "for k in 'u1 f2 f4 f8'.split():\n"
+        "    for s, c in enumerate([3, 4]):\n"
+        "        v = (n.arange(c * 6) * 5 + s * 100).reshape(c, 2, 3)\n"
+        "        os.makedirs('x' + k, exist_ok=True)\n"
+        "        n.save('x%s/%d.npy' % (k, s), (v if k == 'u1' else v / 8).astype(k))\n"
+        "os.makedirs('l', exist_ok=True); os.makedirs('t', exist_ok=True)\n"
+        "n.save('l/0.npy', n.array([2, 0, 1])); n.save('l/1.npy', n.array([5, 0, 1, 1], 'u1'))\n"
+        "n.save('t/0.npy', n.arange(6).reshape(3, 2) / 4); n.save('t/1.npy', n.ones((4, 2)))\n"
+        "n.save('neg.npy', n.array([0, -1, 2])); n.save('i4.npy', n.zeros((3, 2), 'i4'))\n"
+        "\"");
+    struct error err = {0};
+    static const char *const kinds[] = {"u1", "f2", "f4", "f8"};
+    static const int labels[] = {2, 0, 1, 5, 0, 1, 1};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        bool is_byte = i == 0;
+        AUTO(text_freep)
+        char *spec =
+            x_printf("{\"tensors\": {\"samples\": \"out/x%s\", \"labels\": \"out/l\"}}", kinds[i]);
+        struct dataset_options none = {.memory_bytes = 1};
+        AUTO(dataset_closep) struct dataset *held = must_open(spec, NULL);
+        AUTO(dataset_closep) struct dataset *read = must_open(spec, &none);
+        check_same(held, read);
+        CHECK(held->count == 7 && held->classes == 6 && held->target_count == 0);
+        CHECK_INT(held->type, is_byte ? TENSOR_UINT8 : TENSOR_FLOAT32);
+        AUTO(sample_release) struct sample sample = {0};
+        for (int64_t s = 0; s < 7; s++) {
+            CHECK_OK(dataset_read(held, s, &sample, &err), &err);
+            CHECK_INT(sample.label, labels[s]);
+            int64_t first = s < 3 ? s * 30 : 100 + (s - 3) * 30;
+            for (int k = 0; k < 6; k++) {
+                float seen = is_byte ? ((uint8_t *)sample.data)[k] : ((float *)sample.data)[k] * 8;
+                CHECK(seen == (float)(is_byte ? (uint8_t)(first + k * 5) : first + k * 5));
+            }
+        }
+    }
+    static const char numbers[] =
+        "{\"tensors\": {\"samples\": \"out/xf4\", \"labels\": \"out/t\"}}";
+    struct dataset_options none = {.memory_bytes = 1};
+    AUTO(dataset_closep) struct dataset *held = must_open(numbers, NULL);
+    AUTO(dataset_closep) struct dataset *read = must_open(numbers, &none);
+    check_same(held, read);
+    AUTO(sample_release) struct sample sample = {0};
+    CHECK_OK(dataset_read(held, 2, &sample, &err), &err);
+    CHECK(held->target_count == 2 && sample.target[0] == 1.0f && sample.target[1] == 1.25f);
+    static const char *const rows[][3] = {
+        {"xf4/0.npy", "l/1.npy", "out/xf4/0.npy: 3 samples, and 4 targets in out/l/1.npy"},
+        {"xf4/0.npy", "neg.npy", "out/neg.npy: label -1 of sample 1 is no class"},
+        {"i4.npy", "l/0.npy", "out/i4.npy: samples of i4; u1, f2, f4 and f8 are read"},
+        {"xf4/0.npy", "i4.npy", "out/i4.npy: integers have 2 axes, labels have one"},
+        {"xf4", "l/0.npy", "tensors: 2 files of samples, but 1 of labels"},
+        {"none.npy", "l/0.npy", "none.npy"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep)
+        char *spec = x_printf("{\"tensors\": {\"samples\": \"out/%s\", \"labels\": \"out/%s\"}}",
+                              rows[i][0], rows[i][1]);
+        err = (struct error){0};
+        CHECK(!open_set(spec, NULL, &err));
+        CHECK(strstr(err.text, rows[i][2]) || (printf("# %s\n", err.text), 0));
+    }
+}
+
+static void test_synthetic_can_be_learned(void) {
+    enum { SAMPLES = 400, CLASSES = 5, ELEMENTS = 3 * 16 * 20 };
+    static double means[CLASSES][ELEMENTS];
+    static uint8_t seen[SAMPLES][ELEMENTS];
+    int64_t labels[SAMPLES], counts[CLASSES] = {0};
+    struct error err = {0};
+    AUTO(sample_release) struct sample sample = {0};
+    AUTO(dataset_closep)
+    struct dataset *set = must_open("{\"synthetic\": {\"count\": 400, \"classes\": 5, "
+                                    "\"shape\": [3, 16, 20], \"seed\": 3}}",
+                                    NULL);
+    check_same(set, set);
+    for (int64_t i = 0; i < SAMPLES; i++) {
+        CHECK_OK(dataset_read(set, i, &sample, &err), &err);
+        labels[i] = sample.label;
+        counts[sample.label]++;
+        memcpy(seen[i], sample.data, ELEMENTS);
+        for (int k = 0; k < ELEMENTS && i < SAMPLES / 2; k++) {
+            means[sample.label][k] += seen[i][k];
+        }
+    }
+    /* Each of the second half is nearest to the mean of its class in the first. */
+    int64_t first_counts[CLASSES] = {0};
+    for (int i = 0; i < SAMPLES / 2; i++) {
+        first_counts[labels[i]]++;
+    }
+    for (int i = SAMPLES / 2; i < SAMPLES; i++) {
+        double best = INFINITY;
+        int found = -1;
+        for (int c = 0; c < CLASSES; c++) {
+            double distance = 0;
+            for (int k = 0; k < ELEMENTS; k++) {
+                distance += pow(means[c][k] / (double)first_counts[c] - seen[i][k], 2);
+            }
+            found = distance < best ? c : found;
+            best = MIN(best, distance);
+        }
+        CHECK_INT(found, labels[i]);
+    }
+    for (int c = 0; c < CLASSES; c++) {
+        CHECK(counts[c] > 40);
+    }
+}
+
+static void test_fields_are_named(void) {
+    static const char *const rows[][2] = {
+        {"{}", "one of idx, cifar, folder, tensors, synthetic is expected"},
+        {"{\"mnist\": {}}", "one of idx"},
+        {"{\"idx\": {}, \"cifar\": {}}", "one of idx"},
+        {"{\"idx\": {\"images\": 3}}", "idx: images: a text is expected"},
+        {"{\"cifar\": {\"path\": 1}}", "cifar: path: a text is expected"},
+        {"{\"cifar\": {\"path\": \"out/f\"}}", "cifar: out/f: there is no *.bin"},
+        {"{\"cifar\": {\"path\": \"out/x\", \"classes\": 11}}", "cifar: classes: 10 or 100"},
+        {"{\"folder\": {\"path\": \"out/nowhere\"}}", "folder: out/nowhere"},
+        {"{\"tensors\": {}}", "tensors: samples: a text is expected"},
+        {"{\"synthetic\": {\"count\": 0}}", "synthetic: count: an integer from 1"},
+        {"{\"synthetic\": {\"count\": 5, \"shape\": [1, 2]}}", "synthetic: shape: three sizes"},
+        {"{\"synthetic\": {\"count\": 5, \"shape\": [16384, 16384, 2]}}", "of at most 256 MiB"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = {0};
+        CHECK(!open_set(rows[i][0], NULL, &err));
+        CHECK(strstr(err.text, rows[i][1]) || (printf("# %s\n", err.text), 0));
+    }
+    struct error err = {0};
+    AUTO(dataset_closep)
+    struct dataset *train =
+        must_open("{\"synthetic\": {\"count\": 4, \"classes\": 3, \"shape\": [1, 2, 2]}}", NULL);
+    struct dataset_options like = {.like = train};
+    CHECK(!open_set("{\"synthetic\": {\"count\": 4, \"classes\": 3, \"shape\": [1, 2, 3]}}", &like,
+                    &err));
+    CHECK_STR(err.text, "synthetic: its samples are uint8 1x2x3, the training data's uint8 1x2x2");
+    err = (struct error){0};
+    CHECK(!open_set("{\"synthetic\": {\"count\": 4, \"classes\": 4, \"shape\": [1, 2, 2]}}", &like,
+                    &err));
+    CHECK(strstr(err.text, "it has 4 classes"));
+}
+
+int main(void) {
+    fixtures_start("dataset");
+    TEST(test_idx_is_read_packed_and_plain);
+    TEST(test_idx_that_is_wrong_is_refused);
+    TEST(test_fashion_mnist);
+    TEST(test_cifar_is_read_from_several_files);
+    TEST(test_a_folder_of_pictures);
+    TEST(test_tensors_from_numpy);
+    TEST(test_synthetic_can_be_learned);
+    TEST(test_fields_are_named);
+    return TEST_END();
+}
