@@ -65,7 +65,7 @@ def main():
     with open(f"{HERE}/data/model/names.txt", "w") as text:
         text.write("benign\nmalignant\n")
     for number, part in enumerate((test[:100], test[100:])):
-        with open(f"{HERE}/data/table/rows/clinic-{number + 1}.csv", "w", newline="") as text:
+        with open(f"{HERE}/data/rows/clinic-{number + 1}.csv", "w", newline="") as text:
             table = csv.writer(text, lineterminator="\n")
             table.writerow(["patient"] + names)
             table.writerows([f"P{i:03}"] + [repr(float(value)) for value in data.data[i]] for i in part)

@@ -29,21 +29,21 @@ agent/store             agent/store/ lib/
 agent/comm              agent/comm/ lib/
 agent/data/parts        agent/data/parts/ agent/store/ lib/
 agent/data/array        agent/data/array/ agent/store/ lib/
-agent/data/image        agent/data/image/ lib/
-agent/data/source       agent/data/source/ agent/store/ lib/
-agent/data/input        agent/data/input/ agent/data/array/ agent/data/image/ agent/data/parts/ agent/store/ lib/
-agent/data/table        agent/data/table/ agent/data/source/ agent/data/input/ lib/
-agent/data/video        agent/data/video/ agent/data/image/ agent/data/input/ agent/data/parts/ agent/store/ lib/
+agent/data/image/image        agent/data/image/ lib/
+agent/data/source/source       agent/data/source/ agent/store/ lib/
+agent/data/input/input        agent/data/input/ agent/data/array/ agent/data/image/ agent/data/parts/ agent/store/ lib/
+agent/data/kinds/table        agent/data/table/ agent/data/source/ agent/data/input/ lib/
+agent/data/kinds/video        agent/data/video/ agent/data/image/ agent/data/input/ agent/data/parts/ agent/store/ lib/
 agent/data/kinds        agent/data/ agent/store/ lib/
 agent/launch            agent/launch/ agent/store/ lib/
-agent/score/ledger      agent/score/ledger/ lib/
+agent/score/ledger/ledger      agent/score/ledger/ lib/
 agent/score/wire        agent/score/wire/ agent/store/ agent/job.h lib/
 agent/score/log         agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
-agent/score/report      agent/score/report/ agent/score/log/ lib/
-agent/score/worker      agent/score/worker/ agent/score/wire/ agent/score/log/ agent/launch/process.h agent/launch/notice.h agent/data/ agent/store/ agent/engine/ agent/job.h lib/
-agent/score/coordinator agent/score/coordinator/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/data/ agent/store/ agent/job.h lib/
+agent/score/report/report      agent/score/report/ agent/score/log/ lib/
+agent/score/worker/worker      agent/score/worker/ agent/score/wire/ agent/score/log/ agent/launch/process.h agent/launch/notice.h agent/data/ agent/store/ agent/engine/ agent/job.h lib/
+agent/score/coordinator/coordinator agent/score/coordinator/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/data/ agent/store/ agent/job.h lib/
 agent/train             agent/train/ agent/data/ agent/store/ agent/engine/ agent/comm/ agent/launch/metric.h lib/
-agent/train/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/ lib/
+agent/train/dataset/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/ lib/
 agent/commands          agent/engine/ agent/commands/ agent/launch/ agent/score/ agent/store/ agent/job.h lib/
 agent                   agent/ lib/
 '
@@ -72,7 +72,7 @@ out=$(
     owner 'libwebsockets' 'lib/net/(server|socket)\.c'
     owner 'openssl/' 'lib/(digest|net/(http|tls|server|socket))\.c'
     owner 'oneapi/' 'agent/engine/device/cpu/onednn/[a-z_]*\.[ch]'
-    owner 'libav|libsw' 'agent/data/video_[a-z_]*\.[ch]'
+    owner 'libav|libsw' 'agent/data/video/video_[a-z_]*\.[ch]'
     owner 'turbojpeg' 'agent/data/image/image_jpeg\.c'
     owner 'png\.h' 'agent/data/image/image_png\.c'
     owner 'zlib\.h' 'agent/data/source/gzip\.c'

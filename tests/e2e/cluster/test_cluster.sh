@@ -155,7 +155,7 @@ began() { [ "$(of_job "$1" items.done)" -gt 0 ]; }
 another_leads() { local now; now=$(holder) && [ -n "$now" ] && [ "$now" != "$leader" ]; }
 pods_kept() { [ "$(kubectl get pods -l windlass.dev/job=long -o 'jsonpath={.items[*].metadata.uid}')" = "$before" ]; }
 # (The limit makes it last for 25 s on a machine of many processors, too.)
-variant long '.spec.input.video.path = "data/input/media/longer.mp4" |
+variant long '.spec.input.video.path = "data/media/longer.mp4" |
     .spec.workers = {min: 2, max: 2, resources: {limits: {cpu: "500m"}}}'
 check "a longer job has begun" until_true 60 began long
 before=$(kubectl get pods -l windlass.dev/job=long -o 'jsonpath={.items[*].metadata.uid}')

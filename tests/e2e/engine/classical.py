@@ -481,7 +481,7 @@ def distance(ours, theirs):
 
 
 def read_told(folder):
-    """{output: array} of ONNX Runtime; nothing where it was not asked, or is known to differ (agent/engine/device/cpu/ml/ml.h)."""
+    """{output: array} of ONNX Runtime; nothing where it was not asked, or is known to differ (agent/engine/device/cpu/ml.h)."""
     if not os.path.exists(folder + "/ort.json") or "differs" in folder:
         return {}
     with open(folder + "/ort.json", encoding="ascii") as file:

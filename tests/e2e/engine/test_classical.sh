@@ -52,7 +52,7 @@ apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
 metadata: {name: churn}
 spec:
-  input: {npy: {path: data/table/rows}}
+  input: {npy: {path: data/rows}}
   scorer: {onnx: {path: model/model.onnx, postprocess: {type: Classes, top: 3}}}
   output: {path: data/out}
   miniBatchSize: 64

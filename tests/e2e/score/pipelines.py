@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipelines of sklearn over a table's columns as ONNX files, with an input for each column, and what is to come out.
 
-    pipelines.py make FOLDER SEED     FOLDER/NAME/{model.onnx, data/table/rows/*.csv, inputs.json, wanted.json}, FOLDER/names
+    pipelines.py make FOLDER SEED     FOLDER/NAME/{model.onnx, data/rows/*.csv, inputs.json, wanted.json}, FOLDER/names
     pipelines.py compare FOLDER NAME  what the BatchScore wrote (data/out/rows.txt) and ONNX Runtime (ort.json) against it
 
 The files are ours, in the form of skl2onnx as its sources show it: inputs [n, 1] of floats, int64 and strings, Concat,
@@ -88,7 +88,7 @@ def classifier_tail(classes):
 def save(folder, name, nodes, constants, inputs, columns, outputs, wanted, names):
     """wanted: scores by row, or None; names: of their columns, or None"""
     folder = os.path.join(folder, name)
-    os.makedirs(folder + "/data/table/rows")
+    os.makedirs(folder + "/data/rows")
     told = []
     for output, element in outputs.items():
         if element == "maps":
@@ -112,7 +112,7 @@ def save(folder, name, nodes, constants, inputs, columns, outputs, wanted, names
     rows = len(next(iter(columns.values())))
     order = list(columns)[::-1] # the table's order is its own
     for part in range(2):
-        with open(f"{folder}/data/table/rows/{part}.csv", "w", newline="", encoding="utf-8") as file:
+        with open(f"{folder}/data/rows/{part}.csv", "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["id"] + order)
             for row in range(part * rows // 2, (part + 1) * rows // 2):

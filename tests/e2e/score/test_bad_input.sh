@@ -54,14 +54,14 @@ expect() {
     [ -n "$fine" ] || sed 's/^/# /' "$work/out"
     check "$name" [ -n "$fine" ]
 }
-clip='{video: {path: data/input/media/clip.mp4}}'
+clip='{video: {path: data/media/clip.mp4}}'
 net=data/model/invert.onnx
 
 printf 'spec: [unclosed' >"$work/job.yaml"
 expect "not YAML" 2 'job\.yaml:[0-9]' 'not YAML'
 manifest "$clip" $net data/out '  inputs: 3' >"$work/job.yaml"
 expect "an unknown field, with the nearest known one" 2 'spec\.inputs' 'did you mean .*input'
-manifest '{video: {path: data/input/media/clip.mp4}, files: {path: data/photos}}' $net data/out >"$work/job.yaml"
+manifest '{video: {path: data/media/clip.mp4}, files: {path: data/photos}}' $net data/out >"$work/job.yaml"
 expect "two inputs" 2 'spec\.input' 'exactly one'
 manifest "$clip" $net data/out '  miniBatchSize: 0' >"$work/job.yaml"
 expect "a number out of bounds" 2 'spec\.miniBatchSize'
@@ -72,11 +72,11 @@ expect "a path in a volume that is not declared" 2 'spec\.input\.video\.path' 'v
 rm -f "$work/job.yaml"
 expect "no manifest" 2 'job\.yaml'
 
-manifest '{video: {path: data/input/media/none.mp4}}' $net data/out >"$work/job.yaml"
-expect "a missing video" 2 'spec\.input\.video' 'data/input/media/none\.mp4'
+manifest '{video: {path: data/media/none.mp4}}' $net data/out >"$work/job.yaml"
+expect "a missing video" 2 'spec\.input\.video' 'data/media/none\.mp4'
 for kind in zero text cut; do
-    manifest "{video: {path: data/input/media/$kind.mp4}}" $net data/out >"$work/job.yaml"
-    expect "a $kind video" 2 'spec\.input\.video' "data/input/media/$kind\.mp4"
+    manifest "{video: {path: data/media/$kind.mp4}}" $net data/out >"$work/job.yaml"
+    expect "a $kind video" 2 'spec\.input\.video' "data/media/$kind\.mp4"
 done
 manifest '{files: {path: data/empty, pattern: "*.png"}}' $net data/out >"$work/job.yaml"
 expect "an empty folder" 2 'spec\.input\.files' 'data/empty'
@@ -95,20 +95,20 @@ manifest "$clip" data/model/missing.onnx data/out >"$work/job.yaml"
 expect "operators that are missing are all named" 2 'spec\.scorer\.onnx' 'Frobnicate' 'Quux'
 manifest "$clip" data/model/fixed.onnx data/out >"$work/job.yaml"
 expect "a network of another size" 2 'spec\.scorer\.onnx' '48|32'
-manifest "$clip" $net data/input/media/clip.mp4/out >"$work/job.yaml"
-expect "an output folder that can't be made" 2 'spec\.output\.path' 'data/input/media/clip\.mp4/out'
+manifest "$clip" $net data/media/clip.mp4/out >"$work/job.yaml"
+expect "an output folder that can't be made" 2 'spec\.output\.path' 'data/media/clip\.mp4/out'
 manifest '{files: {path: data/photos, pattern: "*.png"}}' $net data/photos/painted >"$work/job.yaml"
 expect "results among the inputs" 2 'spec\.output\.path' 'beside'
 ln -s photos "$work/data/alias"
 manifest '{files: {path: data/photos, pattern: "*.png"}}' $net data/alias/painted >"$work/job.yaml"
 expect "results among the inputs by another name" 2 'spec\.output\.path' 'beside'
-manifest "$clip" $net data/input/media >"$work/job.yaml"
+manifest "$clip" $net data/media >"$work/job.yaml"
 expect "a painting in the place of its video" 2 'spec\.output\.path'
 cp "$work/data/media/clip.mp4" "$work/data/media/summary.json"
 for name in clip.mp4 summary.json; do
-    manifest "{video: {path: data/input/media/$name}}" 'data/model/classes.onnx, postprocess: {type: Classes}' data/input/media |
+    manifest "{video: {path: data/media/$name}}" 'data/model/classes.onnx, postprocess: {type: Classes}' data/media |
         sed 's/mode: PerFile/mode: AppendRow, appendRowFileName: clip.mp4/' >"$work/job.yaml"
-    expect "rows, or a summary, in the place of the video $name" 2 "spec\.output\.path: data/input/media/$name is the input itself"
+    expect "rows, or a summary, in the place of the video $name" 2 "spec\.output\.path: data/media/$name is the input itself"
     check "which stays" [ "$(cmp "$work/data/media/clip.mp4" "$work/data/media/$name" && ls -A "$work/data/media" | grep -c windlass)" = 0 ]
 done
 rm "$work/data/media/summary.json"

@@ -41,11 +41,11 @@ check "a pattern: at any depth, by name" \
     [ "$code $(lines all)" = '0 "deep/p7.png" "p1.png" "p2.png" "p3.png" "p4.png" "p5.png" "p6.png" ' ]
 check "each has a result of its name" [ "$(made all)" = "./deep/p7.png ./p1.png ./p2.png ./p3.png ./p4.png ./p5.png ./p6.png " ]
 printf 'p5.png\ndeep/p7.png\np2.png\n' >"$work/data/list.txt"
-run listed '{path: data/in, manifest: data/input/list.txt}'
+run listed '{path: data/in, manifest: data/list.txt}'
 check "a manifest: these, in its order" [ "$code $(lines listed)" = '0 "p5.png" "deep/p7.png" "p2.png" ' ]
 check "and no others" [ "$(made listed)" = "./deep/p7.png ./p2.png ./p5.png " ]
 echo none.png >>"$work/data/list.txt"
-run missing '{path: data/in, manifest: data/input/list.txt}' 1
+run missing '{path: data/in, manifest: data/list.txt}' 1
 check "a file of the manifest that is not there fails, by name" grep -q 'none.png' "$work/log"
 check "the others are there" [ "$code $(made missing)" = "1 ./deep/p7.png ./p2.png ./p5.png " ]
 printf 'p5.png\n' >"$work/data/list.txt"

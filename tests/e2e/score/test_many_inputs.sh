@@ -89,7 +89,7 @@ with open(path, "w", newline="") as file:
         file.write("".join(f'{i},"a ""quoted"" text, of\nlines",{"x" * 462}\n' for i in range(first, last)))
 P
     echo "# $(stat -c %s "$work/data/rows.csv") bytes"
-    job '{table: {path: data/table/rows.csv}}' number 4MB
+    job '{table: {path: data/rows.csv}}' number 4MB
     judge "$bytes bytes of CSV"
     check "$rows rows: each once, in order" cmp <(seq 0 $((rows - 1))) "$work/data/out/rows.txt"
     check "and it has succeeded ($((bytes / 1000 / (took + 1))) MB/s)" [ $code -eq 0 ]

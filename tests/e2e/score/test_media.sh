@@ -26,7 +26,7 @@ apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
 metadata: {name: media}
 spec:
-  input: {video: {path: data/input/media/$1}}
+  input: {video: {path: data/media/$1}}
   scorer: {onnx: {path: data/model/invert.onnx}}
   output: {path: data/out}
   miniBatchSize: $2

@@ -20,7 +20,7 @@ apiVersion: windlass.dev/v1alpha1
 kind: BatchScore
 metadata: {name: columns}
 spec:
-  input: {table: {path: data/table/rows, pattern: "*.csv"}}
+  input: {table: {path: data/rows, pattern: "*.csv"}}
   scorer: {onnx: {path: data/model.onnx, postprocess: {type: Classes, top: 9}}}
   output: {path: data/out}
   miniBatchSize: 4KB
@@ -81,7 +81,7 @@ check "rows of JSON Lines do as well" [ $code -eq 0 ]
 check "with the same scores" "$python" tests/e2e/score/pipelines.py compare "$work/0" line
 
 # Other names in the table: the list has them in the order of the inputs.
-sed -i '1s/\btown\b/place/; 1s/\bage\b/years/' "$line"/data/table/rows/*.csv
+sed -i '1s/\btown\b/place/; 1s/\bage\b/years/' "$line"/data/rows/*.csv
 job "$line" 's/onnx: {/onnx: {columns: [years, fare, visits, sex, place, size], /'
 run "$line"
 check "a list names the columns of all inputs" [ $code -eq 0 ]

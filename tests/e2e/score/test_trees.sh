@@ -61,7 +61,7 @@ check "rows of JSON Lines with numbers do as well" [ $code -eq 0 ]
 check "with the same scores" scored
 
 # A word, a row without a column, a missing value (as null, and as nothing).
-sed -i '5s/"mean_area": [0-9.]*/"mean_area": "large"/; 6s/"mean_area": [0-9.]*, //; 7s/"worst_area": [0-9.]*/"worst_area": null/; 8s/"worst_area": [0-9.]*/"worst_area": " "/' "$data/table/rows/clinic-1.jsonl"
+sed -i '5s/"mean_area": [0-9.]*/"mean_area": "large"/; 6s/"mean_area": [0-9.]*, //; 7s/"worst_area": [0-9.]*/"worst_area": null/; 8s/"worst_area": [0-9.]*/"worst_area": " "/' "$data/rows/clinic-1.jsonl"
 run
 check "a word in a column ends the job" [ $code -eq 1 ]
 check "and is named" says 'column "mean_area" is "large", a number is expected'

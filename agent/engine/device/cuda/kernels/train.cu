@@ -112,7 +112,8 @@ int kernels_run_softmax_gradient(int is_log, const int64_t sizes[3], const float
                  is_log, sizes[0], sizes[1], sizes[2], dy, y, dx);
 }
 
-/* Splitmix64's last step, as agent/engine/device/cpu/training/gradient_norm.c has it: the same elements go. */
+/* Splitmix64's last step, as in agent/engine/device/cpu/training/gradient_norm.c: the same elements
+ * go. */
 static __device__ uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* JPEG files by what stands in for nvJPEG (tests/fakejpeg, from the build's folder), and what goes
  * wrong with it. What nvJPEG itself does is not run. In jobs: tests/e2e/score/test_gpu_score.sh. */
-#include "agent/data/jpeg_hardware.h"
+#include "agent/data/image/jpeg_hardware.h"
 
-#include "agent/data/image.h"
-#include "agent/data/nvjpeg_library.h"
+#include "agent/data/image/image.h"
+#include "agent/data/image/nvjpeg_library.h"
 #include "tests/test.h"
 
 #include <dlfcn.h>

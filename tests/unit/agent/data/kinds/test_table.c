@@ -2,11 +2,11 @@
 /* The input kind "table": blocks that tile each file, the rows that a worker gets of them (held
  * against rows.h over the whole file), marks, headers, what is refused.
  * tests/e2e/score/test_table.sh holds the rows against Python's csv. */
-#include "agent/data/rows.h"
-#include "agent/data/table.h"
+#include "agent/data/kinds/table.h"
+#include "agent/data/table/rows.h"
 #include "tests/unit/agent/data/fixtures.h"
-#include "tests/unit/agent/data/tables.h"
-#include "tests/unit/agent/data/told_lines.h"
+#include "tests/unit/agent/data/kinds/told_lines.h"
+#include "tests/unit/agent/data/table/tables.h"
 
 enum { ROUNDS = 60, TABLE_BYTES_MAX = 60000, TEXT_MAX = 4 << 20 };
 

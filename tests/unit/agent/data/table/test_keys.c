@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tables by key: keys as bytes (row_key.h), the lines of a listing, what a worker gets of them.
  * tests/e2e/score/test_table.sh has whole jobs. */
-#include "agent/data/keys.h"
-#include "agent/data/row_key.h"
-#include "agent/data/table.h"
+#include "agent/data/kinds/table.h"
+#include "agent/data/table/keys.h"
+#include "agent/data/table/row_key.h"
 #include "tests/unit/agent/data/fixtures.h"
-#include "tests/unit/agent/data/tables.h"
+#include "tests/unit/agent/data/table/tables.h"
 
 enum { TEXT_MAX = 1 << 20, VALUES_MAX = 6 };
 
