@@ -2,7 +2,7 @@
 #include "agent/train/optimizer.h"
 
 #include "agent/engine/graph/builder.h"
-#include "agent/engine/ops/shape/optimizer_step.h"
+#include "agent/engine/ops/infer/optimizer_step.h"
 #include "agent/engine/ops/table.h"
 #include "agent/engine/run/training.h"
 #include "agent/train/dataset/fields.h"

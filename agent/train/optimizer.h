@@ -14,7 +14,7 @@
  * and |g| are made in double precision and in a fixed order: the same bits in every run.
  *
  * The work is the device's: one graph of OptimizerStep nodes
- * (agent/engine/ops/shape/optimizer_step.h) for each group of parameters that is moved at once. */
+ * (agent/engine/ops/infer/optimizer_step.h) for each group of parameters that is moved at once. */
 #pragma once
 
 #include "agent/engine/device/device.h"

@@ -6,7 +6,7 @@
 #include "agent/engine/device/registry.h"
 #include "agent/engine/graph/builder.h"
 #include "agent/engine/models/models.h"
-#include "agent/engine/ops/shape/optimizer_step.h"
+#include "agent/engine/ops/infer/optimizer_step.h"
 #include "agent/engine/ops/table.h"
 #include "agent/engine/ops/training/training_graph.h"
 #include "agent/engine/run/training.h"

@@ -15,9 +15,9 @@ operator/kinds          operator/kinds/ operator/control/ operator/cluster.h ope
 operator                operator/ lib/
 agent/engine/graph      agent/engine/graph/ lib/
 agent/engine/ops        agent/engine/ops/ agent/engine/graph/ lib/
-agent/engine/ops/shape  agent/engine/ops/shape/ agent/engine/ops/op_id.h agent/engine/ops/types.h agent/engine/graph/ lib/
-agent/engine/ops/ml     agent/engine/ops/ml/ agent/engine/ops/shape/ agent/engine/ops/op_id.h agent/engine/graph/ lib/
-agent/engine/ops/rewrite agent/engine/ops/rewrite/ agent/engine/ops/shape/ agent/engine/ops/table.h agent/engine/ops/types.h agent/engine/graph/ lib/
+agent/engine/ops/infer  agent/engine/ops/infer/ agent/engine/ops/op_id.h agent/engine/ops/types.h agent/engine/graph/ lib/
+agent/engine/ops/ml     agent/engine/ops/ml/ agent/engine/ops/infer/ agent/engine/ops/op_id.h agent/engine/graph/ lib/
+agent/engine/ops/rewrite agent/engine/ops/rewrite/ agent/engine/ops/infer/ agent/engine/ops/table.h agent/engine/ops/types.h agent/engine/graph/ lib/
 agent/engine/onnx       agent/engine/onnx/ agent/engine/ops/ agent/engine/graph/ lib/
 agent/engine/models     agent/engine/models/ agent/engine/ops/ agent/engine/graph/ lib/
 agent/engine/device     agent/engine/device/ agent/engine/graph/ agent/engine/ops/ lib/

@@ -18,9 +18,16 @@ import source
 FILES = source.load()
 APART = ("operator/main.c", "agent/main.c", "agent/shim/", "agent/trainer/")
 ROLES = {  # by the folder's name; what begins with _ is an ending
-    "ops": ("infer_", "gradient_", "expand_", "_params"),
+    "ops": ("infer_",),
     "cpu": ("reference_",),
-    "cuda": ("_prepare", "kernels_"),
+    "infer": ("infer_", "_params"),
+    "ml": ("infer_",),
+    "training": ("gradient_", "reference_"),
+    "rewrite": ("expand_",),
+    "reference": ("reference_",),
+    "cuda": ("_prepare",),
+    "steps": ("_prepare",),
+    "kernels": ("kernels_",),
     "commands": ("_command",),
     "onednn": ("request_",),
 }

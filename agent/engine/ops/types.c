@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/types.h"
 
+#include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/ml/ml.h"
-#include "agent/engine/ops/shape/params.h"
 #include "agent/engine/ops/table.h"
 
 /* By an attribute that has ONNX's number of a type. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/work.h"
 
+#include "agent/engine/ops/infer/einsum.h"
+#include "agent/engine/ops/infer/recurrent.h"
+#include "agent/engine/ops/infer/sample.h"
+#include "agent/engine/ops/infer/signal.h"
+#include "agent/engine/ops/infer/window.h"
 #include "agent/engine/ops/ml/ml_tree.h"
-#include "agent/engine/ops/shape/einsum.h"
-#include "agent/engine/ops/shape/recurrent.h"
-#include "agent/engine/ops/shape/sample.h"
-#include "agent/engine/ops/shape/signal.h"
-#include "agent/engine/ops/shape/window.h"
 #include "agent/engine/ops/table.h"
 
 #include <math.h>

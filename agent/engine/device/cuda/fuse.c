@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cuda/fuse.h"
 
-#include "agent/engine/ops/shape/move.h"
-#include "agent/engine/ops/shape/resize.h"
+#include "agent/engine/ops/infer/move.h"
+#include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/table.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent/engine/device/cuda/kernels/kernels_window.h"
-#include "agent/engine/ops/shape/window.h"
+#include "agent/engine/ops/infer/window.h"
 
 struct kernels_window window_of(const struct window *window, const struct shape *x,
                                 const struct shape *y);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/ml/ml.h"
 
+#include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/ml/ml_tree.h"
 #include "agent/engine/ops/op_id.h"
-#include "agent/engine/ops/shape/params.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/graph/shape.h"
+#include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
-#include "agent/engine/ops/shape/params.h"
 #include "agent/engine/ops/table.h"
 #include "agent/engine/ops/types.h"
 

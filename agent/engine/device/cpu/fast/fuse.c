@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "agent/engine/device/cpu/fast/steps.h"
-#include "agent/engine/ops/shape/move.h"
-#include "agent/engine/ops/shape/resize.h"
-#include "agent/engine/ops/shape/window.h"
+#include "agent/engine/ops/infer/move.h"
+#include "agent/engine/ops/infer/resize.h"
+#include "agent/engine/ops/infer/window.h"
 #include "agent/engine/ops/table.h"
 
 // What is larger is left to the plain kernels: the fast ones count in ints.

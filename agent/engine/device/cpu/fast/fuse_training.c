@@ -2,7 +2,7 @@
 // Which nodes of a training graph become one step: a normalisation takes the addition and the relu
 // behind it; its gradient takes the relu's gradient, and the sum of two gradients, in front of it.
 #include "agent/engine/device/cpu/fast/steps.h"
-#include "agent/engine/ops/shape/internal.h"
+#include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 
 #include <stdlib.h>

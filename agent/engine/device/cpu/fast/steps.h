@@ -4,7 +4,7 @@
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/fast/conv.h"
-#include "agent/engine/ops/shape/window.h"
+#include "agent/engine/ops/infer/window.h"
 
 /* slot->layout of this device: 0 is row-major. */
 enum layout {

@@ -2,7 +2,7 @@
 /* What is done to columns of a table in front of a model. */
 #include "agent/engine/device/cpu/ml/ml.h"
 
-#include "agent/engine/ops/shape/params.h"
+#include "agent/engine/ops/infer/params.h"
 
 #include <math.h>
 #include <string.h>

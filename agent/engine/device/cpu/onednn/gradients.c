@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of convolutions. One thread makes all of a sum, so its order is fixed.
 #include "agent/engine/device/cpu/onednn/request.h"
-#include "agent/engine/ops/shape/internal.h"
+#include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 
 // Of the forward convolution, from the shapes of its x and w.

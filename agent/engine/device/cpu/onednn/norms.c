@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What normalises over one dimension: softmax over the last one, local response over channels.
 #include "agent/engine/device/cpu/onednn/request.h"
-#include "agent/engine/ops/shape/reduce.h"
+#include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/ops/table.h"
 
 enum {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices that are both computed during the run; fast/ takes those with a constant.
 #include "agent/engine/device/cpu/onednn/request.h"
-#include "agent/engine/ops/shape/matmul.h"
+#include "agent/engine/ops/infer/matmul.h"
 
 /* A batch in which one matrix is repeated has size 1 there; oneDNN broadcasts. */
 static void batch_dims(const struct matmul *matmul, const int64_t *strides, int64_t *dims) {

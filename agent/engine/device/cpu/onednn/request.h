@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/engine/graph/schedule.h"
-#include "agent/engine/ops/shape/window.h"
+#include "agent/engine/ops/infer/window.h"
 
 #include <oneapi/dnnl/dnnl.h>
 

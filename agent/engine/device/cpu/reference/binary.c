@@ -2,7 +2,7 @@
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/rows.h"
-#include "agent/engine/ops/shape/elementwise.h"
+#include "agent/engine/ops/infer/elementwise.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/rows.h"
-#include "agent/engine/ops/shape/elementwise.h"
+#include "agent/engine/ops/infer/elementwise.h"
 
 #include <math.h>
 #include <string.h>

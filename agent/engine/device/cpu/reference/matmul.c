@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/ops/shape/matmul.h"
+#include "agent/engine/ops/infer/matmul.h"
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/ops/shape/elementwise.h"
+#include "agent/engine/ops/infer/elementwise.h"
 
 #include <string.h>
 

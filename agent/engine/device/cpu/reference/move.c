@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/ops/shape/move.h"
+#include "agent/engine/ops/infer/move.h"
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/rows.h"
-#include "agent/engine/ops/shape/elementwise.h"
-#include "agent/engine/ops/shape/params.h"
+#include "agent/engine/ops/infer/elementwise.h"
+#include "agent/engine/ops/infer/params.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/ops/shape/params.h"
-#include "agent/engine/ops/shape/reduce.h"
+#include "agent/engine/ops/infer/params.h"
+#include "agent/engine/ops/infer/reduce.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/rows.h"
-#include "agent/engine/ops/shape/params.h"
+#include "agent/engine/ops/infer/params.h"
 
 #include <math.h>
 #include <string.h>

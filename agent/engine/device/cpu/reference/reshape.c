@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/ops/shape/reshape.h"
+#include "agent/engine/ops/infer/reshape.h"
 
 #include "agent/engine/device/cpu/reference/reference.h"
 

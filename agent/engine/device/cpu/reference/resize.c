@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/ops/shape/resize.h"
+#include "agent/engine/ops/infer/resize.h"
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/rows.h"
-#include "agent/engine/ops/shape/internal.h"
+#include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 
 #include <math.h>

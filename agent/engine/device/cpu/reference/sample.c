@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/ops/shape/sample.h"
+#include "agent/engine/ops/infer/sample.h"
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/rows.h"
-#include "agent/engine/ops/shape/window.h"
+#include "agent/engine/ops/infer/window.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/ops/shape/signal.h"
+#include "agent/engine/ops/infer/signal.h"
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/ops/shape/params.h"
+#include "agent/engine/ops/infer/params.h"
 
 #include <math.h>
 

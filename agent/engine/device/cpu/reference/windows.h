@@ -2,7 +2,7 @@
  * gradients. */
 #pragma once
 
-#include "agent/engine/ops/shape/window.h"
+#include "agent/engine/ops/infer/window.h"
 
 /* The outputs along dimension `dim` whose tap `k` lies inside the input: [*first, *last). Output o
  * meets the input's pixel o * stride + k * dilation - pad_begin. */

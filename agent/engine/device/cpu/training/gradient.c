@@ -4,10 +4,10 @@
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/rows.h"
-#include "agent/engine/ops/shape/elementwise.h"
-#include "agent/engine/ops/shape/internal.h"
-#include "agent/engine/ops/shape/matmul.h"
-#include "agent/engine/ops/shape/reduce.h"
+#include "agent/engine/ops/infer/elementwise.h"
+#include "agent/engine/ops/infer/internal.h"
+#include "agent/engine/ops/infer/matmul.h"
+#include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/ops/table.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * double and in the order of the batch: results do not depend on threads. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/ops/shape/internal.h"
+#include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/reference/windows.h"
-#include "agent/engine/ops/shape/internal.h"
+#include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 
 #include <math.h>

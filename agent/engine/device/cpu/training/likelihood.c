@@ -2,7 +2,7 @@
 /* ONNX's losses: NegativeLogLikelihoodLoss of logarithms, SoftmaxCrossEntropyLoss of scores. */
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"
-#include "agent/engine/ops/shape/loss.h"
+#include "agent/engine/ops/infer/loss.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Elements are shared by threads; sums are made in pieces that depend on the count alone, so the
  * result has the same bits whatever the number of threads. */
-#include "agent/engine/ops/shape/optimizer_step.h"
+#include "agent/engine/ops/infer/optimizer_step.h"
 
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/device/cpu/reference/reference.h"

@@ -1,6 +1,6 @@
 /* kernels_train.h: what a training wants beyond its network: losses, the optimizer, gradients
  * element by element (train.cu), of pools and of weights (train_window.cu), norms of a batch
- * (train_norm.cu). Formulas: agent/engine/ops/shape/internal.h, optimizer_step.h; results have the
+ * (train_norm.cu). Formulas: agent/engine/ops/infer/internal.h, optimizer_step.h; results have the
  * same bits in every run. */
 #pragma once
 

@@ -5,7 +5,7 @@
 #include "agent/engine/device/cuda/gpu.h"
 
 #include "agent/engine/device/cuda/pack.h"
-#include "agent/engine/ops/shape/resize.h"
+#include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/table.h"
 
 #include <math.h>

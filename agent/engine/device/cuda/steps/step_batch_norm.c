@@ -3,7 +3,7 @@
 #include "agent/engine/device/cuda/gpu.h"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
 
-#include "agent/engine/ops/shape/internal.h"
+#include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 
 static int training_run(struct gpu *gpu, const struct task *task, struct error *err) {

@@ -2,7 +2,7 @@
 #include "agent/engine/device/cuda/fuse.h"
 #include "agent/engine/device/cuda/gpu.h"
 
-#include "agent/engine/ops/shape/elementwise.h"
+#include "agent/engine/ops/infer/elementwise.h"
 #include "agent/engine/ops/table.h"
 
 #include <assert.h>

@@ -6,7 +6,7 @@
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
 #include "agent/engine/device/cuda/window.h"
 
-#include "agent/engine/ops/shape/internal.h"
+#include "agent/engine/ops/infer/internal.h"
 #include "agent/engine/ops/table.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 /* Operators that take elements elsewhere, of any type. */
 #include "agent/engine/device/cuda/gpu.h"
 
-#include "agent/engine/ops/shape/elementwise.h"
-#include "agent/engine/ops/shape/move.h"
+#include "agent/engine/ops/infer/elementwise.h"
+#include "agent/engine/ops/infer/move.h"
 #include "agent/engine/ops/table.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "agent/engine/device/cuda/gpu.h"
 #include "agent/engine/device/cuda/pack.h"
 
-#include "agent/engine/ops/shape/elementwise.h"
-#include "agent/engine/ops/shape/matmul.h"
+#include "agent/engine/ops/infer/elementwise.h"
+#include "agent/engine/ops/infer/matmul.h"
 #include "agent/engine/ops/table.h"
 
 #include <limits.h>

@@ -2,8 +2,8 @@
 /* Operators of plain float32 in which many elements become one. */
 #include "agent/engine/device/cuda/gpu.h"
 
-#include "agent/engine/ops/shape/norm.h"
-#include "agent/engine/ops/shape/reduce.h"
+#include "agent/engine/ops/infer/norm.h"
+#include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/ops/table.h"
 
 #include <string.h>

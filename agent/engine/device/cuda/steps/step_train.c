@@ -4,10 +4,10 @@
 #include "agent/engine/device/cuda/gpu.h"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
 
-#include "agent/engine/ops/shape/elementwise.h"
-#include "agent/engine/ops/shape/internal.h"
-#include "agent/engine/ops/shape/optimizer_step.h"
-#include "agent/engine/ops/shape/reduce.h"
+#include "agent/engine/ops/infer/elementwise.h"
+#include "agent/engine/ops/infer/internal.h"
+#include "agent/engine/ops/infer/optimizer_step.h"
+#include "agent/engine/ops/infer/reduce.h"
 #include "agent/engine/ops/table.h"
 
 #include <assert.h>

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/infer/internal.h"
+
+#include "agent/engine/ops/infer/elementwise.h"
+#include "agent/engine/ops/infer/params.h"
+
+int internal_shape(const struct fact *const *inputs, struct shape *ret_shape, struct error *err) {
+    struct shape shape;
+    if (param_integers(inputs[1], "a shape", shape.dims, TENSOR_RANK_MAX, &shape.rank, err) < 0) {
+        return -1;
+    }
+    for (int i = 0; i < shape.rank; i++) {
+        if (shape.dims[i] < 0) {
+            return error_set(err, ERROR_INVALID, "a shape with a negative size");
+        }
+    }
+    *ret_shape = shape;
+    return 0;
+}
+
+int infer_to_shape(const struct node *node UNUSED, const struct fact *const *inputs,
+                   struct fact *outputs, struct error *err) {
+    return internal_shape(inputs, &outputs[0].shape, err);
+}
+
+int infer_sum_to(const struct node *node, const struct fact *const *inputs, struct fact *outputs,
+                 struct error *err) {
+    struct shape whole = inputs[0]->shape;
+    if (infer_to_shape(node, inputs, outputs, err) < 0 ||
+        broadcast(&whole, &outputs[0].shape, err) < 0) {
+        return -1;
+    }
+    if (!shape_equal(&whole, &inputs[0]->shape)) {
+        return error_set(err, ERROR_INVALID, "the shape does not broadcast to input 0");
+    }
+    return 0;
+}
+
+int infer_conv_gradient_weights(const struct node *node, const struct fact *const *inputs,
+                                struct fact *outputs, struct error *err) {
+    if (param_rank(inputs[0], 0, 3, TENSOR_RANK_MAX, err) < 0) {
+        return -1;
+    }
+    if (node->output_count > 1) {
+        outputs[1].shape = (struct shape){1, {inputs[0]->shape.dims[1]}};
+    }
+    return infer_to_shape(node, inputs, outputs, err);
+}
+
+int infer_matmul_gradient(const struct node *node, const struct fact *const *inputs,
+                          struct fact *outputs, struct error *err UNUSED) {
+    outputs[0].shape = inputs[1 + node_integer(node, "side", 0)]->shape;
+    return 0;
+}
+
+static void set_channels(const struct node *node, const struct fact *x, struct fact *outputs) {
+    for (int i = 1; i < node->output_count; i++) {
+        outputs[i].shape = (struct shape){1, {x->shape.dims[1]}};
+    }
+}
+
+static int check_channels(const struct fact *x, const struct fact *fact, struct error *err) {
+    if (fact && (fact->shape.rank != 1 || fact->shape.dims[0] != x->shape.dims[1])) {
+        return error_set(err, ERROR_INVALID, "each channel must have one number: %lld",
+                         (long long)x->shape.dims[1]);
+    }
+    return 0;
+}
+
+int infer_norm_training(const struct node *node, const struct fact *const *inputs,
+                        struct fact *outputs, struct error *err) {
+    if (param_rank(inputs[0], 0, 2, TENSOR_RANK_MAX, err) < 0 ||
+        check_channels(inputs[0], inputs[1], err) < 0 ||
+        check_channels(inputs[0], inputs[2], err) < 0) {
+        return -1;
+    }
+    outputs[0].shape = inputs[0]->shape;
+    set_channels(node, inputs[0], outputs);
+    return 0;
+}
+
+int infer_norm_gradient(const struct node *node, const struct fact *const *inputs,
+                        struct fact *outputs, struct error *err) {
+    if (param_rank(inputs[1], 1, 2, TENSOR_RANK_MAX, err) < 0) {
+        return -1;
+    }
+    for (int i = 2; i < 5; i++) {
+        if (check_channels(inputs[1], inputs[i], err) < 0) {
+            return -1;
+        }
+    }
+    outputs[0].shape = inputs[1]->shape;
+    set_channels(node, inputs[1], outputs);
+    return 0;
+}
+
+int infer_dropout_training(const struct node *node, const struct fact *const *inputs,
+                           struct fact *outputs, struct error *err) {
+    const struct shape *x = &inputs[0]->shape, *keys = &inputs[1]->shape;
+    if (x->rank < 1 || keys->rank != 1 || keys->dims[0] != x->dims[0]) {
+        return error_set(err, ERROR_INVALID, "dropout wants one key for each sample");
+    }
+    return infer_same(node, inputs, outputs, err);
+}
+
+static int check_scale(const struct fact *scale, struct error *err) {
+    return shape_count(&scale->shape) == 1
+               ? 0
+               : error_set(err, ERROR_INVALID, "the loss's scale must be one number");
+}
+
+int infer_softmax_cross_entropy(const struct node *node, const struct fact *const *inputs,
+                                struct fact *outputs, struct error *err) {
+    const struct shape *x = &inputs[0]->shape, *labels = &inputs[1]->shape;
+    if (x->rank != 2 || labels->rank != 1 || labels->dims[0] != x->dims[0]) {
+        char text[128], other[128];
+        shape_format(x, text);
+        shape_format(labels, other);
+        return error_set(err, ERROR_INVALID,
+                         "cross entropy wants [samples, classes] and [samples] labels, not %s and "
+                         "%s",
+                         text, other);
+    }
+    for (int i = 0; i < node->output_count; i++) {
+        outputs[i].shape = i == 1 ? *x : (struct shape){0};
+    }
+    return check_scale(inputs[2], err);
+}
+
+int infer_mean_squared(const struct node *node, const struct fact *const *inputs,
+                       struct fact *outputs, struct error *err) {
+    if (!shape_equal(&inputs[0]->shape, &inputs[1]->shape) || inputs[0]->shape.rank < 1) {
+        return error_set(err, ERROR_INVALID, "the target must have the shape of the output");
+    }
+    outputs[0].shape = (struct shape){0};
+    if (node->output_count > 1) {
+        outputs[1].shape = inputs[0]->shape;
+    }
+    return check_scale(inputs[2], err);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/infer/optimizer_step.h"
+
+int optimizer_step_states(enum optimizer_step_kind kind) {
+    return kind == OPTIMIZER_STEP_PLAIN ? 0 : kind == OPTIMIZER_STEP_ADAM ? 2 : 1;
+}
+
+int infer_optimizer_step(const struct node *node, const struct fact *const *inputs,
+                         struct fact *outputs, struct error *err) {
+    int states = optimizer_step_states(
+        (enum optimizer_step_kind)node_integer(node, "kind", OPTIMIZER_STEP_PLAIN));
+    const struct shape *shape = &inputs[0]->shape;
+    if (node->input_count != 3 + states || node->output_count != 1 + states) {
+        return error_set(err, ERROR_INVALID, "an optimizer of %d vectors has %d inputs, not %d",
+                         states, 3 + states, node->input_count);
+    }
+    for (int i = 0; i < node->input_count; i++) {
+        bool fits = i == 2 ? shape_count(&inputs[i]->shape) == OPTIMIZER_NUMBERS
+                           : shape_equal(&inputs[i]->shape, shape);
+        if (!fits) {
+            return error_set(err, ERROR_INVALID, "input %d has not the shape of the weights", i);
+        }
+    }
+    for (int i = 0; i < node->output_count; i++) {
+        outputs[i].shape = *shape;
+    }
+    return 0;
+}
