@@ -95,7 +95,7 @@ static bool load_fakes(const char *folder) {
     char path[PATH_MAX], file[PATH_MAX + 64];
     ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
     path[MAX(size, 0)] = '\0';
-    for (int up = 0; up < 4; up++) {
+    for (int up = 0; up < 5; up++) {
         char *slash = strrchr(path, '/');
         *(slash ? slash : path) = '\0';
     }
