@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/error.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ static void tidy(struct error *err, int length) {
         }
         memcpy(err->text + end, "...", 4);
     }
-    jsontext_make_line(err->text);
+    utf8_make_line(err->text);
 }
 
 int error_set(struct error *err, enum error_kind kind, const char *format, ...) {

@@ -5,8 +5,8 @@
 #include "agent/engine/onnx/tensor_proto.h"
 #include "agent/engine/run/session.h"
 #include "lib/file.h"
-#include "lib/jsontext.h"
 #include "lib/options.h"
+#include "lib/text/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static void print_values(const struct graph *graph, const char *what, const int 
         const struct value *value = &graph->values[values[i]];
         char text[128];
         AUTO(text_freep) char *name = x_strdup(value->name);
-        jsontext_make_line(name);
+        utf8_make_line(name);
         shape_format(&value->shape, text);
         printf("%-10s %s", what, name);
         if (has_types) {

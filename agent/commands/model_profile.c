@@ -3,8 +3,8 @@
 #include "agent/commands/model_inputs.h"
 #include "agent/engine/run/profile.h"
 #include "lib/file.h"
-#include "lib/jsontext.h"
 #include "lib/options.h"
+#include "lib/text/utf8.h"
 #include "lib/trace.h"
 
 #include <stdio.h>
@@ -97,7 +97,7 @@ static void print_steps(const struct profile *profile, bool wants_all) {
     print_head(wants_all ? "step, in their order" : "longest steps (--all: every one)");
     for (size_t i = 0; i < count; i++) {
         AUTO(text_freep) char *what = x_printf("%s %s", steps[i].op, steps[i].name);
-        jsontext_make_line(what);
+        utf8_make_line(what);
         print_row(profile, &steps[i], what, 1);
     }
     free(steps);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/last.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <string.h>
 
@@ -69,5 +69,5 @@ void last_words(const struct last *last, char words[static LAST_WORDS_MAX]) {
         size += width(at);
     }
     words[size] = 0;
-    jsontext_make_utf8(words);
+    utf8_repair(words);
 }

@@ -2,7 +2,7 @@
 #include "agent/launch/message.h"
 
 #include "agent/launch/gang.h"
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 #include "lib/tree.h"
 
 #include <assert.h>
@@ -78,7 +78,7 @@ static json_t *write_field(const struct field *field, const struct gang_message 
                                         : 0;
     if (field->size > 2) {
         AUTO(text_freep) char *text = x_strdup(place);
-        jsontext_make_utf8(text); /* what a program printed, or was cut, may be none */
+        utf8_repair(text); /* what a program printed, or was cut, may be none */
         return *text ? json_string(text) : NULL;
     }
     return number == 0 ? NULL : field->size == 2 ? json_true() : json_integer(number);

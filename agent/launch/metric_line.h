@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/launch/metric.h"
-#include "lib/pattern.h"
+#include "lib/text/pattern.h"
 
 enum {
     METRIC_LINE_MAX = 4096, /* bytes; a longer line says none */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/progress.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -125,7 +125,7 @@ static bool cut_text(json_t *tree, const char *name) {
         return false;
     }
     AUTO(text_freep) char *shorter = x_strndup(text, half);
-    shorter[jsontext_utf8_end(shorter, half)] = 0;
+    shorter[utf8_valid_size(shorter, half)] = 0;
     json_object_set_new(tree, name, json_string(shorter));
     return true;
 }

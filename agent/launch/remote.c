@@ -3,7 +3,7 @@
 
 #include "agent/launch/words.h"
 #include "lib/buffer.h"
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static void start_elsewhere(struct member *member, const struct shell_request *r
         return;
     }
     /* A message is UTF-8 alone, and another command than the one that was meant must not run. */
-    size_t size = strlen(request->text), whole = jsontext_utf8_end(request->text, size);
+    size_t size = strlen(request->text), whole = utf8_valid_size(request->text, size);
     if (whole < size) {
         AUTO(text_freep)
         char *words =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/azure_client.h"
 
-#include "lib/jsontext.h"
 #include "lib/net/http.h"
+#include "lib/text/utf8.h"
 #include "lib/time/clock.h"
 
 #include <pthread.h>
@@ -282,7 +282,7 @@ static int check_name(const struct azure_client *client, const struct azure_call
     for (size_t i = 0; i < length; i++) {
         characters += ((unsigned char)call->name[i] & 0xC0) != 0x80;
     }
-    if (length && (jsontext_utf8_end(call->name, length) < length || strchr(call->name, '\\') ||
+    if (length && (utf8_valid_size(call->name, length) < length || strchr(call->name, '\\') ||
                    characters > AZURE_NAME_MAX)) {
         return error_set(err, ERROR_INVALID,
                          "Blob Storage has no such name: UTF-8 of at most %d characters without "

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store/azure_secret.h"
 
-#include "lib/base64.h"
 #include "lib/file.h"
+#include "lib/text/base64.h"
 #include "lib/time/clock.h"
 
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/store/azure_place.h"
-#include "lib/net/resolve.h"
+#include "lib/net/resolver.h"
 
 enum azure_secret_kind { AZURE_KEY, AZURE_SAS, AZURE_TOKEN };
 

@@ -3,8 +3,8 @@
  * Key", learn.microsoft.com). */
 #include "agent/store/azure_client.h"
 
-#include "lib/base64.h"
 #include "lib/digest.h"
+#include "lib/text/base64.h"
 
 #include <assert.h>
 #include <stdio.h>

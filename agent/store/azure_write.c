@@ -5,8 +5,8 @@
  * that nobody lists are dropped by the service after a week. */
 #include "agent/store/azure_store.h"
 
-#include "lib/base64.h"
 #include "lib/digest.h"
+#include "lib/text/base64.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -74,7 +74,7 @@ static void set_keys(struct trainer *trainer, const struct batch *batch) {
     trainer->inputs[trainer->graph.keys].shape.dims[0] = batch->count;
     for (int64_t i = 0; i < batch->count; i++) {
         trainer->keys[i] =
-            (int64_t)chance(trainer->seed, batch->epoch, batch->indices[i], DRAW_DROPOUT);
+            (int64_t)philox_bits(trainer->seed, batch->epoch, batch->indices[i], DRAW_DROPOUT);
     }
 }
 

@@ -3,7 +3,7 @@
  * browser shows under the pointer. */
 #pragma once
 
-#include "lib/page.h"
+#include "lib/text/page.h"
 #include "operator/commands/sweep_html.h"
 
 enum { SWEEP_NAME_MAX_BYTES = 40, SWEEP_SHORT_MAX = 32, SWEEP_DIGITS = 6 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/controller.h"
 
-#include "lib/lanes.h"
+#include "lib/fair_queue.h"
 #include "lib/time/clock.h"
 #include "operator/control/poller.h"
 #include "operator/control/queue.h"
@@ -36,12 +36,12 @@ struct controller {
     void *states[KINDS_MAX];
     size_t kind_count;
     struct cache *cache;
-    struct queue *queue; /* keys "Kind namespace/name" */
-    json_t *watched;     /* kind -> true */
-    void *batches;       /* tsearch tree by key */
-    size_t pending;      /* writes under way, */
-    struct lanes *lanes; /* the same by namespace, and the keys whose namespace has no room */
-    json_t *parked;      /* key -> itself, an item of lanes */
+    struct queue *queue;     /* keys "Kind namespace/name" */
+    json_t *watched;         /* kind -> true */
+    void *batches;           /* tsearch tree by key */
+    size_t pending;          /* writes under way, */
+    struct fair_queue *fair; /* the same by namespace, and the keys whose namespace has no room */
+    json_t *parked;          /* key -> itself, an item of fair */
     json_t *written; /* "Kind namespace/name" of an object that is written -> null, or the uid of
                         one of that name that was deleted meanwhile */
     void *listings;  /* tsearch tree by key */
@@ -167,7 +167,7 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     controller->queue = queue_new();
     controller->watched = json_object();
     controller->written = json_object();
-    controller->lanes = lanes_new(WRITES_MAX);
+    controller->fair = fair_queue_new(WRITES_MAX);
     controller->parked = json_object();
     controller->random = (uint64_t)clock_monotonic_ns();
     controller->report = report;
@@ -207,7 +207,7 @@ void controller_free(struct controller *controller) {
     tdestroy(controller->listings, listing_free);
     json_decref(controller->watched);
     json_decref(controller->written);
-    lanes_free(controller->lanes);
+    fair_queue_free(controller->fair);
     json_decref(controller->parked);
     free(controller);
 }
@@ -360,7 +360,7 @@ static void on_start(void *context, const struct write_batch_item *write) {
     struct controller *controller = context;
     AUTO(text_freep) char *id = identity(write->object);
     json_object_set_new(controller->written, id, json_null());
-    lanes_begin(controller->lanes, write->batch->namespace);
+    fair_queue_begin(controller->fair, write->batch->namespace);
     controller->pending++;
 }
 
@@ -369,7 +369,7 @@ static void on_end(void *context, const struct write_batch_item *write, const js
     struct controller *controller = context;
     struct write_batch *batch = write->batch;
     const struct kind *kind = controller->kinds[batch->kind];
-    lanes_end(controller->lanes, batch->namespace);
+    fair_queue_end(controller->fair, batch->namespace);
     controller->pending--;
     take_in(controller, write->object, stored);
     queue_all(controller, stored, batch->key); /* its event will be no news */
@@ -442,7 +442,7 @@ static void submit(struct controller *controller, size_t kind, const char *key,
 /* One namespace's rush, or its hanging, is not another's. */
 static int64_t rush_ms(const struct controller *controller, const char *namespace) {
     int64_t all_ms = (int64_t)controller->due * RUSH_JOB_MS;
-    return lanes_under_way(controller->lanes, namespace) < RUSH_WRITES
+    return fair_queue_running(controller->fair, namespace) < RUSH_WRITES
                ? 0
                : MIN(MAX(all_ms, RUSH_MIN_MS), RUSH_MAX_MS);
 }
@@ -507,18 +507,18 @@ static bool park(struct controller *controller, const char *key) {
     if (json_object_get(controller->parked, key)) {
         return true;
     }
-    if (lanes_has_room(controller->lanes, namespace)) {
+    if (fair_queue_has_room(controller->fair, namespace)) {
         return false;
     }
     json_t *item = json_string(key);
     json_object_set_new(controller->parked, key, item);
-    lanes_push(controller->lanes, namespace, item);
+    fair_queue_push(controller->fair, namespace, item);
     return true;
 }
 
 /* The next key that is due and whose namespace has room; NULL: none. The caller frees. */
 static char *take_key(struct controller *controller) {
-    const json_t *item = lanes_take(controller->lanes);
+    const json_t *item = fair_queue_take(controller->fair);
     char *key = item ? x_strdup(json_string_value(item)) : NULL;
     if (key) {
         json_object_del(controller->parked, key);
@@ -544,7 +544,7 @@ int controller_idle_ms(struct controller *controller) {
     int64_t next_ms = may_reconcile(controller) ? queue_next_ms(controller->queue) : INT64_MAX;
     int64_t ask_ms = poller_next_ms(controller->poller);
     next_ms = MIN(next_ms, ask_ms);
-    if (may_reconcile(controller) && lanes_is_ready(controller->lanes)) {
+    if (may_reconcile(controller) && fair_queue_is_ready(controller->fair)) {
         return 0;
     }
     if (next_ms == INT64_MAX) {
@@ -569,7 +569,7 @@ static void count_due(struct controller *controller) {
     int64_t now_ms = clock_monotonic_ms();
     if (now_ms - controller->counted_ms >= COUNT_EVERY_MS ||
         controller->due < RECONCILES_PER_STEP) {
-        controller->due = queue_due(controller->queue, now_ms) + lanes_waiting(controller->lanes);
+        controller->due = queue_due(controller->queue, now_ms) + fair_queue_size(controller->fair);
         controller->counted_ms = now_ms;
         operator_metrics_queue(controller->due);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/config.h"
 
-#include "lib/base64.h"
 #include "lib/file.h"
+#include "lib/text/base64.h"
 #include "operator/manifest.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/credential.h"
 
-#include "lib/base64.h"
 #include "lib/buffer.h"
 #include "lib/file.h"
+#include "lib/text/base64.h"
 #include "lib/time/clock.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/kube.h"
 
-#include "lib/lanes.h"
+#include "lib/fair_queue.h"
 #include "lib/time/clock.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/rest.h"
@@ -38,7 +38,7 @@ struct kube {
     struct watch *watches[KUBE_WATCHES_MAX];
     size_t watch_count;
     struct write *writes;
-    struct lanes *lanes;        /* by namespace: the line, and who is under way */
+    struct fair_queue *fair;    /* by namespace: the line, and who is under way */
     struct loop_timer start;    /* writes that can start */
     cluster_listener *listener; /* of the wait that runs */
     void *listener_context;
@@ -105,7 +105,7 @@ static void write_finish(struct write *write, const json_t *stored, const struct
 
 static void write_enqueue(void *context) {
     struct write *write = context;
-    lanes_push(write->kube->lanes, write->namespace, write);
+    fair_queue_push(write->kube->fair, write->namespace, write);
     loop_set(write->kube->loop, &write->kube->start, 0);
 }
 
@@ -114,8 +114,8 @@ static void on_written(void *context, const struct client_answer *answer) {
     struct kube *kube = write->kube;
     struct error err = {0};
     write->call = NULL;
-    lanes_end(kube->lanes, write->namespace);
-    if (lanes_waiting(kube->lanes) > 0) {
+    fair_queue_end(kube->fair, write->namespace);
+    if (fair_queue_size(kube->fair) > 0) {
         loop_set(kube->loop, &kube->start, 0);
     }
     enum write_verdict verdict = write_judge(write->verb, answer, &err);
@@ -148,13 +148,13 @@ static void write_try(struct write *write) {
                                      .is_brief = write->request.is_brief,
                                      .done = on_written,
                                      .context = write};
-    lanes_begin(write->kube->lanes, write->namespace);
+    fair_queue_begin(write->kube->fair, write->namespace);
     write->call = client_start(write->kube->client, &request);
 }
 
 static void start_writes(void *context) {
     struct kube *kube = context;
-    for (struct write *write; (write = lanes_take(kube->lanes));) {
+    for (struct write *write; (write = fair_queue_take(kube->fair));) {
         write_try(write);
     }
 }
@@ -254,7 +254,7 @@ static void kube_free(struct cluster *cluster) {
     if (!kube) {
         return;
     }
-    lanes_free(kube->lanes);
+    fair_queue_free(kube->fair);
     while (kube->writes) {
         write_free(kube->writes);
     }
@@ -278,7 +278,7 @@ static const struct cluster_ops kube_ops = {.watch = kube_watch,
 int kube_open(const struct kube_options *options, struct cluster **ret_cluster, struct error *err) {
     struct kube *kube = x_calloc(1, sizeof *kube);
     kube->base.ops = &kube_ops;
-    kube->lanes = lanes_new(KUBE_WRITES_MAX);
+    kube->fair = fair_queue_new(KUBE_WRITES_MAX);
     kube->namespace = x_strdup(options->namespace);
     kube->start.fire = start_writes;
     kube->start.context = kube;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/stream.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * seeds the pieces, the second is how many items were asked. */
 #include "agent/score/worker/command_line.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 
 #include <stdlib.h>
 #include <string.h>

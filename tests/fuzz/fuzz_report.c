@@ -4,7 +4,8 @@
  * from the input as a byte for its kind, seven for its numbers, one for the length of its text. */
 #include "agent/score/log/failures.h"
 #include "agent/score/report/report.h"
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
+#include "lib/text/utf8.h"
 #include "lib/tree.h"
 #include "tests/page_check.h"
 
@@ -30,7 +31,7 @@ static void check_csv(const char *line, size_t size) {
         }
     }
     if (size == 0 || line[size - 1] != '\n' || is_quoted || fields != FIELDS ||
-        jsontext_utf8_end(line, size) != size) {
+        utf8_valid_size(line, size) != size) {
         abort();
     }
 }

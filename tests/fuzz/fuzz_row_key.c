@@ -3,7 +3,7 @@
  * is the beginning of the other one unless they are equal. */
 #include "agent/data/table/row_key.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 
 #include <stdlib.h>
 #include <string.h>

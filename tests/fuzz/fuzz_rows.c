@@ -5,7 +5,7 @@
  * says whether the first row is a header and seeds the pieces. */
 #include "agent/data/table/rows.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 
 #include <jansson.h>
 #include <stdlib.h>

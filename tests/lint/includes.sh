@@ -67,7 +67,7 @@ owner() {
 }
 out=$(
     owner 'curl/' 'lib/net/http_call\.[ch]'
-    owner 'ares' 'lib/net/resolve\.c'
+    owner 'ares' 'lib/net/resolver\.c'
     owner 'yaml\.h' 'operator/manifest\.c'
     owner 'libwebsockets' 'lib/net/(server|socket)\.c'
     owner 'openssl/' 'lib/(digest|net/(http|tls|server|socket))\.c'

@@ -2,7 +2,8 @@
 #include "agent/data/input/list_page.h"
 
 #include "lib/digest.h"
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +140,7 @@ int list_writer_add(struct list_writer *writer, const char *line, size_t size, c
                          INPUT_LINE_MAX);
     }
     size_t mark_size = mark ? strlen(mark) : 0;
-    if (mark_size > LIST_MARK_MAX || (mark && jsontext_utf8_end(mark, mark_size) != mark_size)) {
+    if (mark_size > LIST_MARK_MAX || (mark && utf8_valid_size(mark, mark_size) != mark_size)) {
         return error_set(err, ERROR_INVALID,
                          "where the input goes on is no text of at most %d bytes", LIST_MARK_MAX);
     }

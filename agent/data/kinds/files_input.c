@@ -8,7 +8,8 @@
 #include "agent/data/source/pattern.h"
 #include "agent/store/path.h"
 #include "lib/file.h"
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +74,7 @@ static int on_name(void *context, const char *name, const struct store_info *inf
         return 0;
     }
     size_t length = strlen(name);
-    if (jsontext_utf8_end(name, length) != length) {
+    if (utf8_valid_size(name, length) != length) {
         walk->skipped++;
         return 0;
     }
@@ -125,7 +126,7 @@ static int leave_out(struct walk *walk, struct error *err) {
 static bool is_wanted(void *context, const char *name) {
     const struct walk *walk = context;
     size_t length = strlen(name);
-    return pattern_matches(walk->pattern, name) && jsontext_utf8_end(name, length) == length;
+    return pattern_matches(walk->pattern, name) && utf8_valid_size(name, length) == length;
 }
 
 static int walk_folder(struct walk *walk, struct error *err) {

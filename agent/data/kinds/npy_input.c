@@ -2,7 +2,7 @@
 #include "agent/data/kinds/npy_input.h"
 
 #include "agent/data/source/source.h"
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "agent/data/table/keys.h"
 #include "agent/data/table/table_file.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 
 #include <stdio.h>
 #include <stdlib.h>

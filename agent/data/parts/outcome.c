@@ -2,7 +2,7 @@
 #include "agent/data/parts/outcome.h"
 
 #include "lib/digest.h"
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static bool is_text(const struct outcome *outcome) {
     const struct buffer *bytes = &outcome->bytes;
     return outcome->may_be_text && !outcome->upload && bytes->size <= OUTCOME_TEXT_MAX &&
            (!bytes->size || (!memchr(bytes->data, 0, bytes->size) &&
-                             jsontext_utf8_end(bytes->data, bytes->size) == bytes->size));
+                             utf8_valid_size(bytes->data, bytes->size) == bytes->size));
 }
 
 /* No other try has this name: if the same bytes lie there they are ours, whose answer was lost. */

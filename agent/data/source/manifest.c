@@ -2,7 +2,7 @@
 #include "agent/data/source/manifest.h"
 
 #include "agent/store/stored_file.h"
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static int go_on(struct manifest *manifest, const char *after, struct error *err
 }
 
 static bool is_path(const char *path, size_t size) {
-    if (size > STORE_NAME_MAX || memchr(path, 0, size) || jsontext_utf8_end(path, size) != size) {
+    if (size > STORE_NAME_MAX || memchr(path, 0, size) || utf8_valid_size(path, size) != size) {
         return false;
     }
     for (size_t at = 0; at <= size;) {

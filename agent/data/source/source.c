@@ -2,7 +2,7 @@
 #include "agent/data/source/source.h"
 
 #include "agent/data/source/pattern.h"
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static int on_name(void *context, const char *name, const struct store_info *inf
     if (!pattern_matches(listing->pattern, name)) {
         return 0;
     }
-    if (jsontext_utf8_end(name, length) != length) {
+    if (utf8_valid_size(name, length) != length) {
         return error_set(err, ERROR_INVALID, "%s/%s: its name is no UTF-8; rename it",
                          store_path(listing->source->store), name);
     }

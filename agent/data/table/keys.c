@@ -4,7 +4,7 @@
 #include "agent/data/source/list_sort.h"
 #include "agent/data/table/row_key.h"
 #include "lib/digest.h"
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/table/row_key.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 #include "lib/tree.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/table/rows.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -132,9 +133,9 @@ static int read_header(struct rows *rows, struct error *err) {
     const char *at = rows->options.header;
     size_t size = row_text_size(at, rows->options.header_size);
     const char *end = at + size;
-    if (jsontext_utf8_end(at, size) < size) {
+    if (utf8_valid_size(at, size) < size) {
         return error_set(err, ERROR_INVALID, "the header is no UTF-8 at its byte %zu",
-                         jsontext_utf8_end(at, size));
+                         utf8_valid_size(at, size));
     }
     if (memchr(at, 0, size)) {
         return error_set(err, ERROR_INVALID,
@@ -310,7 +311,7 @@ static int append_fields(struct rows *rows, const char *data, size_t size, struc
 /* As append_fields. */
 static int append_row(struct rows *rows, const char *data, size_t size, struct buffer *json,
                       struct error *err) {
-    size_t good = jsontext_utf8_end(data, size);
+    size_t good = utf8_valid_size(data, size);
     if (good < size) {
         error_set(&rows->fault, ERROR_INVALID, "no UTF-8 at byte %zu of the row", good);
         return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/table/table_file.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 
 #include <stdlib.h>
 #include <string.h>

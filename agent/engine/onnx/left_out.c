@@ -2,7 +2,7 @@
 #include "agent/engine/onnx/left_out.h"
 
 #include "agent/engine/ops/table.h"
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct left_out *out, cons
     va_start(arguments, format);
     vsnprintf(out->note + used, sizeof out->note - used, format, arguments);
     va_end(arguments);
-    jsontext_make_line(out->note); /* names and labels are the file's */
+    utf8_make_line(out->note); /* names and labels are the file's */
 }
 
 /* " (0, 1, 2)" or " (no, yes)": the classes by column, as far as there is room. */

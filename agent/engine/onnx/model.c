@@ -3,7 +3,7 @@
 
 #include "agent/engine/graph/resident.h"
 #include "agent/engine/onnx/graph_proto.h"
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int read_fields(struct model *model, struct wire bytes, struct wire *ret_
         if (field.number == FIELD_PRODUCER) {
             char *producer = arena_text(&model->graph.arena, (const char *)field.bytes.at,
                                         MIN(wire_size(field.bytes), 100));
-            jsontext_make_line(producer);
+            utf8_make_line(producer);
             model->producer = producer;
         } else if (field.number == FIELD_GRAPH) {
             graph = field.bytes;

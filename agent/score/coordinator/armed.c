@@ -7,8 +7,8 @@
 #include "agent/store/path.h"
 #include "agent/store/store.h"
 #include "lib/digest.h"
-#include "lib/jsontext.h"
 #include "lib/log.h"
+#include "lib/text/utf8.h"
 #include "lib/time/clock.h"
 
 #include <poll.h>
@@ -68,7 +68,7 @@ static const char *path_problem(const char *text, size_t size) {
     if (size > PATH_MAX_BYTES) {
         return "more than 1,024 bytes";
     }
-    if (jsontext_utf8_end(text, size) != size || strlen(text) != size) {
+    if (utf8_valid_size(text, size) != size || strlen(text) != size) {
         return "no UTF-8";
     }
     for (size_t i = 0; i < size; i++) {

@@ -2,8 +2,8 @@
 #include "agent/score/coordinator/summary.h"
 
 #include "agent/data/input/media.h"
-#include "lib/jsontext.h"
 #include "lib/log.h"
+#include "lib/text/utf8.h"
 #include "lib/time/clock.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static json_t *failures_json(const struct summary *summary) {
         json_object_set_new(row, "items", json_integer(failure->items));
         json_object_set_new(row, "tries", json_integer(failure->try));
         json_object_set_new(row, "worker", json_string(worker_name(facts, failure->worker)));
-        size_t whole = jsontext_utf8_end(failure->cause, strlen(failure->cause)); /* it was cut */
+        size_t whole = utf8_valid_size(failure->cause, strlen(failure->cause)); /* it was cut */
         json_object_set_new(row, "cause", json_stringn(failure->cause, whole));
         json_array_append_new(list, row);
     }

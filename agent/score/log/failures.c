@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/log/failures.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
+#include "lib/text/utf8.h"
 #include "lib/tree.h"
 
 #include <assert.h>
@@ -54,7 +55,7 @@ static void add_pair(struct failures *failures, int64_t index, const char *cause
 int failures_add(struct failures *failures, int64_t index, const char *cause, struct error *err) {
     struct buffer *line = &failures->line;
     /* Cut between characters. */
-    size_t size = jsontext_utf8_end(cause, strnlen(cause, COMMIT_ITEM_CAUSE_MAX));
+    size_t size = utf8_valid_size(cause, strnlen(cause, COMMIT_ITEM_CAUSE_MAX));
     buffer_clear(line);
     if (buffer_printf(line, err, "[%lld,\"", (long long)index) < 0 ||
         jsontext_escape(line, cause, size, err) < 0 || buffer_append(line, "\"]\n", 3, err) < 0) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/score/report/report_facts.h"
-#include "lib/page.h"
+#include "lib/text/page.h"
 
 /* Items done and failed over time, in percent of total. */
 void chart_progress(struct page *page, const struct facts *facts, int64_t total);

@@ -2,8 +2,9 @@
 /* The lines of mini_batches.csv, workers.csv, failed.jsonl. */
 #include "agent/score/report/report.h"
 
-#include "lib/jsontext.h"
-#include "lib/page.h"
+#include "lib/text/jsontext.h"
+#include "lib/text/page.h"
+#include "lib/text/utf8.h"
 
 #include <string.h>
 
@@ -67,7 +68,7 @@ static int add_string(struct buffer *lines, const char *key, const char *text, s
         return -1;
     }
     for (size_t at = 0; at < size;) {
-        size_t good = jsontext_utf8_end(text + at, size - at);
+        size_t good = utf8_valid_size(text + at, size - at);
         if (jsontext_escape(lines, text + at, good, err) < 0) {
             return -1;
         }

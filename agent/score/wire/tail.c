@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/wire/tail.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static size_t tidy(const char *text, size_t size, char *line, size_t room) {
         unsigned char byte = (unsigned char)text[at];
         size_t length = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
         length = MIN(length, size - at);
-        bool is_sound = jsontext_utf8_end(text + at, length) == length;
+        bool is_sound = utf8_valid_size(text + at, length) == length;
         bool is_control = byte < ' ' || byte == 127 ||
                           (byte == 0xC2 && length == 2 && (unsigned char)text[at + 1] < 0xA0);
         size_t needs = is_sound && !is_control ? length : 1;

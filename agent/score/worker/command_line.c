@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker/command_line.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 #include "lib/tree.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
  * mini-batch (docs/batchscore.md, "Scorers"). */
 #include "agent/score/worker/command.h"
 #include "agent/score/worker/scorer.h"
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 #include "lib/time/clock.h"
 
 #include <poll.h>

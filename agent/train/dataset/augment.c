@@ -122,11 +122,11 @@ static struct region middle(int64_t width, int64_t height, int64_t cut_width, in
 }
 
 static double draw_unit(const struct augment_draw *draw, uint32_t number) {
-    return chance_unit(chance(draw->seed, draw->epoch, draw->sample, number));
+    return philox_unit(philox_bits(draw->seed, draw->epoch, draw->sample, number));
 }
 
 static int64_t draw_below(const struct augment_draw *draw, uint32_t number, int64_t count) {
-    return chance_below(chance(draw->seed, draw->epoch, draw->sample, number), count);
+    return philox_below(philox_bits(draw->seed, draw->epoch, draw->sample, number), count);
 }
 
 static struct region random_region(const struct augment_draw *draw, int64_t width, int64_t height) {
@@ -200,7 +200,7 @@ struct shift {
 static struct shift choose_shift(const struct augment *augment, const struct augment_draw *draw) {
     struct shift shift = {0};
     if (draw->is_training && augment->flip) {
-        shift.is_flipped = chance(draw->seed, draw->epoch, draw->sample, DRAW_FLIP) >> 63;
+        shift.is_flipped = philox_bits(draw->seed, draw->epoch, draw->sample, DRAW_FLIP) >> 63;
     }
     if (draw->is_training && augment->pad) {
         shift.x = draw_below(draw, DRAW_PAD_X, 2 * augment->pad + 1) - augment->pad;

@@ -61,8 +61,8 @@ static int synthetic_open(const json_t *fields, const struct dataset_options *op
     size_t count = (size_t)(base->classes * base->shape.dims[0] * FIELDS * FIELDS);
     set->patterns = x_calloc(count, 1);
     for (size_t i = 0; i < count; i++) {
-        uint64_t bits = chance(set->seed, STREAM_PATTERN, (int64_t)i, 0);
-        set->patterns[i] = (uint8_t)(LEVEL_LOW + chance_below(bits, LEVELS));
+        uint64_t bits = philox_bits(set->seed, STREAM_PATTERN, (int64_t)i, 0);
+        set->patterns[i] = (uint8_t)(LEVEL_LOW + philox_below(bits, LEVELS));
     }
     base->digest = digest_crc32c(0, set->patterns, count);
     base->digest = digest_crc32c(base->digest, &base->count, sizeof base->count);
@@ -75,10 +75,10 @@ static int synthetic_read(struct dataset *dataset, int64_t index, struct sample 
     const struct synthetic_set *set = (struct synthetic_set *)dataset;
     int64_t channels = dataset->shape.dims[0], height = dataset->shape.dims[1];
     int64_t width = dataset->shape.dims[2];
-    uint64_t state = chance(set->seed, STREAM_NOISE, index, 0) | 1;
+    uint64_t state = philox_bits(set->seed, STREAM_NOISE, index, 0) | 1;
     sample->shape = dataset->shape;
     sample->is_interleaved = false;
-    sample->label = chance_below(chance(set->seed, STREAM_LABEL, index, 0), dataset->classes);
+    sample->label = philox_below(philox_bits(set->seed, STREAM_LABEL, index, 0), dataset->classes);
     uint8_t *to = sample_room(sample, (size_t)(channels * height * width));
     const uint8_t *pattern = set->patterns + sample->label * channels * FIELDS * FIELDS;
     for (int64_t c = 0; c < channels; c++, pattern += FIELDS * FIELDS) {

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 int64_t order_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place) {
-    return chance_place(seed, epoch, count, place);
+    return philox_permute(seed, epoch, count, place);
 }
 
 int64_t order_steps(int64_t count, int64_t batch_size) {

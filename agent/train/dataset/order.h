@@ -2,16 +2,16 @@
  * gang size sees the same batches, and a resumed run needs seed and step alone. PURE. */
 #pragma once
 
-#include "lib/chance.h"
+#include "lib/philox.h"
 
-#define ORDER_COUNT_MAX CHANCE_COUNT_MAX /* samples */
+#define ORDER_COUNT_MAX PHILOX_COUNT_MAX /* samples */
 
 /* The sample, 0..count-1, at a place, 0..count-1, of an epoch: for each seed and epoch another
  * bijection. */
 int64_t order_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place);
 
-/* The draw of chance(seed, epoch, sample, draw), sample as the data set counts it, that is the key
- * of dropout (internal.h: DropoutTraining); augment.c's lie below. */
+/* The draw of philox_bits(seed, epoch, sample, draw), sample as the data set counts it, that is the
+ * key of dropout (internal.h: DropoutTraining); augment.c's lie below. */
 enum { DRAW_DROPOUT = 1 << 16 };
 
 /* An epoch of `count` samples is cut into batches of the whole gang; the last may be short, none is

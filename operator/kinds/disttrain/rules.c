@@ -5,7 +5,7 @@
  * the model (its channels, the least side of a ResNet) is the agent's to refuse. */
 #include "operator/kinds/disttrain/spec.h"
 
-#include "lib/pattern.h"
+#include "lib/text/pattern.h"
 #include "operator/kinds/job/template.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/sweep/space.h"
 
-#include "lib/chance.h"
+#include "lib/philox.h"
 #include "operator/kinds/sweep/normal.h"
 
 #include <assert.h>
@@ -192,7 +192,7 @@ int64_t space_size(const struct space *space) {
     int64_t size = 1;
     for (int i = 0; i < space->count; i++) {
         int64_t count = space->at[i].count;
-        if (count == 0 || size > CHANCE_COUNT_MAX / count) {
+        if (count == 0 || size > PHILOX_COUNT_MAX / count) {
             return 0;
         }
         size *= count;
@@ -216,7 +216,7 @@ static void number_units(const struct space *space, int64_t number, double *unit
 
 static void sobol_units(const struct points *points, int64_t index, double *units) {
     for (int i = 0; i < points->space->count; i++) {
-        uint32_t shift = (uint32_t)(chance(points->seed, SHIFT_EPOCH, 0, (uint32_t)i) >> 32);
+        uint32_t shift = (uint32_t)(philox_bits(points->seed, SHIFT_EPOCH, 0, (uint32_t)i) >> 32);
         units[i] = (sobol_bits(&points->sobol, i, (uint32_t)index) ^ shift) * 0x1p-32;
     }
 }
@@ -238,10 +238,10 @@ void points_at(const struct points *points, int64_t index, double *units) {
     } else if (points->search == SEARCH_GRID) {
         number_units(points->space, index, units);
     } else if (size > 0) {
-        number_units(points->space, chance_place(points->seed, 0, size, index), units);
+        number_units(points->space, philox_permute(points->seed, 0, size, index), units);
     } else {
         for (int i = 0; i < points->space->count; i++) {
-            units[i] = chance_unit(chance(points->seed, 0, index, (uint32_t)i));
+            units[i] = philox_unit(philox_bits(points->seed, 0, index, (uint32_t)i));
         }
     }
 }

@@ -51,7 +51,7 @@ struct space {
  * "spec.parameters[1].uniform: min must be below max". */
 NODISCARD int space_read(const json_t *parameters, struct space *ret_space, struct error *err);
 
-/* How many points there are; 0: some parameter is a range, or they are more than CHANCE_COUNT_MAX.
+/* How many points there are; 0: some parameter is a range, or they are more than PHILOX_COUNT_MAX.
  */
 int64_t space_size(const struct space *space);
 

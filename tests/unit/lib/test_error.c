@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/error.h"
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include "tests/test.h"
 
@@ -72,7 +72,7 @@ static void test_half_characters_are_no_harm(void) {
         for (int cut = 1; cut <= (int)strlen(texts[i]); cut++) {
             struct error err = {0};
             error_set(&err, ERROR_FAILED, "%.*s; the rest", cut, texts[i]);
-            CHECK_INT(jsontext_utf8_end(err.text, strlen(err.text)), strlen(err.text));
+            CHECK_INT(utf8_valid_size(err.text, strlen(err.text)), strlen(err.text));
             CHECK_INT(strlen(err.text), (size_t)cut + strlen("; the rest"));
         }
     }

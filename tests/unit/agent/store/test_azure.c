@@ -2,7 +2,7 @@
 /* What az:// decides without a service: where an account is, how requests are signed, how large
  * blocks are. With one: tests/conformance/test_store.c, tests/e2e/storage/test_azure.sh. */
 #include "agent/store/azure_store.h"
-#include "lib/base64.h"
+#include "lib/text/base64.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

@@ -17,7 +17,7 @@ struct reference {
 };
 
 static double draw(int64_t step, int64_t at) {
-    return 2 * chance_unit(chance(11, step, at, 0)) - 1;
+    return 2 * philox_unit(philox_bits(11, step, at, 0)) - 1;
 }
 
 /* A gradient that depends on the weights, so that errors would grow. */

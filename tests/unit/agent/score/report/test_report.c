@@ -4,7 +4,7 @@
 #include "agent/score/report/report.h"
 
 #include "lib/file.h"
-#include "lib/page.h"
+#include "lib/text/page.h"
 #include "lib/time/clock.h"
 #include "lib/tree.h"
 #include "tests/page_check.h"

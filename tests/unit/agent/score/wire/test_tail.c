@@ -2,7 +2,7 @@
 /* What people are shown of what a program said: its end, bounded, and nothing a terminal obeys. */
 #include "agent/score/wire/tail.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 
@@ -52,7 +52,7 @@ static void any_bytes_are_tidy(void) {
         size_t length = strnlen(tail, sizeof tail);
         int lines = length > 0;
         CHECK(length <= TAIL_BYTES);
-        CHECK_INT(jsontext_utf8_end(tail, length), length);
+        CHECK_INT(utf8_valid_size(tail, length), length);
         for (size_t i = 0; i < length; i++) {
             unsigned char byte = (unsigned char)tail[i];
             lines += byte == '\n';

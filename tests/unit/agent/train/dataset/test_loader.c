@@ -75,20 +75,20 @@ static void test_batches_are_the_same_for_everybody(void) {
     for (int round = 0; round < rounds && !test_failures; round++) {
         uint64_t began = state, bits[6];
         for (int i = 0; i < 6; i++) {
-            bits[i] = chance(state, round, i, 0);
+            bits[i] = philox_bits(state, round, i, 0);
         }
         AUTO(dataset_closep)
-        struct dataset *dataset = open_synthetic(1 + chance_below(bits[0], 60));
+        struct dataset *dataset = open_synthetic(1 + philox_below(bits[0], 60));
         struct augment augment = full_augment(dataset);
         struct loader_options options = {.dataset = dataset,
                                          .augment = &augment,
-                                         .is_training = chance_below(bits[1], 4) > 0,
+                                         .is_training = philox_below(bits[1], 4) > 0,
                                          .seed = bits[1],
-                                         .batch_size = 1 + chance_below(bits[2], 30),
-                                         .size = 1 + (int)chance_below(bits[3], 5),
-                                         .threads = 1 + (int)chance_below(bits[4], 4)};
+                                         .batch_size = 1 + philox_below(bits[2], 30),
+                                         .size = 1 + (int)philox_below(bits[3], 5),
+                                         .threads = 1 + (int)philox_below(bits[4], 4)};
         int64_t steps = order_steps(dataset->count, options.batch_size);
-        options.first_step = options.is_training ? chance_below(bits[5], 2 * steps) : 0;
+        options.first_step = options.is_training ? philox_below(bits[5], 2 * steps) : 0;
         options.end_step = options.is_training ? options.first_step + 2 * steps + 1 : steps;
         check_gang(options);
         if (test_failures) {

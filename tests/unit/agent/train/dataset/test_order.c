@@ -91,12 +91,13 @@ static void test_chance_is_even_and_independent(void) {
     int cells[CELLS] = {0}, pairs[CELLS * CELLS] = {0};
     double sum = 0;
     for (int64_t i = 0; i < DRAWS; i++) {
-        uint64_t bits = chance(test_seed(1), 3, i, 0), other = chance(test_seed(1), 3, i, 1);
-        double unit = chance_unit(bits);
+        uint64_t bits = philox_bits(test_seed(1), 3, i, 0),
+                 other = philox_bits(test_seed(1), 3, i, 1);
+        double unit = philox_unit(bits);
         CHECK(unit >= 0 && unit < 1);
         sum += unit;
-        cells[chance_below(bits, CELLS)]++;
-        pairs[chance_below(bits, CELLS) * CELLS + chance_below(other, CELLS)]++;
+        cells[philox_below(bits, CELLS)]++;
+        pairs[philox_below(bits, CELLS) * CELLS + philox_below(other, CELLS)]++;
     }
     CHECK(fabs(sum / DRAWS - 0.5) < 6 * sqrt(1.0 / 12 / DRAWS));
     double chi = 0, pairs_chi = 0;
@@ -108,7 +109,7 @@ static void test_chance_is_even_and_independent(void) {
     }
     CHECK(chi < 9 + 6 * sqrt(18));
     CHECK(pairs_chi < 99 + 6 * sqrt(198));
-    CHECK(chance_below(UINT64_MAX, 7) == 6 && chance_below(0, 7) == 0);
+    CHECK(philox_below(UINT64_MAX, 7) == 6 && philox_below(0, 7) == 0);
 }
 
 /* What checkpoints of an earlier build count on. Calculated by another program, in Python, which
@@ -117,7 +118,7 @@ static void test_chance_is_even_and_independent(void) {
 static void test_what_was_promised(void) {
     CHECK_INT(order_place(42, 0, 60000, 0), 4412);
     CHECK_INT(order_place(42, 9, 60000, 59999), 1612);
-    CHECK_INT(chance(42, 3, 59999, 2) >> 40, 12327161);
+    CHECK_INT(philox_bits(42, 3, 59999, 2) >> 40, 12327161);
 }
 
 static void test_batches_and_slices_cover_everything_once(void) {

@@ -3,7 +3,7 @@
  * points are what was promised; what is made of a point leads back to it. */
 #include "operator/kinds/sweep/space.h"
 
-#include "lib/chance.h"
+#include "lib/philox.h"
 #include "lib/time/clock.h"
 #include "operator/kinds/sweep/normal.h"
 #include "operator/kinds/sweep/sobol.h"
@@ -100,7 +100,7 @@ static void test_each_expression_has_its_law(void) {
         CHECK_INT(space.at[0].expression, row);
         for (int i = 0; i < DRAWS; i++) {
             /* The bits of chance as Random takes them of a space without a size. */
-            double unit = chance_unit(chance(test_seed(3), 0, i, 0));
+            double unit = philox_unit(philox_bits(test_seed(3), 0, i, 0));
             AUTO(tree_freep) json_t *drawn = space_values(&space, &unit);
             values[i] = strtod(tree_text(drawn, "A", "nan"), NULL);
             CHECK(values[i] >= laws[row].least && values[i] <= laws[row].most);

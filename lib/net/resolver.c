@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/net/resolve.h"
+#include "lib/net/resolver.h"
 
 #include "lib/buffer.h"
 #include "lib/time/clock.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
+
+#include "lib/text/utf8.h"
 
 #include <string.h>
 
@@ -8,66 +10,6 @@ const char *jsontext_space(const char *at, const char *end) {
         at++;
     }
     return at;
-}
-
-/* Bytes of the character at `at`, 0 when it is none: no overlong form, no surrogate, at most
- * U+10FFFF. The first byte narrows what the second may be. */
-static size_t character(const unsigned char *at, size_t left) {
-    size_t size = at[0] < 0xC2 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : at[0] < 0xF5 ? 4 : 0;
-    if (size == 0 || size > left) {
-        return 0;
-    }
-    unsigned char low = at[0] == 0xE0 ? 0xA0 : at[0] == 0xF0 ? 0x90 : 0x80;
-    unsigned char high = at[0] == 0xED ? 0x9F : at[0] == 0xF4 ? 0x8F : 0xBF;
-    if (at[1] < low || at[1] > high) {
-        return 0;
-    }
-    for (size_t i = 2; i < size; i++) {
-        if ((at[i] & 0xC0) != 0x80) {
-            return 0;
-        }
-    }
-    return size;
-}
-
-size_t jsontext_utf8_end(const char *data, size_t size) {
-    size_t at = 0;
-    while (at < size) {
-        uint64_t eight;
-        if (size - at >= sizeof eight) { /* most text is ASCII */
-            memcpy(&eight, data + at, sizeof eight);
-            if (!(eight & 0x8080808080808080)) {
-                at += sizeof eight;
-                continue;
-            }
-        }
-        size_t length = (unsigned char)data[at] < 0x80
-                            ? 1
-                            : character((const unsigned char *)data + at, size - at);
-        if (length == 0) {
-            return at;
-        }
-        at += length;
-    }
-    return size;
-}
-
-void jsontext_make_utf8(char *text) {
-    size_t size = strlen(text);
-    for (size_t at = 0; (at += jsontext_utf8_end(text + at, size - at)) < size;) {
-        text[at] = '?';
-    }
-}
-
-void jsontext_make_line(char *text) {
-    jsontext_make_utf8(text);
-    for (unsigned char *at = (unsigned char *)text; *at; at++) {
-        bool is_second_set = at[0] == 0xC2 && at[1] < 0xA0; /* U+0080 to U+009F */
-        if (*at < ' ' || *at == 127 || is_second_set) {
-            *at = ' ';
-            at[1] = is_second_set ? ' ' : at[1];
-        }
-    }
 }
 
 /* Past the escape whose backslash is at `at`. */
@@ -104,7 +46,7 @@ static const char *skip_string(const char *at, const char *end) {
             }
             at++;
         } else {
-            size_t length = character((const unsigned char *)at, (size_t)(end - at));
+            size_t length = utf8_character(at, (size_t)(end - at));
             if (length == 0) {
                 return NULL;
             }

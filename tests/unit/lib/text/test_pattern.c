@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Patterns that are taken, with what they find, and such as would take memory or time. */
-#include "lib/pattern.h"
+#include "lib/text/pattern.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/page.h"
+#include "lib/text/page.h"
 
-#include "lib/jsontext.h"
+#include "lib/text/utf8.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ void page_add(struct page *page, const char *format, ...) {
 static size_t character(const char *at, size_t left) {
     size_t most = MIN(left, 4);
     for (size_t size = 1; size <= most; size++) {
-        if (jsontext_utf8_end(at, size) == size) {
+        if (utf8_valid_size(at, size) == size) {
             return size;
         }
     }

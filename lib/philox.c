@@ -3,7 +3,7 @@
  * The bijection is a balanced Feistel network over the next even number of bits, whose round
  * function is Philox, walked on until it lands below count: four times at most on average from 64
  * on. */
-#include "lib/chance.h"
+#include "lib/philox.h"
 
 #include <assert.h>
 
@@ -13,13 +13,13 @@ enum {
     HALF_BITS_MIN = 4, /* smaller networks do not make all orders equally likely */
 };
 
-enum purpose { PURPOSE_ORDER = 1, PURPOSE_CHANCE }; /* what a key is for: streams of their own */
+enum purpose { PURPOSE_ORDER = 1, PURPOSE_BITS }; /* what a key is for: streams of their own */
 
 struct words {
     uint32_t at[4];
 };
 
-static struct words philox(struct words counter, uint64_t key) {
+static struct words encrypt(struct words counter, uint64_t key) {
     uint32_t low = (uint32_t)key, high = (uint32_t)(key >> 32);
     for (int round = 0; round < PHILOX_ROUNDS; round++) {
         uint64_t a = (uint64_t)0xD2511F53u * counter.at[0];
@@ -37,12 +37,12 @@ static uint64_t first_half(struct words words) {
 }
 
 static uint64_t key_of(uint64_t seed, int64_t epoch, enum purpose purpose) {
-    return first_half(philox(
+    return first_half(encrypt(
         (struct words){{(uint32_t)epoch, (uint32_t)(epoch >> 32), (uint32_t)purpose, 0}}, seed));
 }
 
-int64_t chance_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place) {
-    assert(count >= 1 && count <= CHANCE_COUNT_MAX && place >= 0 && place < count);
+int64_t philox_permute(uint64_t seed, int64_t epoch, int64_t count, int64_t place) {
+    assert(count >= 1 && count <= PHILOX_COUNT_MAX && place >= 0 && place < count);
     uint64_t key = key_of(seed, epoch, PURPOSE_ORDER);
     int bits = HALF_BITS_MIN;
     while ((int64_t)1 << 2 * bits < count) {
@@ -53,7 +53,7 @@ int64_t chance_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place)
     do {
         uint32_t left = (uint32_t)(value >> bits), right = (uint32_t)value & mask;
         for (uint32_t round = 0; round < FEISTEL_ROUNDS; round++) {
-            uint32_t mixed = philox((struct words){{right, round, 0, 0}}, key).at[0];
+            uint32_t mixed = encrypt((struct words){{right, round, 0, 0}}, key).at[0];
             uint32_t next = left ^ (mixed & mask);
             left = right;
             right = next;
@@ -63,17 +63,17 @@ int64_t chance_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place)
     return value;
 }
 
-uint64_t chance(uint64_t seed, int64_t epoch, int64_t sample, uint32_t draw) {
-    uint64_t key = key_of(seed, epoch, PURPOSE_CHANCE);
+uint64_t philox_bits(uint64_t seed, int64_t epoch, int64_t sample, uint32_t draw) {
+    uint64_t key = key_of(seed, epoch, PURPOSE_BITS);
     return first_half(
-        philox((struct words){{(uint32_t)sample, (uint32_t)(sample >> 32), draw, 0}}, key));
+        encrypt((struct words){{(uint32_t)sample, (uint32_t)(sample >> 32), draw, 0}}, key));
 }
 
-double chance_unit(uint64_t bits) {
+double philox_unit(uint64_t bits) {
     return (double)(bits >> 11) * 0x1p-53;
 }
 
-int64_t chance_below(uint64_t bits, int64_t count) {
+int64_t philox_below(uint64_t bits, int64_t count) {
     assert(count >= 1 && count < (int64_t)1 << 32);
     return (int64_t)((bits >> 32) * (uint64_t)count >> 32);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Against a small name server of this machine, which answers by the first label of the name. */
-#include "lib/net/resolve.h"
+#include "lib/net/resolver.h"
 #include "lib/time/clock.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/pattern.h"
+#include "lib/text/pattern.h"
 
 #include <regex.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/base64.h"
+#include "lib/text/base64.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,13 +15,6 @@ const char *jsontext_value(const char *at, const char *end);
 /* True when the bytes are one value, with white space around it or not. */
 bool jsontext_is_value(const char *data, size_t size);
 
-/* The first byte that is not part of a whole UTF-8 character; size when there is none. */
-size_t jsontext_utf8_end(const char *data, size_t size);
-/* What is no UTF-8 in a text, such as half a character, becomes "?", byte by byte. */
-void jsontext_make_utf8(char *text);
-/* Besides, control characters, of one byte or two, become spaces: one line that is safe to print,
- * whoever wrote it. */
-void jsontext_make_line(char *text);
 /* Appends UTF-8 as what stands between the quotes of a JSON string. */
 NODISCARD int jsontext_escape(struct buffer *buffer, const char *data, size_t size,
                               struct error *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/jsontext.h"
+#include "lib/text/jsontext.h"
 
 #include "tests/test.h"
 
@@ -156,34 +156,6 @@ static void test_one_value_after_another(void) {
     CHECK(!jsontext_value(end, end));
 }
 
-static void test_where_utf8_ends(void) {
-    static const struct {
-        const char *text;
-        size_t end;
-    } rows[] = {
-        {"", 0},
-        {"plain text of ASCII", 19},
-        {"1234567\xC3\xA4", 9},
-        {"12345678\xC3", 8},
-        {"\x80", 0},
-        {"a\xC1\xBF", 1},
-        {"\xE0\x9F\xBF", 0},
-        {"\xE0\xA0\x80", 3},
-        {"\xED\x9F\xBF", 3},
-        {"\xED\xA0\x80", 0},
-        {"\xF0\x8F\xBF\xBF", 0},
-        {"\xF0\x90\x80\x80", 4},
-        {"\xF4\x8F\xBF\xBF", 4},
-        {"\xF5\x80\x80\x80", 0},
-        {"\xF0\x90\x80"
-         "a",
-         0},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        CHECK_INT(jsontext_utf8_end(rows[i].text, strlen(rows[i].text)), rows[i].end);
-    }
-}
-
 static void test_every_byte_is_escaped_so_that_it_comes_back(void) {
     char bytes[128];
     for (int i = 0; i < 128; i++) {
@@ -211,7 +183,6 @@ int main(void) {
     TEST(test_depth_is_bounded);
     TEST(test_jansson_says_the_same);
     TEST(test_one_value_after_another);
-    TEST(test_where_utf8_ends);
     TEST(test_every_byte_is_escaped_so_that_it_comes_back);
     return TEST_END();
 }

@@ -1,0 +1,15 @@
+/* utf8.h: checks and repairs UTF-8 (RFC 3629) of any origin. Pure. */
+#pragma once
+
+#include "lib/base.h"
+
+/* Bytes of the non-ASCII character that starts at `at`, 2 to 4, of which `left` are readable.
+ * 0: ASCII, or not a whole character (overlong, a surrogate, above U+10FFFF, cut off). */
+size_t utf8_character(const char *at, size_t left);
+/* The bytes before the first one that is not part of a whole character; size: all are valid. */
+size_t utf8_valid_size(const char *data, size_t size);
+/* Replaces each invalid byte of the text, such as those of half a character, by "?". */
+void utf8_repair(char *text);
+/* The same, and replaces control characters (below U+0020, U+007F to U+009F) by spaces: the text
+ * becomes one line that is safe to print. */
+void utf8_make_line(char *text);
