@@ -53,11 +53,15 @@ def joined(text):
 
 
 def long_lines(path, text):
-    fenced = False
+    fenced = indented = False
+    before = ""
     for number, line in enumerate(text.split("\n"), 1):
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
-        is_free = fenced or line.lstrip().startswith("|") or re.match(r"\s*(?:[-*] )?\S*https?://\S+$", line)
+        if line.strip():  # a code block without a fence: four spaces, behind an empty line
+            indented = line.startswith("    ") and (indented or not before.strip())
+        before = line
+        is_free = fenced or indented or line.lstrip().startswith("|") or re.match(r"\s*(?:[-*] )?\S*https?://\S+$", line)
         if len(line) > 100 and not is_free:
             yield f"{path}:{number}: {len(line)} columns, at most 100 outside tables and code"
 

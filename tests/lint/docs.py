@@ -1,0 +1,85 @@
+"""Pages for people: docs/, the README.md files, CHANGELOG.md, CONTRIBUTING.md, SECURITY.md.
+
+At most 200 lines a page (docs/api.md, docs/cli.md and CHANGELOG.md excepted). A relative link leads to a file of the
+tree, and to a heading that it has. Lines of at most 100 columns, and no old wording: english.py's rules, without
+exceptions for pages below docs/ (docs/api.md and docs/cli.md are made of texts that english.py counts elsewhere)."""
+import os
+import re
+import subprocess
+import sys
+
+LINES_MAX = 200
+GENERATED = ("docs/api.md", "docs/cli.md")
+LATER = ("docs/testing.md", "docs/style.md", "docs/adding-a-kind.md")  # english.py counts what these still have
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"`[^`]*`")
+
+
+def slug(heading):
+    """A heading's anchor, as GitHub makes it."""
+    text = re.sub(r"[^\w\- ]", "", heading.strip().lower().replace("`", ""))
+    return text.replace(" ", "-")
+
+
+def prose(text):
+    """(number, line) outside code blocks."""
+    fenced = indented = False
+    before = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        is_fence = line.lstrip().startswith(("```", "~~~"))
+        if is_fence:
+            fenced = not fenced
+        if line.strip():
+            indented = line.startswith("    ") and (indented or not before.strip())
+        before = line
+        if not fenced and not indented and not is_fence:
+            yield number, line
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def anchors(path):
+    return {slug(line.lstrip("#")) for _, line in prose(read(path)) if line.startswith("#")}
+
+
+def check_links(path, text):
+    for number, line in prose(text):
+        for target in LINK.findall(CODE.sub("", line) if "](" not in line else line):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            full = os.path.normpath(os.path.join(os.path.dirname(path), file)) if file else path
+            if not os.path.exists(full):
+                yield f"{path}:{number}: link to {target}, which is not there"
+            elif anchor and full.endswith(".md") and anchor not in anchors(full):
+                yield f"{path}:{number}: {full} has no heading #{anchor}"
+
+
+def english(paths):
+    run = subprocess.run([sys.executable, "tests/lint/english.py", *paths], capture_output=True, text=True, check=False)
+    return [line for line in run.stdout.split("\n") if line and line.split(":")[0] in paths]
+
+
+def main():
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], capture_output=True, text=True, check=True)
+    pages = [p for p in listed.stdout.split("\n") if p and os.path.exists(p) and not p.startswith("tests/data/")]
+    bad = []
+    for path in pages:
+        text = read(path)
+        lines = text.count("\n")
+        if path.startswith("docs/") and path not in GENERATED and lines > LINES_MAX:
+            bad.append(f"{path} has {lines} lines, a page has at most {LINES_MAX}")
+        bad.extend(check_links(path, text))
+    strict = [p for p in pages if (p.startswith("docs/") or "/" not in p) and p not in GENERATED + LATER]
+    bad.extend(english(strict))
+    for line in bad:
+        print(f"not ok docs: {line}")
+    if not bad:
+        print("ok docs")
+    return bool(bad)
+
+
+sys.exit(main())
