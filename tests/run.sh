@@ -1,17 +1,25 @@
 #!/usr/bin/env bash
-# Runs test programs and scripts, one after the other, and counts their lines:
+# Runs test programs and scripts, and counts their lines:
 #   run.sh [--show] [--beside SCRIPT] [--lanes N] PROGRAM...
 #   "ok x" passes, "not ok x" fails, "skip x: why" is shown.
-# --beside: that script runs while the others do, with the processor time they leave (they wait for servers most of the
-# time), and is counted last. --lanes: so many run at a time, the longest of the last run first; each has folders and ports
-# of its own. --show: all that a program prints, instead of what failed.
+#   --lanes    so many run at a time (1), each in folders and on ports of its own. The longest start first, by the seconds
+#              of the last run (build/tests/seconds) or of tests/seconds.txt. Scripts that share a server run one at a time.
+#   --beside   this script runs while the others do, with the processor time that they leave, and is counted last
+#   --show     prints all lines of a program, instead of those that failed
 # A program that exits non-zero without a "not ok" line (a crash, a sanitizer's report) fails once.
-# Ends with the one line that says it all: "N passed, N failed".
+# At the end, shared servers are stopped; a process of this run that is still there fails the run and is named.
+# The last line says it all: "N passed, N failed".
 set -u
+cd "$(dirname "$0")/.." || exit 3
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d)
 beside= beside_pid= lanes=1 show=
-declare -A lane_program=() lane_start=() # by process: scripts that run
+seconds_file=build/tests/seconds
+declare -A lane_program=() lane_start=() # by process: programs that run
+declare -A busy=()                       # shared servers in use
+# Every process of the run has this in its environment; runs inside runs add their own.
+mark=windlass-test-run-$$-$RANDOM
+export WINDLASS_TEST_RUN="${WINDLASS_TEST_RUN:-} $mark"
 while [[ ${1:-} == --* ]]; do
     case $1 in
     --beside) beside=$2; shift ;;
@@ -20,27 +28,94 @@ while [[ ${1:-} == --* ]]; do
     esac
     shift
 done
-cleanup() {
+
+##### processes ###################################################################################
+# Those of this run, but ourselves: "PID PROGRAM COMMAND" a line.
+living() {
+    local file pid program command
+    for file in $(grep -lsF "$mark" /proc/[0-9]*/environ); do
+        pid=${file#/proc/} pid=${pid%/environ}
+        program=$(tr '\0' '\n' <"$file" | sed -n 's/^WINDLASS_TEST=//p')
+        command=$(tr '\0' ' ' <"/proc/$pid/cmdline") || continue
+        [ -z "$command" ] || echo "$pid ${program:-tests/run.sh} ${command:0:160}"
+    done
+} 2>/dev/null # (of those that have ended meanwhile, as grep itself)
+end_all() { # of this run, at once
+    local pid rest
+    while read -r pid rest; do kill -9 "$pid" 2>/dev/null; done < <(living)
+}
+interrupted() {
     for pid in $beside_pid "${!lane_program[@]}"; do kill -- "-$pid" 2>/dev/null; done
+    stop_shared
+    end_all
+}
+cleanup() {
+    [ ${#lane_program[@]} -eq 0 ] && [ -z "$beside_pid" ] || interrupted
     rm -rf "$logs"
 }
 trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
 
-start_one() { # program, log; its exit code
+##### servers that scripts share ##################################################################
+# cluster: the one-node cluster (tests/cluster/own.sh). The first script that wants it starts it, the last state of it ends
+# with the run. A run inside a run shares nothing.
+shared=
+if [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" = 1 ] && [ "$lanes" -gt 1 ]; then
+    shared=$logs/shared
+    export WINDLASS_SHARED=$shared
+fi
+server_of() { # PROGRAM: the server that it shares
+    case $1 in tests/e2e/*) ;; *) return ;; esac
+    if grep -q '^\. tests/cluster/own\.sh' "$1"; then echo cluster; fi
+    if grep -q '^\. tests/e2e/cluster/jobs\.sh' "$1"; then echo api; fi
+}
+stop_shared() {
+    [ -n "$shared" ] || return 0
+    [ ! -e "$shared/cluster" ] || tests/cluster/down.sh
+    [ ! -e "$shared/api" ] || tests/cluster/api-server.sh stop "$shared/api"
+} >/dev/null 2>&1
+
+##### the order ###################################################################################
+# "SECONDS PROGRAM SERVER" a line, the longest first. What shares a server is one long program, which must start at once;
+# within it, who ends the server (cluster/down.sh) comes last.
+in_order() {
+    local program
+    for program in "$@"; do
+        echo "$program $(server_of "$program") $(! grep -qs '^tests/cluster/down\.sh' "$program" || echo last)"
+    done | awk '
+        FILENAME != "-" { known[$1] = $2; next }
+        {
+            name = $1; sub(/^.*build\//, "", name); sub(/^sanitize-[a-z-]*\//, "", name)
+            program[NR] = $1; seconds[NR] = name in known ? known[name] : name ~ /^tests\/e2e/ ? 30 : 1
+            server[NR] = $2; last[NR] = $3 == "last"; total[$2] += seconds[NR]
+        }
+        END {
+            for (i in program) {
+                key = server[i] == "" ? seconds[i] : total[server[i]] - last[i] * 0.5
+                printf "%010.1f %06d %06d %s %s\n", key, seconds[i] * !last[i], 999999 - i, program[i], server[i]
+            }
+        }' tests/seconds.txt "$([ -e $seconds_file ] && echo $seconds_file || echo /dev/null)" - | sort -r | cut -d' ' -f4-
+}
+
+##### programs ####################################################################################
+start_one() { # program; its exit code
+    export WINDLASS_TEST=${1#build/}
     case $1 in
-    *.sh) timeout "${TEST_TIMEOUT:-1200}" bash "$1" >"$2" 2>&1 ;;
-    *) timeout "${TEST_TIMEOUT:-900}" "$1" >"$2" 2>&1 ;;
+    *.sh) timeout --foreground "${TEST_TIMEOUT:-1200}" bash "$1" ;;
+    *) timeout --foreground "${TEST_TIMEOUT:-900}" "$1" ;;
     esac
 }
 
 count() { # program, log, exit code, seconds
     local program=$1 log=$2 code=$3 p f s
+    [ "$code" -ne 124 ] || echo "not ok $program: ran out of time" >>"$log"
     p=$(grep -c '^ok ' "$log") f=$(grep -c '^not ok ' "$log") s=$(grep -c '^skip ' "$log")
     if [ "$code" -ne 0 ] && [ "$f" -eq 0 ]; then f=1; echo "not ok $program: exit code $code" >>"$log"; fi
     if [ "$code" -eq 0 ] && [ $((p + f + s)) -eq 0 ]; then f=1; echo "not ok $program: printed no result" >>"$log"; fi
     printf '%-64s %4d ok %3d failed %3d s\n' "${program#build/}" "$p" "$f" "$4"
     if [ -n "$show" ]; then cat "$log"; else failures_of "$log" "$f"; fi
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    [ "$f" -gt 0 ] || echo "${program#build/} $4" >>"$logs/seconds"
 }
 failures_of() { # log, how many
     grep '^skip ' "$1"
@@ -51,35 +126,71 @@ failures_of() { # log, how many
 start_beside() {
     beside_start=$SECONDS
     set -m # a process group of its own, so that our end is its end
-    nice -n 19 timeout "${TEST_TIMEOUT:-2400}" bash "$beside" >"$logs/beside" 2>&1 &
+    TEST_TIMEOUT=${TEST_TIMEOUT:-3600} start_one "$beside" >"$logs/beside" 2>&1 &
     beside_pid=$!
     set +m
+    renice -n 19 -g $beside_pid >/dev/null
 }
-
 end_one() { # waits for one of the lanes
     local pid code
     wait -n -p pid "${!lane_program[@]}"
     code=$?
-    count "${lane_program[$pid]}" "$logs/$pid" $code $((SECONDS - lane_start[$pid]))
-    unset "lane_program[$pid]"
+    [ $code -ne 124 ] || kill -- "-$pid" 2>/dev/null
+    count "${lane_program[$pid]% *}" "$logs/$pid" $code $((SECONDS - lane_start[$pid]))
+    unset "busy[${lane_program[$pid]#* }]" "lane_program[$pid]"
 }
-start_lane() { # program
-    while [ ${#lane_program[@]} -ge "$lanes" ]; do end_one; done
+start_lane() { # program, server
     set -m
-    (start_one "$1" "$logs/$BASHPID") &
+    (start_one "$1" >"$logs/$BASHPID" 2>&1) &
     set +m
-    lane_program[$!]=$1
+    lane_program[$!]="$1 $2"
     lane_start[$!]=$SECONDS
+    [ "$2" = none ] || busy[$2]=yes
+}
+# The first program in line whose server is free.
+start_next() {
+    local at
+    for at in "${!line[@]}"; do
+        read -r program server <<<"${line[at]}"
+        [ -z "${busy[${server:-none}]:-}" ] || continue
+        unset "line[$at]"
+        start_lane "$program" "${server:-none}"
+        return 0
+    done
+    return 1
 }
 
 [ -z "$beside" ] || start_beside
-for program in "$@"; do start_lane "$program"; done
+if [ "$lanes" -gt 1 ]; then mapfile -t line < <(in_order "$@"); else line=("$@"); fi
+while [ ${#line[@]} -gt 0 ]; do
+    if [ ${#lane_program[@]} -ge "$lanes" ] || ! start_next; then end_one; fi
+done
 while [ ${#lane_program[@]} -gt 0 ]; do end_one; done
 if [ -n "$beside" ]; then
     wait "$beside_pid"
     code=$?
     beside_pid=
     count "$beside" "$logs/beside" $code $((SECONDS - beside_start))
+fi
+stop_shared
+
+##### nothing may be left #########################################################################
+# (What ends with its owner looks every second.)
+for _ in $(seq 40); do
+    left=$(living)
+    [ -n "$left" ] || break
+    sleep 0.5
+done
+if [ -n "$left" ]; then
+    while read -r pid program command; do
+        echo "not ok process $pid of $program is left running: $command"
+        failed=$((failed + 1))
+    done <<<"$left"
+    end_all
+fi
+if [ -s "$logs/seconds" ] && [ -d build/tests ]; then
+    [ ! -e $seconds_file ] || awk 'NR == FNR { new[$1]; next } !($1 in new)' "$logs/seconds" $seconds_file >"$logs/old"
+    cat "$logs/seconds" "$logs/old" 2>/dev/null | sort >"$logs/all" && cp "$logs/all" $seconds_file
 fi
 [ $skipped -eq 0 ] || echo "$skipped skipped"
 echo "$passed passed, $failed failed"

@@ -10,7 +10,7 @@ test: deps-test
 else
 test: deps-test servers
 	@$(MAKE) --no-print-directory all unit-programs
-	@BUILD=$(BUILD) tests/run.sh --beside tests/beside.sh --lanes 2 \
+	@BUILD=$(BUILD) tests/run.sh --beside tests/beside.sh --lanes 3 \
 		$(LINT) $(UNIT_PROGRAMS) $(E2E)
 endif
 # What a change needs before it is handed on. Unit tests (with the golden files) mostly wait: several lanes a processor.

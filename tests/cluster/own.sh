@@ -1,21 +1,42 @@
 # shellcheck shell=bash disable=SC2034
-# own.sh: a one-node cluster of a script's own, which ends with it. Sourced, in the repository's root. Where there cannot be
-# one it says so and ends the script. One cluster per machine: it waits for another script's to end.
-# Afterwards: kubectl and helm mean that cluster; $work is a folder that goes with the script.
+# own.sh: a one-node cluster for a script. Sourced, in the repository's root. Alone, a script starts it and ends it. In a run
+# of tests/run.sh ($WINDLASS_SHARED) the first script starts it, the next ones find it as it is, each in the namespace
+# $namespace that it has set before (default: default), and the runner ends it. Where there cannot be one it says so and ends
+# the script. One cluster per machine: it waits for another script's to end.
+# Afterwards: kubectl and helm mean that cluster and $namespace; $work is a folder that goes with the script.
 . tests/cluster/lib.sh
 . tests/cluster/env.sh
 if [ "$(id -u)" != 0 ]; then echo "skip ${script%.sh}: the one-node cluster needs root"; exit 0; fi
 mkdir -p "$cache"
 exec 8>"$cache/cluster.lock"
 flock 8
-if running apiserver; then echo "skip ${script%.sh}: a cluster runs already (make cluster-down)"; exit 0; fi
+shared=${WINDLASS_SHARED:+$WINDLASS_SHARED/cluster} # this file is there while the run's cluster is
+if running apiserver && [ ! -e "$shared" ]; then echo "skip ${script%.sh}: a cluster runs already (make cluster-down)"; exit 0; fi
 work=$(mktemp -d)
-trap 'tests/cluster/down.sh; rm -rf "$work"' EXIT
-tests/cluster/up.sh >"$work/up" 2>&1 || { sed 's/^/# /' "$work/up"; echo "not ok the cluster starts"; exit 1; }
+: "${namespace:=default}"
+leave_cluster() {
+    if [ -z "$shared" ]; then
+        tests/cluster/down.sh
+    elif running apiserver; then
+        finish gpus
+        [ "$namespace" = default ] || k delete namespace "$namespace" --wait=false >/dev/null 2>&1
+    else
+        rm -f "$shared"
+    fi
+    rm -rf "$work"
+}
+trap leave_cluster EXIT
+if [ -n "$shared" ]; then mkdir -p "${shared%/*}" && touch "$shared"; fi
+running apiserver || tests/cluster/up.sh >"$work/up" 2>&1 || { sed 's/^/# /' "$work/up"; echo "not ok the cluster starts"; exit 1; }
 echo "ok the cluster starts"
-export KUBECONFIG=$folder/kubeconfig PATH=$bin:$PATH
+cp "$folder/kubeconfig" "$work/kubeconfig"
+export KUBECONFIG=$work/kubeconfig PATH=$bin:$PATH WINDLASS_NAMESPACE=$namespace
+[ "$namespace" = default ] || kubectl create namespace "$namespace" >/dev/null || exit 3
+kubectl config set-context --current --namespace="$namespace" >/dev/null
 export HELM_CACHE_HOME=$work/helm HELM_CONFIG_HOME=$work/helm HELM_DATA_HOME=$work/helm
+# A chart that another script has left there is this one's, too.
 install_chart() {
+    [ "$(helm status windlass --namespace windlass -o json 2>/dev/null | jq -r .info.status)" != deployed ] || return 0
     helm install windlass charts/windlass --namespace windlass --create-namespace --set image.registry=localhost \
         --wait --timeout 3m >"$work/helm.out" 2>&1 && return
     kubectl -n windlass describe pods >>"$work/helm.out"

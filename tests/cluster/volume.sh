@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# volume.sh NAME [FOLDER [NAMESPACE]]: a claim NAME on the one-node cluster, bound to a folder of this machine that
-# starts as a copy of FOLDER and that the pods' user (65532) may write. Prints where it lies.
+# volume.sh NAME [FOLDER [NAMESPACE]]: a claim NAME on the one-node cluster, bound to a folder of this machine that starts
+# as a copy of FOLDER and that the pods' user (65532) may write. Prints where it is. NAMESPACE: $WINDLASS_NAMESPACE, else
+# default.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 . "$here/env.sh"
-name=${1:?the name of the claim} source=${2:-} namespace=${3:-default}
+name=${1:?the name of the claim} source=${2:-} namespace=${3:-${WINDLASS_NAMESPACE:-default}}
 running apiserver || fail "no cluster runs here: make cluster-up"
 place=$folder/volumes/$namespace-$name
 mkdir -p "$place"

@@ -25,6 +25,8 @@ users_of() {
 nothing_left() { [ -z "$(kubectl get pods,services,secrets -l "windlass.dev/job=$1" -o name 2>/dev/null)" ]; }
 
 ##### the chart ###################################################################################
+# Another script of a run may have left one.
+helm uninstall windlass --namespace windlass --wait >/dev/null 2>&1
 check "the chart installs, two controllers are ready" install_chart
 controller_identity() {
     kubectl -n windlass get pods -o json | jq -e '.items | length == 2 and all(.[]; .status.phase == "Running" and

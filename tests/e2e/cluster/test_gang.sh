@@ -9,6 +9,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+namespace=gang
 . tests/cluster/own.sh
 image=$(tests/cluster/mpi-image.sh) && import "$image" || exit 3
 install_chart || { echo "not ok the chart installs"; exit 1; }
@@ -225,8 +226,8 @@ check "no GPU is held" free_after fails
 check "the deadline" told late DeadlineExceeded; show late
 check "no GPU is held" free_after late
 check "two pods with a GPU each" until_true 60 holds_two evicted; show evicted
-kubectl create --raw /api/v1/namespaces/default/pods/evicted-1/eviction -f - >/dev/null <<Y
-{"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "evicted-1", "namespace": "default"}}
+kubectl create --raw /api/v1/namespaces/$namespace/pods/evicted-1/eviction -f - >/dev/null <<Y
+{"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "evicted-1", "namespace": "$namespace"}}
 Y
 check "evicted: its programs have a notice, and all start again" told evicted Completed; show evicted
 check "no GPU is held" free_after evicted

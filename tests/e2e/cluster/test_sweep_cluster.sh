@@ -7,6 +7,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
+namespace=sweep
 . tests/cluster/own.sh
 need_packages dataset-fashion-mnist || exit 3
 image=$(tests/cluster/python-image.sh) && import "$image" || exit 3
