@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/pod.h"
+#include "agent/score/coordinator/tidy.h"
 #include "agent/score/worker/worker.h"
+
+static int score(const struct job *job) {
+    int64_t epoch = -1;
+    int exit_code = worker_run(job, &epoch);
+    if (exit_code != 0 && epoch >= 0) {
+        tidy_run_left(job, epoch);
+    }
+    return exit_code;
+}
 
 int score_command(int argc, char **argv) {
     static const char about[] =
         "Takes mini-batches from the job's coordinator, scores them and writes the\n"
         "outputs. Started by windlass, which puts everything it needs into environment\n"
         "variables (WINDLASS_*, and one for each volume).";
-    return pod_run(argc, argv, about, JOB_WORKER, worker_run);
+    return pod_run(argc, argv, about, JOB_WORKER, score);
 }

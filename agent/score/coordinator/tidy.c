@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/tidy.h"
 
+#include "agent/score/coordinator/summary.h"
 #include "agent/score/wire/mounts.h"
 #include "lib/log.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -44,4 +47,45 @@ void tidy_run_ended(const struct job *job) {
         tidy_run(job, output, /* was_killed= */ true);
     }
     mounts_free(mounts);
+}
+
+static int add_name(void *context, const char *name, const struct store_info *info UNUSED,
+                    struct error *err UNUSED) {
+    json_array_append_new(context, json_string(name));
+    return 0;
+}
+
+/* A name ends with EPOCH-LEASE (part_name), or with what belongs to that. */
+static void remove_tries(const struct job *job, struct store *output, int64_t epoch) {
+    struct error err = {0};
+    AUTO(text_freep) char *prefix = x_printf(".windlass/%s/try/", job->run);
+    AUTO(tree_freep) json_t *names = json_array();
+    json_t *name;
+    size_t i;
+    if (store_list(output, prefix, NULL, add_name, names, &err) < 0) {
+        log_event(LOG_WARNING, "something is left: %s", err.text);
+        return;
+    }
+    json_array_foreach(names, i, name) {
+        const char *text = json_string_value(name);
+        if (strtoll(text + strlen(prefix), NULL, 10) <= epoch &&
+            store_remove(output, text, &err) < 0) {
+            log_event(LOG_WARNING, "something is left: %s", err.text);
+        }
+    }
+}
+
+void tidy_run_left(const struct job *job, int64_t epoch) {
+    struct error err = {0};
+    int exit_code = 1;
+    AUTO(tree_freep) json_t *words = NULL;
+    AUTO(store_freep) struct store *output = NULL;
+    if (mounts_try(job, MOUNTS_TRY_MS, &err) < 0) {
+        return;
+    }
+    words = summary_recall(job, /* any_uid= */ true, &exit_code);
+    if (words && exit_code == 0 &&
+        store_open(job->output, /* writes= */ true, &output, &err) == 0) {
+        remove_tries(job, output, epoch);
+    }
 }

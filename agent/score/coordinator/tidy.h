@@ -13,3 +13,8 @@ void tidy_run(const struct job *job, struct store *output, bool was_killed);
  * tidied up. The last words are left before: where a volume hangs for 5 min the process ends
  * with 0. */
 void tidy_run_ended(const struct job *job);
+
+/* For a worker that ends without the coordinator's word that all is done. Where the run has
+ * succeeded meanwhile, as while this worker stood still, its last tries came after the coordinator
+ * had tidied: those of coordinators up to epoch, its newest, are removed. */
+void tidy_run_left(const struct job *job, int64_t epoch);

@@ -37,6 +37,7 @@ struct worker {
     struct socket_client *socket;
     pthread_mutex_t wake_lock; /* of the socket's end, for those who wake it */
     int exit_code;             /* -1: go on */
+    int64_t epoch;             /* of the newest coordinator that gave leases; -1: none did */
     int64_t unreachable_since_ms;
     char complaint[512]; /* the last reason that was logged: attempts repeat, the log need not */
     int64_t leaving_since_ms; /* told to stop; -1: not */
@@ -134,6 +135,7 @@ static void on_closed(void *context, const struct error *why) {
 static void on_message(struct worker *worker, const struct message *message) {
     switch (message->type) {
     case MESSAGE_LEASES:
+        worker->epoch = MAX(worker->epoch, message->epoch);
         runners_give(worker->runners, message->epoch, message->leases, message->count);
         break;
     case MESSAGE_COMMITTED:
@@ -387,14 +389,17 @@ static int open_worker(struct worker *worker, struct error *err) {
     return runners_open(&options, &worker->runners, err);
 }
 
-int worker_run(const struct job *job) {
+int worker_run(const struct job *job, int64_t *ret_epoch) {
     /* Pictures come and go by the megabyte: memory that was freed stays here for the next, instead
      * of going back to the system and coming again page by page. */
     mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_MAX);
     mallopt(M_TRIM_THRESHOLD, KEPT_FREE_MAX);
     struct error err = {0};
-    struct worker worker = {
-        .job = job, .exit_code = -1, .unreachable_since_ms = -1, .leaving_since_ms = -1};
+    struct worker worker = {.job = job,
+                            .exit_code = -1,
+                            .epoch = -1,
+                            .unreachable_since_ms = -1,
+                            .leaving_since_ms = -1};
     pthread_mutex_init(&worker.wake_lock, NULL);
     if (open_worker(&worker, &err) == 0 && live(&worker, &err) == 0) {
         err.kind = ERROR_NONE;
@@ -408,5 +413,8 @@ int worker_run(const struct job *job) {
     socket_free(worker.socket);
     store_free(worker.output);
     pthread_mutex_destroy(&worker.wake_lock);
+    if (worker.epoch >= 0) {
+        *ret_epoch = worker.epoch;
+    }
     return err.kind ? error_exit_code(&err) : worker.exit_code;
 }

@@ -150,7 +150,7 @@ within 60 page "$two_port" /readyz
 check "replicas: the second stands by, and is ready" [ "$(page "$two_port" /readyz)" = "stands by" ]
 check "replicas: the one that stands by asks for no jobs" [ "$(gauge "$two_port" 'windlass_apiserver_requests_total{verb="list",code="200"}')" = "" ]
 apply wait-there
-within 60 [ -n "$("$kubectl" get pods -o name)" ]
+within 60 eval '[ -n "$("$kubectl" get pods -o name)" ]'
 kill -9 "$one"
 wait "$one" 2>/dev/null
 start=$(milliseconds)

@@ -74,6 +74,7 @@ until_true() { # seconds, command
     while ! "$@" && [ $SECONDS -lt $end ]; do sleep 0.02; done
     "$@"
 }
+runs() { [ "$(progress .state)" = Running ]; }
 some_done() { [ "$(progress .items.done)" -gt 0 ] 2>/dev/null; }
 summary() { jq -r "$2" "$work/$1/painted/summary.json"; }
 words() { jq -r "$2" "$work/$1/coordinator.words"; }
@@ -85,7 +86,7 @@ show() { [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -n 8 "$work/
 
 ##### all goes well ##############################################################################
 pod plain coordinator coordinate "$(spec)"
-until_true 60 [ "$(progress .state)" = Running ]
+until_true 60 runs
 check "token and key are out of the coordinator's environment" hides "${pid[coordinator]}"
 pod plain worker-0 score "$(spec)"
 pod plain worker-1 score "$(spec)"
@@ -111,7 +112,7 @@ same_words() { # job, two names: what the outcome is made of; who was there and 
 }
 check "its last words are those of the first" same_words plain coordinator late
 check "it makes nothing anew" [ "$(stat -c %Y.%i "$work/plain/painted/in.mp4")" = "$before" ]
-runs() { # job, why; more variables
+runs_again() { # job, why; more variables
     local job=$1 why=$2
     shift 2
     pod "$job" again coordinate "$(spec)" "$@"
@@ -126,9 +127,9 @@ check "the same job applied anew has nothing to do, and says so" \
     [ "$code $(jq -r .state,.message "$work/plain/anew.words" | xargs)" = "0 Succeeded nothing to do: an earlier run has done it all" ]
 check "and makes nothing anew" [ "$(stat -c %Y.%i "$work/plain/painted/in.mp4")" = "$before" ]
 mv "$work/plain/painted/in.mp4" "$work/plain/in.mp4"
-runs plain "without its output there is no end"
+runs_again plain "without its output there is no end"
 mv "$work/plain/in.mp4" "$work/plain/painted/in.mp4"
-runs plain "who was told to stop has not ended it"
+runs_again plain "who was told to stop has not ended it"
 show plain
 
 ##### kill -9 in the middle ######################################################################
@@ -157,6 +158,9 @@ ended coordinator 30
 check "a worker that hangs loses its lease in time" [ $code -eq 0 ]
 check "which counts as a time-out" [ "$(summary hung '[.workers[].timeouts] | add >= 1')" = true ]
 check "and costs no frame" all_frames hung
+# As if it had been stopped in the middle of storing a try: the coordinator has tidied up by now.
+mkdir -p "$work/hung/painted/.windlass/0123456789abcdef/try"
+echo late >"$work/hung/painted/.windlass/0123456789abcdef/try/0-999"
 kill -CONT "${pid[worker-0]}"
 kill "${pid[worker-0]}"
 ended worker-0 60
@@ -166,7 +170,7 @@ show hung
 
 ##### wrong secrets, garbage #####################################################################
 pod strict coordinator coordinate "$(spec)"
-until_true 60 [ "$(progress .state)" = Running ]
+until_true 60 runs
 pod strict stranger score "$(spec)" WINDLASS_TOKEN=guess
 ended stranger 60
 check "a wrong token is refused" [ $code -eq 1 ]
