@@ -6,7 +6,7 @@
 static int score(const struct job *job) {
     int64_t epoch = -1;
     int exit_code = worker_run(job, &epoch);
-    if (exit_code != 0 && epoch >= 0) {
+    if (epoch >= 0) {
         tidy_run_left(job, epoch);
     }
     return exit_code;

@@ -14,7 +14,7 @@ void tidy_run(const struct job *job, struct store *output, bool was_killed);
  * with 0. */
 void tidy_run_ended(const struct job *job);
 
-/* For a worker that ends without the coordinator's word that all is done. Where the run has
- * succeeded meanwhile, as while this worker stood still, its last tries came after the coordinator
- * had tidied: those of coordinators up to epoch, its newest, are removed. */
+/* For a worker that ends with leases that were taken from it, or without its coordinator's word.
+ * Where the run has succeeded, its last tries may have come after the coordinator tidied, as those
+ * of a worker that stood still: tries of coordinators up to epoch, its newest, are removed. */
 void tidy_run_left(const struct job *job, int64_t epoch);

@@ -38,6 +38,7 @@ struct worker {
     pthread_mutex_t wake_lock; /* of the socket's end, for those who wake it */
     int exit_code;             /* -1: go on */
     int64_t epoch;             /* of the newest coordinator that gave leases; -1: none did */
+    bool was_cancelled;        /* a lease was taken away */
     int64_t unreachable_since_ms;
     char complaint[512]; /* the last reason that was logged: attempts repeat, the log need not */
     int64_t leaving_since_ms; /* told to stop; -1: not */
@@ -144,6 +145,7 @@ static void on_message(struct worker *worker, const struct message *message) {
         }
         break;
     case MESSAGE_CANCEL:
+        worker->was_cancelled = true;
         runners_cancel(worker->runners, message->lease);
         break;
     case MESSAGE_DONE:
@@ -413,7 +415,7 @@ int worker_run(const struct job *job, int64_t *ret_epoch) {
     socket_free(worker.socket);
     store_free(worker.output);
     pthread_mutex_destroy(&worker.wake_lock);
-    if (worker.epoch >= 0) {
+    if (worker.exit_code != 0 || worker.was_cancelled) {
         *ret_epoch = worker.epoch;
     }
     return err.kind ? error_exit_code(&err) : worker.exit_code;

@@ -27,6 +27,8 @@ nothing_left() { [ -z "$(kubectl get pods,services,secrets -l "windlass.dev/job=
 ##### the chart ###################################################################################
 # Another script of a run may have left one.
 helm uninstall windlass --namespace windlass --wait >/dev/null 2>&1
+no_controllers() { [ -z "$(kubectl -n windlass get pods -o name 2>/dev/null)" ]; }
+until_true 120 no_controllers
 check "the chart installs, two controllers are ready" install_chart
 controller_identity() {
     kubectl -n windlass get pods -o json | jq -e '.items | length == 2 and all(.[]; .status.phase == "Running" and
