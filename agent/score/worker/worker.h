@@ -12,6 +12,6 @@ enum {
 };
 
 /* Returns the process's exit code: 0 no work is left, 1 refused, 3 unreachable or broken, 130
- * interrupted. *ret_epoch: where it may have stored tries that nobody waits for, the epoch of the
- * newest coordinator that gave it leases; else untouched. Logs. */
+ * interrupted. *ret_epoch: where it may have stored tries that no coordinator expects, the epoch of
+ * the newest coordinator that gave it leases; else untouched. Logs. */
 int worker_run(const struct job *job, int64_t *ret_epoch);
