@@ -1,4 +1,4 @@
-/* job.h: the contract with the operator, as docs/architecture.md has it: what a pod gets in its
+/* job.h: the contract with the operator, as docs/pod-contract.md has it: what a pod gets in its
  * environment, how it is told to stop, and what it leaves behind. For both roles. */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* gang.h: when the ranks of a gang start, when they are ended, why, and whether they start anew:
- * the state machine of docs/disttrain.md, "Failure". Pure: the time is an argument, events are told
+ * the state machine of docs/gangs.md. Pure: the time is an argument, events are told
  * by the hub, which carries out the actions in their order. One thread.
  *
  * A member is a pod, known by index and incarnation. A round is one start of all ranks: attempt (of

@@ -1,7 +1,7 @@
 /* armed.h: waits until a run is due: until the object of spec.trigger is there and is another one
  * than the mark says, or until the input is another. One pod of its own does this between two runs
  * (`windlass-agent watch`): it needs no Service, no token and no answer; it ends, and its last
- * words say what it has seen. docs/batchscore.md, "When it starts". */
+ * words say what it has seen. docs/series.md. */
 #pragma once
 
 #include "lib/error.h"

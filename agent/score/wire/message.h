@@ -1,4 +1,4 @@
-/* message.h: what coordinator and worker say to each other (docs/architecture.md has the table):
+/* message.h: what coordinator and worker say to each other (docs/wire.md has the table):
  * one JSON object per WebSocket message; leases and results come in batches. Both directions are
  * parsed here, bounded and checked; fields that are not known are ignored, so that a newer peer may
  * say more. What goes out often is formatted by hand (tests/bench/messages.c). */

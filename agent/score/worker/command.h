@@ -1,5 +1,5 @@
 /* command.h: a user's program as a long-lived process that is asked with lines of JSON and answers
- * with lines of JSON (docs/batchscore.md, "Scorers"). Knows nothing of leases: also for anything
+ * with lines of JSON (docs/scorers.md). Knows nothing of leases: also for anything
  * else that speaks so. One thread, which must live as long as the program runs. SIGPIPE must be
  * ignored (agent/main.c does). Blocks until the time that it is given, never longer. */
 #pragma once

@@ -1,5 +1,5 @@
 /* command_line.h: what a user's program writes to its stdout: lines, of which a few are answers and
- * all others are noise (docs/batchscore.md, "Scorers"). Bytes in, answers out; pure. */
+ * all others are noise (docs/scorers.md). Bytes in, answers out; pure. */
 #pragma once
 
 #include "lib/buffer.h"

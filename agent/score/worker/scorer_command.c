@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A program of the user's, one process a slot: what an item is to it, and what its answers are to a
- * mini-batch (docs/batchscore.md, "Scorers"). */
+ * mini-batch (docs/scorers.md). */
 #include "agent/score/worker/command.h"
 #include "agent/score/worker/scorer.h"
 #include "lib/text/jsontext.h"

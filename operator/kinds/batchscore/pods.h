@@ -1,5 +1,5 @@
 /* pods.h: a BatchScore's objects, made: the coordinator's and the workers' Pods. What a pod is told
- * is the contract of docs/architecture.md. Pure. */
+ * is the contract of docs/pod-contract.md. Pure. */
 #pragma once
 
 #include "operator/kinds/batchscore/spec.h"

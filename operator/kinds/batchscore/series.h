@@ -3,7 +3,7 @@
  * without these fields, output OUTPUT/runs/TIME-RUN8), and has no pods but, between two runs, the
  * one that waits for a trigger or a change (NAME-watch-8). Runs are numbered; the number makes the
  * name, so two controllers cannot start the same one twice. All of it is known from the runs and
- * from status.runs. Pure. docs/batchscore.md, "When it starts". */
+ * from status.runs. Pure. docs/series.md. */
 #pragma once
 
 #include "operator/kinds/batchscore/plan_pods.h"

@@ -1,6 +1,6 @@
 /* pods.h: a DistTrain's pods, made. All are alike but the first (index 0), the hub, which the
  * others register with (docs/disttrain.md). What a pod is told is the contract of
- * docs/architecture.md. Pure. */
+ * docs/pod-contract.md. Pure. */
 #pragma once
 
 #include "operator/kinds/disttrain/spec.h"

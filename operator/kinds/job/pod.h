@@ -9,7 +9,7 @@ void pod_add_value(json_t *environment, const char *name, const char *value);
 void pod_add_secret(json_t *environment, const char *name, const char *secret, const char *key);
 /* Of the pod itself: "status.podIP". */
 void pod_add_field(json_t *environment, const char *name, const char *path);
-/* What every pod gets (docs/architecture.md): a variable for each volume, WINDLASS_JOB, _RUN, _SPEC
+/* What every pod gets (docs/pod-contract.md): a variable for each volume, WINDLASS_JOB, _RUN, _SPEC
  * (work), _WORKER and _STORES. */
 json_t *pod_environment(const struct job_spec *spec, const json_t *work, const char *pod_name);
 /* "10.96.3.4:8443", "[fd00::4]:8443". */
