@@ -103,8 +103,10 @@ $(OBJ)/%.cu.o: %.cu $(OBJ)/.flags
 $(OBJ)/.flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' > $@
-# The schema is part of the program (.incbin in operator/embedded.c).
-$(OBJ)/operator/embedded.c.o: $(wildcard crds/*.yaml)
+# The schema is part of the program (EMBED_TEXT in each kind.c).
+$(OBJ)/operator/kinds/batchscore/kind.c.o: crds/batchscore.yaml
+$(OBJ)/operator/kinds/disttrain/kind.c.o: crds/disttrain.yaml
+$(OBJ)/operator/kinds/sweep/kind.c.o: crds/sweep.yaml
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 
 ##### programs ###################################################################################

@@ -71,19 +71,19 @@ static const struct metric_family families[] = {
                {"result"},
                {0}},
     [TRIALS_RUNNING] = {"windlass_trials_running",
-                        "Trials of Sweeps that were made and have not ended.",
+                        "Trials that were made and have not ended.",
                         METRIC_GAUGE,
                         {0},
                         {0}},
     [TRIALS_ENDED] =
         {"windlass_trials_ended_total",
-         "Trials of Sweeps that ended, by outcome: completed, stopped (as hopeless, or "
-         "with their Sweep), failed (without a value of the objective, too).",
+         "Trials that ended, by outcome: completed, stopped (as hopeless, or with what made "
+         "them), failed (without a value of the objective, too).",
          METRIC_COUNTER,
          {"outcome"},
          {0}},
     [SUGGESTION_SECONDS] = {"windlass_trial_suggestion_duration_seconds",
-                            "How long a Sweep's plan took for each trial that it wanted made.",
+                            "How long a plan took for each trial that it wanted made.",
                             METRIC_HISTOGRAM,
                             {"algorithm"},
                             {0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1}},
@@ -174,26 +174,15 @@ static void count_rise(enum family family, const json_t *before, const json_t *a
     }
 }
 
-/* As its Sweep sees it: one that told no value is of no use to it. */
-static void count_trial(const json_t *trial, const json_t *condition) {
-    bool is_well = strcmp(tree_text(condition, "status", ""), "True") == 0;
-    bool is_stopped = strcmp(tree_text(condition, "reason", ""), "Stopped") == 0;
-    bool has_value = tree_get(trial, "status.objective.best") != NULL;
-    add(TRIALS_ENDED, 1,
-        is_well && has_value     ? "completed"
-        : !is_well && is_stopped ? "stopped"
-                                 : "failed",
-        NULL, NULL);
-}
-
-static void count_job(const json_t *before, const json_t *after, int64_t wall_ms) {
+/* True: it has ended with this change. */
+static bool count_job(const json_t *before, const json_t *after, int64_t wall_ms) {
     const char *kind = tree_text(after, "kind", "");
     int64_t created_ms = clock_parse(tree_text(after, "metadata.creationTimestamp", ""));
     double age_s = created_ms < 0 ? 0 : (double)(wall_ms - created_ms) / 1000;
     const json_t *was = object_condition(json_object_get(before, "status"), "Succeeded"),
                  *is = object_condition(json_object_get(after, "status"), "Succeeded");
     if (is_final(was)) {
-        return; /* little is known of what has ended, and nothing of it moves on */
+        return false; /* little is known of what has ended, and nothing of it moves on */
     }
     if (is && !was) {
         add(JOBS_CREATED, 1, kind, NULL, NULL);
@@ -206,15 +195,13 @@ static void count_job(const json_t *before, const json_t *after, int64_t wall_ms
         const char *result = strcmp(tree_text(is, "status", ""), "True") ? "failed" : "succeeded";
         add(JOBS_FINISHED, 1, kind, result, tree_text(is, "reason", ""));
         observe(JOB_DURATION, age_s, kind, result);
-        if (strcmp(tree_text(after, "metadata.ownerReferences[0].kind", ""), "Sweep") == 0) {
-            count_trial(after, is);
-        }
     }
     count_rise(MINI_BATCHES, before, after, "status.miniBatches.done", "done");
     count_rise(MINI_BATCHES, before, after, "status.miniBatches.failed", "failed");
     count_rise(MINI_BATCHES, before, after, "status.miniBatches.retried", "retried");
     count_rise(ITEMS, before, after, "status.items.done", "done");
     count_rise(ITEMS, before, after, "status.items.failed", "failed");
+    return is_final(is);
 }
 
 /* The class is what took the pod away, else how its container ended. */
@@ -230,20 +217,21 @@ static void count_pod(const json_t *before, const json_t *after) {
     add(POD_FAILURES, 1, why, NULL, NULL);
 }
 
-void operator_metrics_change(const json_t *before, const json_t *after, int64_t wall_ms) {
+bool operator_metrics_change(const json_t *before, const json_t *after, int64_t wall_ms) {
     unsigned long long was = strtoull(tree_text(before, "metadata.resourceVersion", ""), NULL, 10);
     unsigned long long is = strtoull(tree_text(after, "metadata.resourceVersion", ""), NULL, 10);
     bool is_same =
         strcmp(tree_text(before, "metadata.uid", ""), tree_text(after, "metadata.uid", "")) == 0;
     if (!before || !is_same || is < was) {
-        return;
+        return false;
     }
     prepare();
     if (strcmp(tree_text(after, "kind", ""), "Pod") == 0) {
         count_pod(before, after);
     } else if (object_condition(json_object_get(after, "status"), "Succeeded")) {
-        count_job(before, after, wall_ms);
+        return count_job(before, after, wall_ms);
     }
+    return false;
 }
 
 void operator_metrics_wait(int64_t waited_ms) {
@@ -255,6 +243,11 @@ void operator_metrics_reconcile(const char *kind, int64_t took_ms, bool failed) 
     prepare();
     add(RECONCILES, 1, kind, failed ? "error" : "success", NULL);
     observe(RECONCILE_SECONDS, (double)took_ms / 1000, kind, NULL);
+}
+
+void operator_metrics_trial_ended(const char *outcome) {
+    prepare();
+    add(TRIALS_ENDED, 1, outcome, NULL, NULL);
 }
 
 void operator_metrics_trials(int64_t running) {

@@ -2,16 +2,11 @@
 #include "operator/commands/check.h"
 
 #include "lib/options.h"
-#include "operator/kinds/batchscore/plan.h"
-#include "operator/kinds/batchscore/pods.h"
-#include "operator/kinds/disttrain/pods.h"
-#include "operator/kinds/disttrain/reconcile.h"
-#include "operator/kinds/sweep/reconcile.h"
-#include "operator/kinds/sweep/registrar.h"
-#include "operator/kinds/sweep/trial.h"
+#include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct command_help help = {
@@ -28,69 +23,6 @@ static void print(const json_t *tree) {
     printf("%s\n", text);
 }
 
-/* The coordinator and the first worker. */
-static int score_pods_of(const json_t *object, const struct endpoint *endpoint, json_t **ret_pods,
-                         struct error *err) {
-    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
-    if (batchscore_spec_read(object, NULL, &spec, err) < 0) {
-        return -1;
-    }
-    *ret_pods = json_pack("[o, o]", pods_coordinator(&spec, endpoint, 1),
-                          pods_worker(&spec, endpoint, 0, 1));
-    return 0;
-}
-
-/* The first two of the gang: which leads, and which follows it. */
-static int gang_pods_of(const json_t *object, const struct endpoint *endpoint, json_t **ret_pods,
-                        struct error *err) {
-    static const struct restarts none = {0};
-    AUTO(disttrain_spec_release) struct disttrain_spec spec = {0};
-    if (disttrain_spec_read(object, NULL, &spec, err) < 0) {
-        return -1;
-    }
-    *ret_pods = json_pack("[o]", pods_member(&spec, endpoint, 0, 1, &none, NULL));
-    if (spec.workers > 1) {
-        json_array_append_new(*ret_pods, pods_member(&spec, endpoint, 1, 1, &none, NULL));
-    }
-    return 0;
-}
-
-/* The pod that would register the first trial's model. */
-static int add_registrar(const struct sweep_spec *spec, const struct schema *train,
-                         const double *units, json_t *pods, struct error *err) {
-    AUTO(tree_freep)
-    json_t *best = json_pack("{s:i, s:o}", "index", 0, "values", space_values(&spec->space, units));
-    json_t *pod = NULL;
-    if (!spec->registered) {
-        return 0;
-    }
-    if (registrar_pod(spec, train, NULL, best, 1, 0, &pod, err) < 0) {
-        return -1;
-    }
-    json_array_append_new(pods, pod);
-    return 0;
-}
-
-/* Those of its first trial. */
-static int trial_pods_of(const json_t *object, const struct endpoint *endpoint, json_t **ret_pods,
-                         struct error *err) {
-    AUTO(schema_freep) struct schema *train = NULL;
-    struct sweep_spec spec;
-    struct points points;
-    double units[SPACE_PARAMETERS_MAX];
-    if (resource_schema(disttrain_kind.api_version, disttrain_kind.name, &train, err) < 0 ||
-        sweep_spec_read(object, &spec, err) < 0) {
-        return -1;
-    }
-    points_init(&points, &spec.space, spec.search, spec.seed);
-    points_at(&points, 0, units);
-    AUTO(tree_freep) json_t *trial = trial_make(&spec, train, 0, units);
-    schema_fill_defaults(train, trial);
-    return gang_pods_of(trial, endpoint, ret_pods, err) < 0
-               ? -1
-               : add_registrar(&spec, train, units, *ret_pods, err);
-}
-
 /* What is only known in the cluster is told by a word in its place. */
 static int print_pods(const json_t *object, struct error *err) {
     static const struct endpoint endpoint = {.address = "SERVICE-ADDRESS",
@@ -98,12 +30,10 @@ static int print_pods(const json_t *object, struct error *err) {
                                              .certificate_sha256 = "CERTIFICATE-SHA256",
                                              .secret = "secret-of-the-job"};
     AUTO(tree_freep) json_t *pods = NULL;
-    const char *kind = tree_text(object, "kind", "");
-    bool is_gang = strcmp(kind, disttrain_kind.name) == 0;
-    bool is_sweep = strcmp(kind, sweep_kind.name) == 0;
-    if ((is_sweep  ? trial_pods_of(object, &endpoint, &pods, err)
-         : is_gang ? gang_pods_of(object, &endpoint, &pods, err)
-                   : score_pods_of(object, &endpoint, &pods, err)) < 0) {
+    AUTO(schema_freep) struct schema *made = NULL;
+    const struct kind_row *row = kinds_of(object);
+    if (kinds_made_schema(row, &made, err) < 0 ||
+        row->pods(object, &endpoint, made, &pods, err) < 0) {
         return -1;
     }
     AUTO(tree_freep)
@@ -134,16 +64,28 @@ static int check(const char *file, bool show, bool pods, struct error *err) {
     return 0;
 }
 
+/* The help of --pods; owned. */
+static char *about_pods(void) {
+    char *all = x_strdup("Print the first pods that it would get, as JSON:");
+    for (const struct kind_row *const *row = kind_rows; *row; row++) {
+        char *longer = x_printf("%s%s of a %s %s", all, row == kind_rows ? "" : ";",
+                                (*row)->loop->name, (*row)->pods_about);
+        free(all);
+        all = longer;
+    }
+    char *text = x_printf("%s.", all);
+    free(all);
+    return text;
+}
+
 int check_command(int argc, char **argv) {
     const char *file = NULL;
     bool show = false, pods = false;
+    AUTO(text_freep) char *pods_help = about_pods();
     const struct option options[] = {
         {"file", 'f', OPTION_TEXT, "FILE", "The manifest (YAML or JSON).", &file},
         {"show", 0, OPTION_FLAG, NULL, "Print the resource as JSON, with its defaults.", &show},
-        {"pods", 0, OPTION_FLAG, NULL,
-         "Print the first two pods that it would get, as JSON: coordinator and worker, or two "
-         "workers; of a Sweep those of its first trial, and the one that registers.",
-         &pods},
+        {"pods", 0, OPTION_FLAG, NULL, pods_help, &pods},
         {0},
     };
     struct option_list words = {0};

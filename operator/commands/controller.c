@@ -6,14 +6,11 @@
 #include "lib/time/clock.h"
 #include "operator/commands/pages.h"
 #include "operator/control/controller.h"
-#include "operator/kinds/batchscore/reconcile.h"
-#include "operator/kinds/disttrain/reconcile.h"
 #include "operator/kinds/job/spec.h"
-#include "operator/kinds/sweep/reconcile.h"
+#include "operator/kinds/kinds.h"
 #include "operator/kube/kube.h"
 #include "operator/kube/lease.h"
 #include "operator/operator_metrics.h"
-#include "operator/resource.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -33,31 +30,22 @@ enum {
     QUIET_FAILURES = 3, /* a conflict is no news before it has come so often in a row */
 };
 
-static const struct command_help help = {
-    .usage = "windlass controller [options]",
-    .about =
-        "Runs the jobs of a Kubernetes cluster: watches its BatchScores, DistTrains and Sweeps, "
-        "makes\n"
-        "their pods and writes their status, until SIGTERM. The chart charts/windlass runs it in "
-        "the cluster;\n"
-        "outside of one it takes the kubeconfig that kubectl takes.\n\n"
-        "Replicas elect a leader by a Lease; the others stand by. Pages over plain HTTP:\n"
-        "/healthz (the process is well), /readyz (it leads and the cluster answers it, or it\n"
-        "stands by), /metrics (Prometheus).\n\n"
-        "Exit codes: 0 stopped by a signal, 2 usage, 3 the cluster or the lease is lost.",
-    .examples = "windlass controller --namespace batch --no-leader-election\n"
-                "windlass controller --context my-cluster --listen 127.0.0.1:8080 "
-                "--log-level debug",
-};
+static const char about[] =
+    "Runs the jobs of a Kubernetes cluster: watches its %s, makes\n"
+    "their pods and writes their status, until SIGTERM. The chart charts/windlass runs it in "
+    "the cluster;\n"
+    "outside of one it takes the kubeconfig that kubectl takes.\n\n"
+    "Replicas elect a leader by a Lease; the others stand by. Pages over plain HTTP:\n"
+    "/healthz (the process is well), /readyz (it leads and the cluster answers it, or it\n"
+    "stands by), /metrics (Prometheus).\n\n"
+    "Exit codes: 0 stopped by a signal, 2 usage, 3 the cluster or the lease is lost.";
 
 struct replica {
     const char *namespace, *kubeconfig, *context, *listen, *lease_namespace, *lease_name;
     bool no_election;
     bool is_usage; /* the error is about how we were called */
     struct job_options jobs;
-    struct kind batchscores, disttrains, sweeps;
-    struct schema *train; /* DistTrain's definition */
-    struct sweep_options sweep_options;
+    struct kind_set *kinds;
     int signal_fd;
     bool is_stopped;
     struct pages *pages;
@@ -103,6 +91,15 @@ static int read_options(struct replica *replica, int argc, char **argv, struct e
         {0},
     };
     struct option_list words = {0};
+    AUTO(text_freep) char *names = kinds_names(NULL, "%ss", "and");
+    AUTO(text_freep) char *text = x_printf(about, names);
+    const struct command_help help = {
+        .usage = "windlass controller [options]",
+        .about = text,
+        .examples = "windlass controller --namespace batch --no-leader-election\n"
+                    "windlass controller --context my-cluster --listen 127.0.0.1:8080 "
+                    "--log-level debug",
+    };
     replica->is_usage = true;
     int result = options_read(argc, argv, &help, options, &words, err);
     if (result != 0) {
@@ -131,13 +128,8 @@ static int start(struct replica *replica, struct error *err) {
     struct kube_options options = {
         .config = {.kubeconfig = replica->kubeconfig, .context = replica->context},
         .namespace = replica->namespace};
-    if (resource_schema(disttrain_kind.api_version, disttrain_kind.name, &replica->train, err) <
-        0) {
-        return -1;
-    }
-    replica->sweep_options =
-        (struct sweep_options){.train = replica->train, .jobs = &replica->jobs};
-    if (open_signals(replica, err) < 0 || pages_open(replica->listen, &replica->pages, err) < 0 ||
+    if (kind_set_new(NULL, &replica->jobs, &replica->kinds, err) < 0 ||
+        open_signals(replica, err) < 0 || pages_open(replica->listen, &replica->pages, err) < 0 ||
         kube_open(&options, &replica->cluster, err) < 0) {
         return -1;
     }
@@ -182,13 +174,12 @@ static void report(void *context, const char *key, const struct error *err, int6
 }
 
 static int lead(struct replica *replica, struct error *err) {
-    const struct kind *const kinds[] = {&replica->batchscores, &replica->disttrains,
-                                        &replica->sweeps, NULL};
     log_pairs(LOG_INFO, "leading", NULL);
     replica->lead_ms = clock_monotonic_ms();
     operator_metrics_leader(true);
     pages_set_state(replica->pages, false, "leads, but has not seen the whole cluster yet");
-    return controller_new(replica->cluster, kinds, report, replica, &replica->controller, err);
+    return controller_new(replica->cluster, kind_set_kinds(replica->kinds), report, replica,
+                          &replica->controller, err);
 }
 
 static void tell_holder(struct replica *replica) {
@@ -328,7 +319,7 @@ static void release(struct replica *replica) {
     }
     pages_free(replica->pages);
     json_decref(replica->told);
-    schema_free(replica->train);
+    kind_set_free(replica->kinds);
     fd_closep(&replica->signal_fd);
 }
 
@@ -337,10 +328,7 @@ int controller_command(int argc, char **argv) {
                               .lease_name = "windlass-controller",
                               .jobs = {.agent_image = JOB_AGENT_IMAGE,
                                        .trainer_image = JOB_TRAINER_IMAGE,
-                                       .trainer_gpu_image = JOB_TRAINER_GPU_IMAGE},
-                              .batchscores = batchscore_kind,
-                              .disttrains = disttrain_kind,
-                              .sweeps = sweep_kind};
+                                       .trainer_gpu_image = JOB_TRAINER_GPU_IMAGE}};
     struct error err = {0};
     int result = read_options(&replica, argc, argv, &err);
     if (result > 0) {
@@ -350,11 +338,6 @@ int controller_command(int argc, char **argv) {
         fprintf(stderr, "windlass controller: %s\n", err.text);
         return 2;
     }
-    replica.batchscores.options = &replica.jobs;
-    replica.disttrains.options = &replica.jobs;
-    replica.disttrains.may_be_absent = true; /* a cluster of before it has no definition */
-    replica.sweeps.may_be_absent = true;
-    replica.sweeps.options = &replica.sweep_options;
     replica.told = json_object();
     int code = 0;
     if (start(&replica, &err) < 0 || run(&replica, &err) < 0) {

@@ -4,7 +4,8 @@
 #include "lib/options.h"
 #include "lib/time/clock.h"
 #include "operator/commands/remote.h"
-#include "operator/commands/table.h"
+#include "operator/kinds/kinds.h"
+#include "operator/show/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,18 +46,10 @@ static int by_time(const void *a, const void *b) {
     return (one > two) - (one < two);
 }
 
-static bool is_kind(const char *kind) {
-    const char *const *known = remote_kinds;
-    while (*known && strcmp(*known, kind) != 0) {
-        known++;
-    }
-    return *known != NULL;
-}
-
 static bool is_of_job(const json_t *event, const char *job) {
     const json_t *about = json_object_get(event, "involvedObject");
     const char *kind = tree_text(about, "kind", ""), *name = tree_text(about, "name", "");
-    if (is_kind(kind)) {
+    if (kinds_find(kind)) {
         return strcmp(name, job) == 0;
     }
     /* A pod that is gone still has events, so its name is all there is to go by. */

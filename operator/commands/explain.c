@@ -2,32 +2,22 @@
 #include "operator/commands/explain.h"
 
 #include "lib/options.h"
+#include "operator/kinds/kinds.h"
 #include "operator/reference.h"
-#include "operator/resource.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct command_help help = {
-    .usage = "windlass explain",
-    .about = "Prints every field of a BatchScore, a DistTrain and a Sweep, with its default, its "
-             "bounds and its meaning,\n"
-             "as Markdown. The page is docs/api.md.",
-    .examples = "windlass explain | grep workers",
-};
-
 static int explain(struct error *err) {
-    static const char *const kinds[] = {"BatchScore", "DistTrain", "Sweep"};
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+    for (const struct kind_row *const *row = kind_rows; *row; row++) {
         AUTO(schema_freep) struct schema *schema = NULL;
         AUTO(text_freep) char *text = NULL;
-        if (resource_schema("windlass.dev/v1alpha1", kinds[i], &schema, err) < 0 ||
-            reference_page(schema, &text, err) < 0) {
+        if (kinds_schema(*row, &schema, err) < 0 || reference_page(schema, &text, err) < 0) {
             return -1;
         }
         /* A pager that was left has seen enough. */
-        if (((i > 0 && fputs("\n", stdout) < 0) || fputs(text, stdout) < 0 ||
+        if (((row != kind_rows && fputs("\n", stdout) < 0) || fputs(text, stdout) < 0 ||
              fflush(stdout) != 0) &&
             errno != EPIPE) {
             return error_set(err, ERROR_UNAVAILABLE, "the page cannot be written");
@@ -37,6 +27,17 @@ static int explain(struct error *err) {
 }
 
 int explain_command(int argc, char **argv) {
+    AUTO(text_freep) char *names = kinds_names(NULL, "a %s", "and");
+    AUTO(text_freep)
+    char *about =
+        x_printf("Prints every field of %s, with its default, its bounds and its meaning,\n"
+                 "as Markdown. The page is docs/api.md.",
+                 names);
+    const struct command_help help = {
+        .usage = "windlass explain",
+        .about = about,
+        .examples = "windlass explain | grep workers",
+    };
     const struct option options[] = {{0}};
     struct option_list words = {0};
     struct error err = {0};

@@ -3,25 +3,23 @@
 
 #include "lib/file.h"
 #include "lib/options.h"
-#include "operator/commands/import_job.h"
+#include "operator/kinds/kinds.h"
 #include "operator/resource.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { JOB_BYTES_MAX = 1 << 20, NAME_MAX_BYTES = 45 };
+enum { FILE_BYTES_MAX = 1 << 20, NAME_MAX_BYTES = 45 };
 
-static const struct command_help help = {
-    .usage = "windlass import job.json [--name NAME]",
-    .about =
-        "Turns a job of Azure Batch AI (job.json) into a DistTrain manifest, on stdout. Comments\n"
-        "say what is still to be done, and what has no counterpart. Keys and passwords that the\n"
-        "file holds are not copied: the comments say which Secrets have to be made.",
-    .examples = "windlass import job.json --name cifar > cifar.yaml",
-    .words_min = 1,
-    .words_max = 1,
-};
+/* The kind that jobs of another system become. */
+static const struct kind_row *find_row(void) {
+    const struct kind_row *const *row = kind_rows;
+    while (*row && !(*row)->import) {
+        row++;
+    }
+    return *row;
+}
 
 /* "/a/My_Job.json" -> "my-job"; owned. */
 static char *name_of(const char *path) {
@@ -38,18 +36,19 @@ static char *name_of(const char *path) {
     return name;
 }
 
-static int import(const char *path, const char *given, struct error *err) {
+static int import(const struct kind_row *row, const char *path, const char *given,
+                  struct error *err) {
     AUTO(text_freep) char *standard = name_of(path);
     AUTO(text_freep) char *job_text = NULL;
     AUTO(text_freep) char *text = NULL;
     AUTO(tree_freep) json_t *job = NULL;
     AUTO(tree_freep) json_t *object = NULL;
     size_t size;
-    if (file_read(path, JOB_BYTES_MAX, &job_text, &size, err) < 0) {
+    if (file_read(path, FILE_BYTES_MAX, &job_text, &size, err) < 0) {
         return -1;
     }
-    if (tree_parse(job_text, size, JOB_BYTES_MAX, &job, err) < 0 ||
-        import_job(job, given ? given : standard, &text, err) < 0) {
+    if (tree_parse(job_text, size, FILE_BYTES_MAX, &job, err) < 0 ||
+        row->import(job, given ? given : standard, &text, err) < 0) {
         return error_context(err, "%s", path);
     }
     /* What comes out is what a cluster takes, or nothing does. */
@@ -64,8 +63,28 @@ static int import(const char *path, const char *given, struct error *err) {
 
 int import_command(int argc, char **argv) {
     const char *name = NULL;
+    const struct kind_row *row = find_row();
+    if (!row) {
+        fprintf(stderr, "windlass import: not possible: no kind has an import\n");
+        return 2;
+    }
+    AUTO(text_freep)
+    char *about = x_printf(
+        "Turns a job of Azure Batch AI (job.json) into a %s manifest, on stdout. Comments\n"
+        "say what is still to be done, and what has no counterpart. Keys and passwords that the\n"
+        "file holds are not copied: the comments say which Secrets have to be made.",
+        row->loop->name);
+    AUTO(text_freep)
+    char *name_help = x_printf("The %s's name (default: the file's).", row->loop->name);
+    const struct command_help help = {
+        .usage = "windlass import job.json [--name NAME]",
+        .about = about,
+        .examples = "windlass import job.json --name cifar > cifar.yaml",
+        .words_min = 1,
+        .words_max = 1,
+    };
     const struct option options[] = {
-        {"name", 0, OPTION_TEXT, "NAME", "The DistTrain's name (default: the file's).", &name},
+        {"name", 0, OPTION_TEXT, "NAME", name_help, &name},
         {0},
     };
     struct option_list words = {0};
@@ -74,7 +93,7 @@ int import_command(int argc, char **argv) {
     if (result > 0) {
         return 0;
     }
-    if (result < 0 || import(words.values[0], name, &err) < 0) {
+    if (result < 0 || import(row, words.values[0], name, &err) < 0) {
         fprintf(stderr, "windlass import: %s\n", err.text);
         return err.kind == ERROR_NOT_FOUND ? 2 : error_exit_code(&err);
     }

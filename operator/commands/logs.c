@@ -3,12 +3,12 @@
 
 #include "lib/options.h"
 #include "lib/time/clock.h"
-#include "operator/commands/ending.h"
 #include "operator/commands/logs_local.h"
 #include "operator/commands/remote.h"
 #include "operator/kinds/job/pod_phase.h"
 #include "operator/kube/stream.h"
 #include "operator/object.h"
+#include "operator/show/ending.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,13 +3,12 @@
 
 #include "operator/cluster.h"
 #include "operator/kinds/job/pod_phase.h"
+#include "operator/kinds/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { PAGE = 500, ITEMS_MAX = 100000, CONTINUE_MAX = 4096 };
-
-const char *const remote_kinds[] = {"BatchScore", "DistTrain", "Sweep", NULL};
 
 int remote_open(const struct remote_options *options, struct remote *ret_remote,
                 struct error *err) {
@@ -125,14 +124,15 @@ int remote_list(struct remote *remote, const struct rest_place *place, const cha
 int remote_job(struct remote *remote, const char *name, json_t **ret_job, struct error *err) {
     struct error first = {
         0}; /* the one that is told: which one may not get before what is not there */
-    for (const char *const *kind = remote_kinds; *kind; kind++) {
-        const struct rest_place place = {.api_version = REMOTE_API, .kind = *kind, .name = name};
+    for (const struct kind_row *const *row = kind_rows; *row; row++) {
+        const struct rest_place place = {
+            .api_version = (*row)->loop->api_version, .kind = (*row)->loop->name, .name = name};
         struct error failure = {0};
         if (remote_get(remote, &place, NULL, ret_job, &failure) == 0) {
             return 0;
         }
         bool is_absent = failure.kind == ERROR_NOT_FOUND;
-        if (kind == remote_kinds || (!is_absent && first.kind == ERROR_NOT_FOUND)) {
+        if (row == kind_rows || (!is_absent && first.kind == ERROR_NOT_FOUND)) {
             first = failure;
         }
         if (!is_absent && failure.kind != ERROR_DENIED) {

@@ -5,10 +5,6 @@
 #include "operator/kube/client.h"
 #include "operator/kube/rest.h"
 
-#define REMOTE_API "windlass.dev/v1alpha1"
-
-extern const char *const remote_kinds[]; /* of jobs; NULL ends them */
-
 struct remote_options {
     const char *kubeconfig, *context, *namespace;
     bool all; /* namespaces */
@@ -55,7 +51,8 @@ NODISCARD int remote_job(struct remote *remote, const char *name, json_t **ret_j
 /* The pods of a job, a coordinator's first, then by index and attempt. */
 NODISCARD int remote_pods(struct remote *remote, const char *job, json_t **ret_pods,
                           struct error *err);
-/* What a job has made of another kind ("DistTrain" of a Sweep), by its label; an array, owned. */
+/* What a job has made of another kind (the trials of a sweep, say), by its label; an array, owned.
+ */
 NODISCARD int remote_made(struct remote *remote, const struct rest_place *place, const char *job,
                           json_t **ret_items, struct error *err);
 /* "worker-0-2" of "style-transfer-worker-0-2": what is left of a pod's name without the job's. */

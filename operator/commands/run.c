@@ -6,23 +6,18 @@
 #include "lib/file.h"
 #include "lib/options.h"
 #include "lib/time/clock.h"
-#include "operator/commands/ending.h"
-#include "operator/commands/progress.h"
-#include "operator/commands/restart.h"
-#include "operator/commands/run_fit.h"
+#include "operator/commands/run_help.h"
+#include "operator/commands/run_made.h"
 #include "operator/commands/run_secrets.h"
 #include "operator/commands/run_series.h"
 #include "operator/commands/run_state.h"
-#include "operator/commands/run_sweep.h"
 #include "operator/control/controller.h"
-#include "operator/kinds/batchscore/reconcile.h"
-#include "operator/kinds/batchscore/series.h"
-#include "operator/kinds/batchscore/spec.h"
-#include "operator/kinds/disttrain/reconcile.h"
-#include "operator/kinds/disttrain/spec.h"
+#include "operator/kinds/kinds.h"
 #include "operator/local/gpus.h"
 #include "operator/local/local.h"
 #include "operator/resource.h"
+#include "operator/show/ending.h"
+#include "operator/show/progress.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -36,10 +31,9 @@
 enum {
     WORKERS_MAX = 1024,
     REDRAW_MS = 500,
-    LEAVE_MS = 1000,      /* for pods to end by themselves when the job has ended */
-    STOP_MS = 5000,       /* for pods to end after SIGTERM, ... */
-    STOP_GANG_MS = 10000, /* ... who first end what the user's programs have started */
-    FAILURES_MAX = 6      /* passes in a row, about 3 s */
+    LEAVE_MS = 1000, /* for pods to end by themselves when the job has ended */
+    STOP_MS = 5000,  /* for pods to end after SIGTERM */
+    FAILURES_MAX = 6 /* passes in a row, about 3 s */
 };
 
 #define STORES_FOLDER "WINDLASS_STORES_FOLDER" /* agent/store/azure_place.h */
@@ -48,20 +42,17 @@ struct run {
     const char *file, *state_option, *stores, *secrets;
     struct option_list volumes;
     int64_t workers, gpus;
-    struct gpus *machine_gpus; /* of a BatchScore */
+    struct gpus *machine_gpus; /* where the kind can use them */
     bool keep, restart, once;
     bool is_usage; /* what failed is the user's to correct: exit code 2 */
-    bool is_gang;  /* a DistTrain */
-    bool is_sweep;
-    const char *within; /* where volumes, stores and secrets stand: "spec" or "spec.trial" */
+    const struct kind_row *row;
 
     json_t *object;  /* the manifest; after the start, as last seen in the cluster */
     json_t *folders; /* {volume: its folder} */
     json_t *secret_objects;
     struct job_options kind_options;
-    struct kind kind;
-    struct kind trials; /* of a Sweep: DistTrain */
-    struct run_sweep sweep;
+    struct kind_set *kinds;
+    struct run_made made;
     const char *name, *unit; /* borrowed from `object` of the manifest */
     char *manifest_folder, *state_folder;
     int signal_fd;
@@ -76,49 +67,26 @@ struct run {
     int signals;
 };
 
-static const struct command_help help = {
-    .usage = "windlass run -f FILE [options]",
-    .about =
-        "Does the work of a manifest on this machine: cuts the input into mini-batches, runs the\n"
-        "network on them in worker processes and writes the outputs. The same file does the same\n"
-        "on a cluster (kubectl apply -f FILE).\n\n"
-        "Of a DistTrain: starts the command in all workers, which are processes here; what the\n"
-        "image has must be on this machine, and prepare is run on it.\n\n"
-        "Of a Sweep: its trials, as many at once as there are processors for; at the end a table\n"
-        "of them, and sweep.html beside the logs.\n\n"
-        "A path in a manifest is VOLUME/path/in/it. A volume's folder on this machine is what\n"
-        "--volume says, else its hostPath, else the folder VOLUME/ beside the manifest; an "
-        "emptyDir\n"
-        "is a folder of the run. readOnly holds on a cluster only. Paths az://ACCOUNT/CONTAINER/"
-        "path\n"
-        "are read and written as on a cluster, with the keys in --stores.\n\n"
-        "A job with trigger, schedule or rerun makes runs until Ctrl-C; --once makes one and "
-        "ends.\n"
-        "Ctrl-C ends all processes and says what was kept; a second Ctrl-C kills them at once.\n"
-        "Exit codes: 0 succeeded, 1 the job failed, 2 manifest or usage, 3 this machine,\n"
-        "130 interrupted.",
-    .examples = "windlass run -f examples/style-transfer/batchscore.yaml\n"
-                "windlass run -f job.yaml --volume media=/data/films --workers 4",
-};
-
 /* 1: the help was asked for and printed. */
 static int read_options(struct run *run, int argc, char **argv, struct error *err) {
+    AUTO(run_help_release) struct run_help texts = {0};
+    run_help_make(&texts);
+    const struct command_help help = {
+        .usage = "windlass run -f FILE [options]",
+        .about = texts.about,
+        .examples = "windlass run -f examples/style-transfer/batchscore.yaml\n"
+                    "windlass run -f job.yaml --volume media=/data/films --workers 4",
+    };
     const struct option options[] = {
-        {"file", 'f', OPTION_TEXT, "FILE",
-         "The manifest: one BatchScore, DistTrain or Sweep, YAML or JSON.", &run->file},
+        {"file", 'f', OPTION_TEXT, "FILE", texts.file, &run->file},
         {"volume", 0, OPTION_LIST, "NAME=DIR", "The folder of a volume; may be given many times.",
          &run->volumes},
         {"stores", 0, OPTION_TEXT, "DIR",
          "Keys of spec.stores: DIR/ACCOUNT/azurestorageaccountkey or azurestorageaccountsastoken "
          "(WINDLASS_STORES_FOLDER).",
          &run->stores},
-        {"secrets", 0, OPTION_TEXT, "DIR",
-         "Values of a DistTrain's secrets, or a Sweep's: the files DIR/SECRETNAME/KEY.",
-         &run->secrets},
-        {"workers", 'w', OPTION_INTEGER, "N",
-         "Worker processes (spec.workers.max, at most one per processor; of a DistTrain "
-         "spec.workers; of a Sweep of all trials together, one per processor).",
-         &run->workers},
+        {"secrets", 0, OPTION_TEXT, "DIR", texts.secrets, &run->secrets},
+        {"workers", 'w', OPTION_INTEGER, "N", texts.workers, &run->workers},
         {"gpus", 0, OPTION_INTEGER, "N",
          "GPUs of this machine that each worker uses, its own where there are as many "
          "(spec.workers.gpus; 0 where this machine has none).",
@@ -138,7 +106,7 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
         {0},
     };
     struct option_list words = {0};
-    run->workers = run->gpus = RUN_FIT_UNASKED;
+    run->workers = run->gpus = KIND_UNASKED;
     int result = options_read(argc, argv, &help, options, &words, err);
     if (result != 0) {
         return result;
@@ -146,39 +114,58 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
     if (!run->file) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: which manifest? (--help)");
     }
-    if (run->workers != RUN_FIT_UNASKED && (run->workers < 1 || run->workers > WORKERS_MAX)) {
+    if (run->workers != KIND_UNASKED && (run->workers < 1 || run->workers > WORKERS_MAX)) {
         return error_set(err, ERROR_INVALID, "--workers %lld: 1 to %d are possible",
                          (long long)run->workers, WORKERS_MAX);
     }
-    if (run->gpus != RUN_FIT_UNASKED && (run->gpus < 0 || run->gpus > RUN_FIT_GPUS_MAX)) {
+    if (run->gpus != KIND_UNASKED && (run->gpus < 0 || run->gpus > KIND_GPUS_OF_WORKER_MAX)) {
         return error_set(err, ERROR_INVALID, "--gpus %lld: 0 to %d are possible",
-                         (long long)run->gpus, RUN_FIT_GPUS_MAX);
+                         (long long)run->gpus, KIND_GPUS_OF_WORKER_MAX);
     }
     return 0;
 }
 
-static int check_kind(struct run *run, const char *kind, struct error *err) {
-    run->is_gang = strcmp(kind, disttrain_kind.name) == 0;
-    run->is_sweep = strcmp(kind, sweep_kind.name) == 0;
-    run->within = run->is_sweep ? "spec.trial" : "spec";
-    bool is_other = run->is_gang || run->is_sweep; /* than BatchScore */
-    if (!is_other && strcmp(kind, batchscore_kind.name) != 0) {
+static bool can_restart(const struct kind_row *row) {
+    return row->local.restart;
+}
+
+static bool can_run_once(const struct kind_row *row) {
+    return row->local.take_one_run;
+}
+
+static bool can_use_gpus(const struct kind_row *row) {
+    return row->local.fit_gpus;
+}
+
+/* An option that only some kinds have. */
+static int check_option(struct run *run, const char *option, bool is_given, kinds_filter *has,
+                        struct error *err) {
+    if (!is_given || has(run->row)) {
+        return 0;
+    }
+    AUTO(text_freep) char *names = kinds_names(has, "a %s", "or");
+    run->is_usage = true;
+    return error_set(err, ERROR_INVALID, "--%s is for %s; %s is a %s", option, names, run->file,
+                     run->row->loop->name);
+}
+
+static int check_kind(struct run *run, struct error *err) {
+    const struct kind_row *row = kinds_of(run->object);
+    run->row = row;
+    if (!row->local.fit) {
         return error_set(err, ERROR_INVALID, "%s: a %s cannot be run on this machine", run->file,
-                         kind);
+                         row->loop->name);
     }
-    bool has_gpus = run->gpus != RUN_FIT_UNASKED;
-    if (is_other && (run->restart || run->once || has_gpus)) {
-        run->is_usage = true;
-        return error_set(err, ERROR_INVALID, "--%s is for a BatchScore; %s is a %s",
-                         run->restart ? "restart"
-                         : run->once  ? "once"
-                                      : "gpus",
-                         run->file, kind);
+    if (check_option(run, "restart", run->restart, can_restart, err) < 0 ||
+        check_option(run, "once", run->once, can_run_once, err) < 0 ||
+        check_option(run, "gpus", run->gpus != KIND_UNASKED, can_use_gpus, err) < 0) {
+        return -1;
     }
-    if (run->is_gang && run->workers > DISTTRAIN_WORKERS_MAX) {
+    if (row->local.workers_max && run->workers > row->local.workers_max) {
         run->is_usage = true;
-        return error_set(err, ERROR_INVALID, "--workers %lld: a DistTrain has at most %d",
-                         (long long)run->workers, DISTTRAIN_WORKERS_MAX);
+        return error_set(err, ERROR_INVALID, "--workers %lld: a %s has at most %lld",
+                         (long long)run->workers, row->loop->name,
+                         (long long)row->local.workers_max);
     }
     return 0;
 }
@@ -188,13 +175,11 @@ static int load(struct run *run, struct error *err) {
         run->is_usage = true; /* even if it is not there or cannot be read */
         return -1;
     }
-    if (check_kind(run, tree_text(run->object, "kind", ""), err) < 0) {
+    if (check_kind(run, err) < 0) {
         return -1;
     }
     run->name = tree_text(run->object, "metadata.name", "");
-    run->unit = run->is_sweep  ? "trials"
-                : run->is_gang ? "samples"
-                               : batchscore_unit(json_object_get(run->object, "spec"));
+    run->unit = run->row->unit(run->object);
     const char *slash = strrchr(run->file, '/');
     run->manifest_folder =
         slash ? x_strndup(run->file, MAX(1, (size_t)(slash - run->file))) : x_strdup(".");
@@ -210,7 +195,7 @@ static struct volume_places places_of(const struct run *run) {
 
 /* Keys of spec.stores lie in a folder here, as in a pod, and the pods inherit where. */
 static int find_stores(const struct run *run, struct error *err) {
-    const json_t *stores = json_object_get(tree_get(run->object, run->within), "stores");
+    const json_t *stores = json_object_get(tree_get(run->object, run->row->local.within), "stores");
     const char *given = run->stores ? run->stores : getenv(STORES_FOLDER);
     if (run->stores) {
         AUTO(text_freep) char *folder = realpath(run->stores, NULL);
@@ -225,7 +210,7 @@ static int find_stores(const struct run *run, struct error *err) {
                              "%s: %s.stores[%zu]: a Secret is not known on this machine; give "
                              "--stores DIR, with the file DIR/%s/azurestorageaccountkey or "
                              "azurestorageaccountsastoken",
-                             run->file, run->within, i, tree_text(store, "account", ""));
+                             run->file, run->row->local.within, i, tree_text(store, "account", ""));
         }
     }
     return 0;
@@ -236,11 +221,13 @@ static int find_volumes(struct run *run, struct error *err) {
     if (find_stores(run, err) < 0) {
         return -1;
     }
-    if (run_secrets_read(run->secrets, run->object, run->within, &run->secret_objects, err) < 0) {
+    if (run_secrets_read(run->secrets, run->object, run->row->local.within, &run->secret_objects,
+                         err) < 0) {
         return error_context(err, "%s", run->file);
     }
     struct volume_places places = places_of(run);
-    const json_t *volumes = json_object_get(tree_get(run->object, run->within), "volumes");
+    const json_t *volumes =
+        json_object_get(tree_get(run->object, run->row->local.within), "volumes");
     run->folders = json_object();
     if (volume_check_given(&places, volumes, err) < 0) {
         return -1;
@@ -250,7 +237,7 @@ static int find_volumes(struct run *run, struct error *err) {
     json_array_foreach(volumes, i, volume) {
         AUTO(text_freep) char *folder = NULL;
         if (volume_find(&places, volume, &folder, err) < 0) {
-            return error_context(err, "%s: %s.volumes[%zu]", run->file, run->within, i);
+            return error_context(err, "%s: %s.volumes[%zu]", run->file, run->row->local.within, i);
         }
         json_object_set_new(run->folders, tree_text(volume, "name", ""), json_string(folder));
     }
@@ -285,59 +272,37 @@ static int open_signals(struct run *run, struct error *err) {
     return run->signal_fd < 0 ? error_from_errno(err, errno, "cannot watch signals") : 0;
 }
 
-/* The spec becomes that of one run. */
-static int take_once(struct run *run, struct error *err) {
-    struct series_start now = {.number = 1, .time_ms = clock_wall_ms()};
-    AUTO(tree_freep) json_t *made = NULL;
-    if (series_make_run(run->object, &run->kind_options, &now, &made, err) < 0) {
-        return -1;
-    }
-    json_object_set(run->object, "spec", json_object_get(made, "spec"));
-    return 0;
-}
-
 static int start(struct run *run, struct error *err) {
+    const struct kind_local *local = &run->row->local;
     int processors = cgroup_usable_processors(NULL);
     bool has_gpus = false; /* for each worker its own */
     run->kind_options.folders = run->folders;
-    run->is_series = series_is(run->object) && !run->once;
-    if (run->once && series_is(run->object) && take_once(run, err) < 0) {
+    if (run->once && local->take_one_run(run->object, &run->kind_options, err) < 0) {
         return -1;
     }
+    run->is_series = local->is_series && local->is_series(run->object);
     json_t *spec = json_object_get(run->object, "spec");
-    if (run->is_sweep) {
-        run->workers = run_fit_sweep(spec, run->workers, processors);
-    } else if (run->is_gang) {
-        run->workers = run_fit_gang(spec, run->workers);
-    } else {
-        run->workers = run_fit_workers(spec, run->workers, processors);
+    run->workers = local->fit(spec, run->workers, processors);
+    if (local->fit_gpus) {
         run->machine_gpus = gpus_find();
-        has_gpus = run_fit_gpus(spec, run->gpus, gpus_count(run->machine_gpus), run->name);
+        has_gpus = local->fit_gpus(spec, run->gpus, gpus_count(run->machine_gpus), run->name);
     }
     struct local_options options = {.places = places_of(run),
                                     .threads = (int)MAX(1, processors / run->workers),
                                     .gpus = has_gpus ? run->machine_gpus : NULL};
-    const struct kind *const one[] = {&run->kind, NULL};
-    const struct kind *const sweep[] = {&run->trials, &run->kind, NULL}; /* trials go first */
-    run->kind = run->is_sweep ? sweep_kind : run->is_gang ? disttrain_kind : batchscore_kind;
-    run->kind.options = &run->kind_options;
-    run->trials = disttrain_kind;
-    run->trials.options = &run->kind_options;
-    if (run->is_sweep) {
-        run->kind.options = &run->sweep.options;
-        if (run_sweep_open(&run->sweep, err) < 0) {
-            return -1;
-        }
-    }
-    if (open_signals(run, err) < 0 || local_open(&options, &run->cluster, err) < 0 ||
-        controller_new(run->cluster, run->is_sweep ? sweep : one, hear_failure, run,
+    if (kind_set_new(run->row, &run->kind_options, &run->kinds, err) < 0 ||
+        open_signals(run, err) < 0 || local_open(&options, &run->cluster, err) < 0 ||
+        controller_new(run->cluster, kind_set_kinds(run->kinds), hear_failure, run,
                        &run->controller, err) < 0) {
         return -1;
     }
     run->start_ms = clock_monotonic_ms();
-    progress_init(&run->progress, run->name, run->unit, run->start_ms);
-    run->series.ending = (struct ending){
-        .unit = run->unit, .folders = run->folders, .state_folder = run->state_folder};
+    progress_init(&run->progress, run->name, run->unit, run->row->numbers, run->start_ms);
+    run->series.ending = (struct ending){.unit = run->unit,
+                                         .folders = run->folders,
+                                         .state_folder = run->state_folder,
+                                         .print_success = run->row->local.print_success};
+    run->series.read = run->row->numbers;
     for (size_t i = 0; i < json_array_size(run->secret_objects); i++) {
         run->cluster->ops->write(run->cluster, CLUSTER_APPLY,
                                  json_array_get(run->secret_objects, i), on_applied, run);
@@ -347,7 +312,7 @@ static int start(struct run *run, struct error *err) {
 }
 
 static const json_t *find_job(const struct run *run) {
-    return local_find(run->cluster, run->kind.name,
+    return local_find(run->cluster, run->row->loop->name,
                       tree_text(run->object, "metadata.namespace", "default"), run->name);
 }
 
@@ -376,11 +341,11 @@ static void note_failed_pods(struct run *run) {
     }
 }
 
-/* The trials as they are, before any of them is told to go. */
-static void read_trials(struct run *run) {
-    if (run->is_sweep && !run->stop_ms) {
-        run_sweep_update(&run->sweep, run->cluster, controller_cache(run->controller),
-                         find_job(run), run->state_folder);
+/* What the job has made as it is, before any of it is told to go. */
+static void read_made(struct run *run) {
+    if (!run->stop_ms) {
+        run_made_update(&run->made, run->cluster, controller_cache(run->controller), find_job(run),
+                        run->state_folder);
     }
 }
 
@@ -404,7 +369,7 @@ static void take_signals(struct run *run) {
         run_series_clear(&run->series);
         fprintf(stderr, "windlass: stopping %zu process%s (Ctrl-C again kills them at once)\n",
                 pods, pods == 1 ? "" : "es");
-        read_trials(run);
+        read_made(run);
         stop(run);
     }
 }
@@ -422,8 +387,8 @@ static bool goes_on(struct run *run) {
     if (run->failure.kind || (run->end_ms && now_ms - run->end_ms >= LEAVE_MS)) {
         stop(run);
     }
-    if (run->stop_ms &&
-        now_ms - run->stop_ms >= (run->is_gang || run->is_sweep ? STOP_GANG_MS : STOP_MS)) {
+    int64_t stop_ms = run->row->local.stop_ms ? run->row->local.stop_ms : STOP_MS;
+    if (run->stop_ms && now_ms - run->stop_ms >= stop_ms) {
         local_kill_all(run->cluster);
     }
     return true;
@@ -439,7 +404,7 @@ static void read_status(struct run *run) {
     note_failed_pods(run);
     if (ending_is_final(status)) {
         run->end_ms = clock_monotonic_ms();
-        read_trials(run);
+        read_made(run);
     } else if (run->is_series && !run->signals) {
         run_series_show(&run->series, run->cluster, controller_cache(run->controller),
                         find_job(run), clock_monotonic_ms());
@@ -467,10 +432,13 @@ static int watch(struct run *run, struct error *err) {
     return 0;
 }
 
-/* The log of the worker that a gang failed by: of its pods the last. */
-static void note_failed_member(struct run *run) {
-    const json_t *status = json_object_get(run->object, "status");
-    int64_t index = tree_integer(status, "restarts.last.index", 0);
+/* The log of the pod that the job failed by, where its kind knows which: of its attempts the last.
+ */
+static void note_failed_index(struct run *run) {
+    if (!run->row->local.failed_index) {
+        return;
+    }
+    int64_t index = run->row->local.failed_index(json_object_get(run->object, "status"));
     free(TAKE(run->failed_pod[0]));
     for (int attempt = 1;; attempt++) {
         AUTO(text_freep) char *first = x_printf("%s-%lld", run->name, (long long)index);
@@ -488,10 +456,9 @@ static void note_failed_member(struct run *run) {
 static int finish(struct run *run) {
     progress_clear(&run->progress);
     run_series_clear(&run->series);
-    if (run->is_gang) {
-        note_failed_member(run);
-    }
-    const char *failed_trial = run->sweep.failed_pod;
+    note_failed_index(run);
+    const char *failed = run->made.failed_pod ? run->made.failed_pod : run->failed_pod[0];
+    const struct kind_made *made = run->row->made;
     struct ending ending = {.file = run->file,
                             .name = run->name,
                             .unit = run->unit,
@@ -499,16 +466,19 @@ static int finish(struct run *run) {
                             .status = json_object_get(run->object, "status"),
                             .folders = run->folders,
                             .state_folder = run->state_folder,
-                            .failed_coordinator = failed_trial ? failed_trial : run->failed_pod[0],
+                            .failed_coordinator = failed,
                             .failed_worker = run->failed_pod[1],
-                            .is_gang = run->is_gang,
+                            .table = run->made.table,
+                            .page = run->made.page,
+                            .page_label = made ? made->page_label : NULL,
+                            .print_success = run->row->local.print_success,
                             .elapsed_ms = run->end_ms - run->start_ms};
     if (run->end_ms) { /* a Ctrl-C that came too late changes nothing */
-        return run->is_sweep ? run_sweep_print(&run->sweep, &ending) : ending_print(&ending);
+        return ending_print(&ending);
     }
     if (run->signals) {
         ending_print_interrupted(&ending);
-        run_sweep_print_page(&run->sweep);
+        ending_print_page(&ending);
         return 130;
     }
     fprintf(stderr, "windlass: %s: %s\n  logs: %s\n", run->name, run->failure.text,
@@ -532,7 +502,8 @@ static void release(struct run *run) {
         }
     }
     run_series_release(&run->series);
-    run_sweep_release(&run->sweep);
+    run_made_release(&run->made);
+    kind_set_free(run->kinds);
     fd_closep(&run->signal_fd);
     json_decref(run->object);
     json_decref(run->folders);
@@ -554,7 +525,7 @@ int run_command(int argc, char **argv) {
     if (result < 0 || load(&run, &err) < 0 ||
         run_state_make(run.state_option, run.name, &run.state_folder, &err) < 0 ||
         find_volumes(&run, &err) < 0 ||
-        (run.restart && restart_forget(run.object, run.folders, &err) < 0) ||
+        (run.restart && run.row->local.restart(run.object, run.folders, &err) < 0) ||
         start(&run, &err) < 0 || watch(&run, &err) < 0) {
         progress_clear(&run.progress);
         fprintf(stderr, "windlass: %s\n", err.text);

@@ -39,7 +39,7 @@ static void show_run(struct run_series *series, const json_t *run, int64_t now_m
         run_series_clear(series);
         free(series->shown);
         series->shown = x_strdup(name);
-        progress_init(&series->progress, series->shown, series->ending.unit, now_ms);
+        progress_init(&series->progress, series->shown, series->ending.unit, series->read, now_ms);
     }
     progress_show(&series->progress, json_object_get(run, "status"), now_ms);
 }

@@ -4,16 +4,17 @@
 #pragma once
 
 #include "operator/cluster.h"
-#include "operator/commands/ending.h"
-#include "operator/commands/progress.h"
 #include "operator/control/cache.h"
+#include "operator/show/ending.h"
+#include "operator/show/progress.h"
 
 struct run_series {
     struct ending ending; /* of every run: all but name, spec, status and times */
     struct progress progress;
-    json_t *told; /* names of runs whose end was told */
-    char *shown;  /* the run that `progress` is about */
-    char *waits;  /* what is waited for, as it was last told */
+    progress_reader *read; /* the kind's; NULL: progress_read_items */
+    json_t *told;          /* names of runs whose end was told */
+    char *shown;           /* the run that `progress` is about */
+    char *waits;           /* what is waited for, as it was last told */
 };
 
 /* job: as it is stored. A series begins with all but `ending` zero. */

@@ -3,35 +3,21 @@
 
 #include "lib/options.h"
 #include "lib/time/clock.h"
-#include "operator/commands/ending.h"
-#include "operator/commands/progress.h"
 #include "operator/commands/remote.h"
-#include "operator/commands/status_sweep.h"
-#include "operator/commands/table.h"
-#include "operator/kinds/batchscore/spec.h"
-#include "operator/kinds/job/pod_phase.h"
+#include "operator/commands/status_pods.h"
+#include "operator/kinds/kinds.h"
 #include "operator/kube/watch.h"
+#include "operator/show/ending.h"
+#include "operator/show/progress.h"
+#include "operator/show/table.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { WATCH_MS = 1000, BAR = 10, PODS_SHOWN_MAX = 40, KINDS_MAX = 4 };
-
-static const struct command_help help = {
-    .usage = "windlass status [NAME] [options]",
-    .about =
-        "How far the jobs of a cluster are. With NAME: one job, its pods, and for each pod that\n"
-        "does not run, why not and what to do; of a Sweep its trials, and with -o html a page "
-        "that\n"
-        "draws them: windlass status NAME -o html >sweep.html\n\n"
-        "With -w it follows: one job until its end (exit code 0 succeeded, 1 failed), or the list\n"
-        "of jobs, of which every change is a line.",
-    .examples = "windlass status -A\n"
-                "windlass status style-transfer -w",
-    .words_max = 1,
-};
+enum { WATCH_MS = 1000, BAR = 10, KINDS_MAX = 16 };
 
 struct request {
     struct remote_options where;
@@ -39,19 +25,6 @@ struct request {
     const char *output; /* NULL: for people, else "html" */
     const char *name;   /* NULL: all jobs */
 };
-
-static int64_t age_of(const json_t *object, int64_t now_ms) {
-    int64_t created_ms = clock_parse(tree_text(object, "metadata.creationTimestamp", ""));
-    return created_ms < 0 ? 0 : now_ms - created_ms;
-}
-
-static const char *unit_of(const json_t *job) {
-    bool is_gang = strcmp(tree_text(job, "kind", ""), "DistTrain") == 0;
-    if (status_is_sweep(job)) {
-        return "trials";
-    }
-    return is_gang ? "samples" : batchscore_unit(json_object_get(job, "spec"));
-}
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
@@ -75,16 +48,12 @@ static char *left_cell(const json_t *status) {
     return x_strdup(text);
 }
 
-/* "24/280", "step 1200"; of a gang whose program tells no steps, its workers: "3/4". */
-static char *done_cell(const json_t *status) {
-    int64_t wanted = tree_integer(status, "workers.wanted", 0);
-    if (tree_get(status, "step")) {
-        return x_printf("step %lld", (long long)tree_integer(status, "step", 0));
-    }
-    return wanted > 0
-               ? x_printf("%lld/%lld", (long long)tree_integer(status, "workers.registered", 0),
-                          (long long)wanted)
-               : x_strdup(tree_text(status, "progress", ""));
+/* "24/280". */
+static char *done_cell(const json_t *job) {
+    const struct kind_row *row = kinds_of(job);
+    const json_t *status = json_object_get(job, "status");
+    return row->done_column ? row->done_column(status)
+                            : x_strdup(tree_text(status, "progress", ""));
 }
 
 enum cell {
@@ -106,10 +75,10 @@ static void add_row(struct table *table, const json_t *job, bool all, int64_t no
     AUTO(text_freep) char *left = left_cell(status);
     const char *rate =
         tree_text(status, "itemsPerSecond", tree_text(status, "samplesPerSecond", NULL));
-    AUTO(text_freep) char *done = done_cell(status);
+    AUTO(text_freep) char *done = done_cell(job);
     AUTO(text_freep) char *speed = rate ? x_printf("%s/s", rate) : NULL;
     char age[32];
-    table_age(age_of(job, now_ms), age);
+    table_age(status_age_ms(job, now_ms), age);
     const char *const cells[] = {
         [AT_NAMESPACE] = tree_text(job, "metadata.namespace", ""),
         [AT_NAME] = tree_text(job, "metadata.name", ""),
@@ -160,7 +129,7 @@ static void tell_denied(const char *kind, const char *what, const struct error *
 /* told, by kind: of which that was said. */
 static void tell_denied_once(size_t kind, const char *what, const struct error *why, bool *told) {
     if (!told[kind]) {
-        tell_denied(remote_kinds[kind], what, why);
+        tell_denied(kind_rows[kind]->loop->name, what, why);
     }
     told[kind] = true;
 }
@@ -170,8 +139,9 @@ static void tell_denied_once(size_t kind, const char *what, const struct error *
 static int list_jobs(struct remote *remote, json_t *jobs, bool *told, struct error *err) {
     struct error denied[KINDS_MAX] = {0};
     bool is_any_listed = false;
-    for (size_t i = 0; remote_kinds[i] && i < KINDS_MAX; i++) {
-        const struct rest_place place = {.api_version = REMOTE_API, .kind = remote_kinds[i]};
+    for (size_t i = 0; kind_rows[i] && i < KINDS_MAX; i++) {
+        const struct kind *kind = kind_rows[i]->loop;
+        const struct rest_place place = {.api_version = kind->api_version, .kind = kind->name};
         struct error failure = {0};
         AUTO(tree_freep) json_t *some = NULL;
         if (remote_list(remote, &place, NULL, &some, &failure) == 0) {
@@ -182,8 +152,10 @@ static int list_jobs(struct remote *remote, json_t *jobs, bool *told, struct err
         } else if (i == 0 || failure.kind != ERROR_NOT_FOUND) {
             *err = failure;
             return err->kind == ERROR_NOT_FOUND
-                       ? error_context(err, "this cluster has no BatchScores: is windlass "
-                                            "installed there (helm install windlass ...)?")
+                       ? error_context(err,
+                                       "this cluster has no %ss: is windlass "
+                                       "installed there (helm install windlass ...)?",
+                                       kinds_first())
                        : -1;
         }
     }
@@ -262,9 +234,9 @@ static int follow_list(struct remote *remote, struct follower *follower, struct 
     struct watch *watches[KINDS_MAX] = {NULL};
     size_t count = 0;
     int result = 0;
-    for (; remote_kinds[count] && count < KINDS_MAX && result == 0; count++) {
-        const struct watch_options options = {.api_version = REMOTE_API,
-                                              .kind = remote_kinds[count],
+    for (; kind_rows[count] && count < KINDS_MAX && result == 0; count++) {
+        const struct watch_options options = {.api_version = kind_rows[count]->loop->api_version,
+                                              .kind = kind_rows[count]->loop->name,
                                               .namespace = remote->namespace,
                                               .may_be_absent = count > 0,
                                               .listener = hear,
@@ -311,87 +283,6 @@ static int show_list(struct remote *remote, const struct request *request, struc
 
 /* ---- one job --------------------------------------------------------------------------------- */
 
-static const char *const stage_names[] = {
-    [POD_PHASE_WAITING] = "Waiting", [POD_PHASE_RUNNING] = "Running",
-    [POD_PHASE_LEAVING] = "Leaving", [POD_PHASE_SUCCEEDED] = "Succeeded",
-    [POD_PHASE_DEAD] = "Failed",
-};
-
-/* What people do about a pod's reason. %s: the pod. */
-static const struct advice {
-    const char *reason, *text;
-} advices[] = {
-    {"ErrImagePull", "check spec.image and imagePullSecrets: can a node pull that image?"},
-    {"ImagePullBackOff", "check spec.image and imagePullSecrets: can a node pull that image?"},
-    {"InvalidImageName", "correct spec.image"},
-    {"Unschedulable", "the scheduler finds no node with room: kubectl describe pod %s"},
-    {"OOMKilled", "raise resources.limits.memory of the workers"},
-    {"CreateContainerConfigError", "a Secret or a ConfigMap is missing: kubectl describe pod %s"},
-    {"ContainerCreating", "a volume may not mount: windlass events shows it"},
-};
-
-static void add_pod(struct table *table, const json_t *pod, int64_t now_ms) {
-    struct pod_phase phase = pod_phase_read(pod);
-    char age[32];
-    table_age(age_of(pod, now_ms), age);
-    const char *reason =
-        phase.stage == POD_PHASE_RUNNING || phase.stage == POD_PHASE_SUCCEEDED ? "" : phase.reason;
-    const char *message = *reason || phase.stage == POD_PHASE_DEAD ? phase.message : "";
-    AUTO(text_freep)
-    char *why = x_printf("%s%s%.300s", reason, *reason && *message ? ": " : "",
-                         *message == '{' ? "" : message);
-    const char *const cells[] = {phase.name, stage_names[phase.stage], age,
-                                 tree_text(pod, "spec.nodeName", ""), why};
-    table_add(table, cells, ARRAY_LEN(cells));
-}
-
-/* One line for each different reason, for the first pod that has it. */
-static void print_advice(const json_t *pods, const char *job) {
-    bool told[ARRAY_LEN(advices)] = {false}, told_log = false;
-    size_t i;
-    json_t *pod;
-    json_array_foreach(pods, i, pod) {
-        struct pod_phase phase = pod_phase_read(pod);
-        if (phase.stage != POD_PHASE_WAITING && phase.stage != POD_PHASE_DEAD) {
-            continue;
-        }
-        size_t row = 0;
-        while (row < ARRAY_LEN(advices) && strcmp(advices[row].reason, phase.reason) != 0) {
-            row++;
-        }
-        if (row < ARRAY_LEN(advices) && !told[row]) {
-            AUTO(text_freep) char *text = x_strdup(advices[row].text);
-            char *mark = strstr(text, "%s");
-            printf("  next: %.*s%s%s\n", mark ? (int)(mark - text) : (int)strlen(text), text,
-                   mark ? phase.name : "", mark ? mark + 2 : "");
-            told[row] = true;
-        } else if (row == ARRAY_LEN(advices) && phase.stage == POD_PHASE_DEAD && !told_log) {
-            printf("  next: windlass logs %s --previous\n", job);
-            told_log = true;
-        }
-    }
-}
-
-static void print_pods(const json_t *pods, const char *job) {
-    if (json_array_size(pods) == 0) {
-        return;
-    }
-    static const char *const head[] = {"POD", "STATE", "AGE", "NODE", "WHY"};
-    struct table *table = table_new();
-    table_add(table, head, ARRAY_LEN(head));
-    int64_t now_ms = clock_wall_ms();
-    for (size_t i = 0; i < json_array_size(pods) && i < PODS_SHOWN_MAX; i++) {
-        add_pod(table, json_array_get(pods, i), now_ms);
-    }
-    AUTO(text_freep) char *text = table_text(table, "  ", table_width());
-    printf("\n%s", text);
-    table_free(table);
-    if (json_array_size(pods) > PODS_SHOWN_MAX) {
-        printf("  and %zu more\n", json_array_size(pods) - PODS_SHOWN_MAX);
-    }
-    print_advice(pods, job);
-}
-
 /* Of a job that makes runs: the last ones. */
 static void print_runs(const json_t *status) {
     static const char *const head[] = {"RUN", "STATE", "DUE", "DONE", "TOOK", "OUTPUT"};
@@ -437,6 +328,60 @@ static void print_outputs(const json_t *status) {
     }
 }
 
+/* What the job has made of another kind; an array, owned. */
+static int read_made(struct remote *remote, const json_t *job, json_t **ret_made,
+                     struct error *err) {
+    const struct kind *kind = kinds_find(kinds_of(job)->made->kind)->loop;
+    const struct rest_place place = {.api_version = kind->api_version, .kind = kind->name};
+    return remote_made(remote, &place, tree_text(job, "metadata.name", ""), ret_made, err);
+}
+
+/* Those as a table; that one may not see them is said, and no failure. */
+static int print_made(struct remote *remote, const json_t *job, struct error *err) {
+    const struct kind_made *kind = kinds_of(job)->made;
+    AUTO(tree_freep) json_t *made = NULL;
+    AUTO(text_freep) char *text = NULL;
+    struct error why = {0};
+    if (!kind) {
+        return 0;
+    }
+    if (read_made(remote, job, &made, &why) < 0 ||
+        kind->table(job, made, table_width(), &text, &why) < 0) {
+        if (why.kind != ERROR_DENIED) {
+            *err = why;
+            return -1;
+        }
+        tell_denied(kind->kind, "shown", &why);
+    }
+    if (text) {
+        printf("\n%s", text);
+    }
+    return 0;
+}
+
+static bool has_page(const struct kind_row *row) {
+    return row->made && row->made->page;
+}
+
+/* -o html. */
+static int print_page(struct remote *remote, const json_t *job, struct error *err) {
+    AUTO(tree_freep) json_t *made = NULL;
+    AUTO(text_freep) char *html = NULL;
+    AUTO(text_freep) char *names = kinds_names(has_page, "a %s", "or");
+    if (!has_page(kinds_of(job))) {
+        return error_set(err, ERROR_INVALID, "-o html is for %s; %s is a %s", names,
+                         tree_text(job, "metadata.name", ""), tree_text(job, "kind", ""));
+    }
+    if (read_made(remote, job, &made, err) < 0 ||
+        kinds_of(job)->made->page(job, made, &html, err) < 0) {
+        return -1;
+    }
+    if (fputs(html, stdout) < 0 || fflush(stdout) != 0) {
+        return error_from_errno(err, errno, "cannot write the page");
+    }
+    return 0;
+}
+
 static int print_job(struct remote *remote, const json_t *job, struct error *err) {
     const char *name = tree_text(job, "metadata.name", "");
     AUTO(tree_freep) json_t *pods = NULL;
@@ -448,26 +393,25 @@ static int print_job(struct remote *remote, const json_t *job, struct error *err
     const json_t *status = json_object_get(job, "status");
     int64_t start_ms = clock_parse(tree_text(status, "startTime", ""));
     int64_t end_ms = clock_parse(tree_text(status, "completionTime", ""));
-    struct progress progress = {.name = name, .unit = unit_of(job), .start_ms = start_ms};
+    struct progress progress = {.name = name,
+                                .unit = kinds_of(job)->unit(job),
+                                .read = kinds_of(job)->numbers,
+                                .start_ms = start_ms};
     char line[512], age[32];
     progress_line(&progress, status, end_ms < 0 ? clock_wall_ms() : end_ms, line);
-    table_age(age_of(job, clock_wall_ms()), age);
+    table_age(status_age_ms(job, clock_wall_ms()), age);
     printf("%s\n  %s\n  created %s ago\n", line,
            tree_text(progress_condition(status), "message", "no controller has seen it yet"), age);
     print_outputs(status);
     ending_print_said(stdout, status);
     print_runs(status);
-    print_pods(pods, name);
+    status_pods_print(pods, name);
     fflush(stdout);
     if (!pods) {
         tell_denied("Pod", "shown", &why);
     }
-    if (status_is_sweep(job) && status_print_trials(remote, job, &why) < 0) {
-        if (why.kind != ERROR_DENIED) {
-            *err = why;
-            return -1;
-        }
-        tell_denied("DistTrain", "shown", &why);
+    if (print_made(remote, job, err) < 0) {
+        return -1;
     }
     fflush(stdout);
     return 0;
@@ -481,8 +425,9 @@ static int follow_job(struct remote *remote, const struct request *request, json
     if (remote_job(remote, request->name, &job, err) < 0) {
         return -1;
     }
-    int64_t start_ms = clock_monotonic_ms() - age_of(job, clock_wall_ms());
-    progress_init(&progress, request->name, unit_of(job), start_ms);
+    int64_t start_ms = clock_monotonic_ms() - status_age_ms(job, clock_wall_ms());
+    progress_init(&progress, request->name, kinds_of(job)->unit(job), kinds_of(job)->numbers,
+                  start_ms);
     while (!ending_is_final(json_object_get(job, "status"))) {
         progress_show(&progress, json_object_get(job, "status"), clock_monotonic_ms());
         struct error failure = {0};
@@ -510,7 +455,7 @@ static int show_job(struct remote *remote, const struct request *request, int *r
     int result = request->watch ? follow_job(remote, request, &job, err)
                                 : remote_job(remote, request->name, &job, err);
     if (result < 0 ||
-        (request->output ? status_print_page(remote, job, err) : print_job(remote, job, err)) < 0) {
+        (request->output ? print_page(remote, job, err) : print_job(remote, job, err)) < 0) {
         return -1;
     }
     const json_t *condition = progress_condition(json_object_get(job, "status"));
@@ -518,14 +463,58 @@ static int show_job(struct remote *remote, const struct request *request, int *r
     return 0;
 }
 
+/* Help: "of a KIND its trials, ..." of those kinds that have more to show; owned. */
+static char *about_made(void) {
+    char *all = x_strdup("");
+    for (const struct kind_row *const *row = kind_rows; *row; row++) {
+        if ((*row)->status_about) {
+            char *longer =
+                x_printf("%s; of a %s %s", all, (*row)->loop->name, (*row)->status_about);
+            free(all);
+            all = longer;
+        }
+    }
+    return all;
+}
+
+static char *about_page(void) {
+    char *all = x_strdup("");
+    for (const struct kind_row *const *row = kind_rows; *row; row++) {
+        if (has_page(*row)) {
+            char *longer =
+                x_printf("%sOf a %s: %s.", all, (*row)->loop->name, (*row)->made->page_about);
+            free(all);
+            all = longer;
+        }
+    }
+    return all;
+}
+
 int status_command(int argc, char **argv) {
     struct request request = {0};
+    AUTO(text_freep) char *page_help = about_page();
+    AUTO(text_freep) char *made = about_made();
+    AUTO(text_freep)
+    char *about = x_printf(
+        "How far the jobs of a cluster are. With NAME: one job, its pods, and for each pod "
+        "that\n"
+        "does not run, why not and what to do%s\n\n"
+        "With -w it follows: one job until its end (exit code 0 succeeded, 1 failed), or "
+        "the list\n"
+        "of jobs, of which every change is a line.",
+        made);
+    const struct command_help help = {
+        .usage = "windlass status [NAME] [options]",
+        .about = about,
+        .examples = "windlass status -A\n"
+                    "windlass status style-transfer -w",
+        .words_max = 1,
+    };
     const struct option options[] = {
         {"all-namespaces", 'A', OPTION_FLAG, NULL, "The jobs of all namespaces.",
          &request.where.all},
         {"watch", 'w', OPTION_FLAG, NULL, "Follow what changes.", &request.watch},
-        {"output", 'o', OPTION_TEXT, "html", "Of a Sweep: a page that draws its trials.",
-         &request.output},
+        {"output", 'o', OPTION_TEXT, "html", page_help, &request.output},
         REMOTE_ROWS(&request.where),
         {0},
     };
@@ -542,10 +531,10 @@ int status_command(int argc, char **argv) {
         result = error_set(&err, ERROR_INVALID, "NAME is one job, -A all: give one of them");
     }
     if (result == 0 && request.output && (!request.name || strcmp(request.output, "html") != 0)) {
-        result = error_set(&err, ERROR_INVALID,
-                           request.name ? "-o %s: html is possible"
-                                        : "-o %s: of which Sweep? NAME is missing",
-                           request.output);
+        result =
+            error_set(&err, ERROR_INVALID,
+                      request.name ? "-o %s: html is possible" : "-o %s: NAME of a job is missing",
+                      request.output);
     }
     if (result < 0 || remote_open(&request.where, &remote, &err) < 0 ||
         (request.name ? show_job(&remote, &request, &code, &err)

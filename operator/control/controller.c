@@ -3,6 +3,7 @@
 
 #include "lib/fair_queue.h"
 #include "lib/time/clock.h"
+#include "operator/control/kind_watch.h"
 #include "operator/control/poller.h"
 #include "operator/control/queue.h"
 #include "operator/control/write_batch.h"
@@ -81,37 +82,6 @@ static const struct kind *find_kind(const struct controller *controller, const c
     return NULL;
 }
 
-static int watch_one(struct controller *controller, const char *api_version, const char *kind,
-                     const char *label, const struct kind *of, struct error *err) {
-    bool may_be_absent = of->may_be_absent && strcmp(of->name, kind) == 0;
-    if (json_object_get(controller->watched, kind)) { /* two kinds may own the same kind */
-        return 0;
-    }
-    json_object_set_new(controller->watched, kind, json_true());
-    cache_watch(controller->cache, api_version, kind, of->transform);
-    struct cluster *cluster = controller->cluster;
-    return cluster->ops->watch(cluster, api_version, kind, label, may_be_absent, err);
-}
-
-static int watch_all(struct controller *controller, struct error *err) {
-    for (size_t i = 0; i < controller->kind_count; i++) {
-        const struct kind *kind = controller->kinds[i];
-        if (watch_one(controller, kind->api_version, kind->name, /* label= */ NULL, kind, err) <
-            0) {
-            return -1;
-        }
-        for (const char *const *owned = kind->owned; *owned; owned++) {
-            const char *space = strchr(*owned, ' '); /* "v1 Pod" */
-            assert(space);
-            AUTO(text_freep) char *api_version = x_strndup(*owned, (size_t)(space - *owned));
-            if (watch_one(controller, api_version, space + 1, LABEL_JOB, kind, err) < 0) {
-                return -1;
-            }
-        }
-    }
-    return 0;
-}
-
 /* A list that is under way for a resource. */
 struct listing {
     char *key;
@@ -182,7 +152,8 @@ int controller_new(struct cluster *cluster, const struct kind *const *kinds,
     }
     controller->epoll_fd = -1;
     if (poller_open(queue_answered, controller, &controller->poller, err) < 0 ||
-        open_fds(controller, err) < 0 || watch_all(controller, err) < 0) {
+        open_fds(controller, err) < 0 ||
+        kind_watch_all(cluster, controller->cache, kinds, controller->watched, err) < 0) {
         controller_free(controller);
         return -1;
     }
@@ -257,7 +228,14 @@ static void count_change(const struct controller *controller, const json_t *obje
     json_t *before = cache_find(controller->cache, tree_text(object, "kind", ""),
                                 tree_text(object, "metadata.namespace", "default"),
                                 tree_text(object, "metadata.name", ""));
-    operator_metrics_change(before, object, clock_wall_ms());
+    if (!operator_metrics_change(before, object, clock_wall_ms())) {
+        return;
+    }
+    for (size_t i = 0; i < controller->kind_count; i++) {
+        if (controller->kinds[i]->job_ended) {
+            controller->kinds[i]->job_ended(object);
+        }
+    }
 }
 
 static void hear(void *context, enum cluster_event event, const json_t *object) {

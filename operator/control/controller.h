@@ -78,6 +78,8 @@ struct kind {
     NODISCARD int (*reconcile)(void *state, struct reconcile *request, struct error *err);
     /* Told of every write that ended, before the next pass; NULL: it does not want to know. */
     void (*wrote)(void *state, const struct written *written);
+    /* Told once of every job, of whatever kind, that comes to its end, to count it. NULL: none. */
+    void (*job_ended)(const json_t *object);
     /* The answer to reconcile_list; list is NULL when there was none. NULL: it never asks. */
     void (*listed)(void *state, const char *namespace, const char *name, const json_t *list);
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A job.json of anybody's -> a manifest. Whatever comes out is YAML of one DistTrain: what is wrong
  * with it is wrong with a field. */
-#include "operator/commands/import_job.h"
+#include "operator/kinds/disttrain/import/import_job.h"
 #include "operator/resource.h"
 
 #include <stdlib.h>

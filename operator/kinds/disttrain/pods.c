@@ -180,3 +180,17 @@ json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *en
     add_grace(pod);
     return pod;
 }
+
+int disttrain_first_pods(const json_t *object, const struct endpoint *endpoint, json_t **ret_pods,
+                         struct error *err) {
+    static const struct restarts none = {0};
+    AUTO(disttrain_spec_release) struct disttrain_spec spec = {0};
+    if (disttrain_spec_read(object, NULL, &spec, err) < 0) {
+        return -1;
+    }
+    *ret_pods = json_pack("[o]", pods_member(&spec, endpoint, 0, 1, &none, NULL));
+    if (spec.workers > 1) {
+        json_array_append_new(*ret_pods, pods_member(&spec, endpoint, 1, 1, &none, NULL));
+    }
+    return 0;
+}

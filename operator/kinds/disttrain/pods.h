@@ -23,3 +23,6 @@ struct restarts {
  * Owned by the caller. */
 json_t *pods_member(const struct disttrain_spec *spec, const struct endpoint *endpoint, int index,
                     int attempt, const struct restarts *restarts, const char *group);
+/* The first two of the gang, which leads and which follows it: an array, owned. */
+NODISCARD int disttrain_first_pods(const json_t *object, const struct endpoint *endpoint,
+                                   json_t **ret_pods, struct error *err);

@@ -48,6 +48,7 @@ static const char *const owned[] = {"v1 Service", "v1 Pod", NULL};
 const struct kind disttrain_kind = {
     .api_version = "windlass.dev/v1alpha1",
     .name = "DistTrain",
+    .may_be_absent = true, /* an older installation lacks the definition */
     .owned = owned,
     .transform = disttrain_transform,
     .state_new = job_state_new,

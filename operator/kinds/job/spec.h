@@ -11,6 +11,10 @@ enum {
     JOB_BYTES_MAX = 120 * 1024, /* of the JSON; what the agent reads goes into one variable */
 };
 
+/* After SIGTERM a worker first ends what the user's programs have started; so long it gets on this
+ * machine. */
+enum { JOB_STOP_GANG_MS = 10000 };
+
 enum volume_kind {
     VOLUME_PERSISTENT_VOLUME_CLAIM,
     VOLUME_BLOBFUSE,
@@ -35,6 +39,12 @@ struct job_options {
     const char *trainer_image;     /* the same, where it has a trainer */
     const char *trainer_gpu_image; /* and gpus */
     const json_t *folders; /* {volume: its folder}, where jobs run on this machine; else NULL */
+};
+struct schema;
+/* The same of a kind that makes jobs of another kind. */
+struct maker_options {
+    const struct schema *made;      /* the other kind's definition */
+    const struct job_options *jobs; /* NULL: what is our own */
 };
 #define JOB_AGENT_IMAGE "ghcr.io/windlass/windlass-agent:" WINDLASS_VERSION
 #define JOB_TRAINER_IMAGE "ghcr.io/windlass/windlass-trainer:" WINDLASS_VERSION

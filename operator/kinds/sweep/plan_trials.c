@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kinds/sweep/bayes.h"
 #include "operator/kinds/sweep/plan_state.h"
+#include "operator/kinds/sweep/search/bayes.h"
 #include "operator/kinds/sweep/trial.h"
 
 #include <stdlib.h>

@@ -152,7 +152,7 @@ static bool is_too_soon(struct sweep *sweep, struct reconcile *request) {
 }
 
 static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
-    const struct sweep_options *options = request->options;
+    const struct maker_options *options = request->options;
     struct sweep_spec spec;
     struct error ignored = {0};
     AUTO(tree_freep) json_t *pods = NULL;
@@ -171,7 +171,7 @@ static json_t *plan_of(struct sweep *sweep, const struct reconcile *request) {
     AUTO(tree_freep) json_t *write_failures = write_failures_of(request, sweep->kept);
     struct sweep_observed observed = {.object = request->object,
                                       .spec = is_readable ? &spec : NULL,
-                                      .train = options->train,
+                                      .train = options->made,
                                       .rows = sweep->own.rows,
                                       .count = sweep->own.count,
                                       .warm = sweep->warm.rows,
@@ -274,13 +274,29 @@ static void wrote(void *opaque, const struct written *written) {
 
 static const char *const owned[] = {"v1 Pod", NULL};
 
+/* A trial as its Sweep sees it: one that told no value is of no use to it. */
+static void job_ended(const json_t *object) {
+    if (strcmp(tree_text(object, "metadata.ownerReferences[0].kind", ""), sweep_kind.name) != 0) {
+        return;
+    }
+    const json_t *condition = conditions_find(object, "Succeeded");
+    bool is_well = strcmp(tree_text(condition, "status", ""), "True") == 0;
+    bool is_stopped = strcmp(tree_text(condition, "reason", ""), "Stopped") == 0;
+    bool has_value = tree_get(object, "status.objective.best") != NULL;
+    operator_metrics_trial_ended(is_well && has_value     ? "completed"
+                                 : !is_well && is_stopped ? "stopped"
+                                                          : "failed");
+}
+
 const struct kind sweep_kind = {
     .api_version = "windlass.dev/v1alpha1",
     .name = "Sweep",
+    .may_be_absent = true, /* an older installation lacks the definition */
     .owned = owned,
     .transform = sweep_transform,
     .state_new = state_new,
     .state_free = state_free,
     .reconcile = reconcile,
+    .job_ended = job_ended,
     .wrote = wrote,
 };

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lib/curve.h"
-#include "operator/kinds/sweep/space.h"
+#include "operator/kinds/sweep/search/space.h"
 
 enum trial_state {
     TRIAL_RUNNING, /* not ended: it waits, or runs */

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "operator/kinds/sweep/rules.h"
-#include "operator/kinds/sweep/space.h"
+#include "operator/kinds/sweep/search/space.h"
 
 enum {
     SWEEP_TRIALS_MAX = 10000,

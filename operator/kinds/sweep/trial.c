@@ -3,8 +3,8 @@
 
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/owned.h"
-#include "operator/kinds/sweep/fill.h"
 #include "operator/kinds/sweep/registrar.h"
+#include "operator/kinds/sweep/search/fill.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-"""Posteriors of operator/kinds/sweep/gaussian.c against scikit-learn's GaussianProcessRegressor, with kernel and
+"""Posteriors of operator/kinds/sweep/search/gaussian.c against scikit-learn's GaussianProcessRegressor, with kernel and
 noise fixed: PROGRAM is test_gaussian, whose `posterior` reads and prints numbers. Choices are one-hot columns there."""
 import subprocess
 import sys

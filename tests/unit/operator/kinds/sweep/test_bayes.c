@@ -2,7 +2,7 @@
 /* Bayesian beats Random: the median over 20 seeds of the best of 60 trials, on Branin's function
  * and Hartmann's of six dimensions (Dixon and Szego, "Towards Global Optimization 2", 1978), four
  * trials at once. And what it does where nothing can be concluded. */
-#include "operator/kinds/sweep/bayes.h"
+#include "operator/kinds/sweep/search/bayes.h"
 
 #include "tests/seed.h"
 #include "tests/test.h"

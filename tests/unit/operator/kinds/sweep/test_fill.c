@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What $(NAME) becomes, where, and in which type; what every trial gets besides; and that
  * DistTrain's own schema takes what the numbers of a space are written as. */
-#include "operator/kinds/sweep/fill.h"
+#include "operator/kinds/sweep/search/fill.h"
 
-#include "operator/kinds/sweep/space.h"
+#include "operator/kinds/sweep/search/space.h"
 #include "operator/resource.h"
 #include "tests/seed.h"
 #include "tests/test.h"

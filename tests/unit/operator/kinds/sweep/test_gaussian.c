@@ -3,7 +3,7 @@
  * Against scikit-learn: tests/e2e/sweep/test_sweep_gp.sh, by this program's `posterior`, which
  * reads dimensions, choices (as one-hot columns' places), settings, observations and points, and
  * prints beliefs. */
-#include "operator/kinds/sweep/gaussian.h"
+#include "operator/kinds/sweep/search/gaussian.h"
 
 #include "tests/seed.h"
 #include "tests/test.h"

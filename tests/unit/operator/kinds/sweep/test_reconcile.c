@@ -119,7 +119,7 @@ static void test_two_of_four_are_hopeless(void) {
     CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
     AUTO(tree_freep) json_t *folders = json_object();
     struct job_options jobs = {.folders = folders};
-    struct sweep_options sweeps = {.train = train};
+    struct maker_options sweeps = {.made = train};
     struct kind of_trials = disttrain_kind, of_sweeps = sweep_kind;
     of_trials.options = &jobs;
     of_sweeps.options = &sweeps;
@@ -148,7 +148,7 @@ static void test_two_of_four_are_hopeless(void) {
 /* ---- looks ---- */
 
 /* One look at the Sweep; the caller frees request.writes and .events. */
-static struct reconcile look(void *state, struct cache *cache, const struct sweep_options *options,
+static struct reconcile look(void *state, struct cache *cache, const struct maker_options *options,
                              const json_t *object, int64_t now_ms) {
     struct error err = {0};
     struct reconcile request = {.cache = cache,
@@ -189,7 +189,7 @@ static void test_a_denied_trial_is_waited_for(void) {
     CHECK_OK(resource_schema("windlass.dev/v1alpha1", "DistTrain", &train, &err), &err);
     AUTO(tree_freep) json_t *object = NULL;
     CHECK_OK(resource_parse("sweep.yaml", text, sizeof text - 1, &object, &err), &err);
-    struct sweep_options options = {.train = train};
+    struct maker_options options = {.made = train};
     struct cache *cache = cache_new();
     void *state = sweep_kind.state_new();
     struct reconcile first = look(state, cache, &options, object, 5000);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every expression draws by its law (Kolmogorov and Smirnov, against distributions written here);
  * points are what was promised; what is made of a point leads back to it. */
-#include "operator/kinds/sweep/space.h"
+#include "operator/kinds/sweep/search/space.h"
 
 #include "lib/philox.h"
 #include "lib/time/clock.h"
-#include "operator/kinds/sweep/normal.h"
-#include "operator/kinds/sweep/sobol.h"
+#include "operator/kinds/sweep/search/normal.h"
+#include "operator/kinds/sweep/search/sobol.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 

@@ -1,0 +1,13 @@
+/* run_help.h: the texts of `windlass run --help` that the kinds have a part in. */
+#pragma once
+
+#include "lib/base.h"
+
+/* All owned. */
+struct run_help {
+    char *about;
+    char *file, *secrets, *workers; /* of these options */
+};
+
+void run_help_make(struct run_help *ret);
+void run_help_release(struct run_help *texts); /* for AUTO, too */

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/commands/run_made.h"
+
+#include "lib/file.h"
+#include "operator/local/local.h"
+#include "operator/show/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whole, where the cache keeps less of those that have ended. */
+static json_t *find_made(const struct cluster *cluster, const struct cache *cache,
+                         const json_t *job, const char *kind) {
+    const char *namespace = tree_text(job, "metadata.namespace", "default");
+    AUTO(tree_freep) json_t *kept = cache_owned(cache, kind, job);
+    json_t *all = json_array();
+    for (size_t i = 0; i < json_array_size(kept); i++) {
+        const char *name = tree_text(json_array_get(kept, i), "metadata.name", "");
+        const json_t *one = local_find(cluster, kind, namespace, name);
+        if (one) {
+            json_array_append(all, (json_t *)one);
+        }
+    }
+    return all;
+}
+
+static void write_page(struct run_made *made, const struct kind_made *kind, const json_t *job,
+                       const json_t *all, const char *folder) {
+    struct error err = {0};
+    AUTO(text_freep) char *html = NULL;
+    AUTO(text_freep) char *path = file_join(folder, kind->page_name);
+    if (kind->page(job, all, &html, &err) < 0 || file_write(path, html, strlen(html), &err) < 0) {
+        fprintf(stderr, "windlass: no %s: %s\n", kind->page_name, err.text);
+        return;
+    }
+    free(made->page);
+    made->page = TAKE(path);
+}
+
+void run_made_update(struct run_made *made, const struct cluster *cluster,
+                     const struct cache *cache, const json_t *job, const char *folder) {
+    const struct kind_made *kind = job ? kinds_of(job)->made : NULL;
+    struct error ignored = {0};
+    char *table = NULL;
+    AUTO(tree_freep) json_t *all = kind ? find_made(cluster, cache, job, kind->kind) : NULL;
+    if (json_array_size(all) == 0) {
+        return; /* it was refused, or nothing has begun */
+    }
+    if (kind->page) {
+        write_page(made, kind, job, all, folder);
+    }
+    if (kind->table && kind->table(job, all, table_width(), &table, &ignored) == 0) {
+        free(made->table);
+        made->table = table;
+    }
+    if (kind->failed_pod) {
+        free(made->failed_pod);
+        made->failed_pod = kind->failed_pod(job, all);
+    }
+}
+
+void run_made_release(struct run_made *made) {
+    free(made->table);
+    free(made->page);
+    free(made->failed_pod);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/control/kind_watch.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct watching {
+    struct cluster *cluster;
+    struct cache *cache;
+    json_t *watched; /* kind -> true */
+};
+
+static int watch_one(struct watching *watching, const char *api_version, const char *kind,
+                     const char *label, const struct kind *of, struct error *err) {
+    bool may_be_absent = of->may_be_absent && strcmp(of->name, kind) == 0;
+    if (json_object_get(watching->watched, kind)) { /* two kinds may own the same kind */
+        return 0;
+    }
+    json_object_set_new(watching->watched, kind, json_true());
+    cache_watch(watching->cache, api_version, kind, of->transform);
+    return watching->cluster->ops->watch(watching->cluster, api_version, kind, label, may_be_absent,
+                                         err);
+}
+
+static int watch_kind(struct watching *watching, const struct kind *kind, struct error *err) {
+    if (watch_one(watching, kind->api_version, kind->name, /* label= */ NULL, kind, err) < 0) {
+        return -1;
+    }
+    for (const char *const *owned = kind->owned; *owned; owned++) {
+        const char *space = strchr(*owned, ' '); /* "v1 Pod" */
+        assert(space);
+        AUTO(text_freep) char *api_version = x_strndup(*owned, (size_t)(space - *owned));
+        if (watch_one(watching, api_version, space + 1, LABEL_JOB, kind, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int kind_watch_all(struct cluster *cluster, struct cache *cache, const struct kind *const *kinds,
+                   json_t *watched, struct error *err) {
+    struct watching watching = {.cluster = cluster, .cache = cache, .watched = watched};
+    for (; *kinds; kinds++) {
+        if (watch_kind(&watching, *kinds, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}

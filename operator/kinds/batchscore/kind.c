@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/kind.h"
+
+#include "operator/kinds/batchscore/local_run.h"
+#include "operator/kinds/batchscore/pods.h"
+#include "operator/kinds/batchscore/reconcile.h"
+#include "operator/kinds/batchscore/restart.h"
+#include "operator/kinds/batchscore/schedule.h"
+#include "operator/kinds/batchscore/series.h"
+#include "operator/kinds/batchscore/spec.h"
+
+EMBED_TEXT(batchscore_crd, "crds/batchscore.yaml");
+
+/* The coordinator and the first worker. */
+static int pods(const json_t *object, const struct endpoint *endpoint,
+                const struct schema *made UNUSED, json_t **ret_pods, struct error *err) {
+    AUTO(batchscore_spec_release) struct batchscore_spec spec = {0};
+    if (batchscore_spec_read(object, NULL, &spec, err) < 0) {
+        return -1;
+    }
+    *ret_pods = json_pack("[o, o]", pods_coordinator(&spec, endpoint, 1),
+                          pods_worker(&spec, endpoint, 0, 1));
+    return 0;
+}
+
+static const char *unit(const json_t *object) {
+    return batchscore_unit(json_object_get(object, "spec"));
+}
+
+const struct kind_row batchscore_row = {
+    .loop = &batchscore_kind,
+    .crd = batchscore_crd,
+    .pods_about = "coordinator and worker",
+    .check = batchscore_check,
+    .check_today = schedule_check,
+    .pods = pods,
+    .unit = unit,
+    .local =
+        {
+            .workers_about = "spec.workers.max, at most one per processor",
+            .within = "spec",
+            .fit = batchscore_fit,
+            .fit_gpus = batchscore_fit_gpus,
+            .is_series = series_is,
+            .take_one_run = batchscore_take_one_run,
+            .restart = restart_forget,
+            .print_success = batchscore_print_success,
+        },
+};

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/batchscore/local_run.h"
+
+#include "lib/time/clock.h"
+#include "operator/kinds/batchscore/series.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int64_t batchscore_fit(json_t *spec, int64_t asked, int processors) {
+    json_t *workers = tree_get(spec, "workers");
+    if (!workers) {
+        workers = json_object();
+        json_object_set_new(spec, "workers", workers);
+    }
+    int64_t count = asked == KIND_UNASKED
+                        ? MIN(tree_integer(workers, "max", processors), (int64_t)processors)
+                        : asked;
+    count = MAX(count, (int64_t)1);
+    json_object_set_new(workers, "max", json_integer(count));
+    json_object_set_new(workers, "min", json_integer(count));
+    return count;
+}
+
+/* What the driver makes: on Linux, and in WSL 2. */
+static bool has_gpu(void) {
+    return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
+bool batchscore_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *job) {
+    int64_t gpus = tree_integer(spec, "workers.gpus", 0);
+    if (asked != KIND_UNASKED) {
+        gpus = asked;
+    } else if (gpus > 0 && tree_get(spec, "scorer.onnx") && !has_gpu()) {
+        fprintf(stderr,
+                "windlass: %s: spec.workers.gpus is %lld, and this machine has no NVIDIA GPU with "
+                "a driver (no /dev/nvidiactl): its processors score, in FP32 (--gpus %lld: try all "
+                "the same)\n",
+                job, (long long)gpus, (long long)gpus);
+        gpus = 0;
+    }
+    int64_t workers = tree_integer(spec, "workers.max", 1);
+    bool is_enough = gpus > 0 && workers * gpus <= (int64_t)there;
+    if (gpus > 0 && workers > 1 && !is_enough) {
+        char have[40] = "";
+        if (there > 0) {
+            snprintf(have, sizeof have, "it has %zu; ", there);
+        }
+        fprintf(stderr,
+                "windlass: %s: its %lld workers use the same GPUs of this machine, %lld of them "
+                "(%s--workers %lld: each has its own)\n",
+                job, (long long)workers, (long long)gpus, have,
+                MAX((long long)there / (long long)gpus, 1LL));
+    }
+    json_object_set_new(json_object_get(spec, "workers"), "gpus", json_integer(gpus));
+    if (gpus == 0) {
+        json_object_del(tree_get(spec, "scorer.onnx"), "precision");
+    }
+    return is_enough;
+}
+
+/* The page that people read, beside the summary. */
+static void print_report(const struct ending *ending) {
+    AUTO(text_freep)
+    char *spec_path = x_printf("%s/report.html", tree_text(ending->spec, "output.path", ""));
+    AUTO(text_freep) char *path = ending_path(ending, spec_path);
+    if (ending_is_stored(spec_path) || access(path, R_OK) == 0) {
+        printf("  %-8s %s\n", "report", path);
+    }
+}
+
+void batchscore_print_success(const struct ending *ending) {
+    int64_t done = tree_integer(ending->status, "items.done", 0);
+    double seconds = (double)MAX(ending->elapsed_ms, 1) / 1000;
+    if (strtod(tree_text(ending->status, "itemsPerSecond", "1"), NULL) > 0) {
+        printf("%s succeeded: %lld %s in %.1f s, %.1f %s/s\n", ending->name, (long long)done,
+               ending->unit, seconds, (double)done / seconds, ending->unit);
+    } else {
+        const json_t *condition = progress_condition(ending->status);
+        AUTO(text_freep)
+        char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
+        printf("%s succeeded: %s\n  %-8s after `%s %s/.windlass`\n", ending->name,
+               tree_text(condition, "message", ""), "again",
+               ending_is_stored(output) ? "deleting" : "rm -r", output);
+    }
+    int64_t failed = tree_integer(ending->status, "items.failed", 0);
+    if (failed > 0) {
+        printf("  %lld %s failed; the summary says which\n", (long long)failed, ending->unit);
+        ending_print_said(stdout, ending->status);
+    }
+    const char *output = tree_text(ending->status, "outputs[0]", NULL);
+    bool is_film = tree_get(ending->spec, "input.video") &&
+                   strcmp(tree_text(ending->spec, "output.mode", "PerFile"), "PerFile") == 0;
+    ending_print_path(ending, is_film ? "video" : "outputs", output);
+    ending_print_path(ending, "summary", tree_text(ending->status, "summary", NULL));
+    print_report(ending);
+    printf("  %-8s %s\n", "logs", ending->state_folder);
+    if (ending->file) {
+        printf("The same on a cluster: kubectl apply -f %s\n", ending->file);
+    }
+    fflush(stdout);
+}
+
+int batchscore_take_one_run(json_t *object, const struct job_options *options, struct error *err) {
+    struct series_start now = {.number = 1, .time_ms = clock_wall_ms()};
+    AUTO(tree_freep) json_t *made = NULL;
+    if (!series_is(object)) {
+        return 0;
+    }
+    if (series_make_run(object, options, &now, &made, err) < 0) {
+        return -1;
+    }
+    json_object_set(object, "spec", json_object_get(made, "spec"));
+    return 0;
+}

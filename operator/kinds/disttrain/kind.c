@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/kind.h"
+
+#include "operator/kinds/disttrain/import/import_job.h"
+#include "operator/kinds/disttrain/local_run.h"
+#include "operator/kinds/disttrain/pods.h"
+#include "operator/kinds/disttrain/reconcile.h"
+#include "operator/kinds/disttrain/spec.h"
+
+EMBED_TEXT(disttrain_crd, "crds/disttrain.yaml");
+
+static int pods(const json_t *object, const struct endpoint *endpoint,
+                const struct schema *made UNUSED, json_t **ret_pods, struct error *err) {
+    return disttrain_first_pods(object, endpoint, ret_pods, err);
+}
+
+static const char *unit(const json_t *object UNUSED) {
+    return "samples";
+}
+
+const struct kind_row disttrain_row = {
+    .loop = &disttrain_kind,
+    .crd = disttrain_crd,
+    .pods_about = "two workers",
+    .check = disttrain_check,
+    .pods = pods,
+    .unit = unit,
+    .numbers = disttrain_read_numbers,
+    .done_column = disttrain_done_column,
+    .import = import_job,
+    .local =
+        {
+            .about = "starts the command in all workers, which are processes here; what the\n"
+                     "image has must be on this machine, and prepare is run on it.",
+            .workers_about = "spec.workers",
+            .within = "spec",
+            .has_secrets = true,
+            .workers_max = DISTTRAIN_WORKERS_MAX,
+            .stop_ms = JOB_STOP_GANG_MS,
+            .fit = disttrain_fit,
+            .failed_index = disttrain_failed_index,
+            .print_success = disttrain_print_success,
+        },
+};

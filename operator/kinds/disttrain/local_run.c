@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/disttrain/local_run.h"
+
+#include <stdio.h>
+
+int64_t disttrain_fit(json_t *spec, int64_t asked, int processors UNUSED) {
+    int64_t count = asked == KIND_UNASKED ? tree_integer(spec, "workers", 1) : asked;
+    json_object_set_new(spec, "workers", json_integer(count));
+    return count;
+}
+
+int64_t disttrain_failed_index(const json_t *status) {
+    return tree_integer(status, "restarts.last.index", 0);
+}
+
+/* What it was tuned for, or the names of what there is instead. */
+static void print_objective(const struct ending *ending) {
+    const char *name = tree_text(ending->spec, "metrics.objective", NULL);
+    const char *best = tree_text(ending->status, "objective.best", NULL);
+    const json_t *others = tree_get(ending->status, "objective.others");
+    if (!name) {
+        return;
+    }
+    if (best) {
+        int64_t reports = tree_integer(ending->status, "objective.reports", 0);
+        printf("  %-8s %s %s of %lld report%s\n", "best", name, best, (long long)reports,
+               reports == 1 ? "" : "s");
+        return;
+    }
+    printf("  %-8s no report of %s%s", "best", name, others ? "; there are: " : "");
+    for (size_t i = 0; i < json_array_size(others); i++) {
+        printf("%s%s", i ? ", " : "", json_string_value(json_array_get(others, i)));
+    }
+    putchar('\n');
+}
+
+/* Its program has said all else. */
+void disttrain_print_success(const struct ending *ending) {
+    const json_t *outputs = json_object_get(ending->spec, "outputs");
+    int64_t restarts = tree_integer(ending->status, "restarts.counted", 0) +
+                       tree_integer(ending->status, "restarts.disrupted", 0);
+    printf("%s succeeded in %.1f s: %lld workers", ending->name,
+           (double)MAX(ending->elapsed_ms, 1) / 1000,
+           (long long)tree_integer(ending->spec, "workers", 1));
+    const char *accuracy = tree_text(ending->status, "accuracy", NULL);
+    if (accuracy) {
+        printf(", accuracy %s", accuracy);
+    }
+    if (restarts > 0) {
+        printf(", started again %lld time%s", (long long)restarts, restarts == 1 ? "" : "s");
+    }
+    putchar('\n');
+    print_objective(ending);
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        ending_print_path(ending, "output", tree_text(json_array_get(outputs, i), "path", NULL));
+    }
+    const char *trained = tree_text(ending->spec, "trainer.output.path", NULL);
+    if (trained) {
+        AUTO(text_freep) char *model = x_printf("%s/model.onnx", trained);
+        ending_print_path(ending, "model", model);
+    }
+    printf("  %-8s %s\n", "logs", ending->state_folder);
+    fflush(stdout);
+}
+
+void disttrain_read_numbers(const json_t *status, struct progress_numbers *numbers) {
+    long long wanted = tree_integer(status, "workers.wanted", 0);
+    long long workers = tree_integer(status, "workers.registered", 0);
+    long long step = tree_integer(status, "step", -1), epoch = tree_integer(status, "epoch", 0);
+    const char *loss = tree_text(status, "loss", NULL);
+    numbers->restarts =
+        tree_integer(status, "restarts.counted", 0) + tree_integer(status, "restarts.disrupted", 0);
+    if (step > 0) {
+        numbers->rate = tree_text(status, "samplesPerSecond", NULL);
+    }
+    if (wanted <= 0) { /* no hub has said anything yet */
+        return;
+    }
+    if (step < 0) {
+        snprintf(numbers->detail, sizeof numbers->detail, ": %lld of %lld workers", workers,
+                 wanted);
+        snprintf(numbers->place, sizeof numbers->place, "%lld/%lld workers", workers, wanted);
+        return;
+    }
+    char passed[40] = "";
+    if (epoch > 0) {
+        snprintf(passed, sizeof passed, ", epoch %lld", epoch);
+    }
+    snprintf(numbers->detail, sizeof numbers->detail, ": step %lld%s%s%.64s", step, passed,
+             loss ? ", loss " : "", loss ? loss : "");
+    snprintf(numbers->place, sizeof numbers->place, "step %lld", step);
+}
+
+char *disttrain_done_column(const json_t *status) {
+    int64_t wanted = tree_integer(status, "workers.wanted", 0);
+    if (tree_get(status, "step")) {
+        return x_printf("step %lld", (long long)tree_integer(status, "step", 0));
+    }
+    return wanted > 0
+               ? x_printf("%lld/%lld", (long long)tree_integer(status, "workers.registered", 0),
+                          (long long)wanted)
+               : x_strdup(tree_text(status, "progress", ""));
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/kind.h"
+
+#include "operator/kinds/disttrain/kind.h"
+#include "operator/kinds/disttrain/pods.h"
+#include "operator/kinds/sweep/local_run.h"
+#include "operator/kinds/sweep/reconcile.h"
+#include "operator/kinds/sweep/registrar.h"
+#include "operator/kinds/sweep/spec.h"
+#include "operator/kinds/sweep/trial.h"
+
+EMBED_TEXT(sweep_crd, "crds/sweep.yaml");
+
+/* The pod that would register the first trial's model. */
+static int add_registrar(const struct sweep_spec *spec, const struct schema *train,
+                         const double *units, json_t *pods, struct error *err) {
+    AUTO(tree_freep)
+    json_t *best = json_pack("{s:i, s:o}", "index", 0, "values", space_values(&spec->space, units));
+    json_t *pod = NULL;
+    if (!spec->registered) {
+        return 0;
+    }
+    if (registrar_pod(spec, train, NULL, best, 1, 0, &pod, err) < 0) {
+        return -1;
+    }
+    json_array_append_new(pods, pod);
+    return 0;
+}
+
+/* Those of its first trial. */
+static int pods(const json_t *object, const struct endpoint *endpoint, const struct schema *made,
+                json_t **ret_pods, struct error *err) {
+    struct sweep_spec spec;
+    struct points points;
+    double units[SPACE_PARAMETERS_MAX];
+    if (sweep_spec_read(object, &spec, err) < 0) {
+        return -1;
+    }
+    points_init(&points, &spec.space, spec.search, spec.seed);
+    points_at(&points, 0, units);
+    AUTO(tree_freep) json_t *trial = trial_make(&spec, made, 0, units);
+    schema_fill_defaults(made, trial);
+    return disttrain_first_pods(trial, endpoint, ret_pods, err) < 0
+               ? -1
+               : add_registrar(&spec, made, units, *ret_pods, err);
+}
+
+static const char *unit(const json_t *object UNUSED) {
+    return "trials";
+}
+
+static const struct kind_made trials = {
+    .kind = "DistTrain",
+    .check = trial_check,
+    .page_name = "sweep.html",
+    .page_label = "sweep",
+    .page_about = "a page that draws its trials",
+    .table = sweep_made_table,
+    .page = sweep_made_page,
+    .failed_pod = sweep_failed_pod,
+};
+
+const struct kind_row sweep_row = {
+    .loop = &sweep_kind,
+    .crd = sweep_crd,
+    .status_about = "its trials, and with -o html a page that\n"
+                    "draws them: windlass status NAME -o html >sweep.html",
+    .pods_about = "those of its first trial, and the one that registers",
+    .made = &trials,
+    .check = sweep_check,
+    .pods = pods,
+    .unit = unit,
+    .numbers = sweep_read_numbers,
+    .local =
+        {
+            .about = "its trials, as many at once as there are processors for; at the end a table\n"
+                     "of them, and sweep.html beside the logs.",
+            .workers_about = "of all trials together, one per processor",
+            .within = "spec.trial",
+            .has_secrets = true,
+            .stop_ms = JOB_STOP_GANG_MS,
+            .fit = sweep_fit,
+        },
+};

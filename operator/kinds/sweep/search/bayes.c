@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/search/bayes.h"
+
+#include "operator/kinds/sweep/search/gaussian.h"
+#include "operator/kinds/sweep/search/normal.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KNOWN_MIN = 3, /* fewer results say nothing */
+    CANDIDATES = 1024,
+    WALKS = 10,        /* from so many of the best candidates, and from the best trial, */
+    WALK_STEPS = 8,    /* in steps of 0.1, 0.05 ... of each parameter's range */
+    CANDIDATE_SEED = 1 /* the candidates of each index are shifted otherwise */
+};
+#define SAME 1e-9   /* units nearer than that are the same */
+#define FAR_WORSE 5 /* times as far from the median as the best one: no worse is told apart */
+
+static_assert((int)SPACE_PARAMETERS_MAX <= (int)GAUSSIAN_DIMENSIONS_MAX,
+              "a dimension for each parameter");
+
+struct candidate {
+    double units[SPACE_PARAMETERS_MAX];
+    double worth; /* expected improvement; -1: it is there already */
+};
+
+struct looking {
+    const struct space *space;
+    const struct bayes_trial *trials;
+    size_t count;
+    struct gaussian *belief; /* of standardised scores */
+    double best;
+};
+
+int bayes_first(const struct space *space) {
+    return MAX(5, 2 * space->count);
+}
+
+static bool is_known(const struct bayes_trial *trial) {
+    return !trial->is_running && isfinite(trial->score);
+}
+
+/* ---- what was seen ---- */
+
+static int by_score(const void *left, const void *right) { /* best first, then oldest first */
+    const struct bayes_trial *a = *(const struct bayes_trial *const *)left,
+                             *b = *(const struct bayes_trial *const *)right;
+    return a->score != b->score ? (a->score < b->score) - (a->score > b->score) : (a > b) - (a < b);
+}
+
+static int by_age(const void *left, const void *right) { /* newest first */
+    const struct bayes_trial *a = *(const struct bayes_trial *const *)left,
+                             *b = *(const struct bayes_trial *const *)right;
+    return (a < b) - (a > b);
+}
+
+/* Those that are looked at, best first: all, or the best half and of the others the newest. */
+static size_t choose(const struct looking *looking, const struct bayes_trial **chosen) {
+    size_t known = 0;
+    for (size_t i = 0; i < looking->count; i++) {
+        if (is_known(&looking->trials[i])) {
+            chosen[known++] = &looking->trials[i];
+        }
+    }
+    qsort(chosen, known, sizeof *chosen, by_score);
+    if (known > GAUSSIAN_SEEN_MAX) {
+        size_t half = GAUSSIAN_SEEN_MAX / 2;
+        qsort(chosen + half, known - half, sizeof *chosen, by_age);
+        known = GAUSSIAN_SEEN_MAX;
+    }
+    return known;
+}
+
+/* To a mean of 0 and a deviation of 1. One training that went to pieces must not flatten all
+ * others: the worst are as bad as FAR_WORSE says. scores: best first but for the newer half. */
+static void standardise(double *scores, size_t count) {
+    double median = scores[MIN(count / 2, (size_t)GAUSSIAN_SEEN_MAX / 2 - 1)], best = scores[0];
+    double least = best > median ? median - FAR_WORSE * (best - median) : -INFINITY;
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < count; i++) {
+        scores[i] = fmax(scores[i], least);
+        mean += scores[i] / (double)count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        scores[i] -= mean;
+        square += scores[i] * scores[i] / (double)count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        scores[i] = square > 0 ? scores[i] / sqrt(square) : 0;
+    }
+}
+
+static struct gaussian_shape shape_of(const struct space *space) {
+    struct gaussian_shape shape = {.dimensions = space->count};
+    for (int i = 0; i < space->count; i++) {
+        shape.is_choice[i] = space->at[i].expression == EXPRESSION_CHOICE;
+    }
+    return shape;
+}
+
+/* False: too little is known. */
+static bool conclude(struct looking *looking) {
+    size_t dimensions = (size_t)looking->space->count;
+    const struct bayes_trial **chosen = x_calloc(looking->count + 1, sizeof *chosen);
+    size_t known = choose(looking, chosen);
+    double scores[GAUSSIAN_SEEN_MAX];
+    double *points = x_calloc(GAUSSIAN_SEEN_MAX * dimensions, sizeof *points);
+    for (size_t i = 0; i < known; i++) {
+        scores[i] = chosen[i]->score;
+        memcpy(points + i * dimensions, chosen[i]->units, dimensions * sizeof *points);
+    }
+    if (known >= KNOWN_MIN) {
+        struct gaussian_shape shape = shape_of(looking->space);
+        standardise(scores, known);
+        looking->belief = gaussian_fit(&shape, points, scores, known);
+        looking->best = scores[0];
+        for (size_t i = 0; i < looking->count; i++) {
+            if (looking->trials[i].is_running) {
+                gaussian_expect(looking->belief, looking->trials[i].units);
+            }
+        }
+    }
+    free(points);
+    free(chosen);
+    return known >= KNOWN_MIN;
+}
+
+/* ---- where to look ---- */
+
+static bool is_there(const struct looking *looking, const double *units) {
+    for (size_t i = 0; i < looking->count; i++) {
+        int same = 0;
+        while (same < looking->space->count &&
+               fabs(looking->trials[i].units[same] - units[same]) < SAME) {
+            same++;
+        }
+        if (same == looking->space->count) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Units become those of the values that they stand for. */
+static void judge(const struct looking *looking, struct candidate *candidate) {
+    space_snap(looking->space, candidate->units);
+    if (is_there(looking, candidate->units)) {
+        candidate->worth = -1;
+        return;
+    }
+    struct gaussian_belief belief = gaussian_at(looking->belief, candidate->units);
+    double gain = belief.mean - looking->best, sigmas = gain / belief.deviation;
+    candidate->worth = belief.deviation > 1e-12
+                           ? gain * normal_below(sigmas) + belief.deviation * normal_density(sigmas)
+                           : fmax(gain, 0);
+}
+
+/* One step of a parameter there or back: at least to its next value. */
+static bool step(const struct looking *looking, struct candidate *at, int parameter, double size) {
+    double count = (double)looking->space->at[parameter].count;
+    bool moved = false;
+    size = count > 0 ? fmax(size, 1 / count) : size;
+    for (int side = -1; side <= 1; side += 2) {
+        struct candidate next = *at;
+        next.units[parameter] = fmin(fmax(next.units[parameter] + side * size, 0), 1);
+        judge(looking, &next);
+        if (next.worth > at->worth) {
+            *at = next;
+            moved = true;
+        }
+    }
+    return moved;
+}
+
+static void walk(const struct looking *looking, struct candidate *at) {
+    double size = 0.1;
+    for (int round = 0; round < WALK_STEPS; round++) {
+        bool moved = false;
+        for (int i = 0; i < looking->space->count; i++) {
+            moved |= step(looking, at, i, size);
+        }
+        size = moved ? size : size / 2;
+    }
+}
+
+static int by_worth(const void *left, const void *right) {
+    double a = ((const struct candidate *)left)->worth,
+           b = ((const struct candidate *)right)->worth;
+    return (a < b) - (a > b);
+}
+
+/* The whole space where it is small, else Sobol's points. */
+static size_t candidates(const struct looking *looking, uint64_t seed, int64_t index,
+                         struct candidate *list) {
+    int64_t size = space_size(looking->space);
+    bool is_whole = size > 0 && size <= CANDIDATES;
+    size_t count = is_whole ? (size_t)size : CANDIDATES;
+    struct points points;
+    points_init(&points, looking->space, is_whole ? SEARCH_RANDOM : SEARCH_SOBOL,
+                seed ^ (uint64_t)index << 32 ^ CANDIDATE_SEED);
+    for (size_t i = 0; i < count; i++) {
+        points_at(&points, (int64_t)i, list[i].units);
+        judge(looking, &list[i]);
+    }
+    return count;
+}
+
+/* From the best trial no step is forbidden: it is worth nothing itself. */
+static struct candidate at_best(const struct looking *looking) {
+    const struct bayes_trial *best = NULL;
+    for (size_t i = 0; i < looking->count; i++) {
+        const struct bayes_trial *trial = &looking->trials[i];
+        best = is_known(trial) && (!best || trial->score > best->score) ? trial : best;
+    }
+    struct candidate candidate = {.worth = -1};
+    memcpy(candidate.units, best->units, sizeof candidate.units);
+    return candidate;
+}
+
+static bool improve(const struct looking *looking, uint64_t seed, int64_t index, double *units) {
+    struct candidate *list = x_calloc(CANDIDATES + 1, sizeof *list);
+    size_t count = candidates(looking, seed, index, list);
+    qsort(list, count, sizeof *list, by_worth);
+    count = MIN(count, (size_t)WALKS);
+    list[count++] = at_best(looking);
+    for (size_t i = 0; i < count; i++) {
+        walk(looking, &list[i]);
+    }
+    qsort(list, count, sizeof *list, by_worth);
+    memcpy(units, list[0].units, (size_t)looking->space->count * sizeof *units);
+    bool found = list[0].worth >= 0;
+    free(list);
+    return found;
+}
+
+void bayes_point(const struct space *space, uint64_t seed, int64_t index,
+                 const struct bayes_trial *trials, size_t count, double *units) {
+    struct looking looking = {.space = space, .trials = trials, .count = count};
+    int64_t size = space_size(space);
+    bool found =
+        index >= bayes_first(space) && conclude(&looking) && improve(&looking, seed, index, units);
+    gaussian_free(looking.belief);
+    /* The next one in line that nobody has tried: in the beginning, and where all is tried. */
+    struct points points;
+    points_init(&points, space, size > 0 ? SEARCH_RANDOM : SEARCH_SOBOL, seed);
+    for (int64_t i = 0; !found && i < (size > 0 ? size : 1); i++) {
+        points_at(&points, size > 0 ? (index + i) % size : index, units);
+        found = size == 0 || !is_there(&looking, units);
+    }
+}

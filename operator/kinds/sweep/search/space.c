@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/sweep/search/space.h"
+
+#include "lib/philox.h"
+#include "operator/kinds/sweep/search/normal.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const space_expressions[] = {
+    "choice",      "randint", "uniform", "quniform",  "loguniform",
+    "qloguniform", "normal",  "qnormal", "lognormal", "qlognormal",
+};
+static_assert(ARRAY_LEN(space_expressions) == EXPRESSION_COUNT, "a name for each expression");
+
+enum { SHIFT_EPOCH = 1, SIGMAS_MAX = 9, LOGARITHM_MAX = 34 }; /* epoch 0 of chance is Random's */
+
+static bool is_log(enum expression expression) {
+    return expression == EXPRESSION_LOGUNIFORM || expression == EXPRESSION_QLOGUNIFORM ||
+           expression == EXPRESSION_LOGNORMAL || expression == EXPRESSION_QLOGNORMAL;
+}
+
+static bool is_normal(enum expression expression) {
+    return expression >= EXPRESSION_NORMAL;
+}
+
+static bool is_rounded(enum expression expression) {
+    return expression == EXPRESSION_QUNIFORM || expression == EXPRESSION_QLOGUNIFORM ||
+           expression == EXPRESSION_QNORMAL || expression == EXPRESSION_QLOGNORMAL;
+}
+
+/* Of a text itself, of an integer in `number`. */
+static const char *choice_text(const json_t *choice, char number[static SPACE_NUMBER_MAX]) {
+    if (json_is_string(choice)) {
+        return json_string_value(choice);
+    }
+    snprintf(number, SPACE_NUMBER_MAX, "%lld", (long long)json_integer_value(choice));
+    return number;
+}
+
+/* The place of a choice's text in its list; -1: it is not there. */
+static int64_t find_choice(const struct parameter *parameter, const char *text) {
+    for (size_t i = 0; i < json_array_size(parameter->choices); i++) {
+        char number[SPACE_NUMBER_MAX];
+        if (strcmp(text, choice_text(json_array_get(parameter->choices, i), number)) == 0) {
+            return (int64_t)i;
+        }
+    }
+    return -1;
+}
+
+/* ---- read ---- */
+
+static int refuse(struct error *err, const struct parameter *parameter, const char *field,
+                  const char *sentence) {
+    return error_set(err, ERROR_INVALID, "%s.%s: %s", field,
+                     space_expressions[parameter->expression], sentence);
+}
+
+static double number(const json_t *range, const char *name) {
+    return strtod(tree_text(range, name, "0"), NULL);
+}
+
+static int by_text(const void *left, const void *right) {
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Sorted: this is read in each pass over a Sweep, and there may be 32 lists of 256. */
+static bool has_same_twice(const json_t *choices) {
+    char numbers[SPACE_CHOICES_MAX][SPACE_NUMBER_MAX];
+    const char *texts[SPACE_CHOICES_MAX];
+    size_t count = MIN(json_array_size(choices), SPACE_CHOICES_MAX); /* the schema's bound */
+    for (size_t i = 0; i < count; i++) {
+        texts[i] = choice_text(json_array_get(choices, i), numbers[i]);
+    }
+    qsort(texts, count, sizeof *texts, by_text);
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(texts[i - 1], texts[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A choice that is there twice would be drawn twice as often, and be one point as two. */
+static int read_choices(const json_t *choices, const char *field, struct parameter *parameter,
+                        struct error *err) {
+    parameter->choices = choices;
+    parameter->count = (int64_t)json_array_size(choices);
+    if (parameter->count == 0) {
+        return refuse(err, parameter, field, "is empty; there is nothing to choose from");
+    }
+    return has_same_twice(choices)
+               ? refuse(err, parameter, field, "has the same twice; take one out")
+               : 0;
+}
+
+static int read_normal(const json_t *range, const char *field, struct parameter *parameter,
+                       struct error *err) {
+    parameter->low = number(range, "mu");
+    parameter->high = number(range, "sigma");
+    double furthest = fabs(parameter->low) + SIGMAS_MAX * parameter->high;
+    if (parameter->high <= 0) {
+        return refuse(err, parameter, field, "sigma must be above 0");
+    }
+    return furthest > (is_log(parameter->expression) ? LOGARITHM_MAX : SPACE_VALUE_MAX)
+               ? refuse(err, parameter, field,
+                        is_log(parameter->expression)
+                            ? "mu and sigma are the logarithm's, and mu + 9 sigma is beyond 34"
+                            : "mu + 9 sigma is beyond 1e15")
+               : 0;
+}
+
+static int read_range(const json_t *range, const char *field, struct parameter *parameter,
+                      struct error *err) {
+    parameter->q = is_rounded(parameter->expression) ? number(range, "q") : 0;
+    if (is_rounded(parameter->expression) &&
+        !(parameter->q > 0 && parameter->q <= SPACE_VALUE_MAX)) {
+        return refuse(err, parameter, field, "q must be above 0, and at most 1e15");
+    }
+    if (is_normal(parameter->expression)) {
+        return read_normal(range, field, parameter, err);
+    }
+    double min = number(range, "min"), max = number(range, "max");
+    bool has_logarithms = is_log(parameter->expression);
+    if (has_logarithms && min <= 0) {
+        return refuse(err, parameter, field,
+                      "min must be above 0: both are values, not their logarithms (HyperDrive's "
+                      "loguniform(-6, -1) is min: \"0.00248\", max: \"0.368\")");
+    }
+    if (min >= max) {
+        return refuse(err, parameter, field, "min must be below max");
+    }
+    if (fabs(min) > SPACE_VALUE_MAX || fabs(max) > SPACE_VALUE_MAX) {
+        return refuse(err, parameter, field, "min and max must be from -1e15 to 1e15");
+    }
+    parameter->low = has_logarithms ? log(min) : min;
+    parameter->high = has_logarithms ? log(max) : max;
+    return 0;
+}
+
+static int read_one(const json_t *json, size_t index, struct parameter *parameter,
+                    struct error *err) {
+    char field[64];
+    snprintf(field, sizeof field, "spec.parameters[%zu]", index);
+    const json_t *given = NULL;
+    int count = 0;
+    for (size_t i = 0; i < EXPRESSION_COUNT; i++) {
+        const json_t *expression = json_object_get(json, space_expressions[i]);
+        if (expression) {
+            given = expression;
+            parameter->expression = (enum expression)i;
+            count++;
+        }
+    }
+    if (count != 1) {
+        return error_set(err, ERROR_INVALID,
+                         "%s: exactly one of choice, randint, uniform, quniform, loguniform, "
+                         "qloguniform, normal, qnormal, lognormal and qlognormal must be given",
+                         field);
+    }
+    parameter->name = tree_text(json, "name", "");
+    if (parameter->expression == EXPRESSION_CHOICE) {
+        return read_choices(given, field, parameter, err);
+    }
+    if (parameter->expression == EXPRESSION_RANDINT) {
+        parameter->count = tree_integer(given, "upper", 1);
+        return 0;
+    }
+    return read_range(given, field, parameter, err);
+}
+
+int space_read(const json_t *parameters, struct space *ret_space, struct error *err) {
+    struct space space = {0};
+    for (size_t i = 0; i < json_array_size(parameters); i++) {
+        assert(space.count < SPACE_PARAMETERS_MAX); /* the schema's bound */
+        if (read_one(json_array_get(parameters, i), i, &space.at[space.count++], err) < 0) {
+            return -1;
+        }
+    }
+    if (space.count == 0) {
+        return error_set(err, ERROR_INVALID,
+                         "spec.parameters: is empty; there is nothing to search");
+    }
+    *ret_space = space;
+    return 0;
+}
+
+int64_t space_size(const struct space *space) {
+    int64_t size = 1;
+    for (int i = 0; i < space->count; i++) {
+        int64_t count = space->at[i].count;
+        if (count == 0 || size > PHILOX_COUNT_MAX / count) {
+            return 0;
+        }
+        size *= count;
+    }
+    return size;
+}
+
+/* ---- points ---- */
+
+static double middle(int64_t value, int64_t count) {
+    return ((double)value + 0.5) / (double)count;
+}
+
+/* Mixed radix, the last parameter fastest. */
+static void number_units(const struct space *space, int64_t number, double *units) {
+    for (int i = space->count - 1; i >= 0; i--) {
+        units[i] = middle(number % space->at[i].count, space->at[i].count);
+        number /= space->at[i].count;
+    }
+}
+
+static void sobol_units(const struct points *points, int64_t index, double *units) {
+    for (int i = 0; i < points->space->count; i++) {
+        uint32_t shift = (uint32_t)(philox_bits(points->seed, SHIFT_EPOCH, 0, (uint32_t)i) >> 32);
+        units[i] = (sobol_bits(&points->sobol, i, (uint32_t)index) ^ shift) * 0x1p-32;
+    }
+}
+
+void points_init(struct points *points, const struct space *space, enum search search,
+                 uint64_t seed) {
+    *points = (struct points){space, search, seed, space_size(space), {{{0}}}};
+    assert(search != SEARCH_GRID || points->size > 0);
+    if (search == SEARCH_SOBOL) {
+        sobol_init(&points->sobol);
+    }
+}
+
+void points_at(const struct points *points, int64_t index, double *units) {
+    int64_t size = points->size;
+    assert(index >= 0 && (size == 0 || points->search == SEARCH_SOBOL || index < size));
+    if (points->search == SEARCH_SOBOL) {
+        sobol_units(points, index, units);
+    } else if (points->search == SEARCH_GRID) {
+        number_units(points->space, index, units);
+    } else if (size > 0) {
+        number_units(points->space, philox_permute(points->seed, 0, size, index), units);
+    } else {
+        for (int i = 0; i < points->space->count; i++) {
+            units[i] = philox_unit(philox_bits(points->seed, 0, index, (uint32_t)i));
+        }
+    }
+}
+
+/* ---- values ---- */
+
+static int64_t which(const struct parameter *parameter, double unit) {
+    int64_t value = (int64_t)(unit * (double)parameter->count);
+    return MIN(MAX(value, 0), parameter->count - 1);
+}
+
+static double value_at(const struct parameter *parameter, double unit) {
+    double low = parameter->low, high = parameter->high;
+    double x = is_normal(parameter->expression) ? low + high * normal_quantile(unit)
+                                                : low + unit * (high - low);
+    x = is_log(parameter->expression) ? exp(x) : x;
+    return parameter->q > 0 ? round(x / parameter->q) * parameter->q : x;
+}
+
+static double unit_of(const struct parameter *parameter, double value) {
+    double low = parameter->low, high = parameter->high;
+    if (is_log(parameter->expression)) {
+        value = value > 0 ? log(value) : -INFINITY; /* a q form may round to 0 */
+    }
+    double unit = is_normal(parameter->expression) ? normal_below((value - low) / high)
+                                                   : (value - low) / (high - low);
+    return fmin(fmax(unit, 0), 1);
+}
+
+void space_number(double value, char text[static SPACE_NUMBER_MAX]) {
+    if (value == 0) {
+        value = 0; /* not -0 */
+    }
+    bool is_whole = value == round(value) || fabs(value) >= 1e14; /* 15 digits: no point left */
+    snprintf(text, SPACE_NUMBER_MAX, is_whole ? "%.0f" : "%.15g", value);
+}
+
+static json_t *value_text(const struct parameter *parameter, double unit) {
+    char text[SPACE_NUMBER_MAX];
+    if (!parameter->count) {
+        space_number(value_at(parameter, unit), text);
+        return json_string(text);
+    }
+    int64_t at = which(parameter, unit);
+    const json_t *choice = json_array_get(parameter->choices, (size_t)at);
+    if (choice) {
+        return json_string(choice_text(choice, text));
+    }
+    space_number((double)at, text);
+    return json_string(text);
+}
+
+json_t *space_values(const struct space *space, const double *units) {
+    json_t *values = json_object();
+    for (int i = 0; i < space->count; i++) {
+        json_object_set_new(values, space->at[i].name, value_text(&space->at[i], units[i]));
+    }
+    return values;
+}
+
+/* A whole text that is a number. */
+static bool read_number(const char *text, double *ret_value) {
+    char *end;
+    double value = strtod(text, &end);
+    *ret_value = value;
+    return end != text && !*end && isfinite(value);
+}
+
+static bool unit_of_text(const struct parameter *parameter, const char *text, double *ret_unit) {
+    double value = 0;
+    if (!text || (!parameter->choices && !read_number(text, &value))) {
+        return false;
+    }
+    if (!parameter->count) {
+        *ret_unit = unit_of(parameter, value);
+        return true;
+    }
+    value = parameter->choices ? (double)find_choice(parameter, text) : value;
+    if (value < 0 || value >= (double)parameter->count || value != floor(value)) {
+        return false;
+    }
+    *ret_unit = middle((int64_t)value, parameter->count);
+    return true;
+}
+
+bool space_units(const struct space *space, const json_t *values, double *units) {
+    for (int i = 0; i < space->count; i++) {
+        const struct parameter *parameter = &space->at[i];
+        const char *text = json_string_value(json_object_get(values, parameter->name));
+        if (!unit_of_text(parameter, text, &units[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void space_snap(const struct space *space, double *units) {
+    for (int i = 0; i < space->count; i++) {
+        const struct parameter *parameter = &space->at[i];
+        units[i] = parameter->count ? middle(which(parameter, units[i]), parameter->count)
+                                    : unit_of(parameter, value_at(parameter, units[i]));
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/show/ending.h"
+
+#include "lib/file.h"
+#include "operator/show/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TAIL_BYTES = 4096, TAIL_LINES = 10 };
+
+static bool condition_is(const json_t *status, const char *wanted) {
+    return strcmp(tree_text(progress_condition(status), "status", ""), wanted) == 0;
+}
+
+bool ending_is_final(const json_t *status) {
+    return condition_is(status, "True") || condition_is(status, "False");
+}
+
+bool ending_is_stored(const char *spec_path) {
+    return text_starts(spec_path, "az://");
+}
+
+char *ending_path(const struct ending *ending, const char *spec_path) {
+    size_t length = strcspn(spec_path, "/");
+    AUTO(text_freep) char *volume = x_strndup(spec_path, length);
+    const char *folder = json_string_value(json_object_get(ending->folders, volume));
+    return folder ? x_printf("%s%s", folder, spec_path + length) : x_strdup(spec_path);
+}
+
+void ending_print_path(const struct ending *ending, const char *what, const char *spec_path) {
+    if (spec_path) {
+        AUTO(text_freep) char *path = ending_path(ending, spec_path);
+        printf("  %-8s %s\n", what, path);
+    }
+}
+
+void ending_print_page(const struct ending *ending) {
+    if (ending->page) {
+        printf("  %-8s %s\n", ending->page_label, ending->page);
+    }
+    fflush(stdout);
+}
+
+void ending_print_made(const struct ending *ending) {
+    fputs(ending->table ? ending->table : "", stdout);
+    ending_print_page(ending);
+}
+
+/* Indented, and with nothing that a terminal would obey. */
+static void print_lines(FILE *to, const char *text) {
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        fputs("    | ", to);
+        for (size_t i = 0; i < length; i++) {
+            unsigned char byte = (unsigned char)line[i];
+            fputc(byte < ' ' || byte == 127 ? ' ' : byte, to);
+        }
+        fputc('\n', to);
+        line += length + (line[length] == '\n');
+    }
+}
+
+void ending_print_said(FILE *to, const json_t *status) {
+    const char *text = tree_text(status, "failedLog", "");
+    if (*text) {
+        fprintf(to, "  the program's last lines in the first mini-batch that failed:\n");
+        print_lines(to, text);
+    }
+}
+
+static void print_success(const struct ending *ending) {
+    printf("%s succeeded in %.1f s: %s\n", ending->name, (double)MAX(ending->elapsed_ms, 1) / 1000,
+           tree_text(progress_condition(ending->status), "message", ""));
+    ending_print_made(ending);
+    ending_print_path(ending, "logs", ending->state_folder);
+    fflush(stdout);
+}
+
+/* The last lines of a log, so that the cause is in sight. */
+static void print_tail(const char *path) {
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return;
+    }
+    char text[TAIL_BYTES + 1];
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    fseek(file, MAX(0, size - TAIL_BYTES), SEEK_SET);
+    size_t got = fread(text, 1, TAIL_BYTES, file);
+    fclose(file);
+    while (got && text[got - 1] == '\n') {
+        got--;
+    }
+    text[got] = 0;
+    size_t start = got;
+    for (int lines = 0; start > 0; start--) {
+        if (text[start - 1] == '\n' && ++lines == TAIL_LINES) {
+            break;
+        }
+    }
+    print_lines(stderr, text + start);
+}
+
+/* What people do about it, by the reason of the condition. */
+static const struct advice {
+    const char *reason, *text;
+    int exit_code;
+    bool is_workers; /* the worker's log is the one to look at */
+    bool shows_log;  /* the message may not hold the cause */
+} advices[] = {
+    {"SpecInvalid", "correct the manifest and run again", 2, false, false},
+    {"InputInvalid", "correct the input, or its path in the manifest, and run again", 2, false,
+     false},
+    {"WorkersFailed", "correct what the worker says and run again", 1, true, true},
+    {"CoordinatorFailed", "correct what the coordinator says and run again", 1, false, true},
+    {"PrepareFailed", "correct spec.prepare, or what it needs, and run again", 1, false, true},
+    {"CommandNotFound", "correct spec.command; its program must be on this machine", 1, false,
+     false},
+    {"RankFailed", "correct what the program says and run again", 1, false, true},
+    {"OutOfMemory", "raise spec.resources.limits.memory, or run fewer workers here", 1, false,
+     false},
+    {"Stopped", "take spec.stop out of the manifest and run again", 1, false, false},
+    {"ObjectiveMissing", "name a metric that the trials say, in spec.objective.metric", 1, false,
+     true},
+    {"TrialsFailed", "correct what the trial says and run again", 1, false, true},
+    {"RegisterFailed", "correct what keeps the model from being copied and run again, or copy it",
+     1, false, false},
+    {"DeadlineExceeded", "raise spec.activeDeadlineSeconds and run again", 1, false, false},
+    {"TooManyFailures", "correct what the trial says and run again", 1, false, true},
+    {NULL, "see the log, correct the cause and run again", 1, false, false},
+};
+
+static int print_failure(const struct ending *ending) {
+    const json_t *condition = progress_condition(ending->status);
+    const char *reason = tree_text(condition, "reason", "");
+    const struct advice *advice = advices;
+    while (advice->reason && strcmp(advice->reason, reason) != 0) {
+        advice++;
+    }
+    fprintf(stderr, "windlass: %s failed: %s\n", ending->name,
+            tree_text(condition, "message", reason));
+    int64_t total = tree_integer(ending->status, "items.total", 0);
+    if (total > 0) {
+        fprintf(stderr, "  %lld of %lld %s were finished\n",
+                (long long)tree_integer(ending->status, "items.done", 0), (long long)total,
+                ending->unit);
+    }
+    ending_print_said(stderr, ending->status);
+    fprintf(stderr, "  next: %s\n", advice->text);
+    const char *pod = advice->is_workers ? ending->failed_worker : ending->failed_coordinator;
+    if (!pod) {
+        fprintf(stderr, "  logs: %s\n", ending->state_folder);
+        return advice->exit_code;
+    }
+    AUTO(text_freep) char *path = x_printf("%s/%s.log", ending->state_folder, pod);
+    fprintf(stderr, "  log: %s%s\n", path, advice->shows_log ? ", which ends with" : "");
+    if (advice->shows_log) {
+        print_tail(path);
+    }
+    return advice->exit_code;
+}
+
+int ending_print(const struct ending *ending) {
+    if (condition_is(ending->status, "True")) {
+        (ending->print_success ? ending->print_success : print_success)(ending);
+        return 0;
+    }
+    ending_print_made(ending);
+    return print_failure(ending);
+}
+
+void ending_print_interrupted(const struct ending *ending) {
+    AUTO(text_freep) char *output = ending_path(ending, tree_text(ending->spec, "output.path", ""));
+    AUTO(text_freep) char *parts = file_join(output, ".windlass");
+    /* Files are results as soon as they are done; a video's parts wait for the join. */
+    const char *kept = tree_get(ending->spec, "input.video") ? parts : output;
+    int64_t done = tree_integer(ending->status, "items.done", 0);
+    int64_t total = tree_integer(ending->status, "items.total", 0);
+    fprintf(stderr, "windlass: %s interrupted", ending->name);
+    if (total > 0) {
+        fprintf(stderr, ": %lld of %lld %s were finished", (long long)done, (long long)total,
+                ending->unit);
+    }
+    fprintf(stderr, "; no process is left\n  kept: the logs in %s\n", ending->state_folder);
+    if (done > 0 && access(kept, F_OK) == 0) {
+        fprintf(stderr, "  kept: what was finished, under %s\n", kept);
+    }
+}

@@ -1,0 +1,56 @@
+/* progress.h: a job's status as one line that is redrawn on a terminal, and as a line now and then
+ * elsewhere. On standard error, so that the results alone are on standard output. The cursor is
+ * never hidden and nothing but this one line is touched: whatever kills us, the terminal is fine.
+ */
+#pragma once
+
+#include "lib/tree.h"
+
+/* The numbers of a status that are shown. All zero before, but left_s. */
+struct progress_numbers {
+    long long total, done, failed, retried, restarts;
+    long long left_s;  /* -1: not known */
+    const char *rate;  /* per second; NULL: not known. Borrowed from the status */
+    char detail[256];  /* of a line, behind the count: ": step 1200, loss 0.31" */
+    char place[64];    /* of a bar, behind the count: "step 1200" */
+    char best[64];     /* of a bar, before the rate: "best 0.93" */
+    bool tells_failed; /* detail says how many failed */
+};
+
+/* Reads what a kind's status says. */
+typedef void progress_reader(const json_t *status, struct progress_numbers *numbers);
+/* status.items, miniBatches.retried, itemsPerSecond and secondsLeft. */
+progress_reader progress_read_items;
+
+struct progress {
+    const char *name, *unit; /* of the job; "frames", "files", "samples" */
+    progress_reader *read;   /* NULL: progress_read_items */
+    bool is_terminal;
+    bool is_drawn;    /* a bar stands in the last line of the terminal */
+    int64_t start_ms; /* -1: not known */
+    int64_t drawn_ms;
+    int64_t told_done; /* items that the last plain line told of */
+    char last[512];    /* the last line that was shown */
+    char state[64];
+};
+
+void progress_init(struct progress *progress, const char *name, const char *unit,
+                   progress_reader *read, int64_t now_ms);
+/* Shows the status if there is something new to show: at most 10 times a second on a terminal;
+ * elsewhere when the state changes, or when 5 s or 10 % went by. */
+void progress_show(struct progress *progress, const json_t *status, int64_t now_ms);
+/* Erases the bar, so that other text can be written. */
+void progress_clear(struct progress *progress);
+
+/* The bar's line for a terminal of so many columns; what has no room is left out. */
+void progress_bar(const struct progress *progress, const json_t *status, int64_t now_ms,
+                  int columns, char text[static 512]);
+/* "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:02 elapsed, 0:20 left"; of a gang
+ * "job: Gathering: 3 of 4 workers, 0:02 elapsed", and how far it is, where it tells that;
+ * of a Sweep "job: Running: 3 of 40 trials (7 %), 2 run, 1 stopped, best 0.93 (job-0001), ...". */
+void progress_line(const struct progress *progress, const json_t *status, int64_t now_ms,
+                   char text[static 512]);
+/* The condition Succeeded; NULL when there is none. Borrowed. */
+const json_t *progress_condition(const json_t *status);
+/* Its reason: "Running"; "Pending" when there is none. Borrowed. */
+const char *progress_state(const json_t *status);

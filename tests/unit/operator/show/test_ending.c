@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The termination message of a local run that failed: what to do next, by its reason. */
+#include "operator/show/ending.h"
+
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* What is written to standard error, so many bytes at most. */
+static void told(const char *reason, int *ret_code, char *text, size_t size) {
+    AUTO(tree_freep)
+    json_t *status = json_pack("{s:[{s:s, s:s, s:s, s:s}]}", "conditions", "type", "Succeeded",
+                               "status", "False", "reason", reason, "message", "because");
+    struct ending ending = {.name = "s", .unit = "trials", .status = status, .state_folder = "st"};
+    FILE *file = tmpfile();
+    CHECK(file != NULL);
+    fflush(stderr);
+    int before = dup(STDERR_FILENO);
+    CHECK(before >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    *ret_code = ending_print(&ending);
+    fflush(stderr);
+    CHECK(dup2(before, STDERR_FILENO) >= 0);
+    close(before);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = 0;
+    fclose(file);
+}
+
+static void each_reason_has_its_advice(void) {
+    static const struct {
+        const char *reason, *next;
+        int code;
+    } rows[] = {
+        {"SpecInvalid", "correct the manifest and run again", 2},
+        {"TrialsFailed", "correct what the trial says and run again", 1},
+        {"ObjectiveMissing", "name a metric that the trials say, in spec.objective.metric", 1},
+        {"DeadlineExceeded", "raise spec.activeDeadlineSeconds and run again", 1},
+        {"RegisterFailed",
+         "correct what keeps the model from being copied and run again, or copy it", 1},
+        {"Unheard", "see the log, correct the cause and run again", 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[1000];
+        int code;
+        told(rows[i].reason, &code, text, sizeof text);
+        AUTO(text_freep)
+        char *wanted =
+            x_printf("windlass: s failed: because\n  next: %s\n  logs: st\n", rows[i].next);
+        CHECK_STR(text, wanted);
+        CHECK_INT(code, rows[i].code);
+    }
+}
+
+int main(void) {
+    TEST(each_reason_has_its_advice);
+    return TEST_END();
+}

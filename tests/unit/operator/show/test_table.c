@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/show/table.h"
+
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+static void test_columns_are_aligned_and_cut(void) {
+    struct table *table = table_new();
+    table_add(table, (const char *const[]){"NAME", "STATE", "MESSAGE"}, 3);
+    table_add(table, (const char *const[]){"grün-länger", "Running", "all\nis\x1b[2J well"}, 3);
+    table_add(table, (const char *const[]){"b", NULL, ""}, 3);
+    static const struct {
+        const char *indent;
+        int width;
+        const char *text;
+    } rows[] = {
+        {"", 0,
+         "NAME          STATE     MESSAGE\n"
+         "grün-länger   Running   all is [2J well\n"
+         "b\n"},
+        {"  ", 29,
+         "  NAME          STATE     MES\n"
+         "  grün-länger   Running   all\n"
+         "  b\n"},
+        {"", 3, "NAM\ngrü\nb\n"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep) char *text = table_text(table, rows[i].indent, rows[i].width);
+        CHECK_STR(text, rows[i].text);
+    }
+    table_free(table);
+}
+
+static void test_ages(void) {
+    static const struct {
+        int64_t seconds;
+        const char *text;
+    } rows[] = {{-5, "0s"},         {0, "0s"},
+                {119, "119s"},      {120, "2m"},
+                {200, "3m20s"},     {600, "10m"},
+                {3600, "60m"},      {3 * 3600, "3h"},
+                {20000, "5h33m"},   {9 * 3600 + 60, "9h"},
+                {47 * 3600, "47h"}, {86400 * 2, "2d"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[32];
+        table_age(rows[i].seconds * 1000, text);
+        CHECK_STR(text, rows[i].text);
+    }
+}
+
+int main(void) {
+    TEST(test_columns_are_aligned_and_cut);
+    TEST(test_ages);
+    return TEST_END();
+}
