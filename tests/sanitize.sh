@@ -25,7 +25,7 @@ build() { # sanitizers, programs without their folder
 suite() { # name, sanitizers, programs without their folder
     local name=$1 sanitizers=$2 folder=build/sanitize-${2//,/-}
     shift 2
-    if build "$sanitizers" "$@" && BUILD=$folder tests/run.sh "${@/#/$folder/}" >>"$log" 2>&1; then
+    if build "$sanitizers" "$@" && BUILD=$folder tests/run.sh --lanes $(($(nproc) * 2)) "${@/#/$folder/}" >>"$log" 2>&1; then
         sed 's/^/  /' "$log" | grep -v '  CC '
         echo "ok unit tests under $name"
     else

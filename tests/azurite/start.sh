@@ -45,13 +45,7 @@ echo "$port" >port
 for account in films results; do
     python3 "$here/az.py" "$folder" container "$account" tests >&2
 done
-if [ -n "${3:-}" ]; then
-    (
-        exec >/dev/null 2>&1 </dev/null
-        while kill -0 "$3"; do sleep 1; done
-        finish azurite KILL
-    ) &
-fi
+[ -z "${3:-}" ] || end_with "$3"
 cat <<VARIABLES
 WINDLASS_BLOB_ENDPOINT=https://127.0.0.1:$port/ACCOUNT
 WINDLASS_AUTHORITIES=$folder/ca.crt

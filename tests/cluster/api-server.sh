@@ -111,9 +111,5 @@ command=("$bin/kube-apiserver" --etcd-servers="$etcd" --bind-address=127.0.0.1 -
 printf 'cd %q && exec %s\n' "$folder/pki" "$(printf ' %q' "${command[@]}")" >"$folder/apiserver.command"
 start_api_server
 [ -z "$with_manager" ] || controller_manager
-if [ -n "$owner" ]; then
-    # shellcheck disable=SC2016 # expanded by that shell
-    setsid bash -c 'while kill -0 "$1" 2>/dev/null; do sleep 1; done; exec "$2" stop "$3"' _ \
-        "$owner" "$here/api-server.sh" "$folder" >/dev/null 2>&1 </dev/null &
-fi
+[ -z "$owner" ] || end_with "$owner"
 echo "$folder/kubeconfig"

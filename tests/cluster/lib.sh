@@ -92,6 +92,16 @@ finish() {
     fi
     rm -f "$folder/pids/$1.pid"
 }
+# end_with PID: when that process is gone, all of $folder's end, also where the folder is gone by then. The watcher has a
+# session of its own: what ends the script's process group must not end it first.
+end_with() {
+    # shellcheck disable=SC2016 # expanded by that shell
+    setsid bash -c 'while kill -0 "$1" 2>/dev/null; do sleep 1; done
+        for file in $(grep -lszxF "WINDLASS_CLUSTER=$2" /proc/[0-9]*/environ); do
+            pid=${file#/proc/}
+            kill -9 "${pid%/environ}"
+        done' _ "$1" "$folder" >/dev/null 2>&1 </dev/null &
+}
 # wait_for SECONDS NAME COMMAND...: until it succeeds, unless the process ends or time runs out.
 wait_for() {
     local end=$((SECONDS + $1)) name=$2

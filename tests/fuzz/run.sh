@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Runs every fuzzer, FUZZ_JOBS (one a processor) at a time, from its seeds: for FUZZ_SECONDS if that is set; else what
-# strangers hand us (manifest, onnx, message) for 60 s and the others for 10 s, so that `make test` stays short;
-# what it finds is kept in build/fuzz/findings/. FUZZ_ONLY="manifest onnx" picks some. One ok / not ok line each.
+# strangers hand us (manifest, onnx, message) for 60 s and the others for 10 s; FUZZ_SHORT: a third of that (make test).
+# What it finds is kept in build/fuzz/findings/. FUZZ_ONLY="manifest onnx" picks some. One ok / not ok line each.
 set -u
 cd "$(dirname "$0")/../.." || exit 3
 mkdir -p build/fuzz/findings
 one() {
     name=$1 program=build/fuzz/fuzz_$1 seconds=${FUZZ_SECONDS:-10}
     case $name in manifest | onnx | message) seconds=${FUZZ_SECONDS:-60} ;; esac
+    [ -z "${FUZZ_SHORT:-}" ] || seconds=$((seconds / 3))
     mkdir -p "build/fuzz/corpus/$name"
     seeds=tests/fuzz/corpus/$name
     [ -d "$seeds" ] || seeds=
