@@ -35,7 +35,7 @@ static int check_written(const json_t *spec, const char *field, const char *what
         const char *input = tree_text(spec, inputs[i], NULL);
         if (path && input && job_lies_below(path, input)) {
             return error_set(err, ERROR_INVALID,
-                             "spec.%s: lies in the input folder, where %s would be taken for "
+                             "spec.%s: is in the input folder, where %s would be taken for "
                              "inputs; choose a folder beside it",
                              field, what);
         }
@@ -86,13 +86,13 @@ static int check_no_pictures(const json_t *onnx, struct error *err) {
         strcmp(tree_text(given, "range", "Byte"), "Byte") != 0) {
         return job_refuse(
             err, "scorer.onnx.preprocess",
-            "is for pictures, and slices and rows go to the network as they are; take it out");
+            "is for pictures, but slices and rows go to the network unchanged; remove it");
     }
     return strcmp(tree_text(onnx, "postprocess.type", "Image"), "Classes") == 0
                ? 0
-               : job_refuse(
-                     err, "scorer.onnx.postprocess.type",
-                     "Image makes pictures, and slices and rows are none; take type: Classes");
+               : job_refuse(err, "scorer.onnx.postprocess.type",
+                            "Image writes pictures, but slices and rows are not pictures; use "
+                            "type: Classes");
 }
 
 /* Columns are found by their names. */
@@ -136,9 +136,9 @@ static int check_scorer(const json_t *spec, struct error *err) {
     const char *precision = tree_text(spec, "scorer.onnx.precision", "FP32");
     return strcmp(precision, "FP32") == 0 || tree_integer(spec, "workers.gpus", 0) > 0
                ? 0
-               : job_refuse(err, "scorer.onnx.precision",
-                            "is for GPUs, processors compute in FP32; set workers.gpus, or take "
-                            "precision out");
+               : job_refuse(
+                     err, "scorer.onnx.precision",
+                     "is for GPUs, CPUs compute in FP32; set workers.gpus or remove precision");
 }
 
 static int check_mode(const json_t *spec, struct error *err) {
@@ -152,8 +152,7 @@ static int check_mode(const json_t *spec, struct error *err) {
         strcmp(tree_text(spec, "scorer.onnx.postprocess.type", "Image"), "Classes") != 0) {
         return job_refuse(
             err, "output.mode",
-            "AppendRow joins rows of text, and type: Image makes pictures; take type: "
-            "Classes");
+            "AppendRow joins rows of text, but type: Image writes pictures; use type: Classes");
     }
     static const char *const taken[] = {"summary.json", "failed.jsonl", "mini_batches.csv",
                                         "workers.csv", "report.html"};

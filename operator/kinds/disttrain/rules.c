@@ -24,8 +24,8 @@ static int check_which(const json_t *spec, struct error *err) {
         const char *field, *sentence;
     } of_command[] = {
         {"prepare", "is for command; a trainer needs nothing to be prepared"},
-        {"inputs", "is for command; a trainer's data stand in trainer.data"},
-        {"outputs", "is for command; a trainer's output stands in trainer.output"},
+        {"inputs", "is for command; a trainer's data are in trainer.data"},
+        {"outputs", "is for command; a trainer's output is trainer.output"},
     };
     if (has(spec, "trainer") == has(spec, "command")) {
         return error_set(err, ERROR_INVALID,
@@ -38,7 +38,7 @@ static int check_which(const json_t *spec, struct error *err) {
     }
     if (strcmp(tree_text(spec, "launcher", "MPI"), "MPI") != 0) {
         return job_refuse(err, "launcher",
-                          "is for command, and a trainer's processes start by MPI; take it out");
+                          "is for command; a trainer's processes are started by MPI; remove it");
     }
     for (size_t i = 0; i < ARRAY_LEN(of_command); i++) {
         if (has(spec, of_command[i].field)) {
@@ -85,16 +85,16 @@ static int check_folders(const json_t *spec, const char *list, bool is_written, 
         }
         if (!place) {
             return job_refuse(
-                err, list, "one lies in no volume of spec.volumes (a path is VOLUME/path/in/it)");
+                err, list, "one is not in a volume of spec.volumes (a path is VOLUME/path/in/it)");
         }
         if (is_written && json_object_get(place, "emptyDir")) {
             return job_refuse(
                 err, list,
-                "one lies in an emptyDir, which goes with its pod; use a volume that stays");
+                "one is in an emptyDir, which is deleted with its pod; use a volume that is kept");
         }
         if (is_written && tree_bool(place, "readOnly", false)) {
             return job_refuse(err, list,
-                              "one lies in a volume with readOnly: true; outputs need one that can "
+                              "one is in a volume with readOnly: true; outputs need one that can "
                               "be written");
         }
     }
@@ -108,8 +108,8 @@ static int check_secrets(const json_t *spec, struct error *err) {
         if (text_starts(name, "WINDLASS_") || strcmp(name, "POD_IP") == 0 ||
             json_object_get(json_object_get(spec, "environment"), name)) {
             return job_refuse(err, "secrets",
-                              "has a variable that is ours (POD_IP, WINDLASS_...) or stands in "
-                              "environment, too; give it another name");
+                              "has a variable that is reserved (POD_IP, WINDLASS_...) or also in "
+                              "environment; give it another name");
         }
         if (tree_find(json_object_get(spec, "volumes"), "name", name)) {
             return job_refuse(err, "secrets",
@@ -141,7 +141,7 @@ static int check_metrics(const json_t *spec, struct error *err) {
     struct error why = {0};
     if (has(spec, "trainer") && (pattern || file)) {
         return job_refuse(err, pattern ? "metrics.pattern" : "metrics.file",
-                          "is for command; a trainer says its metrics by itself");
+                          "is for command; a trainer reports its metrics itself");
     }
     if (pattern && pattern_new(pattern, METRIC_GROUPS_MIN, &tried, &why) < 0) {
         return job_refuse(err, "metrics.pattern", why.text);
@@ -296,7 +296,7 @@ static int check_logs(const json_t *spec, struct error *err) {
     }
     if (path && !job_place(spec, path)) {
         return job_refuse(err, "logs.path",
-                          "lies in no volume of spec.volumes (a path is VOLUME/path/in/it)");
+                          "is not in a volume of spec.volumes (a path is VOLUME/path/in/it)");
     }
     return path && job_check_place(spec, "logs.path", path, err) < 0
                ? -1

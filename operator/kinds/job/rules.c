@@ -43,14 +43,13 @@ int job_check_place(const json_t *spec, const char *field, const char *path, str
     if (!place) {
         return job_refuse(
             err, field,
-            "lies neither in a volume of spec.volumes nor in an account of spec.stores (a "
+            "is neither in a volume of spec.volumes nor in an account of spec.stores (a "
             "path is VOLUME/path/in/it or az://ACCOUNT/CONTAINER/path)");
     }
     if (json_object_get(place, "emptyDir")) {
         return job_refuse(
             err, field,
-            "lies in an emptyDir, of which every pod has its own; use a volume that all "
-            "pods see");
+            "is in an emptyDir, which each pod has for itself; use a volume that all pods share");
     }
     return 0;
 }
@@ -85,8 +84,8 @@ int job_check_environment(const json_t *spec, const char *field, struct error *e
     json_object_foreach(tree_get(spec, field), name, ignored) {
         if (!is_variable(name) || text_starts(name, "WINDLASS_") || strcmp(name, "POD_IP") == 0) {
             return job_refuse(err, field,
-                              "has a name that is none for a variable (letters, digits, _ . -) or "
-                              "is ours (POD_IP, WINDLASS_...)");
+                              "has an invalid variable name (letters, digits, _ . -) or a reserved "
+                              "one (POD_IP, WINDLASS_...)");
         }
         if (tree_find(json_object_get(spec, "volumes"), "name", name)) {
             return job_refuse(err, field,
@@ -131,8 +130,8 @@ static int check_blobfuse(const json_t *blobfuse, size_t index, struct error *er
     }
     if (secret && json_object_get(blobfuse, "resourceGroup")) {
         return error_set(err, ERROR_INVALID,
-                         "spec.volumes[%zu].blobfuse.resourceGroup: belongs to clientID; with "
-                         "secretName nobody asks for it",
+                         "spec.volumes[%zu].blobfuse.resourceGroup: belongs to clientID; it is not "
+                         "used with secretName",
                          index);
     }
     return 0;
@@ -153,16 +152,16 @@ static int check_volume(const json_t *volume, size_t index, struct error *err) {
         }
     }
     if (text_starts(tree_text(volume, "name", ""), "windlass-")) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.volumes[%zu].name: names that begin with windlass- are ours; choose "
-                         "another",
-                         index);
+        return error_set(
+            err, ERROR_INVALID,
+            "spec.volumes[%zu].name: names that begin with windlass- are reserved; choose another",
+            index);
     }
     if (job_lies_below(tree_text(volume, "mountPath", ""), "/windlass")) {
-        return error_set(err, ERROR_INVALID,
-                         "spec.volumes[%zu].mountPath: lies in /windlass, where our own files are; "
-                         "choose another",
-                         index);
+        return error_set(
+            err, ERROR_INVALID,
+            "spec.volumes[%zu].mountPath: is in /windlass, which is reserved; choose another",
+            index);
     }
     const json_t *blobfuse = json_object_get(volume, "blobfuse");
     return blobfuse ? check_blobfuse(blobfuse, index, err) : 0;

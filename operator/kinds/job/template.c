@@ -122,9 +122,9 @@ static int check_containers(const json_t *spec, const json_t *list, const char *
             return -1;
         }
         if (text_starts(tree_text(container, "name", ""), "windlass-")) {
-            return error_set(err, ERROR_INVALID,
-                             "%s.name: names that begin with windlass- are ours; choose another",
-                             inner);
+            return error_set(
+                err, ERROR_INVALID,
+                "%s.name: names that begin with windlass- are reserved; choose another", inner);
         }
         if (strcmp(tree_text(container, "name", ""), "agent") == 0 &&
             check_agent(spec, container, inner, err) < 0) {

@@ -14,8 +14,8 @@ static int check_names(const json_t *spec, struct error *err) {
         if (text_starts(name, "WINDLASS_") || text_starts(name, "AZ_") ||
             strcmp(name, "POD_IP") == 0) {
             return job_refuse(err, field,
-                              "is a variable of ours (WINDLASS_..., AZ_..., POD_IP), and $(NAME) "
-                              "would be its value; give it another name");
+                              "is a reserved variable (WINDLASS_..., AZ_..., POD_IP), which "
+                              "$(NAME) would refer to; give it another name");
         }
         if (tree_find(tree_get(spec, "trial.volumes"), "name", name)) {
             return job_refuse(err, field,
@@ -33,9 +33,10 @@ static int check_algorithm(const json_t *spec, const struct space *space, struct
     }
     for (int i = 0; i < space->count; i++) {
         if (strcmp(kind, "Grid") == 0 && space->at[i].expression != EXPRESSION_CHOICE) {
-            return job_refuse(err, "algorithm.kind",
-                              "Grid tries each choice with every other, and a range has no end of "
-                              "them; give every parameter as choice, or take Random or Bayesian");
+            return job_refuse(
+                err, "algorithm.kind",
+                "Grid tries every combination of choices, and a range is not a list of choices; "
+                "give every parameter as choice, or use Random or Bayesian");
         }
     }
     return strcmp(kind, "Grid") == 0 && space_size(space) == 0

@@ -288,7 +288,7 @@ check "1.36: the rendered CRD is taken by server-side apply" applied
 cel() {
     job | sed 's|data/out|elsewhere/out|' | ask /apis/windlass.dev/v1alpha1/namespaces/jobs/batchscores -X POST \
         -H 'Content-Type: application/yaml' --data-binary @- >"$folder/answer"
-    jq -e '.code == 422 and (.message | contains("lies neither in a volume of spec.volumes nor in an account of spec.stores"))' \
+    jq -e '.code == 422 and (.message | contains("is neither in a volume of spec.volumes nor in an account of spec.stores"))' \
         "$folder/answer" >/dev/null
 }
 check "1.36: its CEL rules hold" cel

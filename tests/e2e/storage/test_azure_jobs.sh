@@ -203,7 +203,7 @@ check "which are gone afterwards" eval '[ -d "$work/state/rows/pods" ] && [ -z "
 check "what it said lies where the logs go" eval '[ -n "$(az list results tests/logs)" ] && az download results tests/logs "$work/logs" && grep -rqF "looked at 2" "$work/logs"'
 writes_input() {
     run rows az://results/tests/data - az://films/tests/made "$pictures" "$program" AppendRow
-    [ "$code" -eq 2 ] && grep -q "spec.output.path: lies in a store with readOnly: true" "$work/log"
+    [ "$code" -eq 2 ] && grep -q "spec.output.path: is in a store with readOnly: true" "$work/log"
 }
 check "an output in it is refused by its field" writes_input
 stores=$open
