@@ -205,7 +205,7 @@ static void keep_going(struct job_plan *plan) {
     conditions_stall(
         &plan->conditions, "SpecChanged",
         "spec was changed while the job ran; put it back, or delete the job and apply it "
-        "anew");
+        "again");
 }
 
 /* A job ends with what it began with: another controller's default image, or its way to name the

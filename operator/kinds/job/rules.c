@@ -63,7 +63,7 @@ int job_check_written(const json_t *spec, const char *field, const char *need, s
     const char *path = tree_text(spec, field, NULL);
     if (path && tree_bool(job_place(spec, path), "readOnly", false)) {
         return error_set(err, ERROR_INVALID,
-                         "spec.%s: lies in a %s with readOnly: true; %s that can be written", field,
+                         "spec.%s: is in a %s with readOnly: true; %s that can be written", field,
                          text_starts(path, "az://") ? "store" : "volume", need);
     }
     return 0;

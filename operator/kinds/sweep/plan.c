@@ -209,7 +209,7 @@ static void look(struct sweep_plan *plan) {
     } else if (hash && is_changed(plan, hash)) {
         keep_going(plan, "SpecChanged",
                    "spec was changed while the sweep ran; put it back, or delete the sweep and "
-                   "apply it anew");
+                   "apply it again");
     } else if (hash || may_begin(plan)) {
         plan->conditions.spec_hash = hash ? hash : plan->spec.hash;
         under_way(plan);

@@ -163,7 +163,7 @@ stopped() {
         -d "{\"spec\": $1}" -o "$folder/answer" -w '%{http_code}')
     case $2 in
     taken) [ "$code" = 200 ] ;;
-    refused) [ "$code" = 422 ] && jq -e 'any(.details.causes[]; .field == "spec.stop" and (.message | contains("is said once")))' "$folder/answer" >/dev/null ;;
+    refused) [ "$code" = 422 ] && jq -e 'any(.details.causes[]; .field == "spec.stop" and (.message | contains("can be set only once")))' "$folder/answer" >/dev/null ;;
     esac && return 0
     echo "# $1: $code, wanted: $2"
     jq -c .message "$folder/answer" | sed 's/^/# /'
@@ -208,7 +208,7 @@ change "not started" taken
 check "it has started" started
 change "started" refused
 check "columns" columns
-check "a DistTrain's stop is said once" stop_once
+check "a DistTrain's stop can be set only once" stop_once
 for file in tests/data/plan/[0-9]*.json; do
     check "status kept: $(basename "$file" .json)" status_kept "$file"
 done

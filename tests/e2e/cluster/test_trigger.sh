@@ -90,7 +90,7 @@ YAML
     printf 'data/../../etc\n' >"$here/data/READY"
     check "run, trigger: a text that leaves the volume starts nothing, and says so" within 60 logged ready "a part . or .."
     echo home/me >"$here/data/READY"
-    check "run, trigger: nor one in another volume" within 60 logged ready "lies neither in a volume of spec.volumes"
+    check "run, trigger: nor one in another volume" within 60 logged ready "is neither in a volume of spec.volumes"
     check "run, rerun: what has changed is scored anew, in another folder" within 60 has_rows fresh 2 "x y"
     check "run, rerun: the results of before stay" has_rows fresh 1 x
     for name in ready fresh; do

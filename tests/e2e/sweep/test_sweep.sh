@@ -165,7 +165,7 @@ run broken --restart
 check "--restart is not for a Sweep" says broken 'windlass: --restart is for a BatchScore; .* is a Sweep$'
 sed -i 's/QUALITY, choice: .*/QUALITY, uniform: {min: "0", max: "1"}}]/' "$work/broken/sweep.yaml"
 run broken
-refused() { [ $code -eq 2 ] && says broken 'sweep.yaml:[0-9]+: spec.algorithm.kind: Grid tries each choice'; }
+refused() { [ $code -eq 2 ] && says broken 'sweep.yaml:[0-9]+: spec.algorithm.kind: Grid tries every combination'; }
 check "a grid over a range is refused" refused; show broken
 
 ##### Ctrl-C ######################################################################################
