@@ -3,7 +3,7 @@
 
 #include "agent/job.h"
 #include "agent/launch/life.h"
-#include "agent/launch/metric.h"
+#include "agent/launch/metric_socket.h"
 #include "agent/launch/progress.h"
 #include "agent/launch/rank.h"
 #include "agent/launch/rsh.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/crew.h"
 
-#include "agent/launch/last.h"
+#include "agent/launch/pod/output_tail.h"
 #include "agent/launch/process.h"
 #include "lib/buffer.h"
 
@@ -30,7 +30,7 @@ struct mate {
     int id;
     struct process process;
     struct stream out, errors;
-    struct last last;
+    struct output_tail tail;
     int64_t killed_before;
     struct mate *next;
 };
@@ -112,7 +112,7 @@ static void read_stream(struct crew *crew, struct mate *mate, struct stream *str
             *fd = -1;
             return;
         }
-        last_add(&mate->last, data, (size_t)got);
+        output_tail_add(&mate->tail, data, (size_t)got);
         if (buffer_append(&stream->line, data, (size_t)got, &err) == 0) {
             pass_on(crew, stream, false);
         }
@@ -167,7 +167,7 @@ static void end_one(struct crew *crew, struct mate *mate, struct crew_end *ret_e
     process_kill(&mate->process); /* whoever has left its group */
     *ret_end = (struct crew_end){.id = mate->id, .is_memory = oom_kills() > mate->killed_before};
     ret_end->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    last_words(&mate->last, ret_end->words);
+    output_tail_line(&mate->tail, ret_end->words);
     free_mate(crew, mate);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/member_state.h"
 
+#include "agent/launch/metric_socket.h"
 #include "agent/launch/port.h"
 #include "lib/digest.h"
 #include "lib/file.h"

@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/metric.h"
 
-#include "agent/launch/shell.h"
-#include "agent/launch/unix_path.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 enum { RANKS_MAX = 1 << 20 };
 
 static const char letters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/@=";
-
-struct metric_socket {
-    int fd;
-    char *path;
-};
 
 void metric_write(const struct metric *metric, char text[static METRIC_TEXT_MAX]) {
     snprintf(text, METRIC_TEXT_MAX, "%d %s %.17g %lld", metric->rank, metric->name, metric->value,
@@ -60,102 +48,4 @@ bool metric_read(const char *text, struct metric *ret_metric) {
     memcpy(metric.name, name, size);
     *ret_metric = metric;
     return true;
-}
-
-/* ---- a rank --------------------------------------------------------------------------------- */
-
-static int own_rank(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK",
-                                        "WINDLASS_RANK"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *text = getenv(names[i]);
-        if (text && *text) {
-            return (int)strtol(text, NULL, 10);
-        }
-    }
-    return 0;
-}
-
-void metric_send(const char *name, double value, int64_t step) {
-    struct metric metric = {.rank = own_rank(), .value = value, .step = step};
-    const char *path = getenv("WINDLASS_METRICS");
-    struct sockaddr_un address;
-    struct error err = {0};
-    char text[METRIC_TEXT_MAX];
-    AUTO(fd_closep) int folder = -1;
-    if (!path || unix_path_address(path, &address, &folder, &err) < 0) {
-        return;
-    }
-    AUTO(fd_closep) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    snprintf(metric.name, sizeof metric.name, "%s", name);
-    metric_write(&metric, text);
-    ssize_t ignored =
-        sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, sizeof address);
-    (void)ignored;
-}
-
-int metric_report(const char *name, double value, int64_t step, struct error *err) {
-    struct metric metric = {.rank = own_rank(), .value = value, .step = step};
-    const char *path = getenv("WINDLASS_SOCKET");
-    AUTO(text_freep) char *words = NULL;
-    char text[METRIC_TEXT_MAX];
-    int code = 0;
-    if (!path) {
-        return 0;
-    }
-    snprintf(metric.name, sizeof metric.name, "%s", name);
-    metric_write(&metric, text);
-    if (!metric_is_name(name) || !metric_read(text, &metric)) {
-        return error_set(err, ERROR_INVALID, "%.80s is no name of a metric", name);
-    }
-    struct shell_request request = {.kind = SHELL_REPORT, .rank = metric.rank, .text = text};
-    return shell_ask(path, &request, &code, &words, err);
-}
-
-/* ---- the agent ------------------------------------------------------------------------------ */
-
-int metric_socket_open(const char *path, struct metric_socket **ret_socket, struct error *err) {
-    struct sockaddr_un address;
-    AUTO(fd_closep) int folder = -1;
-    if (unix_path_address(path, &address, &folder, err) < 0) {
-        return -1;
-    }
-    unlink(path);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-        chmod(path, 0600) < 0) {
-        int why = errno;
-        fd_closep(&fd);
-        return error_from_errno(err, why, "%s", path);
-    }
-    struct metric_socket *opened = x_calloc(1, sizeof *opened);
-    opened->fd = fd;
-    opened->path = x_strdup(path);
-    *ret_socket = opened;
-    return 0;
-}
-
-void metric_socket_free(struct metric_socket *socket) {
-    if (socket) {
-        unlink(socket->path);
-        fd_closep(&socket->fd);
-        free(socket->path);
-        free(socket);
-    }
-}
-
-bool metric_socket_take(struct metric_socket *socket, struct metric *ret_metric) {
-    char text[METRIC_TEXT_MAX + 1];
-    for (;;) {
-        ssize_t got = recv(socket->fd, text, sizeof text, MSG_TRUNC);
-        if (got < 0 && errno != EINTR) {
-            return false;
-        }
-        if (got >= 0 && got < (ssize_t)sizeof text) {
-            text[got] = 0;
-            if (metric_read(text, ret_metric)) {
-                return true;
-            }
-        }
-    }
 }

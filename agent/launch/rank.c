@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/rank.h"
 
-#include "agent/launch/last.h"
+#include "agent/launch/pod/output_tail.h"
 #include "agent/launch/reporter.h"
 #include "agent/launch/shell.h"
 #include "agent/store/spool.h"
@@ -44,7 +44,7 @@ struct rank {
     bool reports;
     struct reporter *reporter; /* NULL: nobody wants to know */
     struct stream streams[2];
-    struct last last;
+    struct output_tail tail;
     sigset_t before;
     pid_t pid;
     int fd; /* a pidfd */
@@ -264,7 +264,7 @@ static bool pass_on(struct rank *rank, struct stream *stream) {
         stream->from = -1;
         return false;
     }
-    last_add(&rank->last, data, (size_t)got);
+    output_tail_add(&rank->tail, data, (size_t)got);
     write_all(stream->to, data, (size_t)got);
     keep(rank, stream, data, (size_t)got);
     if (stream == &rank->streams[0]) {
@@ -366,8 +366,8 @@ static int run(struct rank *rank, char **words) {
     int status = await(rank);
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (rank->number >= 0 && code != 0 && !was_told_to_end()) {
-        char last[LAST_WORDS_MAX];
-        last_words(&rank->last, last);
+        char last[OUTPUT_TAIL_LINE_MAX];
+        output_tail_line(&rank->tail, last);
         tell(rank, SHELL_EXITED, code, last);
     }
     /* A thread that a dead store holds ends with us. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/member_state.h"
 
+#include "agent/launch/metric_socket.h"
 #include "agent/launch/words.h"
 #include "lib/buffer.h"
 #include "lib/text/utf8.h"

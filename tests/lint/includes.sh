@@ -41,9 +41,9 @@ agent/score/ledger/ledger      agent/score/ledger/ lib/
 agent/score/wire        agent/score/wire/ agent/store/ agent/job.h lib/
 agent/score/log         agent/score/log/ agent/data/ agent/store/ agent/job.h lib/
 agent/score/report/report      agent/score/report/ agent/score/log/ lib/
-agent/score/worker/worker      agent/score/worker/ agent/score/wire/ agent/score/log/ agent/launch/process.h agent/launch/notice.h agent/data/ agent/store/ agent/engine/ agent/job.h lib/
-agent/score/coordinator/coordinator agent/score/coordinator/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/data/ agent/store/ agent/job.h lib/
-agent/train             agent/train/ agent/data/ agent/store/ agent/engine/ agent/comm/ agent/launch/metric.h lib/
+agent/score/worker/worker      agent/score/worker/ agent/score/wire/ agent/score/log/ agent/launch/process.h agent/launch/notice.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/engine/ agent/job.h lib/
+agent/score/coordinator/coordinator agent/score/coordinator/ agent/score/ledger/ agent/score/log/ agent/score/report/ agent/score/wire/ agent/score/worker/scorer.h agent/launch/pod/output_tail.h agent/data/ agent/store/ agent/job.h lib/
+agent/train             agent/train/ agent/data/ agent/store/ agent/engine/ agent/comm/ agent/launch/metric_socket.h lib/
 agent/train/dataset/dataset     agent/train/dataset/ agent/data/ agent/store/ agent/engine/ lib/
 agent/commands          agent/engine/ agent/commands/ agent/launch/ agent/score/ agent/store/ agent/job.h lib/
 agent                   agent/ lib/

@@ -356,7 +356,7 @@ static void on_result(struct desk *desk, const struct guest *guest,
     enum ledger_verdict verdict = report(desk, &said, result, &lease);
     bool has_failed = verdict == LEDGER_FAILED || verdict == LEDGER_PARTIAL;
     if (has_failed && result->said_size > 0 && !*desk->progress.failed_log) {
-        tail_format(result->said, result->said_size, desk->progress.failed_log);
+        output_tail_text(result->said, result->said_size, desk->progress.failed_log);
     }
     if (verdict == LEDGER_RETRY || verdict == LEDGER_FAILED) {
         log_event(verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING, "mini-batch %lld %s: %s: %s",

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/score/ledger/ledger.h"
-#include "agent/score/wire/tail.h"
+#include "agent/launch/pod/output_tail.h"
 #include "lib/tree.h"
 
 enum progress_state {
@@ -25,7 +25,7 @@ struct progress {
     enum progress_state state;
     char message[512]; /* one line, cause first */
     /* What the program said in the first mini-batch that has failed and said something; or "". */
-    char failed_log[TAIL_BYTES + 1];
+    char failed_log[OUTPUT_TAIL_TEXT_BYTES + 1];
     const json_t *outputs;
     const char *summary;          /* spec path; NULL: not written (yet) */
     bool knows_storage, excludes; /* where the results go, one coordinator excludes another */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker/runners.h"
 
-#include "agent/score/wire/tail.h"
+#include "agent/launch/pod/output_tail.h"
 #include "agent/store/spool.h"
 #include "lib/log.h"
 #include "lib/time/clock.h"
@@ -106,13 +106,13 @@ static void on_waits(void *context, bool waits) {
 
 /* What the program said goes with what it did not do. */
 static void add_tail(struct spool *log, int slot, struct told *told) {
-    char said[SPOOL_TAIL + 1], tail[TAIL_BYTES + 1];
+    char said[SPOOL_TAIL + 1], tail[OUTPUT_TAIL_TEXT_BYTES + 1];
     const struct message_result *result = &told->result;
     if (result->is_fault ? result->fault != MESSAGE_SCORER : result->failed == 0) {
         return;
     }
     spool_tail(log, slot, said);
-    tail_format(said, strlen(said), tail);
+    output_tail_text(said, strlen(said), tail);
     if (*tail) {
         told->said = x_strdup(tail);
         told->result.said = told->said;

@@ -2,6 +2,7 @@
 /* Figures: texts that are metrics and such that are not, over the socket, and what a status gets.
  */
 #include "agent/launch/figures.h"
+#include "agent/launch/metric_socket.h"
 #include "tests/test.h"
 
 #include <math.h>
