@@ -6,18 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const cause_names[] = {"",    "Disruption", "Lost", "Memory",
-                                          "App", "Hang",       "Final"};
-static_assert(ARRAY_LEN(cause_names) == GANG_NO_RETRY + 1, "a name for each cause");
-
-const char *gang_cause_name(enum gang_cause cause) {
-    return cause_names[cause];
-}
-
-bool gang_cause_is_counted(enum gang_cause cause) {
-    return cause == GANG_OUT_OF_MEMORY || cause == GANG_APP || cause == GANG_HUNG;
-}
-
 struct gang *gang_new(const struct gang_options *options) {
     struct gang *gang = x_calloc(1, sizeof *gang);
     assert(options->workers >= 1 && options->workers <= GANG_MEMBERS_MAX && options->slots >= 1);
@@ -34,69 +22,18 @@ struct gang *gang_new(const struct gang_options *options) {
     return gang;
 }
 
-static void free_queued(struct gang_queued *queued) {
-    if (queued) {
-        free(queued->members);
-        free(queued);
-    }
-}
-
 void gang_free(struct gang *gang) {
     if (!gang) {
         return;
     }
-    while (gang->first) {
-        struct gang_queued *next = gang->first->next;
-        free_queued(gang->first);
-        gang->first = next;
-    }
-    free_queued(gang->given);
+    gang_release_actions(gang);
     free(gang->ranks);
     free(gang);
 }
 
-/* ---- actions -------------------------------------------------------------------------------- */
-
-static struct gang_queued *enqueue(struct gang *gang, enum gang_action_kind kind) {
-    struct gang_queued *queued = x_calloc(1, sizeof *queued);
-    queued->members = x_calloc((size_t)gang->options.workers, sizeof *queued->members);
-    queued->action = (struct gang_action){.kind = kind, .round = gang->round};
-    queued->action.members = queued->members;
-    *gang->end = queued;
-    gang->end = &queued->next;
-    return queued;
-}
-
-struct gang_action *gang_act(struct gang *gang, enum gang_action_kind kind) {
-    struct gang_queued *queued = enqueue(gang, kind);
-    for (int i = 0; i < gang->options.workers; i++) {
-        /* The end concerns whoever is here. */
-        if (kind == GANG_DONE ? gang->members[i].is_known : gang->members[i].is_in_round) {
-            queued->members[queued->action.count++] = i;
-        }
-    }
-    return &queued->action;
-}
-
-void gang_stop_one(struct gang *gang, int index, int64_t now_ms) {
-    struct gang_member *member = &gang->members[index];
-    struct gang_queued *queued = enqueue(gang, GANG_STOP);
-    queued->members[queued->action.count++] = index;
-    queued->action.round = member->stopping = member->runs;
-    member->stop_ms = now_ms;
-}
-
 bool gang_next(struct gang *gang, int64_t now_ms, struct gang_action *ret_action) {
     gang_course(gang, now_ms);
-    free_queued(gang->given);
-    gang->given = gang->first;
-    if (!gang->given) {
-        return false;
-    }
-    gang->first = gang->given->next;
-    gang->end = gang->first ? gang->end : &gang->first;
-    *ret_action = gang->given->action;
-    return true;
+    return gang_take_action(gang, ret_action);
 }
 
 /* ---- events --------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* gang_state.h: what gang.c (events, actions, facts) and gang_round.c (the course of rounds) share.
- * Nobody else includes it. */
+/* gang_state.h: the state of a gang, which gang.c (events, facts), gang_round.c (the course of
+ * rounds) and gang_actions.c (what the hub is to do) share. Only these three include it. */
 #pragma once
 
 #include "agent/launch/gang.h"
@@ -50,6 +50,8 @@ struct gang {
     int lost[GANG_MEMBERS_MAX];
 };
 
+/* ---- gang_round.c: the course of rounds ------------------------------------------------------ */
+
 /* What a failed round has so far; the first cause that explains itself stands, others only until a
  * better one comes. */
 void gang_blame(struct gang *gang, const struct gang_verdict *why, const char *words,
@@ -68,6 +70,13 @@ void gang_silent(struct gang *gang, int index, int64_t now_ms);
 /* Whatever is due. */
 void gang_course(struct gang *gang, int64_t now_ms);
 
-/* Queues an action for those of the round, or for one member. */
+/* ---- gang_actions.c: the queue of actions for the hub ---------------------------------------- */
+
+/* Queues an action for the members of the round; the caller may set its fields until the next
+ * call. GANG_DONE goes to all known members. */
 struct gang_action *gang_act(struct gang *gang, enum gang_action_kind kind);
+/* Queues GANG_STOP for one member: it ends what it runs. */
 void gang_stop_one(struct gang *gang, int index, int64_t now_ms);
+/* The oldest action. False: the queue is empty. */
+bool gang_take_action(struct gang *gang, struct gang_action *ret_action);
+void gang_release_actions(struct gang *gang);

@@ -29,21 +29,6 @@ static void send_text(void *context, const char *text) {
     socket_send(((struct member *)context)->socket, text);
 }
 
-void member_say(struct member *member, struct gang_message *message) {
-    message->round = message->round ? message->round : member->round;
-    link_send(member->link, message);
-}
-
-void member_fail(struct member *member, int code, const char *what, const char *words) {
-    struct gang_message message = {.type = MESSAGE_FAILED, .code = code};
-    snprintf(member->failure, sizeof member->failure, "%s%s%s", what, *words ? ": " : "", words);
-    snprintf(message.words, sizeof message.words, "%s", member->failure);
-    member->has_failed = true;
-    member->failure_code = code;
-    log_event(LOG_ERROR, "%s", member->failure);
-    member_say(member, &message);
-}
-
 static void say_leaving(struct member *member) {
     int64_t left_s = (member->ends_ms - clock_monotonic_ms() + 500) / 1000 - 2 * RESERVE_S;
     struct gang_message message = {.type = MESSAGE_LEAVING,
@@ -71,11 +56,11 @@ static void ended(struct member *member, const struct crew_end *end) {
         }
         return;
     }
-    if (remote_ended(member, end)) {
+    if (member_spawn_ended(member, end)) {
         return;
     }
     member->figures_ms = 0; /* what it said last comes before its end */
-    remote_hear(member, clock_monotonic_ms());
+    member_take_metrics(member, clock_monotonic_ms());
     snprintf(message.words, sizeof message.words, "%s", end->words);
     if (member->round) { /* else nobody asks any more */
         member_say(member, &message);
@@ -231,13 +216,13 @@ static void on_received(void *context, const char *text, size_t size) {
             on_stop(member, message.round);
             break;
         case MESSAGE_SPAWN:
-            remote_spawn(member, &message);
+            member_spawn(member, &message);
             break;
         case MESSAGE_ENDED:
             shell_answer(member->shell, message.id, message.code, message.words);
             break;
         case MESSAGE_KILL:
-            remote_kill(member, &message);
+            member_spawn_kill(member, &message);
             break;
         case MESSAGE_NOTICE:
             on_notice(member, message.seconds);
@@ -377,8 +362,8 @@ static void beat(struct member *member, int64_t now_ms) {
 static void look_around(struct member *member, const volatile sig_atomic_t *is_interrupted) {
     int64_t now_ms = clock_monotonic_ms();
     struct crew_end end;
-    remote_serve(member);
-    remote_hear(member, now_ms);
+    member_serve(member);
+    member_take_metrics(member, now_ms);
     while (crew_look(member->crew, now_ms, &end)) {
         ended(member, &end);
     }
@@ -464,7 +449,7 @@ int member_run(const struct launch_job *job, struct hub *hub,
     crew_free(member.crew);
     shell_free(member.shell);
     metric_socket_free(member.metrics);
-    remote_free(&member);
+    member_requests_free(&member);
     socket_free(member.socket);
     link_free(member.link);
     table_release(&member.table);

@@ -83,13 +83,13 @@ void member_go(struct member *member, int64_t round);
 char *member_variables(struct member *member);
 
 /* A program of another pod wants one here. */
-void remote_spawn(struct member *member, const struct gang_message *asked);
+void member_spawn(struct member *member, const struct gang_message *asked);
 /* It has ended: who asked hears of it. False: it is none of these. */
-bool remote_ended(struct member *member, const struct crew_end *end);
+bool member_spawn_ended(struct member *member, const struct crew_end *end);
 /* Who asked has ended, or was killed. */
-void remote_kill(struct member *member, const struct gang_message *message);
+void member_spawn_kill(struct member *member, const struct gang_message *message);
 /* What programs of this pod ask for. */
-void remote_serve(struct member *member);
+void member_serve(struct member *member);
 /* What its ranks say of themselves: each moves, and the hub hears figures once a second. */
-void remote_hear(struct member *member, int64_t now_ms);
-void remote_free(struct member *member);
+void member_take_metrics(struct member *member, int64_t now_ms);
+void member_requests_free(struct member *member);

@@ -17,7 +17,7 @@ enum {
     REPORTS_MAX = 1 << 20, /* bytes of one request's, which is RSH_LINE_MAX at most */
 };
 
-void remote_spawn(struct member *member, const struct gang_message *asked) {
+void member_spawn(struct member *member, const struct gang_message *asked) {
     struct gang_message answer = {
         .type = MESSAGE_ENDED, .index = asked->index, .id = asked->id, .code = 255};
     const char *const shell[] = {"/bin/sh", "-c", asked->line ? asked->line : "", NULL};
@@ -44,7 +44,7 @@ void remote_spawn(struct member *member, const struct gang_message *asked) {
     member->spawned = spawned;
 }
 
-bool remote_ended(struct member *member, const struct crew_end *end) {
+bool member_spawn_ended(struct member *member, const struct crew_end *end) {
     for (struct member_spawned **at = &member->spawned; *at; at = &(*at)->next) {
         struct member_spawned *spawned = *at;
         if (spawned->id == end->id) {
@@ -62,7 +62,7 @@ bool remote_ended(struct member *member, const struct crew_end *end) {
     return end->id >= MEMBER_SPAWNED;
 }
 
-void remote_kill(struct member *member, const struct gang_message *message) {
+void member_spawn_kill(struct member *member, const struct gang_message *message) {
     for (const struct member_spawned *one = member->spawned; one; one = one->next) {
         if (one->index == message->index && one->asked == message->id) {
             crew_kill_one(member->crew, one->id);
@@ -182,7 +182,7 @@ static void send_reports(struct member *member) {
     }
 }
 
-void remote_serve(struct member *member) {
+void member_serve(struct member *member) {
     struct shell_request request;
     struct gang_message gone = {.type = MESSAGE_KILL};
     while (shell_take(member->shell, &request)) {
@@ -219,7 +219,7 @@ void remote_serve(struct member *member) {
     }
 }
 
-void remote_hear(struct member *member, int64_t now_ms) {
+void member_take_metrics(struct member *member, int64_t now_ms) {
     struct metric metric;
     int rank = -1;
     for (int i = 0; i < METRICS_MAX && metric_socket_take(member->metrics, &metric); i++) {
@@ -246,7 +246,7 @@ void remote_hear(struct member *member, int64_t now_ms) {
     member->moved_rank = -1;
 }
 
-void remote_free(struct member *member) {
+void member_requests_free(struct member *member) {
     while (member->spawned) {
         struct member_spawned *next = member->spawned->next;
         free(member->spawned);

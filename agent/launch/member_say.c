@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/member_state.h"
+
+#include "lib/log.h"
+
+#include <stdio.h>
+
+void member_say(struct member *member, struct gang_message *message) {
+    message->round = message->round ? message->round : member->round;
+    link_send(member->link, message);
+}
+
+void member_fail(struct member *member, int code, const char *what, const char *words) {
+    struct gang_message message = {.type = MESSAGE_FAILED, .code = code};
+    snprintf(member->failure, sizeof member->failure, "%s%s%s", what, *words ? ": " : "", words);
+    snprintf(message.words, sizeof message.words, "%s", member->failure);
+    member->has_failed = true;
+    member->failure_code = code;
+    log_event(LOG_ERROR, "%s", member->failure);
+    member_say(member, &message);
+}
