@@ -2,8 +2,8 @@
  * left. PURE but for the caller's clock. Used by the coordinator alone. */
 #pragma once
 
-#include "agent/score/ledger/ledger.h"
 #include "agent/launch/pod/output_tail.h"
+#include "agent/score/ledger/ledger.h"
 #include "lib/tree.h"
 
 enum progress_state {
