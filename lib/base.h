@@ -1,5 +1,5 @@
-/* base.h: what every file may assume: attributes, ownership helpers, allocation that cannot fail.
- * Included by everything in lib/, operator/ and agent/; includes nothing of ours. */
+/* base.h: what every file may use: attributes, ownership helpers, allocation that cannot fail.
+ * Everything in lib/, operator/ and agent/ includes it; it includes nothing of ours. */
 #pragma once
 
 #include <stdarg.h>
@@ -24,28 +24,28 @@
         take_;                                                                                     \
     })
 
-/* Plain macros: an argument may be evaluated twice, so hand them values, not calls. */
+/* These evaluate an argument twice: pass values, not calls. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* Host memory exhaustion aborts with a line on stderr: a pod restarts and no state is lost.
- * Every size from outside is bounded before it comes here, so nobody outside can cause it. */
+/* When memory is exhausted these print a line on stderr and abort: the pod restarts and no state is
+ * lost. Sizes from outside are checked against a maximum before they come here. */
 void *x_malloc(size_t size);
 void *x_calloc(size_t count, size_t size);
 void *x_realloc(void *old, size_t size);
-/* realloc for arrays: count * size is checked for overflow. */
+/* Resizes an array to count items of size bytes; aborts when count * size overflows. */
 void *x_realloc_array(void *old, size_t count, size_t size);
 char *x_strdup(const char *text); /* NULL in, NULL out */
 char *x_strndup(const char *text, size_t max);
 char *x_printf(const char *format, ...) PRINTF_LIKE(1, 2);
 
-/* Cleanup functions for AUTO. */
+/* Cleanup functions for AUTO; each leaves NULL or -1 behind. */
 void text_freep(char **text);
 void fd_closep(int *fd); /* -1 means none */
 
-/* True when text starts (ends) with the other text. */
+/* True when text starts (ends) with prefix (suffix). */
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 
-/* The release, printed by --version of both programs. */
+/* The release that --version prints. */
 #define WINDLASS_VERSION "0.1.0"

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-/* How many numbers the file begins with, of `count` wanted: "max 100000" has none. */
+/* Reads up to `count` numbers from the start of the file; returns how many ("max 100000": 0). */
 static int read_numbers(const char *folder, const char *name, long long *ret_numbers, int count) {
     AUTO(text_freep) char *path = x_printf("%s/%s", folder ? folder : "/sys/fs/cgroup", name);
     FILE *file = fopen(path, "re");
@@ -18,8 +18,8 @@ static int read_numbers(const char *folder, const char *name, long long *ret_num
     return found;
 }
 
-/* Version 1: the controller's folder has the name of all that are mounted there; "cpu" is a link
- * that most machines have. */
+/* Version 1 names a folder after all controllers mounted there; most machines also have the link
+ * "cpu". */
 static bool read_quota(const char *folder, long long *ret_numbers) {
     static const char *const names[][2] = {
         {"cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"},

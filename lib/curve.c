@@ -24,7 +24,7 @@ bool curve_is_due(int64_t reports, int64_t interval, int64_t delay) {
     while (look > apart * FIRST) {
         apart *= 2;
     }
-    /* From 16 to 32 they are 4 apart, from 32 to 64 8. */
+    /* From 16 to 32 points are 4 apart, from 32 to 64 they are 8 apart. */
     return look <= FIRST || look % (apart * FIRST / 2 / TO_A_DOUBLING) == 0;
 }
 
@@ -60,8 +60,8 @@ void curve_write(const struct curve *curve, char text[static CURVE_TEXT_MAX]) {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* A field up to its colon, or the last one of a point; *at is behind that. Empty, or no number:
- * NAN. */
+/* Reads a number up to the colon or the end of the point and moves *at past it. Empty or not a
+ * number: NAN. */
 static bool read_field(const char **at, bool is_last, double *ret_value) {
     size_t length = strcspn(*at, ": ");
     const char *end = *at + length;
@@ -75,8 +75,7 @@ static bool read_field(const char **at, bool is_last, double *ret_value) {
     return true;
 }
 
-/* The same of a count, to the last digit: a step may be a time in nanoseconds. Empty, or none that
- * an int64_t holds: -1. */
+/* Reads an integer exactly: a step may be a time in nanoseconds. Empty or out of range: -1. */
 static bool read_count(const char **at, int64_t *ret_count) {
     const char *text = *at;
     char *stop;

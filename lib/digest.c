@@ -77,7 +77,7 @@ void digest_hmac_sha256(const void *key, size_t key_size, const void *data, size
     }
 }
 
-/* crc_tables[k][b]: the byte b followed by k zero bytes, so that eight bytes are eight look-ups. */
+/* crc_tables[k][b]: the CRC of byte b followed by k zero bytes: eight bytes take eight look-ups. */
 static uint32_t crc_tables[8][256];
 static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
 
@@ -118,7 +118,7 @@ uint32_t digest_crc32c(uint32_t crc, const void *data, size_t size) {
 char *digest_random(size_t bytes) {
     unsigned char *raw = x_malloc(bytes);
     if (RAND_bytes(raw, (int)bytes) != 1) {
-        fprintf(stderr, "no random numbers from the system\n");
+        fprintf(stderr, "the system gives no random numbers\n");
         abort();
     }
     char *hex = x_malloc(2 * bytes + 1);

@@ -1,18 +1,18 @@
-/* environment.h: what a pod's program is told by its environment, and the secrets in it. Single
- * threaded: at the start, before there are threads and children. */
+/* environment.h: reads the environment of a pod's program and removes secrets from it. Not
+ * thread-safe: call it at the start, before threads and children. */
 #pragma once
 
 #include "lib/error.h"
 
-/* INVALID, naming the variable: missing or empty. *ret_value is the environment's. */
+/* *ret_value is borrowed from the environment. INVALID: the variable is missing or empty. */
 NODISCARD int environment_read(const char *name, const char **ret_value, struct error *err);
 
-/* What environment_read says of one that is not there, for secrets. */
+/* Sets the error of environment_read for a missing variable; for secrets. */
 NODISCARD int environment_missing(const char *name, struct error *err);
 
-/* The variable's value, the caller's; NULL: there is none. Every process of this user can read our
- * environment as the kernel keeps it (/proc/PID/environ: where the bytes were at the start,
- * whatever unsetenv says). So the bytes themselves go. */
+/* Moves a secret out of the environment: the caller frees it with secret_forget; NULL: not set.
+ * Every process of this user can read /proc/PID/environ, which keeps the original bytes even after
+ * unsetenv, so the bytes themselves are overwritten. */
 char *secret_take(const char *name);
-/* Overwrites and frees it; *secret becomes NULL. NULL is fine. */
+/* Overwrites and frees the secret; *secret becomes NULL and may be NULL. */
 void secret_forget(char **secret);

@@ -14,8 +14,8 @@ static const char *const kind_names[] = {
 };
 static_assert(ARRAY_LEN(kind_names) == ERROR_KIND_COUNT, "one name per kind");
 
-/* Ends a cut text with "..." and keeps it one line of UTF-8 whatever came in, such as half a
- * character that %.400s has left. */
+/* Marks a truncated message with "..." and makes it one line of valid UTF-8: arguments may be
+ * anything, and %.400s may cut a character in half. */
 static void tidy(struct error *err, int length) {
     size_t room = sizeof err->text;
     if (length >= (int)room) {

@@ -1,4 +1,4 @@
-/* error.h: one error, on the caller's stack, handed down as the last argument `struct error *err`.
+/* error.h: one error on the caller's stack, passed down as the last argument `struct error *err`.
  *
  * A function that can fail returns int: 0, or -1 with *err set; results go through `ret_` pointers
  * that stay untouched on failure. The first error set wins (the root cause); callers add where it
@@ -17,18 +17,18 @@
 enum error_kind {
     ERROR_NONE = 0,
     ERROR_INVALID,     /* the user's input is wrong: tell the user, do not retry */
-    ERROR_NOT_FOUND,   /* a named thing is not there */
-    ERROR_CONFLICT,    /* somebody else wrote first: read again */
+    ERROR_NOT_FOUND,   /* the named thing does not exist */
+    ERROR_CONFLICT,    /* another writer was first: read again */
     ERROR_GONE,        /* the position in a stream is lost: list again */
-    ERROR_DENIED,      /* permission */
-    ERROR_BUSY,        /* try again after a while */
-    ERROR_UNAVAILABLE, /* the other side or the machine is in trouble: back off and retry */
+    ERROR_DENIED,      /* no permission */
+    ERROR_BUSY,        /* retry later */
+    ERROR_UNAVAILABLE, /* the peer or the machine does not work now: back off and retry */
     ERROR_TIMEOUT,
-    ERROR_EXHAUSTED,   /* device memory, disk, quota */
+    ERROR_EXHAUSTED,   /* out of device memory, disk or quota */
     ERROR_UNSUPPORTED, /* an operator, type or feature this build or device lacks */
-    ERROR_CANCELLED,   /* a signal asked us to stop */
-    ERROR_FAILED,      /* the job itself failed (a scorer's verdict, too many failed items) */
-    ERROR_BUG,         /* cannot happen */
+    ERROR_CANCELLED,   /* a signal stopped us */
+    ERROR_FAILED,      /* the job itself failed (its program, or too many failed items) */
+    ERROR_BUG,         /* an error in Windlass */
     ERROR_KIND_COUNT
 };
 
@@ -43,13 +43,13 @@ int error_set(struct error *err, enum error_kind kind, const char *format, ...) 
 /* Like error_set, with ": strerror(errno_value)" appended and the kind chosen from errno_value. */
 int error_from_errno(struct error *err, int errno_value, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* Prepends "format: " to the message. Always returns -1, so that it can be the return value. */
+/* Prepends "format: " to the message. Always returns -1, for `return error_context(...)`. */
 int error_context(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
 void error_clear(struct error *err);
 
 const char *error_kind_name(enum error_kind kind); /* "invalid", "not-found", ... */
 
-/* The exit code both programs use: 0 none, 1 the job failed, 2 manifest or usage,
- * 3 this machine or the cluster, 130 interrupted. */
+/* The exit code of our programs: 0 no error, 1 the job failed, 2 wrong manifest or usage,
+ * 3 this machine or the cluster failed, 130 interrupted. */
 int error_exit_code(const struct error *err);

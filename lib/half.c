@@ -10,8 +10,8 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* Rounded to `digits` bits behind the leading one, with exponents from `lowest` on: below it digits
- * get fewer. Ties go to even (the processor's own rounding, on a number that is scaled to whole).
+/* Rounds to `digits` bits after the leading one; exponents below `lowest` have fewer (subnormals).
+ * Ties go to even: the processor rounds a value that is scaled to an integer.
  */
 static double rounded(double value, int digits, int lowest) {
     int exponent;

@@ -1,6 +1,6 @@
-/* half.h: floats of 16 bits: IEEE 754's binary16, and bfloat16, which is the upper half of a
- * float32. To wider ones exact; from them rounded to nearest, and to even in the middle, once:
- * a double is not rounded to a float first. */
+/* half.h: conversion of 16-bit floats: IEEE 754 binary16, and bfloat16 (the upper half of a
+ * float32). Widening is exact. Narrowing rounds to nearest, ties to even, once: a double is not
+ * rounded to a float first. Pure. */
 #pragma once
 
 #include "lib/base.h"
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 float half_to_float(uint16_t half);
-uint16_t half_from_double(double value); /* from 65520 on infinity */
+uint16_t half_from_double(double value); /* infinity from 65520 on */
 
 float bfloat_to_float(uint16_t bfloat);
 uint16_t bfloat_from_double(double value);

@@ -33,10 +33,10 @@ void log_event(enum log_level level, const char *format, ...) {
     }
     line[end] = '\n';
     ssize_t ignored = write(STDERR_FILENO, line, end + 1);
-    (void)ignored; /* nowhere to report that stderr is gone */
+    (void)ignored; /* a failed write to stderr cannot be reported */
 }
 
-/* Appends one byte of a value, of which the last in the array stays free for the NUL. */
+/* Appends one byte of a value; the array's last byte stays free for the NUL. */
 static void put(char *line, size_t room, size_t *used, char byte) {
     if (*used + 1 < room) {
         line[(*used)++] = byte;

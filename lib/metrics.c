@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* More than all families with all their series can need: growing fails only on a mistake. */
+/* More than all series of all families can need, so appending cannot fail. */
 enum { TEXT_MAX = 16 << 20, LABEL_MAX = 128 };
 
 struct series {
@@ -155,7 +155,7 @@ void metrics_observe(struct metrics *metrics, size_t family, double value,
     pthread_mutex_unlock(&metrics->lock);
 }
 
-/* TEXT_MAX is never reached, so that nothing of this can fail. */
+/* Cannot fail: TEXT_MAX is never reached. */
 static void put(struct buffer *text, const char *format, ...) PRINTF_LIKE(2, 3);
 static void put(struct buffer *text, const char *format, ...) {
     char line[512];
@@ -169,7 +169,7 @@ static void put(struct buffer *text, const char *format, ...) {
     (void)put;
 }
 
-/* A label's value has \, " and line ends escaped, a help text \ and line ends. */
+/* Escapes \ and line ends, and in a label's value also ". */
 static void put_escaped(struct buffer *text, const char *value, bool is_label) {
     for (const char *at = value; *at; at++) {
         if (*at == '\n') {
@@ -192,7 +192,7 @@ static void put_number(struct buffer *text, double value) {
     }
 }
 
-/* NAME_SUFFIX{label="value",le="bound"} without its number. */
+/* Writes NAME_SUFFIX{label="value",le="bound"}; the number follows. */
 static void put_series(struct buffer *text, const struct family *family,
                        const struct series *series, const char *suffix, const char *bound) {
     put(text, "%s%s", family->told->name, suffix);
@@ -268,7 +268,7 @@ static int count_files(void) {
     if (!folder) {
         return 0;
     }
-    int count = -1; /* the one that reads the folder */
+    int count = -1; /* not the one that reads the folder */
     for (const struct dirent *entry; (entry = readdir(folder));) {
         count += entry->d_name[0] != '.';
     }
@@ -276,7 +276,8 @@ static int count_files(void) {
     return count;
 }
 
-/* /proc/self/stat after the name in brackets, which may hold anything: fields from the third on. */
+/* Reads /proc/self/stat from the third field on, after the name in brackets, which may hold
+ * anything. */
 static bool read_stat(double *ret_cpu_s, double *ret_start_s, double *ret_resident) {
     char line[1024] = "";
     FILE *file = fopen("/proc/self/stat", "re");

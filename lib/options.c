@@ -58,7 +58,7 @@ static int store_value(const struct option *row, const char *value, struct error
     return error_set(err, ERROR_BUG, "--%s: unknown kind of option", row->name);
 }
 
-/* "-0.5", whatever flags there are, and "-inf" where none is named so. */
+/* "-0.5" always, "-inf" unless there is a flag -i. */
 static bool is_number(const struct option *options, const char *word) {
     const char *ignored;
     char *end;
@@ -69,7 +69,7 @@ static bool is_number(const struct option *options, const char *word) {
     return end != word && !*end && !find_option(options, word, &ignored);
 }
 
-/* 0, 1 when help was asked for, -1. */
+/* 0; 1: --help was given; -1: error. */
 static int parse(int argc, char **argv, const struct option *options, struct option_list *ret_words,
                  struct error *err) {
     bool flags_ended = false;
@@ -110,7 +110,7 @@ static int parse(int argc, char **argv, const struct option *options, struct opt
     return 0;
 }
 
-/* A line of help, its first word replaced by what the program was called as. */
+/* Prints a line of help with the program's name as the user typed it. */
 static void print_line(const char *program, const char *line, size_t length) {
     size_t word = strcspn(line, " ");
     bool is_plugin = strchr(program, ' ') && word < length;

@@ -1,4 +1,4 @@
-/* options.h: command-line flags from one table, and the --help text from the same table. */
+/* options.h: parses command-line flags by a table and prints --help from the same table. */
 #pragma once
 
 #include "lib/error.h"
@@ -16,27 +16,27 @@ struct option_list {
 };
 
 struct option {
-    const char *name; /* without the dashes; rows end with name == NULL */
+    const char *name; /* without the dashes; NULL ends the table */
     char letter;      /* -f, or 0 */
     enum option_kind kind;
     const char *value_name; /* shown in --help: FILE, N; NULL for a flag */
-    const char *help;       /* one sentence; NULL: --help does not list the option */
+    const char *help;       /* one sentence; NULL: hidden from --help */
     void *target;
 };
 
 struct command_help {
     const char *usage;           /* "windlass run -f FILE [options]" */
-    const char *about;           /* what it does, a paragraph or two, its lines broken */
-    const char *examples;        /* lines that work when pasted; NULL if none */
-    size_t words_min, words_max; /* arguments that are no flags */
+    const char *about;           /* what it does: one or two paragraphs, lines broken */
+    const char *examples;        /* lines to paste; NULL: none */
+    size_t words_min, words_max; /* how many arguments that are not flags */
 };
 
-/* Reads argv[1..]. An argv[0] of two words ("kubectl windlass") is what --help calls the program.
- * "--name value", "--name=value" and "-f value" are accepted, "--" ends the flags,
- * "-0.5" is a word, "-inf" and "-nan" are where there is no flag -i or -n.
- * Words that are no flags go to ret_words (borrowed, at most ret_words->values' room).
- * 0: go on; 1: --help or -h was asked for and is printed, the command ends well; -1: ERROR_INVALID
- * and a line that names the flag, the word too many, or shows the usage when one is missing. */
+/* Parses argv[1..]. If argv[0] has two words ("kubectl windlass"), --help calls the program that.
+ * Accepts "--name value", "--name=value" and "-f value"; "--" ends the flags. "-0.5" is an
+ * argument, and so are "-inf" and "-nan" unless there is a flag -i or -n.
+ * Arguments that are not flags go to ret_words (borrowed from argv).
+ * Returns 0: go on; 1: printed the help, the command succeeds; -1: INVALID, naming the flag or the
+ * surplus argument, or showing the usage when one is missing. */
 NODISCARD int options_read(int argc, char **argv, const struct command_help *help,
                            const struct option *options, struct option_list *ret_words,
                            struct error *err);

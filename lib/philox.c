@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC11.
- * The bijection is a balanced Feistel network over the next even number of bits, whose round
- * function is Philox, walked on until it lands below count: four times at most on average from 64
- * on. */
+/* The permutation is a balanced Feistel network over the next even number of bits with Philox as
+ * its round function, repeated until the value is below count (cycle walking): from 64 values on at
+ * most four times on average. */
 #include "lib/philox.h"
 
 #include <assert.h>
@@ -10,10 +9,10 @@
 enum {
     PHILOX_ROUNDS = 10,
     FEISTEL_ROUNDS = 8,
-    HALF_BITS_MIN = 4, /* smaller networks do not make all orders equally likely */
+    HALF_BITS_MIN = 4, /* in smaller networks some permutations are likelier */
 };
 
-enum purpose { PURPOSE_ORDER = 1, PURPOSE_BITS }; /* what a key is for: streams of their own */
+enum purpose { PURPOSE_ORDER = 1, PURPOSE_BITS }; /* independent streams */
 
 struct words {
     uint32_t at[4];

@@ -1,18 +1,19 @@
-/* chance.h: chance as a function of numbers instead of state: who is started again, or comes from
- * elsewhere, draws the same. PURE. */
+/* philox.h: counter-based random numbers (Philox4x32-10): each number is a pure function of its
+ * seed and counters, without state, so that a restarted or another process draws the same.
+ * Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC11. */
 #pragma once
 
 #include "lib/base.h"
 
-/* 64 random bits: the draw-th of what happens to a sample in an epoch (whatever the caller calls
- * so: all three are numbers of its own). */
+/* 64 random bits for (seed, epoch, sample, draw). The counters' names suit training; their meaning
+ * is the caller's. */
 uint64_t philox_bits(uint64_t seed, int64_t epoch, int64_t sample, uint32_t draw);
-/* Of such bits: evenly from 0 (included) to 1 (excluded). */
+/* Random bits to a uniform number in [0, 1). */
 double philox_unit(uint64_t bits);
-/* Of such bits: evenly from 0 to count - 1; count is at least 1 and below 2^32. */
+/* Random bits to a uniform number in [0, count); count is 1 to 2^32 - 1. */
 int64_t philox_below(uint64_t bits, int64_t count);
 
 #define PHILOX_COUNT_MAX ((int64_t)1 << 40)
-/* What comes, of 0..count-1, at a place of 0..count-1: for each seed and epoch another bijection.
- * Independent of chance(). count is PHILOX_COUNT_MAX at most. */
+/* A random permutation of 0 to count - 1, one per (seed, epoch): the value at an index. Independent
+ * of philox_bits. count is 1 to PHILOX_COUNT_MAX. */
 int64_t philox_permute(uint64_t seed, int64_t epoch, int64_t count, int64_t place);

@@ -12,7 +12,7 @@
 
 enum { FIGURES_BYTES = 512 };
 
-/* As it may stand between quotes in JSON. */
+/* Makes a name valid between quotes in JSON. */
 static void clean(char to[TRACE_NAME_MAX], const char *from) {
     size_t n = 0;
     for (; from[n] && n + 1 < TRACE_NAME_MAX; n++) {
@@ -22,12 +22,12 @@ static void clean(char to[TRACE_NAME_MAX], const char *from) {
     to[n] = 0;
 }
 
-/* Microseconds, exactly. */
+/* Nanoseconds as microseconds with three decimals. */
 static void format_us(char text[static 32], int64_t ns) {
     snprintf(text, 32, "%lld.%03lld", (long long)(ns / 1000), (long long)(ns % 1000));
 }
 
-/* The event's line; "pid" is added. */
+/* Appends an event's line with "pid". */
 static void add(struct trace *trace, const char *format, ...) PRINTF_LIKE(2, 3);
 static void add(struct trace *trace, const char *format, ...) {
     char fields[3 * TRACE_NAME_MAX + FIGURES_BYTES];
@@ -71,7 +71,7 @@ void trace_name_lane(struct trace *trace, int lane, const char *name) {
         plain);
 }
 
-/* ,"args":{...} or nothing; figures that find no room are left out. */
+/* Writes ,"args":{...} or nothing; figures that do not fit are dropped. */
 static void format_figures(char text[static FIGURES_BYTES], const struct trace_figure *figures,
                            size_t count) {
     static const char begin[] = ",\"args\":{";

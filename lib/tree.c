@@ -61,11 +61,6 @@ int64_t tree_integer(const json_t *tree, const char *path, int64_t fallback) {
     return json_is_integer(value) ? (int64_t)json_integer_value(value) : fallback;
 }
 
-double tree_number(const json_t *tree, const char *path, double fallback) {
-    const json_t *value = tree_get(tree, path);
-    return json_is_number(value) ? json_number_value(value) : fallback;
-}
-
 bool tree_bool(const json_t *tree, const char *path, bool fallback) {
     const json_t *value = tree_get(tree, path);
     return json_is_boolean(value) ? json_is_true(value) : fallback;
@@ -93,7 +88,7 @@ char *tree_canonical(const json_t *tree) {
 int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tree,
                struct error *err) {
     if (size > max_bytes) {
-        return error_set(err, ERROR_INVALID, "%zu bytes of JSON, at most %zu are taken", size,
+        return error_set(err, ERROR_INVALID, "%zu bytes of JSON, at most %zu are allowed", size,
                          max_bytes);
     }
     json_error_t problem;

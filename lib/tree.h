@@ -1,5 +1,5 @@
-/* tree.h: short reads of JSON trees by dotted path, for the many places that only look.
- * Every reader is total: a missing or wrongly typed value gives the fallback. Borrowed results. */
+/* tree.h: reads values of a JSON tree (jansson) by dotted path. Readers never fail: a missing value
+ * or one of another type gives the fallback. Results are borrowed from the tree. */
 #pragma once
 
 #include "lib/error.h"
@@ -10,23 +10,24 @@
 json_t *tree_get(const json_t *tree, const char *path);
 const char *tree_text(const json_t *tree, const char *path, const char *fallback);
 int64_t tree_integer(const json_t *tree, const char *path, int64_t fallback);
-double tree_number(const json_t *tree, const char *path, double fallback);
 bool tree_bool(const json_t *tree, const char *path, bool fallback);
-/* The place of the text at that path among the names; 0: it is none of them. */
+/* The index in names of the text at that path; 0 when it is not among them. */
 int tree_choice(const json_t *tree, const char *path, const char *const *names, int count);
-/* The first of a list whose text at that path (none counts as "") is `text`; NULL when there is
- * none, or no list. Borrowed. */
+/* The first element of a list whose text at that path (missing: "") is `text`; NULL: none, or not a
+ * list. */
 const json_t *tree_find(const json_t *list, const char *path, const char *text);
 
-/* The object in an object that has that name; made when there is none. Borrowed. */
+/* The member `name` of an object, which is made as an empty object when missing. Borrowed. */
 json_t *tree_part(json_t *object, const char *name);
 
 /* Cleanup for AUTO(tree_freep) json_t *value = NULL; */
 void tree_freep(json_t **tree);
 
-/* Compact text with sorted keys: equal trees give equal texts. The caller frees. */
+/* Compact text with sorted keys: equal trees give equal texts. NULL gives "null". The caller frees.
+ */
 char *tree_canonical(const json_t *tree);
 
-/* Parses at most max_bytes of JSON text; duplicate keys are refused. Owned result. */
+/* Parses JSON text. INVALID: longer than max_bytes, a syntax error (with its line), or a duplicate
+ * key. The caller owns *ret_tree. */
 NODISCARD int tree_parse(const char *text, size_t size, size_t max_bytes, json_t **ret_tree,
                          struct error *err);

@@ -38,11 +38,11 @@ int address_parse(const char *text, struct address *ret_address, struct error *e
     struct sockaddr_storage storage;
     if (!colon || (address.is_ipv6 && *end != ']') || (address.port = parse_port(colon + 1)) < 0 ||
         (size_t)(end - start) >= sizeof address.host) {
-        return error_set(err, ERROR_INVALID, "'%.80s' is no address, expected IP:PORT", text);
+        return error_set(err, ERROR_INVALID, "invalid address '%.80s', expected IP:PORT", text);
     }
     memcpy(address.host, start, (size_t)(end - start));
     if (!fill(&address, &storage)) {
-        return error_set(err, ERROR_INVALID, "'%.80s' is no address, expected IP:PORT", text);
+        return error_set(err, ERROR_INVALID, "invalid address '%.80s', expected IP:PORT", text);
     }
     address.is_any = !strcmp(address.host, "0.0.0.0") || !strcmp(address.host, "::");
     *ret_address = address;

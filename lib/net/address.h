@@ -1,5 +1,5 @@
-/* address.h: "IP:PORT" texts, as they stand in WINDLASS_BIND and WINDLASS_COORDINATOR. Addresses
- * only, never names: the data plane needs no DNS. */
+/* address.h: parses "IP:PORT" (as in WINDLASS_BIND and WINDLASS_COORDINATOR) and opens sockets
+ * there. Addresses only, no host names: the data plane needs no DNS. */
 #pragma once
 
 #include "lib/error.h"
@@ -10,14 +10,14 @@ struct address {
     bool is_ipv6, is_any; /* any: 0.0.0.0 or :: */
 };
 
-/* Reads "127.0.0.1:8443" or "[::1]:8443". */
+/* Parses "127.0.0.1:8443" or "[::1]:8443". INVALID. */
 NODISCARD int address_parse(const char *text, struct address *ret_address, struct error *err);
 
-/* A socket that listens there, non-blocking; port 0: any that is free, which becomes the address'.
- */
+/* Opens a listening, non-blocking socket. Port 0: a free port, which is written to *address. The
+ * caller closes *ret_fd. */
 NODISCARD int address_listen(struct address *address, int *ret_fd, struct error *err);
-/* A socket that is being connected, non-blocking: when it is writable, SO_ERROR says how it went.
- */
+/* Starts to connect a non-blocking socket: when it is writable, SO_ERROR has the result. The caller
+ * closes *ret_fd. */
 NODISCARD int address_connect(const struct address *address, int *ret_fd, struct error *err);
-/* Whether this machine lets us listen there, with the system's reason when not. */
+/* Checks that a socket can listen there; fails with the system's reason. */
 NODISCARD int address_probe(const struct address *address, struct error *err);

@@ -14,7 +14,7 @@
 
 enum {
     CONNECTIONS_KEPT = 16,
-    CONNECTIONS_PER_SERVER = 80, /* only a server without HTTP/2 sees more than one */
+    CONNECTIONS_PER_SERVER = 80, /* HTTP/2 needs only one */
     CONNECTIONS_MAX = 256,
     EVENTS_MAX = 64,
 };
@@ -53,7 +53,7 @@ static enum error_kind kind_of_curl(CURLcode code, bool is_sent) {
 
 /* ---- calls ---- */
 
-/* Takes the call off libcurl and off the list. */
+/* Removes the call from libcurl and from the list. */
 static void call_detach(struct http_call *call) {
     if (call->is_added) {
         curl_multi_remove_handle(call->http->multi, call->curl);
@@ -100,7 +100,7 @@ static int call_new(struct http *http, const struct http_request *request,
 
 /* ---- the loop ---- */
 
-/* A timer that fires too early costs less than setting it anew with every call. */
+/* A timer that fires early is cheaper than setting it for every call. */
 static void arm_timer(struct http *http) {
     int64_t due_ms = MIN(http->curl_due_ms, http->silence_due_ms);
     if (due_ms >= http->armed_ms) {
@@ -226,7 +226,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
     return 0;
 }
 
-/* Ends a call: off the list first, since done may start and cancel others. */
+/* Ends a call. It leaves the list first, because done may start and cancel others. */
 static void finish(struct http_call *call, CURLcode code) {
     struct error err = call->err;
     struct http_answer answer = {
@@ -265,14 +265,14 @@ void http_cancel(struct http *http, struct http_call *call) {
         call_free(call);
         return;
     }
-    /* libcurl is at work on some call: this one is swept up when it has returned. */
+    /* libcurl is running: the call is removed after it has returned. */
     call->done = NULL;
     call->received = NULL;
     error_set(&call->err, ERROR_CANCELLED, "cancelled");
     http->has_unstarted = true;
 }
 
-/* Does what could not be done while libcurl was at work. */
+/* Does what had to wait while libcurl was running. */
 static void catch_up(struct http *http) {
     if (!http->has_unstarted) {
         return;
@@ -298,7 +298,8 @@ static void finish_silent(struct http *http) {
     for (struct http_call *call = http->calls; call;) {
         int64_t due_ms = call->silence_ms ? call->heard_ms + call->silence_ms : INT64_MAX;
         if (due_ms <= now_ms) {
-            error_set(&call->err, ERROR_TIMEOUT, "not a byte for %d s", call->silence_ms / 1000);
+            error_set(&call->err, ERROR_TIMEOUT, "no byte received for %d s",
+                      call->silence_ms / 1000);
             finish(call, CURLE_OPERATION_TIMEDOUT);
             call = http->calls; /* its done may have changed the list */
             continue;

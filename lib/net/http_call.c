@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that nobody acknowledges for so long: the connection is dead. */
+/* A connection is dead when its bytes are not acknowledged within this time. */
 enum { DEAD_PEER_MS = 20000 };
 
 static size_t receive(char *data, size_t size, size_t count, void *context) {
@@ -24,8 +24,8 @@ static size_t receive(char *data, size_t size, size_t count, void *context) {
     return result < 0 ? 0 : size;
 }
 
-/* Without this a peer that vanished holds a kept connection, and all who share it, for a quarter of
- * an hour. */
+/* Without this a vanished peer blocks a kept connection, and all its calls, for a quarter of an
+ * hour. */
 static int prepare_socket(void *context, curl_socket_t fd, curlsocktype purpose) {
     (void)context;
     unsigned timeout_ms = DEAD_PEER_MS;
@@ -79,12 +79,12 @@ static void add_header(struct http_call *call, const char *header) {
     add_to(&call->headers, header);
 }
 
-/* libcurl asks for and compares the name in the URL: so that becomes the server's name, and the
- * connection goes to where the URL pointed. */
+/* libcurl sends and checks the URL's name. So the URL gets the server's name, and CONNECT_TO leads
+ * the connection to the original address. */
 static int set_address(struct http_call *call, const struct http_request *request,
                        struct error *err) {
     if (request->resolve) {
-        /* The plus: for connections of the next minute, not for ever. */
+        /* The plus: for connections of the next minute, not permanently. */
         AUTO(text_freep) char *entry = x_printf("+%s", request->resolve);
         add_to(&call->resolve, entry);
     }
@@ -125,7 +125,7 @@ static void set_headers(struct http_call *call, const struct http_request *reque
         add_header(call, header);
     }
     if (request->body) {
-        add_header(call, "Expect:"); /* no round trip to ask whether a body is welcome */
+        add_header(call, "Expect:"); /* saves the round trip of 100-continue */
     }
 }
 
@@ -172,7 +172,7 @@ static bool set_request(struct http_call *call, const struct http_request *reque
     return is_set && !curl_easy_setopt(curl, CURLOPT_HTTPHEADER, call->headers);
 }
 
-/* What is no certificate at all should be said as such, and before a connection is made. */
+/* Reports an invalid certificate as such, before connecting. */
 static int check_certificate(const struct http_request *request, struct error *err) {
     char sha256[65];
     return request->certificate_pem ? tls_certificate_sha256(request->certificate_pem, sha256, err)

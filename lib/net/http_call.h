@@ -1,5 +1,5 @@
-/* http_call.h: one request as libcurl sees it. http.c runs the loop, http_call.c tells libcurl what
- * http.h promises. For these two alone. */
+/* http_call.h: one request of http.h as a libcurl handle. http_call.c sets its options, http.c runs
+ * the loop. Private to these two. */
 #pragma once
 
 #include "lib/buffer.h"
@@ -12,9 +12,9 @@ struct http_call {
     struct http_call *next, **link; /* in http->calls */
     CURL *curl;
     struct curl_slist *headers, *connect_to, *resolve;
-    char *method_and_url; /* for messages; what the request shows of it */
+    char *method_and_url; /* for messages, with shown_url */
     struct buffer body;
-    struct error err; /* why we gave it up ourselves */
+    struct error err; /* set when we end the call ourselves */
     char reason[CURL_ERROR_SIZE];
     http_received *received;
     http_done *done;
@@ -24,6 +24,6 @@ struct http_call {
     bool is_added; /* to the multi handle */
 };
 
-/* Fills a zeroed call but for its place in http's list. On failure http.c frees what is there. */
+/* Fills a zeroed call, except its place in the list. On failure http.c frees it. */
 NODISCARD int http_call_prepare(struct http_call *call, const struct http_request *request,
                                 struct error *err);

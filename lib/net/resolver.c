@@ -16,11 +16,11 @@
 enum {
     ADDRESSES_MAX = 8,
     HOSTS_KEPT = 16,
-    SOCKETS_MAX = 8,          /* one question needs two or three */
+    SOCKETS_MAX = 8,          /* a query needs two or three */
     SERVER_TIMEOUT_MS = 2000, /* of the first try; c-ares doubles it */
     SERVER_TRIES = 3,
-    /* Names with two dots are asked for as they stand before any search domain is added: with the
-     * five of Kubernetes every name of an account would first be asked for below four domains. */
+    /* Names with two dots are queried unchanged before search domains are added: Kubernetes sets
+     * ndots to 5, so every storage account would first be queried in four domains. */
     DOTS = 2,
 };
 
@@ -31,7 +31,7 @@ struct found {
 
 struct resolver {
     char *servers;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards what follows */
     struct found kept[HOSTS_KEPT];
 };
 
@@ -66,7 +66,7 @@ void resolver_free(struct resolver *resolver) {
     free(resolver);
 }
 
-/* ---- what is known -------------------------------------------------------------------------- */
+/* ---- the cache ------------------------------------------------------------------------------ */
 
 static char *recall(struct resolver *resolver, const char *host) {
     int64_t now_ms = clock_monotonic_ms();
@@ -101,7 +101,7 @@ static void keep(struct resolver *resolver, const char *host, const char *addres
     pthread_mutex_unlock(&resolver->lock);
 }
 
-/* ---- a question ----------------------------------------------------------------------------- */
+/* ---- a query -------------------------------------------------------------------------------- */
 
 struct question {
     bool is_over;
@@ -134,7 +134,7 @@ static void note(void *context, int status, int timeouts, struct ares_addrinfo *
     ares_freeaddrinfo(result);
 }
 
-/* Until the question is over, or time is: then it is cancelled, which is an end, too. */
+/* Waits for the end of the query; cancels it, which ends it, when time is up. */
 static void wait_for(ares_channel channel, struct question *question, int timeout_ms) {
     int64_t end_ms = clock_monotonic_ms() + timeout_ms;
     while (!question->is_over) {
@@ -163,7 +163,7 @@ static void wait_for(ares_channel channel, struct question *question, int timeou
             ares_process_fd(channel, reads ? fds[i].fd : ARES_SOCKET_BAD,
                             fds[i].revents & POLLOUT ? fds[i].fd : ARES_SOCKET_BAD);
         }
-        ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* its time-outs */
+        ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* handles timeouts */
     }
 }
 
@@ -180,7 +180,7 @@ static int ask(const char *servers, const char *host, int timeout_ms, struct que
     }
     if (status != ARES_SUCCESS) {
         ares_destroy(channel);
-        return error_set(err, ERROR_UNAVAILABLE, "%s: no name server can be asked: %s", host,
+        return error_set(err, ERROR_UNAVAILABLE, "%s: cannot query the name servers: %s", host,
                          ares_strerror(status));
     }
     struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -194,14 +194,14 @@ static int refuse(const char *host, int status, struct error *err) {
     switch (status) {
     case ARES_ENOTFOUND:
     case ARES_ENODATA:
-        return error_set(err, ERROR_NOT_FOUND, "%.200s: there is no such host", host);
+        return error_set(err, ERROR_NOT_FOUND, "%.200s: host not found", host);
     case ARES_EBADNAME:
-        return error_set(err, ERROR_INVALID, "%.200s: is no host's name", host);
+        return error_set(err, ERROR_INVALID, "%.200s: not a host name", host);
     case ARES_ECANCELLED:
     case ARES_ETIMEOUT:
-        return error_set(err, ERROR_TIMEOUT, "%.200s: no name server answers in time", host);
+        return error_set(err, ERROR_TIMEOUT, "%.200s: no name server answered in time", host);
     default:
-        return error_set(err, ERROR_UNAVAILABLE, "%.200s: the name servers do not say: %s", host,
+        return error_set(err, ERROR_UNAVAILABLE, "%.200s: the name servers failed: %s", host,
                          ares_strerror(status));
     }
 }

@@ -22,17 +22,17 @@ struct message {
 struct server_peer {
     struct server *server;
     struct lws *wsi;
-    struct buffer incoming; /* a message whose fragments are not all here */
+    struct buffer incoming; /* fragments of an incomplete message */
     struct message *first, *last;
     size_t queued_bytes;
     bool closing;
     void *own;
 };
 
-/* What libwebsockets keeps for us with each connection. */
+/* Our data in each of libwebsockets' connections. */
 struct connection {
     struct server_peer *peer; /* after the upgrade */
-    char *body;               /* before it: what is left to answer */
+    char *body;               /* before it: the rest of the answer */
 };
 
 struct server {
@@ -52,7 +52,7 @@ static struct server *server_of(struct lws *wsi) {
     return lws_context_user(lws_get_context(wsi));
 }
 
-/* Takes page.body over. */
+/* Takes ownership of page.body. */
 static int answer(struct lws *wsi, struct connection *connection, struct server_page page) {
     unsigned char head[LWS_PRE + 1024];
     unsigned char *at = head + LWS_PRE, *end = head + sizeof head - 1;
@@ -75,7 +75,7 @@ static int answer_page(struct lws *wsi, struct connection *connection, const cha
     }
     struct server_page page = server->events->page(server->context, path);
     if (!page.body) {
-        page = (struct server_page){.body = x_strdup("{\"message\": \"there is no such page\"}\n"),
+        page = (struct server_page){.body = x_strdup("{\"message\": \"page not found\"}\n"),
                                     .status = HTTP_STATUS_NOT_FOUND};
     }
     return answer(wsi, connection, page);
@@ -146,7 +146,7 @@ static int refuse_message(struct lws *wsi, enum lws_close_status status, const c
 static int receive(struct lws *wsi, struct server_peer *peer, const char *data, size_t size) {
     struct error err = {0};
     if (lws_frame_is_binary(wsi)) {
-        return refuse_message(wsi, LWS_CLOSE_STATUS_UNACCEPTABLE_OPCODE, "text is expected");
+        return refuse_message(wsi, LWS_CLOSE_STATUS_UNACCEPTABLE_OPCODE, "expected text");
     }
     if (buffer_append(&peer->incoming, data, size, &err) < 0) {
         return refuse_message(wsi, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "at most 1 MiB");
@@ -227,13 +227,13 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         return 0;
     case LWS_CALLBACK_HTTP_BODY:
     case LWS_CALLBACK_HTTP_BODY_COMPLETION:
-        return -1; /* nothing takes a body */
+        return -1; /* requests with a body are not supported */
     default:
         return 0;
     }
 }
 
-/* libwebsockets sizes its tables by the limit of open files, which may be a thousand million. */
+/* libwebsockets allocates tables for the limit of open files, which may be a billion. */
 static unsigned connection_limit(const struct server *server) {
     struct rlimit limit = {0};
     getrlimit(RLIMIT_NOFILE, &limit);
@@ -336,7 +336,7 @@ int server_port(const struct server *server) {
 }
 
 static void on_alarm(lws_sorted_usec_list_t *alarm) {
-    (void)alarm; /* it only makes lws_service return */
+    (void)alarm; /* its only use is that lws_service returns */
 }
 
 int server_service(struct server *server, int timeout_ms, struct error *err) {

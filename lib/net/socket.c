@@ -28,9 +28,9 @@ struct socket_client {
     struct address address;
     char *path, *authorization;
     char sha256[65], where[64];
-    struct buffer incoming; /* a message whose fragments are not all here */
+    struct buffer incoming; /* fragments of an incomplete message */
     struct message *first, *last;
-    int64_t lost_at_ms;                  /* when there was a connection last, or the start */
+    int64_t lost_at_ms;                  /* time of the last connection, or of the start */
     bool open, waits, other_certificate; /* waits: for the next attempt */
 };
 
@@ -47,7 +47,7 @@ static void drop_messages(struct socket_client *socket) {
     buffer_clear(&socket->incoming);
 }
 
-/* True when the certificate is the one we were told of. */
+/* True when the certificate has the pinned digest. */
 static bool is_ours(const struct socket_client *socket, X509 *certificate) {
     unsigned char *der = NULL;
     int size = certificate ? i2d_X509(certificate, &der) : -1;
@@ -60,7 +60,7 @@ static bool is_ours(const struct socket_client *socket, X509 *certificate) {
     return digest_equal(sha256, socket->sha256);
 }
 
-/* OpenSSL knows no authority for a self-signed certificate; the digest is what we trust. */
+/* OpenSSL rejects a self-signed certificate; we trust its digest instead. */
 static int verify(struct lws *wsi, X509_STORE_CTX *chain) {
     struct socket_client *socket = client_of(wsi);
     if (X509_STORE_CTX_get_error_depth(chain) != 0 ||
@@ -72,7 +72,7 @@ static int verify(struct lws *wsi, X509_STORE_CTX *chain) {
     return 0;
 }
 
-/* The last step before our request leaves: the token is added only for the right certificate. */
+/* Called just before the request is sent: adds the token only for the right certificate. */
 static int add_token(struct lws *wsi, unsigned char **at, size_t room) {
     struct socket_client *socket = client_of(wsi);
     SSL *tls = lws_get_ssl(wsi);
@@ -90,7 +90,7 @@ static int add_token(struct lws *wsi, unsigned char **at, size_t room) {
 
 static void connect_again(lws_sorted_usec_list_t *again);
 
-/* The share of the time without a connection that may be lost. */
+/* The share of the time without a connection that a pause may take. */
 static int64_t share_ms(const struct socket_client *socket, int64_t least_ms) {
     int64_t ms = (clock_monotonic_ms() - socket->lost_at_ms) / SOCKET_SHARE;
     return MIN(MAX(ms, least_ms), SOCKET_PAUSE_MAX_MS);
@@ -106,7 +106,7 @@ static void plan_attempt(struct socket_client *socket, bool denied) {
     socket->waits = true;
 }
 
-/* The connection (or the attempt) is over: tells why and plans the next attempt. */
+/* Ends the connection or attempt: reports why and plans the next attempt. */
 static void lose(struct socket_client *socket, const char *reason) {
     struct error why = {0};
     bool was_open = socket->open;
@@ -118,12 +118,11 @@ static void lose(struct socket_client *socket, const char *reason) {
     socket->open = false;
     drop_messages(socket);
     if (socket->other_certificate) {
-        error_set(&why, ERROR_DENIED, "%s shows another certificate than the one expected",
-                  socket->where);
+        error_set(&why, ERROR_DENIED, "%s has another certificate than expected", socket->where);
     } else if (reason && strstr(reason, "unauthorized")) {
-        error_set(&why, ERROR_DENIED, "%s refuses the token", socket->where);
+        error_set(&why, ERROR_DENIED, "%s refused the token", socket->where);
     } else if (was_open) {
-        error_set(&why, ERROR_UNAVAILABLE, "the connection to %s was lost", socket->where);
+        error_set(&why, ERROR_UNAVAILABLE, "lost the connection to %s", socket->where);
     } else {
         error_set(&why, ERROR_UNAVAILABLE, "cannot connect to %s: %s", socket->where,
                   reason && *reason ? reason : "no answer");
@@ -132,7 +131,7 @@ static void lose(struct socket_client *socket, const char *reason) {
     socket->events->closed(socket->context, &why);
 }
 
-/* The attempt ends if no SYN of it was answered. */
+/* Ends the attempt if none of its SYNs was answered. */
 static void lose_patience(lws_sorted_usec_list_t *patience) {
     struct socket_client *socket = lws_container_of(patience, struct socket_client, patience);
     struct tcp_info info = {0};
@@ -166,10 +165,9 @@ static void connect_again(lws_sorted_usec_list_t *again) {
     lws_sul_schedule(socket->lws, 0, &socket->patience, lose_patience,
                      share_ms(socket, SOCKET_SYN_MS) * LWS_US_PER_MS);
     socket->other_certificate = socket->waits = false;
-    /* A failure comes as an event, maybe before this returns; only without one it is ours to say.
-     */
+    /* A failure arrives as an event, maybe before this returns; report it only without one. */
     if (!lws_client_connect_via_info(&info) && !socket->waits) {
-        lose(socket, "no memory or descriptor for a connection");
+        lose(socket, "out of memory or descriptors for a connection");
     }
 }
 
@@ -299,7 +297,7 @@ void socket_freep(struct socket_client **socket) {
 }
 
 static void on_alarm(lws_sorted_usec_list_t *alarm) {
-    (void)alarm; /* it only makes lws_service return */
+    (void)alarm; /* its only use is that lws_service returns */
 }
 
 int socket_service(struct socket_client *socket, int timeout_ms, struct error *err) {

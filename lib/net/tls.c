@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whoever starts OpenSSL first decides; a variable (OPENSSL_CONF) would be inherited by others. */
+/* The first call to OpenSSL decides. Children would inherit a variable (OPENSSL_CONF). */
 void tls_ignore_configuration(void) {
     OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 }
@@ -51,15 +51,15 @@ static bool add_extension(X509 *certificate, int nid, const char *value) {
     return added;
 }
 
-/* As X509_set_pubkey, which would read back what it has just written: half of the time that a
- * certificate takes. */
+/* Like X509_set_pubkey, which also decodes the key it has just encoded: half of the time of making
+ * a certificate. */
 static bool set_public_key(X509 *certificate, EVP_PKEY *key) {
     unsigned char *point = NULL;
     size_t size = EVP_PKEY_get1_encoded_public_key(key, &point);
     if (size && X509_PUBKEY_set0_param(X509_get_X509_PUBKEY(certificate),
                                        OBJ_nid2obj(NID_X9_62_id_ecPublicKey), V_ASN1_OBJECT,
                                        OBJ_nid2obj(NID_X9_62_prime256v1), point, (int)size)) {
-        return true; /* the certificate has the point now */
+        return true; /* the certificate owns the point now */
     }
     OPENSSL_free(point);
     return false;

@@ -28,7 +28,7 @@ int base64_decode(const char *text, char **ret_data, size_t *ret_size, struct er
         }
     }
     if (letters % 4) {
-        return error_set(err, ERROR_INVALID, "not base64: cut short");
+        return error_set(err, ERROR_INVALID, "not base64: the end is missing");
     }
     size -= padding;
     data[size] = 0;

@@ -12,7 +12,7 @@ const char *jsontext_space(const char *at, const char *end) {
     return at;
 }
 
-/* Past the escape whose backslash is at `at`. */
+/* Skips the escape whose backslash is at `at`. */
 static const char *skip_escape(const char *at, const char *end) {
     if (end - at < 2) {
         return NULL;
@@ -31,7 +31,7 @@ static const char *skip_escape(const char *at, const char *end) {
     return at + 6;
 }
 
-/* at is behind the opening quote. */
+/* `at` is after the opening quote. */
 static const char *skip_string(const char *at, const char *end) {
     while (at < end && *at != '"') {
         unsigned char byte = (unsigned char)*at;
@@ -85,14 +85,14 @@ static const char *skip_word(const char *at, const char *end, const char *word) 
 
 static const char *skip_value(const char *at, const char *end, int depth);
 
-/* "name" : in an object; NULL when it is none. */
+/* Skips "name" and its colon; NULL: something else. */
 static const char *skip_name(const char *at, const char *end) {
     at = at < end && *at == '"' ? skip_string(at + 1, end) : NULL;
     at = at ? jsontext_space(at, end) : NULL;
     return at && at < end && *at == ':' ? jsontext_space(at + 1, end) : NULL;
 }
 
-/* at is behind the bracket. */
+/* `at` is after the opening bracket. */
 static const char *skip_members(const char *at, const char *end, char closing, int depth) {
     at = jsontext_space(at, end);
     if (at < end && *at == closing) {
@@ -151,7 +151,7 @@ int jsontext_escape(struct buffer *buffer, const char *data, size_t size, struct
         if (byte >= ' ' && byte != '"' && byte != '\\') {
             continue;
         }
-        static const char letters[] = "btn.fr"; /* of 8 to 13; 11 has none */
+        static const char letters[] = "btn.fr"; /* of the bytes 8 to 13; 11 has none */
         char escape[8] = {'\\', (char)byte, 0};
         size_t length = 2;
         if (byte >= 8 && byte <= 13 && byte != 11) {

@@ -20,7 +20,7 @@ void page_release(struct page *page) {
 
 static void put(struct page *page, const char *bytes, size_t size) {
     if (!page->err.kind && buffer_append(&page->text, bytes, size, &page->err) < 0) {
-        return; /* the error stays */
+        return; /* the first error is kept */
     }
 }
 
@@ -39,7 +39,7 @@ void page_add(struct page *page, const char *format, ...) {
 
 /* ---- text from outside ---------------------------------------------------------------------- */
 
-/* Bytes of the character at `at`; 0: no UTF-8. */
+/* Bytes of the character at `at`; 0: invalid UTF-8. */
 static size_t character(const char *at, size_t left) {
     size_t most = MIN(left, 4);
     for (size_t size = 1; size <= most; size++) {
@@ -50,8 +50,8 @@ static size_t character(const char *at, size_t left) {
     return 0;
 }
 
-/* XML 1.0 has no control characters but these three, and no U+FFFE and U+FFFF; the C1 ones and
- * what turns the direction of text around are characters, but not for a page. */
+/* XML 1.0 allows three control characters and forbids U+FFFE and U+FFFF. It allows C1 controls and
+ * characters that reverse the direction of text, which a page must not have. */
 static bool is_fit(const char *at, size_t size) {
     if (size == 1) {
         return (unsigned char)*at >= ' ' ? *at != 0x7F : *at == '\n' || *at == '\t' || *at == '\r';
@@ -129,7 +129,7 @@ void page_count(struct page *page, int64_t count) {
     put(page, text, used);
 }
 
-/* Between a number and its unit: they stay on one line. */
+/* A no-break space between a number and its unit. */
 #define UNIT "\xC2\xA0"
 
 void page_time(struct page *page, int64_t ms) {

@@ -1,36 +1,36 @@
-/* page.h: text of pages (report.html, sweep.html) and of CSV files: what comes from outside is
- * escaped here and nowhere else, numbers get the form in which people read them. */
+/* page.h: builds HTML pages (report.html, sweep.html) and CSV fields: escapes text from outside and
+ * formats numbers for people. All escaping is here. */
 #pragma once
 
 #include "lib/buffer.h"
 
-/* A page that grows; its first failure (it is full) stays, and is seen once, at the end. */
+/* A growing page. Its first error (the page is full) is kept in err; check it once, at the end. */
 struct page {
     struct buffer text;
     struct error err;
 };
 
 void page_init(struct page *page, size_t max_bytes);
-void page_release(struct page *page); /* for AUTO, too */
-/* Markup of ours: nothing from outside may be among the arguments. */
+void page_release(struct page *page); /* also for AUTO */
+/* Appends our own markup; no argument may come from outside. */
 void page_add(struct page *page, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Text from outside, for between tags and for attributes in quotes: <, >, &, both quotes are
- * escaped; what is no UTF-8 or no character of XML becomes U+FFFD. At most max_bytes of it (0: all)
- * and "…". */
+/* Appends text from outside, for element content or quoted attributes: escapes <, >, & and both
+ * quotes; invalid UTF-8 and characters that XML forbids become U+FFFD. Cuts it after max_bytes
+ * (0: no limit) with "…". */
 void page_text(struct page *page, const char *text, size_t max_bytes);
 
 /* "1,234,567" */
 void page_count(struct page *page, int64_t count);
-/* "840 ms", "1.84 s", "12.3 s", "4 min 05 s", "3 h 20 min", "2 d 4 h", with spaces that do not
- * break. */
+/* "840 ms", "1.84 s", "12.3 s", "4 min 05 s", "3 h 20 min", "2 d 4 h", with no-break
+ * spaces. */
 void page_time(struct page *page, int64_t ms);
-/* "97.3 %", "100 %"; what is less than all never reads 100 %. */
+/* "97.3 %", "100 %"; shares below 1 never round up to 100 %. */
 void page_percent(struct page *page, double share);
 /* "0.125", "12.5", "1,250" */
 void page_rate(struct page *page, double rate);
 
 /* ---- CSV, RFC 4180 ---- */
 
-/* One field: quoted where it must be. Line ends become spaces, so that a record is a line; what a
- * spreadsheet would take for a formula gets a ' in front. What is no UTF-8 becomes U+FFFD. */
+/* Appends one field, quoted if needed. Line ends become spaces, so that a record is one line; a
+ * text that a spreadsheet would run as a formula gets a leading '. Invalid UTF-8 becomes U+FFFD. */
 NODISCARD int csv_text(struct buffer *line, const char *text, size_t size, struct error *err);

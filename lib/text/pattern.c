@@ -11,10 +11,10 @@ struct pattern {
 
 enum { REPEATED_MAX = 4 };
 
-/* glibc writes out what is counted, and x+ as xx*: one within the other doubles each time. */
+/* glibc expands counts, and x+ to xx*: each level of nesting doubles the size. */
 static int check(const char *text, struct error *err) {
     int repeated = 0;
-    char before = 0; /* of what stands for itself: 'a' */
+    char before = 0; /* a literal counts as 'a' */
     if (strlen(text) > PATTERN_MAX) {
         return error_set(err, ERROR_INVALID, "is longer than %d bytes", PATTERN_MAX);
     }
@@ -22,16 +22,17 @@ static int check(const char *text, struct error *err) {
         if (*at == '\\' && at[1]) {
             if (at[1] >= '1' && at[1] <= '9') {
                 return error_set(err, ERROR_INVALID,
-                                 "has \\%c, a copy of a group, which is not taken", at[1]);
+                                 "has the back reference \\%c, which is not supported", at[1]);
             }
             at++;
             before = 'a';
             continue;
         }
         if (*at == '{' && before != '[') {
-            return error_set(err, ERROR_INVALID,
-                             "has a {, which would count; write out what is counted, and a brace "
-                             "as [{] or \\{");
+            return error_set(
+                err, ERROR_INVALID,
+                "has a {count}, which is not supported: write the repetitions out, or a "
+                "brace as [{] or \\{");
         }
         repeated += *at == '+' && before && strchr(")+*?", before);
         before = *at;
@@ -52,13 +53,13 @@ int pattern_new(const char *text, size_t groups, struct pattern **ret_pattern, s
         char words[128];
         regerror(why, &pattern->regex, words, sizeof words);
         free(pattern);
-        return error_set(err, ERROR_INVALID, "is no POSIX extended expression: %s", words);
+        return error_set(err, ERROR_INVALID, "is not a POSIX extended regular expression: %s",
+                         words);
     }
     if (pattern->regex.re_nsub < groups) {
         size_t count = pattern->regex.re_nsub;
         pattern_free(pattern);
-        return error_set(err, ERROR_INVALID, "has %zu groups (...), and %zu are needed", count,
-                         groups);
+        return error_set(err, ERROR_INVALID, "has %zu groups (...), %zu are needed", count, groups);
     }
     *ret_pattern = pattern;
     return 0;

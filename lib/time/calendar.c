@@ -10,7 +10,7 @@ int calendar_month_days(int64_t year, int month) {
     return days[month - 1] + (month == 2 && calendar_is_leap(year));
 }
 
-/* Leap days before 1 January of that year, from year 1 on. */
+/* Leap days from year 1 to the end of the year before. */
 static int64_t leaps_before(int64_t year) {
     int64_t before = year - 1;
     return before / 4 - before / 100 + before / 400;
@@ -29,7 +29,7 @@ int64_t calendar_days(int64_t year, int month, int day) {
 }
 
 struct calendar_date calendar_of(int64_t days) {
-    int64_t year = MAX(1, 1970 + days * 400 / 146097); /* 400 years have so many days */
+    int64_t year = MAX(1, 1970 + days * 400 / 146097); /* the days of 400 years */
     while (year > 1 && year_start(year) > days) {
         year--;
     }

@@ -55,13 +55,13 @@ static bool read_value(const struct field *field, const char **text, int *ret_va
     return false;
 }
 
-/* "*", "5", "1-5", the first and last with "/2". */
+/* Parses "*", "5" or "1-5"; the first and last may end in "/2". */
 static bool read_part(const struct field *field, const char *text, uint64_t *set) {
     int first = field->min, last = field->max, step = 1;
     bool is_one = false;
     if (*text == '*') {
         text++;
-        last -= field->words && field->max == 7; /* 7 is Sunday again */
+        last -= field->words && field->max == 7; /* 7 is Sunday, as 0 */
     } else {
         if (!read_value(field, &text, &first)) {
             return false;
@@ -126,7 +126,7 @@ static int read_fields(char *text, struct cron *cron, struct error *err) {
         }
     }
     if (word) {
-        return error_set(err, ERROR_INVALID, "more than 5 fields: \"%s\" is too much", word);
+        return error_set(err, ERROR_INVALID, "more than 5 fields: unexpected \"%s\"", word);
     }
     cron->weekdays |= cron->weekdays >> 7 & 1;
     cron->either_day = !is_any[DAY] && !is_any[WEEKDAY];
@@ -148,8 +148,8 @@ static bool is_day(const struct cron *cron, int64_t days) {
            (cron->either_day ? of_month || of_week : of_month && of_week);
 }
 
-/* The first minute at or after `from`, of clocks that are never changed; NO_LOCAL: not before
- * `until`. */
+/* The first minute at or after `from` that fires, in local time without clock changes; NO_LOCAL:
+ * none before `until`. */
 static int64_t next_local(const struct cron *cron, int64_t from_s, int64_t until_s) {
     int64_t minute = (from_s + 59) / 60;
     while (60 * minute < until_s) {
@@ -187,7 +187,7 @@ int cron_parse(const char *text, struct cron *ret_cron, struct error *err) {
         return -1;
     }
     if (next_local(&cron, 0, (int64_t)CRON_YEARS_MAX * 366 * DAY_S) == NO_LOCAL) {
-        return error_set(err, ERROR_INVALID, "\"%s\": there is no such day", text);
+        return error_set(err, ERROR_INVALID, "\"%s\" never fires: the day does not exist", text);
     }
     *ret_cron = cron;
     return 0;
@@ -195,8 +195,8 @@ int cron_parse(const char *text, struct cron *ret_cron, struct error *err) {
 
 /* ---- in a zone ------------------------------------------------------------------------------ */
 
-/* By the clock: what the change at the span's start has skipped is due there; what it repeats has
- * fired. Returns the instant, or NO_LOCAL. from_s: in the span. */
+/* Follows the wall clock: a time skipped by the change at the span's start fires there; a repeated
+ * one has fired. Returns the instant, or NO_LOCAL. from_s is in the span. */
 static int64_t next_by_clock(const struct cron *cron, const struct zone *zone,
                              const struct zone_span *span, int64_t from_s, int64_t until_s) {
     int64_t from_local_s = from_s + span->offset_s;
@@ -234,7 +234,7 @@ int64_t cron_next(const struct cron *cron, const struct zone *zone, int64_t afte
 
 int64_t cron_last(const struct cron *cron, const struct zone *zone, int64_t after_s,
                   int64_t now_s) {
-    /* As near as possible: what fires every minute has fired half a million times in a year. */
+    /* Start close to now: a schedule of every minute fires half a million times in a year. */
     static const int64_t near_s[] = {HOUR_S, DAY_S, 32 * DAY_S, 366 * DAY_S,
                                      (int64_t)CRON_YEARS_MAX * 366 * DAY_S};
     int64_t last_s = -1;

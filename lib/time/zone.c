@@ -13,30 +13,30 @@ enum {
     CHANGES_MAX = 100000,
     HEADER_BYTES = 44,
     TYPE_BYTES = 6,
-    OFFSET_MAX_S = 26 * 3600, /* what POSIX and the format allow */
+    OFFSET_MAX_S = 26 * 3600, /* the limit of POSIX and TZif */
     NAME_MAX_BYTES = 64,
 };
 
-/* When clocks change, each year: "M3.5.0/2", "J60", "59". */
+/* When clocks change in each year: "M3.5.0/2", "J60", "59". */
 struct rule {
     enum { RULE_MONTH, RULE_JULIAN, RULE_DAY } kind;
     int month, week, day;
-    int64_t time_s; /* of that day, by the clocks until then */
+    int64_t time_s; /* of that day, in local time before the change */
 };
 
-/* What holds behind the last change that is listed. */
+/* The rules after the last listed change. */
 struct tail {
     bool is_there, has_summer;
     int64_t offset_s, summer_offset_s;
     struct rule begins, ends; /* of summer time */
 };
 
-#define TIME_MAX_S ((int64_t)1 << 60) /* the Big Bang, which some files begin with, is 1 << 59 */
+#define TIME_MAX_S ((int64_t)1 << 60) /* some files begin with the Big Bang, -1 << 59 */
 
 struct zone {
     size_t count;
-    int64_t *at_s;     /* [count], ascending: when clocks change, */
-    int64_t *offset_s; /* [count + 1]: how far they were before; [i + 1]: and are from at_s[i] on */
+    int64_t *at_s;     /* [count], ascending: when clocks change */
+    int64_t *offset_s; /* [count + 1]: offset before the first; [i + 1]: from at_s[i] on */
     struct tail tail;
 };
 
@@ -83,7 +83,7 @@ static bool read_time(const char **text, int64_t *ret_time_s) {
     return true;
 }
 
-/* "CET", "<+0330>": of no interest. */
+/* Skips a name: "CET", "<+0330>". */
 static bool skip_name(const char **text) {
     const char *start = *text;
     if (skip(text, '<')) {
@@ -115,7 +115,7 @@ static bool read_rule(const char **text, struct rule *ret_rule) {
     return is_sound;
 }
 
-/* "CET-1CEST,M3.5.0,M10.5.0/3". Its offsets count westwards. */
+/* Parses "CET-1CEST,M3.5.0,M10.5.0/3". Its offsets are positive west of Greenwich. */
 static bool read_tail(const char *text, struct tail *ret_tail) {
     struct tail tail = {.is_there = true};
     int64_t west_s = 0;
@@ -145,12 +145,12 @@ static bool read_tail(const char *text, struct tail *ret_tail) {
            llabs(tail.summer_offset_s) <= OFFSET_MAX_S;
 }
 
-/* The rule's moment in that year, in seconds since 1970 by the clocks of the place. */
+/* When the rule applies in that year, in seconds since 1970 in local time. */
 static int64_t rule_moment(const struct rule *rule, int64_t year) {
     int64_t day = calendar_days(year, 1, 1);
     if (rule->kind == RULE_DAY) {
         day += rule->day;
-    } else if (rule->kind == RULE_JULIAN) { /* 29 February is never counted */
+    } else if (rule->kind == RULE_JULIAN) { /* does not count 29 February */
         day += rule->day - 1 + (calendar_is_leap(year) && rule->day > 59);
     } else {
         int64_t first = calendar_days(year, rule->month, 1);
@@ -163,7 +163,7 @@ static int64_t rule_moment(const struct rule *rule, int64_t year) {
     return 86400 * day + rule->time_s;
 }
 
-/* The last change at or before the instant, and the first behind it. */
+/* The last change at or before the instant, and the first after it. */
 static struct zone_span span_of_tail(const struct tail *tail, int64_t at_s) {
     struct zone_span span = {INT64_MIN, INT64_MAX, tail->offset_s};
     if (!tail->has_summer) {
@@ -179,7 +179,8 @@ static struct zone_span span_of_tail(const struct tail *tail, int64_t at_s) {
         for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
             if (changes[i].at_s > at_s) {
                 span.until_s = MIN(span.until_s, changes[i].at_s);
-            } else if (changes[i].at_s >= span.since_s) { /* summer all year: its begin counts */
+            } else if (changes[i].at_s >=
+                       span.since_s) { /* summer time all year: its start counts */
                 span.since_s = changes[i].at_s;
                 span.offset_s = changes[i].offset_s;
             }
@@ -220,7 +221,7 @@ static int64_t read_big(const unsigned char *bytes, int count) {
     return (int64_t)value;
 }
 
-/* The six counts of a header, and how long the block behind it is. */
+/* The six counts of a header and the length of the block after it. */
 struct block {
     int64_t is_utc, is_standard, leaps, changes, types, characters;
 };
@@ -278,7 +279,7 @@ static bool read_file(const unsigned char *data, size_t size, struct zone *zone)
     if (!read_header(data, size, &block)) {
         return false;
     }
-    size_t old = HEADER_BYTES + block_bytes(&block, 4); /* version 1: 32 bits; not wanted */
+    size_t old = HEADER_BYTES + block_bytes(&block, 4); /* version 1, 32 bits: skipped */
     if (size < old || !read_header(data + old, size - old, &block)) {
         return false;
     }
@@ -302,14 +303,13 @@ int zone_parse(const void *data, size_t size, struct zone **ret_zone, struct err
     struct zone *zone = x_calloc(1, sizeof *zone);
     if (!read_file(data, size, zone)) {
         zone_free(zone);
-        return error_set(err, ERROR_INVALID,
-                         "is no file of a time zone (TZif, version 2 or later)");
+        return error_set(err, ERROR_INVALID, "not a TZif file of version 2 or later");
     }
     *ret_zone = zone;
     return 0;
 }
 
-/* Parts of letters, digits, _ + and - between single slashes: nothing leaves the folder. */
+/* Letters, digits, _ + and - between single slashes, so the path stays in the folder. */
 static bool is_name(const char *name) {
     static const char taken[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-/";
@@ -332,7 +332,7 @@ int zone_open(const char *name, struct zone **ret_zone, struct error *err) {
     struct error cause = {0};
     if (!is_name(name) || file_read(path, FILE_BYTES_MAX, &bytes, &size, &cause) < 0) {
         return error_set(err, ERROR_INVALID,
-                         "\"%.64s\" is no time zone that this machine knows (a file in %s)", name,
+                         "unknown time zone \"%.64s\" (expected the name of a file in %s)", name,
                          folder);
     }
     return zone_parse(bytes, size, ret_zone, err) < 0 ? error_context(err, "%s", path) : 0;

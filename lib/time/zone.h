@@ -1,25 +1,26 @@
-/* zone.h: time zones by their names, read from the machine's zoneinfo (Debian's tzdata): how far a
- * place's clocks are from UTC at an instant, and until when. The C library knows one zone a
- * process; a controller has one a job. Reads files; what is read is immutable.
- * Sources: RFC 9636 (TZif), POSIX.1-2017 XBD 8.3 (the TZ variable, which a TZif file ends with). */
+/* zone.h: time zones by name, read from the machine's zoneinfo (Debian's tzdata): the offset from
+ * UTC at an instant, and until when it holds. The C library supports one zone per process; the
+ * controller needs one per job. A struct zone is immutable. Sources: RFC 9636 (TZif), POSIX.1-2017
+ * XBD 8.3 (the TZ variable, which a TZif file ends with). */
 #pragma once
 
 #include "lib/error.h"
 
 struct zone;
 
-/* "UTC" (which needs no file), "Europe/Berlin". INVALID: there is no such zone here, or its file is
- * broken. ZONEINFO_FOLDER or, where it is set, $TZDIR is looked in. */
+/* Reads a zone from $TZDIR or, if that is not set, from ZONEINFO_FOLDER: "Europe/Berlin"; "UTC"
+ * needs no file. INVALID: unknown zone, or a corrupt file. */
 #define ZONEINFO_FOLDER "/usr/share/zoneinfo"
 NODISCARD int zone_open(const char *name, struct zone **ret_zone, struct error *err);
-/* The bytes of a TZif file of version 2 or later. INVALID. */
+/* Parses the bytes of a TZif file of version 2 or later. INVALID. */
 NODISCARD int zone_parse(const void *data, size_t size, struct zone **ret_zone, struct error *err);
 void zone_free(struct zone *zone); /* NULL is fine */
 
-/* A stretch of time with one offset. */
+/* A span of time with one offset. */
 struct zone_span {
-    int64_t since_s, until_s; /* [since, until) in seconds since 1970 UTC; INT64_MIN, INT64_MAX */
-    int64_t offset_s;         /* local time - UTC */
+    /* [since, until) in seconds since 1970 UTC; unbounded: INT64_MIN, INT64_MAX */
+    int64_t since_s, until_s;
+    int64_t offset_s; /* local time - UTC */
 };
-/* The one that holds the instant. Two neighbours may have the same offset. */
+/* The span that contains the instant. Neighbouring spans may have the same offset. */
 struct zone_span zone_span(const struct zone *zone, int64_t at_s);

@@ -213,7 +213,8 @@ def finish_counts(name, found):
     most = {}
     if os.path.exists(list_path(name)):
         with open(list_path(name), encoding="utf-8") as file:
-            most = {key: int(count) for count, key in (line.split()[:2] for line in file if line[0] not in "#<=>")}
+            for count, key in (line.split()[:2] for line in file if line[0] not in "#<=>"):
+                most[key] = max(most.get(key, 0), int(count))  # a merge may leave two
         head = header_of(name)
     else:
         most, head = ({key: len(hits) for key, hits in found.items()} if UPDATE else {}), []

@@ -174,7 +174,7 @@ names=127.0.0.1:$(cat "$azurite/names.port")
 by_name() { WINDLASS_NAME_SERVERS=$names WINDLASS_BLOB_ENDPOINT=https://ACCOUNT.$1:$port "${@:2}"; }
 check "by its name, over our own resolver" by_name blob.windlass.test round_trip
 check "a name that is not in the certificate" by_name other.windlass.test says 3 "denied: $here: HEAD https://films.other.windlass.test" probe $here
-check "no such name" by_name blob.nowhere.test says 3 "not-found: $here: films.blob.nowhere.test: there is no such host" probe $here
+check "no such name" by_name blob.nowhere.test says 3 "not-found: $here: films.blob.nowhere.test: host not found" probe $here
 check "an authority that nobody trusts" env WINDLASS_AUTHORITIES= bash -c "! '$tool' probe $here 2>'$work/err' && grep -q '^denied: $here: ' '$work/err'"
 
 ##### faults

@@ -30,12 +30,12 @@ static void what_is_refused(void) {
     const struct {
         const char *text, *says;
     } rows[] = {
-        {"(a)(b", "is no POSIX extended expression"},
-        {"(a)", "has 1 groups (...), and 2 are needed"},
+        {"(a)(b", "is not a POSIX extended regular expression"},
+        {"(a)", "has 1 groups (...), 2 are needed"},
         {"a", "has 0 groups"},
         {"(a)(b){2}", "has a {"},
         {"{(a)(b)", "has a {"},
-        {"(a)(b)\\1", "has \\1"},
+        {"(a)(b)\\1", "has the back reference \\1"},
         {nested, "has more than 4 times a +"},
         {doubled, "has more than 4 times a +"},
         {longest, "is longer than 256 bytes"},

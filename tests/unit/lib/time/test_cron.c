@@ -106,8 +106,8 @@ static void test_refused(void) {
         {"* * * * * *", "more than 5 fields"},
         {"", "0 fields of 5"},
         {"@reboot", "@hourly"},
-        {"0 0 30 2 *", "no such day"},
-        {"0 0 31 4,6,9,11 *", "no such day"},
+        {"0 0 30 2 *", "the day does not exist"},
+        {"0 0 31 4,6,9,11 *", "the day does not exist"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
@@ -139,7 +139,7 @@ static void test_oracle(void) {
         }
         count++;
         if (cron_parse(text, &cron, &err) < 0) {
-            CHECK(wanted_s < 0 && strstr(err.text, "no such day"));
+            CHECK(wanted_s < 0 && strstr(err.text, "the day does not exist"));
             continue;
         }
         struct zone *zone = open_zone(name);

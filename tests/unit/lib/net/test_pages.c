@@ -111,7 +111,7 @@ static void test_pages_have_their_type_and_status(void) {
     } rows[] = {
         {"/metrics", "HTTP/1.1 200", "content-type: " METRICS_CONTENT_TYPE "\r\n", "one 1\n"},
         {"/readyz", "HTTP/1.1 503", "content-type: text/plain\r\n", "not yet\n"},
-        {"/nothing", "HTTP/1.1 404", "content-type: application/json\r\n", "no such page"},
+        {"/nothing", "HTTP/1.1 404", "content-type: application/json\r\n", "page not found"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[4096];
