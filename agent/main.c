@@ -13,25 +13,25 @@ static const struct command commands[] = {
     {"coordinate", coordinate_command,
      "lists the input, leases mini-batches to workers, joins the results"},
     {"score", score_command, "takes leases and scores them: a worker"},
-    {"launch", launch_command, "a pod of a gang: registers, prepares, runs the command with all"},
-    {"metric", metric_command, "tells a figure of this rank's training: loss 0.31 --step 1200"},
+    {"launch", launch_command,
+     "a pod of a gang: registers, prepares, runs the command together with the others"},
+    {"metric", metric_command, "reports a metric of this rank's training: loss 0.31 --step 1200"},
     {"watch", watch_command, "waits until a trigger appears or the input changes"},
     {"register", register_command, "copies the best model of a Sweep into a registry"},
-    {"install", install_command, "puts windlass-shim into a folder, for an image of another's"},
-    {"model", model_command, "check, run, test, time and make ONNX models"},
+    {"install", install_command, "copies windlass-shim into a folder, for containers of any image"},
+    {"model", model_command, "checks, runs, tests, times and makes ONNX models"},
     {NULL, NULL, NULL}, /* ends the table */
 };
 
 static const struct program program = {
     .name = "windlass-agent",
     .about = "the part of Windlass that does the work inside a pod.",
-    .notes = "coordinate, score, launch, watch, register and install are started by windlass, "
-             "their job in "
-             "the\nenvironment.\n"
-             "model is for people: does this network run here, and how fast?\n\n"
-             "  windlass-agent model check examples/style-transfer/data/model/starry.onnx\n\n"
-             "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
-             "130 interrupted.\n",
+    .notes =
+        "windlass starts coordinate, score, launch, watch, register and install, with the job in\n"
+        "environment variables. model is for people: does this network run here, and how fast?\n\n"
+        "  windlass-agent model check examples/style-transfer/data/model/starry.onnx\n\n"
+        "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine,\n"
+        "130 interrupted.\n",
     .commands = commands,
 };
 

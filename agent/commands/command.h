@@ -1,5 +1,5 @@
-/* command.h: a program of several commands (windlass-agent, windlass-shim): one row each, and what
- * the program itself says. */
+/* command.h: a program with several commands (windlass-agent, windlass-shim): one row per command,
+ * and the program's own --help and --version. */
 #pragma once
 
 struct command {
@@ -11,9 +11,9 @@ struct command {
 struct program {
     const char *name;               /* "windlass-agent" */
     const char *about;              /* one sentence */
-    const char *notes;              /* what --help says below the commands; whole lines */
+    const char *notes;              /* printed by --help below the commands; whole lines */
     const struct command *commands; /* ends with a row without a name */
 };
 
-/* Runs the command that argv[1] names, or says what there is; returns the exit code. */
+/* Runs the command that argv[1] names, or lists the commands; returns the exit code. */
 int program_run(const struct program *program, int argc, char **argv);

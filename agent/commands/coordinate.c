@@ -5,7 +5,7 @@
 int coordinate_command(int argc, char **argv) {
     static const char about[] =
         "Lists a job's input, leases mini-batches to workers, joins their results and\n"
-        "writes the summary. Started by windlass, which puts everything it needs into\n"
-        "environment variables (WINDLASS_*, and one for each volume).";
+        "writes the summary. Started by windlass, with its job in environment variables\n"
+        "(WINDLASS_*, and one for each volume).";
     return pod_run(argc, argv, about, JOB_COORDINATOR, coordinator_run);
 }

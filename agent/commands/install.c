@@ -14,10 +14,10 @@
 
 enum { FILE_MAX = 256 << 20 };
 
-/* Where Debian's ca-certificates puts them all. */
+/* The bundle of Debian's ca-certificates. */
 #define AUTHORITIES "/etc/ssl/certs/ca-certificates.crt"
 
-/* Whole or not at all, and for whoever runs the other container to read. */
+/* Atomic; readable by every user, since the other container may run as another one. */
 static int copy(const char *from, const char *folder, const char *name, mode_t mode,
                 struct error *err) {
     AUTO(text_freep) char *to = file_join(folder, name);
@@ -29,7 +29,7 @@ static int copy(const char *from, const char *folder, const char *name, mode_t m
     return chmod(to, mode) < 0 ? error_from_errno(err, errno, "%s", to) : 0;
 }
 
-/* The shim lies beside this program. */
+/* The shim is in this program's folder. */
 static int find_shim(char **ret_path, struct error *err) {
     char self[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -54,9 +54,10 @@ int install_command(int argc, char **argv) {
     static const struct option options[] = {{.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent install FOLDER",
-        .about = "Puts windlass-shim, which lies beside this program, and this machine's\n"
-                 "certificate authorities (ca.crt) into a folder that is there. An init container\n"
-                 "runs it, so that a worker can be a container of any image.",
+        .about =
+            "Copies windlass-shim from this program's folder, and this machine's certificate\n"
+            "authorities (ca.crt), into an existing folder. An init container runs it, so that\n"
+            "a worker can be a container of any image.",
         .words_min = 1,
         .words_max = 1,
     };

@@ -30,9 +30,10 @@ int launch_command(int argc, char **argv) {
     AUTO(text_freep) char *usage = x_printf("%s launch", program_invocation_short_name);
     AUTO(text_freep) char *last_words = NULL;
     struct command_help help = {.usage = usage,
-                                .about = "A pod of a gang: registers with the others, prepares, "
-                                         "and runs the command when all are\nthere. Its job stands "
-                                         "in the environment (docs/disttrain.md)."};
+                                .about =
+                                    "A pod of a gang: registers with the first worker, prepares, "
+                                    "and runs the command\nwhen all pods are ready. Its job is "
+                                    "in the environment (docs/disttrain.md)."};
     struct option_list words = {0};
     struct error err = {0};
     struct launch_job job;
@@ -59,7 +60,8 @@ int alive_command(int argc, char **argv) {
     AUTO(text_freep) char *usage = x_printf("%s alive", program_invocation_short_name);
     AUTO(text_freep) char *words = NULL;
     struct command_help help = {
-        .usage = usage, .about = "Does the agent of this pod still work? For a livenessProbe."};
+        .usage = usage,
+        .about = "Checks that the agent of this pod still works. For a livenessProbe."};
     struct option_list list = {0};
     struct error err = {0};
     struct shell_request request = {.kind = SHELL_ALIVE};
@@ -112,17 +114,17 @@ static int report(const struct option_list *words, int64_t step, struct error *e
 
 int metric_command(int argc, char **argv) {
     int64_t step = -1;
-    const struct option options[] = {{"step", 0, OPTION_INTEGER, "N", "of the training", &step},
-                                     {.name = NULL}};
+    const struct option options[] = {
+        {"step", 0, OPTION_INTEGER, "N", "the step of the training", &step}, {.name = NULL}};
     AUTO(text_freep)
     char *usage = x_printf("%s metric NAME VALUE [--step N]", program_invocation_short_name);
     struct command_help help = {
         .usage = usage,
         .about =
-            "Tells a figure of this rank's training, and waits until the agent of the pod has\n"
-            "it: none is lost. What spec.metrics of the job says is what counts; the job's\n"
-            "status shows epoch, loss, accuracy, samplesPerSecond and checkpoint of rank 0,\n"
-            "too. Outside of a pod of a DistTrain it does nothing.",
+            "Reports a metric of this rank's training, and waits until the pod's agent has it,\n"
+            "so that none is lost. The job's objective is named by its spec.metrics; its status\n"
+            "also shows epoch, loss, accuracy, samplesPerSecond and checkpoint of rank 0.\n"
+            "Outside a pod of a DistTrain it does nothing.",
         .words_min = 2,
         .words_max = 3};
     struct option_list words = {0};

@@ -1,14 +1,14 @@
-/* launch.h: what runs in a pod of a DistTrain (agent/launch/life.h). */
+/* launch.h: the commands that run in a pod of a DistTrain (agent/launch/life.h). */
 #pragma once
 
 int launch_command(int argc, char **argv);
 /* For the container's livenessProbe: 0: the agent of this pod answers within 5 s; 1: it does not.
  */
 int alive_command(int argc, char **argv);
-/* `metric NAME VALUE [--step N]`: a figure of this rank's training, for the job's status
- * (metric.h). */
+/* `metric NAME VALUE [--step N]`: reports a metric of this rank's training, for the job's
+ * status (metric.h). */
 int metric_command(int argc, char **argv);
-/* What launchers of MPI call by the links `ssh`, `rsh` and `rank` to this program: its main; NULL:
- * it was called by its own name. */
+/* The main of `ssh`, `rsh` or `rank`, links to this program that MPI's launchers call; NULL: argv0
+ * is the program's own name. */
 typedef int launch_main(int argc, char **argv);
 launch_main *launch_link(const char *argv0);

@@ -17,13 +17,15 @@ static const struct {
     int (*main)(int argc, char **argv, struct error *err);
     const char *about;
 } words[] = {
-    {"check", model_check, "what a model takes, gives and needs, and whether it is supported"},
+    {"check", model_check,
+     "prints a model's inputs, outputs and operators, and whether it is supported"},
     {"run", model_run, "runs a model once on TensorProto files"},
     {"test", model_test, "runs ONNX test folders and compares the outputs"},
     {"bench", model_bench, "times a model"},
-    {"profile", model_profile, "says where a model's time goes, operator by operator"},
-    {"gradients", model_gradients, "the loss on some samples, and its gradient by every weight"},
-    {"new", model_new_command, "makes a network to be trained"},
+    {"profile", model_profile, "shows where a model's time goes, operator by operator"},
+    {"gradients", model_gradients,
+     "computes the loss on some samples and its gradient for every weight"},
+    {"new", model_new_command, "makes an untrained network"},
 };
 
 static void print_usage(FILE *to) {
@@ -135,7 +137,7 @@ int model_check(int argc, char **argv, struct error *err) {
     return 0;
 }
 
-/* The value of "NAME=value" for this name; NULL when it is another's. */
+/* The value of "NAME=value" for this name; NULL if the name is different. */
 static const char *value_for(const char *pair, const char *name) {
     size_t length = strlen(name);
     return strncmp(pair, name, length) == 0 && pair[length] == '=' ? pair + length + 1 : NULL;
@@ -198,12 +200,12 @@ int model_run(int argc, char **argv, struct error *err) {
     const char *folder = ".", *device = "cpu";
     int64_t threads = 0;
     const struct option options[] = {
-        {"input", 'i', OPTION_LIST, "NAME=FILE.pb", "a TensorProto for each input", &pairs},
-        {"output-dir", 'o', OPTION_TEXT, "DIR", "where NAME.pb of each output goes (here)",
-         &folder},
+        {"input", 'i', OPTION_LIST, "NAME=FILE.pb", "a TensorProto file for an input", &pairs},
+        {"output-dir", 'o', OPTION_TEXT, "DIR",
+         "the folder for NAME.pb of each output (default: here)", &folder},
         {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
          &device},
-        {"threads", 't', OPTION_INTEGER, "N", "processor threads (all)", &threads},
+        {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &threads},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model run MODEL.onnx --input NAME=FILE.pb ... --output-dir DIR",

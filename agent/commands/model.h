@@ -1,13 +1,13 @@
-/* model.h: windlass-agent model check|run|test|bench|profile|gradients|new: looking at, running,
- * timing and making ONNX files. */
+/* model.h: windlass-agent model check|run|test|bench|profile|gradients|new: inspects, runs, times
+ * and makes ONNX files. */
 #pragma once
 
 #include "lib/error.h"
 
 int model_command(int argc, char **argv);
 
-/* Each in a file of its own or in model.c; argv[0] is the word itself. They return the
- * exit code, or -1 with *err set. */
+/* Each has a file of its own or is in model.c; argv[0] is the word itself. They return the exit
+ * code, or -1 with *err set. */
 int model_check(int argc, char **argv, struct error *err);
 int model_run(int argc, char **argv, struct error *err);
 int model_test(int argc, char **argv, struct error *err);
@@ -16,5 +16,5 @@ int model_profile(int argc, char **argv, struct error *err);
 int model_gradients(int argc, char **argv, struct error *err);
 int model_new_command(int argc, char **argv, struct error *err);
 
-/* A value's name as a file's, with .pb: letters, digits and -_. stay, the rest become _. */
+/* The file name of a value, with .pb: letters, digits and -_. are kept, others become _. */
 char *model_file_name(const char *name);

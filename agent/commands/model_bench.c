@@ -54,15 +54,16 @@ int model_bench(int argc, char **argv, struct error *err) {
     int64_t threads = 0, runs = 10;
     const struct option options[] = {
         {"shape", 's', OPTION_LIST, "NAME=1x3x512x512", "the shape of an input", &pairs},
-        {"threads", 't', OPTION_INTEGER, "N", "processor threads (all)", &threads},
-        {"runs", 'n', OPTION_INTEGER, "N", "measured runs (10)", &runs},
+        {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &threads},
+        {"runs", 'n', OPTION_INTEGER, "N", "measured runs (default: 10)", &runs},
         {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
          &device},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model bench MODEL.onnx [--shape NAME=1x3x512x512] [--threads N]",
-        .about = "Times a model on made-up pictures: one run to plan, then --runs measured ones.\n"
-                 "The last line is the median. --shape is for inputs of no fixed shape.",
+        .about =
+            "Times a model on generated pictures: one run to plan, then --runs measured ones.\n"
+            "The last line is the median. --shape is for inputs without a fixed shape.",
         .examples = "windlass-agent model bench examples/style-transfer/data/model/starry.onnx "
                     "--shape image=1x3x360x640",
         .words_min = 1,

@@ -18,7 +18,7 @@ struct asked {
     int64_t threads;
 };
 
-/* What is released at the end, whatever happened. */
+/* Released at the end, also after an error. */
 struct once {
     struct model *model;
     struct device *device;
@@ -216,26 +216,27 @@ int model_gradients(int argc, char **argv, struct error *err) {
     struct asked asked = {.folder = ".", .loss = "cross-entropy", .smoothing = "0"};
     struct option_list list = {0};
     const struct option options[] = {
-        {"input", 'i', OPTION_TEXT, "FILE.pb", "the samples, a TensorProto", &asked.input},
-        {"target", 0, OPTION_TEXT, "FILE.pb", "their labels (int64), or what the output shall be",
+        {"input", 'i', OPTION_TEXT, "FILE.pb", "the samples, a TensorProto file", &asked.input},
+        {"target", 0, OPTION_TEXT, "FILE.pb", "their labels (int64), or the expected output",
          &asked.target},
         {"loss", 0, OPTION_TEXT, "NAME", "cross-entropy (default) or mean-squared", &asked.loss},
-        {"smoothing", 0, OPTION_TEXT, "NUMBER", "of labels (0)", &asked.smoothing},
-        {"freeze", 0, OPTION_LIST, "PATTERN", "weights that stay as they are, \"conv1*\"",
+        {"smoothing", 0, OPTION_TEXT, "NUMBER", "label smoothing, from 0 to below 1 (default: 0)",
+         &asked.smoothing},
+        {"freeze", 0, OPTION_LIST, "PATTERN", "weights that are not trained: \"conv1*\"",
          &asked.freeze},
-        {"keep", 'k', OPTION_LIST, "VALUE", "a value of the network to write, too", &asked.keep},
-        {"output-dir", 'o', OPTION_TEXT, "DIR", "where gradients/ and values/ go (here)",
-         &asked.folder},
+        {"keep", 'k', OPTION_LIST, "VALUE", "also write this value of the network", &asked.keep},
+        {"output-dir", 'o', OPTION_TEXT, "DIR",
+         "the folder for gradients/ and values/ (default: here)", &asked.folder},
         {"device", 0, OPTION_TEXT, "NAME", "cpu (default) or reference", &asked.device},
-        {"threads", 't', OPTION_INTEGER, "N", "processor threads (all)", &asked.threads},
+        {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &asked.threads},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model gradients MODEL.onnx --input FILE.pb --target FILE.pb "
                  "--output-dir DIR",
         .about =
-            "One step of training without the step: the loss, averaged over the samples, and\n"
-            "its gradient by every weight, as DIR/gradients/NAME.pb. Batch normalization uses\n"
-            "the batch's statistics, as in training. The last line is the loss.",
+            "Computes the loss, averaged over the samples, and its gradient for every weight,\n"
+            "as in one step of training, and writes DIR/gradients/NAME.pb. Batch normalization\n"
+            "uses the batch's statistics. The last line is the loss.",
         .examples = "windlass-agent model gradients cnn.onnx -i x.pb --target labels.pb -o out",
         .words_min = 1,
         .words_max = 1};

@@ -16,7 +16,8 @@ static int parse_sample(const char *text, int64_t shape[3], struct error *err) {
         char *end;
         shape[i] = strtoll(at, &end, 10);
         if (end == at || *end != (i < 2 ? 'x' : 0)) {
-            return error_set(err, ERROR_INVALID, "--shape: \"%s\" is no shape like 1x28x28", text);
+            return error_set(err, ERROR_INVALID, "--shape: \"%s\" is not a shape like 1x28x28",
+                             text);
         }
         at = end + 1;
     }
@@ -46,11 +47,11 @@ int model_new_command(int argc, char **argv, struct error *err) {
     int64_t seed = 0;
     struct model_options made = {.classes = 10};
     const struct option options[] = {
-        {"output", 'o', OPTION_TEXT, "FILE.onnx", "where it goes (KIND.onnx)", &path},
-        {"classes", 'c', OPTION_INTEGER, "N", "results (10)", &made.classes},
-        {"shape", 's', OPTION_TEXT, "CxHxW", "of a sample (1x28x28; of a ResNet 3x224x224)",
-         &shape},
-        {"seed", 0, OPTION_INTEGER, "N", "what the weights are drawn by (0)", &seed},
+        {"output", 'o', OPTION_TEXT, "FILE.onnx", "the file to write (default: KIND.onnx)", &path},
+        {"classes", 'c', OPTION_INTEGER, "N", "number of classes (default: 10)", &made.classes},
+        {"shape", 's', OPTION_TEXT, "CxHxW",
+         "shape of a sample (default: 1x28x28; for a ResNet 3x224x224)", &shape},
+        {"seed", 0, OPTION_INTEGER, "N", "seed of the random weights (default: 0)", &seed},
         {"smooth", 0, OPTION_FLAG, NULL, "cnn and mlp: tanh, averages, no norms", &made.is_smooth},
         {.name = NULL}};
     static const struct command_help help = {

@@ -178,11 +178,11 @@ int model_profile(int argc, char **argv, struct error *err) {
     bool wants_all = false;
     const struct option options[] = {
         {"shape", 's', OPTION_LIST, "NAME=1x3x512x512", "the shape of an input", &pairs},
-        {"trace", 0, OPTION_TEXT, "FILE.json", "every run and step as a Chrome trace, too", &path},
-        {"all", 'a', OPTION_FLAG, NULL, "every step in its order, not the longest alone",
-         &wants_all},
-        {"threads", 't', OPTION_INTEGER, "N", "processor threads (all)", &threads},
-        {"runs", 'n', OPTION_INTEGER, "N", "measured runs (10)", &runs},
+        {"trace", 0, OPTION_TEXT, "FILE.json", "also write every run and step as a Chrome trace",
+         &path},
+        {"all", 'a', OPTION_FLAG, NULL, "all steps in order, not only the longest", &wants_all},
+        {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &threads},
+        {"runs", 'n', OPTION_INTEGER, "N", "measured runs (default: 10)", &runs},
         {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
          &device},
         {.name = NULL}};
@@ -190,13 +190,12 @@ int model_profile(int argc, char **argv, struct error *err) {
         .usage = "windlass-agent model profile MODEL.onnx [--shape NAME=1x3x512x512] "
                  "[--trace FILE.json]",
         .about =
-            "Says where a model's time goes. First the device's peaks are measured: multiply-adds\n"
-            "in registers, and a copy between two memories that no cache holds. Then the model "
-            "runs\n"
-            "once to plan and --runs times with a look at the clock behind each step; a step is "
+            "Shows where a model's time goes. First the device's peaks are measured: "
+            "multiply-adds\n"
+            "in registers, and a copy between two buffers larger than any cache. Then the model\n"
+            "runs once to plan and --runs times with a clock reading after each step. A step is "
             "one\n"
-            "kernel call: a node, or several that the device has made one of (named after the "
-            "first).\n"
+            "kernel call: a node, or several that the device has fused (named after the first).\n"
             "\n"
             "  ms, time     the fastest of the runs, and its share of the fastest whole run\n"
             "  GFLOP        of convolutions and matrix products (a multiply-add is two)\n"
@@ -205,10 +204,10 @@ int model_profile(int argc, char **argv, struct error *err) {
             "               possible: Winograd's form of a 3x3 convolution saves most of them\n"
             "  of memory    likewise of MB. Over 100 %: they came out of a cache\n"
             "\n"
-            "A step that is far below both is bound by something else: waiting for threads, "
-            "calls,\n"
-            "numbers that lie far apart. The trace opens at https://ui.perfetto.dev and\n"
-            "chrome://tracing. Other work on the machine disturbs all of this.",
+            "A step far below both is bound by something else: waiting for threads, call "
+            "overhead,\n"
+            "scattered memory accesses. The trace opens at https://ui.perfetto.dev and\n"
+            "chrome://tracing. Other work on the machine distorts these numbers.",
         .examples = "windlass-agent model profile examples/style-transfer/data/model/starry.onnx "
                     "--shape image=1x3x360x640\n"
                     "windlass-agent model profile resnet50.onnx --shape input=1x3x224x224 "

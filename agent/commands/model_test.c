@@ -30,7 +30,7 @@ static bool is_close(enum tensor_type type, double seen, double wanted) {
            fabs(seen - wanted) <= absolute_tolerance + relative * fabs(wanted);
 }
 
-/* Integers and bool: to the bit. */
+/* Integers and bool: equal bits. */
 static bool is_same(const struct tensor *seen, const struct tensor *wanted, int64_t index) {
     size_t size = tensor_type_size(seen->type), at = (size_t)index * size;
     return memcmp((const char *)seen->data + at, (const char *)wanted->data + at, size) == 0 ||
@@ -196,7 +196,7 @@ int model_test(int argc, char **argv, struct error *err) {
     const struct option options[] = {
         {"device", 0, OPTION_TEXT, "NAME", "cpu (default), reference or, where built in, cuda",
          &counts.device},
-        {"list", 'l', OPTION_FLAG, NULL, "a line for every test, not only for failed ones",
+        {"list", 'l', OPTION_FLAG, NULL, "print a line for every test, not only failed ones",
          &counts.lists},
         {.name = NULL}};
     static const struct command_help help = {
@@ -220,7 +220,8 @@ int model_test(int argc, char **argv, struct error *err) {
     printf("%d passed, %d failed, %d unsupported", counts.passed, counts.failed,
            counts.unsupported);
     if (counts.misfits) {
-        printf(", %d are no cases (their input is not what their own model says)", counts.misfits);
+        printf(", %d are not valid cases (their input does not fit their own model)",
+               counts.misfits);
     }
     printf("\n");
     return counts.failed ? 1 : 0;

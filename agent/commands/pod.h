@@ -1,5 +1,5 @@
-/* pod.h: what runs in a job's pods. Their job is in the environment (job.h), and each is a file of
- * its own, so that a program has what it needs and no more. */
+/* pod.h: the commands that run in a job's pods. The job is in the environment (job.h). Each command
+ * has a file of its own, so that a program links only what it needs. */
 #pragma once
 
 #include "agent/job.h"
@@ -8,6 +8,7 @@ int coordinate_command(int argc, char **argv);
 int score_command(int argc, char **argv);
 int watch_command(int argc, char **argv);
 
-/* What both do: reads the job, catches signals, runs; returns the exit code. about: for --help. */
+/* Shared by both: reads the job, catches signals, runs; returns the exit code. about: for --help.
+ */
 int pod_run(int argc, char **argv, const char *about, enum job_role role,
             int (*run)(const struct job *job));

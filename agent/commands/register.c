@@ -56,8 +56,8 @@ int register_command(int argc, char **argv) {
     static const struct option none[] = {{.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent register",
-        .about = "Copies the best model of a Sweep to PATH/NAME/VERSION, whole or not at all, and\n"
-                 "names it in PATH/NAME/latest. Started by windlass, its job in the environment\n"
+        .about = "Copies the best model of a Sweep to PATH/NAME/VERSION, atomically, and names it\n"
+                 "in PATH/NAME/latest. Started by windlass, with its job in the environment\n"
                  "(WINDLASS_SPEC, and one variable for each volume).",
     };
     struct option_list words = {0};

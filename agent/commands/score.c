@@ -15,7 +15,7 @@ static int score(const struct job *job) {
 int score_command(int argc, char **argv) {
     static const char about[] =
         "Takes mini-batches from the job's coordinator, scores them and writes the\n"
-        "outputs. Started by windlass, which puts everything it needs into environment\n"
-        "variables (WINDLASS_*, and one for each volume).";
+        "outputs. Started by windlass, with its job in environment variables (WINDLASS_*,\n"
+        "and one for each volume).";
     return pod_run(argc, argv, about, JOB_WORKER, score);
 }

@@ -6,15 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Less than a job: no token, no address. */
+/* Reads less than a job: neither token nor address. */
 int watch_command(int argc, char **argv) {
     static const struct option none[] = {{.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent watch",
-        .about =
-            "Waits until a job's trigger appears or its input changes, and ends then; its last\n"
-            "words say what it has seen. Started by windlass, which puts what it needs into\n"
-            "environment variables (WINDLASS_SPEC, WINDLASS_MARK, and one for each volume).",
+        .about = "Waits until a job's trigger appears or its input changes, then ends with a\n"
+                 "termination message that describes it. Started by windlass, with its job in\n"
+                 "environment variables (WINDLASS_SPEC, WINDLASS_MARK, and one for each volume).",
     };
     struct option_list words = {0};
     struct error err = {0};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Debian's libcurl.a wants libraries of protocols that lib/net/http.c never allows (its
- * CURLOPT_PROTOCOLS_STR): Kerberos, of which there is no archive, LDAP, RTMP, SSH; and the list of
- * public suffixes, for cookies, which it never keeps. Here are their names, and behind them
- * nothing: who comes here is a bug of ours, and says so. */
+/* Debian's libcurl.a is built with protocols that lib/net/http.c never allows (its
+ * CURLOPT_PROTOCOLS_STR). Its table of protocols refers to each of them, so the linker needs their
+ * libraries' functions, even with --gc-sections. The real libraries would add code that is never
+ * called, and Debian has no static Kerberos. These stubs take their place; a call of one is a bug
+ * of ours, which ends the program with a message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@ static _Noreturn void stop(const char *name) {
         stop(#name);                                                                               \
     }
 
+/* Kerberos: curl_gssapi, curl_sasl, krb5, spnego_gssapi and socks_gssapi.o. Debian has no archive.
+ */
 ABSENT(gss_delete_sec_context)
 ABSENT(gss_display_name)
 ABSENT(gss_display_status)
@@ -29,6 +32,7 @@ ABSENT(gss_release_name)
 ABSENT(gss_unwrap)
 ABSENT(gss_wrap)
 
+/* LDAP: openldap.o, and version.o. The archive needs GnuTLS and SASL. */
 ABSENT(ber_bvfree)
 ABSENT(ber_free)
 ABSENT(ber_memfree)
@@ -55,6 +59,7 @@ ABSENT(ldap_start_tls)
 ABSENT(ldap_unbind_ext)
 ABSENT(ldap_url_parse)
 
+/* RTMP: curl_rtmp.o. The archive needs GnuTLS, nettle and GMP. */
 ABSENT(RTMP_Alloc)
 ABSENT(RTMP_Close)
 ABSENT(RTMP_Connect1)
@@ -66,6 +71,7 @@ ABSENT(RTMP_SetBufferMS)
 ABSENT(RTMP_SetupURL)
 ABSENT(RTMP_Write)
 
+/* SCP and SFTP: libssh2.o. */
 ABSENT(libssh2_agent_connect)
 ABSENT(libssh2_agent_disconnect)
 ABSENT(libssh2_agent_free)
@@ -125,17 +131,18 @@ ABSENT(libssh2_userauth_list)
 ABSENT(libssh2_userauth_password_ex)
 ABSENT(libssh2_userauth_publickey_fromfile_ex)
 
+/* The list of public suffixes, for cookies, which are never kept: psl.o and cookie.o. */
 ABSENT(psl_builtin)
 ABSENT(psl_free)
 ABSENT(psl_get_version)
 ABSENT(psl_is_cookie_domain_acceptable)
 ABSENT(psl_latest)
 
-/* A name that Kerberos would be told. */
+/* Kerberos: the type of a server's name. */
 extern const void *const GSS_C_NT_HOSTBASED_SERVICE;
 const void *const GSS_C_NT_HOSTBASED_SERVICE = NULL;
 
-/* What libcurl calls when it starts, ends and says its version, whatever it is used for. */
+/* libcurl calls these at its start and end and for its version string, so they must return. */
 int libssh2_init(int flags);
 int libssh2_init(int flags) {
     (void)flags;

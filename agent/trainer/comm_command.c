@@ -53,7 +53,7 @@ static void print_hosts(const char (*hosts)[CHECK_HOST_MAX], int count) {
     }
 }
 
-/* A ring sends 2 (n - 1) / n of all bytes over each rank's link, and no algorithm sends less. */
+/* A ring sends 2 (n - 1) / n of all bytes over each rank's link, the least of any algorithm. */
 static void say_result(const struct comm *comm, const struct check_options *options,
                        const struct check_result *result) {
     double bytes = (double)options->megabytes * 1e6 * 2 * (comm->size - 1) / comm->size;
@@ -72,7 +72,7 @@ static void say_result(const struct comm *comm, const struct check_options *opti
     printf("median %.3f ms\n", result->median_ms);
 }
 
-/* Numbers that go to the GPU, are added there, and come back. */
+/* Numbers that are copied to the GPU, summed there, and copied back. */
 struct gpu {
     struct device *device;
     void *memory;
@@ -100,7 +100,7 @@ static int sum_on_gpu(struct comm *comm, void *context, float *values, size_t co
                : ops->copy(gpu->device, COPY_TO_HOST, values, gpu->memory, bytes, err);
 }
 
-/* As training does it (train_command.c). Its memory goes with the process. */
+/* As in training (train_command.c). The memory is freed when the process ends. */
 static int open_gpu(struct check_options *options, struct gpu *gpu, struct error *err) {
     const char *local_rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
     AUTO(text_freep) char *visible = NULL;
@@ -147,23 +147,23 @@ static int check_main(int argc, char **argv, struct error *err) {
     int64_t timeout_s = 60;
     const char *comm = NULL;
     const struct option options[] = {
-        {"megabytes", 'm', OPTION_INTEGER, "N", "of numbers that are added up (100)",
+        {"megabytes", 'm', OPTION_INTEGER, "N", "the numbers to sum, in MB (default: 100)",
          &check.megabytes},
-        {"fusion", 0, OPTION_INTEGER, "MIB", "a buffer at most, as fusionBufferMB (64)",
-         &check.fusion_mib},
-        {"rounds", 'n', OPTION_INTEGER, "N", "that are timed (10)", &check.rounds},
-        {"timeout", 0, OPTION_INTEGER, "SECONDS", "patience with one sum (60; 0: for ever)",
+        {"fusion", 0, OPTION_INTEGER, "MIB",
+         "maximum size of a buffer, as fusionBufferMB (default: 64)", &check.fusion_mib},
+        {"rounds", 'n', OPTION_INTEGER, "N", "timed rounds (default: 10)", &check.rounds},
+        {"timeout", 0, OPTION_INTEGER, "SECONDS", "time limit of one sum (default: 60; 0: none)",
          &timeout_s},
         {"comm", 0, OPTION_TEXT, "NAME",
          "single, mpi or nccl: sums on GPUs, one a rank (mpi, if mpirun started this)", &comm},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "mpirun -np N windlass-trainer comm check [--megabytes 100] [--rounds 10]",
-        .about = "Adds numbers up between the ranks that it is started with, as training adds\n"
-                 "gradients: in buffers of falling sizes, by the same thread. Compares every sum,\n"
-                 "whether all ranks have the same bits (and by the CRC-32C, whether the next run\n"
-                 "has them), and times it. The last line is the median of the slowest rank. A\n"
-                 "rank that does not answer ends it with an error.",
+        .about = "Sums numbers over all ranks, as training sums gradients: in buffers of falling\n"
+                 "sizes, by the same thread. Checks every sum and that all ranks have the same\n"
+                 "bits (the CRC-32C shows whether another run has them, too), and times it. The\n"
+                 "last line is the median of the slowest rank. A rank that does not answer is an\n"
+                 "error.",
         .examples = "mpirun -np 4 windlass-trainer comm check\n"
                     "  windlass-trainer comm check --rounds 3     # one process",
         .words_min = 0,
@@ -187,7 +187,7 @@ int comm_command(int argc, char **argv) {
             argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
         fprintf(wants_help ? stdout : stderr,
                 "Usage: windlass-trainer comm check [options]\n\n"
-                "  check    do these ranks add up, to the same bits, and how fast?\n\n"
+                "  check    checks that sums over these ranks are right, and times them\n\n"
                 "`windlass-trainer comm check --help` shows the options.\n");
         return wants_help ? 0 : 2;
     }

@@ -10,23 +10,24 @@
 #include <stddef.h>
 
 static const struct command commands[] = {
-    {"comm", comm_command, "check: do these ranks add up, and how fast?"},
+    {"comm", comm_command, "check: whether sums over these ranks are right, and how fast"},
     {"train", train_command, "one rank of a training"},
-    {"launch", launch_command, "a pod of a gang: registers, trains with all the others"},
-    {"alive", alive_command, "does the agent of this pod still work? for a livenessProbe"},
-    {"metric", metric_command, "tells a figure of this rank's training: loss 0.31 --step 1200"},
-    {"rank", rank_main, "stands before a rank: keeps what it says, tells how it ended"},
+    {"launch", launch_command, "a pod of a gang: registers, trains together with the others"},
+    {"alive", alive_command, "checks that the agent of this pod still works: for a livenessProbe"},
+    {"metric", metric_command, "reports a metric of this rank's training: loss 0.31 --step 1200"},
+    {"rank", rank_main, "runs a rank: records its output, reports how it ended"},
     {NULL, NULL, NULL}, /* ends the table */
 };
 
 static const struct program program = {
     .name = "windlass-trainer",
     .about = "the part of Windlass that trains, over Open MPI.",
-    .notes = "launch is started by windlass, its job in the environment. mpirun starts train and\n"
-             "comm, once for each rank:\n\n"
-             "  mpirun -np 4 windlass-trainer comm check\n\n"
-             "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine or\n"
-             "another rank, 4 the other ranks are silent, 130 interrupted.\n",
+    .notes =
+        "windlass starts launch, with its job in the environment. mpirun starts train and comm,\n"
+        "once for each rank:\n\n"
+        "  mpirun -np 4 windlass-trainer comm check\n\n"
+        "Exit codes: 0 succeeded, 1 the job failed, 2 usage or input, 3 this machine or\n"
+        "another rank, 4 the other ranks are silent, 130 interrupted.\n",
     .commands = commands,
 };
 

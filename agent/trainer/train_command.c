@@ -18,7 +18,7 @@
 
 enum {
     THREADS_MAX = 1024,
-    HANG_S = 300, /* as the resource says of a trainer */
+    HANG_S = 300, /* spec.restart.hangSeconds' default for a trainer */
     NOTICE_MS = 250
 };
 
@@ -27,9 +27,9 @@ static int64_t number_of(const char *variable) {
     return text ? strtoll(text, NULL, 10) : 0;
 }
 
-/* By a signal, or by the file that says that a pod of the gang is about to go
- * (launch/environment.h: WINDLASS_NOTICE): looked for now and then, by the one thread that takes
- * steps. */
+/* Stopped by a signal, or by the file that announces that a pod of the gang is about to end
+ * (launch/environment.h: WINDLASS_NOTICE). The thread that takes the steps looks for it every
+ * NOTICE_MS. */
 static bool is_stopped(void) {
     static int64_t looked_ms;
     static bool is_noticed;
@@ -42,7 +42,7 @@ static bool is_stopped(void) {
     return is_noticed || job_is_interrupted();
 }
 
-/* The processors of this pod, or what it was told of them, shared by the ranks that run in it. */
+/* The processors of this pod (or WINDLASS_THREADS), shared by the ranks that run in it. */
 static int choose_threads(int64_t asked) {
     int64_t here = MAX(number_of("OMPI_COMM_WORLD_LOCAL_SIZE"), 1);
     int64_t count = number_of("WINDLASS_THREADS");
@@ -65,7 +65,7 @@ static int run(const char *kind, const char *device, struct train_job *job, stru
     int rank = comm->rank, result = registry_open(device, job->threads, &job->device, err);
     bool is_alone = comm->size == 1;
     if (result < 0 && device && strncmp(device, "cuda", 4) == 0) {
-        error_context(err, "this rank wants a GPU (CUDA_VISIBLE_DEVICES=%.32s)",
+        error_context(err, "this rank needs a GPU (CUDA_VISIBLE_DEVICES=%.32s)",
                       getenv("CUDA_VISIBLE_DEVICES"));
     }
     if (result == 0) {
@@ -76,7 +76,7 @@ static int run(const char *kind, const char *device, struct train_job *job, stru
     }
     if (result < 0) {
         fprintf(stderr, "windlass-trainer train: rank %d of %d: %s\n", rank, comm->size, err->text);
-        /* Others may wait for this rank in a sum: who leaves without a word ends them, too. */
+        /* Others may wait for this rank in a sum: end them, too. */
         bool is_lost = atomic_load(&comm->is_lost),
              gives_up = is_lost && err->kind == ERROR_TIMEOUT;
         int code = gives_up ? TRAINER_GIVES_UP : error_exit_code(err);
@@ -88,8 +88,8 @@ static int run(const char *kind, const char *device, struct train_job *job, stru
     return 0;
 }
 
-/* With GPUs: the one of this rank, which is all that it sees from now on, in the precision that the
- * training asks for, and NCCL between them. */
+/* With GPUs: this rank's GPU becomes the only visible one, in the precision of the training, with
+ * NCCL between ranks. */
 static int choose_gpu(const json_t *spec, const char **kind, const char **device,
                       struct error *err) {
     int64_t gpus = tree_integer(spec, "gpus", 0);
@@ -112,19 +112,21 @@ static int train_main(int argc, char **argv, struct error *err) {
     const char *kind = NULL, *device = NULL;
     int64_t threads = 0;
     const struct option options[] = {
-        {"comm", 0, OPTION_TEXT, "NAME", "single, mpi or nccl (by mpirun and GPUs)", &kind},
-        {"device", 0, OPTION_TEXT, "NAME", "cpu or cuda (cuda, where the job has GPUs)", &device},
-        {"threads", 't', OPTION_INTEGER, "N", "of this rank (the processors, shared by the ranks)",
-         &threads},
+        {"comm", 0, OPTION_TEXT, "NAME", "single, mpi or nccl (default: by mpirun and GPUs)",
+         &kind},
+        {"device", 0, OPTION_TEXT, "NAME", "cpu or cuda (default: cuda if the job has GPUs)",
+         &device},
+        {"threads", 't', OPTION_INTEGER, "N",
+         "CPU threads of this rank (default: all, shared by the ranks)", &threads},
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "mpirun -np N windlass-trainer train [--threads N]",
         .about = "One rank of a training. Its job is in the environment: WINDLASS_SPEC (JSON; its\n"
-                 "trainer), WINDLASS_RUN (what it is kept under), and a variable with the folder\n"
+                 "trainer), WINDLASS_RUN (names its checkpoints), and a variable with the folder\n"
                  "of each volume. Writes OUT/model.onnx, metrics.csv, an event file for\n"
-                 "TensorBoard and, with timeline, rank.N.json for Perfetto; what was begun and\n"
-                 "ended goes on from its checkpoint. A rank that hears nothing from the others\n"
-                 "for restart.hangSeconds (300; 0: for ever) leaves with 4.",
+                 "TensorBoard and, with timeline, rank.N.json for Perfetto. An interrupted\n"
+                 "training continues from its checkpoint. A rank that hears nothing from the\n"
+                 "others for restart.hangSeconds (default 300; 0: no limit) exits with 4.",
         .words_min = 0,
         .words_max = 0};
     struct option_list words = {0};

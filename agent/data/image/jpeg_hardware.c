@@ -290,7 +290,7 @@ static enum end prove(struct jpeg_hardware *hardware, const void *bytes, size_t 
                       struct error *err) {
     AUTO(picture_release) struct picture ours = {0};
     struct error cause = {0};
-    if (image_jpeg.decode(bytes, size, &ours, &cause) < 0) {
+    if (image_decode(bytes, size, &ours, &cause) < 0) {
         return END_NOT_THIS; /* broken, which it did not see: nothing is known yet */
     }
     if (!jpeg_hardware_is_near(&ours, picture, outline->is_subsampled)) {

@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME "summary.json"
-
-enum { BYTES_MAX = 16 << 20 }; /* 10,000 workers and 1,000 failures are 3 MB */
-
 /* What is scored; NULL for a spec that says nothing we know. */
 static const struct media *media_of(const struct job *job) {
     const struct media *media = NULL;
@@ -97,7 +93,7 @@ int summary_write(const struct summary *summary, struct store *output, struct er
     AUTO(tree_freep) json_t *tree = summary_json(summary);
     AUTO(text_freep) char *text = json_dumps(tree, JSON_INDENT(2));
     AUTO(text_freep) char *lines = x_printf("%s\n", text);
-    return store_put(output, NAME, lines, strlen(lines), STORE_REPLACE, err);
+    return store_put(output, SUMMARY_NAME, lines, strlen(lines), STORE_REPLACE, err);
 }
 
 /* Only a long list of outputs can be too long for them, or what a program said beside it. Whether
@@ -112,50 +108,6 @@ void summary_leave_words(json_t *progress) {
         words = json_dumps(progress, JSON_COMPACT);
     }
     job_last_words(words);
-}
-
-/* ---- recalling ------------------------------------------------------------------------------ */
-
-static bool copy_count(const json_t *tree, const char *field, json_t *words) {
-    static const char *const numbers[] = {"total", "done", "failed", "retried"};
-    const json_t *from = json_object_get(tree, field);
-    json_t *count = json_object();
-    json_object_set_new(words, field, count);
-    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-        json_t *number = json_object_get(from, numbers[i]);
-        if (!json_is_integer(number)) {
-            return false;
-        }
-        json_object_set(count, numbers[i], number);
-    }
-    return true;
-}
-
-static bool copy_texts(const json_t *tree, json_t *words) {
-    static const char *const texts[] = {"state", "message", "itemsPerSecond"};
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        json_t *text = json_object_get(tree, texts[i]);
-        if (!json_is_string(text)) {
-            return false;
-        }
-        json_object_set(words, texts[i], text);
-    }
-    json_t *outputs = json_object_get(tree, "outputs"), *output;
-    size_t i;
-    bool is_sound = json_is_array(outputs);
-    json_array_foreach(outputs, i, output) {
-        is_sound = is_sound && json_is_string(output);
-    }
-    json_object_set(words, "outputs", outputs);
-    return is_sound;
-}
-
-/* A verdict, not the exit code of somebody who was told to stop. */
-static bool is_verdict(const json_t *tree) {
-    const char *state = tree_text(tree, "state", "");
-    int64_t code = tree_integer(tree, "exitCode", -1);
-    return (code == 0 && strcmp(state, progress_state_name(PROGRESS_SUCCEEDED)) == 0) ||
-           (code == 1 && strcmp(state, progress_state_name(PROGRESS_FAILED)) == 0);
 }
 
 int summary_report(const struct summary *summary, struct store *output, struct commit_log *log,
@@ -218,59 +170,4 @@ int summary_tell(struct summary *summary, struct store *output, struct commit_lo
     }
     *err = summary_err;
     return -1;
-}
-
-json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,
-                      int *ret_exit_code) {
-    struct error ignored = {0};
-    AUTO(tree_freep) json_t *tree = NULL;
-    AUTO(tree_freep) json_t *words = json_object();
-    if (tree_parse(text, size, BYTES_MAX, &tree, &ignored) < 0 || !is_verdict(tree) ||
-        (!any_uid && strcmp(tree_text(tree, "uid", ""), job->uid) != 0) ||
-        strcmp(tree_text(tree, "run", ""), job->run) != 0 || !copy_texts(tree, words) ||
-        !copy_count(tree, "miniBatches", words) || !copy_count(tree, "items", words)) {
-        return NULL;
-    }
-    AUTO(text_freep) char *summary = x_printf("%s/summary.json", job->output);
-    json_object_set_new(words, "workers", json_integer(0));
-    json_object_set_new(words, "secondsLeft", json_integer(0));
-    json_object_set_new(words, "summary", json_string(summary));
-    if (json_is_string(json_object_get(tree, "failedLog"))) {
-        json_object_set(words, "failedLog", json_object_get(tree, "failedLog"));
-    }
-    json_object_set_new(words, "report", json_boolean(tree_bool(tree, "report", false)));
-    *ret_exit_code = (int)tree_integer(tree, "exitCode", 1);
-    return TAKE(words);
-}
-
-/* An output is the output's folder, which is there, or an object in it. */
-static bool is_there(const struct job *job, struct store *output, const char *spec_path) {
-    size_t length = strlen(job->output);
-    struct store_info info;
-    struct error ignored = {0};
-    return strcmp(spec_path, job->output) == 0 ||
-           (text_starts(spec_path, job->output) && spec_path[length] == '/' &&
-            store_stat(output, spec_path + length + 1, &info, &ignored) == 0);
-}
-
-json_t *summary_recall(const struct job *job, bool any_uid, int *ret_exit_code) {
-    struct error ignored = {0};
-    AUTO(store_freep) struct store *output = NULL;
-    AUTO(buffer_release) struct buffer text;
-    buffer_init(&text, BYTES_MAX);
-    if (store_open(job->output, /* writes= */ false, &output, &ignored) < 0 ||
-        store_get(output, NAME, &text, NULL, &ignored) < 0) {
-        return NULL;
-    }
-    AUTO(tree_freep)
-    json_t *words =
-        summary_words(job, any_uid, text.data ? text.data : "", text.size, ret_exit_code);
-    size_t i;
-    json_t *path;
-    json_array_foreach(json_object_get(words, "outputs"), i, path) {
-        if (!is_there(job, output, json_string_value(path))) {
-            return NULL;
-        }
-    }
-    return TAKE(words);
 }

@@ -6,6 +6,10 @@
 #include "agent/score/log/commit.h"
 #include "agent/score/report/report.h"
 
+#define SUMMARY_NAME "summary.json"
+
+enum { SUMMARY_BYTES_MAX = 16 << 20 }; /* 10,000 workers and 1,000 failures are 3 MB */
+
 struct summary {
     const struct job *job;
     const struct progress *progress; /* in its final state */

@@ -24,6 +24,8 @@ check "it is static, and may lie anywhere in memory" says "static-pie linked" fi
 check "it wants no library" says "statically linked" ldd "$shim"
 no_loader() { ! readelf -lW "$shim" | grep -q INTERP && ! readelf -dW "$shim" | grep -q NEEDED; }
 check "and no loader" no_loader
+defined() { nm "$shim" >"$work/names" && ! grep -E '^ +U ' "$work/names"; }
+check "every function that it refers to is in it" defined
 small() { strip -o "$work/stripped" "$shim" && [ "$(stat -c %s "$work/stripped")" -lt 10000000 ]; }
 check "it has less than 10 MB" small
 check "it says what it is" [ "$("$shim" --version)" = "$("$agent" --version | sed s/agent/shim/)" ]
