@@ -201,8 +201,16 @@ $(BUILD)/tests/fuse/sick: tests/fuse/sick.c
 $(BUILD)/tests/bench/scorer: $(OBJ)/tests/bench/scorer.c.o # a user's program: nothing of ours in it
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_LDFLAGS) -o $@ $^
+# A windlass that knows one kind more: its table of kinds comes before the one of the archive. It is
+# beside windlass-agent, where `run` looks for that.
+WINDLASS_TOY := $(BUILD)/windlass-toy
+$(OBJ)/tests/kinds/toy/toy.c.o: tests/kinds/toy/toy.yaml
+$(WINDLASS_TOY): $(OBJ)/operator/main.c.o $(call objects,$(wildcard tests/kinds/toy/*.c)) \
+		$(OBJ)/operator.a $(OBJ)/lib.a
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_OPERATOR) $(LIBS_LIB)
 .PHONY: unit-programs
-unit-programs: $(UNIT_PROGRAMS)
+unit-programs: $(UNIT_PROGRAMS) $(WINDLASS_TOY)
 
 -include tests/tests.mk
 -include tests/cuda/cuda.mk

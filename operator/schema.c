@@ -496,7 +496,9 @@ int schema_parse(const char *crd, size_t size, struct schema **ret_schema, struc
     const char *version = tree_text(tree, "spec.versions[0].name", NULL);
     json_t *metadata = tree_get(root, "properties.metadata");
     if (!json_is_object(metadata) || !kind || !group || !version) {
-        return error_set(err, ERROR_BUG, "the embedded schema is no CustomResourceDefinition");
+        return error_set(err, ERROR_BUG,
+                         "the embedded schema is not a CustomResourceDefinition with a "
+                         "group, a version and properties.metadata");
     }
     if (understand(root, "", err) < 0) {
         return -1;
