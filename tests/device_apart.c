@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/device_apart.h"
 
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -355,12 +355,12 @@ static const struct device_ops apart_ops = {.alloc = apart_alloc,
                                             .run = apart_run,
                                             .sync = apart_sync,
                                             .memory_info = apart_memory_info,
-                                            .mark_new = apart_mark_new,
-                                            .mark_free = apart_mark_free,
-                                            .mark = apart_mark,
-                                            .await = apart_await,
-                                            .copy_beside = apart_copy_beside,
                                             .close = apart_close};
+static const struct device_training_ops apart_training_ops = {.mark_new = apart_mark_new,
+                                                              .mark_free = apart_mark_free,
+                                                              .mark = apart_mark,
+                                                              .await = apart_await,
+                                                              .copy_beside = apart_copy_beside};
 
 /* For what stands in for a library that knows the device's pointers (tests/fakegpu). */
 void *device_apart_real(const void *pointer, size_t size) {
@@ -380,10 +380,11 @@ static char *addresses(int protection) {
 struct device *device_apart_open(int threads) {
     struct error err = {0};
     struct apart *apart = x_calloc(1, sizeof *apart);
-    if (registry_open("cpu", threads, &apart->cpu, &err) < 0) {
+    if (device_open("cpu", threads, &apart->cpu, &err) < 0) {
         end_test(err.text);
     }
-    apart->base = (struct device){.name = "apart", .ops = &apart_ops, .is_host = false};
+    apart->base =
+        (struct device){.name = "apart", .ops = &apart_ops, .training = &apart_training_ops};
     apart->blocks = x_calloc(BLOCKS_MAX, sizeof *apart->blocks);
     apart->face = addresses(PROT_NONE);
     apart->real = addresses(PROT_READ | PROT_WRITE);

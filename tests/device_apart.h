@@ -4,7 +4,7 @@
  * steps are only started, and run later, in a thread. New memory is full of NaN. */
 #pragma once
 
-#include "agent/engine/device/device.h"
+#include "agent/engine/device/kernel.h"
 
 /* threads: of the kernels. device_close ends it, and the test where memory was not given back or
  * something was written behind its end. */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
 
-#include "agent/engine/onnx/model.h"
-#include "agent/engine/onnx/tensor_proto.h"
-#include "agent/engine/run/session.h"
+#include "agent/engine/model.h"
+#include "agent/engine/session.h"
 #include "lib/file.h"
 #include "lib/options.h"
 #include "lib/text/utf8.h"

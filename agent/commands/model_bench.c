@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
 #include "agent/commands/model_inputs.h"
-#include "agent/engine/run/session.h"
+#include "agent/engine/session.h"
 #include "lib/options.h"
 #include "lib/time/clock.h"
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
-#include "agent/engine/device/registry.h"
-#include "agent/engine/onnx/model.h"
-#include "agent/engine/onnx/tensor_proto.h"
-#include "agent/engine/ops/training/training_graph.h"
-#include "agent/engine/run/training.h"
+#include "agent/engine/device.h"
+#include "agent/engine/model.h"
+#include "agent/engine/training.h"
 #include "lib/file.h"
 #include "lib/options.h"
 
@@ -191,7 +189,7 @@ static int save(const struct once *once, const struct asked *asked, struct error
 static int run(struct once *once, const struct asked *asked, struct error *err) {
     struct training_options options;
     if (read_options(asked, &options, err) < 0 || model_open(asked->model, &once->model, err) < 0 ||
-        registry_open(asked->device, (int)asked->threads, &once->device, err) < 0) {
+        device_open(asked->device, (int)asked->threads, &once->device, err) < 0) {
         return -1;
     }
     if (training_graph_build(&once->model->graph, &options, &once->graph, err) < 0) {

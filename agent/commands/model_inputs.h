@@ -1,7 +1,7 @@
 /* model_inputs.h: generated inputs for timing a model. Used by bench and profile. */
 #pragma once
 
-#include "agent/engine/run/session.h"
+#include "agent/engine/session.h"
 #include "lib/options.h"
 
 /* One tensor per input of the session, which the caller releases with model_inputs_free. pairs:

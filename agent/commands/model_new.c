@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
 
-#include "agent/engine/models/models.h"
-#include "agent/engine/onnx/write.h"
+#include "agent/engine/model.h"
+#include "agent/engine/models.h"
 #include "lib/file.h"
 #include "lib/options.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/model.h"
 #include "agent/commands/model_inputs.h"
-#include "agent/engine/run/profile.h"
+#include "agent/engine/profile.h"
 #include "lib/file.h"
 #include "lib/options.h"
 #include "lib/text/utf8.h"

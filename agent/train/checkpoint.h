@@ -8,7 +8,7 @@
  * writes under its own numbers and harms nobody. */
 #pragma once
 
-#include "agent/engine/graph/tensor.h"
+#include "agent/engine/tensor.h"
 #include "agent/store/store.h"
 
 #include <stdatomic.h>

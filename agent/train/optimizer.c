@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/optimizer.h"
 
-#include "agent/engine/graph/builder.h"
-#include "agent/engine/ops/infer/optimizer_step.h"
-#include "agent/engine/ops/table.h"
-#include "agent/engine/run/training.h"
+#include "agent/engine/training.h"
 #include "agent/train/dataset/fields.h"
 
 #include <assert.h>
@@ -150,45 +147,18 @@ static void *memory_of(const struct optimizer *optimizer, size_t index, size_t w
                         : optimizer->states[index * optimizer->state_count + which - 2];
 }
 
-/* Inputs: numbers; then weights, gradients, states of each. Outputs: weights, states of each. */
-static void add_node(const struct optimizer *optimizer, size_t index, int numbers,
-                     struct builder *builder) {
-    const struct parameter *parameter = &optimizer->parameters[index];
-    const struct shape shape = {1, {parameter->count}};
-    const struct attribute attributes[] = {
-        {.name = "kind", .kind = ATTRIBUTE_INTEGER, .integer = kind_of(optimizer)},
-        {.name = "decay",
-         .kind = ATTRIBUTE_NUMBER,
-         .number = parameter->decays ? (float)optimizer->decay : 0},
-        {.name = "trust",
-         .kind = ATTRIBUTE_NUMBER,
-         .number = parameter->decays && optimizer->kind == OPTIMIZER_LARS ? lars_trust : 0}};
-    int inputs[3 + STATES_MAX] = {[2] = numbers};
-    for (size_t i = 0; i < 2 + optimizer->state_count; i++) {
-        inputs[i < 2 ? i : i + 1] = builder_input(builder, parameter->name, TENSOR_FLOAT32, &shape);
-    }
-    const struct builder_node node = {.op = table_op(OP_OPTIMIZER_STEP),
-                                      .name = parameter->name,
-                                      .input_count = 3 + (int)optimizer->state_count,
-                                      .output_count = 1 + (int)optimizer->state_count,
-                                      .inputs = inputs,
-                                      .attribute_count = ARRAY_LEN(attributes),
-                                      .attributes = attributes};
-    int first = builder_node(builder, &node);
-    for (int i = 0; i < node.output_count; i++) {
-        builder_output(builder, first + i);
-    }
-}
-
 static void build(struct optimizer *optimizer, struct group *group) {
-    const struct shape shape = {1, {OPTIMIZER_NUMBERS}};
-    struct builder builder;
-    builder_init(&builder, NULL);
-    int numbers = builder_input(&builder, "numbers", TENSOR_FLOAT32, &shape);
+    struct optimizer_step *steps = x_calloc(group->count + 1, sizeof *steps);
     for (size_t i = 0; i < group->count; i++) {
-        add_node(optimizer, group->first + i, numbers, &builder);
+        const struct parameter *parameter = &optimizer->parameters[group->first + i];
+        steps[i] = (struct optimizer_step){.name = parameter->name, .count = parameter->count};
+        if (parameter->decays) {
+            steps[i].decay = (float)optimizer->decay;
+            steps[i].trust = optimizer->kind == OPTIMIZER_LARS ? lars_trust : 0;
+        }
     }
-    builder_take(&builder, &group->graph);
+    training_optimizer_graph(kind_of(optimizer), steps, group->count, &group->graph);
+    free(steps);
     group->inputs = x_calloc(group->graph.input_count, sizeof *group->inputs);
     group->outputs = x_calloc(group->graph.output_count + 1, sizeof *group->outputs);
     for (size_t i = 0; i < group->graph.input_count; i++) {

@@ -17,7 +17,7 @@
  * (agent/engine/ops/infer/optimizer_step.h) for each group of parameters that is moved at once. */
 #pragma once
 
-#include "agent/engine/device/device.h"
+#include "agent/engine/device.h"
 
 #include <jansson.h>
 

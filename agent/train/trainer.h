@@ -5,7 +5,7 @@
 #pragma once
 
 #include "agent/comm/comm.h"
-#include "agent/engine/device/device.h"
+#include "agent/engine/device.h"
 
 #include <jansson.h>
 

@@ -28,7 +28,7 @@ int device_read(const struct trainer *trainer, float *to, const float *from, siz
 
 int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err) {
     if (trainer->marks &&
-        trainer->device->ops->mark(trainer->device, trainer->marks[bucket], err) < 0) {
+        trainer->device->training->mark(trainer->device, trainer->marks[bucket], err) < 0) {
         return -1;
     }
     reducer_due(trainer->reducer, bucket);
@@ -38,7 +38,7 @@ int trainer_bucket_due(struct trainer *trainer, size_t bucket, struct error *err
 /* The reducer's thread calls these two. */
 static int await_bucket(void *context, size_t bucket, struct error *err) {
     struct trainer *trainer = context;
-    return trainer->device->ops->await(trainer->device, trainer->marks[bucket], err);
+    return trainer->device->training->await(trainer->device, trainer->marks[bucket], err);
 }
 
 static int sum_bucket(struct comm *comm, void *context, size_t bucket, struct error *err) {
@@ -50,11 +50,11 @@ static int sum_bucket(struct comm *comm, void *context, size_t bucket, struct er
         return comm_reduce_device(comm, values, count, err);
     }
     float *staging = trainer->staging;
-    if (device->ops->copy_beside(device, COPY_TO_HOST, staging, values, bytes, err) < 0 ||
+    if (device->training->copy_beside(device, COPY_TO_HOST, staging, values, bytes, err) < 0 ||
         comm_reduce(comm, staging, count, err) < 0) {
         return -1;
     }
-    return device->ops->copy_beside(device, COPY_TO_DEVICE, values, staging, bytes, err);
+    return device->training->copy_beside(device, COPY_TO_DEVICE, values, staging, bytes, err);
 }
 
 int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way, struct error *err) {
@@ -67,7 +67,7 @@ int trainer_make_way(struct trainer *trainer, struct reducer_way *ret_way, struc
     trainer->marks = x_calloc(count + 1, sizeof(struct device_mark *));
     for (size_t i = 0; i < count; i++) {
         most = MAX(most, trainer->buckets.all[i].bytes);
-        if (device->ops->mark_new(device, &trainer->marks[i], err) < 0) {
+        if (device->training->mark_new(device, &trainer->marks[i], err) < 0) {
             return -1;
         }
     }
@@ -87,7 +87,7 @@ void trainer_free_memory(struct trainer *trainer) {
     }
     for (size_t i = 0; trainer->marks && i < trainer->buckets.count; i++) {
         if (trainer->marks[i]) {
-            device->ops->mark_free(device, trainer->marks[i]);
+            device->training->mark_free(device, trainer->marks[i]);
         }
     }
     if (trainer->gradients) {

@@ -3,7 +3,6 @@
  * Losses are sums in double precision here, without any smoothing of labels. */
 #include "agent/train/trainer_state.h"
 
-#include "agent/engine/ops/table.h"
 #include "agent/train/dataset/order.h"
 
 #include <assert.h>
@@ -17,7 +16,7 @@ struct sums {
 
 /* Scores [samples, classes] as what the network ends with: logits, or a softmax's result. */
 static void add_classes(struct sums *sums, const struct tensor *scores, const struct batch *batch,
-                        int last_op) {
+                        enum training_scores ending) {
     int64_t classes = shape_count(&scores->shape) / batch->count;
     const float *row = scores->data;
     for (int64_t i = 0; i < batch->count; i++, row += classes) {
@@ -30,9 +29,9 @@ static void add_classes(struct sums *sums, const struct tensor *scores, const st
         for (int64_t k = 0; k < classes; k++) {
             sum += exp(row[k] - most);
         }
-        sums->loss += last_op == OP_SOFTMAX       ? -log(own < 1e-30 ? 1e-30 : own)
-                      : last_op == OP_LOG_SOFTMAX ? -own
-                                                  : log(sum) + most - own;
+        sums->loss += ending == TRAINING_PROBABILITIES       ? -log(own < 1e-30 ? 1e-30 : own)
+                      : ending == TRAINING_LOG_PROBABILITIES ? -own
+                                                             : log(sum) + most - own;
         sums->correct += best == batch->labels[i];
     }
     sums->samples += batch->count;
@@ -76,10 +75,9 @@ static int score(struct trainer *trainer, const struct batch *batch, struct sums
                      NULL, err) < 0) {
         return -1;
     }
-    const struct graph *network = trainer->network;
-    const struct node *last = &network->nodes[network->node_count - 1];
     if (batch->labels) {
-        add_classes(sums, &trainer->evaluation_outputs[0], batch, last->op->id);
+        add_classes(sums, &trainer->evaluation_outputs[0], batch,
+                    training_graph_scores(trainer->network));
     } else {
         add_numbers(sums, &trainer->evaluation_outputs[0], batch);
     }

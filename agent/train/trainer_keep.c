@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
 
-#include "agent/engine/onnx/write.h"
+#include "agent/engine/model.h"
 #include "lib/time/clock.h"
 #include "lib/tree.h"
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
 
-#include "agent/engine/graph/builder.h"
-#include "agent/engine/graph/resident.h"
-#include "agent/engine/models/models.h"
+#include "agent/engine/models.h"
 #include "agent/store/stored_file.h"
 #include "agent/train/dataset/fields.h"
 #include "agent/train/dataset/order.h"
@@ -16,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FREEZE_MAX = 64, PIECE_BYTES = 1 << 20 };
+enum { FREEZE_MAX = 64 };
 
 static const double memory_share = 0.25; /* of the machine's or the container's, for data */
 
@@ -115,15 +113,7 @@ static int build_graphs(struct trainer *trainer, const json_t *spec, struct erro
     }
     options->freeze = NULL; /* it was this function's */
     options->freeze_count = 0;
-    struct builder builder;
-    builder_init(&builder, trainer->network);
-    for (size_t i = 0; i < trainer->graph.variable_count; i++) {
-        builder_make_input(&builder, trainer->graph.variables[i]);
-    }
-    for (size_t i = 0; i < 2 * trainer->graph.norm_count; i++) {
-        builder_make_input(&builder, statistic_value(trainer, i));
-    }
-    builder_take(&builder, &trainer->evaluation);
+    training_graph_evaluation(&trainer->graph, trainer->network, &trainer->evaluation);
     return 0;
 }
 
@@ -185,14 +175,6 @@ static float *copy_numbers(const struct graph *network, int value) {
     return copy;
 }
 
-/* Copied: the network's own numbers are read by nobody any more, as weights and statistics are
- * inputs of both graphs, and model_write is given the trained ones. A model in memory once, not
- * twice; each goes as its copy is made, so that the peak is once, too. */
-static void forget_numbers(const struct graph *network, int value) {
-    const struct tensor *numbers = &network->values[value].constant;
-    resident_drop(numbers->data, (size_t)shape_count(&numbers->shape) * sizeof(float));
-}
-
 static struct tensor number_tensor(const struct graph *network, int value, float *data) {
     return (struct tensor){TENSOR_FLOAT32, network->values[value].shape, data, false};
 }
@@ -209,6 +191,9 @@ static int lay_out(struct trainer *trainer, struct error *err) {
         x_calloc(trainer->evaluation.input_count + 1, sizeof *trainer->evaluation_inputs);
     trainer->evaluation_outputs =
         x_calloc(trainer->evaluation.output_count + 1, sizeof *trainer->evaluation_outputs);
+    /* The network's own numbers are not read again: weights and statistics are inputs of both
+     * graphs, and model_write is given the trained ones. Each goes as its copy is made, so that a
+     * model is in memory once, at the peak, too. */
     for (size_t i = 0; i < variables; i++) {
         int value = graph->variables[i];
         trainer->inputs[graph->first_variable + i] = trainer->evaluation_inputs[1 + i] =
@@ -218,12 +203,12 @@ static int lay_out(struct trainer *trainer, struct error *err) {
                          variable_count_of(trainer, i), err) < 0) {
             return -1;
         }
-        forget_numbers(network, value);
+        graph_drop_constant(network, value);
     }
     for (size_t i = 0; i < statistics; i++) {
         int value = statistic_value(trainer, i);
         trainer->statistics[i] = copy_numbers(network, value);
-        forget_numbers(network, value);
+        graph_drop_constant(network, value);
         trainer->evaluation_inputs[1 + variables + i] =
             number_tensor(network, value, trainer->statistics[i]);
     }
@@ -276,21 +261,6 @@ static int check_places(const json_t *spec, const char *path, struct error *err)
                : 0;
 }
 
-/* Read again: what the network has of it in copies is not in memory a second time. */
-static int digest_model(const struct resident_file *file, char hex[static 65], struct error *err) {
-    AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
-    AUTO(digest_freep) struct digest *digest = digest_new();
-    for (size_t at = 0, size; at < file->size; at += size) {
-        size = MIN(file->size - at, (size_t)PIECE_BYTES);
-        if (resident_file_read(file, at, piece, size, err) < 0) {
-            return -1;
-        }
-        digest_add(digest, piece, size);
-    }
-    digest_end(TAKE(digest), hex);
-    return 0;
-}
-
 /* Of all that decides what is trained; how fast and how often does not. */
 static int digest_settings(const struct trainer *trainer, char **ret_digest, struct error *err) {
     static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline", "output"};
@@ -302,7 +272,7 @@ static int digest_settings(const struct trainer *trainer, char **ret_digest, str
     json_object_set_new(settings, "data of this digest",
                         json_integer((json_int_t)trainer->train->digest));
     if (trainer->model) { /* what is frozen, and how it is connected, is nowhere else compared */
-        if (digest_model(trainer->model->file, hex, err) < 0) {
+        if (model_digest(trainer->model, hex, err) < 0) {
             json_decref(settings);
             return -1;
         }

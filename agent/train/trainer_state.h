@@ -4,10 +4,9 @@
 #pragma once
 
 #include "agent/comm/reducer.h"
-#include "agent/engine/device/registry.h"
-#include "agent/engine/onnx/model.h"
-#include "agent/engine/ops/training/training_graph.h"
-#include "agent/engine/run/training.h"
+#include "agent/engine/device.h"
+#include "agent/engine/model.h"
+#include "agent/engine/training.h"
 #include "agent/train/dataset/loader.h"
 #include "agent/train/metrics.h"
 #include "agent/train/optimizer.h"

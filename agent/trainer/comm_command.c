@@ -2,7 +2,7 @@
 #include "agent/trainer/comm_command.h"
 
 #include "agent/comm/check.h"
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device.h"
 #include "agent/train/gpu.h"
 #include "lib/options.h"
 
@@ -111,7 +111,7 @@ static int open_gpu(struct check_options *options, struct gpu *gpu, struct error
     setenv("CUDA_VISIBLE_DEVICES", visible, 1);
     options->sum = sum_on_gpu;
     options->context = gpu;
-    return registry_open("cuda", 1, &gpu->device, err);
+    return device_open("cuda", 1, &gpu->device, err);
 }
 
 static int check_command(const char *name, struct check_options *options, struct error *err) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/trainer/train_command.h"
 
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device.h"
 #include "agent/job.h"
 #include "agent/launch/launch_job.h"
 #include "agent/train/gpu.h"
@@ -62,7 +62,7 @@ static int run(const char *kind, const char *device, struct train_job *job, stru
     if (comm_open(kind, &comm, err) < 0) {
         return -1;
     }
-    int rank = comm->rank, result = registry_open(device, job->threads, &job->device, err);
+    int rank = comm->rank, result = device_open(device, job->threads, &job->device, err);
     bool is_alone = comm->size == 1;
     if (result < 0 && device && strncmp(device, "cuda", 4) == 0) {
         error_context(err, "this rank needs a GPU (CUDA_VISIBLE_DEVICES=%.32s)",

@@ -1,7 +1,7 @@
 /* network.h: small networks built in memory, for the device suite. */
 #pragma once
 
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/ml/ml.h"
 #include "agent/engine/ops/table.h"
 #include "agent/engine/run/plan.h"

@@ -229,7 +229,7 @@ static const struct operator_row operator_rows[] = {
 
 static struct device *open_device(const char *name, struct error *err) {
     struct device *device = NULL;
-    return registry_open(name, 2, &device, err) < 0 ? NULL : device;
+    return device_open(name, 2, &device, err) < 0 ? NULL : device;
 }
 
 static bool tensor_differs(const struct tensor *a, const struct tensor *b, int64_t index) {

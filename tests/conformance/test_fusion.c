@@ -302,7 +302,7 @@ static void check_network(struct network *net, const char *what, int threads,
     struct error err = {0};
     struct device *device = NULL;
     struct tensor seen = {0};
-    CHECK_OK(registry_open("cpu", threads, &device, &err), &err);
+    CHECK_OK(device_open("cpu", threads, &device, &err), &err);
     if (device && network_run(net, device, 1, &seen, &err) < 0) {
         printf("# %s: %s\n", what, err.text);
         test_failures++;
@@ -321,7 +321,7 @@ static void check_isa(enum isa isa) {
     setenv("WINDLASS_CPU_ISA", isa_name(isa), 1);
     struct error err = {0};
     struct device *reference = NULL;
-    CHECK_OK(registry_open("reference", 1, &reference, &err), &err);
+    CHECK_OK(device_open("reference", 1, &reference, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(rows) * 3; i++) {
         const struct row *row = &rows[i / 3];
         const struct size *size = &row->sizes[i % 3];
@@ -363,7 +363,7 @@ static void check_steps(build_function *build, struct size size, const char *ker
     struct tensor input = {0};
     network_init(&net, 13);
     build(&net, size);
-    CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
     CHECK_OK(tensor_init(&input, TENSOR_FLOAT32, &net.values[net.inputs[0]].shape, &err), &err);
     CHECK_OK(plan_new(device, &net.graph, &input, &plan, &err), &err);
     int steps = 0;

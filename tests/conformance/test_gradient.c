@@ -2,7 +2,7 @@
 /* Every operator's gradient against finite differences: the weighted sum of a node's outputs, along
  * a random direction of one input, by five points with a wide step; inputs of operators with kinks
  * lie away from them. SOAK_SEED, SOAK_ROUNDS: draws (3; 1 on cuda). */
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/training/gradient.h"
 #include "agent/engine/run/plan.h"
 #include "tests/conformance/attributes.h"
@@ -346,7 +346,7 @@ static void run_rows(const char *device_name, uint64_t draws) {
     struct error err = {0};
     struct device *device;
     double worst = 0;
-    if (registry_open(device_name, 2, &device, &err) < 0) {
+    if (device_open(device_name, 2, &device, &err) < 0) {
         SKIP("%.200s", err.text);
     }
     for (uint64_t i = 0; i < rounds * ARRAY_LEN(rows); i++) {

@@ -4,7 +4,7 @@
  * is gone on from by the other. Alone it is one rank; tests/e2e/train/test_train.sh starts it by
  * mpirun.
  */
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/train/trainer.h"
 #include "tests/device_apart.h"
 #include "tests/test.h"
@@ -47,7 +47,7 @@ static int train(const char *output, const char *optimizer, int samples, bool is
     if (is_apart) {
         job.device = device_apart_open(2);
     } else {
-        result = registry_open("cpu", 2, &job.device, err);
+        result = device_open("cpu", 2, &job.device, err);
     }
     result = result < 0 ? -1 : trainer_run(&job, comm, err);
     if (!atomic_load(&comm->is_lost)) {

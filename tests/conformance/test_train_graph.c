@@ -75,7 +75,7 @@ static void check_all(const char *name) {
     struct error err = {0};
     struct device *device = NULL;
     uint32_t seed = number_of("SOAK_SEED", 1), rounds = number_of("SOAK_ROUNDS", 1);
-    if (registry_open(name, 1, &device, &err) < 0) {
+    if (device_open(name, 1, &device, &err) < 0) {
         SKIP("%.200s", err.text);
     }
     device_close(device);

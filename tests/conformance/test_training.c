@@ -106,7 +106,7 @@ static void test_resnet_is_fused(void) {
     struct work work;
     work_init(&work, &rows[0], 1, false);
     set_target(&work);
-    CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
     CHECK_OK(plan_new(device, &work.graph.graph, work.inputs, &plan, &err), &err);
     int norms = 0, gradients = 0, elementwise = 0, row_major = 0;
     for (size_t i = 0; plan && i < plan->schedule->step_count; i++) {

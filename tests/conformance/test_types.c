@@ -94,7 +94,7 @@ static int run_type(enum tensor_type half) {
     struct error err = {0};
     struct device *device;
     int count = 0;
-    if (registry_open("cpu", 2, &device, &err) < 0) {
+    if (device_open("cpu", 2, &device, &err) < 0) {
         CHECK_OK(-1, &err);
         return 0;
     }

@@ -1,8 +1,7 @@
 /* training_step.h: a training step of one of training_networks.h, on any device. */
 #pragma once
 
-#include "agent/engine/ops/training/training_graph.h"
-#include "agent/engine/run/training.h"
+#include "agent/engine/training.h"
 #include "tests/conformance/training_networks.h"
 #include "tests/test.h"
 
@@ -49,7 +48,7 @@ static inline void set_target(struct work *work) {
     struct error err = {0};
     struct device *device = NULL;
     struct tensor y = {0}, *target = &work->inputs[work->graph.target];
-    CHECK_OK(registry_open("reference", 1, &device, &err), &err);
+    CHECK_OK(device_open("reference", 1, &device, &err), &err);
     CHECK_OK(network_run(&work->net, device, 1, &y, &err), &err);
     CHECK_OK(tensor_init(target, TENSOR_FLOAT32, &y.shape, &err), &err);
     network_fill(target, 99);
@@ -66,7 +65,7 @@ static inline bool step(struct work *work, const char *name, int threads, struct
     struct device *device = NULL;
     struct error err = {0};
     bool fine =
-        count <= RESULTS_MAX && registry_open(name, threads, &device, &err) == 0 &&
+        count <= RESULTS_MAX && device_open(name, threads, &device, &err) == 0 &&
         training_open(device, &work->graph.graph, work->inputs, is_bound, &training, &err) == 0;
     for (int run = 0; fine && run < 2; run++) {
         fine = training_run(training, work->inputs, outputs, NULL, &err) == 0;

@@ -3,8 +3,8 @@
  * whole runs with the copies from and to ordinary memory.
  *     bench DEVICE FOLDER     FOLDER has johnson.onnx and resnet50.onnx
  * (tests/bench/make_models.py) */
-#include "agent/engine/device/registry.h"
-#include "agent/engine/onnx/model.h"
+#include "agent/engine/device/kernel.h"
+#include "agent/engine/model.h"
 #include "agent/engine/run/plan.h"
 #include "lib/time/clock.h"
 
@@ -47,7 +47,7 @@ static int measure(struct device *device, struct plan *plan, const struct tensor
     }
     int64_t began = clock_monotonic_ns();
     for (int i = 0; i < RUNS && result == 0; i++) {
-        result = device->ops->replay(device, plan->recording, err);
+        result = device->recording->replay(device, plan->recording, err);
     }
     result = result < 0 ? -1 : device->ops->sync(device, err);
     int64_t middle = clock_monotonic_ns();
@@ -74,7 +74,7 @@ static int run_row(struct device *device, const char *device_name, const char *f
     int result = model_open(path, &model, err);
     result = result < 0 ? -1 : tensor_init(&input, TENSOR_FLOAT32, &row->shape, err);
     if (result == 0) {
-        shape_fold_constants(&model->graph, registry_evaluate);
+        shape_fold_constants(&model->graph, device_evaluate);
         fill(&input);
         result = plan_new(device, &model->graph, &input, &plan, err);
     }
@@ -100,7 +100,7 @@ int main(int count, char **arguments) {
         fprintf(stderr, "bench: DEVICE and FOLDER are expected\n");
         return 2;
     }
-    if (registry_open(arguments[1], 1, &device, &err) < 0) {
+    if (device_open(arguments[1], 1, &device, &err) < 0) {
         fprintf(stderr, "bench: %s\n", err.text);
         return 3;
     }

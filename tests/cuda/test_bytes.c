@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A network whose ends are bytes, on the emulated GPU in every precision, beside the plain kernels.
  */
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/bytes.h"
 #include "agent/engine/run/plan.h"
 #include "tests/conformance/attributes.h"
@@ -21,7 +21,7 @@ static void run(const char *name, const struct graph *graph, const struct tensor
     struct error err = {0};
     struct tensor y[2] = {0};
     void *block = NULL;
-    CHECK_OK(registry_open(name, 1, &device, &err), &err);
+    CHECK_OK(device_open(name, 1, &device, &err), &err);
     CHECK_OK(plan_new(device, graph, x, &plan, &err), &err);
     CHECK_OK(device->ops->alloc(device, plan->schedule->block_bytes, &block, &err), &err);
     for (int i = 0; i < 3; i++) { /* the second time it is recorded, then done by that */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is said where the driver, the library or the GPU is missing. */
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "tests/cuda/emulated.h"
 #include "tests/test.h"
 
@@ -11,7 +11,7 @@
 static void refuses(const char *says) {
     struct device *device = NULL;
     struct error err = {0};
-    CHECK_INT(registry_open("cuda", 1, &device, &err), -1);
+    CHECK_INT(device_open("cuda", 1, &device, &err), -1);
     CHECK_INT(err.kind, ERROR_UNAVAILABLE);
     if (!strstr(err.text, says)) {
         CHECK_STR(err.text, says);
@@ -49,14 +49,14 @@ static void test_numbers(void) {
     struct device *device = NULL;
     struct error err = {0};
     emulated_cards(2, 13000, cudaSuccess);
-    CHECK_OK(registry_open("cuda1:bfloat16", 1, &device, &err), &err);
+    CHECK_OK(device_open("cuda1:bfloat16", 1, &device, &err), &err);
     device_close(device);
-    CHECK_INT(registry_open("cuda2", 1, &device, &err), -1);
+    CHECK_INT(device_open("cuda2", 1, &device, &err), -1);
     CHECK_STR(err.text, "device \"cuda\": GPU 2 is asked for (they are numbered from 0), and 2 are "
                         "there");
     emulated_cards(1, 13000, cudaSuccess);
     error_clear(&err);
-    CHECK_INT(registry_open("cuda123", 1, &device, &err), -1);
+    CHECK_INT(device_open("cuda123", 1, &device, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
 }
 

@@ -48,7 +48,7 @@ static void say_plan(const struct schedule *schedule) {
 
 static void open_all(const char *name, struct device **ret_device) {
     struct error err = {0};
-    CHECK_OK(registry_open(name, 1, ret_device, &err), &err);
+    CHECK_OK(device_open(name, 1, ret_device, &err), &err);
 }
 
 /* Plans and runs once; the text is the plan, and behind it the libraries' calls. */
@@ -286,7 +286,7 @@ static void test_a_full_card_is_one_line(void) {
 static void test_precisions(void) {
     struct device *device = NULL;
     struct error err = {0};
-    CHECK_INT(registry_open("cuda:half", 1, &device, &err), -1);
+    CHECK_INT(device_open("cuda:half", 1, &device, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK_STR(err.text, "device \"cuda:half\": the precision is unknown; float32, tf32, float16 "
                         "or bfloat16 is expected");

@@ -2,11 +2,11 @@
 /* Trainings on device/cuda where there is no GPU: nothing of the built-in networks' graphs is left
  * to the host, in bfloat16 pictures stay channels last, and a short training follows the CPU's. */
 #include "agent/comm/comm.h"
-#include "agent/engine/device/registry.h"
-#include "agent/engine/models/models.h"
+#include "agent/engine/device/kernel.h"
+#include "agent/engine/models.h"
 #include "agent/engine/ops/table.h"
-#include "agent/engine/ops/training/training_graph.h"
 #include "agent/engine/run/plan.h"
+#include "agent/engine/training.h"
 #include "agent/train/trainer.h"
 #include "tests/cuda/emulated.h"
 #include "tests/test.h"
@@ -57,7 +57,7 @@ static void plan_model(enum model_kind kind, bool is_bfloat, struct counts *ret_
     struct error err = {0};
     CHECK_OK(model_new(kind, &options, &network, &err), &err);
     CHECK_OK(training_graph_build(&network, &loss, &training, &err), &err);
-    CHECK_OK(registry_open(is_bfloat ? "cuda:bfloat16" : "cuda", 1, &device, &err), &err);
+    CHECK_OK(device_open(is_bfloat ? "cuda:bfloat16" : "cuda", 1, &device, &err), &err);
     struct tensor *inputs = x_calloc(training.graph.input_count, sizeof *inputs);
     bool *is_bound = x_calloc(training.graph.output_count, sizeof *is_bound);
     inputs[0] = (struct tensor){TENSOR_FLOAT32, {4, {BATCH, 3, SIDE, SIDE}}, NULL, false};
@@ -126,7 +126,7 @@ static int train(const struct settings *settings, const char *device, const char
                             .patience_ms = 60000};
     struct comm *comm = NULL;
     int result = comm_open("single", &comm, err);
-    result = result < 0 ? -1 : registry_open(device, 1, &job.device, err);
+    result = result < 0 ? -1 : device_open(device, 1, &job.device, err);
     result = result < 0 ? -1 : trainer_run(&job, comm, err);
     device_close(job.device);
     comm_close(comm);

@@ -3,13 +3,12 @@
  * pictures and weights in its memory. train_bench DEVICE BATCH [STEPS [SIDE]] Two ways: steps
  * started one by one, as the trainer does, which sends buckets while backward goes on; and all of a
  * step as one recording. The last line is a row of JSON. */
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/graph/builder.h"
-#include "agent/engine/models/models.h"
+#include "agent/engine/models.h"
 #include "agent/engine/ops/infer/optimizer_step.h"
 #include "agent/engine/ops/table.h"
-#include "agent/engine/ops/training/training_graph.h"
-#include "agent/engine/run/training.h"
+#include "agent/engine/training.h"
 #include "lib/time/clock.h"
 
 #include <math.h>
@@ -213,7 +212,7 @@ int main(int count, char **arguments) {
     }
     int steps = count > 3 ? (int)MAX(strtol(arguments[3], NULL, 10), 1) : 30;
     bench.side = count > 4 ? strtoll(arguments[4], NULL, 10) : bench.side;
-    if (registry_open(arguments[1], 1, &bench.device, &err) < 0) {
+    if (device_open(arguments[1], 1, &bench.device, &err) < 0) {
         fprintf(stderr, "train_bench: %s\n", err.text);
         return 3;
     }

@@ -2,8 +2,8 @@
 /* A hostile model: reading, rewriting, folding, shape inference and the executor together, as a
  * session has them, with small inputs of two sizes. What would take much work or memory is not run:
  * that this is known before is part of what is tested (-timeout, -malloc_limit_mb in run.sh). */
-#include "agent/engine/device/registry.h"
-#include "agent/engine/onnx/model.h"
+#include "agent/engine/device/kernel.h"
+#include "agent/engine/model.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/run/plan.h"
 
@@ -72,8 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct error err = {0};
     struct model *model = NULL;
     struct graph graph;
-    if ((!devices[0] && (registry_open("cpu", 1, &devices[0], &err) < 0 ||
-                         registry_open("reference", 1, &devices[1], &err) < 0)) ||
+    if ((!devices[0] && (device_open("cpu", 1, &devices[0], &err) < 0 ||
+                         device_open("reference", 1, &devices[1], &err) < 0)) ||
         model_from_bytes(data, size, &model, &err) < 0) {
         return 0;
     }
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         model_free(model);
         return 0;
     }
-    shape_fold_constants(&graph, registry_evaluate);
+    shape_fold_constants(&graph, device_evaluate);
     uint32_t seed = (uint32_t)size;
     run_with(devices[seed & 1], &graph, 2, seed);
     run_with(devices[0], &graph, 3, seed + 1);

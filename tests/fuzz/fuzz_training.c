@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A hostile model that shall be trained: its training graph by either loss, and one step of it if
  * that is small. */
-#include "agent/engine/device/registry.h"
-#include "agent/engine/onnx/model.h"
-#include "agent/engine/ops/training/training_graph.h"
-#include "agent/engine/run/training.h"
+#include "agent/engine/device/kernel.h"
+#include "agent/engine/model.h"
+#include "agent/engine/training.h"
 
 #include <stdlib.h>
 
@@ -79,8 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct device *devices[2];
     struct error err = {0};
     struct model *model = NULL;
-    if ((!devices[0] && (registry_open("cpu", 1, &devices[0], &err) < 0 ||
-                         registry_open("reference", 1, &devices[1], &err) < 0)) ||
+    if ((!devices[0] && (device_open("cpu", 1, &devices[0], &err) < 0 ||
+                         device_open("reference", 1, &devices[1], &err) < 0)) ||
         model_from_bytes(data, size, &model, &err) < 0) {
         return 0;
     }

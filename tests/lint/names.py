@@ -144,6 +144,10 @@ for prefix, by in sorted(owners.items()):
     # A folder's prefix belongs to all within it: batchscore/ and batchscore/batchscore.c are one.
     folders = {owner for owner in apart if owner.endswith("/")}
     apart -= {owner for owner in apart if any(owner.startswith(folder) and owner != folder for folder in folders)}
+    # A library's public header is in the folder above its source: agent/engine/session.h, run/session.c.
+    apart -= {
+        o for o in apart for h in apart if o != h and os.path.basename(o) == os.path.basename(h) and o.startswith(os.path.dirname(h) + "/")
+    }
     if len({(os.path.dirname(owner), normal(os.path.basename(owner))) for owner in apart}) > 1:
         found[f"owners {prefix}"] = f"prefix {prefix}_ belongs to several modules: {', '.join(sorted(apart))}"
 source.finish("names", found)

@@ -1,38 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/device/device.h"
+#include "agent/engine/device/kernel.h"
+
+#include "agent/engine/device/cpu/cpu.h"
+#include "agent/engine/device/cpu/reference/reference.h"
+#include "agent/engine/ops/work.h"
+#ifdef WITH_CUDA
+#include "agent/engine/device/cuda/device.h"
+#endif
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Appends "Conv (float32)" unless it is there already. */
-static void add_missing(char *list, size_t room, const struct schedule *schedule,
-                        const struct step *step) {
-    char entry[96];
-    int slot = step->inputs && step->input_count ? step->inputs[0] : step->outputs[0];
-    snprintf(entry, sizeof entry, "%s (%s)", step->node->op->name,
-             slot < 0 ? "?" : tensor_type_name(schedule->slots[slot].type));
-    size_t used = strlen(list);
-    if (!strstr(list, entry)) {
-        snprintf(list + used, room - used, "%s%s", used ? ", " : "", entry);
+int device_open(const char *name, int threads, struct device **ret_device, struct error *err) {
+#ifndef WITHOUT_CPU /* the engine alone, for a bare GPU machine: the reference is its oracle */
+    if (!name || strcmp(name, "cpu") == 0) {
+        return cpu_open(threads, ret_device, err);
+    }
+#endif
+    if (name && strcmp(name, "reference") == 0) {
+        return reference_open(threads, ret_device, err);
+    }
+    size_t digits = name && strncmp(name, "cuda", 4) == 0 ? strspn(name + 4, "0123456789") : 3;
+    if (digits < 3 && (!name[4 + digits] || name[4 + digits] == ':')) {
+#ifdef WITH_CUDA
+        const char *precision = name[4 + digits] ? name + 5 + digits : NULL;
+        return gpu_open((int)strtol(name + 4, NULL, 10), precision, ret_device, err);
+#else
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "device \"cuda\": this build has no CUDA: on a cluster the image "
+                         "windlass-agent-cuda has it, elsewhere a build where make finds nvcc");
+#endif
+    }
+    return error_set(err, ERROR_INVALID,
+                     "device \"%s\" is unknown; cpu, reference or cuda is expected",
+                     name ? name : "cpu");
+}
+
+void device_close(struct device *device) {
+    if (device) {
+        device->ops->close(device);
     }
 }
 
-int device_fill_kernels(struct device *device, const struct kernel *const *table,
-                        struct schedule *schedule, struct error *err) {
-    char missing[400] = "";
-    for (size_t i = 0; i < schedule->step_count; i++) {
-        struct step *step = &schedule->steps[i];
-        if (!step->node || step->kernel) {
-            continue;
-        }
-        step->kernel = table[step->node->op->id];
-        if (!step->kernel) {
-            add_missing(missing, sizeof missing, schedule, step);
-        }
+/* A node may have thousands of inputs; those that read shapes of theirs have few. */
+static double work_of_call(const struct node *node, const struct tensor *const *inputs,
+                           struct tensor *const *outputs) {
+    struct arena scratch = {0};
+    size_t input_count = (size_t)node->input_count, output_count = (size_t)node->output_count;
+    struct fact *facts = arena_array(&scratch, input_count, sizeof *facts);
+    const struct fact **facts_at = arena_array(&scratch, input_count, sizeof *facts_at);
+    struct fact *made = arena_array(&scratch, output_count, sizeof *made);
+    for (size_t i = 0; i < input_count; i++) {
+        facts_at[i] = inputs[i] ? &facts[i] : NULL;
+        facts[i] = inputs[i] ? (struct fact){inputs[i]->type, inputs[i]->shape, inputs[i]->data}
+                             : (struct fact){0};
     }
-    if (missing[0]) {
-        return error_set(err, ERROR_UNSUPPORTED, "device \"%s\" has no kernels for: %s",
-                         device->name, missing);
+    for (size_t i = 0; i < output_count; i++) {
+        made[i] = outputs[i] ? (struct fact){outputs[i]->type, outputs[i]->shape, NULL}
+                             : (struct fact){0};
     }
-    return 0;
+    double work = work_of(node, facts_at, made);
+    arena_release(&scratch);
+    return work;
+}
+
+int device_evaluate(const struct node *node, const struct tensor *const *inputs,
+                    struct tensor *const *outputs, struct error *err) {
+    if (work_of_call(node, inputs, outputs) > WORK_FOLDED_MAX) {
+        return error_set(err, ERROR_EXHAUSTED, "too much to be computed in advance");
+    }
+    const struct call call = {.node = node,
+                              .input_count = node->input_count,
+                              .output_count = node->output_count,
+                              .inputs = inputs,
+                              .outputs = outputs};
+    return reference_kernels[node->op->id]->run(&call, err);
 }

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* Attributes mean what they mean in this version of the standard. */
 enum { BUILDER_OPSET = 13 };

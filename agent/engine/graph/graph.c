@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 #include <assert.h>
 #include <string.h>

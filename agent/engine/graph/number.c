@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One element of a tensor of any type. */
-#include "agent/engine/graph/tensor.h"
+#include "agent/engine/tensor.h"
 
 #include "lib/half.h"
 

@@ -2,7 +2,7 @@
  * them through this header, so it never depends on a particular operator. */
 #pragma once
 
-#include "agent/engine/graph/tensor.h"
+#include "agent/engine/tensor.h"
 
 struct node;
 

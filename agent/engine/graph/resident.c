@@ -176,3 +176,9 @@ int graph_bring_back(const struct graph *graph, const struct resident_file *file
     }
     return 0;
 }
+
+void graph_drop_constant(const struct graph *graph, int value) {
+    const struct tensor *constant = &graph->values[value].constant;
+    resident_drop(constant->data,
+                  (size_t)shape_count(&constant->shape) * tensor_type_size(constant->type));
+}

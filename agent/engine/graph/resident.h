@@ -10,7 +10,7 @@
  * anything is planned anew, and that nobody else reads the constants. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 enum { RESIDENT_BYTES_MIN = 64 << 10 }; /* smaller constants always stay */
 

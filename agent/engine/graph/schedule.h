@@ -4,9 +4,9 @@
  * everything into one block of memory, reusing it by lifetime -> runs. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
-struct kernel; /* agent/engine/device/device.h */
+struct kernel; /* agent/engine/device/kernel.h */
 
 enum place {
     PLACE_NONE,     /* not used by any step */

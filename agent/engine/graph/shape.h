@@ -3,7 +3,7 @@
  * chains like Shape -> Gather -> Concat -> Reshape need no work later. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 enum { SHAPE_KNOWN_ELEMENTS_MAX = 1024 }; /* larger values are left to the run */
 

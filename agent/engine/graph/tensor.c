@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/graph/tensor.h"
+#include "agent/engine/tensor.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/models/models.h"
+#include "agent/engine/models.h"
 
 #include "agent/engine/models/net.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/models/net.h"
 
-#include "agent/engine/models/models.h"
+#include "agent/engine/models.h"
 #include "agent/engine/ops/table.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
  * by their indices in the graph; names are copied. Used by agent/engine/models. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 struct net {
     struct graph graph;

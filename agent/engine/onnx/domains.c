@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/onnx/domains.h"
 
-#include "agent/engine/onnx/model.h"
+#include "agent/engine/model.h"
 #include "agent/engine/ops/ml/ml.h"
 #include "agent/engine/ops/table.h"
 

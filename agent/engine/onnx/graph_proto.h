@@ -1,7 +1,7 @@
 /* graph_proto.h: ONNX GraphProto -> struct graph. Used by model.c. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 #include "agent/engine/onnx/domains.h"
 #include "agent/engine/onnx/left_out.h"
 

@@ -8,7 +8,7 @@
  * otherwise. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 enum { LEFT_OUT_NOTE_MAX = 1000 };
 

@@ -1,9 +1,9 @@
-/* tensor_proto.h: ONNX TensorProto messages, read in place and written. Used by model.c for
- * initializers and attributes, and by commands for the .pb files of tests. */
+/* tensor_proto.h: ONNX TensorProto messages, read in place and written: initializers and
+ * attributes. The .pb files of tests are such messages, too (engine/model.h). */
 #pragma once
 
 #include "agent/engine/graph/arena.h"
-#include "agent/engine/graph/tensor.h"
+#include "agent/engine/model.h"
 #include "agent/engine/onnx/protobuf.h"
 #include "lib/buffer.h"
 
@@ -18,10 +18,6 @@ NODISCARD int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, 
 NODISCARD int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *ret_tensor,
                                 struct wire *ret_name, const void **ret_raw, struct error *err);
 
-/* A file that is one TensorProto. The tensor is owned. */
-NODISCARD int tensor_proto_load(const char *path, struct tensor *ret_tensor, struct error *err);
 /* Appends the message's bytes. */
 NODISCARD int tensor_proto_put(struct buffer *buffer, const char *name, const struct tensor *tensor,
                                struct error *err);
-NODISCARD int tensor_proto_save(const char *path, const char *name, const struct tensor *tensor,
-                                struct error *err);

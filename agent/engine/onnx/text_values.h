@@ -6,7 +6,7 @@
  * graph_proto.c and engine/run/session.c. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 #include "agent/engine/onnx/protobuf.h"
 
 /* A TensorProto of texts, such as the classes that ArrayFeatureExtractor picks a label of: int64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/onnx/write.h"
+#include "agent/engine/model.h"
 
 #include "agent/engine/onnx/put.h"
 #include "agent/engine/onnx/tensor_proto.h"

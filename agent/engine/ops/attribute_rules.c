@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/ops/attribute_rules.h"
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 #define INTEGER ATTRIBUTE_INTEGER
 #define NUMBER ATTRIBUTE_NUMBER

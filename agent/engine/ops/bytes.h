@@ -12,12 +12,7 @@
  */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
-
-struct bytes {
-    float scale[3], shift[3]; /* by plane */
-    bool is_turned;
-};
+#include "agent/engine/graph.h"
 
 struct bytes bytes_params(const struct node *node);
 NODISCARD int infer_from_bytes(const struct node *node, const struct fact *const *inputs,

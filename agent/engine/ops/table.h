@@ -3,7 +3,7 @@
  * the devices' tables: see docs/adding-an-op.md. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 #include "agent/engine/ops/op_id.h"
 
 /* The row for a standard operator in a version of the standard; NULL: not supported. */

@@ -3,7 +3,7 @@
  * own it stands here, too; tests/conformance/test_device.c holds the two against each other. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* Inputs that are absent have any type. Fails for an attribute that names no type of ours. */
 NODISCARD int types_output(const struct node *node, const enum tensor_type *inputs, int output,

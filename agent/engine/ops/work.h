@@ -3,7 +3,7 @@
  * only where that is short (WORK_FOLDED_MAX), and no network of more than WORK_MAX steps is run. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* A few milliseconds; days on one processor. */
 static const double WORK_FOLDED_MAX = 0x1p22, WORK_MAX = 0x1p50;

@@ -74,8 +74,8 @@ static int grow_results(struct device *device, struct memory *memory, size_t byt
     if (memory->at && memory->bytes >= bytes) {
         return 0;
     }
-    device->ops->host_free(device, TAKE(memory->at));
-    if (device->ops->host_alloc(device, bytes, &memory->at, err) < 0) {
+    device->streams->host_free(device, TAKE(memory->at));
+    if (device->streams->host_alloc(device, bytes, &memory->at, err) < 0) {
         return -1;
     }
     memory->bytes = bytes;
@@ -115,9 +115,9 @@ static int open_set(struct session *session, struct set *set, struct error *err)
     set->down = arena_array(arena, graph->output_count, sizeof *set->down);
     set->results = arena_array(arena, graph->output_count, sizeof *set->results);
     set->outputs = arena_array(arena, graph->output_count, sizeof *set->outputs);
-    return device->ops->mark_new(device, &set->arrived, err) < 0 ||
-                   device->ops->mark_new(device, &set->computed, err) < 0 ||
-                   device->ops->mark_new(device, &set->returned, err) < 0
+    return device->training->mark_new(device, &set->arrived, err) < 0 ||
+                   device->training->mark_new(device, &set->computed, err) < 0 ||
+                   device->training->mark_new(device, &set->returned, err) < 0
                ? -1
                : 0;
 }
@@ -132,7 +132,7 @@ static int open_flow(struct session *session, struct error *err) {
         flow->lines[i].out =
             arena_array(&flow->arena, graph->output_count, sizeof *flow->lines[i].out);
     }
-    for (int i = 0; i < SETS && session->device->ops->carry; i++) {
+    for (int i = 0; i < SETS && session->device->streams; i++) {
         if (open_set(session, &flow->sets[i], err) < 0) {
             flow_close(session);
             return -1;
@@ -148,18 +148,19 @@ void flow_close(struct session *session) {
     if (!flow) {
         return;
     }
-    for (int i = 0; i < flow->submitted && device->ops->carry; i++) {
-        (void)!device->ops->await(device, flow->sets[(flow->first + i) % SETS].returned, &ignored);
+    for (int i = 0; i < flow->submitted && device->streams; i++) {
+        (void)!device->training->await(device, flow->sets[(flow->first + i) % SETS].returned,
+                                       &ignored);
     }
     flow->submitted = 0;
-    for (int i = 0; i < SETS && device->ops->carry; i++) {
+    for (int i = 0; i < SETS && device->streams; i++) {
         struct set *set = &flow->sets[i];
         for (size_t k = 0; set->results && k < session->graph.output_count; k++) {
-            device->ops->host_free(device, TAKE(set->results[k].at));
+            device->streams->host_free(device, TAKE(set->results[k].at));
         }
-        device->ops->mark_free(device, set->arrived);
-        device->ops->mark_free(device, set->computed);
-        device->ops->mark_free(device, set->returned);
+        device->training->mark_free(device, set->arrived);
+        device->training->mark_free(device, set->computed);
+        device->training->mark_free(device, set->returned);
     }
     if (flow->sets[SETS - 1].up) {
         forget(session);
@@ -169,21 +170,21 @@ void flow_close(struct session *session) {
 }
 
 int session_depth(const struct session *session) {
-    return session->device->ops->carry ? SETS : 1;
+    return session->device->streams ? SETS : 1;
 }
 
 int session_host_memory(struct session *session, size_t size, void **ret_memory,
                         struct error *err) {
-    if (session->device->ops->host_alloc) {
-        return session->device->ops->host_alloc(session->device, size, ret_memory, err);
+    if (session->device->streams) {
+        return session->device->streams->host_alloc(session->device, size, ret_memory, err);
     }
     *ret_memory = aligned_alloc(64, (MAX(size, 1) + 63) / 64 * 64);
     return *ret_memory ? 0 : error_set(err, ERROR_EXHAUSTED, "no memory for %zu bytes", size);
 }
 
 void session_host_free(struct session *session, void *memory) {
-    if (session->device->ops->host_free) {
-        session->device->ops->host_free(session->device, memory);
+    if (session->device->streams) {
+        session->device->streams->host_free(session->device, memory);
     } else {
         free(memory);
     }
@@ -272,12 +273,12 @@ static int go_up(struct session *session, const struct line *line, struct set *s
                  const struct tensor *inputs, struct error *err) {
     struct device *device = session->device;
     for (size_t i = 0; i < session->graph.input_count; i++) {
-        if (device->ops->carry(device, COPY_TO_DEVICE, set->up[i].at, inputs[i].data,
-                               bytes_of(&inputs[i]), NULL, set->arrived, err) < 0) {
+        if (device->streams->carry(device, COPY_TO_DEVICE, set->up[i].at, inputs[i].data,
+                                   bytes_of(&inputs[i]), NULL, set->arrived, err) < 0) {
             return -1;
         }
     }
-    if (device->ops->follow(device, set->arrived, err) < 0) {
+    if (device->streams->follow(device, set->arrived, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < session->graph.input_count; i++) {
@@ -302,12 +303,13 @@ static int go_down(struct session *session, const struct line *line, struct set 
             return -1;
         }
     }
-    if (device->ops->mark(device, set->computed, err) < 0) {
+    if (device->training->mark(device, set->computed, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < graph->output_count; i++) {
-        if (device->ops->carry(device, COPY_TO_HOST, set->results[i].at, set->down[i].at,
-                               bytes_of(&set->outputs[i]), set->computed, set->returned, err) < 0) {
+        if (device->streams->carry(device, COPY_TO_HOST, set->results[i].at, set->down[i].at,
+                                   bytes_of(&set->outputs[i]), set->computed, set->returned,
+                                   err) < 0) {
             return -1;
         }
     }
@@ -346,7 +348,7 @@ int session_submit(struct session *session, const struct tensor *inputs, struct 
     }
     struct flow *flow = session->flow;
     assert(flow->submitted < session_depth(session));
-    if (!session->device->ops->carry) {
+    if (!session->device->streams) {
         if (session_run(session, inputs, flow->host_outputs, err) < 0) {
             return -1;
         }
@@ -375,11 +377,11 @@ int session_collect(struct session *session, struct tensor *outputs, struct erro
     struct flow *flow = session->flow;
     struct device *device = session->device;
     assert(flow && flow->submitted > 0);
-    bool carries = device->ops->carry != NULL;
+    bool carries = device->streams != NULL;
     const struct set *set = &flow->sets[flow->first];
     flow->submitted--;
     flow->first = (flow->first + 1) % SETS;
-    if (carries && device->ops->await(device, set->returned, err) < 0) {
+    if (carries && device->training->await(device, set->returned, err) < 0) {
         return -1;
     }
     memcpy(outputs, carries ? set->outputs : flow->host_outputs,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/run/plan.h"
 
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/work.h"
 
 #include <stdlib.h>
@@ -132,7 +132,7 @@ static int infer(struct plan *plan, const struct tensor *inputs, struct arena *k
         facts[graph->inputs[i]] = (struct fact){inputs[i].type, inputs[i].shape, value};
         plan->input_shapes[i] = inputs[i].shape;
     }
-    return shape_infer(graph, registry_evaluate, known, facts, err);
+    return shape_infer(graph, device_evaluate, known, facts, err);
 }
 
 static void bind_outputs(struct plan *plan, const bool *is_bound) {
@@ -257,7 +257,7 @@ void plan_free(struct plan *plan) {
         return;
     }
     if (plan->recording) {
-        plan->device->ops->recording_free(plan->device, plan->recording);
+        plan->device->recording->recording_free(plan->device, plan->recording);
     }
     for (size_t i = 0; plan->owned && i < plan->schedule->slot_count; i++) {
         if (plan->owned[i]) {
@@ -394,17 +394,17 @@ static int run_steps(struct plan *plan, const struct plan_hook *hook, struct err
 static int record(struct plan *plan, const void *block, struct error *err) {
     struct device *device = plan->device;
     struct error ignored = {0};
-    int begun = device->ops->record(device, plan->schedule, err);
+    int begun = device->recording->record(device, plan->schedule, err);
     if (begun != 0) {
         plan->is_unrecordable = true;
         return begun < 0 ? -1 : 0;
     }
     int result = run_steps(plan, NULL, &ignored);
     error_clear(&ignored);
-    if (device->ops->record_end(device, &plan->recording, &ignored) < 0 || result < 0) {
+    if (device->recording->record_end(device, &plan->recording, &ignored) < 0 || result < 0) {
         plan->is_unrecordable = true;
         if (plan->recording) {
-            device->ops->recording_free(device, TAKE(plan->recording));
+            device->recording->recording_free(device, TAKE(plan->recording));
         }
     }
     plan->recorded_block = block;
@@ -416,17 +416,17 @@ static int record(struct plan *plan, const void *block, struct error *err) {
 static int run_all(struct plan *plan, const void *block, const struct plan_hook *hook,
                    struct error *err) {
     struct device *device = plan->device;
-    if (hook || (plan->bound && !plan->is_steady) || !device->ops->record ||
-        plan->run_count++ == 0 || plan->is_unrecordable) {
+    if (hook || (plan->bound && !plan->is_steady) || !device->recording || plan->run_count++ == 0 ||
+        plan->is_unrecordable) {
         return run_steps(plan, hook, err);
     }
     if (plan->recording && plan->recorded_block != block) {
-        device->ops->recording_free(device, TAKE(plan->recording));
+        device->recording->recording_free(device, TAKE(plan->recording));
     }
     if (!plan->recording && record(plan, block, err) < 0) {
         return -1;
     }
-    return plan->recording ? device->ops->replay(device, plan->recording, err)
+    return plan->recording ? device->recording->replay(device, plan->recording, err)
                            : run_steps(plan, NULL, err);
 }
 

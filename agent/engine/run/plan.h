@@ -2,8 +2,9 @@
  * every value lies. Owned by a session, which lends it the block of memory. */
 #pragma once
 
-#include "agent/engine/device/device.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/graph/shape.h"
+#include "agent/engine/training.h"
 
 /* An output in memory of the caller's. */
 struct plan_bound {
@@ -11,12 +12,6 @@ struct plan_bound {
     int slot;       /* that lies there; -1: it is copied there behind the last step */
     size_t made_at; /* the step that completes it */
     void *memory;   /* of the device; NULL until plan_bind_output */
-};
-
-/* Called after each step that has been started, with its index. */
-struct plan_hook {
-    int (*after)(void *context, size_t step, struct error *err);
-    void *context;
 };
 
 struct plan {

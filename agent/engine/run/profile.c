@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/run/profile.h"
+#include "agent/engine/profile.h"
 
-#include "agent/engine/run/plan.h"
+#include "agent/engine/run/session_state.h"
 #include "lib/time/clock.h"
 
 #include <math.h>

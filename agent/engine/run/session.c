@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/run/session.h"
+#include "agent/engine/session.h"
 
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/graph/resident.h"
-#include "agent/engine/onnx/model.h"
+#include "agent/engine/graph/texts.h"
+#include "agent/engine/model.h"
 #include "agent/engine/onnx/text_values.h"
+#include "agent/engine/ops/bytes.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/run/session_state.h"
 
@@ -35,8 +37,8 @@ int session_open(const char *model_path, const struct session_options *options,
     if (model_open(model_path, &session->model, err) < 0) {
         return -1;
     }
-    if (registry_open(options ? options->device : NULL, options ? options->threads : 0,
-                      &session->device, err) < 0) {
+    if (device_open(options ? options->device : NULL, options ? options->threads : 0,
+                    &session->device, err) < 0) {
         if (options && options->ret_is_device) {
             *options->ret_is_device = true;
         }
@@ -46,7 +48,7 @@ int session_open(const char *model_path, const struct session_options *options,
         (options && options->bytes_in && add_ends(session, options, err) < 0)) {
         return error_context(err, "model %s", model_path);
     }
-    shape_fold_constants(&session->graph, registry_evaluate);
+    shape_fold_constants(&session->graph, device_evaluate);
     session->graph.lets_go = true; /* nobody but our plans reads them; see find_plan */
     *ret_session = TAKE(session);
     return 0;
@@ -233,4 +235,8 @@ const struct plan *session_plan(const struct session *session) {
 
 double session_flops(const struct session *session) {
     return session->current ? session->current->flops : 0;
+}
+
+int64_t session_text_number(const struct texts *texts, const char *bytes, size_t size) {
+    return texts_find(texts, bytes, size);
 }

@@ -1,9 +1,9 @@
 /* session_state.h: a session inside, for the files of this folder that make it. */
 #pragma once
 
-#include "agent/engine/onnx/model.h"
+#include "agent/engine/model.h"
 #include "agent/engine/run/plan.h"
-#include "agent/engine/run/session.h"
+#include "agent/engine/session.h"
 
 struct flow;
 
@@ -30,3 +30,10 @@ NODISCARD int session_grow_block(struct session *session, size_t size, struct er
 
 /* Ends session->flow (flow.c), once what runs has ended; none is fine. */
 void flow_close(struct session *session);
+
+/* For profiles: session_run with a hook after each step, and the plan of the last run, with its
+ * schedule and kernels, until the next one. NULL before the first. */
+NODISCARD int session_run_hooked(struct session *session, const struct tensor *inputs,
+                                 struct tensor *outputs, const struct plan_hook *hook,
+                                 struct error *err);
+const struct plan *session_plan(const struct session *session);

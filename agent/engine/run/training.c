@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/run/training.h"
+#include "agent/engine/training.h"
+
+#include "agent/engine/run/plan.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker/columns.h"
 
-#include "agent/engine/graph/texts.h"
+#include "agent/engine/session.h"
 
 #include <errno.h>
 #include <math.h>
@@ -210,7 +210,7 @@ static bool find_text(const struct texts *texts, const json_t *value, int64_t *r
             (size_t)snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(value));
         text = digits;
     }
-    *ret_number = text ? texts_find(texts, text, size) : -1;
+    *ret_number = text ? session_text_number(texts, text, size) : -1;
     return text != NULL;
 }
 

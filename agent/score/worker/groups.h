@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/data/input/sink.h"
-#include "agent/engine/run/session.h"
+#include "agent/engine/session.h"
 #include "agent/score/worker/postprocess.h"
 #include "agent/score/worker/preprocess.h"
 #include "agent/score/worker/slices.h"

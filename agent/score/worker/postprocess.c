@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker/postprocess.h"
 
-#include "agent/engine/run/session.h"
+#include "agent/engine/session.h"
 #include "agent/score/worker/pixels.h"
 #include "agent/store/stored_file.h"
 #include "lib/file.h"

@@ -2,7 +2,7 @@
  * PURE but for reading the labels once. */
 #pragma once
 
-#include "agent/engine/graph/tensor.h"
+#include "agent/engine/tensor.h"
 #include "agent/score/worker/preprocess.h"
 
 enum postprocess_type { POSTPROCESS_IMAGE, POSTPROCESS_CLASSES };

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/data/input/media.h"
-#include "agent/engine/ops/bytes.h"
+#include "agent/engine/tensor.h"
 
 enum range { RANGE_BYTE, RANGE_UNIT, RANGE_SIGNED, RANGE_IMAGENET, RANGE_COUNT };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/data/array/npy.h"
-#include "agent/engine/graph/tensor.h"
+#include "agent/engine/tensor.h"
 
 /* An input of the network; all is borrowed. */
 struct slices_input {

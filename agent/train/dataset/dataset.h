@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "agent/engine/graph/tensor.h"
+#include "agent/engine/tensor.h"
 
 #include <jansson.h>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/engine/device/cpu/threads.h"
-#include "agent/engine/device/device.h"
+#include "agent/engine/device/kernel.h"
 
 struct cpu_device {
     struct device base;

@@ -271,23 +271,29 @@ static const struct device_ops gpu_ops = {
     .zero = gpu_zero,
     .prepare = gpu_prepare,
     .run = gpu_run,
-    .record = gpu_record,
-    .record_end = gpu_record_end,
-    .replay = gpu_replay,
-    .recording_free = gpu_recording_free,
     .sync = gpu_sync,
     .memory_info = gpu_memory_info,
+    .enter = gpu_enter,
+    .close = gpu_close,
+};
+static const struct device_training_ops gpu_training_ops = {
     .mark_new = gpu_mark_new,
     .mark_free = gpu_mark_free,
     .mark = gpu_mark,
     .await = gpu_await,
     .copy_beside = gpu_copy_beside,
-    .enter = gpu_enter,
+};
+static const struct device_stream_ops gpu_stream_ops = {
     .host_alloc = gpu_host_alloc,
     .host_free = gpu_host_free,
     .carry = gpu_carry,
     .follow = gpu_follow,
-    .close = gpu_close,
+};
+static const struct device_recording_ops gpu_recording_ops = {
+    .record = gpu_record,
+    .record_end = gpu_record_end,
+    .replay = gpu_replay,
+    .recording_free = gpu_recording_free,
 };
 
 static int open_handles(struct gpu *gpu, struct error *err) {
@@ -349,7 +355,11 @@ int gpu_open(int ordinal, const char *precision, struct device **ret_device, str
             ordinal, count, count == 1 ? "is" : "are");
     }
     struct gpu *gpu = x_calloc(1, sizeof *gpu);
-    gpu->base = (struct device){.name = "cuda", .ops = &gpu_ops, .is_host = false};
+    gpu->base = (struct device){.name = "cuda",
+                                .ops = &gpu_ops,
+                                .training = &gpu_training_ops,
+                                .streams = &gpu_stream_ops,
+                                .recording = &gpu_recording_ops};
     gpu->type = precisions[at].type;
     gpu->has_tf32 = precisions[at].has_tf32;
     gpu->ordinal = ordinal;

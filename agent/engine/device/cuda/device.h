@@ -1,7 +1,7 @@
 /* device.h: NVIDIA GPUs, by CUDA, cuDNN and cuBLASLt. */
 #pragma once
 
-#include "agent/engine/device/device.h"
+#include "agent/engine/device/kernel.h"
 
 /* ordinal: which one, from 0. precision: "float32" (NULL too), "tf32" (products of float32 may be
  * rounded to 10 bits before they are summed), or "float16", "bfloat16": pictures and rows between

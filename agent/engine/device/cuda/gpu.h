@@ -11,7 +11,7 @@
 #include "agent/engine/device/cuda/kernels/kernels_reduce.h"
 #include "agent/engine/device/cuda/kernels/kernels_window.h"
 #include "agent/engine/device/cuda/libraries.h"
-#include "agent/engine/device/device.h"
+#include "agent/engine/device/kernel.h"
 
 /* Also the values of slot->layout. */
 enum form {

@@ -2,7 +2,7 @@
  * of a lasting constant, that of what was multiplied in, and the form. */
 #pragma once
 
-#include "agent/engine/device/device.h"
+#include "agent/engine/device/kernel.h"
 
 struct gpu;
 struct packed;

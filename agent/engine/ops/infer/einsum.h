@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 enum { EINSUM_OPERANDS_MAX = 8, EINSUM_LABELS_MAX = 64 };
 

@@ -1,7 +1,7 @@
 /* elementwise.h: operators that work element by element, with broadcasting. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* The common shape of all inputs under broadcasting. */
 NODISCARD int infer_broadcast(const struct node *node, const struct fact *const *inputs,

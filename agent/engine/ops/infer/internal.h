@@ -24,7 +24,7 @@
  *                        square, times scale */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* A shape given as input 1. */
 NODISCARD int internal_shape(const struct fact *const *inputs, struct shape *ret_shape,

@@ -1,7 +1,7 @@
 /* loss.h: ONNX's own losses (those that training is made of are internal.h's). */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 enum likelihood_reduction { LIKELIHOOD_MEAN, LIKELIHOOD_SUM, LIKELIHOOD_NONE };
 

@@ -1,7 +1,7 @@
 /* matmul.h: products of matrices. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* MatMul as numpy has it: `shape` is the output's batch part, of rank batch_rank; a[m, k] b[k, n].
  * Strides are in matrices, 0 where one is repeated. */

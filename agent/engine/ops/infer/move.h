@@ -2,7 +2,7 @@
  * rules. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* Slice, all opsets: output element i of a dimension is input element start + i * step. */
 struct slice {

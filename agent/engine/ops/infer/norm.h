@@ -1,7 +1,7 @@
 /* norm.h: normalizations over channels. x is [n, c, ...]. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* All further inputs hold one number per channel. */
 NODISCARD int infer_norm(const struct node *node, const struct fact *const *inputs,

@@ -9,26 +9,7 @@
  * What changes from step to step is an input, so that one prepared graph holds for all steps. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
-
-enum optimizer_step_kind {
-    OPTIMIZER_STEP_PLAIN,    /* w -= rate d;  d = g + decay w */
-    OPTIMIZER_STEP_MOMENTUM, /* v = first v + d;  w -= rate v; LARS: d times its ratio */
-    OPTIMIZER_STEP_NESTEROV, /* likewise;  w -= rate (d + first v) */
-    OPTIMIZER_STEP_ADAM      /* m = first m + rest_first d;  s = second s + rest_second d^2;
-                                w -= rate m / (sqrt(s) unbias + epsilon) */
-};
-
-enum optimizer_number {
-    OPTIMIZER_RATE, /* of Adam: divided by 1 - beta1^step */
-    OPTIMIZER_FIRST,
-    OPTIMIZER_REST_FIRST,
-    OPTIMIZER_SECOND,
-    OPTIMIZER_REST_SECOND,
-    OPTIMIZER_UNBIAS,
-    OPTIMIZER_EPSILON,
-    OPTIMIZER_NUMBERS
-};
+#include "agent/engine/training.h"
 
 /* How many vectors a kind keeps. */
 int optimizer_step_states(enum optimizer_step_kind kind);

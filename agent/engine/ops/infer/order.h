@@ -2,7 +2,7 @@
  * sums so far, the greatest, triangles. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 NODISCARD int infer_cum_sum(const struct node *node, const struct fact *const *inputs,
                             struct fact *outputs, struct error *err);

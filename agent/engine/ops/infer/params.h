@@ -2,7 +2,7 @@
  * small integer inputs (axes, pads, sizes) that newer opsets use in their place. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* inputs[index], or NULL when the node has fewer or leaves it out. */
 const struct fact *param_input(const struct node *node, const struct fact *const *inputs,

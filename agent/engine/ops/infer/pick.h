@@ -3,7 +3,7 @@
  * ERROR_INVALID, but in OneHot, where it is off everywhere. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 NODISCARD int infer_gather_elements(const struct node *node, const struct fact *const *inputs,
                                     struct fact *outputs, struct error *err);

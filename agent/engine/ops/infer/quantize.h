@@ -2,7 +2,7 @@
  * these and in convolutions and products of int32 (expand_quantized.c). */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* One scale for all, or one for each index of an axis: inner is what has one in a row, size how
  * many there are. */

@@ -3,7 +3,7 @@
  * B of both. With layout 1 the batch comes first. Source: ONNX 7, 14. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* What a gate goes through: those without numbers of their own, HardSigmoid with its usual ones. */
 enum recurrent_function {

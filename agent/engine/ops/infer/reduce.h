@@ -1,7 +1,7 @@
 /* reduce.h: operators that work along some axes. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 struct reduce {
     bool is_reduced[TENSOR_RANK_MAX];

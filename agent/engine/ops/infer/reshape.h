@@ -2,7 +2,7 @@
  */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 NODISCARD int infer_reshape(const struct node *node, const struct fact *const *inputs,
                             struct fact *outputs, struct error *err);

@@ -1,7 +1,7 @@
 /* sample.h: GridSample and RoiAlign: pictures read at places between their pixels; MaxUnpool. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 enum sample_mode { SAMPLE_LINEAR, SAMPLE_NEAREST, SAMPLE_CUBIC };
 enum sample_border { SAMPLE_ZEROS, SAMPLE_EDGE, SAMPLE_REFLECTION };

@@ -2,7 +2,7 @@
  * dimension of 2: real part, imaginary part. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 struct dft {
     int axis;

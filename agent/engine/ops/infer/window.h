@@ -3,7 +3,7 @@
  * dilation, sizes) and 0 (pads), so that kernels need one loop nest for all. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 enum { WINDOW_RANK = 3 };
 

@@ -6,7 +6,7 @@
  * numbers of graph->texts (engine/onnx/text_values.h), so that nothing here knows of them. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* The version of the domain that we know last. */
 enum { ML_VERSION_MAX = 5, ML_TARGETS_MAX = 1 << 16 };

@@ -11,7 +11,7 @@
  * bfloat16 has float32's range. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 /* A copy of the network with the marks; values keep their indices. `network` must outlive it
  * (graph_release). */

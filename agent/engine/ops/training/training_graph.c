@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/ops/training/training_graph.h"
+#include "agent/engine/training.h"
 
 #include "agent/engine/ops/rewrite/bfloat.h"
 #include "agent/engine/ops/training/gradient.h"
@@ -378,4 +378,25 @@ void training_graph_release(struct training_graph *training) {
     graph_release(&training->graph);
     graph_release(&training->rounded);
     *training = (struct training_graph){.correct = 0};
+}
+
+void training_graph_evaluation(const struct training_graph *training, const struct graph *network,
+                               struct graph *ret_graph) {
+    struct builder builder;
+    builder_init(&builder, network);
+    for (size_t i = 0; i < training->variable_count; i++) {
+        builder_make_input(&builder, training->variables[i]);
+    }
+    for (size_t i = 0; i < training->norm_count; i++) {
+        builder_make_input(&builder, training->norms[i].mean);
+        builder_make_input(&builder, training->norms[i].variance);
+    }
+    builder_take(&builder, ret_graph);
+}
+
+enum training_scores training_graph_scores(const struct graph *network) {
+    int last = network->nodes[network->node_count - 1].op->id;
+    return last == OP_SOFTMAX       ? TRAINING_PROBABILITIES
+           : last == OP_LOG_SOFTMAX ? TRAINING_LOG_PROBABILITIES
+                                    : TRAINING_LOGITS;
 }

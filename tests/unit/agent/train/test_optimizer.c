@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Each optimizer follows its formulas, calculated here in double precision, over 200 steps. */
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/train/dataset/order.h"
 #include "agent/train/optimizer.h"
 #include "tests/test.h"
@@ -115,7 +115,7 @@ static void test_each_follows_its_formulas(void) {
     };
     struct error err = {0};
     struct device *device = NULL;
-    CHECK_OK(registry_open(NULL, 3, &device, &err), &err);
+    CHECK_OK(device_open(NULL, 3, &device, &err), &err);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         double worst = worst_of(&rows[i], device);
         if (!(worst < 2e-5)) {
@@ -141,7 +141,7 @@ static void test_threads_change_no_bit(void) {
         }
         const struct parameter parameter = {"p", weights[run], gradients, LARGE, true};
         json_t *spec = json_loads("{\"kind\": \"LARS\", \"learningRate\": 3}", 0, NULL);
-        CHECK_OK(registry_open(NULL, 1 + run, &device, &err), &err);
+        CHECK_OK(device_open(NULL, 1 + run, &device, &err), &err);
         const struct optimizer_options options = {spec, device, &parameter, 1};
         CHECK_OK(optimizer_new(&options, &optimizer, &rate, &err), &err);
         for (int64_t step = 0; step < 3; step++) {
@@ -171,7 +171,7 @@ static void test_states_are_named(void) {
         struct parameter parameter = {"p", &w, &g, 1, true};
         struct device *device = NULL;
         json_t *spec = json_loads(rows[i][0], 0, NULL);
-        CHECK_OK(registry_open(NULL, 1, &device, &err), &err);
+        CHECK_OK(device_open(NULL, 1, &device, &err), &err);
         const struct optimizer_options options = {spec, device, &parameter, 1};
         CHECK_OK(optimizer_new(&options, &optimizer, &rate, &err), &err);
         json_decref(spec);

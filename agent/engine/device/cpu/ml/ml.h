@@ -3,7 +3,7 @@
  * their last bits. */
 #pragma once
 
-#include "agent/engine/device/device.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/ml/ml_tree.h"
 
 extern const struct kernel reference_ml_binarizer, reference_ml_extractor, reference_ml_imputer,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent/engine/device/cpu/onednn/request.h"
-#include "agent/engine/device/device.h"
+#include "agent/engine/device/kernel.h"
 
 /* A lasting constant in the order a primitive wants; several schedules use it. */
 struct kept {

@@ -2,7 +2,7 @@
  * the ONNX specification; every other kernel is tested against them. */
 #pragma once
 
-#include "agent/engine/device/device.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/table.h"
 
 extern const struct kernel *const reference_kernels[OP_COUNT];

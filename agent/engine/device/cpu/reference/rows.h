@@ -2,7 +2,7 @@
  * transposing, slicing and copying have in common. */
 #pragma once
 
-#include "agent/engine/graph/tensor.h"
+#include "agent/engine/tensor.h"
 
 enum { ROWS_OPERANDS_MAX = 4 };
 

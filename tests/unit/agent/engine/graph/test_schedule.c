@@ -13,7 +13,7 @@ static struct schedule *schedule_of(struct network *network, struct fact *facts)
         facts[input] =
             (struct fact){network->values[input].type, network->values[input].shape, NULL};
     }
-    CHECK_OK(shape_infer(&network->graph, registry_evaluate, &known, facts, &err), &err);
+    CHECK_OK(shape_infer(&network->graph, device_evaluate, &known, facts, &err), &err);
     if (!err.kind) {
         CHECK_OK(schedule_new(&network->graph, facts, &known, &schedule, &err), &err);
     }

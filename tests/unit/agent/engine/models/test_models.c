@@ -2,7 +2,7 @@
 /* Networks have the parameters that theirs have in PyTorch, the same bits for a seed, and weights
  * within their bounds. That other programs read and run them alike:
  * tests/e2e/engine/test_models.sh. */
-#include "agent/engine/models/models.h"
+#include "agent/engine/models.h"
 #include "lib/digest.h"
 #include "tests/test.h"
 

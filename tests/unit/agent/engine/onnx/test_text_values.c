@@ -2,7 +2,7 @@
 #include "agent/engine/onnx/text_values.h"
 
 #include "agent/engine/graph/texts.h"
-#include "agent/engine/onnx/model.h"
+#include "agent/engine/model.h"
 #include "build.h"
 #include "tests/test.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is written is read back as it was: every model of the standard's own tests that we read
  * (libonnx-testdata), and what only we make. */
-#include "agent/engine/onnx/model.h"
-#include "agent/engine/onnx/write.h"
+#include "agent/engine/model.h"
 #include "agent/engine/ops/table.h"
 #include "tests/test.h"
 

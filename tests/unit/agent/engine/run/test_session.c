@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/run/session.h"
+#include "agent/engine/session.h"
 
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/run/session_state.h"
 #include "lib/file.h"
 #include "tests/device_apart.h"
@@ -165,7 +165,7 @@ static int small_carry(struct device *device, enum copy direction, void *to, con
                        struct error *err) {
     return apart_ops->copy(device, direction, to, from, size, err) < 0
                ? -1
-               : apart_ops->mark(device, done, err);
+               : device->training->mark(device, done, err);
 }
 
 static int small_follow(struct device *device UNUSED, struct device_mark *mark UNUSED,
@@ -185,6 +185,10 @@ static void small_host_free(struct device *device UNUSED, void *memory) {
 
 static struct session *open_small(bool carries) {
     static struct device_ops ops;
+    static const struct device_stream_ops streams = {.host_alloc = small_host_alloc,
+                                                     .host_free = small_host_free,
+                                                     .carry = small_carry,
+                                                     .follow = small_follow};
     struct session *session = open_session();
     device_close(session->device);
     session->device = device_apart_open(2);
@@ -193,10 +197,7 @@ static struct session *open_small(bool carries) {
     ops.alloc = small_alloc;
     ops.free = small_free;
     if (carries) {
-        ops.carry = small_carry;
-        ops.follow = small_follow;
-        ops.host_alloc = small_host_alloc;
-        ops.host_free = small_host_free;
+        session->device->streams = &streams;
     }
     session->device->ops = &ops;
     return session;
@@ -212,7 +213,7 @@ static int run_small(struct session *session, int64_t rows, struct error *err) {
     ((float *)inputs[0].data)[rows * 4 - 1] = 7;
     ((int64_t *)inputs[1].data)[0] = 1;
     ((int64_t *)inputs[1].data)[1] = -1;
-    bool carries = session->device->ops->carry != NULL;
+    bool carries = session->device->streams != NULL;
     int result =
         carries ? session_submit(session, inputs, err) : session_run(session, inputs, outputs, err);
     if (carries && result == 0) {

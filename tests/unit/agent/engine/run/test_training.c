@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/run/training.h"
+#include "agent/engine/training.h"
 
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/table.h"
-#include "agent/engine/ops/training/training_graph.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
 #include "tests/test.h"
@@ -86,7 +85,7 @@ static void start(struct fixture *f, const char *device, int threads) {
     for (size_t i = 0; i < f->graph.variable_count; i++) {
         f->is_bound[f->graph.first_gradient + i] = true;
     }
-    CHECK_OK(registry_open(device, threads, &f->device, &err), &err);
+    CHECK_OK(device_open(device, threads, &f->device, &err), &err);
     CHECK_OK(training_open(f->device, &f->graph.graph, f->inputs, f->is_bound, &f->training, &err),
              &err);
     for (size_t i = 0; i < f->graph.graph.output_count; i++) {
@@ -242,7 +241,7 @@ static void test_equal_gradients(void) {
     const bool is_bound[8] = {false, true, true, true};
     struct device *device = NULL;
     struct training *training = NULL;
-    CHECK_OK(registry_open(NULL, 1, &device, &err), &err);
+    CHECK_OK(device_open(NULL, 1, &device, &err), &err);
     CHECK_OK(training_open(device, &graph.graph, inputs, is_bound, &training, &err), &err);
     CHECK_INT(training_run(training, inputs, outputs, NULL, &err), -1); /* nothing is bound yet */
     error_clear(&err);
@@ -322,7 +321,7 @@ static void test_dropout(void) {
     f.inputs[3] = (struct tensor){.data = &scale};
     f.inputs[4] = f.inputs[2];
     f.is_bound[f.graph.first_gradient] = true;
-    CHECK_OK(registry_open(NULL, 2, &f.device, &err), &err);
+    CHECK_OK(device_open(NULL, 2, &f.device, &err), &err);
     CHECK_OK(training_open(f.device, &f.graph.graph, f.inputs, f.is_bound, &f.training, &err),
              &err);
     training_bind(f.training, f.graph.first_gradient, gradient);

@@ -2,9 +2,9 @@
 /* Weights of which the processor's device has let go, as it has packed them: runs of new shapes,
  * of old ones, and of kernels that read them plainly, are those of the reference, which keeps all.
  */
-#include "agent/engine/run/session.h"
+#include "agent/engine/session.h"
 
-#include "agent/engine/onnx/write.h"
+#include "agent/engine/model.h"
 #include "lib/file.h"
 #include "tests/conformance/network.h"
 #include "tests/test.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pictures that go to a device as bytes, and come back as such, are what they are as floats. */
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/table.h"
 #include "agent/score/worker/postprocess.h"
 #include "agent/score/worker/preprocess.h"
@@ -30,7 +30,7 @@ static void apply(enum op_id id, const struct bytes *bytes, const struct tensor 
                               .output_count = output_count,
                               .attribute_count = 3,
                               .attributes = attributes};
-    CHECK_OK(registry_evaluate(&node, &x, outputs, &err), &err);
+    CHECK_OK(device_evaluate(&node, &x, outputs, &err), &err);
 }
 
 static void check_in(const struct preprocess *preprocess, int width, int height) {

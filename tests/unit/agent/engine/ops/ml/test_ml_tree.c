@@ -2,7 +2,7 @@
 /* What a hostile or broken file may say of trees, and what is said of it. */
 #include "agent/engine/ops/ml/ml_tree.h"
 
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/work.h"
 #include "agent/engine/run/plan.h"
 #include "tests/test.h"
@@ -107,7 +107,7 @@ static void test_trees_are_compiled_once_for_all_plans(void) {
     CHECK_OK(ml_check(&ensemble.node, &arena, &err), &err);
     struct trees *trees = ensemble.node.made;
     CHECK(trees && trees->row_steps == 4); /* two branches, a leaf, its weight */
-    CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
     struct value values[] = {
         {.name = "x", .is_input = true, .has_shape = true, .shape = {2, {-1, 2}}}, {.name = "y"}};
     int ports[] = {0, 1};

@@ -3,10 +3,9 @@
  */
 #include "agent/engine/ops/rewrite/bfloat.h"
 
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/training/gradient.h"
-#include "agent/engine/ops/training/training_graph.h"
-#include "agent/engine/run/training.h"
+#include "agent/engine/training.h"
 #include "lib/half.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
@@ -159,7 +158,7 @@ static void test_how_it_is_rounded(void) {
     struct device *device = NULL;
     struct training *training = NULL;
     bool is_bound = false;
-    CHECK_OK(registry_open(NULL, 2, &device, &err), &err);
+    CHECK_OK(device_open(NULL, 2, &device, &err), &err);
     CHECK_OK(training_open(device, &graph, &input, &is_bound, &training, &err), &err);
     CHECK_OK(training_run(training, &input, &output, NULL, &err), &err);
     int wrong = 0;

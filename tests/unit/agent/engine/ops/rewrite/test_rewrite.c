@@ -32,7 +32,7 @@ static int count_steps(const struct network *network, int op, enum tensor_type *
     struct tensor inputs[NETWORK_PORTS] = {0};
     int count = 0;
     CHECK_OK(rewrite(&network->graph, &graph, &err), &err);
-    CHECK_OK(registry_open("reference", 1, &device, &err), &err);
+    CHECK_OK(device_open("reference", 1, &device, &err), &err);
     for (size_t i = 0; i < graph.input_count; i++) {
         const struct value *value = &graph.values[graph.inputs[i]];
         CHECK_OK(tensor_init(&inputs[i], value->type, &value->shape, &err), &err);
@@ -93,7 +93,7 @@ static void test_what_does_not_count_is_left_alone(void) {
 static void test_the_models_own_cast_rounds(void) {
     struct error err = {0};
     struct device *device;
-    CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
     for (int casts = 0; casts < 2; casts++) {
         struct network network;
         struct tensor y;
@@ -163,7 +163,7 @@ static void test_scales_of_rows_are_no_scales_of_columns(void) {
         network_output(&network,
                        network_node(&network, "QLinearMatMul",
                                     (int[]){a, scales, zero, a, one, zero, one, zero, -2}, NULL));
-        CHECK_OK(registry_open("cpu", 1, &device, &err), &err);
+        CHECK_OK(device_open("cpu", 1, &device, &err), &err);
         int result = network_run(&network, device, 1, &y, &err);
         CHECK_INT(result, rows == 1 ? 0 : -1);
         CHECK(rows == 1 || strstr(err.text, "one scale, or 2, one for each index of axis 1"));

@@ -2,7 +2,7 @@
 /* The walk itself; each operator's rule is tests/conformance/test_gradient.c's. */
 #include "agent/engine/ops/training/gradient.h"
 
-#include "agent/engine/device/registry.h"
+#include "agent/engine/device/kernel.h"
 #include "agent/engine/run/plan.h"
 #include "tests/conformance/attributes.h"
 #include "tests/test.h"
@@ -34,7 +34,7 @@ static void run(const struct graph *graph, const float *numbers, float *ret_outp
         inputs[i] = (struct tensor){
             .shape = {1, {3}}, .data = (void *)(uintptr_t)numbers, .type = TENSOR_FLOAT32};
     }
-    CHECK_OK(registry_open("reference", 1, &device, &err), &err);
+    CHECK_OK(device_open("reference", 1, &device, &err), &err);
     CHECK_OK(plan_new(device, graph, inputs, &plan, &err), &err);
     CHECK_OK(device->ops->alloc(device, plan->schedule->block_bytes, &block, &err), &err);
     CHECK_OK(plan_run(plan, block, inputs, &output, &err), &err);

@@ -64,3 +64,10 @@ int tensor_compare(const struct tensor *tensor, int64_t a, int64_t b);
 NODISCARD int tensor_init(struct tensor *tensor, enum tensor_type type, const struct shape *shape,
                           struct error *err);
 void tensor_release(struct tensor *tensor);
+
+/* How the bytes of a picture, uint8 [n, h, w, 3], become planes of numbers, float32 [n, 3, h, w],
+ * and back (ops/bytes.h): plane k is byte k * scale[k] + shift[k]. */
+struct bytes {
+    float scale[3], shift[3]; /* by plane */
+    bool is_turned;           /* plane k is of byte 2 - k: BGR */
+};

@@ -13,7 +13,7 @@
  * bits on every machine. Norms begin with scale 1, shift 0, mean 0, variance 1. */
 #pragma once
 
-#include "agent/engine/graph/graph.h"
+#include "agent/engine/graph.h"
 
 enum { MODELS_OPSET = 13, MODELS_CLASSES_MAX = 1 << 20, MODELS_SIDE_MAX = 4096 };
 

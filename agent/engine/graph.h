@@ -51,6 +51,9 @@ struct graph {
 
 void graph_release(struct graph *graph);
 
+/* A constant has been copied and nothing reads it again: the system gets its whole pages back. */
+void graph_drop_constant(const struct graph *graph, int value);
+
 /* The node's attribute, or NULL. */
 const struct attribute *node_attribute(const struct node *node, const char *name);
 int64_t node_integer(const struct node *node, const char *name, int64_t fallback);

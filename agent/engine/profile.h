@@ -2,8 +2,8 @@
  * several that the device has made one of. */
 #pragma once
 
-#include "agent/engine/device/device.h"
-#include "agent/engine/run/session.h"
+#include "agent/engine/device/kernel.h"
+#include "agent/engine/session.h"
 
 enum { PROFILE_RUNS_MAX = 200 };
 

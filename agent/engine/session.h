@@ -2,15 +2,14 @@
  * One session is used by one thread at a time; it may use several threads inside. */
 #pragma once
 
-#include "agent/engine/graph/tensor.h"
-#include "agent/engine/ops/bytes.h"
+#include "agent/engine/tensor.h"
 
 struct session;
 
 struct session_options {
     int threads;        /* 0: WINDLASS_THREADS, else as many as this process may run on */
-    const char *device; /* "cpu" (NULL too), "cuda", "cuda:bfloat16": engine/device/registry.h */
-    /* Not NULL: input 0 is pictures of bytes (engine/ops/bytes.h). bytes_out: session_gives_bytes.
+    const char *device; /* "cpu" (NULL too), "cuda", "cuda:bfloat16": engine/device.h */
+    /* Not NULL: input 0 is pictures of bytes (struct bytes). bytes_out: session_gives_bytes.
      */
     const struct bytes *bytes_in, *bytes_out;
     bool *ret_is_device; /* not NULL: set where session_open fails for the device, not the model */
@@ -34,6 +33,8 @@ const char *session_output(const struct session *session, size_t index);
 /* What the numbers (int64) of an input of texts mean; NULL: it takes numbers as they are. */
 struct texts;
 const struct texts *session_input_texts(const struct session *session, size_t index);
+/* The number of a text; -1: the model does not know it. */
+int64_t session_text_number(const struct texts *texts, const char *bytes, size_t size);
 /* The names of the classes that an output's columns are the scores of, of the first output that has
  * some: *ret_count, heap, for session_classes_free. NULL: the model has none, or 0, 1, 2, ... */
 char **session_classes(const struct session *session, size_t *ret_count);
@@ -74,12 +75,3 @@ void session_host_free(struct session *session, void *memory);
 
 /* The convolutions' and matrix products' floating-point operations of the last run's shapes. */
 double session_flops(const struct session *session);
-
-/* For who measures (engine/run/profile.h): session_run with a hook behind each step, and the plan
- * of the last run, with its schedule and kernels, until the next one. NULL before the first. */
-struct plan;
-struct plan_hook;
-NODISCARD int session_run_hooked(struct session *session, const struct tensor *inputs,
-                                 struct tensor *outputs, const struct plan_hook *hook,
-                                 struct error *err);
-const struct plan *session_plan(const struct session *session);
