@@ -2,7 +2,7 @@
 /* A network whose ends are bytes, on the emulated GPU in every precision, beside the plain kernels.
  */
 #include "agent/engine/device/kernel.h"
-#include "agent/engine/ops/bytes.h"
+#include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/run/plan.h"
 #include "tests/conformance/attributes.h"
 #include "tests/conformance/network.h"
@@ -56,7 +56,7 @@ static void compare(const char *name, bool has_conv, bool is_bad, bool is_turned
     float *second = (float *)network.values[factors].constant.data + H * W;
     second[2 * W + 3] = second[2 * W + 7] = second[5 * W + 9] = is_bad ? NAN : 1;
     network_output(&network, network_node(&network, "Mul", (int[]){value, factors, -2}, NULL));
-    CHECK_OK(bytes_at_ends(&network.graph, &in, &out, &graph, &err), &err);
+    CHECK_OK(rewrite_bytes(&network.graph, &in, &out, &graph, &err), &err);
     struct shape shape = {4, {N, H, W, 3}};
     CHECK_OK(tensor_init(&x, TENSOR_UINT8, &shape, &err), &err);
     for (int i = 0; i < N * H * W * 3; i++) {
@@ -110,7 +110,7 @@ static void test_another_input_is_refused(void) {
     const struct bytes in = {{1, 1, 1}, {0}, false};
     network_init(&network, 13);
     network.values[network_input(&network, (struct shape){2, {3, 4}})].has_shape = true;
-    CHECK_INT(bytes_at_ends(&network.graph, &in, NULL, &graph, &err), -1);
+    CHECK_INT(rewrite_bytes(&network.graph, &in, NULL, &graph, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
     arena_release(&network.graph.arena);
 }

@@ -19,9 +19,3 @@ NODISCARD int infer_from_bytes(const struct node *node, const struct fact *const
                                struct fact *outputs, struct error *err);
 NODISCARD int infer_to_bytes(const struct node *node, const struct fact *const *inputs,
                              struct fact *outputs, struct error *err);
-
-/* A copy of the graph whose input 0, float32 [n, 3, h, w], is bytes under the same name; and (out
- * not NULL) whose output 0 is bytes, too, with `bad` as a further output behind all others. `from`
- * must outlive it. INVALID: input 0 is declared otherwise. */
-NODISCARD int bytes_at_ends(const struct graph *from, const struct bytes *in,
-                            const struct bytes *out, struct graph *ret_graph, struct error *err);

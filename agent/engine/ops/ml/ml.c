@@ -7,45 +7,6 @@
 
 #include <string.h>
 
-/* ---- what several have in common ------------------------------------------------------------- */
-
-enum ml_post ml_post(const struct node *node) {
-    static const char *const names[ML_POST_COUNT] = {"NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO",
-                                                     "PROBIT"};
-    const char *text = node_text(node, "post_transform", "NONE");
-    int post = 0;
-    while (strcmp(names[post], text) != 0) { /* one of them: its rule says so */
-        post++;
-    }
-    return (enum ml_post)post;
-}
-
-struct ml_labels ml_labels(const struct node *node, const char *ints) {
-    struct ml_labels labels = {0};
-    labels.integers = node_integers(node, ints, &labels.count);
-    return labels;
-}
-
-int64_t ml_label(const struct ml_labels *labels, size_t index) {
-    return labels->integers && index < labels->count ? labels->integers[index] : (int64_t)index;
-}
-
-int ml_rows(const struct fact *fact, int64_t *ret_rows, int64_t *ret_columns, struct error *err) {
-    const struct shape *shape = &fact->shape;
-    if (param_rank(fact, 0, 1, 2, err) < 0) {
-        return -1;
-    }
-    *ret_rows = shape->rank == 1 ? 1 : shape->dims[0];
-    *ret_columns = shape->dims[shape->rank - 1];
-    return 0;
-}
-
-const float *ml_numbers(const struct node *node, const char *name, size_t *ret_count) {
-    const struct attribute *attribute = node_attribute(node, name);
-    *ret_count = attribute ? attribute->count : 0;
-    return *ret_count ? attribute->numbers : NULL;
-}
-
 /* One entry, or as many as there are columns; none where is_optional. */
 static int check_columns(const char *name, size_t count, bool is_optional, int64_t columns,
                          struct error *err) {

@@ -4,10 +4,16 @@
  * say, is refused by name (infer_expanded). */
 #pragma once
 
+#include "agent/engine/graph/builder.h"
 #include "agent/engine/ops/rewrite/rewrite.h"
 #include "agent/engine/ops/table.h"
 
-struct expansion;
+/* ---- for rules: expand_nodes.c ---- */
+
+struct expansion {
+    struct builder builder;
+    const struct node *node; /* that is expanded */
+};
 
 /* *ret_done stays false where the node is to stay as it is. */
 typedef int expand_rule(struct expansion *expansion, const struct node *node, bool *ret_done,

@@ -19,3 +19,9 @@ NODISCARD int expand(const struct graph *from, struct graph *ret_graph, struct e
  * node, and what float16 has no number for (from 65520 on) is not infinite yet. The model's own
  * Cast to 16 bits still rounds. Weights are converted once, here. */
 NODISCARD int widen(const struct graph *from, struct graph *ret_graph, struct error *err);
+
+/* A copy of the graph whose input 0, float32 [n, 3, h, w], is bytes (ops/bytes.h) under the same
+ * name; and (out not NULL) whose output 0 is bytes, too, with `bad` as a further output behind all
+ * others. `from` must outlive it. INVALID: input 0 is declared otherwise. */
+NODISCARD int rewrite_bytes(const struct graph *from, const struct bytes *in,
+                            const struct bytes *out, struct graph *ret_graph, struct error *err);

@@ -7,140 +7,6 @@
 #include "agent/engine/device/cpu/fast/conv_run.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 
-static int blocks_of(const struct conv *conv, int channels) {
-    return (channels + conv->ops->block - 1) / conv->ops->block;
-}
-
-/* ---- what is read ---------------------------------------------------------------------------- */
-
-// The source row for row y of the padded picture; -1: zeros.
-static int source_row(const struct conv_shape *s, int y) {
-    int height = s->in_h * (s->doubled ? 2 : 1);
-    y -= s->pad_top;
-    if (y < 0 || y >= height) {
-        switch (s->border) {
-        case BORDER_REFLECT:
-            y = y < 0 ? -y : 2 * height - 2 - y;
-            break;
-        case BORDER_EDGE:
-            y = y < 0 ? 0 : height - 1;
-            break;
-        default:
-            return -1;
-        }
-    }
-    // Rows below the last one that the kernel needs are asked for by Winograd's whole tiles.
-    return y < 0 || y >= height ? -1 : s->doubled ? y / 2 : y;
-}
-
-// One channel of a row-major picture, padded, as floats that lie together.
-static void load_planar(const struct load_job *job) {
-    int width = job->in_width * (job->doubled ? 2 : 1);
-    for (int i = 0; i < job->count; i++) {
-        int x = job->first + i;
-        if (x >= 0 && x < width && job->in && !job->doubled) {
-            int together = MIN(job->count - i, width - x);
-            memcpy(job->out + i, job->in + x, (size_t)together * sizeof(float));
-            i += together - 1;
-            continue;
-        }
-        bool inside = x >= 0 && x < width;
-        if (!inside && job->border == BORDER_REFLECT) {
-            x = x < 0 ? -x : 2 * width - 2 - x;
-        } else if (!inside && job->border == BORDER_EDGE) {
-            x = x < 0 ? 0 : width - 1;
-        }
-        inside = x >= 0 && x < width && job->in;
-        job->out[i] = inside ? job->in[job->doubled ? x / 2 : x] : 0;
-    }
-}
-
-static void load_group(const struct conv_run *run, const struct conv_unit *unit, int n, int group,
-                       int row, struct load_job *job) {
-    const struct conv *conv = run->conv;
-    const struct conv_shape *s = &conv->shape;
-    const struct operand *in = run->in;
-    size_t b = (size_t)conv->ops->block, w = (size_t)s->in_w, plane = (size_t)s->in_h * w;
-    if (conv->weights->planar) {
-        size_t channel = (size_t)n * (size_t)s->channels_in + (size_t)group;
-        job->in = row < 0 ? NULL : in->data + channel * plane + (size_t)row * w;
-        load_planar(job);
-        return;
-    }
-    size_t blocks = (size_t)blocks_of(conv, s->channels_in);
-    if (in->affine) {
-        float *affine = in->affine + (size_t)n * 2 * blocks * b;
-        job->pending.scale = affine + (size_t)group * b;
-        job->pending.shift = affine + (blocks + (size_t)group) * b;
-    }
-    job->pending.relu = in->relu;
-    if (row < 0) {
-        job->in = NULL;
-    } else if (in->blocked) {
-        job->in = in->data + (((size_t)n * blocks + (size_t)group) * plane + (size_t)row * w) * b;
-    } else {
-        int channel = group * (int)b;
-        size_t at =
-            ((size_t)n * (size_t)s->channels_in + (size_t)channel) * plane + (size_t)row * w;
-        conv->ops->from_planar(unit->line, in->data + at, plane,
-                               MIN((int)b, s->channels_in - channel), w);
-        job->in = unit->line;
-    }
-    conv->ops->load(job);
-}
-
-void conv_window_load(const struct conv_run *run, const struct conv_unit *unit, int n, int first,
-                      int last, int y) {
-    const struct conv *conv = run->conv;
-    const struct conv_shape *s = &conv->shape;
-    if (conv->first) {
-        depthwise_make(run, unit, n, first, last, y);
-        return;
-    }
-    bool planar = conv->weights->planar;
-    size_t lanes = planar ? 1 : (size_t)conv->ops->block;
-    struct load_job job = {
-        .in_width = s->in_w,
-        .first = unit->column * s->stride_w - s->pad_left,
-        .count = conv->window_w,
-        .doubled = s->doubled,
-        .border = s->border,
-    };
-    // Columns beyond the padded picture belong to outputs that nobody keeps.
-    int end = s->in_w * (s->doubled ? 2 : 1) + s->pad_right;
-    job.count = MIN(job.count, end - job.first);
-    for (int i = first; i < last; i++, y++) {
-        int row = source_row(s, y);
-        for (int group = unit->group; group < unit->group_end; group++) {
-            job.out = unit->window + (size_t)i * conv->window_row +
-                      (size_t)(group - unit->group) * (size_t)conv->window_w * lanes;
-            load_group(run, unit, n, group, row, &job);
-            // Winograd's last tiles mix them into outputs that count: they must be numbers.
-            memset(job.out + (size_t)job.count * lanes, 0,
-                   (size_t)(conv->window_w - job.count) * lanes * sizeof(float));
-        }
-    }
-}
-
-/* ---- what is written ------------------------------------------------------------------------- */
-
-void conv_target(const struct conv_run *run, struct direct_job *job, int n, int block, int row,
-                 int column) {
-    const struct conv *conv = run->conv;
-    const struct conv_shape *s = &conv->shape;
-    size_t b = (size_t)conv->ops->block, outs = (size_t)blocks_of(conv, s->channels_out);
-    size_t plane = (size_t)s->out_h * (size_t)s->out_w * b;
-    size_t at = ((size_t)n * outs + (size_t)block) * plane +
-                ((size_t)row * (size_t)s->out_w + (size_t)column) * b;
-    job->bias = conv->weights->bias + (size_t)block * b;
-    job->low = conv->low;
-    job->high = conv->high;
-    job->out = run->out->data + at;
-    job->add = run->add ? run->add->data + at : NULL;
-    job->out_row = (size_t)s->out_w * b;
-    job->out_block = plane;
-}
-
 // Runs [first, last) of the kernel, of a pair of blocks whose weights begin at `weights`.
 static void direct_part(const struct conv *conv, struct direct_job job, const float *weights,
                         int first, int last) {
@@ -164,15 +30,15 @@ static void direct_part(const struct conv *conv, struct direct_job job, const fl
     conv->ops->direct(&job);
 }
 
-static void direct_rows(const struct conv_run *run, const struct conv_unit *unit, int row, int rows,
-                        const float *in, size_t in_row) {
+static void direct_rows(const struct conv_pass *run, const struct conv_unit *unit, int row,
+                        int rows, const float *in, size_t in_row) {
     const struct conv *conv = run->conv;
     size_t k = (size_t)conv->run_count * (size_t)conv->run_length;
     for (int block = unit->block; block < unit->block_end; block += DIRECT_BLOCKS_MAX) {
         struct direct_job job = {
             .width = unit->column_end - unit->column,
             .rows = rows,
-            .blocks = MIN(DIRECT_BLOCKS_MAX, blocks_of(conv, conv->shape.channels_out) - block),
+            .blocks = MIN(DIRECT_BLOCKS_MAX, conv_blocks(conv, conv->shape.channels_out) - block),
             .in = in,
             .in_row = in_row,
             .pixel = conv->pixel,
@@ -188,7 +54,7 @@ static void direct_rows(const struct conv_run *run, const struct conv_unit *unit
     }
 }
 
-static void thin_rows(const struct conv_run *run, const struct conv_unit *unit, int row, int rows,
+static void thin_rows(const struct conv_pass *run, const struct conv_unit *unit, int row, int rows,
                       const float *in, size_t in_row) {
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
@@ -214,11 +80,11 @@ static void thin_rows(const struct conv_run *run, const struct conv_unit *unit, 
     }
 }
 
-static void in_place_unit(const struct conv_run *run, const struct conv_unit *unit) {
+static void in_place_unit(const struct conv_pass *run, const struct conv_unit *unit) {
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
     size_t b = (size_t)conv->ops->block, w = (size_t)s->in_w;
-    size_t picture = (size_t)blocks_of(conv, s->channels_in) * (size_t)s->in_h * w * b;
+    size_t picture = (size_t)conv_blocks(conv, s->channels_in) * (size_t)s->in_h * w * b;
     const float *in =
         run->in->data + (size_t)unit->n * picture +
         ((size_t)(unit->row * s->stride_h) * w + (size_t)(unit->column * s->stride_w)) * b;
@@ -226,14 +92,16 @@ static void in_place_unit(const struct conv_run *run, const struct conv_unit *un
 }
 
 // `held`: whether the window holds the unit's rows already, of another unit of other blocks.
-static void window_unit(const struct conv_run *run, const struct conv_unit *unit, bool held) {
+static void window_unit(const struct conv_pass *run, const struct conv_unit *unit, bool held) {
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
     int loaded = 0; // rows of the window that hold the rows from the group's first on
     for (int row = unit->row; row < unit->row_end; row += conv->row_group) {
         int rows = MIN(conv->row_group, unit->row_end - row);
         int wanted = (rows - 1) * s->stride_h + s->extent_h;
-        if (!held) {
+        if (!held && conv->first) {
+            depthwise_make(run, unit, unit->n, loaded, wanted, row * s->stride_h + loaded);
+        } else if (!held) {
             conv_window_load(run, unit, unit->n, loaded, wanted, row * s->stride_h + loaded);
         }
         size_t in_row = (size_t)s->stride_h * conv->window_row;
@@ -257,7 +125,7 @@ static void window_unit(const struct conv_run *run, const struct conv_unit *unit
 
 // Mean and squares of the unit's outputs, per channel. Squares are summed about the first pixel,
 // row by row in float and over rows in double, so that a large mean costs no digits.
-static void unit_moments(const struct conv_run *run, const struct conv_unit *unit,
+static void unit_moments(const struct conv_pass *run, const struct conv_unit *unit,
                          double *moments) {
     const struct conv *conv = run->conv;
     int b = conv->ops->block, width = unit->column_end - unit->column;
@@ -284,9 +152,9 @@ static void unit_moments(const struct conv_run *run, const struct conv_unit *uni
 }
 
 // Joins the units' moments (Chan's formula) into scale and shift of one channel.
-static void channel_affine(const struct conv_run *run, int n, int channel, float *affine) {
+static void channel_affine(const struct conv_pass *run, int n, int channel, float *affine) {
     const struct conv *conv = run->conv;
-    int b = conv->ops->block, channels = blocks_of(conv, conv->shape.channels_out) * b;
+    int b = conv->ops->block, channels = conv_blocks(conv, conv->shape.channels_out) * b;
     double count = 0, mean = 0, squares = 0;
     for (int i = 0; i < conv->units; i++) {
         struct conv_unit unit;
@@ -311,7 +179,7 @@ static void channel_affine(const struct conv_run *run, int n, int channel, float
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static void set_thread(const struct conv_run *run, struct conv_unit *unit, int thread) {
+static void set_thread(const struct conv_pass *run, struct conv_unit *unit, int thread) {
     const struct conv *conv = run->conv;
     unit->window = run->scratch + (size_t)thread * conv->thread_floats;
     unit->line = unit->window + conv->window_floats;
@@ -319,11 +187,11 @@ static void set_thread(const struct conv_run *run, struct conv_unit *unit, int t
 }
 
 static void run_unit(void *context, int index, int thread) {
-    const struct conv_run *run = context;
+    const struct conv_pass *run = context;
     const struct conv *conv = run->conv;
     struct conv_unit unit = {.group_end = conv->weights->planar
                                               ? conv->shape.channels_in
-                                              : blocks_of(conv, conv->shape.channels_in)};
+                                              : conv_blocks(conv, conv->shape.channels_in)};
     conv_unit_bounds(conv, index, &unit);
     set_thread(run, &unit, thread);
     if (conv->weights->algorithm == CONV_DEPTHWISE) { // reads the blocks that it writes
@@ -348,7 +216,7 @@ static void run_unit(void *context, int index, int thread) {
 }
 
 static void share_block(void *context, int index, int thread) {
-    const struct conv_run *run = context;
+    const struct conv_pass *run = context;
     struct conv_unit unit = {.group = index, .group_end = index + 1};
     unit.row_end = run->conv->span;
     unit.column_end = run->conv->shape.out_w;
@@ -360,7 +228,7 @@ void conv_run(const struct conv *conv, struct threads *threads, const struct ope
               const struct operand *add, const struct operand *out, void *scratch) {
     size_t per_unit = (size_t)(conv->blocks * conv->ops->block) * 2;
     size_t moments = conv->normed ? (size_t)conv->units * per_unit : 0;
-    struct conv_run run = {.conv = conv, .in = in, .add = add, .out = out, .moments = scratch};
+    struct conv_pass run = {.conv = conv, .in = in, .add = add, .out = out, .moments = scratch};
     run.shared = (float *)((char *)scratch + (moments * sizeof(double) + 63) / 64 * 64);
     run.scratch = run.shared + conv->shared_floats;
     int held[THREADS_MAX];
@@ -369,10 +237,10 @@ void conv_run(const struct conv *conv, struct threads *threads, const struct ope
         held[i] = -1;
     }
     if (conv->shared) {
-        parallel_for(threads, blocks_of(conv, conv->shape.channels_in), share_block, &run);
+        parallel_for(threads, conv_blocks(conv, conv->shape.channels_in), share_block, &run);
     }
     parallel_for(threads, conv->units, run_unit, &run);
-    int channels = blocks_of(conv, conv->shape.channels_out) * conv->ops->block;
+    int channels = conv_blocks(conv, conv->shape.channels_out) * conv->ops->block;
     for (int n = 0; conv->normed && n < conv->shape.n; n++) {
         for (int channel = 0; channel < channels; channel++) {
             channel_affine(&run, n, channel, out->affine + (size_t)n * 2 * (size_t)channels);

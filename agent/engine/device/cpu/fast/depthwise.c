@@ -6,7 +6,7 @@
 
 #include "agent/engine/device/cpu/fast/conv_run.h"
 
-void depthwise_rows(const struct conv_run *run, const struct conv_unit *unit, int row, int rows,
+void depthwise_rows(const struct conv_pass *run, const struct conv_unit *unit, int row, int rows,
                     const float *in, size_t in_row) {
     const struct conv *conv = run->conv;
     size_t b = (size_t)conv->ops->block;
@@ -31,7 +31,7 @@ void depthwise_rows(const struct conv_run *run, const struct conv_unit *unit, in
 
 // Rows [top, bottom) and columns [left, right) of the picture, for window rows from `out` on, whose
 // first pixel is column `column`.
-static void make_rows(const struct conv_run *run, const struct conv_unit *unit, int n, int top,
+static void make_rows(const struct conv_pass *run, const struct conv_unit *unit, int n, int top,
                       int bottom, int left, int right, int column, float *out) {
     const struct conv *conv = run->conv, *made = conv->first;
     const struct conv_shape *s = &made->shape;
@@ -85,7 +85,7 @@ static void zero_sides(const struct conv *conv, const struct conv_unit *unit, in
            (width - (size_t)right) * b * sizeof(float));
 }
 
-void depthwise_make(const struct conv_run *run, const struct conv_unit *unit, int n, int first,
+void depthwise_make(const struct conv_pass *run, const struct conv_unit *unit, int n, int first,
                     int last, int y) {
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;

@@ -38,7 +38,7 @@ static int picture_of(const struct conv *conv, const struct conv_unit *unit, int
 }
 
 // The unit's groups of channels.
-static void transform_in(const struct conv_run *run, const struct conv_unit *unit,
+static void transform_in(const struct conv_pass *run, const struct conv_unit *unit,
                          const struct group *group, int row, int row_end) {
     const struct conv *conv = run->conv;
     size_t b = (size_t)conv->ops->block;
@@ -90,7 +90,7 @@ static void multiply(const struct conv *conv, const struct group *group, int blo
     }
 }
 
-static void transform_out(const struct conv_run *run, const struct conv_unit *unit,
+static void transform_out(const struct conv_pass *run, const struct conv_unit *unit,
                           const struct group *group, int block, int row, int row_end) {
     const struct conv *conv = run->conv;
     size_t b = (size_t)conv->ops->block;
@@ -109,13 +109,13 @@ static void transform_out(const struct conv_run *run, const struct conv_unit *un
     }
 }
 
-void winograd_share(const struct conv_run *run, const struct conv_unit *unit) {
+void winograd_share(const struct conv_pass *run, const struct conv_unit *unit) {
     struct group group = group_of(run->conv, unit, unit->row, unit->row_end);
     group.in = run->shared;
     transform_in(run, unit, &group, unit->row, unit->row_end);
 }
 
-void winograd_unit(const struct conv_run *run, const struct conv_unit *unit, bool held) {
+void winograd_unit(const struct conv_pass *run, const struct conv_unit *unit, bool held) {
     const struct conv *conv = run->conv;
     int b = conv->ops->block, ins = (conv->shape.channels_in + b - 1) / b;
     int outs = (conv->shape.channels_out + b - 1) / b;

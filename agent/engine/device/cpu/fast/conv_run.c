@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/device/cpu/fast/conv_run.h"
+
+#include <string.h>
+
+/* ---- what is read ---------------------------------------------------------------------------- */
+
+// The source row for row y of the padded picture; -1: zeros.
+static int source_row(const struct conv_shape *s, int y) {
+    int height = s->in_h * (s->doubled ? 2 : 1);
+    y -= s->pad_top;
+    if (y < 0 || y >= height) {
+        switch (s->border) {
+        case BORDER_REFLECT:
+            y = y < 0 ? -y : 2 * height - 2 - y;
+            break;
+        case BORDER_EDGE:
+            y = y < 0 ? 0 : height - 1;
+            break;
+        default:
+            return -1;
+        }
+    }
+    // Rows below the last one that the kernel needs are asked for by Winograd's whole tiles.
+    return y < 0 || y >= height ? -1 : s->doubled ? y / 2 : y;
+}
+
+// One channel of a row-major picture, padded, as floats that lie together.
+static void load_planar(const struct load_job *job) {
+    int width = job->in_width * (job->doubled ? 2 : 1);
+    for (int i = 0; i < job->count; i++) {
+        int x = job->first + i;
+        if (x >= 0 && x < width && job->in && !job->doubled) {
+            int together = MIN(job->count - i, width - x);
+            memcpy(job->out + i, job->in + x, (size_t)together * sizeof(float));
+            i += together - 1;
+            continue;
+        }
+        bool inside = x >= 0 && x < width;
+        if (!inside && job->border == BORDER_REFLECT) {
+            x = x < 0 ? -x : 2 * width - 2 - x;
+        } else if (!inside && job->border == BORDER_EDGE) {
+            x = x < 0 ? 0 : width - 1;
+        }
+        inside = x >= 0 && x < width && job->in;
+        job->out[i] = inside ? job->in[job->doubled ? x / 2 : x] : 0;
+    }
+}
+
+static void load_group(const struct conv_pass *run, const struct conv_unit *unit, int n, int group,
+                       int row, struct load_job *job) {
+    const struct conv *conv = run->conv;
+    const struct conv_shape *s = &conv->shape;
+    const struct operand *in = run->in;
+    size_t b = (size_t)conv->ops->block, w = (size_t)s->in_w, plane = (size_t)s->in_h * w;
+    if (conv->weights->planar) {
+        size_t channel = (size_t)n * (size_t)s->channels_in + (size_t)group;
+        job->in = row < 0 ? NULL : in->data + channel * plane + (size_t)row * w;
+        load_planar(job);
+        return;
+    }
+    size_t blocks = (size_t)conv_blocks(conv, s->channels_in);
+    if (in->affine) {
+        float *affine = in->affine + (size_t)n * 2 * blocks * b;
+        job->pending.scale = affine + (size_t)group * b;
+        job->pending.shift = affine + (blocks + (size_t)group) * b;
+    }
+    job->pending.relu = in->relu;
+    if (row < 0) {
+        job->in = NULL;
+    } else if (in->blocked) {
+        job->in = in->data + (((size_t)n * blocks + (size_t)group) * plane + (size_t)row * w) * b;
+    } else {
+        int channel = group * (int)b;
+        size_t at =
+            ((size_t)n * (size_t)s->channels_in + (size_t)channel) * plane + (size_t)row * w;
+        conv->ops->from_planar(unit->line, in->data + at, plane,
+                               MIN((int)b, s->channels_in - channel), w);
+        job->in = unit->line;
+    }
+    conv->ops->load(job);
+}
+
+void conv_window_load(const struct conv_pass *run, const struct conv_unit *unit, int n, int first,
+                      int last, int y) {
+    const struct conv *conv = run->conv;
+    const struct conv_shape *s = &conv->shape;
+    bool planar = conv->weights->planar;
+    size_t lanes = planar ? 1 : (size_t)conv->ops->block;
+    struct load_job job = {
+        .in_width = s->in_w,
+        .first = unit->column * s->stride_w - s->pad_left,
+        .count = conv->window_w,
+        .doubled = s->doubled,
+        .border = s->border,
+    };
+    // Columns beyond the padded picture belong to outputs that nobody keeps.
+    int end = s->in_w * (s->doubled ? 2 : 1) + s->pad_right;
+    job.count = MIN(job.count, end - job.first);
+    for (int i = first; i < last; i++, y++) {
+        int row = source_row(s, y);
+        for (int group = unit->group; group < unit->group_end; group++) {
+            job.out = unit->window + (size_t)i * conv->window_row +
+                      (size_t)(group - unit->group) * (size_t)conv->window_w * lanes;
+            load_group(run, unit, n, group, row, &job);
+            // Winograd's last tiles mix them into outputs that count: they must be numbers.
+            memset(job.out + (size_t)job.count * lanes, 0,
+                   (size_t)(conv->window_w - job.count) * lanes * sizeof(float));
+        }
+    }
+}
+
+/* ---- what is written ------------------------------------------------------------------------- */
+
+void conv_target(const struct conv_pass *run, struct direct_job *job, int n, int block, int row,
+                 int column) {
+    const struct conv *conv = run->conv;
+    const struct conv_shape *s = &conv->shape;
+    size_t b = (size_t)conv->ops->block, outs = (size_t)conv_blocks(conv, s->channels_out);
+    size_t plane = (size_t)s->out_h * (size_t)s->out_w * b;
+    size_t at = ((size_t)n * outs + (size_t)block) * plane +
+                ((size_t)row * (size_t)s->out_w + (size_t)column) * b;
+    job->bias = conv->weights->bias + (size_t)block * b;
+    job->low = conv->low;
+    job->high = conv->high;
+    job->out = run->out->data + at;
+    job->add = run->add ? run->add->data + at : NULL;
+    job->out_row = (size_t)s->out_w * b;
+    job->out_block = plane;
+}

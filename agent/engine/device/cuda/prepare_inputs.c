@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What families ask about the step that they prepare. */
+#include "agent/engine/device/cuda/gpu.h"
+
+int prepare_refuse(struct error *err, const char *why) {
+    return error_set(err, ERROR_UNSUPPORTED, "device \"cuda\": %s", why);
+}
+
+const float *prepare_weights(const struct schedule *schedule, const struct node *node, int index) {
+    int slot = index < node->input_count ? node->inputs[index] : -1;
+    return slot >= 0 && schedule->slots[slot].type == TENSOR_FLOAT32 &&
+                   schedule->slots[slot].is_lasting
+               ? schedule->slots[slot].constant
+               : NULL;
+}
+
+const void *prepare_constant(const struct prepare *prepare, int index) {
+    const struct node *node = prepare->step->node;
+    int slot = index < node->input_count ? node->inputs[index] : -1;
+    return slot < 0 ? NULL : prepare->schedule->slots[slot].constant;
+}
+
+bool prepare_is_all(const struct prepare *prepare, enum tensor_type type) {
+    const struct task *task = prepare->task;
+    for (int i = 0; i < task->input_count + task->output_count; i++) {
+        const struct operand *operand =
+            i < task->input_count ? &task->inputs[i] : &task->outputs[i - task->input_count];
+        if (!operand->is_absent && operand->type != type) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool prepare_lies_last(const struct prepare *prepare, int index) {
+    int slot = prepare->step->inputs[index];
+    return slot >= 0 && prepare->schedule->slots[slot].layout == FORM_LAST;
+}
+
+void prepare_form(struct prepare *prepare, enum form form) {
+    for (int i = 0; i < prepare->task->input_count; i++) {
+        prepare->task->inputs[i].form = form;
+    }
+    for (int i = 0; i < prepare->task->output_count; i++) {
+        prepare->task->outputs[i].form = form;
+    }
+}

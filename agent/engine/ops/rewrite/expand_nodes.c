@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine/ops/rewrite/expand.h"
+
+#include "agent/engine/ops/table.h"
+
+int expand_value(struct expansion *expansion, enum op_id id, const int *inputs, int output_count,
+                 const struct attribute *attributes) {
+    int count = 0, attribute_count = 0;
+    while (inputs[count] != -2) {
+        count++;
+    }
+    while (attributes && attributes[attribute_count].name) {
+        attribute_count++;
+    }
+    const struct builder_node node = {.op = table_op(id),
+                                      .name = expansion->node->name,
+                                      .input_count = count,
+                                      .output_count = output_count,
+                                      .inputs = inputs,
+                                      .attribute_count = (size_t)attribute_count,
+                                      .attributes = attributes};
+    return builder_node(&expansion->builder, &node);
+}
+
+int expand_number(struct expansion *expansion, float number) {
+    return builder_number(&expansion->builder, number);
+}
+
+void expand_as(struct expansion *expansion, enum op_id id) {
+    struct node node = *expansion->node;
+    node.op = table_op(id);
+    builder_append(&expansion->builder, &node);
+}
+
+void expand_give(struct expansion *expansion, int output, int value) {
+    const struct node *node = expansion->node;
+    struct graph *graph = &expansion->builder.graph;
+    if (output >= node->output_count || node->outputs[output] < 0) {
+        return;
+    }
+    int *ports = arena_array(&graph->arena, 2, sizeof *ports);
+    ports[0] = value;
+    ports[1] = node->outputs[output];
+    const struct node same = {.op = table_op(OP_IDENTITY),
+                              .name = node->name,
+                              .opset = BUILDER_OPSET,
+                              .input_count = 1,
+                              .output_count = 1,
+                              .inputs = &ports[0],
+                              .outputs = &ports[1]};
+    builder_append(&expansion->builder, &same);
+}
