@@ -57,22 +57,19 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
 ##### servers that scripts share ##################################################################
-# cluster: the one-node cluster (tests/cluster/own.sh). The first script that wants it starts it, the last state of it ends
-# with the run. A run inside a run shares nothing.
+# The one-node cluster (tests/cluster/own.sh). The first script that wants it starts it, and it ends with the run. A run
+# inside a run shares nothing. (An API server alone starts in 5 s, of which one is processor time: each script has its own.)
 shared=
 if [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" = 1 ] && [ "$lanes" -gt 1 ]; then
     shared=$logs/shared
     export WINDLASS_SHARED=$shared
 fi
 server_of() { # PROGRAM: the server that it shares
-    case $1 in tests/e2e/*) ;; *) return ;; esac
-    if grep -q '^\. tests/cluster/own\.sh' "$1"; then echo cluster; fi
-    if grep -q '^\. tests/e2e/cluster/jobs\.sh' "$1"; then echo api; fi
+    case $1 in tests/e2e/*) ! grep -q '^\. tests/cluster/own\.sh' "$1" || echo cluster ;; esac
 }
 stop_shared() {
     [ -n "$shared" ] || return 0
     [ ! -e "$shared/cluster" ] || tests/cluster/down.sh
-    [ ! -e "$shared/api" ] || tests/cluster/api-server.sh stop "$shared/api"
 } >/dev/null 2>&1
 
 ##### the order ###################################################################################
