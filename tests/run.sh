@@ -64,8 +64,10 @@ if [ "$(wc -w <<<"$WINDLASS_TEST_RUN")" = 1 ] && [ "$lanes" -gt 1 ]; then
     shared=$logs/shared
     export WINDLASS_SHARED=$shared
 fi
-server_of() { # PROGRAM: the server that it shares
-    case $1 in tests/e2e/*) ! grep -q '^\. tests/cluster/own\.sh' "$1" || echo cluster ;; esac
+server_of() { # PROGRAM: the server that it shares, and "last" where it ends that
+    case $1 in tests/e2e/*) ;; *) return ;; esac
+    grep -q '^\. tests/cluster/own\.sh' "$1" || return
+    echo cluster "$(! grep -q '^tests/cluster/down\.sh' "$1" || echo last)"
 }
 stop_shared() {
     [ -n "$shared" ] || return 0
@@ -78,7 +80,7 @@ stop_shared() {
 in_order() {
     local program
     for program in "$@"; do
-        echo "$program $(server_of "$program") $(! grep -qs '^tests/cluster/down\.sh' "$program" || echo last)"
+        echo "$program $(server_of "$program")"
     done | awk '
         FILENAME != "-" { known[$1] = $2; next }
         {
