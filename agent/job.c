@@ -4,6 +4,7 @@
 #include "lib/environment.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "lib/secret.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,21 +18,3 @@ int environment_read(const char *name, const char **ret_value, struct error *err
     *ret_value = value;
     return 0;
 }
-
-char *secret_take(const char *name) {
-    char *value = getenv(name);
-    if (!value || !*value) {
-        return NULL;
-    }
-    char *copy = x_strdup(value);
-    explicit_bzero(value, strlen(value));
-    unsetenv(name);
-    return copy;
-}
-
-void secret_forget(char **secret) {
-    if (*secret) {
-        explicit_bzero(*secret, strlen(*secret));
-    }
-    free(TAKE(*secret));
-}

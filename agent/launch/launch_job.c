@@ -8,6 +8,7 @@
 #include "lib/environment.h"
 #include "lib/file.h"
 #include "lib/net/tls.h"
+#include "lib/secret.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -39,17 +39,6 @@ void page_add(struct page *page, const char *format, ...) {
 
 /* ---- text from outside ---------------------------------------------------------------------- */
 
-/* Bytes of the character at `at`; 0: invalid UTF-8. */
-static size_t character(const char *at, size_t left) {
-    size_t most = MIN(left, 4);
-    for (size_t size = 1; size <= most; size++) {
-        if (utf8_valid_size(at, size) == size) {
-            return size;
-        }
-    }
-    return 0;
-}
-
 /* XML 1.0 allows three control characters and forbids U+FFFE and U+FFFF. It allows C1 controls and
  * characters that reverse the direction of text, which a page must not have. */
 static bool is_fit(const char *at, size_t size) {
@@ -77,7 +66,7 @@ static void put_escaped(struct page *page, const char *at, size_t size) {
 void page_text(struct page *page, const char *text, size_t max_bytes) {
     size_t size = strlen(text), used = 0;
     for (size_t at = 0; at < size;) {
-        size_t length = character(text + at, size - at);
+        size_t length = utf8_character(text + at, size - at);
         bool is_good = length > 0 && is_fit(text + at, length);
         used += length ? length : 1;
         if (max_bytes && used > max_bytes) {
@@ -91,27 +80,6 @@ void page_text(struct page *page, const char *text, size_t max_bytes) {
         }
         at += length ? length : 1;
     }
-}
-
-int csv_text(struct buffer *line, const char *text, size_t size, struct error *err) {
-    bool is_quoted = memchr(text, '"', size) || memchr(text, ',', size);
-    bool is_formula = size > 0 && memchr("=+-@\t", *text, 5);
-    if ((is_quoted && buffer_append(line, "\"", 1, err) < 0) ||
-        (is_formula && buffer_append(line, "'", 1, err) < 0)) {
-        return -1;
-    }
-    for (size_t at = 0; at < size;) {
-        size_t length = character(text + at, size - at);
-        bool is_control = length == 1 && (unsigned char)text[at] < ' ';
-        const char *bytes = length == 0 ? replacement : is_control ? " " : text + at;
-        size_t bytes_size = length == 0 ? strlen(replacement) : length;
-        if ((text[at] == '"' && buffer_append(line, "\"", 1, err) < 0) ||
-            buffer_append(line, bytes, bytes_size, err) < 0) {
-            return -1;
-        }
-        at += length ? length : 1;
-    }
-    return is_quoted ? buffer_append(line, "\"", 1, err) : 0;
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */

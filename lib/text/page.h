@@ -1,5 +1,5 @@
-/* page.h: builds HTML pages (report.html, sweep.html) and CSV fields: escapes text from outside and
- * formats numbers for people. All escaping is here. */
+/* page.h: builds HTML pages (report.html, sweep.html): escapes text from outside and formats
+ * numbers for people. All escaping of HTML is here. */
 #pragma once
 
 #include "lib/buffer.h"
@@ -28,9 +28,3 @@ void page_time(struct page *page, int64_t ms);
 void page_percent(struct page *page, double share);
 /* "0.125", "12.5", "1,250" */
 void page_rate(struct page *page, double rate);
-
-/* ---- CSV, RFC 4180 ---- */
-
-/* Appends one field, quoted if needed. Line ends become spaces, so that a record is one line; a
- * text that a spreadsheet would run as a formula gets a leading '. Invalid UTF-8 becomes U+FFFD. */
-NODISCARD int csv_text(struct buffer *line, const char *text, size_t size, struct error *err);

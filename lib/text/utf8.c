@@ -5,6 +5,9 @@
 
 size_t utf8_character(const char *text, size_t left) {
     const unsigned char *at = (const unsigned char *)text;
+    if (at[0] < 0x80) {
+        return 1;
+    }
     size_t size = at[0] < 0xC2 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : at[0] < 0xF5 ? 4 : 0;
     if (size == 0 || size > left) {
         return 0;
@@ -34,7 +37,7 @@ size_t utf8_valid_size(const char *data, size_t size) {
                 continue;
             }
         }
-        size_t length = (unsigned char)data[at] < 0x80 ? 1 : utf8_character(data + at, size - at);
+        size_t length = utf8_character(data + at, size - at);
         if (length == 0) {
             return at;
         }

@@ -3,8 +3,8 @@
 
 #include "lib/base.h"
 
-/* Bytes of the non-ASCII character that starts at `at`, 2 to 4, of which `left` are readable.
- * 0: ASCII, or not a whole character (overlong, a surrogate, above U+10FFFF, cut off). */
+/* Bytes of the character that starts at `at`, 1 to 4, where `left` bytes (at least 1) are readable.
+ * 0: not a whole character (overlong, a surrogate, above U+10FFFF, cut off). */
 size_t utf8_character(const char *at, size_t left);
 /* The bytes before the first one that is not part of a whole character; size: all are valid. */
 size_t utf8_valid_size(const char *data, size_t size);

@@ -27,7 +27,7 @@ PATTERNS = [
     (r"\bfalls? ill\b|\bfell ill\b", '"fails"'),
 ]
 REFUSED = [(re.compile(pattern, re.I), instead) for pattern, instead in PATTERNS]
-ANY = re.compile("|".join(pattern for pattern, _ in PATTERNS), re.I)
+ANY = re.compile(r"no|told|tell|whoe|lie|lay|sta?[no]+d|sa[iy]|long|many|wrong|which|[fi]ll", re.I)  # quick, not exact
 TOP = ("lib/", "operator/", "agent/", "tests/", "docs/", "charts/", "crds/", "examples/", "images/", ".ci/")
 SKIP = ("tests/data/", "tests/fuzz/corpus/", "tests/lint/english")
 TEXT = (".c", ".h", ".cu", ".md", ".yaml", ".sh", ".bash", ".py", ".mk", ".txt", ".Containerfile", ".tpl", "Makefile")

@@ -2,8 +2,8 @@
 /* The lines of mini_batches.csv, workers.csv, failed.jsonl. */
 #include "agent/score/report/report.h"
 
+#include "lib/text/csv.h"
 #include "lib/text/jsontext.h"
-#include "lib/text/page.h"
 #include "lib/text/utf8.h"
 
 #include <string.h>

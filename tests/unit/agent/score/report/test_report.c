@@ -4,6 +4,7 @@
 #include "agent/score/report/report.h"
 
 #include "lib/file.h"
+#include "lib/text/csv.h"
 #include "lib/text/page.h"
 #include "lib/time/clock.h"
 #include "lib/tree.h"
