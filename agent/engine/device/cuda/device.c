@@ -3,7 +3,7 @@
 
 #include "agent/engine/device/cuda/driver.h"
 #include "agent/engine/device/cuda/gpu.h"
-#include "agent/engine/device/cuda/pack.h"
+#include "agent/engine/device/cuda/packed_weights.h"
 #include "agent/engine/device/cuda/prepare.h"
 
 #include <cuda_runtime_api.h>
@@ -215,7 +215,7 @@ static int gpu_carry(struct device *device, enum copy direction, void *to, const
 
 static void gpu_close(struct device *device) {
     struct gpu *gpu = gpu_of(device);
-    packed_free(gpu);
+    packed_weights_free(gpu);
     if (gpu->relu) {
         gpu->libraries.dnn.DestroyActivationDescriptor(gpu->relu);
     }

@@ -11,7 +11,7 @@
 
 static const struct fused nothing = {.add = -1, .low = -INFINITY, .high = INFINITY, .repeat = 1};
 
-struct fused fused_of(const struct step *step) {
+struct fused fuse_result(const struct step *step) {
     return step->state ? *(const struct fused *)step->state : nothing;
 }
 
@@ -118,7 +118,7 @@ static void fuse_conv(struct gpu *gpu, struct schedule *schedule, struct step *s
         (node->input_count < 3 || node->inputs[2] < 0 || prepare_weights(schedule, node, 2));
     for (struct step *next = step; next;) {
         step = next;
-        struct fused fused = fused_of(step);
+        struct fused fused = fuse_result(step);
         struct step *user = schedule_only_user(schedule, step->outputs[0]);
         next = NULL;
         if (is_op(user, OP_BATCH_NORMALIZATION) && is_packed && !fused.norm && fused.add < 0 &&
@@ -212,7 +212,7 @@ static void fuse_apply(struct schedule *schedule, struct step *step) {
     bool is_norm = step->node->op->id == OP_INSTANCE_NORMALIZATION;
     for (struct step *next = step; next;) {
         step = next;
-        struct fused fused = fused_of(step);
+        struct fused fused = fuse_result(step);
         struct step *user = schedule_only_user(schedule, step->outputs[0]);
         bool is_moved = fused.has_pad || fused.repeat > 1;
         next = NULL;

@@ -20,4 +20,4 @@ struct fused {
 
 void fuse_all(struct gpu *gpu, struct schedule *schedule);
 /* What the step has taken; what it began with if nothing. */
-struct fused fused_of(const struct step *step);
+struct fused fuse_result(const struct step *step);

@@ -1,10 +1,11 @@
 /* gpu.h: what the files of this folder share. A step of the schedule has a `struct task` as its
- * state. The task says in which form its kernel wants every input and makes every output; where a
- * value lies in another form, gpu_run_task converts it, in the step's scratch memory. So every
+ * state. The task says in which layout its kernel wants every input and makes every output; where a
+ * value is in another layout, task_run converts it, in the step's scratch memory. So every
  * kernel meets every other, and which values are kept channels last is a question of speed alone.
  */
 #pragma once
 
+#include "agent/engine/device/cuda/channels_last.h"
 #include "agent/engine/device/cuda/kernels/kernels_elementwise.h"
 #include "agent/engine/device/cuda/kernels/kernels_last.h"
 #include "agent/engine/device/cuda/kernels/kernels_move.h"
@@ -14,9 +15,9 @@
 #include "agent/engine/device/kernel.h"
 
 /* Also the values of slot->layout. */
-enum form {
-    FORM_PLAIN = 0, /* row-major, of the slot's type */
-    FORM_LAST = 1 /* channels last, of the device's type of two bytes: kernels.h. Rank 2: [n, c] */
+enum gpu_layout {
+    GPU_ROW_MAJOR = 0,    /* of the slot's type */
+    GPU_CHANNELS_LAST = 1 /* of the device's type of two bytes: kernels.h. Rank 2: [n, c] */
 };
 
 struct gpu {
@@ -30,16 +31,16 @@ struct gpu {
     cudnnHandle_t dnn;
     cublasLtHandle_t lt;
     cudnnActivationDescriptor_t relu, identity;
-    struct packed *packed; /* pack.h */
+    struct packed *packed; /* packed_weights.h */
 };
 
 struct operand {
-    void *data; /* while it runs: in the wanted form */
+    void *data; /* while it runs: in the wanted layout */
     enum tensor_type type;
     struct shape shape;
-    enum form form; /* that the kernel wants, or makes */
+    enum gpu_layout layout; /* that the kernel wants, or makes */
     bool is_absent;
-    bool is_converted; /* it lies in the other form: this is a copy in scratch memory ... */
+    bool is_converted; /* it is in the other layout: this is a copy in scratch memory ... */
     size_t offset;     /* ... at this place */
 };
 
@@ -78,15 +79,6 @@ NODISCARD int gpu_check_lt(struct gpu *gpu, cublasStatus_t status, const char *w
 
 /* ---- task.c --------------------------------------------------------------------------------- */
 
-/* Channels rounded up: what a pixel takes. */
-static inline int64_t last_pitch(int64_t channels) {
-    return (channels + KERNELS_LANES - 1) / KERNELS_LANES * KERNELS_LANES;
-}
-/* [n, c, ...] of rank 2 to 5, none of it empty, and numbers that kernels count in 32 bits. */
-bool last_fits(enum tensor_type type, const struct shape *shape);
-size_t last_bytes(const struct shape *shape);
-struct kernels_last last_of(const struct gpu *gpu, const struct shape *shape);
-
 struct task *task_new(const struct schedule *schedule, const struct step *step);
 void task_free(void *task);
 /* Adds the conversions to the scratch memory, once all slots have their layouts. */
@@ -94,7 +86,7 @@ void task_finish(const struct schedule *schedule, struct step *step);
 /* A call with inputs and outputs where they lie. */
 int task_run(const struct call *call, struct error *err);
 /* Has the task run on the host, by the reference kernel. */
-void host_prepare(struct prepare *prepare);
+void task_prepare_host(struct prepare *prepare);
 
 /* ---- families: each sets task->run and what it needs. -1, ERROR_UNSUPPORTED: there is no kernel
  * for this case, and the host's is taken. ---------------------------------------------------- */
@@ -140,11 +132,12 @@ NODISCARD int prepare_clip(const struct prepare *prepare, int first, float *ret_
                            float *ret_high, struct error *err);
 /* All present inputs and outputs are of this type. */
 bool prepare_is_all(const struct prepare *prepare, enum tensor_type type);
-/* Input 0 lies channels last already, so the kernel should want that form. */
-bool prepare_lies_last(const struct prepare *prepare, int index);
-void prepare_form(struct prepare *prepare, enum form form); /* of all inputs and outputs */
+/* The input is channels last already, so the kernel should want that layout. */
+bool prepare_is_channels_last(const struct prepare *prepare, int index);
+void prepare_layout(struct prepare *prepare,
+                    enum gpu_layout layout); /* of all inputs and outputs */
 static inline bool task_has(const struct task *task, int index) {
     return index < task->input_count && !task->inputs[index].is_absent;
 }
 /* Row-major strides, in elements. */
-void plain_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX]);
+void task_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX]);

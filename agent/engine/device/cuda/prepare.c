@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From a schedule to tasks: fuse, then each step in order, so that a family sees in which form its
- * inputs lie. */
+/* From a schedule to tasks: fuse, then each step in order, so that a family sees in which layout
+ * its inputs lie. */
 #include "agent/engine/device/cuda/prepare.h"
 
 #include "agent/engine/device/cuda/fuse.h"
@@ -191,14 +191,14 @@ static void fill_facts(struct prepare *prepare) {
 }
 
 /* What the kernel makes channels last stays so, where nobody reads its bytes as rows. */
-static void keep_forms(struct schedule *schedule, const struct step *step) {
+static void keep_layouts(struct schedule *schedule, const struct step *step) {
     const struct task *task = step->state;
     for (int i = 0; i < task->output_count; i++) {
         struct slot *slot = step->outputs[i] < 0 ? NULL : &schedule->slots[step->outputs[i]];
-        if (slot && task->outputs[i].form == FORM_LAST && slot->place == PLACE_ARENA &&
+        if (slot && task->outputs[i].layout == GPU_CHANNELS_LAST && slot->place == PLACE_ARENA &&
             !slot->viewed && !slot->is_output) {
-            slot->layout = FORM_LAST;
-            slot->size_bytes = last_bytes(&slot->shape);
+            slot->layout = GPU_CHANNELS_LAST;
+            slot->size_bytes = channels_last_bytes(&slot->shape);
         }
     }
 }
@@ -248,7 +248,7 @@ static int prepare_step(struct gpu *gpu, struct schedule *schedule, struct step 
         task_free(prepare.task);
         prepare.task = task_new(schedule, step);
         family = &host_family;
-        host_prepare(&prepare);
+        task_prepare_host(&prepare);
     }
     if (step->state && step->release) {
         step->release(step->state);
@@ -256,7 +256,7 @@ static int prepare_step(struct gpu *gpu, struct schedule *schedule, struct step 
     step->state = prepare.task;
     step->release = task_free;
     step->kernel = &family->kernel;
-    keep_forms(schedule, step);
+    keep_layouts(schedule, step);
     return 0;
 }
 

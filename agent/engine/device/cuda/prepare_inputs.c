@@ -32,16 +32,16 @@ bool prepare_is_all(const struct prepare *prepare, enum tensor_type type) {
     return true;
 }
 
-bool prepare_lies_last(const struct prepare *prepare, int index) {
+bool prepare_is_channels_last(const struct prepare *prepare, int index) {
     int slot = prepare->step->inputs[index];
-    return slot >= 0 && prepare->schedule->slots[slot].layout == FORM_LAST;
+    return slot >= 0 && prepare->schedule->slots[slot].layout == GPU_CHANNELS_LAST;
 }
 
-void prepare_form(struct prepare *prepare, enum form form) {
+void prepare_layout(struct prepare *prepare, enum gpu_layout layout) {
     for (int i = 0; i < prepare->task->input_count; i++) {
-        prepare->task->inputs[i].form = form;
+        prepare->task->inputs[i].layout = layout;
     }
     for (int i = 0; i < prepare->task->output_count; i++) {
-        prepare->task->outputs[i].form = form;
+        prepare->task->outputs[i].layout = layout;
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cuda/gpu.h"
-#include "agent/engine/device/cuda/pack.h"
+#include "agent/engine/device/cuda/packed_weights.h"
 
 #include "agent/engine/device/cpu/reference/reference.h"
 
@@ -13,30 +13,7 @@ static size_t aligned(size_t size) {
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-bool last_fits(enum tensor_type type, const struct shape *shape) {
-    int64_t count = shape_count(shape);
-    return type == TENSOR_FLOAT32 && shape->rank >= 2 && shape->rank <= 5 && count > 0 &&
-           shape->dims[1] < 1 << 20 && count < (int64_t)1 << 40;
-}
-
-struct kernels_last last_of(const struct gpu *gpu, const struct shape *shape) {
-    struct kernels_last last = {.type = gpu->type,
-                                .n = shape->dims[0],
-                                .pixels = 1,
-                                .channels = (int)shape->dims[1],
-                                .pitch = (int)last_pitch(shape->dims[1])};
-    for (int i = 2; i < shape->rank; i++) {
-        last.pixels *= shape->dims[i];
-    }
-    return last;
-}
-
-size_t last_bytes(const struct shape *shape) {
-    int64_t pixels = shape_count(shape) / shape->dims[1];
-    return (size_t)(pixels * last_pitch(shape->dims[1])) * 2;
-}
-
-void plain_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX]) {
+void task_strides(const struct shape *shape, int64_t ret_strides[TENSOR_RANK_MAX]) {
     int64_t stride = 1;
     for (int i = shape->rank - 1; i >= 0; i--) {
         ret_strides[i] = stride;
@@ -80,14 +57,14 @@ void task_free(void *memory) {
 
 static void place(const struct schedule *schedule, struct operand *operand, int slot,
                   size_t *used) {
-    if (operand->is_absent || (enum form)schedule->slots[slot].layout == operand->form) {
+    if (operand->is_absent || (enum gpu_layout)schedule->slots[slot].layout == operand->layout) {
         return;
     }
     operand->is_converted = true;
     operand->offset = *used;
-    *used +=
-        aligned(operand->form == FORM_LAST ? last_bytes(&operand->shape)
-                                           : (size_t)shape_count(&operand->shape) * sizeof(float));
+    *used += aligned(operand->layout == GPU_CHANNELS_LAST
+                         ? channels_last_bytes(&operand->shape)
+                         : (size_t)shape_count(&operand->shape) * sizeof(float));
 }
 
 void task_finish(const struct schedule *schedule, struct step *step) {
@@ -102,10 +79,10 @@ void task_finish(const struct schedule *schedule, struct step *step) {
     step->scratch_bytes = used;
 }
 
-/* Into the form that `operand` is wanted in, or out of it. */
+/* Into the layout that `operand` is wanted in, or out of it. */
 static int convert(struct gpu *gpu, const struct operand *operand, bool is_last, const void *from,
                    void *to, struct error *err) {
-    struct kernels_last last = last_of(gpu, &operand->shape);
+    struct kernels_last last = channels_last_of(gpu, &operand->shape);
     return gpu_check(is_last ? kernels_run_to_last(&last, from, to, gpu->stream)
                              : kernels_run_from_last(&last, from, to, gpu->stream),
                      "a conversion", err);
@@ -121,8 +98,8 @@ int task_run(const struct call *call, struct error *err) {
             continue;
         }
         x->data = x->is_converted ? (char *)call->scratch + x->offset : call->inputs[i]->data;
-        if (x->is_converted &&
-            convert(gpu, x, x->form == FORM_LAST, call->inputs[i]->data, x->data, err) < 0) {
+        if (x->is_converted && convert(gpu, x, x->layout == GPU_CHANNELS_LAST,
+                                       call->inputs[i]->data, x->data, err) < 0) {
             return -1;
         }
     }
@@ -137,8 +114,8 @@ int task_run(const struct call *call, struct error *err) {
     }
     for (int i = 0; i < task->output_count; i++) {
         struct operand *y = &task->outputs[i];
-        if (y->is_converted &&
-            convert(gpu, y, y->form != FORM_LAST, y->data, call->outputs[i]->data, err) < 0) {
+        if (y->is_converted && convert(gpu, y, y->layout != GPU_CHANNELS_LAST, y->data,
+                                       call->outputs[i]->data, err) < 0) {
             return -1;
         }
     }
@@ -200,8 +177,8 @@ static int host_run(struct gpu *gpu, const struct task *task, struct error *err)
     return result;
 }
 
-void host_prepare(struct prepare *prepare) {
+void task_prepare_host(struct prepare *prepare) {
     prepare->task->run = host_run;
     prepare->task->is_host = true;
-    prepare_form(prepare, FORM_PLAIN);
+    prepare_layout(prepare, GPU_ROW_MAJOR);
 }

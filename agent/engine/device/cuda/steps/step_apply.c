@@ -4,7 +4,7 @@
 #include "agent/engine/device/cuda/fuse.h"
 #include "agent/engine/device/cuda/gpu.h"
 
-#include "agent/engine/device/cuda/pack.h"
+#include "agent/engine/device/cuda/packed_weights.h"
 #include "agent/engine/ops/infer/resize.h"
 #include "agent/engine/ops/table.h"
 
@@ -39,26 +39,26 @@ static int apply_run(struct gpu *gpu, const struct task *task, struct error *err
     return gpu_check(kernels_run_apply(&kernel, gpu->stream), "a kernel", err);
 }
 
-/* Scale and shift of the norm lie where pack.h keeps them: as the bias of nothing. */
+/* Scale and shift of the norm lie where packed_weights.h keeps them: as the bias of nothing. */
 static int moments_prepare(struct prepare *prepare, struct apply *apply, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
-    struct kernels_last last = last_of(prepare->gpu, &task->inputs[0].shape);
+    struct kernels_last last = channels_last_of(prepare->gpu, &task->inputs[0].shape);
     int64_t chunks = (last.pixels + KERNELS_NORM_CHUNK - 1) / KERNELS_NORM_CHUNK;
     const float *numbers[2] = {prepare_weights(prepare->schedule, node, 1),
                                prepare_weights(prepare->schedule, node, 2)};
     void *memory[2], *unused;
     for (int i = 0; i < 2; i++) {
-        struct pack pack = {.weights = numbers[i],
-                            .bias = numbers[i],
-                            .m = last.channels,
-                            .c = 1,
-                            .taps = 1,
-                            .is_depthwise = true};
+        struct packing pack = {.weights = numbers[i],
+                               .bias = numbers[i],
+                               .m = last.channels,
+                               .c = 1,
+                               .taps = 1,
+                               .is_depthwise = true};
         if (!numbers[i]) {
             return prepare_refuse(err, "a norm with computed weights");
         }
-        if (pack_weights(prepare->gpu, &pack, &memory[i], &unused, err) < 0) {
+        if (packed_weights_get(prepare->gpu, &pack, &memory[i], &unused, err) < 0) {
             return -1;
         }
     }
@@ -78,8 +78,9 @@ static int moments_prepare(struct prepare *prepare, struct apply *apply, struct 
 int apply_prepare(struct prepare *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape, *y = &task->outputs[0].shape;
-    struct fused fused = fused_of(prepare->step);
-    if (!last_fits(task->inputs[0].type, x) || !last_fits(task->outputs[0].type, y)) {
+    struct fused fused = fuse_result(prepare->step);
+    if (!channels_last_fits(task->inputs[0].type, x) ||
+        !channels_last_fits(task->outputs[0].type, y)) {
         return prepare_refuse(err, "an empty or huge picture");
     }
     struct apply *apply = task->params = x_calloc(1, sizeof *apply);
@@ -94,13 +95,13 @@ int apply_prepare(struct prepare *prepare, struct error *err) {
                                            .top = fused.top,
                                            .left = fused.left,
                                            .channels = (int)x->dims[1],
-                                           .pitch = (int)last_pitch(x->dims[1]),
+                                           .pitch = (int)channels_last_pitch(x->dims[1]),
                                            .repeat = fused.repeat,
                                            .low = fused.low,
                                            .high = fused.high};
-    task->inputs[0].form = task->outputs[0].form = FORM_LAST;
+    task->inputs[0].layout = task->outputs[0].layout = GPU_CHANNELS_LAST;
     if (fused.add >= 0) {
-        task->inputs[fused.add].form = FORM_LAST;
+        task->inputs[fused.add].layout = GPU_CHANNELS_LAST;
     }
     task->run = apply_run;
     return task->node->op->id == OP_INSTANCE_NORMALIZATION ? moments_prepare(prepare, apply, err)
@@ -177,7 +178,7 @@ int resize_prepare(struct prepare *prepare, struct error *err) {
     }
     struct kernels_tap *host = x_calloc((size_t)count, sizeof *host);
     size_t size = (size_t)count * sizeof *host;
-    plain_strides(x, strides);
+    task_strides(x, strides);
     for (int i = 0; i < x->rank; i++) {
         fill_taps(&resize, x, i, strides[i], host + taps->kernel.first[i]);
     }

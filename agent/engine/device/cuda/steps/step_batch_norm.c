@@ -46,13 +46,13 @@ static int prepare_norm(struct prepare *prepare, int x, struct kernels_batch_nor
         return prepare_refuse(err, "a norm of nothing");
     }
     struct kernels_batch_norm *norm = task->params = x_calloc(1, sizeof *norm);
-    norm->last = last_of(prepare->gpu, shape);
+    norm->last = channels_last_of(prepare->gpu, shape);
     norm->epsilon = node_number(task->node, "epsilon", 1e-5f);
-    if (prepare_lies_last(prepare, x)) {
+    if (prepare_is_channels_last(prepare, x)) {
         for (int i = 0; i <= x; i++) {
-            task->inputs[i].form = FORM_LAST;
+            task->inputs[i].layout = GPU_CHANNELS_LAST;
         }
-        task->outputs[0].form = FORM_LAST;
+        task->outputs[0].layout = GPU_CHANNELS_LAST;
     } else {
         norm->last.type = KERNELS_FLOAT32;
     }

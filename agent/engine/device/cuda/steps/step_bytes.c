@@ -13,7 +13,8 @@ static struct kernels_bytes *params_of(struct prepare *prepare, struct operand *
     struct task *task = prepare->task;
     const struct bytes bytes = bytes_params(task->node);
     const int64_t *dims = floats->shape.dims;
-    bool is_last = prepare->gpu->type != KERNELS_FLOAT32 && last_fits(floats->type, &floats->shape);
+    bool is_last =
+        prepare->gpu->type != KERNELS_FLOAT32 && channels_last_fits(floats->type, &floats->shape);
     struct kernels_bytes *params = task->params = x_calloc(1, sizeof *params);
     *params = (struct kernels_bytes){.type = is_last ? prepare->gpu->type : KERNELS_FLOAT32,
                                      .n = dims[0],
@@ -22,8 +23,8 @@ static struct kernels_bytes *params_of(struct prepare *prepare, struct operand *
                                      .is_turned = bytes.is_turned};
     memcpy(params->scale, bytes.scale, sizeof bytes.scale);
     memcpy(params->shift, bytes.shift, sizeof bytes.shift);
-    prepare_form(prepare, FORM_PLAIN);
-    floats->form = is_last ? FORM_LAST : FORM_PLAIN;
+    prepare_layout(prepare, GPU_ROW_MAJOR);
+    floats->layout = is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
     return params;
 }
 
@@ -56,9 +57,9 @@ static int to_bytes_run(struct gpu *gpu, const struct task *task, struct error *
 int to_bytes_prepare(struct prepare *prepare, struct error *err UNUSED) {
     struct operand *floats = &prepare->task->inputs[0];
     struct kernels_bytes *params = params_of(prepare, floats);
-    if (!prepare_lies_last(prepare, 0)) {
+    if (!prepare_is_channels_last(prepare, 0)) {
         params->type = KERNELS_FLOAT32;
-        floats->form = FORM_PLAIN;
+        floats->layout = GPU_ROW_MAJOR;
     }
     prepare->task->run = to_bytes_run;
     return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Convolutions: cuDNN's, with bias, addition and relu in the same call where it has that; a kernel
  * of ours for one filter a channel, and one for what cuDNN does not take. */
-#include "agent/engine/device/cuda/describe.h"
+#include "agent/engine/device/cuda/description.h"
 #include "agent/engine/device/cuda/fuse.h"
-#include "agent/engine/device/cuda/pack.h"
+#include "agent/engine/device/cuda/packed_weights.h"
 #include "agent/engine/device/cuda/window.h"
 
 #include "agent/engine/ops/table.h"
@@ -94,7 +94,7 @@ static int call_fused(struct gpu *gpu, const struct conv *conv, const struct tas
     const float one = 1, zero = 0;
     const struct fused *fused = &conv->fused;
     const void *other = fused->add < 0 ? task->outputs[0].data : task->inputs[fused->add].data;
-    /* The bias in the device's type lies behind that in float32: pack.h. */
+    /* The bias in the device's type lies behind that in float32: packed_weights.h. */
     const void *bias =
         conv->description.is_last
             ? (const void *)((const float *)conv->bias + conv->description.y_channels)
@@ -168,13 +168,13 @@ static int depthwise_run(struct gpu *gpu, const struct task *task, struct error 
 static int pack(struct prepare *prepare, struct conv *conv, bool is_depthwise, struct error *err) {
     const struct node *node = prepare->task->node, *norm = conv->fused.norm;
     const struct kernels_window *w = &conv->description.window;
-    struct pack pack = {.weights = prepare_weights(prepare->schedule, node, 1),
-                        .bias = prepare_weights(prepare->schedule, node, 2),
-                        .m = w->m,
-                        .c = w->c / w->groups,
-                        .taps = w->kernel[0] * w->kernel[1] * w->kernel[2],
-                        .is_last = conv->description.is_last && !is_depthwise,
-                        .is_depthwise = is_depthwise};
+    struct packing pack = {.weights = prepare_weights(prepare->schedule, node, 1),
+                           .bias = prepare_weights(prepare->schedule, node, 2),
+                           .m = w->m,
+                           .c = w->c / w->groups,
+                           .taps = w->kernel[0] * w->kernel[1] * w->kernel[2],
+                           .is_last = conv->description.is_last && !is_depthwise,
+                           .is_depthwise = is_depthwise};
     pack.bias = conv->fused.drops_bias ? NULL : pack.bias;
     float *scale = NULL, *shift = NULL;
     if (norm) {
@@ -194,7 +194,7 @@ static int pack(struct prepare *prepare, struct conv *conv, bool is_depthwise, s
         pack.shift = shift;
         pack.scale_key = numbers[0];
     }
-    int result = pack_weights(prepare->gpu, &pack, &conv->weights, &conv->bias, err);
+    int result = packed_weights_get(prepare->gpu, &pack, &conv->weights, &conv->bias, err);
     free(scale);
     free(shift);
     return result;
@@ -266,20 +266,21 @@ static bool is_one_a_channel(const struct kernels_window *w) {
 /* Channels last: constants, and groups of whole lanes (or one filter a channel); or weights that
  * lie channels last themselves, which is what cuDNN's filter is, if their filters are whole lanes.
  */
-static bool may_be_last(const struct prepare *prepare, const struct conv *conv, bool is_packed) {
+static bool may_be_channels_last(const struct prepare *prepare, const struct conv *conv,
+                                 bool is_packed) {
     const struct task *task = prepare->task;
     const struct kernels_window *w = &conv->description.window;
     bool is_whole =
         w->groups == 1 || is_one_a_channel(w) ||
         (w->c / w->groups % KERNELS_LANES == 0 && w->m / w->groups % KERNELS_LANES == 0);
-    bool is_filter = is_packed ? is_whole : weights_may_be_last(&task->inputs[1], w);
-    return prepare->gpu->type != KERNELS_FLOAT32 && is_filter && window_is_modest(w) &&
-           last_fits(task->inputs[0].type, &task->inputs[0].shape) &&
-           last_fits(task->outputs[0].type, &task->outputs[0].shape);
+    bool is_filter = is_packed ? is_whole : description_keeps_weights(&task->inputs[1], w);
+    return prepare->gpu->type != KERNELS_FLOAT32 && is_filter && description_fits(w) &&
+           channels_last_fits(task->inputs[0].type, &task->inputs[0].shape) &&
+           channels_last_fits(task->outputs[0].type, &task->outputs[0].shape);
 }
 
 /* One way to do it; ERROR_UNSUPPORTED: try the next. */
-static int try_form(struct prepare *prepare, bool is_last, bool is_packed, struct error *err) {
+static int try_layout(struct prepare *prepare, bool is_last, bool is_packed, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
     struct window window;
@@ -289,20 +290,21 @@ static int try_form(struct prepare *prepare, bool is_last, bool is_packed, struc
     struct conv *conv = task->params = x_calloc(1, sizeof *conv);
     task->release = conv_release;
     conv->description.gpu = prepare->gpu;
-    conv->fused = fused_of(prepare->step);
+    conv->fused = fuse_result(prepare->step);
     conv->description.window = window_of(&window, &task->inputs[0].shape, &task->outputs[0].shape);
     struct kernels_window *w = &conv->description.window;
     conv->has_bias = conv->fused.norm ||
                      (node->input_count > 2 && node->inputs[2] >= 0 && !conv->fused.drops_bias);
     conv->description.is_last = is_last;
-    if (is_last && !may_be_last(prepare, conv, is_packed)) {
+    if (is_last && !may_be_channels_last(prepare, conv, is_packed)) {
         return prepare_refuse(err, "a convolution that is not done channels last");
     }
-    conv->description.x_channels = is_last ? last_pitch(w->c) : w->c;
-    conv->description.y_channels = is_last ? last_pitch(w->m) : w->m;
-    prepare_form(prepare, is_last ? FORM_LAST : FORM_PLAIN);
+    conv->description.x_channels = is_last ? channels_last_pitch(w->c) : w->c;
+    conv->description.y_channels = is_last ? channels_last_pitch(w->m) : w->m;
+    prepare_layout(prepare, is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
     for (int i = 1; i < MIN(node->input_count, 3); i++) { /* not read when they are packed */
-        task->inputs[i].form = is_last && !is_packed && i == 1 ? FORM_LAST : FORM_PLAIN;
+        task->inputs[i].layout =
+            is_last && !is_packed && i == 1 ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
     }
     bool is_depthwise = is_last && is_one_a_channel(w);
     if (is_packed && pack(prepare, conv, is_depthwise, err) < 0) {
@@ -312,7 +314,7 @@ static int try_form(struct prepare *prepare, bool is_last, bool is_packed, struc
         task->run = depthwise_run;
         return 0;
     }
-    if (window_is_modest(w) && conv_library(prepare, conv, err) == 0) {
+    if (description_fits(w) && conv_library(prepare, conv, err) == 0) {
         return 0;
     }
     task->scratch_bytes = 0;
@@ -326,13 +328,13 @@ int conv_prepare(struct prepare *prepare, struct error *err) {
     bool has_bias = node->input_count > 2 && node->inputs[2] >= 0;
     bool is_packed = prepare_weights(prepare->schedule, node, 1) &&
                      (!has_bias || prepare_weights(prepare->schedule, node, 2));
-    int result = try_form(prepare, true, is_packed, err);
+    int result = try_layout(prepare, true, is_packed, err);
     if (result < 0 && err->kind == ERROR_UNSUPPORTED) {
         if (task->params) {
             conv_release(TAKE(task->params));
         }
         error_clear(err);
-        result = try_form(prepare, false, is_packed, err);
+        result = try_layout(prepare, false, is_packed, err);
     }
     for (int i = 1; i < MIN(node->input_count, 3) && is_packed && result == 0; i++) {
         prepare->step->inputs[i] = -1;

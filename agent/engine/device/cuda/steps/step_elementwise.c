@@ -100,9 +100,9 @@ int unary_prepare(struct prepare *prepare, struct error *err) {
     if (node->op->id == OP_CLIP && prepare_clip(prepare, 1, &unary.a, &unary.b, err) < 0) {
         return -1;
     }
-    if (prepare_lies_last(prepare, 0)) {
-        struct kernels_last last = last_of(prepare->gpu, shape);
-        task->inputs[0].form = task->outputs[0].form = FORM_LAST;
+    if (prepare_is_channels_last(prepare, 0)) {
+        struct kernels_last last = channels_last_of(prepare->gpu, shape);
+        task->inputs[0].layout = task->outputs[0].layout = GPU_CHANNELS_LAST;
         unary.type = last.type;
         unary.channels = last.channels;
         unary.pitch = last.pitch;
@@ -194,7 +194,7 @@ static int binary_last_run(struct gpu *gpu, const struct task *task, struct erro
 static void last_strides(const struct shape *x, const struct shape *y, int64_t dims[4],
                          int64_t strides[4]) {
     const int order[] = {0, 2, 3, 1};
-    int64_t pitch = last_pitch(x->dims[1]);
+    int64_t pitch = channels_last_pitch(x->dims[1]);
     int64_t h = x->rank == 4 ? x->dims[2] : 1, w = x->rank == 4 ? x->dims[3] : 1;
     const int64_t own[] = {h * w * pitch, w * pitch, pitch, 1};
     for (int i = 0; i < 4; i++) {
@@ -210,7 +210,7 @@ static bool binary_last_prepare(struct prepare *prepare, int kind, struct pair *
     struct task *task = prepare->task;
     struct operand *x = task->inputs, *y = &task->outputs[0];
     if (task->input_count != 2 || kind > KERNELS_PRELU || task->node->op->id == OP_MEAN ||
-        (!prepare_lies_last(prepare, 0) && !prepare_lies_last(prepare, 1)) ||
+        (!prepare_is_channels_last(prepare, 0) && !prepare_is_channels_last(prepare, 1)) ||
         (y->shape.rank != 4 && y->shape.rank != 2)) {
         return false;
     }
@@ -221,21 +221,21 @@ static bool binary_last_prepare(struct prepare *prepare, int kind, struct pair *
         for (int k = 0; k < y->shape.rank; k++) {
             shapes[i].dims[k] = k < missing ? 1 : x[i].shape.dims[k - missing];
         }
-        if (!last_fits(x[i].type, &shapes[i])) {
+        if (!channels_last_fits(x[i].type, &shapes[i])) {
             return false;
         }
     }
-    struct fused fused = fused_of(prepare->step);
+    struct fused fused = fuse_result(prepare->step);
     pair->last = (struct kernels_binary_last){.kind = kind,
                                               .type = prepare->gpu->type,
-                                              .pitch = (int)last_pitch(y->shape.dims[1]),
+                                              .pitch = (int)channels_last_pitch(y->shape.dims[1]),
                                               .low = fused.low,
                                               .high = fused.high};
     x[0].shape = shapes[0];
     x[1].shape = shapes[1];
     last_strides(&x[0].shape, &y->shape, pair->last.dims, pair->last.a_strides);
     last_strides(&x[1].shape, &y->shape, pair->last.dims, pair->last.b_strides);
-    prepare_form(prepare, FORM_LAST);
+    prepare_layout(prepare, GPU_CHANNELS_LAST);
     task->run = binary_last_run;
     return true;
 }
@@ -257,7 +257,7 @@ int binary_prepare(struct prepare *prepare, struct error *err) {
     if (binary_last_prepare(prepare, kind, pair)) {
         return 0;
     }
-    struct fused fused = fused_of(prepare->step);
+    struct fused fused = fuse_result(prepare->step);
     pair->plain = (struct kernels_binary){
         .kind = kind, .type = (enum kernels_number)type, .rank = shape->rank, .scale = 1};
     memcpy(pair->plain.dims, shape->dims, sizeof pair->plain.dims);

@@ -2,7 +2,7 @@
 /* Gradients of convolutions and pools. Convolutions are cuDNN's, which is asked for algorithms that
  * give the same bits in every run first; what it does not take (pads that differ by side, three
  * dimensions, transposed ones) has kernels of ours, as slow as they are plain. */
-#include "agent/engine/device/cuda/describe.h"
+#include "agent/engine/device/cuda/description.h"
 #include "agent/engine/device/cuda/kernels/kernels_train.h"
 #include "agent/engine/device/cuda/window.h"
 
@@ -68,13 +68,13 @@ static int describe(struct prepare *prepare, struct conv_gradient *gradient,
     struct description *description = &gradient->description;
     const struct kernels_window *w = &description->window;
     bool is_even = w->pad_begin[1] == w->pad_end[1] && w->pad_begin[2] == w->pad_end[2];
-    if (gradient->is_transposed || !is_even || !window_is_modest(w)) {
+    if (gradient->is_transposed || !is_even || !description_fits(w)) {
         return prepare_refuse(err, "a convolution backwards that cuDNN has not");
     }
     description->is_last =
-        prepare->gpu->type != KERNELS_FLOAT32 && weights_may_be_last(weights, w) &&
-        last_fits(prepare->task->inputs[0].type, &prepare->task->inputs[0].shape);
-    description->x_channels = description->is_last ? last_pitch(w->c) : w->c;
+        prepare->gpu->type != KERNELS_FLOAT32 && description_keeps_weights(weights, w) &&
+        channels_last_fits(prepare->task->inputs[0].type, &prepare->task->inputs[0].shape);
+    description->x_channels = description->is_last ? channels_last_pitch(w->c) : w->c;
     description->y_channels = w->m;
     return gpu_check_dnn(prepare->gpu, (cudnnStatus_t)description_make(description),
                          "a convolution's description", err);
@@ -175,8 +175,8 @@ int conv_gradient_input_prepare(struct prepare *prepare, struct error *err) {
         return -1;
     }
     if (describe(prepare, gradient, &task->inputs[2], &why) == 0 && choose_data(gradient)) {
-        enum form form = gradient->description.is_last ? FORM_LAST : FORM_PLAIN;
-        task->inputs[0].form = task->inputs[2].form = task->outputs[0].form = form;
+        enum gpu_layout layout = gradient->description.is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
+        task->inputs[0].layout = task->inputs[2].layout = task->outputs[0].layout = layout;
         task->scratch_bytes = gradient->workspace_bytes;
         task->run = data_run;
     } else if (why.kind == ERROR_EXHAUSTED) {
@@ -194,11 +194,11 @@ int conv_gradient_input_prepare(struct prepare *prepare, struct error *err) {
 /* The sums of dy by channels; the scratch memory is free by then. */
 static int add_bias(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct operand *dy = &task->inputs[0];
-    struct kernels_batch_norm sums = {.last = last_of(gpu, &dy->shape),
+    struct kernels_batch_norm sums = {.last = channels_last_of(gpu, &dy->shape),
                                       .dy = dy->data,
                                       .dshift = task->outputs[1].data,
                                       .scratch = task->scratch};
-    sums.last.type = dy->form == FORM_LAST ? gpu->type : KERNELS_FLOAT32;
+    sums.last.type = dy->layout == GPU_CHANNELS_LAST ? gpu->type : KERNELS_FLOAT32;
     return gpu_check(kernels_run_batch_norm(&sums, gpu->stream), "a kernel", err);
 }
 
@@ -238,7 +238,8 @@ static int weights_direct_run(struct gpu *gpu, const struct task *task, struct e
 int conv_gradient_weights_prepare(struct prepare *prepare, struct error *err) {
     struct task *task = prepare->task;
     struct conv_gradient *gradient = task->params = x_calloc(1, sizeof *gradient);
-    struct kernels_batch_norm sums = {.last = last_of(prepare->gpu, &task->inputs[0].shape)};
+    struct kernels_batch_norm sums = {.last =
+                                          channels_last_of(prepare->gpu, &task->inputs[0].shape)};
     struct error why = {0};
     bool is_last = false;
     task->release = conv_gradient_release;
@@ -251,8 +252,8 @@ int conv_gradient_weights_prepare(struct prepare *prepare, struct error *err) {
     }
     if (describe(prepare, gradient, &task->outputs[0], &why) == 0 && choose_filter(gradient)) {
         is_last = gradient->description.is_last;
-        task->inputs[0].form = task->inputs[2].form = task->outputs[0].form =
-            is_last ? FORM_LAST : FORM_PLAIN;
+        task->inputs[0].layout = task->inputs[2].layout = task->outputs[0].layout =
+            is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
         task->run = weights_run;
     } else if (why.kind == ERROR_EXHAUSTED) {
         *err = why;
@@ -315,14 +316,14 @@ int pool_gradient_prepare(struct prepare *prepare, struct error *err) {
     pool->is_max = forward.op->id != OP_AVERAGE_POOL;
     pool->counts_pads = !pool->is_max && node_integer(&forward, "count_include_pad", 0) != 0;
     pool->type = prepare->gpu->type;
-    pool->pitch = (int)last_pitch(x->dims[1]);
-    bool lies_last =
-        prepare_lies_last(prepare, 0) || (task_has(task, 2) && prepare_lies_last(prepare, 2));
-    bool is_last = lies_last && x->rank == 4 && forward.op->id != OP_GLOBAL_MAX_POOL &&
+    pool->pitch = (int)channels_last_pitch(x->dims[1]);
+    bool is_channels_last = prepare_is_channels_last(prepare, 0) ||
+                            (task_has(task, 2) && prepare_is_channels_last(prepare, 2));
+    bool is_last = is_channels_last && x->rank == 4 && forward.op->id != OP_GLOBAL_MAX_POOL &&
                    w->dilation[1] == 1 && w->dilation[2] == 1 &&
-                   last_fits(task->outputs[0].type, x) &&
-                   last_fits(task->inputs[0].type, &task->inputs[0].shape);
-    prepare_form(prepare, is_last ? FORM_LAST : FORM_PLAIN);
+                   channels_last_fits(task->outputs[0].type, x) &&
+                   channels_last_fits(task->inputs[0].type, &task->inputs[0].shape);
+    prepare_layout(prepare, is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
     task->run = is_last ? pool_gradient_last_run : pool_gradient_run;
     drop_input(prepare, 1);
     return 0;

@@ -22,7 +22,7 @@ static struct kernels_strided *strided_new(struct prepare *prepare) {
     strided->size = tensor_type_size(task->outputs[0].type);
     strided->rank = y->rank;
     memcpy(strided->dims, y->dims, sizeof strided->dims);
-    plain_strides(y, strided->y_strides);
+    task_strides(y, strided->y_strides);
     task->run = strided_run;
     return strided;
 }
@@ -35,7 +35,7 @@ int transpose_prepare(struct prepare *prepare, struct error *err) {
         return -1;
     }
     struct kernels_strided *strided = strided_new(prepare);
-    plain_strides(x, strides);
+    task_strides(x, strides);
     for (int i = 0; i < x->rank; i++) {
         strided->x_strides[i] = strides[order[i]];
     }
@@ -50,7 +50,7 @@ int slice_prepare(struct prepare *prepare, struct error *err) {
         return -1;
     }
     struct kernels_strided *strided = strided_new(prepare);
-    plain_strides(x, strides);
+    task_strides(x, strides);
     for (int i = 0; i < x->rank; i++) {
         strided->x_start += slice.start[i] * strides[i];
         strided->x_strides[i] = slice.size[i] > 1 ? strides[i] * slice.step[i] : 0;
@@ -87,7 +87,7 @@ int blocks_prepare(struct prepare *prepare, struct error *err) {
     struct kernels_strided *strided = strided_new(prepare);
     strided->rank = 6;
     memcpy(strided->dims, whole.dims, sizeof strided->dims);
-    plain_strides(&whole, is_deep ? strided->y_strides : strided->x_strides);
+    task_strides(&whole, is_deep ? strided->y_strides : strided->x_strides);
     memcpy(is_deep ? strided->x_strides : strided->y_strides, strides, sizeof strides);
     return 0;
 }
@@ -106,8 +106,8 @@ static int piece_run(struct gpu *gpu, const struct operand *piece, const struct 
                                       .rank = piece->shape.rank};
     int64_t strides[TENSOR_RANK_MAX];
     memcpy(strided.dims, piece->shape.dims, sizeof strided.dims);
-    plain_strides(&whole->shape, strides);
-    plain_strides(&piece->shape, is_split ? strided.y_strides : strided.x_strides);
+    task_strides(&whole->shape, strides);
+    task_strides(&piece->shape, is_split ? strided.y_strides : strided.x_strides);
     memcpy(is_split ? strided.x_strides : strided.y_strides, strides, sizeof strides);
     *(is_split ? &strided.x_start : &strided.y_start) = first * strides[axis];
     return kernels_run_strided(&strided, is_split ? whole->data : piece->data,
@@ -134,8 +134,8 @@ static int concat_last_run(struct gpu *gpu, const struct task *task, struct erro
         struct kernels_piece piece = {.type = gpu->type,
                                       .pixels = shape_count(x) / x->dims[1],
                                       .channels = (int)x->dims[1],
-                                      .x_pitch = (int)last_pitch(x->dims[1]),
-                                      .y_pitch = (int)last_pitch(y->shape.dims[1]),
+                                      .x_pitch = (int)channels_last_pitch(x->dims[1]),
+                                      .y_pitch = (int)channels_last_pitch(y->shape.dims[1]),
                                       .first = (int)done,
                                       .is_end = i + 1 == task->input_count};
         result = kernels_run_piece(&piece, task->inputs[i].data, y->data, gpu->stream);
@@ -147,14 +147,14 @@ static int concat_last_run(struct gpu *gpu, const struct task *task, struct erro
 int concat_prepare(struct prepare *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
     const struct shape *y = &task->outputs[0].shape;
-    bool is_last = axis_of(task, y->rank) == 1 && last_fits(task->outputs[0].type, y);
-    bool lies_last = false;
+    bool is_last = axis_of(task, y->rank) == 1 && channels_last_fits(task->outputs[0].type, y);
+    bool is_channels_last = false;
     for (int i = 0; i < task->input_count; i++) {
-        is_last = is_last && last_fits(task->inputs[i].type, &task->inputs[i].shape);
-        lies_last = lies_last || prepare_lies_last(prepare, i);
+        is_last = is_last && channels_last_fits(task->inputs[i].type, &task->inputs[i].shape);
+        is_channels_last = is_channels_last || prepare_is_channels_last(prepare, i);
     }
-    prepare_form(prepare, is_last && lies_last ? FORM_LAST : FORM_PLAIN);
-    task->run = is_last && lies_last ? concat_last_run : concat_run;
+    prepare_layout(prepare, is_last && is_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
+    task->run = is_last && is_channels_last ? concat_last_run : concat_run;
     return 0;
 }
 
@@ -225,7 +225,7 @@ int tile_prepare(struct prepare *prepare, struct error *err UNUSED) {
 /* The pads of pictures that lie channels last are step_apply.c's. */
 int pad_prepare(struct prepare *prepare, struct error *err) {
     struct pad pad;
-    if (prepare->step->state && prepare_lies_last(prepare, 0)) {
+    if (prepare->step->state && prepare_is_channels_last(prepare, 0)) {
         return apply_prepare(prepare, err);
     }
     if (pad_params(prepare->task->node, prepare->inputs, &pad, err) < 0) {

@@ -3,7 +3,7 @@
  * y = a b is asked for as y' = b' a'. */
 #include "agent/engine/device/cuda/fuse.h"
 #include "agent/engine/device/cuda/gpu.h"
-#include "agent/engine/device/cuda/pack.h"
+#include "agent/engine/device/cuda/packed_weights.h"
 
 #include "agent/engine/ops/infer/elementwise.h"
 #include "agent/engine/ops/infer/matmul.h"
@@ -182,7 +182,8 @@ static int product_run(const struct product *product, const struct task *task, c
 
 /* ---- Gemm ----------------------------------------------------------------------------------- */
 
-static int gemm_last_run(struct gpu *gpu UNUSED, const struct task *task, struct error *err) {
+static int gemm_channels_last_run(struct gpu *gpu UNUSED, const struct task *task,
+                                  struct error *err) {
     const struct gemm *gemm = task->params;
     return product_run(&gemm->product, task, task->inputs[0].data, gemm->weights,
                        task->outputs[0].data, err);
@@ -197,7 +198,7 @@ static int gemm_run(struct gpu *gpu, const struct task *task, struct error *err)
         struct kernels_strided strided = {.size = sizeof(float), .rank = 2};
         memcpy(strided.dims, y->shape.dims, sizeof strided.dims);
         broadcast_strides(&task->inputs[2].shape, &y->shape, strided.x_strides);
-        plain_strides(&y->shape, strided.y_strides);
+        task_strides(&y->shape, strided.y_strides);
         result = kernels_run_strided(&strided, task->inputs[2].data, y->data, gpu->stream);
     }
     if (gpu_check(result, "a kernel", err) < 0 ||
@@ -217,7 +218,7 @@ static int gemm_run(struct gpu *gpu, const struct task *task, struct error *err)
 }
 
 /* Weights and bias of constants, the usual layer; 1: it is not one. */
-static int gemm_last(struct prepare *prepare, struct gemm *gemm, struct error *err) {
+static int gemm_channels_last(struct prepare *prepare, struct gemm *gemm, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;
     struct product *product = &gemm->product;
@@ -229,33 +230,33 @@ static int gemm_last(struct prepare *prepare, struct gemm *gemm, struct error *e
     bool is_relu = !gemm->fused.has_bounds || (gemm->fused.low == 0 && isinf(gemm->fused.high));
     if (prepare->gpu->type == KERNELS_FLOAT32 || !weights || (has_bias && (!bias || !is_row)) ||
         product->a_turned || (has_bias && product->beta != 1) || !is_relu ||
-        !last_fits(task->inputs[0].type, &task->inputs[0].shape) ||
-        !last_fits(task->outputs[0].type, &task->outputs[0].shape)) {
+        !channels_last_fits(task->inputs[0].type, &task->inputs[0].shape) ||
+        !channels_last_fits(task->outputs[0].type, &task->outputs[0].shape)) {
         return 1;
     }
-    struct pack pack = {.weights = weights,
-                        .bias = bias,
-                        .m = product->n,
-                        .c = product->k,
-                        .taps = 1,
-                        .is_last = true,
-                        .is_turned = !product->b_turned};
-    if (pack_weights(prepare->gpu, &pack, &gemm->weights, &gemm->bias, err) < 0) {
+    struct packing pack = {.weights = weights,
+                           .bias = bias,
+                           .m = product->n,
+                           .c = product->k,
+                           .taps = 1,
+                           .is_last = true,
+                           .is_turned = !product->b_turned};
+    if (packed_weights_get(prepare->gpu, &pack, &gemm->weights, &gemm->bias, err) < 0) {
         return -1;
     }
     product->is_last = true;
-    product->n = product->y_row = last_pitch(product->n);
-    product->k = product->a_row = product->b_row = last_pitch(product->k);
+    product->n = product->y_row = channels_last_pitch(product->n);
+    product->k = product->a_row = product->b_row = channels_last_pitch(product->k);
     product->b_turned = true;
     product->beta = 0;
     product->has_relu = gemm->fused.has_bounds;
     product->bias = (const float *)gemm->bias + product->n; /* the one in the device's type */
-    task->inputs[0].form = task->outputs[0].form = FORM_LAST;
+    task->inputs[0].layout = task->outputs[0].layout = GPU_CHANNELS_LAST;
     for (int i = 1; i < node->input_count; i++) {
         prepare->step->inputs[i] = -1;
         task->inputs[i].is_absent = true;
     }
-    task->run = gemm_last_run;
+    task->run = gemm_channels_last_run;
     return product_prepare(prepare, product, err);
 }
 
@@ -266,7 +267,7 @@ int gemm_prepare(struct prepare *prepare, struct error *err) {
     struct gemm *gemm = task->params = x_calloc(1, sizeof *gemm);
     struct product *product = &gemm->product;
     task->release = gemm_release;
-    gemm->fused = fused_of(prepare->step);
+    gemm->fused = fuse_result(prepare->step);
     *product = (struct product){.gpu = prepare->gpu,
                                 .m = y->dims[0],
                                 .n = y->dims[1],
@@ -279,7 +280,7 @@ int gemm_prepare(struct prepare *prepare, struct error *err) {
     product->a_row = a->dims[1];
     product->b_row = task->inputs[1].shape.dims[1];
     product->y_row = product->n;
-    int result = gemm_last(prepare, gemm, err);
+    int result = gemm_channels_last(prepare, gemm, err);
     if (result <= 0) {
         return result;
     }
@@ -334,7 +335,7 @@ int matmul_prepare(struct prepare *prepare, struct error *err) {
     struct matmul *matmul = &gemm->matmul;
     task->release = gemm_release;
     product->gpu = prepare->gpu;
-    gemm->fused = fused_of(prepare->step);
+    gemm->fused = fuse_result(prepare->step);
     if (matmul_params(&task->inputs[0].shape, &task->inputs[1].shape, matmul, err) < 0) {
         return -1;
     }
@@ -349,7 +350,7 @@ int matmul_prepare(struct prepare *prepare, struct error *err) {
                                 .batches = shape_count(&matmul->batch)};
     bool is_plain = matmul->batch.rank == 0 && task->inputs[0].shape.rank == 2 &&
                     task->inputs[1].shape.rank == 2;
-    int result = is_plain ? gemm_last(prepare, gemm, err) : 1;
+    int result = is_plain ? gemm_channels_last(prepare, gemm, err) : 1;
     if (result <= 0) {
         return result;
     }

@@ -56,7 +56,7 @@ int reduce_prepare(struct prepare *prepare, struct error *err) {
     }
     struct kernels_reduce *reduce = task->params = x_calloc(1, sizeof *reduce);
     reduce->kind = reduce_kind(task->node->op->id);
-    plain_strides(x, strides);
+    task_strides(x, strides);
     for (int i = 0; i < x->rank; i++) {
         if (params.is_reduced[i]) {
             reduce->gone[reduce->gone_rank] = x->dims[i];

@@ -76,9 +76,10 @@ int slope_prepare(struct prepare *prepare, struct error *err) {
     if (of->id == OP_CLIP && prepare_clip(prepare, 2, &slope.a, &slope.b, err) < 0) {
         return -1;
     }
-    if (prepare_lies_last(prepare, 0) || prepare_lies_last(prepare, 1)) {
-        struct kernels_last last = last_of(prepare->gpu, &task->inputs[0].shape);
-        task->inputs[0].form = task->inputs[1].form = task->outputs[0].form = FORM_LAST;
+    if (prepare_is_channels_last(prepare, 0) || prepare_is_channels_last(prepare, 1)) {
+        struct kernels_last last = channels_last_of(prepare->gpu, &task->inputs[0].shape);
+        task->inputs[0].layout = task->inputs[1].layout = task->outputs[0].layout =
+            GPU_CHANNELS_LAST;
         slope.type = last.type;
         slope.channels = last.channels;
         slope.pitch = last.pitch;
@@ -103,7 +104,7 @@ int sum_to_prepare(struct prepare *prepare, struct error *err UNUSED) {
     int64_t strides[TENSOR_RANK_MAX];
     struct kernels_reduce *reduce = task->params = x_calloc(1, sizeof *reduce);
     reduce->kind = KERNELS_REDUCE_SUM;
-    plain_strides(x, strides);
+    task_strides(x, strides);
     for (int i = 0; i < x->rank; i++) {
         int own = i - (x->rank - y->rank);
         if (own >= 0 && y->dims[own] == x->dims[i]) {
@@ -146,10 +147,10 @@ int softmax_gradient_prepare(struct prepare *prepare, struct error *err) {
 
 static int round_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct operand *x = &task->inputs[0], *y = &task->outputs[0];
-    struct kernels_last last = last_of(gpu, &x->shape);
-    int result = x->form == y->form
+    struct kernels_last last = channels_last_of(gpu, &x->shape);
+    int result = x->layout == y->layout
                      ? kernels_run_round(x->data, y->data, shape_count(&x->shape), gpu->stream)
-                 : x->form == FORM_LAST
+                 : x->layout == GPU_CHANNELS_LAST
                      ? kernels_run_from_last(&last, x->data, y->data, gpu->stream)
                      : kernels_run_to_last(&last, x->data, y->data, gpu->stream);
     return gpu_check(result, "a kernel", err);
@@ -160,7 +161,7 @@ bool round_is_done(const struct gpu *gpu, const struct schedule *schedule,
     const struct slot *x = &schedule->slots[step->inputs[0]],
                       *y = &schedule->slots[step->outputs[0]];
     return step->node->op->id == OP_ROUND_BFLOAT && gpu->type == KERNELS_BFLOAT16 &&
-           x->layout == FORM_LAST && y->place == PLACE_ARENA && !y->viewed && !y->is_output;
+           x->layout == GPU_CHANNELS_LAST && y->place == PLACE_ARENA && !y->viewed && !y->is_output;
 }
 
 /* On a device of bfloat16 a picture is rounded by being laid channels last, in that type. */
@@ -168,10 +169,12 @@ int round_prepare(struct prepare *prepare, struct error *err UNUSED) {
     struct task *task = prepare->task;
     const struct shape *shape = &task->inputs[0].shape;
     if (prepare->gpu->type == KERNELS_BFLOAT16) {
-        bool lies_last = prepare_lies_last(prepare, 0);
-        bool may_be_last = shape->rank == 4 && last_fits(task->inputs[0].type, shape);
-        task->inputs[0].form = lies_last ? FORM_LAST : FORM_PLAIN;
-        task->outputs[0].form = !lies_last && may_be_last ? FORM_LAST : FORM_PLAIN;
+        bool is_channels_last = prepare_is_channels_last(prepare, 0);
+        bool may_be_channels_last =
+            shape->rank == 4 && channels_last_fits(task->inputs[0].type, shape);
+        task->inputs[0].layout = is_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
+        task->outputs[0].layout =
+            !is_channels_last && may_be_channels_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR;
     }
     task->run = round_run;
     return 0;

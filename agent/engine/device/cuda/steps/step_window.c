@@ -72,19 +72,19 @@ int pool_prepare(struct prepare *prepare, struct error *err) {
     pool->is_max = task->node->op->id == OP_MAX_POOL;
     pool->counts_pads = !pool->is_max && node_integer(task->node, "count_include_pad", 0) != 0;
     pool->type = prepare->gpu->type;
-    pool->pitch = (int)last_pitch(x->dims[1]);
+    pool->pitch = (int)channels_last_pitch(x->dims[1]);
     pool->low = -INFINITY;
     pool->high = INFINITY;
-    bool is_last = prepare_lies_last(prepare, 0) && window.rank <= 2 && window.dilation[1] == 1 &&
-                   window.dilation[2] == 1 &&
-                   last_fits(task->outputs[0].type, &task->outputs[0].shape);
-    prepare_form(prepare, is_last ? FORM_LAST : FORM_PLAIN);
+    bool is_last = prepare_is_channels_last(prepare, 0) && window.rank <= 2 &&
+                   window.dilation[1] == 1 && window.dilation[2] == 1 &&
+                   channels_last_fits(task->outputs[0].type, &task->outputs[0].shape);
+    prepare_layout(prepare, is_last ? GPU_CHANNELS_LAST : GPU_ROW_MAJOR);
     task->run = is_last ? pool_last_run : pool_run;
     return 0;
 }
 
 static int global_last_run(struct gpu *gpu, const struct task *task, struct error *err) {
-    struct kernels_last last = last_of(gpu, &task->inputs[0].shape);
+    struct kernels_last last = channels_last_of(gpu, &task->inputs[0].shape);
     return gpu_check(kernels_run_global_last(&last, task->node->op->id == OP_GLOBAL_MAX_POOL,
                                              task->inputs[0].data, task->outputs[0].data,
                                              gpu->stream),
@@ -100,15 +100,15 @@ static int global_run(struct gpu *gpu, const struct task *task, struct error *er
 int global_pool_prepare(struct prepare *prepare, struct error *err) {
     struct task *task = prepare->task;
     const struct shape *x = &task->inputs[0].shape;
-    if (prepare_lies_last(prepare, 0)) {
-        prepare_form(prepare, FORM_LAST);
+    if (prepare_is_channels_last(prepare, 0)) {
+        prepare_layout(prepare, GPU_CHANNELS_LAST);
         task->run = global_last_run;
         return 0;
     }
     if (x->rank < 3) {
         return prepare_refuse(err, "a pool of values without pixels");
     }
-    struct kernels_last last = last_of(prepare->gpu, x);
+    struct kernels_last last = channels_last_of(prepare->gpu, x);
     struct kernels_reduce *reduce = task->params = x_calloc(1, sizeof *reduce);
     *reduce = (struct kernels_reduce){
         .kind = task->node->op->id == OP_GLOBAL_MAX_POOL ? KERNELS_REDUCE_MAX : KERNELS_REDUCE_MEAN,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/device/cuda/pack.h"
+#include "agent/engine/device/cuda/packed_weights.h"
 
 #include "agent/engine/device/cuda/gpu.h"
 
@@ -8,11 +8,11 @@
 
 struct packed {
     struct packed *next;
-    struct pack pack; /* the key: addresses and form */
+    struct packing pack; /* the key: addresses and layout */
     void *weights, *bias;
 };
 
-uint16_t pack_number(const struct gpu *gpu, float value) {
+uint16_t packed_weights_number(const struct gpu *gpu, float value) {
     uint16_t bytes = 0;
     struct tensor tensor = {
         .type = gpu->type == KERNELS_BFLOAT16 ? TENSOR_BFLOAT16 : TENSOR_FLOAT16, .data = &bytes};
@@ -20,54 +20,61 @@ uint16_t pack_number(const struct gpu *gpu, float value) {
     return bytes;
 }
 
-static bool is_same(const struct pack *a, const struct pack *b) {
+static bool is_same(const struct packing *a, const struct packing *b) {
     return a->weights == b->weights && a->bias == b->bias && a->scale_key == b->scale_key &&
            a->is_last == b->is_last && a->is_depthwise == b->is_depthwise &&
            a->is_turned == b->is_turned && a->m == b->m && a->c == b->c && a->taps == b->taps;
 }
 
-static float weight_at(const struct pack *pack, int64_t m, int64_t c, int64_t tap) {
+static float weight_at(const struct packing *pack, int64_t m, int64_t c, int64_t tap) {
     float weight =
         pack->weights[pack->is_turned ? c * pack->m + m : (m * pack->c + c) * pack->taps + tap];
     return pack->scale ? weight * pack->scale[m] : weight;
 }
 
-static float bias_at(const struct pack *pack, int64_t m) {
+static float bias_at(const struct packing *pack, int64_t m) {
     float bias = pack->bias ? pack->bias[m] : 0;
     return pack->scale ? bias * pack->scale[m] + pack->shift[m] : bias;
 }
 
+/* The weights of result i and channel k. */
+static void fill_taps(struct gpu *gpu, const struct packing *pack, int64_t i, int64_t k,
+                      void *memory) {
+    for (int64_t tap = 0; tap < pack->taps; tap++) {
+        float weight = weight_at(pack, i, k, tap);
+        if (pack->is_last) {
+            ((uint16_t *)memory)[(i * pack->taps + tap) * channels_last_pitch(pack->c) + k] =
+                packed_weights_number(gpu, weight);
+        } else if (pack->is_depthwise) {
+            ((float *)memory)[tap * channels_last_pitch(pack->m) + i] = weight;
+        } else {
+            ((float *)memory)[(i * pack->c + k) * pack->taps + tap] = weight;
+        }
+    }
+}
+
 /* Zeroed where it is rounded up. */
-static void *fill_weights(struct gpu *gpu, const struct pack *pack, size_t *ret_size) {
-    int64_t m = pack->is_last || pack->is_depthwise ? last_pitch(pack->m) : pack->m;
-    int64_t c = pack->is_last ? last_pitch(pack->c) : pack->c;
+static void *fill_weights(struct gpu *gpu, const struct packing *pack, size_t *ret_size) {
+    int64_t m = pack->is_last || pack->is_depthwise ? channels_last_pitch(pack->m) : pack->m;
+    int64_t c = pack->is_last ? channels_last_pitch(pack->c) : pack->c;
     *ret_size = (size_t)(m * c * pack->taps) * (pack->is_last ? 2 : sizeof(float));
     void *memory = x_calloc(MAX(*ret_size, 1), 1);
     for (int64_t i = 0; i < pack->m; i++) {
         for (int64_t k = 0; k < pack->c; k++) {
-            for (int64_t tap = 0; tap < pack->taps; tap++) {
-                float weight = weight_at(pack, i, k, tap);
-                if (pack->is_last) {
-                    ((uint16_t *)memory)[(i * pack->taps + tap) * c + k] = pack_number(gpu, weight);
-                } else if (pack->is_depthwise) {
-                    ((float *)memory)[tap * m + i] = weight;
-                } else {
-                    ((float *)memory)[(i * c + k) * pack->taps + tap] = weight;
-                }
-            }
+            fill_taps(gpu, pack, i, k, memory);
         }
     }
     return memory;
 }
 
-static void *fill_bias(struct gpu *gpu, const struct pack *pack, size_t *ret_size) {
-    int64_t m = pack->is_last || pack->is_depthwise ? last_pitch(pack->m) : pack->m;
+static void *fill_bias(struct gpu *gpu, const struct packing *pack, size_t *ret_size) {
+    int64_t m = pack->is_last || pack->is_depthwise ? channels_last_pitch(pack->m) : pack->m;
     *ret_size = (size_t)m * (sizeof(float) + sizeof(uint16_t));
     float *memory = x_calloc(MAX(*ret_size, 1), 1);
     uint16_t *narrow = (uint16_t *)(memory + m);
     for (int64_t i = 0; i < pack->m; i++) {
         memory[i] = bias_at(pack, i);
-        narrow[i] = gpu->type == KERNELS_FLOAT32 ? 0 : pack_number(gpu, memory[i]);
+        narrow[i] = gpu->type == KERNELS_FLOAT32 ? 0 : packed_weights_number(gpu, memory[i]);
     }
     return memory;
 }
@@ -82,8 +89,8 @@ static int upload(struct gpu *gpu, void *from, size_t size, void **ret_memory, s
     return result;
 }
 
-int pack_weights(struct gpu *gpu, const struct pack *pack, void **ret_weights, void **ret_bias,
-                 struct error *err) {
+int packed_weights_get(struct gpu *gpu, const struct packing *pack, void **ret_weights,
+                       void **ret_bias, struct error *err) {
     struct packed *packed = gpu->packed;
     while (packed && !is_same(&packed->pack, pack)) {
         packed = packed->next;
@@ -112,7 +119,7 @@ int pack_weights(struct gpu *gpu, const struct pack *pack, void **ret_weights, v
     return 0;
 }
 
-void packed_free(struct gpu *gpu) {
+void packed_weights_free(struct gpu *gpu) {
     while (gpu->packed) {
         struct packed *packed = gpu->packed;
         gpu->packed = packed->next;

@@ -1,4 +1,4 @@
-/* describe.h: a convolution as cuDNN is told of it, forwards and backwards alike. */
+/* description.h: a convolution as cuDNN describes it, forwards and backwards. */
 #pragma once
 
 #include "agent/engine/device/cuda/gpu.h"
@@ -16,11 +16,11 @@ struct description {
 };
 
 /* Numbers that cuDNN counts in ints, of two dimensions. */
-bool window_is_modest(const struct kernels_window *window);
+bool description_fits(const struct kernels_window *window);
 /* From all before the descriptors, to these. A cudnnStatus_t; what was made is released by
  * description_release, after a failure, too. */
 int description_make(struct description *description);
 void description_release(struct description *description);
 /* Weights that are computed, [m, c, h, w], may be the filter as they lie channels last: no groups,
  * and filters that fill lanes. */
-bool weights_may_be_last(const struct operand *weights, const struct kernels_window *window);
+bool description_keeps_weights(const struct operand *weights, const struct kernels_window *window);

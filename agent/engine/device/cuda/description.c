@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/engine/device/cuda/describe.h"
+#include "agent/engine/device/cuda/description.h"
 
 #include <limits.h>
 
-bool window_is_modest(const struct kernels_window *w) {
-    int64_t channels = last_pitch(MAX(w->c, w->m));
+bool description_fits(const struct kernels_window *w) {
+    int64_t channels = channels_last_pitch(MAX(w->c, w->m));
     int64_t pixels = MAX(w->in[1] + w->pad_begin[1] + w->pad_end[1], w->out[1]) *
                      MAX(w->in[2] + w->pad_begin[2] + w->pad_end[2], w->out[2]);
     bool modest = pixels > 0 && pixels < INT_MAX && channels < INT_MAX / pixels && w->in[0] == 1 &&
@@ -99,7 +99,7 @@ void description_release(struct description *description) {
     }
 }
 
-bool weights_may_be_last(const struct operand *weights, const struct kernels_window *window) {
+bool description_keeps_weights(const struct operand *weights, const struct kernels_window *window) {
     return window->groups == 1 && window->m % KERNELS_LANES == 0 && weights->shape.rank == 4 &&
-           last_fits(weights->type, &weights->shape);
+           channels_last_fits(weights->type, &weights->shape);
 }
