@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/pod.h"
-#include "agent/score/coordinator/armed.h"
+#include "agent/score/coordinator/trigger_watcher.h"
 #include "lib/options.h"
 
 #include <stdio.h>

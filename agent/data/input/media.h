@@ -13,7 +13,7 @@
 
 #include "agent/data/image/picture.h"
 #include "agent/data/input/input.h"
-#include "agent/data/parts/outcome.h"
+#include "agent/data/parts/staged_output.h"
 #include "lib/tree.h"
 
 /* One result of the scorer, handed to the writer: a picture, a record or JSON text. */

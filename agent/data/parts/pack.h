@@ -3,7 +3,7 @@
  * texts alone it is text. A worker makes it; whoever publishes it writes the files. */
 #pragma once
 
-#include "agent/data/parts/outcome.h"
+#include "agent/data/parts/staged_output.h"
 
 enum { PACK_INDEX_MAX = 64 << 20 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/coordinator/assemble.h"
 
-#include "agent/score/log/standing.h"
+#include "agent/score/log/record_resolver.h"
 #include "lib/digest.h"
 #include "lib/file.h"
 

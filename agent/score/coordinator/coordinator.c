@@ -2,7 +2,7 @@
 #include "agent/score/coordinator/coordinator.h"
 
 #include "agent/score/coordinator/assemble.h"
-#include "agent/score/coordinator/desk.h"
+#include "agent/score/coordinator/dispatcher.h"
 #include "agent/score/coordinator/summary.h"
 #include "agent/score/coordinator/tidy.h"
 #include "agent/score/wire/mounts.h"

@@ -4,7 +4,7 @@
 
 #include "agent/data/input/list.h"
 #include "agent/data/input/sink.h"
-#include "agent/score/coordinator/books.h"
+#include "agent/score/coordinator/journal.h"
 #include "agent/score/log/item_name.h"
 
 struct prepared {

@@ -1,8 +1,8 @@
 /* ledger_cells.h: what became of each cell, and which ones wait. PURE; used by the ledger alone. */
 #pragma once
 
+#include "agent/score/ledger/guided_partition.h"
 #include "agent/score/ledger/ledger_types.h"
-#include "agent/score/ledger/stretch.h"
 
 #include <assert.h>
 

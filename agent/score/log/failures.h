@@ -8,7 +8,7 @@
  * commit names it, removed with the tries. */
 #pragma once
 
-#include "agent/data/parts/outcome.h"
+#include "agent/data/parts/staged_output.h"
 #include "agent/score/log/commit_format.h"
 
 enum {

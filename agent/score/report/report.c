@@ -2,7 +2,7 @@
 #include "agent/score/report/report.h"
 
 #include "agent/score/log/failures.h"
-#include "agent/score/log/standing.h"
+#include "agent/score/log/record_resolver.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * all but publisher_keep. */
 #pragma once
 
-#include "agent/data/parts/outcome.h"
+#include "agent/data/parts/staged_output.h"
 
 enum { PUBLISHER_KEPT_MAX = 64 << 20 /* bytes */ };
 

@@ -2,7 +2,7 @@
  * part i. */
 #pragma once
 
-#include "agent/data/parts/outcome.h"
+#include "agent/data/parts/staged_output.h"
 #include "tests/unit/agent/data/fixtures.h"
 
 #define RUN "0123456789abcdef"

@@ -3,7 +3,7 @@
  * what becomes of it when their object is gone. */
 #include "agent/score/log/failures.h"
 
-#include "agent/score/coordinator/books.h"
+#include "agent/score/coordinator/journal.h"
 #include "agent/score/report/report.h"
 #include "lib/time/clock.h"
 #include "tests/unit/agent/data/tries.h"

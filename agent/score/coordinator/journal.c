@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/coordinator/books.h"
+#include "agent/score/coordinator/journal.h"
 
 #include "agent/data/parts/pack.h"
 #include "agent/score/log/failures.h"
-#include "agent/score/log/standing.h"
+#include "agent/score/log/record_resolver.h"
 #include "lib/time/clock.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which record counts, against the rules applied to one cell after the other with all records at
  * hand. SOAK_SEED, SOAK_ROUNDS: other logs, more of them. */
-#include "agent/score/log/standing.h"
+#include "agent/score/log/record_resolver.h"
 
 #include "tests/seed.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/coordinator/armed.h"
+#include "agent/score/coordinator/trigger_watcher.h"
 
 #include "agent/data/source/manifest.h"
 #include "agent/data/source/pattern.h"

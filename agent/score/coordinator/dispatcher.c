@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/coordinator/desk.h"
+#include "agent/score/coordinator/dispatcher.h"
 
 #include "agent/score/worker/scorer.h"
 #include "lib/log.h"

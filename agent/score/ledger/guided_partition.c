@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/ledger/stretch.h"
+#include "agent/score/ledger/guided_partition.h"
 
 #include <stdlib.h>
 

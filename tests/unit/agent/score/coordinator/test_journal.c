@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What one coordinator accepts and stores is what the next one finds, whenever the first one dies.
  */
-#include "agent/score/coordinator/books.h"
+#include "agent/score/coordinator/journal.h"
 
 #include "agent/data/parts/pack.h"
 #include "lib/time/clock.h"

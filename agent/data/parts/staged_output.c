@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/data/parts/outcome.h"
+#include "agent/data/parts/staged_output.h"
 
 #include "lib/digest.h"
 #include "lib/text/utf8.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/score/log/standing.h"
+#include "agent/score/log/record_resolver.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is seen of a trigger and of an input, in a real folder: what is another one, what is the
  * same, and which texts are no path. */
-#include "agent/score/coordinator/armed.h"
+#include "agent/score/coordinator/trigger_watcher.h"
 
 #include "lib/file.h"
 #include "tests/test.h"

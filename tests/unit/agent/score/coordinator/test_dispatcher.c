@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A desk with real connections: while it holds, nothing that workers say or do changes what counts.
  */
-#include "agent/score/coordinator/desk.h"
+#include "agent/score/coordinator/dispatcher.h"
 
 #include "lib/net/socket.h"
 #include "lib/net/tls.h"
