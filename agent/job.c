@@ -183,7 +183,7 @@ void job_release(struct job *job) {
     json_decref(TAKE(job->spec));
 }
 
-void job_last_words(const char *text) {
+void job_write_termination_message(const char *text) {
     static const char in_pods[] = "/dev/termination-log";
     const char *path = getenv("WINDLASS_TERMINATION_LOG");
     bool given = path && *path;
@@ -193,12 +193,13 @@ void job_last_words(const char *text) {
         open(given ? path : in_pods, O_WRONLY | O_TRUNC | O_CLOEXEC | (given ? O_CREAT : 0), 0666);
     if (fd < 0) {
         if (given) {
-            log_event(LOG_WARNING, "cannot write last words to %s: %s", path, strerror(errno));
+            log_event(LOG_WARNING, "cannot write the termination message to %s: %s", path,
+                      strerror(errno));
         }
         return;
     }
-    size_t size = MIN(strlen(text), JOB_LAST_WORDS_MAX);
+    size_t size = MIN(strlen(text), JOB_TERMINATION_MESSAGE_MAX);
     if (write(fd, text, size) != (ssize_t)size) {
-        log_event(LOG_WARNING, "last words were cut: %s", strerror(errno));
+        log_event(LOG_WARNING, "the termination message was cut: %s", strerror(errno));
     }
 }

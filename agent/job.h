@@ -45,5 +45,5 @@ bool job_is_interrupted(void);
 
 /* Leaves the termination message: WINDLASS_TERMINATION_LOG, else /dev/termination-log if it exists.
  * Kubernetes keeps 4096 bytes of it. A failure is logged and otherwise ignored. */
-enum { JOB_LAST_WORDS_MAX = 4096 };
-void job_last_words(const char *text);
+enum { JOB_TERMINATION_MESSAGE_MAX = 4096 };
+void job_write_termination_message(const char *text);

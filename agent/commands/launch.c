@@ -48,8 +48,8 @@ int launch_command(int argc, char **argv) {
     }
     int code = life_run(&job, &last_words);
     if (last_words) {
-        AUTO(text_freep) char *cut = progress_cut(last_words, JOB_LAST_WORDS_MAX);
-        job_last_words(cut);
+        AUTO(text_freep) char *cut = progress_cut(last_words, JOB_TERMINATION_MESSAGE_MAX);
+        job_write_termination_message(cut);
     }
     launch_job_release(&job);
     return code;

@@ -49,7 +49,7 @@ static void say_last(const json_t *spec, const struct error *err) {
                                                           tree_text(spec, "version", ""))));
     }
     AUTO(text_freep) char *text = json_dumps(words, JSON_COMPACT);
-    job_last_words(text);
+    job_write_termination_message(text);
 }
 
 int register_command(int argc, char **argv) {

@@ -27,7 +27,7 @@ int watch_command(int argc, char **argv) {
         return error_exit_code(&err);
     }
     const char *mark = getenv("WINDLASS_MARK");
-    struct armed_options options = {.spec = spec, .mark = mark ? mark : ""};
+    struct watcher_options options = {.spec = spec, .mark = mark ? mark : ""};
     job_catch_signals();
-    return armed_run(&options);
+    return watcher_run(&options);
 }

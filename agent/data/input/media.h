@@ -70,14 +70,14 @@ struct media {
     void (*reader_free)(struct reader *reader);
 
     /* Results are added in the order of the lease's items, one each but for items that have failed
-     * (which a video has none of), and become bytes of the outcome, which must live longer.
+     * (which a video has none of), and become bytes of the staged output, which must live longer.
      * Pictures of a video may have any size, all the same; a side of an odd number of pixels grows
      * by one (the edge repeated), which H.264 in 4:2:0 needs. NULL: its results have no files of
      * their own, PerFile is refused. */
-    int (*writer_open)(const json_t *spec, const json_t *work, struct outcome *outcome,
+    int (*writer_open)(const json_t *spec, const json_t *work, struct staged_output *staged,
                        struct writer **ret_writer, struct error *err);
     int (*writer_add)(struct writer *writer, const struct result *result, struct error *err);
-    /* The last bytes; fails when results are missing. The outcome stays open. */
+    /* The last bytes; fails when results are missing. The staged output stays open. */
     int (*writer_finish)(struct writer *writer, struct error *err);
     void (*writer_free)(struct writer *writer);
 };

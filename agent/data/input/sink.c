@@ -8,7 +8,7 @@ struct sink {
     enum sink_form form;
     const struct media *media;
     struct writer *writer; /* the media's, of PARTS and PACKS */
-    struct outcome *outcome;
+    struct staged_output *staged;
 };
 
 enum sink_form sink_form(const json_t *spec, const struct media *media) {
@@ -23,11 +23,11 @@ enum sink_form sink_form(const json_t *spec, const struct media *media) {
 }
 
 int sink_open(const json_t *spec, const struct media *media, const json_t *work,
-              struct outcome *outcome, struct sink **ret_sink, struct error *err) {
+              struct staged_output *staged, struct sink **ret_sink, struct error *err) {
     struct sink *sink = x_calloc(1, sizeof *sink);
-    *sink = (struct sink){.form = sink_form(spec, media), .media = media, .outcome = outcome};
+    *sink = (struct sink){.form = sink_form(spec, media), .media = media, .staged = staged};
     bool is_medias = sink->form == SINK_PARTS || sink->form == SINK_PACKS;
-    if (is_medias && media->writer_open(spec, work, outcome, &sink->writer, err) < 0) {
+    if (is_medias && media->writer_open(spec, work, staged, &sink->writer, err) < 0) {
         free(sink);
         return -1;
     }
@@ -47,7 +47,8 @@ void sink_free(struct sink *sink) {
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /* JSON text less the white space between its tokens; numbers stay as they were written. */
-static int add_compact(struct outcome *outcome, const char *json, size_t size, struct error *err) {
+static int add_compact(struct staged_output *staged, const char *json, size_t size,
+                       struct error *err) {
     bool in_string = false;
     size_t from = 0;
     for (size_t i = 0; i < size; i++) {
@@ -56,13 +57,13 @@ static int add_compact(struct outcome *outcome, const char *json, size_t size, s
         } else if (json[i] == '"') {
             in_string = !in_string;
         } else if (!in_string && strchr(" \t\r\n", json[i])) {
-            if (outcome_add(outcome, json + from, i - from, err) < 0) {
+            if (staged_output_add(staged, json + from, i - from, err) < 0) {
                 return -1;
             }
             from = i + 1;
         }
     }
-    return outcome_add(outcome, json + from, size - from, err);
+    return staged_output_add(staged, json + from, size - from, err);
 }
 
 static bool has_control(const char *text, size_t size) {
@@ -74,7 +75,8 @@ static bool has_control(const char *text, size_t size) {
     return false;
 }
 
-static int add_json(struct outcome *outcome, const char *json, size_t size, struct error *err) {
+static int add_json(struct staged_output *staged, const char *json, size_t size,
+                    struct error *err) {
     /* What our reader does not take (half a surrogate) stays JSON. */
     AUTO(tree_freep)
     json_t *string = size && *json == '"'
@@ -82,8 +84,8 @@ static int add_json(struct outcome *outcome, const char *json, size_t size, stru
                          : NULL;
     const char *text = json_string_value(string);
     size_t length = json_string_length(string);
-    return text && !has_control(text, length) ? outcome_add(outcome, text, length, err)
-                                              : add_compact(outcome, json, size, err);
+    return text && !has_control(text, length) ? staged_output_add(staged, text, length, err)
+                                              : add_compact(staged, json, size, err);
 }
 
 static int add_row(struct sink *sink, const struct result *result, struct error *err) {
@@ -92,9 +94,9 @@ static int add_row(struct sink *sink, const struct result *result, struct error 
     if (!record && !result->json) {
         return error_set(err, ERROR_INVALID, "%s: a picture is no row of text", result->name);
     }
-    int done = record ? outcome_add(sink->outcome, record, strlen(record), err)
-                      : add_json(sink->outcome, result->json, result->json_size, err);
-    return done < 0 ? -1 : outcome_add(sink->outcome, "\n", 1, err);
+    int done = record ? staged_output_add(sink->staged, record, strlen(record), err)
+                      : add_json(sink->staged, result->json, result->json_size, err);
+    return done < 0 ? -1 : staged_output_add(sink->staged, "\n", 1, err);
 }
 
 /* ---- all forms ------------------------------------------------------------------------------ */

@@ -16,9 +16,9 @@ enum sink_form sink_form(const json_t *spec, const struct media *media);
 
 struct sink;
 
-/* work: of the lease. The outcome gets the bytes, must live longer and stays open. */
+/* work: of the lease. The staged output gets the bytes, must live longer and stays open. */
 NODISCARD int sink_open(const json_t *spec, const struct media *media, const json_t *work,
-                        struct outcome *outcome, struct sink **ret_sink, struct error *err);
+                        struct staged_output *staged, struct sink **ret_sink, struct error *err);
 /* In the order of the lease's items, but for those that have failed. A row is the text of a JSON
  * string where it has no control characters, else compact JSON. */
 NODISCARD int sink_add(struct sink *sink, const struct result *result, struct error *err);

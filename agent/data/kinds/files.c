@@ -22,15 +22,16 @@ static void files_writer_free(struct writer *writer) {
     }
 }
 
-static int files_writer_open(const json_t *spec, const json_t *work UNUSED, struct outcome *outcome,
-                             struct writer **ret_writer, struct error *err) {
+static int files_writer_open(const json_t *spec, const json_t *work UNUSED,
+                             struct staged_output *staged, struct writer **ret_writer,
+                             struct error *err) {
     struct writer *writer = x_calloc(1, sizeof *writer);
     if (store_open(tree_text(spec, "input.files.path", ""), /* writes= */ false, &writer->input,
                    err) < 0) {
         files_writer_free(writer);
         return error_context(err, "spec.input.files.path");
     }
-    writer->pack = pack_new(outcome);
+    writer->pack = pack_new(staged);
     *ret_writer = writer;
     return 0;
 }

@@ -172,9 +172,10 @@ static int video_reader_open(const json_t *spec, const json_t *work, struct read
     return 0;
 }
 
-static int video_writer_open(const json_t *spec UNUSED, const json_t *work, struct outcome *outcome,
-                             struct writer **ret_writer, struct error *err) {
-    return video_write_open(work, outcome, ret_writer, err);
+static int video_writer_open(const json_t *spec UNUSED, const json_t *work,
+                             struct staged_output *staged, struct writer **ret_writer,
+                             struct error *err) {
+    return video_write_open(work, staged, ret_writer, err);
 }
 
 const struct media video_media = {

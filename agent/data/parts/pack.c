@@ -10,13 +10,13 @@
 enum { TAIL_BYTES = 16, WHOLE_BYTES_MAX = 8 << 20, PIECE_BYTES = 1 << 20 };
 
 struct pack {
-    struct outcome *outcome;
+    struct staged_output *staged;
     json_t *index;
 };
 
-struct pack *pack_new(struct outcome *outcome) {
+struct pack *pack_new(struct staged_output *staged) {
     struct pack *pack = x_calloc(1, sizeof *pack);
-    pack->outcome = outcome;
+    pack->staged = staged;
     pack->index = json_array();
     return pack;
 }
@@ -35,7 +35,7 @@ int pack_add(struct pack *pack, const char *name, const void *data, size_t size,
         return error_set(err, ERROR_INVALID, "a result's name is no UTF-8");
     }
     json_array_append_new(pack->index, entry);
-    return outcome_add(pack->outcome, data, size, err);
+    return staged_output_add(pack->staged, data, size, err);
 }
 
 int pack_close(struct pack *pack, struct error *err) {
@@ -49,8 +49,8 @@ int pack_close(struct pack *pack, struct error *err) {
                          "spec.miniBatchSize smaller",
                          PACK_INDEX_MAX >> 20);
     }
-    return outcome_add(pack->outcome, index, size, err) < 0 ||
-                   outcome_add(pack->outcome, tail, TAIL_BYTES, err) < 0
+    return staged_output_add(pack->staged, index, size, err) < 0 ||
+                   staged_output_add(pack->staged, tail, TAIL_BYTES, err) < 0
                ? -1
                : 0;
 }

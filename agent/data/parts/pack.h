@@ -9,11 +9,11 @@ enum { PACK_INDEX_MAX = 64 << 20 };
 
 struct pack;
 
-struct pack *pack_new(struct outcome *outcome);
+struct pack *pack_new(struct staged_output *staged);
 void pack_free(struct pack *pack);
 NODISCARD int pack_add(struct pack *pack, const char *name, const void *data, size_t size,
                        struct error *err);
-NODISCARD int pack_close(struct pack *pack, struct error *err); /* the outcome stays open */
+NODISCARD int pack_close(struct pack *pack, struct error *err); /* the staged output stays open */
 
 /* Writes all files of the part into the output, whole, in the place of what is there. May be done
  * again: the same bytes. INVALID: it is no pack, or names what is not the output's to write. */

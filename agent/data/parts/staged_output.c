@@ -9,81 +9,82 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct outcome {
+struct staged_output {
     struct store *store;
     char name[PART_NAME_MAX];
     bool may_be_text, has_failed, is_closed;
-    enum outcome_place place;
+    enum staged_output_place place;
     struct buffer bytes;         /* all, until there is an upload */
     struct store_upload *upload; /* NULL: all bytes are in memory */
     int64_t size_bytes;
     uint32_t crc;
 };
 
-struct outcome *outcome_new(struct store *store, const char *name, bool may_be_text) {
-    struct outcome *outcome = x_calloc(1, sizeof *outcome);
-    outcome->store = store;
-    outcome->may_be_text = may_be_text;
+struct staged_output *staged_output_new(struct store *store, const char *name, bool may_be_text) {
+    struct staged_output *staged = x_calloc(1, sizeof *staged);
+    staged->store = store;
+    staged->may_be_text = may_be_text;
     assert(strlen(name) < PART_NAME_MAX);
-    snprintf(outcome->name, sizeof outcome->name, "%s", name);
-    buffer_init(&outcome->bytes, OUTCOME_MEMORY);
-    return outcome;
+    snprintf(staged->name, sizeof staged->name, "%s", name);
+    buffer_init(&staged->bytes, STAGED_MEMORY);
+    return staged;
 }
 
-void outcome_free(struct outcome *outcome) {
-    if (outcome) {
-        store_upload_free(outcome->upload);
-        buffer_release(&outcome->bytes);
-        free(outcome);
+void staged_output_free(struct staged_output *staged) {
+    if (staged) {
+        store_upload_free(staged->upload);
+        buffer_release(&staged->bytes);
+        free(staged);
     }
 }
 
-void outcome_freep(struct outcome **outcome) {
-    outcome_free(TAKE(*outcome));
+void staged_output_freep(struct staged_output **staged) {
+    staged_output_free(TAKE(*staged));
 }
 
-static int start_upload(struct outcome *outcome, struct error *err) {
-    if (store_upload_open(outcome->store, outcome->name, &outcome->upload, err) < 0 ||
-        store_upload_add(outcome->upload, outcome->bytes.data ? outcome->bytes.data : "",
-                         outcome->bytes.size, err) < 0) {
+static int start_upload(struct staged_output *staged, struct error *err) {
+    if (store_upload_open(staged->store, staged->name, &staged->upload, err) < 0 ||
+        store_upload_add(staged->upload, staged->bytes.data ? staged->bytes.data : "",
+                         staged->bytes.size, err) < 0) {
         return -1;
     }
-    buffer_release(&outcome->bytes);
+    buffer_release(&staged->bytes);
     return 0;
 }
 
 /* From now on the store's. */
-static int store_failed(struct outcome *outcome) {
-    outcome->has_failed = true;
+static int store_failed(struct staged_output *staged) {
+    staged->has_failed = true;
     return -1;
 }
 
-int outcome_add(struct outcome *outcome, const void *data, size_t size, struct error *err) {
-    assert(!outcome->is_closed);
-    outcome->crc = digest_crc32c(outcome->crc, data, size);
-    outcome->size_bytes += (int64_t)size;
-    if (!outcome->upload) {
-        if (outcome->bytes.size + size <= OUTCOME_MEMORY) {
-            return buffer_append(&outcome->bytes, data, size, err);
+int staged_output_add(struct staged_output *staged, const void *data, size_t size,
+                      struct error *err) {
+    assert(!staged->is_closed);
+    staged->crc = digest_crc32c(staged->crc, data, size);
+    staged->size_bytes += (int64_t)size;
+    if (!staged->upload) {
+        if (staged->bytes.size + size <= STAGED_MEMORY) {
+            return buffer_append(&staged->bytes, data, size, err);
         }
-        if (start_upload(outcome, err) < 0) {
-            return store_failed(outcome);
+        if (start_upload(staged, err) < 0) {
+            return store_failed(staged);
         }
     }
-    return store_upload_add(outcome->upload, data, size, err) < 0 ? store_failed(outcome) : 0;
+    return store_upload_add(staged->upload, data, size, err) < 0 ? store_failed(staged) : 0;
 }
 
 /* JSON strings cannot hold NUL as our readers have them. */
-static bool is_text(const struct outcome *outcome) {
-    const struct buffer *bytes = &outcome->bytes;
-    return outcome->may_be_text && !outcome->upload && bytes->size <= OUTCOME_TEXT_MAX &&
+static bool is_text(const struct staged_output *staged) {
+    const struct buffer *bytes = &staged->bytes;
+    return staged->may_be_text && !staged->upload && bytes->size <= STAGED_TEXT_MAX &&
            (!bytes->size || (!memchr(bytes->data, 0, bytes->size) &&
                              utf8_valid_size(bytes->data, bytes->size) == bytes->size));
 }
 
 /* No other try has this name: if the same bytes lie there they are ours, whose answer was lost. */
-static int look_again(const struct outcome *outcome, struct error *err) {
-    struct part part = outcome_part(outcome);
+static int look_again(const struct staged_output *staged, struct error *err) {
+    struct part part = staged_output_part(staged);
     struct error cause = {0};
     bool is_broken = false;
     part.bytes = NULL; /* as it is in the store */
@@ -95,43 +96,43 @@ static int look_again(const struct outcome *outcome, struct error *err) {
     return -1;
 }
 
-int outcome_close(struct outcome *outcome, struct error *err) {
-    assert(!outcome->is_closed);
-    outcome->is_closed = true;
-    if (is_text(outcome)) {
-        outcome->place = OUTCOME_TEXT;
+int staged_output_close(struct staged_output *staged, struct error *err) {
+    assert(!staged->is_closed);
+    staged->is_closed = true;
+    if (is_text(staged)) {
+        staged->place = STAGED_TEXT;
         return 0;
     }
-    outcome->place = OUTCOME_OBJECT;
+    staged->place = STAGED_OBJECT;
     struct error cause = {0};
-    const char *bytes = outcome->bytes.data ? outcome->bytes.data : "";
-    int result = outcome->upload ? store_upload_commit(outcome->upload, STORE_CREATE, &cause)
-                                 : store_put(outcome->store, outcome->name, bytes,
-                                             outcome->bytes.size, STORE_CREATE, &cause);
+    const char *bytes = staged->bytes.data ? staged->bytes.data : "";
+    int result = staged->upload ? store_upload_commit(staged->upload, STORE_CREATE, &cause)
+                                : store_put(staged->store, staged->name, bytes, staged->bytes.size,
+                                            STORE_CREATE, &cause);
     if (result < 0 && cause.kind == ERROR_CONFLICT) {
-        result = look_again(outcome, &cause);
+        result = look_again(staged, &cause);
     }
     if (result < 0) {
         *err = cause;
-        return store_failed(outcome);
+        return store_failed(staged);
     }
     return 0;
 }
 
-bool outcome_has_failed(const struct outcome *outcome) {
-    return outcome->has_failed;
+bool staged_output_has_failed(const struct staged_output *staged) {
+    return staged->has_failed;
 }
 
-enum outcome_place outcome_place(const struct outcome *outcome) {
-    return outcome->place;
+enum staged_output_place staged_output_place(const struct staged_output *staged) {
+    return staged->place;
 }
 
-struct part outcome_part(const struct outcome *outcome) {
-    const char *bytes = outcome->bytes.data ? outcome->bytes.data : "";
-    struct part part = {.store = outcome->store,
-                        .bytes = outcome->upload ? NULL : bytes,
-                        .size_bytes = outcome->size_bytes,
-                        .crc = outcome->crc};
-    snprintf(part.name, sizeof part.name, "%s", outcome->name);
+struct part staged_output_part(const struct staged_output *staged) {
+    const char *bytes = staged->bytes.data ? staged->bytes.data : "";
+    struct part part = {.store = staged->store,
+                        .bytes = staged->upload ? NULL : bytes,
+                        .size_bytes = staged->size_bytes,
+                        .crc = staged->crc};
+    snprintf(part.name, sizeof part.name, "%s", staged->name);
     return part;
 }

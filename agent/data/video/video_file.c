@@ -22,14 +22,14 @@ static const char formats[] = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mp
                               "m4v,h264,hevc,obu,ivf,flv,live_flv,ogg,nut,asf,mxf,dv,gif,"
                               "yuv4mpegpipe,vc1,rm,wtv,av1,apng,mjpeg";
 
-static _Thread_local char last_words[256];
+static _Thread_local char libav_message[256];
 
 static void keep_words(void *context, int level, const char *format, va_list arguments) {
     if (level <= AV_LOG_ERROR) {
         int prefix = 0;
-        av_log_format_line2(context, level, format, arguments, last_words, sizeof last_words,
+        av_log_format_line2(context, level, format, arguments, libav_message, sizeof libav_message,
                             &prefix);
-        last_words[strcspn(last_words, "\r\n")] = 0;
+        libav_message[strcspn(libav_message, "\r\n")] = 0;
     }
 }
 
@@ -51,10 +51,10 @@ int video_error(struct error *err, int averror, const char *what) {
     }
     char text[AV_ERROR_MAX_STRING_SIZE] = "";
     av_strerror(averror, text, sizeof text);
-    const char *words = *last_words ? strrchr(last_words, ']') : NULL;
-    words = words ? words + 1 + strspn(words + 1, " ") : last_words;
+    const char *words = *libav_message ? strrchr(libav_message, ']') : NULL;
+    words = words ? words + 1 + strspn(words + 1, " ") : libav_message;
     error_set(err, kind, "%s: %s%s%s%s", what, text, *words ? " (" : "", words, *words ? ")" : "");
-    last_words[0] = 0;
+    libav_message[0] = 0;
     return -1;
 }
 
@@ -188,7 +188,7 @@ static int find_stream(struct video_file *file, struct error *err) {
 
 static int open_format(struct video_file *file, struct error *err) {
     video_log_quiet();
-    last_words[0] = 0;
+    libav_message[0] = 0;
     struct video_io functions = {.context = file, .read = read_source, .seek = seek_source};
     if (video_io_new(&functions, &file->io, err) < 0) {
         return -1;

@@ -11,8 +11,8 @@
 #include <string.h>
 
 struct writer {
-    struct outcome *outcome; /* borrowed */
-    struct error failure;    /* of the outcome, while libav was writing */
+    struct staged_output *staged; /* borrowed */
+    struct error failure;         /* of the staged output, while libav was writing */
     struct video_lease lease;
     bool has_pictures; /* else records; known from the first result on */
     int64_t added;     /* results */
@@ -25,10 +25,10 @@ struct writer {
     int width, height; /* of the first picture */
 };
 
-int video_write_open(const json_t *work, struct outcome *outcome, struct writer **ret_writer,
+int video_write_open(const json_t *work, struct staged_output *staged, struct writer **ret_writer,
                      struct error *err) {
     struct writer *writer = x_calloc(1, sizeof *writer);
-    writer->outcome = outcome;
+    writer->staged = staged;
     if (video_lease_decode(&writer->lease, work, err) < 0) {
         video_write_free(writer);
         return -1;
@@ -87,11 +87,12 @@ static int open_encoder(struct writer *writer, struct error *err) {
 
 static int write_bytes(void *context, uint8_t *bytes, int size) {
     struct writer *writer = context;
-    return outcome_add(writer->outcome, bytes, (size_t)size, &writer->failure) < 0 ? AVERROR(EIO)
-                                                                                   : size;
+    return staged_output_add(writer->staged, bytes, (size_t)size, &writer->failure) < 0
+               ? AVERROR(EIO)
+               : size;
 }
 
-/* libav's word for what happened, or the outcome's own. */
+/* libav's word for what happened, or the staged output's own. */
 static int cannot_write(const struct writer *writer, int averror, struct error *err) {
     if (writer->failure.kind) {
         *err = writer->failure;
@@ -204,7 +205,7 @@ static int finish_pictures(struct writer *writer, struct error *err) {
 static int add_record(struct writer *writer, const json_t *record, struct error *err) {
     AUTO(text_freep) char *line = json_dumps(record, JSON_COMPACT);
     AUTO(text_freep) char *text = x_printf("%s\n", line ? line : "null");
-    return outcome_add(writer->outcome, text, strlen(text), err);
+    return staged_output_add(writer->staged, text, strlen(text), err);
 }
 
 /* ---- both ----------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "agent/data/input/media.h"
 
 /* See media.h. */
-NODISCARD int video_write_open(const json_t *work, struct outcome *outcome,
+NODISCARD int video_write_open(const json_t *work, struct staged_output *staged,
                                struct writer **ret_writer, struct error *err);
 NODISCARD int video_write_add(struct writer *writer, const struct result *result,
                               struct error *err);

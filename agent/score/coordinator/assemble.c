@@ -43,8 +43,8 @@ struct ahead {
 };
 
 struct assembly {
-    struct books *books;
-    struct standing *standing;
+    struct journal *journal;
+    struct record_resolver *resolver;
     int64_t cells;
     uint64_t *places; /* by cell: commit << INDEX_BITS | record, plus one; 0: nothing */
     int64_t number;   /* second reading: the commit that is told */
@@ -60,8 +60,8 @@ struct assembly {
 static int see_first(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {
     struct assembly *assembly = context;
-    return books_counts(assembly->books, head, record)
-               ? standing_add(assembly->standing, record, err)
+    return journal_counts(assembly->journal, head, record)
+               ? record_resolver_add(assembly->resolver, record, err)
                : 0;
 }
 
@@ -70,10 +70,10 @@ static int see_again(void *context, const struct commit_head *head,
     struct assembly *assembly = context;
     assembly->index = head->number == assembly->number ? assembly->index + 1 : 0;
     assembly->number = head->number;
-    if (!books_counts(assembly->books, head, record)) {
+    if (!journal_counts(assembly->journal, head, record)) {
         return 0;
     }
-    int64_t own_cells = standing_next(assembly->standing, record);
+    int64_t own_cells = record_resolver_next(assembly->resolver, record);
     if (own_cells == 0 || record->verdict == COMMIT_FAILED || record->place == COMMIT_NOWHERE) {
         return 0;
     }
@@ -88,13 +88,13 @@ static int see_again(void *context, const struct commit_head *head,
 
 static int find_records(struct assembly *assembly, struct error *err) {
     assembly->number = -1;
-    assembly->standing = standing_new(assembly->cells);
+    assembly->resolver = record_resolver_new(assembly->cells);
     assembly->places = x_calloc((size_t)MAX(assembly->cells, 1), sizeof *assembly->places);
-    int result = commit_replay(assembly->books->log, see_first, assembly, err);
+    int result = commit_replay(assembly->journal->log, see_first, assembly, err);
     if (result == 0) {
-        result = commit_replay(assembly->books->log, see_again, assembly, err);
+        result = commit_replay(assembly->journal->log, see_again, assembly, err);
     }
-    standing_free(TAKE(assembly->standing));
+    record_resolver_free(TAKE(assembly->resolver));
     return result;
 }
 
@@ -145,7 +145,7 @@ static int find_row(struct assembly *assembly, uint64_t place, const struct row 
     }
     if (loaded->number != number) {
         unload(loaded);
-        if (commit_read_again(assembly->books->log, number, load_record, loaded, err) < 0) {
+        if (commit_read_again(assembly->journal->log, number, load_record, loaded, err) < 0) {
             unload(loaded);
             return -1;
         }
@@ -187,20 +187,20 @@ static void look_ahead(struct assembly *assembly, int64_t cell) {
         }
         if (row->place == COMMIT_OBJECT && row->size_bytes <= AHEAD_BYTES) {
             int i = ahead->count++;
-            part_name(assembly->books->job->run, row->epoch, row->lease, ahead->names[i]);
+            part_name(assembly->journal->job->run, row->epoch, row->lease, ahead->names[i]);
             ahead->cells[i] = cell;
             ahead->objects[i] = (struct store_peeked){.name = ahead->names[i],
                                                       .data = ahead->data + (size_t)i * AHEAD_BYTES,
                                                       .room = AHEAD_BYTES};
         }
     }
-    store_peek(assembly->books->output, ahead->objects, (size_t)ahead->count);
+    store_peek(assembly->journal->output, ahead->objects, (size_t)ahead->count);
 }
 
 /* The row's bytes, if they were read with others; NULL: not, or they are not what was committed. */
 static const char *bytes_ahead(struct assembly *assembly, const struct row *row) {
     struct ahead *ahead = &assembly->ahead;
-    if (store_can(assembly->books->output).is_local || row->size_bytes > AHEAD_BYTES) {
+    if (store_can(assembly->journal->output).is_local || row->size_bytes > AHEAD_BYTES) {
         return NULL;
     }
     while (ahead->next < ahead->count && ahead->cells[ahead->next] < row->first) {
@@ -218,15 +218,15 @@ static const char *bytes_ahead(struct assembly *assembly, const struct row *row)
 }
 
 static int copy_object(struct assembly *assembly, const struct row *row, struct error *err) {
-    struct books *books = assembly->books;
-    struct part part = {.store = books->output, .size_bytes = row->size_bytes, .crc = row->crc};
+    struct journal *journal = assembly->journal;
+    struct part part = {.store = journal->output, .size_bytes = row->size_bytes, .crc = row->crc};
     AUTO(text_freep) char *chunk = x_malloc(CHUNK_BYTES);
     bool is_void = false;
-    part_name(books->job->run, row->epoch, row->lease, part.name);
+    part_name(journal->job->run, row->epoch, row->lease, part.name);
     part.bytes = bytes_ahead(assembly, row);
     if (!part.bytes && part_load(&part, chunk, CHUNK_BYTES, &is_void, err) < 0) {
         if (is_void) {
-            books_broken(books, row->first, row->cells);
+            journal_broken(journal, row->first, row->cells);
             error_clear(err);
         }
         return is_void ? 0 : -1;
@@ -276,20 +276,20 @@ static int copy_rows(struct assembly *assembly, struct error *err) {
     return 0;
 }
 
-int assemble_rows(struct books *books, const char *name, struct error *err) {
-    struct assembly assembly = {.books = books, .cells = ledger_cells(books->ledger)};
+int assemble_rows(struct journal *journal, const char *name, struct error *err) {
+    struct assembly assembly = {.journal = journal, .cells = ledger_cells(journal->ledger)};
     for (size_t i = 0; i < LOADED_MAX; i++) {
         assembly.loaded[i].number = -1;
     }
     int result = find_records(&assembly, err);
     if (result == 0) {
-        result = store_upload_open(books->output, name, &assembly.upload, err);
+        result = store_upload_open(journal->output, name, &assembly.upload, err);
     }
     if (result == 0) {
         result = copy_rows(&assembly, err);
     }
-    if (result == 0 && books->void_count > 0) {
-        result = error_set(err, ERROR_INVALID, "%zu results are gone", books->void_count);
+    if (result == 0 && journal->void_count > 0) {
+        result = error_set(err, ERROR_INVALID, "%zu results are gone", journal->void_count);
     }
     if (result == 0) {
         result = store_upload_commit(assembly.upload, STORE_REPLACE, err);
@@ -315,20 +315,20 @@ int assemble(struct prepared *prepared, const struct job *job, bool is_whole,
              struct parts *ret_parts, json_t *outputs, struct error *err) {
     const char *rows = tree_text(job->spec, "output.appendRowFileName", "rows.txt");
     AUTO(text_freep) char *rows_path = file_join(job->output, rows);
-    struct books *books = &prepared->books;
+    struct journal *journal = &prepared->journal;
     /* While what is gone can still be made again. */
-    if (is_whole && books_check_failures(books, err) < 0) {
+    if (is_whole && journal_check_failures(journal, err) < 0) {
         return -1;
     }
     switch (prepared->form) {
     case SINK_PACKS:
-        if (books_publish(books, err) < 0) {
+        if (journal_publish(journal, err) < 0) {
             return -1;
         }
         add_output(outputs, job->output);
         return 0;
     case SINK_ROWS:
-        if (assemble_rows(books, rows, err) < 0) {
+        if (assemble_rows(journal, rows, err) < 0) {
             return -1;
         }
         add_output(outputs, rows_path);
@@ -337,7 +337,7 @@ int assemble(struct prepared *prepared, const struct job *job, bool is_whole,
         if (!is_whole) {
             return 0;
         }
-        return books_parts(books, ret_parts, err) < 0
+        return journal_parts(journal, ret_parts, err) < 0
                    ? -1
                    : prepared->media->join(prepared->listing, job->spec, ret_parts,
                                            job->batch_items, outputs, err);

@@ -2,6 +2,7 @@
 #include "agent/score/coordinator/coordinator.h"
 
 #include "agent/score/coordinator/assemble.h"
+#include "agent/score/coordinator/background_task.h"
 #include "agent/score/coordinator/dispatcher.h"
 #include "agent/score/coordinator/summary.h"
 #include "agent/score/coordinator/tidy.h"
@@ -9,8 +10,6 @@
 #include "lib/log.h"
 #include "lib/time/clock.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,60 +27,31 @@ enum {
     VOIDS_MAX = 5,     /* rounds of results that were broken in the store */
 };
 
-struct coordinator;
-
-/* Long work beside the server's thread. Its fields are read when `ended` is true. */
-struct errand {
-    pthread_t thread;
-    struct coordinator *coordinator;
-    int (*run)(struct coordinator *coordinator, struct error *err);
-    int result;
-    struct error err;
-    atomic_bool ended;
-};
-
 struct coordinator {
-    struct desk desk; /* first: the server's events come with its address */
+    struct dispatcher dispatcher; /* first: the server's events come with its address */
     const struct job *job;
     struct prepared prepared;
     bool is_listed;
     json_t *outputs;
     struct parts parts; /* of a join */
     int voids;
-    struct errand errand;
+    struct background_task task;
     int64_t started_wall_ms, reported_ms;
     bool is_told;       /* in full: report and summary are there */
     bool is_superseded; /* the outcome is another coordinator's to tell */
     json_t *finished;   /* how an earlier job ended this run: nothing to do; NULL: there is */
 };
 
-static struct books *books_of(struct coordinator *coordinator) {
-    return &coordinator->prepared.books;
+static struct journal *journal_of(struct coordinator *coordinator) {
+    return &coordinator->prepared.journal;
 }
 
 /* NULL while listing. */
 static const struct ledger *ledger_of(const struct coordinator *coordinator) {
-    return coordinator->is_listed ? coordinator->prepared.books.ledger : NULL;
+    return coordinator->is_listed ? coordinator->prepared.journal.ledger : NULL;
 }
 
-/* ---- errands -------------------------------------------------------------------------------- */
-
-static void *run_errand(void *context) {
-    struct errand *errand = context;
-    errand->result = errand->run(errand->coordinator, &errand->err);
-    atomic_store(&errand->ended, true);
-    server_wake(errand->coordinator->desk.server);
-    return NULL;
-}
-
-static int start_errand(struct coordinator *coordinator,
-                        int (*run)(struct coordinator *coordinator, struct error *err),
-                        struct error *err) {
-    coordinator->errand = (struct errand){.coordinator = coordinator, .run = run};
-    return pthread_create(&coordinator->errand.thread, NULL, run_errand, &coordinator->errand) == 0
-               ? 0
-               : error_set(err, ERROR_EXHAUSTED, "cannot start a thread");
-}
+/* ---- background tasks ----------------------------------------------------------------------- */
 
 static int list_input(struct coordinator *coordinator, struct error *err) {
     return prepare_job(coordinator->job, &coordinator->prepared, err);
@@ -109,7 +79,7 @@ static json_t *progress_tree(const struct coordinator *coordinator) {
     if (ledger_of(coordinator)) {
         counts = ledger_counts(ledger_of(coordinator));
     }
-    return progress_json(&coordinator->desk.progress, &counts, clock_monotonic_ms());
+    return progress_json(&coordinator->dispatcher.progress, &counts, clock_monotonic_ms());
 }
 
 static struct server_page on_page(void *context, const char *path) {
@@ -124,17 +94,18 @@ static struct server_page on_page(void *context, const char *path) {
     return (struct server_page){.body = json_dumps(tree, JSON_COMPACT)};
 }
 
-static const struct server_events events = {on_page, desk_opened, desk_received, desk_closed};
+static const struct server_events events = {on_page, dispatcher_opened, dispatcher_received,
+                                            dispatcher_closed};
 
 /* ---- the job's course ----------------------------------------------------------------------- */
 
 static void tick(struct coordinator *coordinator) {
     int64_t now_ms = clock_monotonic_ms();
-    desk_tick(&coordinator->desk);
+    dispatcher_tick(&coordinator->dispatcher);
     if (ledger_of(coordinator) && now_ms - coordinator->reported_ms >= REPORT_MS) {
         struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
         char rate[32];
-        progress_format_rate(progress_rate(&coordinator->desk.progress, now_ms), rate);
+        progress_format_rate(progress_rate(&coordinator->dispatcher.progress, now_ms), rate);
         log_event(LOG_INFO, "%lld of %lld items done, %s items/s, %d workers",
                   (long long)counts.items.done, (long long)counts.items.total, rate,
                   counts.workers);
@@ -144,39 +115,36 @@ static void tick(struct coordinator *coordinator) {
 
 static int serve(struct coordinator *coordinator, int64_t timeout_ms, struct error *err) {
     int ms = (int)MAX(MIN(timeout_ms, SERVICE_MS), 1);
-    if (server_service(coordinator->desk.server, ms, err) < 0) {
+    if (server_service(coordinator->dispatcher.server, ms, err) < 0) {
         return -1;
     }
     tick(coordinator);
     return job_is_interrupted() ? error_set(err, ERROR_CANCELLED, "Cancelled") : 0;
 }
 
-/* Serves until the errand ends; its outcome is the result. */
-static int await_errand(struct coordinator *coordinator, struct error *err) {
-    struct errand *errand = &coordinator->errand;
-    while (!atomic_load(&errand->ended)) {
+/* Serves until the task ends; its outcome is the result. */
+static int await_task(struct coordinator *coordinator, struct error *err) {
+    while (!background_task_has_ended(&coordinator->task)) {
         if (serve(coordinator, SERVICE_MS, err) < 0) {
             return -1; /* the process ends; the thread with it */
         }
     }
-    pthread_join(errand->thread, NULL);
-    if (errand->result < 0) {
-        *err = errand->err;
-    }
-    return errand->result;
+    return background_task_join(&coordinator->task, err);
 }
 
 static int run_to_end(struct coordinator *coordinator,
                       int (*run)(struct coordinator *coordinator, struct error *err),
                       struct error *err) {
-    return start_errand(coordinator, run, err) < 0 ? -1 : await_errand(coordinator, err);
+    coordinator->task = (struct background_task){
+        .coordinator = coordinator, .run = run, .server = coordinator->dispatcher.server};
+    return background_task_start(&coordinator->task, err) < 0 ? -1 : await_task(coordinator, err);
 }
 
-/* The errand works on books and ledger: the desk stands still until desk_go_on. */
-static int run_on_books(struct coordinator *coordinator,
-                        int (*run)(struct coordinator *coordinator, struct error *err),
-                        struct error *err) {
-    desk_hold(&coordinator->desk);
+/* The task works on journal and ledger: the dispatcher is paused until dispatcher_resume. */
+static int run_on_journal(struct coordinator *coordinator,
+                          int (*run)(struct coordinator *coordinator, struct error *err),
+                          struct error *err) {
+    dispatcher_pause(&coordinator->dispatcher);
     return run_to_end(coordinator, run, err);
 }
 
@@ -187,30 +155,30 @@ static bool is_idle(const struct ledger *ledger) {
 
 /* Serves once, with all that follows from it: what is due goes into commits, leases go out. */
 static int work(struct coordinator *coordinator, bool at_once, struct error *err) {
-    struct desk *desk = &coordinator->desk;
+    struct dispatcher *dispatcher = &coordinator->dispatcher;
     const struct ledger *ledger = ledger_of(coordinator);
     int64_t deadline_ms = ledger_deadline_ms(ledger), left_ms = SERVICE_MS;
     if (deadline_ms >= 0) {
         left_ms = deadline_ms - clock_monotonic_ms();
     }
     bool is_awaited = at_once || is_idle(ledger);
-    if (!books_are_stored(books_of(coordinator))) {
+    if (!journal_is_stored(journal_of(coordinator))) {
         left_ms = MIN(left_ms, is_awaited ? STORING_MS : SERVICE_MS / 2);
     }
     if (serve(coordinator, left_ms, err) < 0) {
         return -1;
     }
     is_awaited = at_once || is_idle(ledger);
-    if (desk_turn(desk, is_awaited, err) < 0) {
+    if (dispatcher_turn(dispatcher, is_awaited, err) < 0) {
         coordinator->is_superseded = err->kind == ERROR_GONE || err->kind == ERROR_BUSY;
         return -1;
     }
     if (prepared_extend(&coordinator->prepared, err) < 0) {
         return -1;
     }
-    desk_settle(desk);
-    if (desk->failure.kind) {
-        *err = desk->failure;
+    dispatcher_settle(dispatcher);
+    if (dispatcher->failure.kind) {
+        *err = dispatcher->failure;
         return -1;
     }
     return 0;
@@ -219,7 +187,7 @@ static int work(struct coordinator *coordinator, bool at_once, struct error *err
 /* Until all records are stored, for at most so long. */
 static int store_all(struct coordinator *coordinator, int64_t timeout_ms, struct error *err) {
     int64_t end_ms = clock_monotonic_ms() + timeout_ms;
-    while (!books_are_stored(books_of(coordinator)) && clock_monotonic_ms() < end_ms) {
+    while (!journal_is_stored(journal_of(coordinator)) && clock_monotonic_ms() < end_ms) {
         if (work(coordinator, /* at_once= */ true, err) < 0) {
             return -1;
         }
@@ -233,7 +201,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
     }
     coordinator->is_listed = true;
     struct ledger_counts counts = ledger_counts(ledger_of(coordinator));
-    struct progress *progress = &coordinator->desk.progress;
+    struct progress *progress = &coordinator->dispatcher.progress;
     log_event(LOG_INFO, "%lld %s in %lld mini-batches, %lld of them are done",
               (long long)counts.items.total, coordinator->prepared.media->unit,
               (long long)counts.batches.total, (long long)counts.batches.done);
@@ -246,7 +214,7 @@ static int list_phase(struct coordinator *coordinator, struct error *err) {
 /* What ended the job, first cause first. */
 static int has_failed(struct coordinator *coordinator, struct error *err) {
     struct error verdict = {0};
-    struct books_first first = books_first_failure(books_of(coordinator));
+    struct journal_first first = journal_first_failure(journal_of(coordinator));
     const struct ledger *ledger = ledger_of(coordinator);
     struct ledger_counts counts = ledger_counts(ledger);
     bool is_over = ledger_verdict(ledger, &verdict) < 0;
@@ -270,13 +238,13 @@ static int has_failed(struct coordinator *coordinator, struct error *err) {
 /* No more leases; what runs may still end. Then all that is accepted is stored. */
 static int drain(struct coordinator *coordinator, struct error *err) {
     int64_t end_ms = clock_monotonic_ms() + DRAIN_MS;
-    coordinator->desk.gives = false;
+    coordinator->dispatcher.gives = false;
     while (ledger_counts(ledger_of(coordinator)).leased > 0 && clock_monotonic_ms() < end_ms) {
         if (work(coordinator, false, err) < 0) {
             return -1;
         }
     }
-    return books_end(books_of(coordinator), /* succeeded= */ false, err) < 0
+    return journal_end(journal_of(coordinator), /* succeeded= */ false, err) < 0
                ? -1
                : store_all(coordinator, INT32_MAX, err);
 }
@@ -288,7 +256,7 @@ static int give_up(struct coordinator *coordinator, const struct error *verdict,
     if (drain(coordinator, err) < 0) {
         return -1;
     }
-    if (run_on_books(coordinator, save_rest, &rest) < 0) {
+    if (run_on_journal(coordinator, save_rest, &rest) < 0) {
         if (rest.kind == ERROR_CANCELLED) {
             *err = rest;
             return -1;
@@ -300,11 +268,11 @@ static int give_up(struct coordinator *coordinator, const struct error *verdict,
 }
 
 static int lease_phase(struct coordinator *coordinator, struct error *err) {
-    coordinator->desk.gives = true;
-    coordinator->desk.progress.state = PROGRESS_RUNNING;
-    coordinator->desk.progress.knows_storage = true;
-    coordinator->desk.progress.excludes = store_can(coordinator->prepared.output).creates;
-    desk_settle(&coordinator->desk);
+    coordinator->dispatcher.gives = true;
+    coordinator->dispatcher.progress.state = PROGRESS_RUNNING;
+    coordinator->dispatcher.progress.knows_storage = true;
+    coordinator->dispatcher.progress.excludes = store_can(coordinator->prepared.output).creates;
+    dispatcher_settle(&coordinator->dispatcher);
     while (!ledger_is_committed(ledger_of(coordinator))) {
         struct error verdict = {0};
         if (has_failed(coordinator, &verdict) < 0) {
@@ -320,8 +288,9 @@ static int lease_phase(struct coordinator *coordinator, struct error *err) {
 
 /* Workers publish what they made themselves: that is quicker. What is left is ours. */
 static int await_publishers(struct coordinator *coordinator, struct error *err) {
-    struct desk *desk = &coordinator->desk;
-    while (desk->publishing > 0 && clock_monotonic_ms() - desk->published_ms < PUBLISH_MS) {
+    struct dispatcher *dispatcher = &coordinator->dispatcher;
+    while (dispatcher->publishing > 0 &&
+           clock_monotonic_ms() - dispatcher->published_ms < PUBLISH_MS) {
         if (work(coordinator, false, err) < 0) {
             return -1;
         }
@@ -340,16 +309,16 @@ static bool was_outrun(struct coordinator *coordinator) {
 
 /* 1: the outputs are there; 0: results were broken in the store and are made again. */
 static int join_phase(struct coordinator *coordinator, struct error *err) {
-    struct books *books = books_of(coordinator);
+    struct journal *journal = journal_of(coordinator);
     int64_t broken = 0;
-    if (await_publishers(coordinator, err) < 0 || books_end(books, true, err) < 0 ||
+    if (await_publishers(coordinator, err) < 0 || journal_end(journal, true, err) < 0 ||
         store_all(coordinator, INT32_MAX, err) < 0) {
         return -1;
     }
-    coordinator->desk.progress.state = PROGRESS_JOINING;
+    coordinator->dispatcher.progress.state = PROGRESS_JOINING;
     struct error cause = {0};
     free(TAKE(coordinator->parts.places));
-    if (run_on_books(coordinator, make_outputs, &cause) == 0 ||
+    if (run_on_journal(coordinator, make_outputs, &cause) == 0 ||
         (cause.kind != ERROR_CANCELLED && was_outrun(coordinator))) {
         return 1;
     }
@@ -358,7 +327,7 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
         return -1;
     }
     const struct parts *parts = coordinator->parts.places ? &coordinator->parts : NULL;
-    if (books_void_broken(books, parts, &broken, err) < 0) {
+    if (journal_void_broken(journal, parts, &broken, err) < 0) {
         return -1;
     }
     if (broken == 0) {
@@ -366,7 +335,7 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
         return -1;
     }
     log_event(LOG_WARNING, "%lld results are made again: %s", (long long)broken, cause.text);
-    desk_go_on(&coordinator->desk);
+    dispatcher_resume(&coordinator->dispatcher);
     return 0;
 }
 
@@ -405,25 +374,26 @@ static int name_item(void *context, int64_t first, int64_t index, struct buffer 
  * summary_tell. All else that goes wrong changes no outcome. */
 static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
                         struct error *err) {
-    struct progress *progress = &coordinator->desk.progress;
+    struct progress *progress = &coordinator->dispatcher.progress;
     struct summary summary = {.job = coordinator->job,
                               .progress = progress,
                               .ledger = ledger_of(coordinator),
                               .started_wall_ms = coordinator->started_wall_ms,
                               .completed_wall_ms = clock_wall_ms(),
                               .exit_code = exit_code(coordinator, outcome)};
-    if (summary_tell(&summary, coordinator->prepared.output, books_of(coordinator)->log, name_item,
-                     coordinator, err) == 0) {
+    if (summary_tell(&summary, coordinator->prepared.output, journal_of(coordinator)->log,
+                     name_item, coordinator, err) == 0) {
         progress->summary = coordinator->prepared.summary_spec;
         coordinator->is_told = summary.has_report;
     }
     return err->kind == ERROR_UNAVAILABLE ? -1 : 0;
 }
 
-/* The outcome is known: report, summary, last words. It is another if nobody could be told. */
+/* The outcome is known: report, summary, termination message. It becomes a failure if these
+ * cannot be written. */
 static void conclude(struct coordinator *coordinator, struct error *outcome) {
     struct error untold = {0};
-    struct progress *progress = &coordinator->desk.progress;
+    struct progress *progress = &coordinator->dispatcher.progress;
     const struct ledger *ledger = ledger_of(coordinator);
     progress->state = outcome->kind ? PROGRESS_FAILED : PROGRESS_SUCCEEDED;
     /* Of who is told to stop a thread may still be at work with them. */
@@ -449,22 +419,23 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
     summary_leave_words(words);
 }
 
-/* Workers hear that no work is left. The outcome needs no listener: it is in the last words. */
+/* Workers hear that no work is left. The outcome needs no listener: it is in the termination
+ * message. */
 static void say_farewell(struct coordinator *coordinator) {
     struct error err = {0};
     int64_t start_ms = clock_monotonic_ms();
-    desk_dismiss(&coordinator->desk);
-    while (coordinator->desk.guests && !job_is_interrupted() &&
+    dispatcher_dismiss(&coordinator->dispatcher);
+    while (coordinator->dispatcher.connections && !job_is_interrupted() &&
            clock_monotonic_ms() < start_ms + COORDINATOR_FAREWELL_MS) {
-        if (server_service(coordinator->desk.server, SERVICE_MS / 2, &err) < 0) {
+        if (server_service(coordinator->dispatcher.server, SERVICE_MS / 2, &err) < 0) {
             return;
         }
     }
 }
 
 static void release(struct coordinator *coordinator) {
-    server_free(coordinator->desk.server);
-    desk_release(&coordinator->desk);
+    server_free(coordinator->dispatcher.server);
+    dispatcher_release(&coordinator->dispatcher);
     json_decref(coordinator->outputs);
     json_decref(coordinator->finished);
     free(coordinator->parts.places);
@@ -479,11 +450,11 @@ static void say_again(const struct job *job, json_t *words, const char *why) {
 
 /* How another job has finished this very run, if what it made is there; else NULL. Owned. */
 static json_t *recall_finished(const struct coordinator *coordinator) {
-    const struct books *books = &coordinator->prepared.books;
+    const struct journal *journal = &coordinator->prepared.journal;
     int code = 1;
     AUTO(tree_freep) json_t *words = summary_recall(coordinator->job, /* any_uid= */ true, &code);
-    bool is_finished = words && code == 0 && books->is_ended && books->has_succeeded &&
-                       ledger_is_committed(books->ledger);
+    bool is_finished = words && code == 0 && journal->is_ended && journal->has_succeeded &&
+                       ledger_is_committed(journal->ledger);
     return is_finished ? TAKE(words) : NULL;
 }
 
@@ -506,7 +477,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
         coordinator->is_listed = false; /* another input is the manifest's to correct */
         return run_to_end(coordinator, compare_input, err) < 0 ? -1 : say_finished(coordinator);
     }
-    desk_start(&coordinator->desk, &coordinator->prepared);
+    dispatcher_start(&coordinator->dispatcher, &coordinator->prepared);
     for (int joined = 0; joined == 0;) {
         if (lease_phase(coordinator, err) < 0 || (joined = join_phase(coordinator, err)) < 0) {
             return -1;
@@ -521,19 +492,20 @@ static int run(struct coordinator *coordinator, struct error *err) {
 
 /* Who is told to stop keeps what was accepted. */
 static void save_accepted(struct coordinator *coordinator) {
-    struct desk *desk = &coordinator->desk;
+    struct dispatcher *dispatcher = &coordinator->dispatcher;
     int64_t end_ms = clock_monotonic_ms() + FLUSH_MS;
     struct error err = {0};
-    while (ledger_of(coordinator) && !books_are_stored(books_of(coordinator)) &&
-           clock_monotonic_ms() < end_ms && desk_turn(desk, /* at_once= */ true, &err) == 0 &&
-           server_service(desk->server, STORING_MS, &err) == 0) {
+    while (ledger_of(coordinator) && !journal_is_stored(journal_of(coordinator)) &&
+           clock_monotonic_ms() < end_ms &&
+           dispatcher_turn(dispatcher, /* at_once= */ true, &err) == 0 &&
+           server_service(dispatcher->server, STORING_MS, &err) == 0) {
     }
 }
 
 /* Any thread may be waiting for it, and whoever ends them in good order would wait, too. */
 static void on_hang(void *context UNUSED, const struct error *why) {
     log_event(LOG_ERROR, "%s", why->text);
-    job_last_words(why->text);
+    job_write_termination_message(why->text);
     _exit(3);
 }
 
@@ -551,7 +523,7 @@ int coordinator_run(const struct job *job) {
         return code;
     }
     struct coordinator coordinator = {.job = job,
-                                      .desk = {.job = job},
+                                      .dispatcher = {.job = job},
                                       .prepared = {.lock_fd = -1},
                                       .outputs = json_array(),
                                       .started_wall_ms = clock_wall_ms()};
@@ -565,9 +537,9 @@ int coordinator_run(const struct job *job) {
     struct mounts_options watched = {
         .job = job, .every_ms = WATCH_MS, .timeout_ms = HANGS_MS, .hangs = on_hang};
     struct mounts *mounts = NULL;
-    progress_init(&coordinator.desk.progress);
+    progress_init(&coordinator.dispatcher.progress);
     if (err.kind || mounts_watch(&watched, &mounts, &err) < 0 ||
-        server_open(&options, &coordinator.desk.server, &err) < 0) {
+        server_open(&options, &coordinator.dispatcher.server, &err) < 0) {
         conclude(&coordinator, &err);
         mounts_free(mounts);
         release(&coordinator);
@@ -575,7 +547,7 @@ int coordinator_run(const struct job *job) {
     }
     log_event(LOG_INFO, "job %s: listening on %s", job->name, job->bind);
     int result = run(&coordinator, &err);
-    bool is_busy = coordinator.errand.run && !atomic_load(&coordinator.errand.ended);
+    bool is_busy = background_task_is_running(&coordinator.task);
     if (err.kind == ERROR_CANCELLED && !is_busy) {
         save_accepted(&coordinator);
     }
@@ -583,15 +555,15 @@ int coordinator_run(const struct job *job) {
         conclude(&coordinator, &err);
         result = err.kind ? -1 : 0;
     }
-    if (is_busy) { /* a thread is at work with the books, and with what release would free */
+    if (is_busy) { /* a thread is at work with the journal, and with what release would free */
         _exit(exit_code(&coordinator, &err));
     }
     if (err.kind != ERROR_CANCELLED) {
         say_farewell(&coordinator);
     }
     if (result == 0 && coordinator.is_told) {
-        bool was_killed = coordinator.desk.losses > 0 || coordinator.desk.gone ||
-                          books_of(&coordinator)->epoch > 0;
+        bool was_killed = coordinator.dispatcher.losses > 0 || coordinator.dispatcher.gone ||
+                          journal_of(&coordinator)->epoch > 0;
         tidy_run(job, coordinator.prepared.output, was_killed);
     }
     mounts_free(mounts);

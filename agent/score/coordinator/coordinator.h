@@ -12,5 +12,5 @@ enum {
 /* A job that an earlier coordinator of the same resource has ended is not run again: the same last
  * words and exit code. Returns the process's exit code: 0 succeeded, 1 the job failed, 2 the input,
  * the model or the output folder cannot be used, 3 this machine, 130 interrupted. Logs, and leaves
- * the final /progress as last words. */
+ * the final /progress as the termination message. */
 int coordinator_run(const struct job *job);

@@ -22,20 +22,20 @@ static enum ledger_verdict verdict_of(enum commit_verdict verdict) {
                                        : LEDGER_FAILED;
 }
 
-bool books_counts(const struct books *books, const struct commit_head *head,
-                  const struct commit_record *record) {
+bool journal_counts(const struct journal *journal, const struct commit_head *head,
+                    const struct commit_record *record) {
     bool is_given_up = record->verdict == COMMIT_PARTIAL || record->verdict == COMMIT_FAILED;
-    return !is_given_up || strcmp(head->uid, books->job->uid) == 0;
+    return !is_given_up || strcmp(head->uid, journal->job->uid) == 0;
 }
 
 /* One of the tries that this job has: lost workers and storages are nobody's fault. */
-static bool is_own_try(const struct books *books, const struct commit_head *head,
+static bool is_own_try(const struct journal *journal, const struct commit_head *head,
                        const struct commit_record *record) {
-    return record->fault != COMMIT_LOST && strcmp(head->uid, books->job->uid) == 0;
+    return record->fault != COMMIT_LOST && strcmp(head->uid, journal->job->uid) == 0;
 }
 
-static void remember_first(struct books *books, const struct commit_record *record) {
-    struct books_first *first = &books->first_before;
+static void remember_first(struct journal *journal, const struct commit_record *record) {
+    struct journal_first *first = &journal->first_before;
     const json_t *of_item = json_array_get(json_array_get(record->failures, 0), 1);
     const char *cause =
         record->verdict == COMMIT_FAILED ? record->text : json_string_value(of_item);
@@ -49,7 +49,7 @@ static void remember_first(struct books *books, const struct commit_record *reco
 
 static int restore(void *context, const struct commit_head *head,
                    const struct commit_record *record, struct error *err) {
-    struct books *books = context;
+    struct journal *journal = context;
     struct ledger_record entry = {.verdict = verdict_of(record->verdict),
                                   .first = record->first,
                                   .cells = record->cells,
@@ -57,85 +57,87 @@ static int restore(void *context, const struct commit_head *head,
                                   .failed = record->failed};
     switch (record->verdict) {
     case COMMIT_VOID:
-        ledger_void(books->ledger, record->first, record->cells);
+        ledger_void(journal->ledger, record->first, record->cells);
         break;
     case COMMIT_PUBLISHED:
-        ledger_published(books->ledger, record->first, record->cells);
+        ledger_published(journal->ledger, record->first, record->cells);
         return 0;
     case COMMIT_END:
-        books->is_ended = true;
-        books->has_succeeded = record->text && record->text_size == strlen(succeeded_text) &&
-                               memcmp(record->text, succeeded_text, record->text_size) == 0;
+        journal->is_ended = true;
+        journal->has_succeeded = record->text && record->text_size == strlen(succeeded_text) &&
+                                 memcmp(record->text, succeeded_text, record->text_size) == 0;
         return 0;
     case COMMIT_RETRY:
-        ledger_retried(books->ledger, &entry, is_own_try(books, head, record));
+        ledger_retried(journal->ledger, &entry, is_own_try(journal, head, record));
         return 0;
     default:
-        if (!books_counts(books, head, record)) {
+        if (!journal_counts(journal, head, record)) {
             break;
         }
-        if (ledger_restore(books->ledger, &entry, err) < 0) {
+        if (ledger_restore(journal->ledger, &entry, err) < 0) {
             return -1;
         }
         if (record->verdict != COMMIT_DONE) {
-            remember_first(books, record);
+            remember_first(journal, record);
         }
         break;
     }
-    books->is_ended = false;
+    journal->is_ended = false;
     return 0;
 }
 
-int books_open(const struct books_options *options, struct books *books, struct error *err) {
+int journal_open(const struct journal_options *options, struct journal *journal,
+                 struct error *err) {
     const struct job *job = options->job;
-    *books = (struct books){.job = job, .output = options->output};
+    *journal = (struct journal){.job = job, .output = options->output};
     struct commit_identity identity = {.run = job->run, .uid = job->uid, .job = job->name};
-    books->ledger = ledger_new(&options->ledger);
+    journal->ledger = ledger_new(&options->ledger);
     bool is_known = options->cells >= 0;
-    if ((is_known && ledger_extend(books->ledger, options->cells, options->items,
+    if ((is_known && ledger_extend(journal->ledger, options->cells, options->items,
                                    /* is_last= */ true, err) < 0) ||
-        commit_open(options->output, &identity, restore, books, &books->log, err) < 0) {
-        books_release(books);
+        commit_open(options->output, &identity, restore, journal, &journal->log, err) < 0) {
+        journal_release(journal);
         return -1;
     }
-    books->epoch = commit_epoch(books->log);
-    books->epoch_ns = clock_monotonic_ns();
+    journal->epoch = commit_epoch(journal->log);
+    journal->epoch_ns = clock_monotonic_ns();
     return 0;
 }
 
-void books_release(struct books *books) {
-    commit_free(TAKE(books->log));
-    ledger_free(TAKE(books->ledger));
-    free(TAKE(books->entries));
-    free(TAKE(books->voids));
+void journal_release(struct journal *journal) {
+    commit_free(TAKE(journal->log));
+    ledger_free(TAKE(journal->ledger));
+    free(TAKE(journal->entries));
+    free(TAKE(journal->voids));
 }
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
-static void remember(struct books *books, struct books_entry entry) {
-    if (books->first > books->count) { /* most of the room lies in front */
-        memmove(books->entries, books->entries + books->first,
-                books->count * sizeof *books->entries);
-        books->first = 0;
+static void remember(struct journal *journal, struct journal_entry entry) {
+    if (journal->first > journal->count) { /* most of the room lies in front */
+        memmove(journal->entries, journal->entries + journal->first,
+                journal->count * sizeof *journal->entries);
+        journal->first = 0;
     }
-    if (books->first + books->count == books->room) {
-        books->room = MAX(books->room * 2, (size_t)64);
-        books->entries = x_realloc_array(books->entries, books->room, sizeof *books->entries);
+    if (journal->first + journal->count == journal->room) {
+        journal->room = MAX(journal->room * 2, (size_t)64);
+        journal->entries =
+            x_realloc_array(journal->entries, journal->room, sizeof *journal->entries);
     }
-    books->entries[books->first + books->count++] = entry;
+    journal->entries[journal->first + journal->count++] = entry;
 }
 
-static int add(struct books *books, const struct commit_record *record, int worker,
+static int add(struct journal *journal, const struct commit_record *record, int worker,
                struct error *err) {
-    if (commit_add(books->log, record, err) < 0) {
+    if (commit_add(journal->log, record, err) < 0) {
         return error_context(err, "spec.output.path");
     }
-    books->is_ended = books->is_ended && record->verdict >= COMMIT_PUBLISHED;
-    remember(books, (struct books_entry){.verdict = record->verdict,
-                                         .first = record->first,
-                                         .cells = record->cells,
-                                         .worker = worker,
-                                         .lease = record->lease});
+    journal->is_ended = journal->is_ended && record->verdict >= COMMIT_PUBLISHED;
+    remember(journal, (struct journal_entry){.verdict = record->verdict,
+                                             .first = record->first,
+                                             .cells = record->cells,
+                                             .worker = worker,
+                                             .lease = record->lease});
     return 0;
 }
 
@@ -158,10 +160,10 @@ static void tell_failures(struct commit_record *record, const struct message_res
 }
 
 /* Of a lease that has ended now, after so long. */
-static struct commit_record record_of(const struct books *books, enum commit_verdict verdict,
+static struct commit_record record_of(const struct journal *journal, enum commit_verdict verdict,
                                       const struct ledger_lease *lease, int64_t took_us) {
     /* Start and end are cut to milliseconds, not what lies between: short ones add up, too. */
-    int64_t end_us = (clock_monotonic_ns() - books->epoch_ns) / 1000;
+    int64_t end_us = (clock_monotonic_ns() - journal->epoch_ns) / 1000;
     int64_t start_ms = MAX(end_us - took_us, 0) / 1000;
     return (struct commit_record){
         .verdict = verdict,
@@ -170,26 +172,26 @@ static struct commit_record record_of(const struct books *books, enum commit_ver
         .items = lease->items,
         .lease = lease->lease,
         .try = lease->try,
-        .worker = ledger_worker(books->ledger, lease->worker).name,
+        .worker = ledger_worker(journal->ledger, lease->worker).name,
         .start_ms = start_ms,
         .took_ms = end_us / 1000 - start_ms,
     };
 }
 
-static void blame(struct commit_record *record, const struct books_failure *failure) {
+static void blame(struct commit_record *record, const struct journal_failure *failure) {
     record->fault = failure->fault;
     record->text = failure->cause;
     record->text_size = strlen(failure->cause);
 }
 
-int books_accept(struct books *books, enum ledger_verdict verdict, const struct ledger_lease *lease,
-                 const struct message_result *result, const struct books_failure *failure,
-                 struct error *err) {
+int journal_accept(struct journal *journal, enum ledger_verdict verdict,
+                   const struct ledger_lease *lease, const struct message_result *result,
+                   const struct journal_failure *failure, struct error *err) {
     enum commit_verdict told = verdict == LEDGER_PARTIAL  ? COMMIT_PARTIAL
                                : verdict == LEDGER_FAILED ? COMMIT_FAILED
                                                           : COMMIT_DONE;
     int64_t took_us = result && !result->is_fault ? result->took_us : 0;
-    struct commit_record record = record_of(books, told, lease, took_us);
+    struct commit_record record = record_of(journal, told, lease, took_us);
     if (told == COMMIT_FAILED) {
         record.failed = lease->items;
         blame(&record, failure);
@@ -201,27 +203,27 @@ int books_accept(struct books *books, enum ledger_verdict verdict, const struct 
         place(&record, result);
         tell_failures(&record, result);
     }
-    return add(books, &record, lease->worker, err);
+    return add(journal, &record, lease->worker, err);
 }
 
-int books_retried(struct books *books, const struct ledger_lease *lease,
-                  const struct books_failure *failure, struct error *err) {
-    struct commit_record record = record_of(books, COMMIT_RETRY, lease, 0);
+int journal_retried(struct journal *journal, const struct ledger_lease *lease,
+                    const struct journal_failure *failure, struct error *err) {
+    struct commit_record record = record_of(journal, COMMIT_RETRY, lease, 0);
     blame(&record, failure);
-    return add(books, &record, -1, err);
+    return add(journal, &record, -1, err);
 }
 
-int books_published(struct books *books, int64_t first, int64_t cells, struct error *err) {
+int journal_published(struct journal *journal, int64_t first, int64_t cells, struct error *err) {
     struct commit_record record = {.verdict = COMMIT_PUBLISHED, .first = first, .cells = cells};
-    ledger_published(books->ledger, first, cells);
-    return add(books, &record, -1, err);
+    ledger_published(journal->ledger, first, cells);
+    return add(journal, &record, -1, err);
 }
 
-int books_end(struct books *books, bool succeeded, struct error *err) {
-    if (books->is_ended && books->has_succeeded == succeeded) {
+int journal_end(struct journal *journal, bool succeeded, struct error *err) {
+    if (journal->is_ended && journal->has_succeeded == succeeded) {
         return 0;
     }
-    struct ledger_counts total = ledger_counts(books->ledger);
+    struct ledger_counts total = ledger_counts(journal->ledger);
     const char *text = succeeded ? succeeded_text : failed_text;
     struct commit_record record = {.verdict = COMMIT_END,
                                    .cells = total.batches.total,
@@ -229,50 +231,50 @@ int books_end(struct books *books, bool succeeded, struct error *err) {
                                    .failed = total.items.failed,
                                    .text = text,
                                    .text_size = strlen(text)};
-    if (add(books, &record, -1, err) < 0) {
+    if (add(journal, &record, -1, err) < 0) {
         return -1;
     }
-    books->is_ended = true;
-    books->has_succeeded = succeeded;
+    journal->is_ended = true;
+    journal->has_succeeded = succeeded;
     return 0;
 }
 
-int books_turn(struct books *books, bool at_once, books_stored *stored, void *context,
-               struct error *err) {
+int journal_turn(struct journal *journal, bool at_once, journal_stored *stored, void *context,
+                 struct error *err) {
     int64_t through = 0;
-    int turned = commit_turn(books->log, at_once, clock_monotonic_ms(), &through, err);
+    int turned = commit_turn(journal->log, at_once, clock_monotonic_ms(), &through, err);
     if (turned <= 0) {
         return turned;
     }
-    while (books->stored < through) {
-        struct books_entry entry = books->entries[books->first++];
-        books->count--;
-        books->stored++;
+    while (journal->stored < through) {
+        struct journal_entry entry = journal->entries[journal->first++];
+        journal->count--;
+        journal->stored++;
         if (entry.verdict <= COMMIT_FAILED) {
-            ledger_committed(books->ledger, entry.first, entry.cells);
+            ledger_committed(journal->ledger, entry.first, entry.cells);
         }
         stored(context, &entry);
     }
     return 0;
 }
 
-bool books_are_stored(const struct books *books) {
-    return books->count == 0;
+bool journal_is_stored(const struct journal *journal) {
+    return journal->count == 0;
 }
 
-bool books_are_full(const struct books *books) {
-    return commit_is_full(books->log);
+bool journal_is_full(const struct journal *journal) {
+    return commit_is_full(journal->log);
 }
 
-struct books_first books_first_failure(const struct books *books) {
+struct journal_first journal_first_failure(const struct journal *journal) {
     size_t count = 0;
-    struct books_first first = books->first_before;
-    const struct ledger_failure *failure = ledger_failures(books->ledger, &count);
+    struct journal_first first = journal->first_before;
+    const struct ledger_failure *failure = ledger_failures(journal->ledger, &count);
     if (first.tries == 0 && count) {
         first.cell = failure->cell;
         first.tries = MAX(failure->tries, 1); /* lost ten times it may have had none */
         snprintf(first.worker, sizeof first.worker, "%s",
-                 ledger_worker(books->ledger, failure->worker).name);
+                 ledger_worker(journal->ledger, failure->worker).name);
         snprintf(first.cause, sizeof first.cause, "%s", failure->cause);
     }
     return first;
@@ -280,16 +282,17 @@ struct books_first books_first_failure(const struct books *books) {
 
 /* ---- when all is committed ------------------------------------------------------------------ */
 
-void books_broken(struct books *books, int64_t first, int64_t cells) {
-    if (books->void_count == books->void_room) {
-        books->void_room = MAX(books->void_room * 2, (size_t)16);
-        books->voids = x_realloc_array(books->voids, books->void_room, sizeof *books->voids);
+void journal_broken(struct journal *journal, int64_t first, int64_t cells) {
+    if (journal->void_count == journal->void_room) {
+        journal->void_room = MAX(journal->void_room * 2, (size_t)16);
+        journal->voids =
+            x_realloc_array(journal->voids, journal->void_room, sizeof *journal->voids);
     }
-    books->voids[books->void_count++] = (struct books_void){first, cells};
+    journal->voids[journal->void_count++] = (struct journal_void){first, cells};
 }
 
 struct finding {
-    const struct books *books;
+    const struct journal *journal;
     struct parts *parts;
 };
 
@@ -317,12 +320,12 @@ static int find_part(void *context, const struct commit_head *head,
     return 0;
 }
 
-int books_parts(struct books *books, struct parts *ret_parts, struct error *err) {
+int journal_parts(struct journal *journal, struct parts *ret_parts, struct error *err) {
     struct parts parts = {
-        .store = books->output, .run = books->job->run, .count = ledger_cells(books->ledger)};
+        .store = journal->output, .run = journal->job->run, .count = ledger_cells(journal->ledger)};
     parts.places = x_calloc((size_t)parts.count, sizeof *parts.places);
-    struct finding finding = {books, &parts};
-    if (commit_replay(books->log, find_part, &finding, err) < 0) {
+    struct finding finding = {journal, &parts};
+    if (commit_replay(journal->log, find_part, &finding, err) < 0) {
         free(parts.places);
         return -1;
     }
@@ -331,8 +334,8 @@ int books_parts(struct books *books, struct parts *ret_parts, struct error *err)
 }
 
 struct publishing {
-    struct books *books;
-    struct standing *standing;
+    struct journal *journal;
+    struct record_resolver *resolver;
     bool *published; /* by cell */
     char *room;      /* for a part that is small */
     int64_t cells;
@@ -341,7 +344,7 @@ struct publishing {
 /* END has all cells, RETRY leaves nothing, and what another job gave up counts for nobody. */
 static bool is_heard(const struct publishing *publishing, const struct commit_head *head,
                      const struct commit_record *record) {
-    return record->verdict < COMMIT_END && books_counts(publishing->books, head, record);
+    return record->verdict < COMMIT_END && journal_counts(publishing->journal, head, record);
 }
 
 static int see_first(void *context, const struct commit_head *head,
@@ -356,7 +359,7 @@ static int see_first(void *context, const struct commit_head *head,
     /* What comes behind is to be published again: a DONE of what was given up, say. */
     memset(publishing->published + record->first, record->verdict == COMMIT_PUBLISHED,
            (size_t)record->cells);
-    return standing_add(publishing->standing, record, err);
+    return record_resolver_add(publishing->resolver, record, err);
 }
 
 static bool are_published(const struct publishing *publishing, const struct commit_record *record) {
@@ -367,62 +370,63 @@ static bool are_published(const struct publishing *publishing, const struct comm
 static int publish_record(void *context, const struct commit_head *head,
                           const struct commit_record *record, struct error *err) {
     struct publishing *publishing = context;
-    struct books *books = publishing->books;
-    if (!is_heard(publishing, head, record) || standing_next(publishing->standing, record) == 0 ||
+    struct journal *journal = publishing->journal;
+    if (!is_heard(publishing, head, record) ||
+        record_resolver_next(publishing->resolver, record) == 0 ||
         record->verdict == COMMIT_FAILED || record->place == COMMIT_NOWHERE ||
         are_published(publishing, record)) {
         return 0;
     }
     struct part part = {
-        .store = books->output, .size_bytes = record->size_bytes, .crc = record->crc};
-    part_name(books->job->run, head->epoch, record->lease, part.name);
+        .store = journal->output, .size_bytes = record->size_bytes, .crc = record->crc};
+    part_name(journal->job->run, head->epoch, record->lease, part.name);
     bool is_void = false;
     if (record->place == COMMIT_TEXT) {
         part.bytes = record->text;
         part.size_bytes = (int64_t)record->text_size;
     } else if (part_load(&part, publishing->room, ROOM_BYTES, &is_void, err) < 0) {
         if (is_void) {
-            books_broken(books, record->first, record->cells);
+            journal_broken(journal, record->first, record->cells);
             error_clear(err);
         }
         return is_void ? 0 : -1;
     }
-    return pack_publish(&part, books->output, err);
+    return pack_publish(&part, journal->output, err);
 }
 
-int books_publish(struct books *books, struct error *err) {
-    struct publishing publishing = {.books = books, .cells = ledger_cells(books->ledger)};
-    if (ledger_unpublished(books->ledger, 0) < 0) {
+int journal_publish(struct journal *journal, struct error *err) {
+    struct publishing publishing = {.journal = journal, .cells = ledger_cells(journal->ledger)};
+    if (ledger_unpublished(journal->ledger, 0) < 0) {
         return 0;
     }
-    publishing.standing = standing_new(publishing.cells);
+    publishing.resolver = record_resolver_new(publishing.cells);
     publishing.room = x_malloc(ROOM_BYTES);
     publishing.published = x_calloc((size_t)publishing.cells, sizeof *publishing.published);
-    int result = commit_replay(books->log, see_first, &publishing, err) < 0
+    int result = commit_replay(journal->log, see_first, &publishing, err) < 0
                      ? -1
-                     : commit_replay(books->log, publish_record, &publishing, err);
-    standing_free(publishing.standing);
+                     : commit_replay(journal->log, publish_record, &publishing, err);
+    record_resolver_free(publishing.resolver);
     free(publishing.published);
     free(publishing.room);
     if (result < 0) {
         return error_context(err, "spec.output.path");
     }
-    return books->void_count == 0
+    return journal->void_count == 0
                ? 0
                : error_set(err, ERROR_INVALID, "spec.output.path: %zu results are gone",
-                           books->void_count);
+                           journal->void_count);
 }
 
 struct checking {
-    struct books *books;
-    struct standing *standing;
+    struct journal *journal;
+    struct record_resolver *resolver;
 };
 
-static int note_standing(void *context, const struct commit_head *head,
-                         const struct commit_record *record, struct error *err) {
+static int note_record(void *context, const struct commit_head *head,
+                       const struct commit_record *record, struct error *err) {
     struct checking *checking = context;
-    return books_counts(checking->books, head, record)
-               ? standing_add(checking->standing, record, err)
+    return journal_counts(checking->journal, head, record)
+               ? record_resolver_add(checking->resolver, record, err)
                : 0;
 }
 
@@ -430,57 +434,58 @@ static int note_standing(void *context, const struct commit_head *head,
 static int check_record(void *context, const struct commit_head *head,
                         const struct commit_record *record, struct error *err) {
     struct checking *checking = context;
-    struct books *books = checking->books;
+    struct journal *journal = checking->journal;
     bool is_broken = false;
-    if (!books_counts(books, head, record) || standing_next(checking->standing, record) == 0 ||
-        failures_check(books->output, books->job->run, record, &is_broken, err) == 0) {
+    if (!journal_counts(journal, head, record) ||
+        record_resolver_next(checking->resolver, record) == 0 ||
+        failures_check(journal->output, journal->job->run, record, &is_broken, err) == 0) {
         return 0;
     }
     if (!is_broken) {
         return -1;
     }
-    books_broken(books, record->first, record->cells);
+    journal_broken(journal, record->first, record->cells);
     error_clear(err);
     return 0;
 }
 
-int books_check_failures(struct books *books, struct error *err) {
-    struct checking checking = {.books = books};
-    if (ledger_counts(books->ledger).items.failed == 0) {
+int journal_check_failures(struct journal *journal, struct error *err) {
+    struct checking checking = {.journal = journal};
+    if (ledger_counts(journal->ledger).items.failed == 0) {
         return 0;
     }
-    checking.standing = standing_new(ledger_cells(books->ledger));
-    int result = commit_replay(books->log, note_standing, &checking, err) < 0
+    checking.resolver = record_resolver_new(ledger_cells(journal->ledger));
+    int result = commit_replay(journal->log, note_record, &checking, err) < 0
                      ? -1
-                     : commit_replay(books->log, check_record, &checking, err);
-    standing_free(checking.standing);
-    if (result == 0 && books->void_count > 0) {
-        result =
-            error_set(err, ERROR_INVALID, "%zu lists of failed items are gone", books->void_count);
+                     : commit_replay(journal->log, check_record, &checking, err);
+    record_resolver_free(checking.resolver);
+    if (result == 0 && journal->void_count > 0) {
+        result = error_set(err, ERROR_INVALID, "%zu lists of failed items are gone",
+                           journal->void_count);
     }
     return result < 0 ? error_context(err, "spec.output.path") : 0;
 }
 
-int books_void_broken(struct books *books, const struct parts *parts, int64_t *ret_count,
-                      struct error *err) {
+int journal_void_broken(struct journal *journal, const struct parts *parts, int64_t *ret_count,
+                        struct error *err) {
     static const char cause[] = "its try object is gone, or has other bytes";
     for (int64_t i = 0; parts && i < parts->count; i++) {
         if (parts->places[i].is_broken) {
-            books_broken(books, i, MAX(parts->places[i].cells, 1));
+            journal_broken(journal, i, MAX(parts->places[i].cells, 1));
         }
     }
-    for (size_t i = 0; i < books->void_count; i++) {
+    for (size_t i = 0; i < journal->void_count; i++) {
         struct commit_record record = {.verdict = COMMIT_VOID,
-                                       .first = books->voids[i].first,
-                                       .cells = books->voids[i].cells,
+                                       .first = journal->voids[i].first,
+                                       .cells = journal->voids[i].cells,
                                        .text = cause,
                                        .text_size = strlen(cause)};
-        ledger_void(books->ledger, record.first, record.cells);
-        if (add(books, &record, -1, err) < 0) {
+        ledger_void(journal->ledger, record.first, record.cells);
+        if (add(journal, &record, -1, err) < 0) {
             return -1;
         }
     }
-    *ret_count = (int64_t)books->void_count;
-    books->void_count = 0;
+    *ret_count = (int64_t)journal->void_count;
+    journal->void_count = 0;
     return 0;
 }

@@ -125,7 +125,7 @@ static int try_output(const struct job *job, struct prepared *prepared, struct e
 static int try_run(const struct job *job, struct prepared *prepared, const struct trial *trial,
                    struct error *err) {
     bool is_batch = prepared->media->lines && prepared->media->lines->is_batch;
-    struct books_options options = {
+    struct journal_options options = {
         .job = job,
         .output = prepared->output,
         .cells = prepared->media->lines
@@ -138,7 +138,7 @@ static int try_run(const struct job *job, struct prepared *prepared, const struc
                    .wait_ms = scorer_wait_ms(job->spec, job->timeout_ms) + LATER_MS,
                    .ahead_max = LEASES_AHEAD,
                    .is_auto = job->is_auto,
-                   .has_stretches = !prepared->media->lines,
+                   .is_partitioned = !prepared->media->lines,
                    .errors_max = job->errors_max,
                    .batch_errors_max = job->batch_errors_max,
                    .batch_errors_percent = job->batch_errors_percent},
@@ -149,12 +149,12 @@ static int try_run(const struct job *job, struct prepared *prepared, const struc
         run_file_check(prepared->output, job->run, run, err) < 0) {
         return -1;
     }
-    if (books_open(&options, &prepared->books, err) < 0) {
+    if (journal_open(&options, &prepared->journal, err) < 0) {
         return error_context(err, "spec.output.path");
     }
     if (is_batch && prepared->media->lines->item(job->spec) == ITEM_JSON) {
         /* Blocks of a table become lines for programs, which are bounded. */
-        ledger_limit(prepared->books.ledger, BLOCKS_MAX);
+        ledger_limit(prepared->journal.ledger, BLOCKS_MAX);
     }
     return run_file_store(prepared->output, job->run, run, err);
 }
@@ -241,7 +241,7 @@ int prepared_extend(struct prepared *prepared, struct error *err) {
     int64_t cells = is_last ? (lines + size - 1) / size : lines / size;
     int64_t items = MIN(cells * size, lines);
     int64_t more = prepared->media->lines->is_batch ? -1 : items - prepared->items;
-    if (ledger_extend(prepared->books.ledger, cells - before, more, is_last, err) < 0) {
+    if (ledger_extend(prepared->journal.ledger, cells - before, more, is_last, err) < 0) {
         return -1;
     }
     prepared->items = items;
@@ -250,7 +250,7 @@ int prepared_extend(struct prepared *prepared, struct error *err) {
 
 /* Opens the list of lines, and waits for the first of them. */
 static int open_list(const struct job *job, struct prepared *prepared, struct error *err) {
-    AUTO(text_freep) char *epoch = x_printf("%lld", (long long)prepared->books.epoch);
+    AUTO(text_freep) char *epoch = x_printf("%lld", (long long)prepared->journal.epoch);
     struct list_options options = {.output = prepared->output,
                                    .run = job->run,
                                    .scratch = epoch,
@@ -353,7 +353,7 @@ int prepare_job(const struct job *job, struct prepared *ret_prepared, struct err
 void prepared_release(struct prepared *prepared) {
     item_names_free(TAKE(prepared->names));
     list_free(TAKE(prepared->list));
-    books_release(&prepared->books);
+    journal_release(&prepared->journal);
     if (prepared->listing) {
         prepared->media->listing_free(TAKE(prepared->listing));
     }

@@ -18,7 +18,7 @@ struct prepared {
     struct store *output;
     int lock_fd;        /* a courtesy (path_lock.h); -1: none */
     char *summary_spec; /* OUTPUT/summary.json as a spec path */
-    struct books books;
+    struct journal journal;
 };
 
 /* Fails with one line that names the spec's field. BUSY: an equal job writes there; CONFLICT:

@@ -53,6 +53,6 @@ void progress_format_rate(double rate, char text[static 32]);
  * while nobody can know. */
 json_t *progress_json(const struct progress *progress, const struct ledger_counts *counts,
                       int64_t now_ms);
-/* "failedLog", where there is one: for last words and summary.json. /progress is for whoever asks,
- * and has no words of programs. */
+/* "failedLog", where there is one: for the termination message and summary.json. /progress is for
+ * whoever asks, and has no words of programs. */
 void progress_add_log(const struct progress *progress, json_t *tree);

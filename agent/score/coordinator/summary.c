@@ -102,12 +102,13 @@ void summary_leave_words(json_t *progress) {
     static const char *const long_ones[] = {"outputs", "failedLog"};
     json_object_del(progress, "report");
     AUTO(text_freep) char *words = json_dumps(progress, JSON_COMPACT);
-    for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > JOB_LAST_WORDS_MAX; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(long_ones) && strlen(words) > JOB_TERMINATION_MESSAGE_MAX;
+         i++) {
         json_object_del(progress, long_ones[i]);
         free(words);
         words = json_dumps(progress, JSON_COMPACT);
     }
-    job_last_words(words);
+    job_write_termination_message(words);
 }
 
 int summary_report(const struct summary *summary, struct store *output, struct commit_log *log,

@@ -46,12 +46,13 @@ NODISCARD int summary_report(const struct summary *summary, struct store *output
 NODISCARD int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
                            report_item *item, void *context, struct error *err);
 
-/* Leaves the last words of a coordinator: a /progress, or summary_words; less what is too long. */
+/* Writes the coordinator's termination message: a /progress, or summary_words; less what is too
+ * long. */
 void summary_leave_words(json_t *progress);
 
-/* A summary's text -> the last words of its coordinator, and "report", if it tells how this very
- * resource (uid), or any_uid how whichever, ended this very run; else NULL, also for a run that was
- * cancelled, which goes on. Owned. */
+/* A summary's text -> the termination message of its coordinator, and "report", if it tells how
+ * this very resource (uid), or any_uid how whichever, ended this very run; else NULL, also for a
+ * run that was cancelled, which goes on. Owned. */
 json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,
                       int *ret_exit_code);
 /* The same from OUTPUT/summary.json, if the outputs that it names are there. For a coordinator

@@ -10,8 +10,8 @@
 void tidy_run(const struct job *job, struct store *output, bool was_killed);
 
 /* The same for a run that an earlier coordinator has ended, which may have been killed before it
- * tidied up. The last words are left before: where a volume hangs for 5 min the process ends
- * with 0. */
+ * tidied up. The termination message is written before: where a volume hangs for 5 min the process
+ * ends with 0. */
 void tidy_run_ended(const struct job *job);
 
 /* For a worker that ends with leases that were taken from it, or without its coordinator's word.

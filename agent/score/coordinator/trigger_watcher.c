@@ -27,12 +27,12 @@ enum {
     PATH_MAX_BYTES = 1024,
 };
 
-void armed_sight_release(struct armed_sight *sight) {
-    free(TAKE(sight->input));
-    sight->is_there = false;
+void watcher_observation_release(struct watcher_observation *seen) {
+    free(TAKE(seen->input));
+    seen->is_there = false;
 }
 
-int64_t armed_pause_ms(int64_t look_ms) {
+int64_t watcher_pause_ms(int64_t look_ms) {
     return MIN(MAX(PAUSE_TIMES * look_ms, PAUSE_MIN_MS), PAUSE_MAX_MS);
 }
 
@@ -85,7 +85,7 @@ static const char *path_problem(const char *text, size_t size) {
 }
 
 /* White space around it is not meant. */
-static void read_text(const char *path, struct buffer *text, struct armed_sight *sight) {
+static void read_text(const char *path, struct buffer *text, struct watcher_observation *seen) {
     static const char space[] = " \t\r\n";
     const char *start = text->data ? text->data : "";
     size_t size = text->size;
@@ -103,10 +103,10 @@ static void read_text(const char *path, struct buffer *text, struct armed_sight 
     memcpy(line, start, size);
     const char *problem = path_problem(line, size);
     if (problem) {
-        snprintf(sight->problem, sizeof sight->problem,
+        snprintf(seen->problem, sizeof seen->problem,
                  "the text of %.150s is no path of an input: %s", path, problem);
     } else {
-        sight->input = TAKE(line);
+        seen->input = TAKE(line);
     }
 }
 
@@ -121,34 +121,34 @@ static int split(const char *path, char **ret_folder, const char **ret_name, str
     return 0;
 }
 
-static int look_at_trigger(const char *path, struct armed_sight *sight, struct error *err) {
+static int look_at_trigger(const char *path, struct watcher_observation *seen, struct error *err) {
     AUTO(text_freep) char *folder = NULL;
     AUTO(store_freep) struct store *store = NULL;
     AUTO(buffer_release) struct buffer text;
     struct store_info info = {0};
     const char *name = NULL;
-    buffer_init(&text, 2 * ARMED_TEXT_MAX);
+    buffer_init(&text, 2 * WATCHER_TEXT_MAX);
     if (split(path, &folder, &name, err) < 0 ||
         store_open(folder, /* writes= */ false, &store, err) < 0 ||
         store_stat(store, name, &info, err) < 0) {
         return -1;
     }
-    if (info.size_bytes > ARMED_TEXT_MAX) {
-        snprintf(sight->problem, sizeof sight->problem,
+    if (info.size_bytes > WATCHER_TEXT_MAX) {
+        snprintf(seen->problem, sizeof seen->problem,
                  "%.150s has %lld bytes; its text, if any, is the path of an input, at most %d",
-                 path, (long long)info.size_bytes, ARMED_TEXT_MAX);
+                 path, (long long)info.size_bytes, WATCHER_TEXT_MAX);
     } else if (store_get(store, name, &text, &info, err) < 0) {
         return -1;
     } else {
-        read_text(path, &text, sight);
+        read_text(path, &text, seen);
     }
     char hex[65];
     if (buffer_printf(&text, err, "%lld %s", (long long)info.size_bytes, info.token) < 0) {
         return -1;
     }
     digest_sha256(text.data, text.size, hex);
-    memcpy(sight->mark, hex, ARMED_MARK_BYTES);
-    sight->is_there = true;
+    memcpy(seen->mark, hex, WATCHER_MARK_BYTES);
+    seen->is_there = true;
     return 0;
 }
 
@@ -255,36 +255,36 @@ static int walk_input(const json_t *spec, struct walk *walk, struct error *err) 
     return 0;
 }
 
-static int look_at_input(const json_t *spec, struct armed_sight *sight, struct error *err) {
+static int look_at_input(const json_t *spec, struct watcher_observation *seen, struct error *err) {
     struct walk walk = {0};
     buffer_init(&walk.fold.text, 4 * FOLD_BYTES);
     int result = walk_input(spec, &walk, err);
     if (result == 0 && walk.found > 0) {
         fold_turn(&walk.fold);
-        memcpy(sight->mark, walk.fold.hex, ARMED_MARK_BYTES);
-        sight->is_there = true;
+        memcpy(seen->mark, walk.fold.hex, WATCHER_MARK_BYTES);
+        seen->is_there = true;
     }
     store_free(walk.store);
     buffer_release(&walk.fold.text);
     return result;
 }
 
-int armed_look(const struct armed_options *options, struct armed_sight *ret_sight,
-               struct error *err) {
+int watcher_observe(const struct watcher_options *options, struct watcher_observation *ret_seen,
+                    struct error *err) {
     const char *trigger = tree_text(options->spec, "trigger.path", NULL);
-    struct armed_sight sight = {0};
+    struct watcher_observation seen = {0};
     struct error cause = {0};
-    int result = trigger ? look_at_trigger(trigger, &sight, &cause)
-                         : look_at_input(options->spec, &sight, &cause);
+    int result = trigger ? look_at_trigger(trigger, &seen, &cause)
+                         : look_at_input(options->spec, &seen, &cause);
     if (result < 0 && cause.kind != ERROR_NOT_FOUND) {
-        armed_sight_release(&sight);
+        watcher_observation_release(&seen);
         *err = cause;
         return -1;
     }
     if (result < 0) {
-        armed_sight_release(&sight);
+        watcher_observation_release(&seen);
     }
-    *ret_sight = sight;
+    *ret_seen = seen;
     return 0;
 }
 
@@ -297,44 +297,44 @@ static void rest(int64_t ms) {
     }
 }
 
-static void leave_words(const struct armed_sight *sight) {
+static void leave_words(const struct watcher_observation *seen) {
     AUTO(tree_freep)
-    json_t *words = json_pack("{s:s, s:s*}", "mark", sight->mark, "input", sight->input);
-    if (*sight->problem) {
-        json_object_set_new(words, "problem", json_string(sight->problem));
+    json_t *words = json_pack("{s:s, s:s*}", "mark", seen->mark, "input", seen->input);
+    if (*seen->problem) {
+        json_object_set_new(words, "problem", json_string(seen->problem));
     }
     AUTO(text_freep) char *text = json_dumps(words, JSON_COMPACT);
     log_event(LOG_INFO, "seen: %s", text);
-    job_last_words(text);
+    job_write_termination_message(text);
 }
 
 static int give_up(const struct error *err) {
     AUTO(tree_freep) json_t *words = json_pack("{s:s}", "message", err->text);
     AUTO(text_freep) char *text = json_dumps(words, JSON_COMPACT);
     log_event(LOG_ERROR, "%s", err->text);
-    job_last_words(text);
+    job_write_termination_message(text);
     return error_exit_code(err);
 }
 
-int armed_run(const struct armed_options *options) {
+int watcher_run(const struct watcher_options *options) {
     const char *trigger = tree_text(options->spec, "trigger.path", NULL);
-    AUTO(armed_sight_release) struct armed_sight before = {0};
+    AUTO(watcher_observation_release) struct watcher_observation before = {0};
     bool is_quiet = true; /* no trouble was told */
     log_event(LOG_INFO, "waiting for %s", trigger ? trigger : "a change of the input");
     while (!job_is_interrupted()) {
-        AUTO(armed_sight_release) struct armed_sight sight = {0};
+        AUTO(watcher_observation_release) struct watcher_observation seen = {0};
         struct error err = {0};
         int64_t start_ms = clock_monotonic_ms(), pause_ms = TROUBLE_MS;
-        if (armed_look(options, &sight, &err) == 0) {
-            bool is_new = sight.is_there && strcmp(sight.mark, options->mark) != 0;
-            if (is_new && strcmp(sight.mark, before.mark) == 0) {
-                leave_words(&sight);
+        if (watcher_observe(options, &seen, &err) == 0) {
+            bool is_new = seen.is_there && strcmp(seen.mark, options->mark) != 0;
+            if (is_new && strcmp(seen.mark, before.mark) == 0) {
+                leave_words(&seen);
                 return 0;
             }
-            pause_ms = armed_pause_ms(clock_monotonic_ms() - start_ms);
+            pause_ms = watcher_pause_ms(clock_monotonic_ms() - start_ms);
             pause_ms = is_new && trigger ? SETTLE_MS : pause_ms;
             is_quiet = true;
-            snprintf(before.mark, sizeof before.mark, "%s", sight.mark);
+            snprintf(before.mark, sizeof before.mark, "%s", seen.mark);
         } else if (err.kind == ERROR_INVALID) {
             return give_up(&err);
         } else if (is_quiet && err.kind != ERROR_CANCELLED) {

@@ -5,90 +5,90 @@
 
 enum { SHARE = 2 /* a slot takes 1/SHARE of its even part of what is not cut */ };
 
-struct stretch {
+struct range {
     int64_t next, end;
     int at; /* in holders, while next < end */
 };
 
-struct stretches {
+struct guided_partition {
     int64_t uncut, total;  /* cells from uncut on belong to nobody */
-    struct stretch *of;    /* [slot] */
+    struct range *of;      /* [slot] */
     int count, capacity;   /* slots seen */
-    int *holders, holding; /* the slots whose stretch is not empty, in any order */
+    int *holders, holding; /* the slots whose range is not empty, in any order */
 };
 
-struct stretches *stretches_new(void) {
-    return x_calloc(1, sizeof(struct stretches));
+struct guided_partition *guided_partition_new(void) {
+    return x_calloc(1, sizeof(struct guided_partition));
 }
 
-void stretches_free(struct stretches *stretches) {
-    if (stretches) {
-        free(stretches->of);
-        free(stretches->holders);
-        free(stretches);
+void guided_partition_free(struct guided_partition *partition) {
+    if (partition) {
+        free(partition->of);
+        free(partition->holders);
+        free(partition);
     }
 }
 
-void stretches_extend(struct stretches *stretches, int64_t cells) {
-    stretches->total += cells;
+void guided_partition_extend(struct guided_partition *partition, int64_t cells) {
+    partition->total += cells;
 }
 
-static struct stretch *stretch_of(struct stretches *stretches, int slot) {
-    if (slot >= stretches->capacity) {
-        stretches->capacity = MAX(2 * stretches->capacity, slot + 1);
-        size_t room = (size_t)stretches->capacity;
-        stretches->of = x_realloc_array(stretches->of, room, sizeof *stretches->of);
-        stretches->holders = x_realloc_array(stretches->holders, room, sizeof *stretches->holders);
+static struct range *range_of(struct guided_partition *partition, int slot) {
+    if (slot >= partition->capacity) {
+        partition->capacity = MAX(2 * partition->capacity, slot + 1);
+        size_t room = (size_t)partition->capacity;
+        partition->of = x_realloc_array(partition->of, room, sizeof *partition->of);
+        partition->holders = x_realloc_array(partition->holders, room, sizeof *partition->holders);
     }
-    for (; stretches->count <= slot; stretches->count++) {
-        stretches->of[stretches->count] = (struct stretch){0};
+    for (; partition->count <= slot; partition->count++) {
+        partition->of[partition->count] = (struct range){0};
     }
-    return &stretches->of[slot];
+    return &partition->of[slot];
 }
 
-static void hold(struct stretches *stretches, int slot, int64_t next, int64_t end) {
-    stretches->of[slot] = (struct stretch){next, end, stretches->holding};
-    stretches->holders[stretches->holding++] = slot;
+static void hold(struct guided_partition *partition, int slot, int64_t next, int64_t end) {
+    partition->of[slot] = (struct range){next, end, partition->holding};
+    partition->holders[partition->holding++] = slot;
 }
 
-static void let_go(struct stretches *stretches, int slot) {
-    int at = stretches->of[slot].at, last = stretches->holders[--stretches->holding];
-    stretches->holders[at] = last;
-    stretches->of[last].at = at;
+static void let_go(struct guided_partition *partition, int slot) {
+    int at = partition->of[slot].at, last = partition->holders[--partition->holding];
+    partition->holders[at] = last;
+    partition->of[last].at = at;
 }
 
-/* The upper half of somebody's stretch: its holder walks on undisturbed. */
-static void steal(struct stretches *stretches, int thief) {
-    int from = stretches->holders[0];
-    struct stretch *victim = &stretches->of[from];
+/* The upper half of another slot's range: its holder continues undisturbed. */
+static void steal(struct guided_partition *partition, int thief) {
+    int from = partition->holders[0];
+    struct range *victim = &partition->of[from];
     int64_t end = victim->end, middle = victim->next + (end - victim->next) / 2;
     victim->end = middle;
     if (middle == victim->next) {
-        let_go(stretches, from);
+        let_go(partition, from);
     }
-    hold(stretches, thief, middle, end);
+    hold(partition, thief, middle, end);
 }
 
-int64_t stretches_next(struct stretches *stretches, int slot, int slots, int32_t most,
-                       int32_t *ret_count) {
-    struct stretch *stretch = stretch_of(stretches, slot);
-    if (stretch->next == stretch->end) {
-        int64_t uncut = stretches->total - stretches->uncut;
+int64_t guided_partition_next(struct guided_partition *partition, int slot, int slots, int32_t most,
+                              int32_t *ret_count) {
+    struct range *range = range_of(partition, slot);
+    if (range->next == range->end) {
+        int64_t uncut = partition->total - partition->uncut;
         if (uncut > 0) {
             int64_t cut = MAX(uncut / (SHARE * (int64_t)MAX(slots, 1)), 1);
-            hold(stretches, slot, stretches->uncut, stretches->uncut + cut);
-            stretches->uncut += cut;
-        } else if (stretches->holding) {
-            steal(stretches, slot);
+            hold(partition, slot, partition->uncut, partition->uncut + cut);
+            partition->uncut += cut;
+        } else if (partition->holding) {
+            steal(partition, slot);
         } else {
             return -1;
         }
     }
-    int64_t first = stretch->next;
-    *ret_count = (int32_t)MIN((int64_t)most, stretch->end - first);
-    stretch->next += *ret_count;
-    if (stretch->next == stretch->end) {
-        let_go(stretches, slot);
+    int64_t first = range->next;
+    *ret_count = (int32_t)MIN((int64_t)most, range->end - first);
+    range->next += *ret_count;
+    if (range->next == range->end) {
+        let_go(partition, slot);
     }
     return first;
 }

@@ -13,13 +13,13 @@ void *cells_grow(void *array, size_t count, size_t *room, size_t size) {
     return x_realloc_array(array, *room, size);
 }
 
-void cells_init(struct cells *cells, bool has_stretches) {
-    *cells = (struct cells){.stretches = has_stretches ? stretches_new() : NULL};
+void cells_init(struct cells *cells, bool is_partitioned) {
+    *cells = (struct cells){.partition = is_partitioned ? guided_partition_new() : NULL};
 }
 
 void cells_release(struct cells *cells) {
     free(cells->of);
-    stretches_free(cells->stretches);
+    guided_partition_free(cells->partition);
     free(cells->back);
 }
 
@@ -68,8 +68,8 @@ void cells_extend(struct cells *cells, int64_t count) {
         }
     }
     cells->known = end;
-    if (cells->stretches) {
-        stretches_extend(cells->stretches, count);
+    if (cells->partition) {
+        guided_partition_extend(cells->partition, count);
     }
 }
 
@@ -120,9 +120,9 @@ static int32_t first_waiting(struct cells *cells, struct cell_range *range, int3
 }
 
 static struct cell_range next_dealt(struct cells *cells, int slot, int slots, int32_t most) {
-    if (cells->stretches) {
+    if (cells->partition) {
         int32_t count = 0;
-        int64_t first = stretches_next(cells->stretches, slot, slots, most, &count);
+        int64_t first = guided_partition_next(cells->partition, slot, slots, most, &count);
         assert(first >= 0); /* whoever counts what waits has lost a cell */
         return (struct cell_range){first, first + count};
     }

@@ -40,7 +40,8 @@ struct cells {
     int64_t never;               /* known, and not leased up to now */
     struct ledger_count batches; /* done and failed */
     struct ledger_count items;   /* likewise */
-    struct stretches *stretches; /* of those that were never dealt; NULL: in order, from `dealt` */
+    struct guided_partition
+        *partition; /* of those that were never dealt; NULL: in order, from `dealt` */
     int64_t dealt;
     struct cell_range *back; /* min-heap of what came back; may hold what does not wait any more */
     size_t back_count, back_room;
@@ -49,7 +50,7 @@ struct cells {
 /* Makes room for one more in an array that doubles. */
 void *cells_grow(void *array, size_t count, size_t *room, size_t size);
 
-void cells_init(struct cells *cells, bool has_stretches);
+void cells_init(struct cells *cells, bool is_partitioned);
 void cells_release(struct cells *cells);
 
 void cells_extend(struct cells *cells, int64_t count);

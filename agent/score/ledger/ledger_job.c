@@ -13,7 +13,7 @@ struct ledger *ledger_new(const struct ledger_options *options) {
     ledger->options = *options;
     ledger->next_lease = options->first_lease;
     ledger->lease_cells = LEDGER_LEASE_CELLS;
-    cells_init(&ledger->cells, options->has_stretches);
+    cells_init(&ledger->cells, options->is_partitioned);
     slots_init(&ledger->slots, options->ahead_max);
     return ledger;
 }

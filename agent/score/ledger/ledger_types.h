@@ -24,7 +24,7 @@ struct ledger_options {
     int64_t first_lease;         /* leases are numbered from here */
     int ahead_max;               /* 0..LEDGER_AHEAD_MAX */
     bool is_auto;                /* leases of several cells */
-    bool has_stretches;          /* slots walk along stretches of their own (video) */
+    bool is_partitioned;         /* each slot works through a range of its own (video) */
     int64_t errors_max;          /* failed items; -1: any number */
     int64_t batch_errors_max;    /* cells with failed items; -1: any number */
     double batch_errors_percent; /* of all cells, once each was leased; < 0: any number */

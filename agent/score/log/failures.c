@@ -33,7 +33,7 @@ void failures_init(struct failures *failures, struct store *store, const char *r
 
 void failures_release(struct failures *failures) {
     json_decref(TAKE(failures->list));
-    outcome_free(TAKE(failures->lines));
+    staged_output_free(TAKE(failures->lines));
     buffer_release(&failures->line);
 }
 
@@ -64,25 +64,25 @@ int failures_add(struct failures *failures, int64_t index, const char *cause, st
     if (!failures->lines) {
         char name[PART_NAME_MAX];
         object_name(failures->run, failures->epoch, failures->lease, name);
-        failures->lines = outcome_new(failures->store, name, /* may_be_text= */ false);
+        failures->lines = staged_output_new(failures->store, name, /* may_be_text= */ false);
         failures->list = json_array();
     }
     if (!failures->is_many) {
         add_pair(failures, index, cause, size);
     }
-    return outcome_add(failures->lines, line->data, line->size, err);
+    return staged_output_add(failures->lines, line->data, line->size, err);
 }
 
 int failures_close(struct failures *failures, struct error *err) {
-    return failures->is_many ? outcome_close(failures->lines, err) : 0;
+    return failures->is_many ? staged_output_close(failures->lines, err) : 0;
 }
 
 bool failures_has_failed(const struct failures *failures) {
-    return failures->lines && outcome_has_failed(failures->lines);
+    return failures->lines && staged_output_has_failed(failures->lines);
 }
 
 struct part failures_part(const struct failures *failures) {
-    return failures->is_many ? outcome_part(failures->lines) : (struct part){0};
+    return failures->is_many ? staged_output_part(failures->lines) : (struct part){0};
 }
 
 void failures_remove(const struct failures *failures) {

@@ -22,10 +22,10 @@ struct failures {
     struct store *store; /* borrowed, as the run */
     const char *run;
     int64_t epoch, lease;
-    json_t *list;          /* owned: [[index, cause], ...], all of them, or (is_many) the first */
-    size_t list_bytes;     /* as lines */
-    bool is_many;          /* there is, or will be, an object */
-    struct outcome *lines; /* NULL: nothing has failed */
+    json_t *list;      /* owned: [[index, cause], ...], all of them, or (is_many) the first */
+    size_t list_bytes; /* as lines */
+    bool is_many;      /* there is, or will be, an object */
+    struct staged_output *lines; /* NULL: nothing has failed */
     struct buffer line;
 };
 

@@ -18,7 +18,7 @@ struct table {
 struct writing {
     const struct report_options *options;
     struct store *output;
-    struct standing *standing;
+    struct record_resolver *resolver;
     struct facts *facts;
     bool is_read; /* the facts are whole */
     struct table batches, failed;
@@ -56,7 +56,7 @@ static void table_release(struct table *table) {
 
 /* ---- the two readings ----------------------------------------------------------------------- */
 
-/* As books_counts. */
+/* As journal_counts. */
 static bool counts(const struct writing *writing, const struct commit_head *head,
                    const struct commit_record *record) {
     const char *uid = writing->options->uid;
@@ -67,7 +67,7 @@ static bool counts(const struct writing *writing, const struct commit_head *head
 static int see_first(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err) {
     struct writing *writing = context;
-    if (counts(writing, head, record) && standing_add(writing->standing, record, err) < 0) {
+    if (counts(writing, head, record) && record_resolver_add(writing->resolver, record, err) < 0) {
         return error_context(err, "commit %lld", (long long)head->number);
     }
     return 0;
@@ -133,7 +133,7 @@ static int see_again(void *context, const struct commit_head *head,
                      const struct commit_record *record, struct error *err UNUSED) {
     struct writing *writing = context;
     int64_t own_cells =
-        counts(writing, head, record) ? standing_next(writing->standing, record) : 0;
+        counts(writing, head, record) ? record_resolver_next(writing->resolver, record) : 0;
     facts_add(writing->facts, record, own_cells);
     if (own_cells == 0) {
         return 0;
@@ -202,12 +202,12 @@ int report_write(struct store *output, struct commit_log *log, const struct repo
                  struct facts **ret_facts, struct error *err) {
     struct writing writing = {.options = options,
                               .output = output,
-                              .standing = standing_new(options->cells),
+                              .resolver = record_resolver_new(options->cells),
                               .facts = facts_new()};
     int result = write_all(&writing, output, log, err);
     table_release(&writing.batches);
     table_release(&writing.failed);
-    standing_free(writing.standing);
+    record_resolver_free(writing.resolver);
     if (ret_facts) {
         *ret_facts = writing.is_read ? TAKE(writing.facts) : NULL;
     }

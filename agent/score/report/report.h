@@ -1,7 +1,7 @@
 /* report.h: what a run leaves for people, made of its commits alone: mini_batches.csv, workers.csv,
  * failed.jsonl, report.html. Used by the coordinator when it assembles the outputs, with whatever
  * verdict: two readings of the log, memory that does not grow with the mini-batches but for 4 bytes
- * a cell (standing.h). The same commits and options give the same bytes.
+ * a cell (record_resolver.h). The same commits and options give the same bytes.
  *
  *     struct report_options options = {.job = job->name, ..., .cells = ..., .slots = 1};
  *     if (report_write(output, log, &options, NULL, &err) < 0) log it: no reason for a job to fail
@@ -34,16 +34,16 @@ struct report_options {
     void *context;
 };
 
-/* INVALID: the log is of another job than the options say (commit_replay, standing.h); what the
- * store says. Objects that were written until then stay. INVALID, too, but all is written as far as
- * it is known: an object of failed items (failures.h) is gone or broken; of its record the first
- * one is told. *ret_facts (may be NULL): what the log says, the caller's, also where tables cannot
- * be written; NULL when the log could not be read to its end. */
+/* INVALID: the log is of another job than the options say (commit_replay, record_resolver.h); what
+ * the store says. Objects that were written until then stay. INVALID, too, but all is written as
+ * far as it is known: an object of failed items (failures.h) is gone or broken; of its record the
+ * first one is told. *ret_facts (may be NULL): what the log says, the caller's, also where tables
+ * cannot be written; NULL when the log could not be read to its end. */
 NODISCARD int report_write(struct store *output, struct commit_log *log,
                            const struct report_options *options, struct facts **ret_facts,
                            struct error *err);
 
-/* ---- its parts, for report.c and the tests ---- */
+/* ---- its parts, for report.c and the tests -------------------------------------------------- */
 
 /* A record that counts as a line of mini_batches.csv, with its '\n'; at_ms: its start in the run
  * (facts). */

@@ -89,7 +89,7 @@ struct facts *facts_new(void);
 void facts_free(struct facts *facts);
 void facts_freep(struct facts **facts); /* for AUTO */
 
-/* The next record of the log; own_cells: standing_next. */
+/* The next record of the log; own_cells: record_resolver_next. */
 void facts_add(struct facts *facts, const struct commit_record *record, int64_t own_cells);
 /* Of the record that was just added, that counts, and whose failed items are in an object
  * (failures.h): the next of these. */
@@ -98,7 +98,7 @@ void facts_add_failed(struct facts *facts, const struct commit_record *record, c
 /* When all are in: closes the last epoch, sorts the causes. */
 void facts_finish(struct facts *facts);
 
-/* ---- of a finished one ---- */
+/* ---- of a finished one ---------------------------------------------------------------------- */
 
 /* 0.5: the median. About 4 % off, exact at 1; 0 when there is none. */
 int64_t facts_quantile_ms(const struct facts *facts, double share);

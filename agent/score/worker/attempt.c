@@ -42,18 +42,18 @@ static enum message_fault fault_of(const struct scorer_task *task, const struct 
         return MESSAGE_BACK;
     }
     bool is_mount = err->kind == ERROR_UNAVAILABLE || err->kind == ERROR_TIMEOUT;
-    bool is_output = outcome_has_failed(task->outcome) || failures_has_failed(task->failures);
+    bool is_output = staged_output_has_failed(task->staged) || failures_has_failed(task->failures);
     return is_mount || (is_output && error_is_machine(err)) ? MESSAGE_MACHINE : MESSAGE_SCORER;
 }
 
-static void tell_place(enum sink_form form, struct told *told, const struct outcome *outcome) {
+static void tell_place(enum sink_form form, struct told *told, const struct staged_output *staged) {
     struct message_result *result = &told->result;
     if (form == SINK_NOTHING) {
         result->place = MESSAGE_NOWHERE;
         return;
     }
-    struct part part = outcome_part(outcome);
-    result->place = outcome_place(outcome) == OUTCOME_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT;
+    struct part part = staged_output_part(staged);
+    result->place = staged_output_place(staged) == STAGED_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT;
     result->size_bytes = part.size_bytes;
     result->crc = part.crc;
     if (result->place == MESSAGE_TEXT) {
@@ -63,10 +63,10 @@ static void tell_place(enum sink_form form, struct told *told, const struct outc
     }
 }
 
-/* Takes the task's outcome over, and of its failures what goes with the result. */
+/* Takes the task's staged output over, and of its failures what goes with the result. */
 static struct told tell_done(const struct attempt *attempt, const struct scorer_task *task,
                              const struct scorer_count *count, int64_t took_us) {
-    AUTO(outcome_freep) struct outcome *outcome = task->outcome;
+    AUTO(staged_output_freep) struct staged_output *staged = task->staged;
     struct part failures = failures_part(task->failures);
     json_t *list = TAKE(task->failures->list);
     const struct scorer_lease *lease = &task->lease;
@@ -81,9 +81,9 @@ static struct told tell_done(const struct attempt *attempt, const struct scorer_
                         .failures = list};
     log_event(LOG_DEBUG, "mini-batch %lld: %lld items in %lld us", (long long)lease->first,
               (long long)count->items, (long long)took_us);
-    tell_place(attempt->form, &told, outcome);
+    tell_place(attempt->form, &told, staged);
     if (attempt->publisher) {
-        publisher_keep(attempt->publisher, lease->epoch, lease->lease, TAKE(outcome));
+        publisher_keep(attempt->publisher, lease->epoch, lease->lease, TAKE(staged));
     }
     return told;
 }
@@ -100,8 +100,9 @@ static struct told tell_fault(const struct scorer_lease *lease, enum message_fau
 static int score(const struct attempt *attempt, const struct scorer_task *task,
                  struct scorer_count *ret_count, struct error *err) {
     int result = attempt->kind->run(attempt->scorer, task, ret_count, err);
-    if (result == 0 && ((attempt->form != SINK_NOTHING && outcome_close(task->outcome, err) < 0) ||
-                        failures_close(task->failures, err) < 0)) {
+    if (result == 0 &&
+        ((attempt->form != SINK_NOTHING && staged_output_close(task->staged, err) < 0) ||
+         failures_close(task->failures, err) < 0)) {
         result = error_context(err, "spec.output.path");
     }
     if (result < 0) {
@@ -142,20 +143,21 @@ struct told attempt_run(const struct attempt *attempt, const struct scorer_lease
     part_name(job->run, lease->epoch, lease->lease, name);
     for (int64_t wait_ms = WAIT_MS_MIN;; wait_ms = MIN(2 * wait_ms, (int64_t)WAIT_MS_MAX)) {
         struct error err = {0}, ignored = {0};
-        AUTO(outcome_freep)
-        struct outcome *outcome = outcome_new(attempt->output, name, attempt->form != SINK_PARTS);
+        AUTO(staged_output_freep)
+        struct staged_output *staged =
+            staged_output_new(attempt->output, name, attempt->form != SINK_PARTS);
         AUTO(failures_release) struct failures failures;
         failures_init(&failures, attempt->output, job->run, lease->epoch, lease->lease);
         struct scorer_task task = {.lease = *lease,
                                    .ahead = ahead,
-                                   .outcome = outcome,
+                                   .staged = staged,
                                    .failures = &failures,
                                    .dropped = attempt->dropped};
         struct scorer_count count = {0};
         int64_t started_ns = clock_monotonic_ns();
         if (score(attempt, &task, &count, &err) == 0) {
             int64_t took_us = (clock_monotonic_ns() - started_ns) / 1000;
-            outcome = NULL; /* the task's, taken over */
+            staged = NULL; /* the task's, taken over */
             return tell_done(attempt, &task, &count, took_us);
         }
         enum message_fault fault = fault_of(&task, &err);

@@ -162,7 +162,7 @@ static void forget(struct command *command) {
     command->out_at = 0;
 }
 
-/* It has ended, or must: its last words are read, its children die. Answers that it gave stay. */
+/* It has ended, or must: its last output is read, its children die. Answers that it gave stay. */
 static void bury(struct command *command, const char *why) {
     if (!command->is_alive) {
         return;

@@ -16,8 +16,8 @@ struct kept {
     struct kept *next;
     enum state state;
     int64_t epoch, lease;
-    struct outcome *outcome; /* NULL: only in the store */
-    struct part part;        /* bytes: the outcome's, or NULL */
+    struct staged_output *staged; /* NULL: only in the store */
+    struct part part;             /* bytes: the staged output's, or NULL */
 };
 
 struct publisher {
@@ -34,8 +34,8 @@ struct publisher {
 };
 
 static void release(struct publisher *publisher, struct kept *kept) {
-    publisher->kept_bytes -= kept->outcome ? kept->part.size_bytes : 0;
-    outcome_free(kept->outcome);
+    publisher->kept_bytes -= kept->staged ? kept->part.size_bytes : 0;
+    staged_output_free(kept->staged);
     free(kept);
 }
 
@@ -129,19 +129,20 @@ bool publisher_free(struct publisher *publisher, int64_t timeout_ms) {
 }
 
 void publisher_keep(struct publisher *publisher, int64_t epoch, int64_t lease,
-                    struct outcome *outcome_new) {
+                    struct staged_output *staged_output_new) {
     struct kept *kept = x_calloc(1, sizeof *kept);
-    *kept = (struct kept){.epoch = epoch, .lease = lease, .part = outcome_part(outcome_new)};
+    *kept = (struct kept){
+        .epoch = epoch, .lease = lease, .part = staged_output_part(staged_output_new)};
     pthread_mutex_lock(&publisher->lock);
     int64_t size = kept->part.size_bytes;
     /* Text is nowhere else that a worker could read. */
-    if (outcome_place(outcome_new) == OUTCOME_TEXT ||
+    if (staged_output_place(staged_output_new) == STAGED_TEXT ||
         (kept->part.bytes && publisher->kept_bytes + size <= PUBLISHER_KEPT_MAX)) {
-        kept->outcome = outcome_new;
+        kept->staged = staged_output_new;
         publisher->kept_bytes += size;
     } else {
         kept->part.bytes = NULL;
-        outcome_free(outcome_new);
+        staged_output_free(staged_output_new);
     }
     append(publisher, kept);
     pthread_mutex_unlock(&publisher->lock);

@@ -17,9 +17,9 @@ NODISCARD int publisher_new(struct store *output, void (*wake)(void *context), v
  * and nothing was freed. */
 bool publisher_free(struct publisher *publisher, int64_t timeout_ms);
 
-/* A lease's outcome, closed; owned from here on. Any thread. */
+/* A lease's staged output, closed; owned from here on. Any thread. */
 void publisher_keep(struct publisher *publisher, int64_t epoch, int64_t lease,
-                    struct outcome *outcome_new);
+                    struct staged_output *staged_output_new);
 /* It is committed. What is not known is ignored. */
 void publisher_publish(struct publisher *publisher, int64_t epoch, int64_t lease);
 /* The connection is lost: whoever is the coordinator now sees to it. */

@@ -1,6 +1,6 @@
-/* scorer.h: what gives items their results: one lease, from its lines to the bytes of its outcome.
- * A kind (onnx, command) is one file and one row of agent/registry.c. A scorer belongs to one slot
- * of a worker and stays from lease to lease. */
+/* scorer.h: what gives items their results: one lease, from its lines to the bytes of its staged
+ * output. A kind (onnx, command) is one file and one row of agent/registry.c. A scorer belongs to
+ * one slot of a worker and stays from lease to lease. */
 #pragma once
 
 #include "agent/data/input/sink.h"
@@ -42,9 +42,9 @@ struct scorer_task {
     struct scorer_lease lease; /* its work is borrowed */
     /* What this slot is likely to get next, borrowed likewise: may be begun. NULL: not known. */
     const struct scorer_lease *ahead;
-    struct outcome *outcome;   /* gets the results' bytes; the caller closes it */
-    struct failures *failures; /* gets the items that have failed; likewise */
-    atomic_bool *dropped;      /* set from another thread: nobody wants it any more */
+    struct staged_output *staged; /* gets the results' bytes; the caller closes it */
+    struct failures *failures;    /* gets the items that have failed; likewise */
+    atomic_bool *dropped;         /* set from another thread: nobody wants it any more */
 };
 
 struct scorer_count {

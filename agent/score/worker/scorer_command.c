@@ -425,7 +425,7 @@ static int command_score(struct scorer *scorer, const struct scorer_task *task,
     int result = -1;
     if (take_request(scorer, &task->lease, err) == 0 &&
         (scorer->now.asked == 0 || ask(scorer, task, &answer, err) == 0) &&
-        sink_open(scorer->options.spec, scorer->options.media, task->lease.work, task->outcome,
+        sink_open(scorer->options.spec, scorer->options.media, task->lease.work, task->staged,
                   &sink, err) == 0) {
         result = take_answer(&scorer->now, answer, task, sink, &count, err);
     }

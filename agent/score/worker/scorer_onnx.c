@@ -439,7 +439,7 @@ static int onnx_run(struct scorer *scorer, const struct scorer_task *task,
     struct scorer_count count = {0};
     int result = -1;
     if (open_reader(scorer, task, err) == 0 &&
-        sink_open(scorer->spec, scorer->media, task->lease.work, task->outcome, &sink, err) == 0) {
+        sink_open(scorer->spec, scorer->media, task->lease.work, task->staged, &sink, err) == 0) {
         result = score_items(scorer, task, sink, &count, err);
     }
     if (result == 0) {

@@ -63,7 +63,7 @@ static void send_batch(struct worker *worker, struct message_batch *batch) {
 }
 
 /* Results go in as few messages as hold them; a message is of one epoch. Each fits into one: what
- * grows with its items is bounded (outcome.h, failures.h). */
+ * grows with its items is bounded (staged_output.h, failures.h). */
 static void send_results(struct worker *worker) {
     struct message_batch batch;
     size_t count = 0;
@@ -192,7 +192,7 @@ static bool is_ready_to_leave(struct worker *worker, bool is_idle) {
     return is_idle || left_ms + WORKER_FLUSH_MS <= 0 || !socket_is_open(worker->socket);
 }
 
-/* The last words: what was done, and all that was not. The coordinator closes then. */
+/* The last message: what was done, and all that was not. The coordinator closes then. */
 static void hand_over(struct worker *worker) {
     struct error err = {0};
     int64_t end_ms = clock_monotonic_ms() + WORKER_FLUSH_MS;

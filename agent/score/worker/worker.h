@@ -7,7 +7,7 @@
 
 enum {
     WORKER_UNREACHABLE_MS = 60000, /* without its coordinator a worker waits this long */
-    WORKER_FLUSH_MS = 1000,        /* for its last words to get out */
+    WORKER_FLUSH_MS = 1000,        /* to send its last results */
     WORKER_FAREWELL_MS = 5000,     /* for the scorer to tidy up when the worker ends */
 };
 

@@ -22,22 +22,22 @@ UNUSED static struct parts new_parts(struct store *output, int64_t count) {
 }
 
 /* What is committed of a try: its object, size and sum. */
-UNUSED static int place_part(struct parts *parts, int64_t index, struct outcome *outcome,
+UNUSED static int place_part(struct parts *parts, int64_t index, struct staged_output *staged,
                              struct error *err) {
-    if (outcome_close(outcome, err) < 0) {
+    if (staged_output_close(staged, err) < 0) {
         return -1;
     }
-    struct part part = outcome_part(outcome);
+    struct part part = staged_output_part(staged);
     parts->places[index] = (struct part_place){
         .epoch = 1, .lease = index, .cells = 1, .size_bytes = part.size_bytes, .crc = part.crc};
-    parts->places[index].is_there = outcome_place(outcome) == OUTCOME_OBJECT;
+    parts->places[index].is_there = staged_output_place(staged) == STAGED_OBJECT;
     return 0;
 }
 
-UNUSED static struct outcome *new_try(const struct parts *parts, int64_t index) {
+UNUSED static struct staged_output *new_try(const struct parts *parts, int64_t index) {
     char name[PART_NAME_MAX];
     struct error ignored = {0};
     part_name(RUN, 1, index, name);
     (void)!store_remove(parts->store, name, &ignored); /* a test's second try has the same name */
-    return outcome_new(parts->store, name, false);
+    return staged_output_new(parts->store, name, false);
 }

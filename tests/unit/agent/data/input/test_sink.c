@@ -21,16 +21,16 @@ static void check_rows(const struct result *results, size_t count, const char *w
     struct error err = {0};
     AUTO(store_freep) struct store *output = open_output("out/sink");
     AUTO(tree_freep) json_t *spec = spec_of("AppendRow");
-    AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, "try", true);
+    AUTO(staged_output_freep) struct staged_output *staged = staged_output_new(output, "try", true);
     struct sink *sink = NULL;
-    CHECK_OK(sink_open(spec, media_of(spec), NULL, outcome, &sink, &err), &err);
+    CHECK_OK(sink_open(spec, media_of(spec), NULL, staged, &sink, &err), &err);
     for (size_t i = 0; i < count; i++) {
         CHECK_OK(sink_add(sink, &results[i], &err), &err);
     }
     CHECK_OK(sink_finish(sink, &err), &err);
     sink_free(sink);
-    CHECK_OK(outcome_close(outcome, &err), &err);
-    struct part part = outcome_part(outcome);
+    CHECK_OK(staged_output_close(staged, &err), &err);
+    struct part part = staged_output_part(staged);
     AUTO(text_freep) char *seen = x_strndup(part.bytes, (size_t)part.size_bytes);
     CHECK_STR(seen, wanted);
 }
@@ -70,9 +70,9 @@ static void test_a_picture_is_no_row(void) {
     struct result result = {.name = "a.jpg", .picture = &picture};
     AUTO(tree_freep) json_t *spec = spec_of("AppendRow");
     AUTO(store_freep) struct store *output = open_output("out/sink");
-    AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, "try", true);
+    AUTO(staged_output_freep) struct staged_output *staged = staged_output_new(output, "try", true);
     struct sink *sink = NULL;
-    CHECK_OK(sink_open(spec, media_of(spec), NULL, outcome, &sink, &err), &err);
+    CHECK_OK(sink_open(spec, media_of(spec), NULL, staged, &sink, &err), &err);
     CHECK_INT(sink_add(sink, &result, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
     sink_free(sink);
@@ -96,14 +96,14 @@ static void test_nothing_is_kept_of_a_summary(void) {
     struct result result = json_result("\"cat\"");
     AUTO(tree_freep) json_t *spec = spec_of("SummaryOnly");
     AUTO(store_freep) struct store *output = open_output("out/sink");
-    AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, "try", true);
+    AUTO(staged_output_freep) struct staged_output *staged = staged_output_new(output, "try", true);
     struct sink *sink = NULL;
-    CHECK_OK(sink_open(spec, media_of(spec), NULL, outcome, &sink, &err), &err);
+    CHECK_OK(sink_open(spec, media_of(spec), NULL, staged, &sink, &err), &err);
     CHECK_OK(sink_add(sink, &result, &err), &err);
     CHECK_OK(sink_finish(sink, &err), &err);
     sink_free(sink);
-    CHECK_OK(outcome_close(outcome, &err), &err);
-    CHECK_INT(outcome_part(outcome).size_bytes, 0);
+    CHECK_OK(staged_output_close(staged, &err), &err);
+    CHECK_INT(staged_output_part(staged).size_bytes, 0);
 }
 
 int main(void) {

@@ -68,18 +68,18 @@ static int score(const json_t *spec, const json_t *lines, bool is_record, struct
     struct writer *writer = NULL;
     AUTO(store_freep) struct store *output = NULL;
     CHECK_OK(store_open(tree_text(spec, "output.path", ""), true, &output, err), err);
-    AUTO(outcome_freep)
-    struct outcome *outcome = outcome_new(output, ".windlass/r/try/1-1", true);
-    CHECK_OK(files()->writer_open(spec, lines, outcome, &writer, err), err);
+    AUTO(staged_output_freep)
+    struct staged_output *staged = staged_output_new(output, ".windlass/r/try/1-1", true);
+    CHECK_OK(files()->writer_open(spec, lines, staged, &writer, err), err);
     int result = add_all(spec, lines, is_record, writer, err);
     result = result < 0 ? result : files()->writer_finish(writer, err);
-    result = result < 0 ? result : outcome_close(outcome, err);
+    result = result < 0 ? result : staged_output_close(staged, err);
     files()->writer_free(writer);
     if (result < 0) {
         return -1;
     }
-    struct part part = outcome_part(outcome);
-    CHECK_INT(outcome_place(outcome), is_record ? OUTCOME_TEXT : OUTCOME_OBJECT);
+    struct part part = staged_output_part(staged);
+    CHECK_INT(staged_output_place(staged), is_record ? STAGED_TEXT : STAGED_OBJECT);
     result = pack_publish(&part, output, err);
     CHECK_OK(store_clear(output, ".windlass/r/try/", err), err);
     return result;

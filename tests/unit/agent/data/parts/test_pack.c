@@ -6,10 +6,10 @@
 
 #define NAME ".windlass/" RUN "/try/3-7"
 
-static int close_pack(struct pack *pack, struct outcome *outcome, struct error *err) {
+static int close_pack(struct pack *pack, struct staged_output *staged, struct error *err) {
     int result = pack_close(pack, err);
     pack_free(pack);
-    return result < 0 ? result : outcome_close(outcome, err);
+    return result < 0 ? result : staged_output_close(staged, err);
 }
 
 static char *read_output(struct store *output, const char *name) {
@@ -33,15 +33,15 @@ static bool is_there(struct store *output, const char *name) {
 static void test_small_texts_need_no_object(void) {
     struct error err = {0};
     AUTO(store_freep) struct store *output = open_output("out/small");
-    AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, NAME, true);
-    struct pack *pack = pack_new(outcome);
+    AUTO(staged_output_freep) struct staged_output *staged = staged_output_new(output, NAME, true);
+    struct pack *pack = pack_new(staged);
     CHECK_OK(pack_add(pack, "a.json", "{}\n", 3, &err), &err);
     CHECK_OK(pack_add(pack, "deep/\xc3\xa4.json", "[]\n", 3, &err), &err);
     CHECK_OK(pack_add(pack, "empty", "", 0, &err), &err);
-    CHECK_OK(close_pack(pack, outcome, &err), &err);
-    CHECK_INT(outcome_place(outcome), OUTCOME_TEXT);
+    CHECK_OK(close_pack(pack, staged, &err), &err);
+    CHECK_INT(staged_output_place(staged), STAGED_TEXT);
     CHECK(!is_there(output, NAME));
-    struct part part = outcome_part(outcome);
+    struct part part = staged_output_part(staged);
     for (int i = 0; i < 2; i++) { /* twice: the same bytes */
         CHECK_OK(pack_publish(&part, output, &err), &err);
         AUTO(text_freep) char *first = read_output(output, "a.json");
@@ -63,13 +63,14 @@ static void test_much_becomes_an_object(void) {
         large[i] = (char)(i * 2654435761u >> 13);
     }
     for (size_t size = 1; size <= LARGE; size += LARGE - 1) {
-        AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, NAME, true);
-        struct pack *pack = pack_new(outcome);
+        AUTO(staged_output_freep)
+        struct staged_output *staged = staged_output_new(output, NAME, true);
+        struct pack *pack = pack_new(staged);
         CHECK_OK(pack_add(pack, "zero", "\0", 1, &err), &err);
         CHECK_OK(pack_add(pack, "bytes", large, size, &err), &err);
-        CHECK_OK(close_pack(pack, outcome, &err), &err);
-        CHECK_INT(outcome_place(outcome), OUTCOME_OBJECT);
-        struct part made = outcome_part(outcome), part = made;
+        CHECK_OK(close_pack(pack, staged, &err), &err);
+        CHECK_INT(staged_output_place(staged), STAGED_OBJECT);
+        struct part made = staged_output_part(staged), part = made;
         CHECK(size == 1 || !made.bytes);
         part.bytes = NULL;
         bool is_broken = true;
@@ -96,12 +97,12 @@ static void test_much_becomes_an_object(void) {
 static void test_what_is_not_closed_leaves_nothing(void) {
     struct error err = {0};
     AUTO(store_freep) struct store *output = open_output("out/dropped");
-    struct outcome *outcome = outcome_new(output, NAME, false);
-    AUTO(text_freep) char *much = x_calloc(1, OUTCOME_MEMORY);
-    CHECK_OK(outcome_add(outcome, much, OUTCOME_MEMORY, &err), &err);
-    CHECK_OK(outcome_add(outcome, "x", 1, &err), &err);
+    struct staged_output *staged = staged_output_new(output, NAME, false);
+    AUTO(text_freep) char *much = x_calloc(1, STAGED_MEMORY);
+    CHECK_OK(staged_output_add(staged, much, STAGED_MEMORY, &err), &err);
+    CHECK_OK(staged_output_add(staged, "x", 1, &err), &err);
     CHECK(!is_there(output, NAME));
-    outcome_free(outcome);
+    staged_output_free(staged);
     CHECK_INT(ask_number("find '%s/dropped' -type f | wc -l", fixtures_out), 0);
 }
 
@@ -113,10 +114,11 @@ static void test_a_taken_name_is_an_error(void) {
     for (int i = 0; i < 4; i++) {
         struct error err = {0};
         bool fits = i % 2 == 0;
-        AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, NAME, false);
-        CHECK_OK(outcome_add(outcome, bytes[i], strlen(bytes[i]), &err), &err);
-        CHECK_INT(outcome_close(outcome, &err), fits ? 0 : -1);
-        CHECK_INT(outcome_has_failed(outcome), !fits);
+        AUTO(staged_output_freep)
+        struct staged_output *staged = staged_output_new(output, NAME, false);
+        CHECK_OK(staged_output_add(staged, bytes[i], strlen(bytes[i]), &err), &err);
+        CHECK_INT(staged_output_close(staged, &err), fits ? 0 : -1);
+        CHECK_INT(staged_output_has_failed(staged), !fits);
         CHECK_INT(err.kind, fits ? ERROR_NONE : ERROR_CONFLICT);
     }
 }

@@ -91,10 +91,10 @@ UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, st
     struct parts parts = new_parts(output, (count + step - 1) / step);
     for (int64_t first = 0; first < count; first += step) {
         AUTO(tree_freep) json_t *work = video()->work(listing, first, MIN(step, count - first));
-        AUTO(outcome_freep) struct outcome *outcome = new_try(&parts, first / step);
+        AUTO(staged_output_freep) struct staged_output *staged = new_try(&parts, first / step);
         struct writer *writer = NULL;
         CHECK_OK(video()->reader_open(spec, work, &reader, err), err);
-        CHECK_OK(video()->writer_open(spec, work, outcome, &writer, err), err);
+        CHECK_OK(video()->writer_open(spec, work, staged, &writer, err), err);
         struct picture picture = {0};
         const char *item = NULL;
         while (reader && writer && video()->reader_next(reader, &picture, &item, err) > 0) {
@@ -103,7 +103,7 @@ UNUSED static int make_video(const char *name, int64_t step, json_t *outputs, st
             picture_release(&picture);
         }
         CHECK_OK(video()->writer_finish(writer, err), err);
-        CHECK_OK(place_part(&parts, first / step, outcome, err), err);
+        CHECK_OK(place_part(&parts, first / step, staged, err), err);
         video()->writer_free(writer);
     }
     video()->reader_free(reader);

@@ -127,7 +127,7 @@ static void colors_survive(void) {
         AUTO(tree_freep) json_t *work = video()->work(listing, 0, 2);
         AUTO(tree_freep) json_t *outputs = json_array();
         struct parts parts = new_parts(output, 1);
-        AUTO(outcome_freep) struct outcome *outcome = new_try(&parts, 0);
+        AUTO(staged_output_freep) struct staged_output *staged = new_try(&parts, 0);
         struct writer *writer = NULL;
         struct picture picture;
         picture_init(&picture, 63, 41);
@@ -135,13 +135,13 @@ static void colors_survive(void) {
             memcpy(picture.pixels + 3 * pixel, colors[i], 3);
         }
         struct result result = {.picture = &picture};
-        CHECK_OK(video()->writer_open(spec, work, outcome, &writer, &err), &err);
+        CHECK_OK(video()->writer_open(spec, work, staged, &writer, &err), &err);
         CHECK_OK(video()->writer_add(writer, &result, &err), &err);
         CHECK_OK(video()->writer_add(writer, &result, &err), &err);
         CHECK_OK(video()->writer_finish(writer, &err), &err);
         video()->writer_free(writer);
         picture_release(&picture);
-        CHECK_OK(place_part(&parts, 0, outcome, &err), &err);
+        CHECK_OK(place_part(&parts, 0, staged, &err), &err);
         CHECK_OK(video()->join(listing, spec, &parts, 2, outputs, &err), &err);
         free(parts.places);
         for (int c = 0; c < 3; c++) {
@@ -160,17 +160,17 @@ static void colors_survive(void) {
 
 static int write_part(struct parts *parts, int64_t index, const json_t *spec, const json_t *work,
                       int side, struct error *err) {
-    AUTO(outcome_freep) struct outcome *outcome = new_try(parts, index);
+    AUTO(staged_output_freep) struct staged_output *staged = new_try(parts, index);
     struct writer *writer = NULL;
     struct picture picture;
     picture_init(&picture, side, side);
     struct result result = {.picture = &picture};
-    int done = video()->writer_open(spec, work, outcome, &writer, err);
+    int done = video()->writer_open(spec, work, staged, &writer, err);
     for (int64_t i = 0; done == 0 && i < tree_integer(work, "count", 0); i++) {
         done = video()->writer_add(writer, &result, err);
     }
     done = done < 0 ? done : video()->writer_finish(writer, err);
-    done = done < 0 ? done : place_part(parts, index, outcome, err);
+    done = done < 0 ? done : place_part(parts, index, staged, err);
     video()->writer_free(writer);
     picture_release(&picture);
     return done;
@@ -264,12 +264,12 @@ static void records_become_lines(void) {
         AUTO(tree_freep) json_t *work = video()->work(listing, i, 1);
         AUTO(tree_freep) json_t *record = json_pack("{s:I}", "frame", (json_int_t)i);
         struct result result = {.record = record};
-        AUTO(outcome_freep) struct outcome *outcome = new_try(&parts, i);
+        AUTO(staged_output_freep) struct staged_output *staged = new_try(&parts, i);
         struct writer *writer = NULL;
-        CHECK_OK(video()->writer_open(spec, work, outcome, &writer, &err), &err);
+        CHECK_OK(video()->writer_open(spec, work, staged, &writer, &err), &err);
         CHECK_OK(video()->writer_add(writer, &result, &err), &err);
         CHECK_OK(video()->writer_finish(writer, &err), &err);
-        CHECK_OK(place_part(&parts, i, outcome, &err), &err);
+        CHECK_OK(place_part(&parts, i, staged, &err), &err);
         video()->writer_free(writer);
     }
     CHECK_OK(video()->join(listing, spec, &parts, 1, outputs, &err), &err);

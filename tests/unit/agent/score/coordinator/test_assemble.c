@@ -10,11 +10,11 @@
 enum { CELLS = 400, LONG_BYTES = 9000 };
 
 static struct job job = {.name = "j", .uid = "uid-1", .run = RUN};
-static int64_t added; /* records of these books */
+static int64_t added; /* records of this journal */
 
-static void open_books(struct store *output, struct books *books) {
+static void open_journal(struct store *output, struct journal *journal) {
     struct error err = {0};
-    struct books_options options = {
+    struct journal_options options = {
         .job = &job,
         .output = output,
         .cells = CELLS,
@@ -27,15 +27,15 @@ static void open_books(struct store *output, struct books *books) {
                    .batch_errors_percent = -1},
     };
     added = 0;
-    CHECK_OK(books_open(&options, books, &err), &err);
+    CHECK_OK(journal_open(&options, journal, &err), &err);
 }
 
 /* All that was added is an object of its own now. */
-static void store_all(struct books *books) {
+static void store_all(struct journal *journal) {
     struct error err = {0};
     int64_t through = -1;
     for (int i = 0; i < 2000 && through < added; i++) {
-        CHECK(commit_turn(books->log, true, clock_monotonic_ms(), &through, &err) >= 0);
+        CHECK(commit_turn(journal->log, true, clock_monotonic_ms(), &through, &err) >= 0);
         poll(NULL, 0, 1);
     }
     CHECK_INT(through, added);
@@ -52,17 +52,17 @@ static char *row_of(int64_t cell, const char *text) {
     return row;
 }
 
-static void add(struct books *books, struct store *output, enum commit_verdict verdict,
+static void add(struct journal *journal, struct store *output, enum commit_verdict verdict,
                 int64_t cell, const char *text) {
     struct error err = {0};
     char name[PART_NAME_MAX];
     AUTO(text_freep) char *row = row_of(cell, text);
-    part_name(job.run, books->epoch, added, name);
-    AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, name, true);
+    part_name(job.run, journal->epoch, added, name);
+    AUTO(staged_output_freep) struct staged_output *staged = staged_output_new(output, name, true);
     AUTO(tree_freep) json_t *failures = json_pack("[[i,s]]", 0, "bad");
-    CHECK_OK(outcome_add(outcome, row, strlen(row), &err), &err);
-    CHECK_OK(outcome_close(outcome, &err), &err);
-    struct part part = outcome_part(outcome);
+    CHECK_OK(staged_output_add(staged, row, strlen(row), &err), &err);
+    CHECK_OK(staged_output_close(staged, &err), &err);
+    struct part part = staged_output_part(staged);
     struct commit_record record = {.verdict = verdict,
                                    .first = cell,
                                    .cells = 1,
@@ -78,7 +78,7 @@ static void add(struct books *books, struct store *output, enum commit_verdict v
         record.failed = verdict == COMMIT_FAILED ? 2 : 0;
         record.text = "bad";
         record.text_size = 3;
-    } else if (outcome_place(outcome) == OUTCOME_TEXT) {
+    } else if (staged_output_place(staged) == STAGED_TEXT) {
         record.place = COMMIT_TEXT;
         record.text = part.bytes;
         record.text_size = (size_t)part.size_bytes;
@@ -87,7 +87,7 @@ static void add(struct books *books, struct store *output, enum commit_verdict v
         record.size_bytes = part.size_bytes;
         record.crc = part.crc;
     }
-    CHECK_OK(commit_add(books->log, &record, &err), &err);
+    CHECK_OK(commit_add(journal->log, &record, &err), &err);
 }
 
 static void check_rows(struct store *output, const char *const texts[CELLS]) {
@@ -123,73 +123,73 @@ static void shuffle(int64_t cells[CELLS], unsigned seed) {
 
 static void test_rows_come_in_the_inputs_order(void) {
     struct error err = {0};
-    struct books books;
+    struct journal journal;
     int64_t order[CELLS];
     const char *texts[CELLS];
     AUTO(store_freep) struct store *output = open_output("out/order");
     shuffle(order, 7);
-    open_books(output, &books);
+    open_journal(output, &journal);
     for (int i = 0; i < CELLS; i++) {
         enum commit_verdict verdict = order[i] % 10 == 1   ? COMMIT_PARTIAL
                                       : order[i] % 10 == 2 ? COMMIT_FAILED
                                                            : COMMIT_DONE;
-        add(&books, output, verdict, order[i], "a");
+        add(&journal, output, verdict, order[i], "a");
         texts[order[i]] = verdict == COMMIT_FAILED ? NULL : "a";
         if (i % 20 == 19) {
-            store_all(&books);
+            store_all(&journal);
         }
     }
-    CHECK_OK(assemble_rows(&books, "rows.txt", &err), &err);
+    CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
     check_rows(output, texts);
     /* A second result changes nothing, a PARTIAL yields, what is void is gone. */
-    add(&books, output, COMMIT_DONE, 0, "b");
-    add(&books, output, COMMIT_DONE, 1, "b");
-    add(&books, output, COMMIT_VOID, 3, "");
-    add(&books, output, COMMIT_VOID, 4, "");
-    add(&books, output, COMMIT_DONE, 4, "b");
-    store_all(&books);
+    add(&journal, output, COMMIT_DONE, 0, "b");
+    add(&journal, output, COMMIT_DONE, 1, "b");
+    add(&journal, output, COMMIT_VOID, 3, "");
+    add(&journal, output, COMMIT_VOID, 4, "");
+    add(&journal, output, COMMIT_DONE, 4, "b");
+    store_all(&journal);
     texts[1] = texts[4] = "b";
     texts[3] = NULL;
-    CHECK_OK(assemble_rows(&books, "rows.txt", &err), &err);
+    CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
     check_rows(output, texts);
-    books_release(&books);
+    journal_release(&journal);
     /* The same commits, the same bytes, whoever makes them. */
-    open_books(output, &books);
-    CHECK_OK(assemble_rows(&books, "rows.txt", &err), &err);
+    open_journal(output, &journal);
+    CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
     check_rows(output, texts);
-    books_release(&books);
+    journal_release(&journal);
     /* To the job that is run anew, what another gave up is nothing. */
     job.uid = "uid-2";
     for (int i = 0; i < CELLS; i++) {
         texts[i] = i % 10 == 1 && i > 1 ? NULL : texts[i];
     }
-    open_books(output, &books);
-    CHECK_OK(assemble_rows(&books, "rows.txt", &err), &err);
+    open_journal(output, &journal);
+    CHECK_OK(assemble_rows(&journal, "rows.txt", &err), &err);
     check_rows(output, texts);
-    books_release(&books);
+    journal_release(&journal);
     job.uid = "uid-1";
 }
 
 static void test_what_is_gone_is_told(void) {
     struct error err = {0};
-    struct books books;
+    struct journal journal;
     AUTO(store_freep) struct store *output = open_output("out/gone");
-    open_books(output, &books);
+    open_journal(output, &journal);
     for (int64_t cell = 0; cell < CELLS; cell++) {
-        add(&books, output, COMMIT_DONE, cell, "a");
+        add(&journal, output, COMMIT_DONE, cell, "a");
     }
-    store_all(&books);
+    store_all(&journal);
     CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
-    CHECK_INT(assemble_rows(&books, "rows.txt", &err), -1);
+    CHECK_INT(assemble_rows(&journal, "rows.txt", &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
-    CHECK_INT(books.void_count, (CELLS + 2) / 3);
+    CHECK_INT(journal.void_count, (CELLS + 2) / 3);
     error_clear(&err);
     struct buffer seen;
     buffer_init(&seen, 64);
     CHECK_INT(store_get(output, "rows.txt", &seen, NULL, &err), -1); /* no half file */
     CHECK_INT(err.kind, ERROR_NOT_FOUND);
     buffer_release(&seen);
-    books_release(&books);
+    journal_release(&journal);
 }
 
 int main(void) {

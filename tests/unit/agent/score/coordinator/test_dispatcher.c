@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A desk with real connections: while it holds, nothing that workers say or do changes what counts.
+/* A dispatcher with real connections: while it holds, nothing that workers say or do changes what
+ * counts.
  */
 #include "agent/score/coordinator/dispatcher.h"
 
@@ -31,7 +32,7 @@ struct visitor {
 };
 
 struct house {
-    struct desk desk; /* first: the server's events come with its address */
+    struct dispatcher dispatcher; /* first: the server's events come with its address */
     struct store *output;
     struct prepared prepared;
     struct visitor visitors[WORKERS];
@@ -57,7 +58,7 @@ static void on_closed(void *context, const struct error *why UNUSED) {
 
 static void serve(struct house *house) {
     struct error err = {0};
-    CHECK_OK(server_service(house->desk.server, SERVE_MS, &err), &err);
+    CHECK_OK(server_service(house->dispatcher.server, SERVE_MS, &err), &err);
     for (int i = 0; i < WORKERS; i++) {
         struct visitor *visitor = &house->visitors[i];
         if (visitor->socket) {
@@ -74,7 +75,7 @@ static void serve_for(struct house *house, int64_t ms) {
 }
 
 static struct ledger_counts counts_of(const struct house *house) {
-    return ledger_counts(house->prepared.books.ledger);
+    return ledger_counts(house->prepared.journal.ledger);
 }
 
 static void await_workers(struct house *house, int count) {
@@ -89,7 +90,7 @@ static void visit_as(struct house *house, int index, const char *name) {
     struct error err = {0};
     struct visitor *visitor = &house->visitors[index];
     AUTO(text_freep)
-    char *address = x_printf("127.0.0.1:%d", server_port(house->desk.server));
+    char *address = x_printf("127.0.0.1:%d", server_port(house->dispatcher.server));
     AUTO(text_freep)
     char *hello = x_printf("{\"type\":\"hello\",\"worker\":\"%s\",\"slots\":1}", name);
     struct socket_options options = {address, "/work", "secret", sha256, &events, visitor};
@@ -106,42 +107,43 @@ static void visit(struct house *house, int index) {
 }
 
 static void house_open(struct house *house, const char *folder) {
-    static const struct server_events events = {no_page, desk_opened, desk_received, desk_closed};
+    static const struct server_events events = {no_page, dispatcher_opened, dispatcher_received,
+                                                dispatcher_closed};
     struct error err = {0};
-    *house = (struct house){.desk = {.job = &job}, .output = open_output(folder)};
-    struct books_options books = {.job = &job,
-                                  .output = house->output,
-                                  .cells = CELLS,
-                                  .items = CELLS,
-                                  .ledger = {.cell_items = 1,
-                                             .max_tries = 1,
-                                             .timeout_ms = 60000,
-                                             .errors_max = -1,
-                                             .batch_errors_max = -1,
-                                             .batch_errors_percent = -1}};
-    CHECK_OK(books_open(&books, &house->prepared.books, &err), &err);
+    *house = (struct house){.dispatcher = {.job = &job}, .output = open_output(folder)};
+    struct journal_options journal = {.job = &job,
+                                      .output = house->output,
+                                      .cells = CELLS,
+                                      .items = CELLS,
+                                      .ledger = {.cell_items = 1,
+                                                 .max_tries = 1,
+                                                 .timeout_ms = 60000,
+                                                 .errors_max = -1,
+                                                 .batch_errors_max = -1,
+                                                 .batch_errors_percent = -1}};
+    CHECK_OK(journal_open(&journal, &house->prepared.journal, &err), &err);
     house->prepared.form = SINK_NOTHING;
     struct server_options options = {"127.0.0.1:0", certificate, key,  "/work",
                                      "secret",      &events,     house};
-    progress_init(&house->desk.progress);
-    CHECK_OK(server_open(&options, &house->desk.server, &err), &err);
-    desk_start(&house->desk, &house->prepared);
-    house->desk.gives = false; /* there is no input that could be described */
+    progress_init(&house->dispatcher.progress);
+    CHECK_OK(server_open(&options, &house->dispatcher.server, &err), &err);
+    dispatcher_start(&house->dispatcher, &house->prepared);
+    house->dispatcher.gives = false; /* there is no input that could be described */
 }
 
 static void house_close(struct house *house) {
     for (int i = 0; i < WORKERS; i++) {
         socket_free(house->visitors[i].socket);
     }
-    server_free(house->desk.server);
-    desk_release(&house->desk);
-    books_release(&house->prepared.books);
+    server_free(house->dispatcher.server);
+    dispatcher_release(&house->dispatcher);
+    journal_release(&house->prepared.journal);
     store_free(house->output);
 }
 
 static int64_t lease_to(struct house *house, int worker) {
     struct ledger_lease lease = {.worker = -1};
-    CHECK(ledger_grant(house->prepared.books.ledger, clock_monotonic_ms(), &lease));
+    CHECK(ledger_grant(house->prepared.journal.ledger, clock_monotonic_ms(), &lease));
     CHECK_INT(lease.worker, worker);
     return lease.lease;
 }
@@ -150,7 +152,7 @@ static void say_done(struct house *house, int index, int64_t lease) {
     AUTO(text_freep)
     char *text = x_printf("{\"type\":\"results\",\"epoch\":%lld,\"results\":[[\"d\",%lld,1,0,9,"
                           "\"n\"]]}",
-                          (long long)house->prepared.books.epoch, (long long)lease);
+                          (long long)house->prepared.journal.epoch, (long long)lease);
     socket_send(house->visitors[index].socket, text);
 }
 
@@ -162,7 +164,7 @@ static void test_while_it_holds_nothing_counts_and_then_everything(void) {
     visit(&house, 1);
     await_workers(&house, 2);
     int64_t first = lease_to(&house, 0), second = lease_to(&house, 1);
-    desk_hold(&house.desk);
+    dispatcher_pause(&house.dispatcher);
     say_done(&house, 0, first);
     say_done(&house, 1, second);
     serve_for(&house, 300);
@@ -172,15 +174,16 @@ static void test_while_it_holds_nothing_counts_and_then_everything(void) {
     CHECK_INT(counts_of(&house).batches.done, 0);
     CHECK_INT(counts_of(&house).leased, 2);
     CHECK_INT(counts_of(&house).workers, 2);
-    CHECK_INT(house.prepared.books.count, 0);
-    desk_go_on(&house.desk);
+    CHECK_INT(house.prepared.journal.count, 0);
+    dispatcher_resume(&house.dispatcher);
     CHECK_INT(counts_of(&house).batches.done, 2);
     CHECK_INT(counts_of(&house).leased, 0);
     CHECK_INT(counts_of(&house).batches.retried, 0);
     CHECK_INT(counts_of(&house).workers, 2); /* the first and the third */
-    CHECK_INT(house.prepared.books.count, 2);
-    CHECK_INT(house.desk.losses, 1);
-    CHECK(!house.desk.held && !house.desk.gone && house.desk.held_bytes == 0);
+    CHECK_INT(house.prepared.journal.count, 2);
+    CHECK_INT(house.dispatcher.losses, 1);
+    CHECK(!house.dispatcher.deferred && !house.dispatcher.gone &&
+          house.dispatcher.deferred_bytes == 0);
     lease_to(&house, 0);
     lease_to(&house, 2);
     house_close(&house);
@@ -192,15 +195,15 @@ static void test_who_leaves_in_good_order_meanwhile_has_left(void) {
     visit(&house, 0);
     await_workers(&house, 1);
     int64_t lease = lease_to(&house, 0);
-    desk_hold(&house.desk);
+    dispatcher_pause(&house.dispatcher);
     socket_send(house.visitors[0].socket, "{\"type\":\"leaving\"}");
     say_done(&house, 0, lease);
     serve_for(&house, 300);
     CHECK_INT(counts_of(&house).workers, 1);
-    desk_go_on(&house.desk);
+    dispatcher_resume(&house.dispatcher);
     CHECK_INT(counts_of(&house).workers, 0);
     CHECK_INT(counts_of(&house).batches.done, 1);
-    CHECK_INT(house.desk.losses, 0);
+    CHECK_INT(house.dispatcher.losses, 0);
     house_close(&house);
 }
 
@@ -210,23 +213,24 @@ static void test_more_than_it_can_hold_is_not_held(void) {
     visit(&house, 0);
     await_workers(&house, 1);
     lease_to(&house, 0);
-    desk_hold(&house.desk);
+    dispatcher_pause(&house.dispatcher);
     AUTO(text_freep) char *text = x_malloc(1 << 20);
     memset(text, ' ', 1 << 20);
     static const char last[] = "{\"type\":\"results\",\"epoch\":0,\"results\":[]}";
     memcpy(text + (1 << 20) - sizeof last, last, sizeof last);
-    for (int i = 0; i < 40 && house.visitors[0].is_open && !house.desk.gone; i++) {
-        size_t before = house.desk.held_bytes;
+    for (int i = 0; i < 40 && house.visitors[0].is_open && !house.dispatcher.gone; i++) {
+        size_t before = house.dispatcher.deferred_bytes;
         socket_send(house.visitors[0].socket, text);
-        for (int k = 0; k < 1000 && house.desk.held_bytes == before && !house.desk.gone; k++) {
+        for (int k = 0;
+             k < 1000 && house.dispatcher.deferred_bytes == before && !house.dispatcher.gone; k++) {
             serve(&house);
         }
     }
-    CHECK(house.desk.held_bytes > DESK_HELD_BYTES - (1 << 20));
-    CHECK(house.desk.held_bytes <= DESK_HELD_BYTES);
-    desk_go_on(&house.desk);
+    CHECK(house.dispatcher.deferred_bytes > DISPATCHER_DEFERRED_BYTES - (1 << 20));
+    CHECK(house.dispatcher.deferred_bytes <= DISPATCHER_DEFERRED_BYTES);
+    dispatcher_resume(&house.dispatcher);
     CHECK_INT(counts_of(&house).leased, 0); /* it was cut off */
-    CHECK_INT(house.desk.losses, 1);
+    CHECK_INT(house.dispatcher.losses, 1);
     house_close(&house);
 }
 
@@ -237,23 +241,23 @@ static void test_who_came_again_meanwhile_is_the_last_that_came(void) {
         struct house house;
         house_open(&house, is_listing ? "out/listing" : "out/again");
         if (is_listing) {
-            house.desk.prepared = NULL;
+            house.dispatcher.prepared = NULL;
         }
         visit(&house, 0);
         if (is_listing) {
             serve_for(&house, 200);
         } else {
             await_workers(&house, 1);
-            desk_hold(&house.desk);
+            dispatcher_pause(&house.dispatcher);
         }
         visit_as(&house, 1, "w-0");
         serve_for(&house, 200);
         if (is_listing) {
-            house.desk.failure.kind = ERROR_BUG; /* nothing is given out by itself */
-            desk_start(&house.desk, &house.prepared);
-            house.desk.gives = false;
+            house.dispatcher.failure.kind = ERROR_BUG; /* nothing is given out by itself */
+            dispatcher_start(&house.dispatcher, &house.prepared);
+            house.dispatcher.gives = false;
         } else {
-            desk_go_on(&house.desk);
+            dispatcher_resume(&house.dispatcher);
         }
         serve_for(&house, 200);
         CHECK_INT(house.visitors[0].closes, 1);
@@ -268,7 +272,7 @@ static void test_who_came_again_meanwhile_is_the_last_that_came(void) {
 
 int main(void) {
     struct error err = {0};
-    fixtures_start("desk");
+    fixtures_start("dispatcher");
     CHECK_OK(tls_make_certificate(&certificate, &key, NULL, &err), &err);
     CHECK_OK(tls_certificate_sha256(certificate, sha256, &err), &err);
     TEST(test_while_it_holds_nothing_counts_and_then_everything);

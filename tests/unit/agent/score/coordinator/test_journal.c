@@ -16,9 +16,9 @@ static int told;
 static int64_t failed_items; /* of what is scored next */
 static int max_tries = 1;
 
-static void open_books(struct store *output, struct books *books) {
+static void open_journal(struct store *output, struct journal *journal) {
     struct error err = {0};
-    struct books_options options = {
+    struct journal_options options = {
         .job = &job,
         .output = output,
         .cells = CELLS,
@@ -30,46 +30,47 @@ static void open_books(struct store *output, struct books *books) {
                    .batch_errors_max = -1,
                    .batch_errors_percent = -1},
     };
-    CHECK_OK(books_open(&options, books, &err), &err);
+    CHECK_OK(journal_open(&options, journal, &err), &err);
 }
 
-static void count(void *context, const struct books_entry *entry) {
+static void count(void *context, const struct journal_entry *entry) {
     (void)context;
     told += entry->verdict <= COMMIT_FAILED;
 }
 
-static void store_all(struct books *books) {
+static void store_all(struct journal *journal) {
     struct error err = {0};
-    for (int i = 0; i < 2000 && !books_are_stored(books); i++) {
-        CHECK_OK(books_turn(books, true, count, NULL, &err), &err);
+    for (int i = 0; i < 2000 && !journal_is_stored(journal); i++) {
+        CHECK_OK(journal_turn(journal, true, count, NULL, &err), &err);
         poll(NULL, 0, 1);
     }
-    CHECK(books_are_stored(books));
+    CHECK(journal_is_stored(journal));
 }
 
 /* One lease to the worker, which makes a pack of two files of it, or fails (fault). */
-static int64_t score(struct books *books, struct store *output, int worker, const char *fault) {
+static int64_t score(struct journal *journal, struct store *output, int worker, const char *fault) {
     struct error err = {0};
     struct ledger_lease lease;
-    if (!ledger_grant(books->ledger, clock_monotonic_ms(), &lease)) {
+    if (!ledger_grant(journal->ledger, clock_monotonic_ms(), &lease)) {
         CHECK(!"a lease");
         return -1;
     }
     char name[PART_NAME_MAX], file[64];
-    part_name(job.run, books->epoch, lease.lease, name);
-    AUTO(outcome_freep) struct outcome *outcome = outcome_new(output, name, lease.first % 2 == 0);
-    struct pack *pack = pack_new(outcome);
+    part_name(job.run, journal->epoch, lease.lease, name);
+    AUTO(staged_output_freep)
+    struct staged_output *staged = staged_output_new(output, name, lease.first % 2 == 0);
+    struct pack *pack = pack_new(staged);
     snprintf(file, sizeof file, "f/%lld", (long long)lease.first);
     CHECK_OK(pack_add(pack, file, file, strlen(file), &err), &err);
     CHECK_OK(pack_close(pack, &err), &err);
     pack_free(pack);
-    CHECK_OK(outcome_close(outcome, &err), &err);
-    struct part part = outcome_part(outcome);
+    CHECK_OK(staged_output_close(staged, &err), &err);
+    struct part part = staged_output_part(staged);
     struct message_result result = {
         .lease = lease.lease,
         .items = lease.first == CELLS - 1 ? 1 : 2,
         .failed = failed_items,
-        .place = outcome_place(outcome) == OUTCOME_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT,
+        .place = staged_output_place(staged) == STAGED_TEXT ? MESSAGE_TEXT : MESSAGE_OBJECT,
         .size_bytes = part.size_bytes,
         .crc = part.crc,
         .text = part.bytes,
@@ -82,22 +83,23 @@ static int64_t score(struct books *books, struct store *output, int worker, cons
                                  .took_us = 1000,
                                  .cause = fault};
     struct ledger_lease ended;
-    enum ledger_verdict verdict = ledger_report(books->ledger, &said, clock_monotonic_ms(), &ended);
+    enum ledger_verdict verdict =
+        ledger_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
     CHECK_INT(verdict, fault ? LEDGER_FAILED : failed_items ? LEDGER_PARTIAL : LEDGER_DONE);
-    struct books_failure failure = {COMMIT_ERROR, fault};
-    CHECK_OK(books_accept(books, verdict, &ended, &result, &failure, &err), &err);
+    struct journal_failure failure = {COMMIT_ERROR, fault};
+    CHECK_OK(journal_accept(journal, verdict, &ended, &result, &failure, &err), &err);
     return lease.first;
 }
 
-static int join(struct books *books) {
+static int join(struct journal *journal) {
     struct error err = {0};
     int worker = -1;
-    CHECK_OK(ledger_join(books->ledger, "w-0", 1, &worker, &err), &err);
+    CHECK_OK(ledger_join(journal->ledger, "w-0", 1, &worker, &err), &err);
     return worker;
 }
 
-static int64_t done(const struct books *books) {
-    return ledger_counts(books->ledger).batches.done;
+static int64_t done(const struct journal *journal) {
+    return ledger_counts(journal->ledger).batches.done;
 }
 
 static long files_in(const char *output) {
@@ -106,155 +108,155 @@ static long files_in(const char *output) {
 
 static void test_what_is_stored_is_found_and_nothing_else(void) {
     struct error err = {0};
-    struct books books;
+    struct journal journal;
     AUTO(store_freep) struct store *output = open_output("out/found");
-    open_books(output, &books);
-    int worker = join(&books);
+    open_journal(output, &journal);
+    int worker = join(&journal);
     told = 0;
-    int64_t first = score(&books, output, worker, NULL);
-    score(&books, output, worker, NULL);
+    int64_t first = score(&journal, output, worker, NULL);
+    score(&journal, output, worker, NULL);
     CHECK_INT(told, 0); /* accepted: nobody may hear of it */
-    store_all(&books);
+    store_all(&journal);
     CHECK_INT(told, 2);
-    CHECK_OK(books_published(&books, first, 1, &err), &err);
-    store_all(&books);
-    score(&books, output, worker, NULL); /* and dies before it is handed on */
-    books_release(&books);
+    CHECK_OK(journal_published(&journal, first, 1, &err), &err);
+    store_all(&journal);
+    score(&journal, output, worker, NULL); /* and dies before it is handed on */
+    journal_release(&journal);
 
-    open_books(output, &books);
-    CHECK_INT(done(&books), 2);
-    CHECK(books.epoch > 0 && !books.is_ended);
-    worker = join(&books);
-    while (done(&books) < CELLS) {
-        score(&books, output, worker, NULL);
+    open_journal(output, &journal);
+    CHECK_INT(done(&journal), 2);
+    CHECK(journal.epoch > 0 && !journal.is_ended);
+    worker = join(&journal);
+    while (done(&journal) < CELLS) {
+        score(&journal, output, worker, NULL);
     }
-    CHECK(ledger_is_accounted(books.ledger) && !ledger_is_committed(books.ledger));
-    store_all(&books);
-    CHECK(ledger_is_committed(books.ledger));
-    CHECK_OK(books_end(&books, true, &err), &err);
-    store_all(&books);
+    CHECK(ledger_is_accounted(journal.ledger) && !ledger_is_committed(journal.ledger));
+    store_all(&journal);
+    CHECK(ledger_is_committed(journal.ledger));
+    CHECK_OK(journal_end(&journal, true, &err), &err);
+    store_all(&journal);
     /* The one that was said to be published is not written again. */
-    CHECK_OK(books_publish(&books, &err), &err);
+    CHECK_OK(journal_publish(&journal, &err), &err);
     CHECK_INT(files_in("found"), CELLS - 1);
-    books_release(&books);
+    journal_release(&journal);
 
-    open_books(output, &books);
-    CHECK(books.is_ended && books.has_succeeded && ledger_is_committed(books.ledger));
-    CHECK_OK(books_end(&books, true, &err), &err); /* is there already */
-    CHECK(books_are_stored(&books));
-    CHECK_INT(ledger_counts(books.ledger).items.done, ITEMS);
-    books_release(&books);
+    open_journal(output, &journal);
+    CHECK(journal.is_ended && journal.has_succeeded && ledger_is_committed(journal.ledger));
+    CHECK_OK(journal_end(&journal, true, &err), &err); /* is there already */
+    CHECK(journal_is_stored(&journal));
+    CHECK_INT(ledger_counts(journal.ledger).items.done, ITEMS);
+    journal_release(&journal);
 }
 
 static void test_what_is_broken_is_made_again(void) {
     struct error err = {0};
-    struct books books;
+    struct journal journal;
     int64_t broken = -1;
     AUTO(store_freep) struct store *output = open_output("out/broken");
-    open_books(output, &books);
-    int worker = join(&books);
-    while (done(&books) < CELLS) {
-        score(&books, output, worker, NULL);
+    open_journal(output, &journal);
+    int worker = join(&journal);
+    while (done(&journal) < CELLS) {
+        score(&journal, output, worker, NULL);
     }
-    store_all(&books);
-    CHECK_OK(books_end(&books, true, &err), &err);
-    store_all(&books);
+    store_all(&journal);
+    CHECK_OK(journal_end(&journal, true, &err), &err);
+    store_all(&journal);
     CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
     /* Cells 1, 3 and 5 are objects; the others are text in the commits. */
-    CHECK_INT(books_publish(&books, &err), -1);
+    CHECK_INT(journal_publish(&journal, &err), -1);
     error_clear(&err);
     CHECK_INT(files_in("broken"), 3);
-    CHECK_OK(books_void_broken(&books, NULL, &broken, &err), &err);
+    CHECK_OK(journal_void_broken(&journal, NULL, &broken, &err), &err);
     CHECK_INT(broken, 3);
-    CHECK_INT(done(&books), 3);
-    CHECK(!books.is_ended);
-    store_all(&books);
-    books_release(&books);
-    open_books(output, &books); /* whoever comes next knows it, too */
-    CHECK_INT(done(&books), 3);
-    worker = join(&books);
+    CHECK_INT(done(&journal), 3);
+    CHECK(!journal.is_ended);
+    store_all(&journal);
+    journal_release(&journal);
+    open_journal(output, &journal); /* whoever comes next knows it, too */
+    CHECK_INT(done(&journal), 3);
+    worker = join(&journal);
     for (int i = 0; i < 3; i++) {
-        CHECK_INT(score(&books, output, worker, NULL) % 2, 1);
+        CHECK_INT(score(&journal, output, worker, NULL) % 2, 1);
     }
-    store_all(&books);
+    store_all(&journal);
     struct parts parts = {0};
-    CHECK_OK(books_parts(&books, &parts, &err), &err);
+    CHECK_OK(journal_parts(&journal, &parts, &err), &err);
     for (int i = 0; i < CELLS; i++) {
         CHECK_INT(parts.places[i].is_there, i % 2);
-        CHECK(i % 2 == 0 || parts.places[i].epoch == books.epoch);
+        CHECK(i % 2 == 0 || parts.places[i].epoch == journal.epoch);
     }
     free(parts.places);
-    CHECK_OK(books_publish(&books, &err), &err);
+    CHECK_OK(journal_publish(&journal, &err), &err);
     CHECK_INT(files_in("broken"), CELLS);
-    books_release(&books);
+    journal_release(&journal);
 }
 
 /* A restart of the same job does not try again what was given up; the job run anew does. */
 static void test_failures_are_the_jobs_own(void) {
     struct error err = {0};
-    struct books books;
+    struct journal journal;
     AUTO(store_freep) struct store *output = open_output("out/failed");
-    open_books(output, &books);
-    int worker = join(&books);
-    score(&books, output, worker, "it is bad");
+    open_journal(output, &journal);
+    int worker = join(&journal);
+    score(&journal, output, worker, "it is bad");
     for (int i = 1; i < CELLS; i++) {
-        score(&books, output, worker, NULL);
+        score(&journal, output, worker, NULL);
     }
-    store_all(&books);
-    CHECK_OK(books_end(&books, false, &err), &err);
-    store_all(&books);
-    books_release(&books);
-    open_books(output, &books);
-    CHECK(ledger_is_committed(books.ledger) && books.is_ended && !books.has_succeeded);
-    CHECK_INT(ledger_counts(books.ledger).batches.failed, 1);
-    struct books_first first = books_first_failure(&books);
+    store_all(&journal);
+    CHECK_OK(journal_end(&journal, false, &err), &err);
+    store_all(&journal);
+    journal_release(&journal);
+    open_journal(output, &journal);
+    CHECK(ledger_is_committed(journal.ledger) && journal.is_ended && !journal.has_succeeded);
+    CHECK_INT(ledger_counts(journal.ledger).batches.failed, 1);
+    struct journal_first first = journal_first_failure(&journal);
     CHECK_STR(first.cause, "it is bad");
     CHECK_STR(first.worker, "w-0");
     CHECK_INT(first.cell, 0);
     CHECK_INT(first.tries, 1);
-    books_release(&books);
+    journal_release(&journal);
     job.uid = "uid-2";
-    open_books(output, &books);
-    CHECK_INT(books_first_failure(&books).tries, 0);
-    CHECK(!ledger_is_accounted(books.ledger));
-    CHECK_INT(done(&books), CELLS - 1);
-    worker = join(&books);
-    score(&books, output, worker, NULL);
-    store_all(&books);
-    CHECK(ledger_is_committed(books.ledger) && !books.is_ended);
-    books_release(&books);
+    open_journal(output, &journal);
+    CHECK_INT(journal_first_failure(&journal).tries, 0);
+    CHECK(!ledger_is_accounted(journal.ledger));
+    CHECK_INT(done(&journal), CELLS - 1);
+    worker = join(&journal);
+    score(&journal, output, worker, NULL);
+    store_all(&journal);
+    CHECK(ledger_is_committed(journal.ledger) && !journal.is_ended);
+    journal_release(&journal);
     job.uid = "uid-1"; /* a DONE stands, whoever's it is */
-    open_books(output, &books);
-    CHECK_INT(done(&books), CELLS);
-    books_release(&books);
+    open_journal(output, &journal);
+    CHECK_INT(done(&journal), CELLS);
+    journal_release(&journal);
 }
 
 /* Half of a mini-batch was published by a job that gave the rest up; the next job does it whole,
  * and its worker dies before it has published that. */
 static void test_done_again_is_published_again(void) {
     struct error err = {0};
-    struct books books;
+    struct journal journal;
     AUTO(store_freep) struct store *output = open_output("out/again");
     job.uid = "uid-1";
-    open_books(output, &books);
+    open_journal(output, &journal);
     failed_items = 1;
-    int64_t first = score(&books, output, join(&books), NULL);
+    int64_t first = score(&journal, output, join(&journal), NULL);
     failed_items = 0;
-    store_all(&books);
-    CHECK_OK(books_published(&books, first, 1, &err), &err);
-    store_all(&books);
-    books_release(&books);
+    store_all(&journal);
+    CHECK_OK(journal_published(&journal, first, 1, &err), &err);
+    store_all(&journal);
+    journal_release(&journal);
 
     job.uid = "uid-2";
-    open_books(output, &books);
-    int worker = join(&books);
-    while (!ledger_is_accounted(books.ledger)) {
-        score(&books, output, worker, NULL);
+    open_journal(output, &journal);
+    int worker = join(&journal);
+    while (!ledger_is_accounted(journal.ledger)) {
+        score(&journal, output, worker, NULL);
     }
-    store_all(&books);
-    CHECK_OK(books_publish(&books, &err), &err);
+    store_all(&journal);
+    CHECK_OK(journal_publish(&journal, &err), &err);
     CHECK_INT(files_in("again"), CELLS);
-    books_release(&books);
+    journal_release(&journal);
     job.uid = "uid-1";
 }
 
@@ -279,56 +281,57 @@ static int see(void *context, const struct commit_head *head, const struct commi
 
 static void test_tries_that_came_to_nothing_are_known_to_who_comes_next(void) {
     struct error err = {0};
-    struct books books;
+    struct journal journal;
     struct ledger_lease lease;
     struct ledger_taken taken = {0};
     AUTO(store_freep) struct store *output = open_output("out/retried");
-    open_books(output, &books);
-    int worker = join(&books);
-    CHECK(ledger_grant(books.ledger, clock_monotonic_ms(), &lease));
-    ledger_leave(books.ledger, worker);
-    CHECK(ledger_take(books.ledger, clock_monotonic_ms(), &taken));
+    open_journal(output, &journal);
+    int worker = join(&journal);
+    CHECK(ledger_grant(journal.ledger, clock_monotonic_ms(), &lease));
+    ledger_leave(journal.ledger, worker);
+    CHECK(ledger_take(journal.ledger, clock_monotonic_ms(), &taken));
     CHECK_INT(taken.verdict, LEDGER_RETRY);
-    struct books_failure lost = {COMMIT_LOST, taken.cause};
-    CHECK_OK(books_retried(&books, &taken.lease, &lost, &err), &err);
-    store_all(&books);
-    books_release(&books);
+    struct journal_failure lost = {COMMIT_LOST, taken.cause};
+    CHECK_OK(journal_retried(&journal, &taken.lease, &lost, &err), &err);
+    store_all(&journal);
+    journal_release(&journal);
 
-    open_books(output, &books);
-    CHECK_INT(ledger_counts(books.ledger).batches.retried, 1);
-    CHECK_INT(ledger_counts(books.ledger).items.retried, 2);
-    CHECK_INT(done(&books), 0);
-    worker = join(&books);
-    while (done(&books) < CELLS) {
-        score(&books, output, worker, NULL);
+    open_journal(output, &journal);
+    CHECK_INT(ledger_counts(journal.ledger).batches.retried, 1);
+    CHECK_INT(ledger_counts(journal.ledger).items.retried, 2);
+    CHECK_INT(done(&journal), 0);
+    worker = join(&journal);
+    while (done(&journal) < CELLS) {
+        score(&journal, output, worker, NULL);
     }
-    store_all(&books);
-    CHECK_OK(books_publish(&books, &err), &err);
+    store_all(&journal);
+    CHECK_OK(journal_publish(&journal, &err), &err);
     CHECK_INT(files_in("retried"), CELLS);
     struct seen seen = {0};
-    CHECK_OK(commit_replay(books.log, see, &seen, &err), &err);
+    CHECK_OK(commit_replay(journal.log, see, &seen, &err), &err);
     CHECK_INT(seen.retries, 1);
     CHECK(seen.is_as_told);
-    books_release(&books);
+    journal_release(&journal);
 }
 
 /* A lease of the next cell ends badly. *ret_try: which try it was. */
-static enum ledger_verdict fail(struct books *books, int worker, enum ledger_fault fault,
+static enum ledger_verdict fail(struct journal *journal, int worker, enum ledger_fault fault,
                                 int64_t wanted_cell, int *ret_try) {
     struct error err = {0};
     struct ledger_lease lease, ended;
-    CHECK(ledger_grant(books->ledger, clock_monotonic_ms(), &lease));
+    CHECK(ledger_grant(journal->ledger, clock_monotonic_ms(), &lease));
     CHECK_INT(lease.first, wanted_cell);
     *ret_try = lease.try;
     struct ledger_report said = {
         .worker = worker, .lease = lease.lease, .fault = fault, .items = 2, .cause = "it is bad"};
-    enum ledger_verdict verdict = ledger_report(books->ledger, &said, clock_monotonic_ms(), &ended);
-    struct books_failure failure = {fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
-                                    said.cause};
+    enum ledger_verdict verdict =
+        ledger_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
+    struct journal_failure failure = {fault == LEDGER_MACHINE ? COMMIT_LOST : COMMIT_ERROR,
+                                      said.cause};
     if (verdict == LEDGER_RETRY) {
-        CHECK_OK(books_retried(books, &ended, &failure, &err), &err);
+        CHECK_OK(journal_retried(journal, &ended, &failure, &err), &err);
     } else {
-        CHECK_OK(books_accept(books, verdict, &ended, NULL, &failure, &err), &err);
+        CHECK_OK(journal_accept(journal, verdict, &ended, NULL, &failure, &err), &err);
     }
     return verdict;
 }
@@ -336,7 +339,7 @@ static enum ledger_verdict fail(struct books *books, int worker, enum ledger_fau
 /* One try with each coordinator: there are as many as the spec says, however many coordinators
  * there are. What the machine did counts with none of them, nor what befell another job. */
 static void test_tries_hold_over_coordinators(void) {
-    struct books books;
+    struct journal journal;
     int try = 0;
     AUTO(store_freep) struct store *output = open_output("out/tries");
     static const struct {
@@ -353,51 +356,51 @@ static void test_tries_hold_over_coordinators(void) {
     max_tries = 3;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         job.uid = rows[i].uid;
-        open_books(output, &books);
-        CHECK_INT(ledger_counts(books.ledger).batches.retried, (int64_t)i);
-        CHECK_INT(fail(&books, join(&books), rows[i].fault, 0, &try), rows[i].verdict);
+        open_journal(output, &journal);
+        CHECK_INT(ledger_counts(journal.ledger).batches.retried, (int64_t)i);
+        CHECK_INT(fail(&journal, join(&journal), rows[i].fault, 0, &try), rows[i].verdict);
         CHECK_INT(try, rows[i].try);
-        store_all(&books);
-        books_release(&books);
+        store_all(&journal);
+        journal_release(&journal);
     }
-    open_books(output, &books);
-    CHECK_INT(ledger_counts(books.ledger).batches.failed, 1);
-    books_release(&books);
+    open_journal(output, &journal);
+    CHECK_INT(ledger_counts(journal.ledger).batches.failed, 1);
+    journal_release(&journal);
     max_tries = 1; /* of a cell that waits a try is left, also where the spec allows fewer now */
     job.uid = "uid-2";
-    open_books(output, &books);
-    CHECK_INT(fail(&books, join(&books), LEDGER_SCORER, 0, &try), LEDGER_FAILED);
+    open_journal(output, &journal);
+    CHECK_INT(fail(&journal, join(&journal), LEDGER_SCORER, 0, &try), LEDGER_FAILED);
     CHECK_INT(try, 1);
-    books_release(&books);
+    journal_release(&journal);
     job.uid = "uid-1";
 }
 
 /* Made and then broken, a result has all its tries again. */
 static void test_tries_before_a_void_do_not_count(void) {
     struct error err = {0};
-    struct books books;
+    struct journal journal;
     int try = 0;
     int64_t broken = 0;
     AUTO(store_freep) struct store *output = open_output("out/fresh");
     max_tries = 2;
-    open_books(output, &books);
-    int worker = join(&books);
-    CHECK_INT(fail(&books, worker, LEDGER_SCORER, 0, &try), LEDGER_RETRY);
-    CHECK_INT(score(&books, output, worker, NULL), 0);
-    store_all(&books);
-    books_broken(&books, 0, 1);
-    CHECK_OK(books_void_broken(&books, NULL, &broken, &err), &err);
-    store_all(&books);
-    books_release(&books);
-    open_books(output, &books);
-    CHECK_INT(fail(&books, join(&books), LEDGER_SCORER, 0, &try), LEDGER_RETRY);
+    open_journal(output, &journal);
+    int worker = join(&journal);
+    CHECK_INT(fail(&journal, worker, LEDGER_SCORER, 0, &try), LEDGER_RETRY);
+    CHECK_INT(score(&journal, output, worker, NULL), 0);
+    store_all(&journal);
+    journal_broken(&journal, 0, 1);
+    CHECK_OK(journal_void_broken(&journal, NULL, &broken, &err), &err);
+    store_all(&journal);
+    journal_release(&journal);
+    open_journal(output, &journal);
+    CHECK_INT(fail(&journal, join(&journal), LEDGER_SCORER, 0, &try), LEDGER_RETRY);
     CHECK_INT(try, 1);
-    books_release(&books);
+    journal_release(&journal);
     max_tries = 1;
 }
 
 int main(void) {
-    fixtures_start("books");
+    fixtures_start("journal");
     TEST(test_what_is_stored_is_found_and_nothing_else);
     TEST(test_what_is_broken_is_made_again);
     TEST(test_failures_are_the_jobs_own);

@@ -27,36 +27,36 @@ static void drop(const char *name) {
     CHECK_INT(unlink(path), 0);
 }
 
-static struct armed_sight look(const char *spec_text) {
+static struct watcher_observation look(const char *spec_text) {
     struct error err = {0};
     AUTO(tree_freep) json_t *spec = NULL;
-    struct armed_sight sight = {0};
+    struct watcher_observation seen = {0};
     CHECK_OK(tree_parse(spec_text, strlen(spec_text), 1 << 16, &spec, &err), &err);
-    struct armed_options options = {.spec = spec, .mark = ""};
-    CHECK_OK(armed_look(&options, &sight, &err), &err);
-    return sight;
+    struct watcher_options options = {.spec = spec, .mark = ""};
+    CHECK_OK(watcher_observe(&options, &seen, &err), &err);
+    return seen;
 }
 
 #define TRIGGER "{\"trigger\": {\"path\": \"armtest/go/READY\"}}"
 
 static void test_trigger(void) {
-    struct armed_sight none = look(TRIGGER);
+    struct watcher_observation none = look(TRIGGER);
     CHECK(!none.is_there); /* not even the folder */
     AUTO(text_freep) char *folder = path_of("go");
     CHECK_INT(mkdir(folder, 0777), 0);
     none = look(TRIGGER);
     CHECK(!none.is_there);
     put("go/READY", "", 0);
-    struct armed_sight empty = look(TRIGGER);
+    struct watcher_observation empty = look(TRIGGER);
     CHECK(empty.is_there && !empty.input && !*empty.problem);
-    CHECK_INT(strlen(empty.mark), ARMED_MARK_BYTES);
-    struct armed_sight same = look(TRIGGER);
+    CHECK_INT(strlen(empty.mark), WATCHER_MARK_BYTES);
+    struct watcher_observation same = look(TRIGGER);
     CHECK_STR(same.mark, empty.mark);
     put("go/READY.new", "", 0); /* the same bytes, written anew */
     AUTO(text_freep) char *from = path_of("go/READY.new");
     AUTO(text_freep) char *to = path_of("go/READY");
     CHECK_INT(rename(from, to), 0);
-    struct armed_sight again = look(TRIGGER);
+    struct watcher_observation again = look(TRIGGER);
     CHECK(again.is_there && strcmp(again.mark, empty.mark) != 0);
     drop("go/READY");
     none = look(TRIGGER);
@@ -88,23 +88,23 @@ static void test_texts(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         put("go/READY", rows[i].text, rows[i].size ? rows[i].size : strlen(rows[i].text));
-        AUTO(armed_sight_release) struct armed_sight sight = look(TRIGGER);
-        CHECK(sight.is_there);
+        AUTO(watcher_observation_release) struct watcher_observation seen = look(TRIGGER);
+        CHECK(seen.is_there);
         if (rows[i].input) {
-            CHECK_STR(sight.input, rows[i].input);
+            CHECK_STR(seen.input, rows[i].input);
         } else {
-            CHECK(!sight.input);
+            CHECK(!seen.input);
         }
-        CHECK(rows[i].problem ? strstr(sight.problem, rows[i].problem) != NULL : !*sight.problem);
+        CHECK(rows[i].problem ? strstr(seen.problem, rows[i].problem) != NULL : !*seen.problem);
     }
-    static char large[ARMED_TEXT_MAX + 1];
+    static char large[WATCHER_TEXT_MAX + 1];
     memset(large, ' ', sizeof large);
     put("go/READY", large, sizeof large);
-    AUTO(armed_sight_release) struct armed_sight sight = look(TRIGGER);
-    CHECK(sight.is_there && strstr(sight.problem, "has 4097 bytes"));
+    AUTO(watcher_observation_release) struct watcher_observation seen = look(TRIGGER);
+    CHECK(seen.is_there && strstr(seen.problem, "has 4097 bytes"));
     memset(large, 'x', 1025);
     put("go/READY", large, 1025);
-    AUTO(armed_sight_release) struct armed_sight longer = look(TRIGGER);
+    AUTO(watcher_observation_release) struct watcher_observation longer = look(TRIGGER);
     CHECK(strstr(longer.problem, "more than 1,024 bytes") != NULL);
 }
 
@@ -119,20 +119,20 @@ static void test_refused(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         AUTO(tree_freep) json_t *spec = NULL;
-        struct armed_sight sight = {0};
+        struct watcher_observation seen = {0};
         CHECK_OK(tree_parse(rows[i][0], strlen(rows[i][0]), 1 << 16, &spec, &err), &err);
-        struct armed_options options = {.spec = spec, .mark = ""};
-        CHECK_INT(armed_look(&options, &sight, &err), -1);
+        struct watcher_options options = {.spec = spec, .mark = ""};
+        CHECK_INT(watcher_observe(&options, &seen, &err), -1);
         CHECK_INT(err.kind, ERROR_INVALID);
         CHECK(strstr(err.text, rows[i][1]) != NULL);
     }
 }
 
 /* Looks, and says whether it is another one than before. */
-static bool is_other(const char *spec, char mark[static ARMED_MARK_BYTES + 1]) {
-    struct armed_sight sight = look(spec);
-    bool differs = sight.is_there && strcmp(sight.mark, mark) != 0;
-    snprintf(mark, ARMED_MARK_BYTES + 1, "%s", sight.mark);
+static bool is_other(const char *spec, char mark[static WATCHER_MARK_BYTES + 1]) {
+    struct watcher_observation seen = look(spec);
+    bool differs = seen.is_there && strcmp(seen.mark, mark) != 0;
+    snprintf(mark, WATCHER_MARK_BYTES + 1, "%s", seen.mark);
     return differs;
 }
 
@@ -140,7 +140,7 @@ static void test_input(void) {
     static const char spec[] =
         "{\"input\": {\"files\": {\"path\": \"armtest/in\", \"pattern\": \"*.jpg\"}}, "
         "\"output\": {\"path\": \"armtest/out\"}}";
-    char mark[ARMED_MARK_BYTES + 1] = "";
+    char mark[WATCHER_MARK_BYTES + 1] = "";
     AUTO(text_freep) char *folder = path_of("in");
     AUTO(text_freep) char *deep = path_of("in/deep");
     CHECK(!is_other(spec, mark)); /* no folder */
@@ -170,7 +170,7 @@ static void test_one_file(void) {
         char *spec = x_printf("{\"input\": {\"%s\": {\"path\": \"armtest/film\"}}, \"output\": "
                               "{\"path\": \"armtest/out\"}}",
                               kinds[i]);
-        char mark[ARMED_MARK_BYTES + 1] = "";
+        char mark[WATCHER_MARK_BYTES + 1] = "";
         CHECK(!is_other(spec, mark));
         put("film", "1", 1);
         CHECK(is_other(spec, mark));
@@ -185,7 +185,7 @@ static void test_manifest(void) {
     static const char spec[] =
         "{\"input\": {\"files\": {\"path\": \"armtest/in\", \"manifest\": \"armtest/list\"}}, "
         "\"output\": {\"path\": \"armtest/out\"}}";
-    char mark[ARMED_MARK_BYTES + 1] = "";
+    char mark[WATCHER_MARK_BYTES + 1] = "";
     CHECK(!is_other(spec, mark));
     put("list", "", 0);
     CHECK(!is_other(spec, mark));
@@ -200,14 +200,14 @@ static void test_manifest(void) {
 }
 
 static void test_pause(void) {
-    CHECK_INT(armed_pause_ms(0), 5000);
-    CHECK_INT(armed_pause_ms(1000), 20000);
-    CHECK_INT(armed_pause_ms(3600000), 600000);
+    CHECK_INT(watcher_pause_ms(0), 5000);
+    CHECK_INT(watcher_pause_ms(1000), 20000);
+    CHECK_INT(watcher_pause_ms(3600000), 600000);
 }
 
 int main(void) {
     struct error err = {0};
-    char folder[] = "/tmp/test_armed_XXXXXX";
+    char folder[] = "/tmp/test_trigger_watcher_XXXXXX";
     volume = mkdtemp(folder);
     setenv("armtest", volume, 1);
     TEST(test_trigger);

@@ -149,13 +149,13 @@ static void test_a_bad_item_is_found_by_halves(void) {
     ledger_free(ledger);
 }
 
-/* ---- stretches, speed, memory --------------------------------------------------------------- */
+/* ---- partition, speed, memory --------------------------------------------------------------- */
 
 /* Slots of one speed walk along the input: nearly every lease is the neighbour of the last. */
 static void test_slots_walk_along_the_input(void) {
     enum { CELLS = 400, WORKERS = 4 };
     struct ledger_options options = plain;
-    options.has_stretches = true;
+    options.is_partitioned = true;
     struct ledger *ledger = new_ledger(options, CELLS);
     int64_t last[WORKERS] = {-1, -1, -1, -1};
     int jumps = 0;
@@ -174,10 +174,10 @@ static void test_slots_walk_along_the_input(void) {
 
 /* One that came, took the most and stopped: the other one does what it left, and waits for nothing
  * but what was leased. */
-static void test_nothing_waits_in_the_stretch_of_another(void) {
+static void test_nothing_waits_in_the_range_of_another(void) {
     enum { CELLS = 100 };
     struct ledger_options options = plain;
-    options.has_stretches = true;
+    options.is_partitioned = true;
     struct ledger *ledger = new_ledger(options, CELLS);
     int slow = join(ledger, "slow");
     grant(ledger, 0, slow, 0);
@@ -239,7 +239,7 @@ int main(void) {
     TEST(test_who_is_started_anew_for_each_gets_large_ones);
     TEST(test_a_bad_item_is_found_by_halves);
     TEST(test_slots_walk_along_the_input);
-    TEST(test_nothing_waits_in_the_stretch_of_another);
+    TEST(test_nothing_waits_in_the_range_of_another);
     TEST(test_a_million_cells_are_quick_and_small);
     return TEST_END();
 }

@@ -506,7 +506,7 @@ static struct world *new_world(uint64_t seed) {
     options->wait_ms = 200 + dice(world, 4000);
     options->ahead_max = aheads[dice(world, ARRAY_LEN(aheads))];
     options->is_auto = dice(world, 2);
-    options->has_stretches = dice(world, 2);
+    options->is_partitioned = dice(world, 2);
     options->errors_max = dice(world, 4) ? -1 : dice(world, 30);
     options->batch_errors_max = dice(world, 4) ? -1 : dice(world, 30);
     options->batch_errors_percent = dice(world, 4) ? -1 : (double)dice(world, 20);

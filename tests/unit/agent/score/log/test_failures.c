@@ -238,9 +238,9 @@ static void test_records_that_are_none(void) {
 
 static struct job job = {.name = "j", .uid = "uid-1", .run = RUN};
 
-static void open_books(struct store *output, struct books *books) {
+static void open_journal(struct store *output, struct journal *journal) {
     struct error err = {0};
-    struct books_options options = {
+    struct journal_options options = {
         .job = &job,
         .output = output,
         .cells = 3,
@@ -251,34 +251,34 @@ static void open_books(struct store *output, struct books *books) {
                    .batch_errors_max = -1,
                    .batch_errors_percent = -1},
     };
-    CHECK_OK(books_open(&options, books, &err), &err);
+    CHECK_OK(journal_open(&options, journal, &err), &err);
 }
 
-static void ignore(void *context, const struct books_entry *entry) {
+static void ignore(void *context, const struct journal_entry *entry) {
     (void)context, (void)entry;
 }
 
-static void store_all(struct books *books) {
+static void store_all(struct journal *journal) {
     struct error err = {0};
-    for (int i = 0; i < 2000 && !books_are_stored(books); i++) {
-        CHECK_OK(books_turn(books, true, ignore, NULL, &err), &err);
+    for (int i = 0; i < 2000 && !journal_is_stored(journal); i++) {
+        CHECK_OK(journal_turn(journal, true, ignore, NULL, &err), &err);
         poll(NULL, 0, 1);
     }
-    CHECK(books_are_stored(books));
+    CHECK(journal_is_stored(journal));
 }
 
 enum { MANY = 5000, BAD = 0, MIXED = 1, GOOD = 2 };
 
 /* One lease: of cell BAD all items fail, of MIXED every second one, of GOOD none. */
-static void score(struct books *books, struct store *output, int worker) {
+static void score(struct journal *journal, struct store *output, int worker) {
     struct error err = {0};
     struct ledger_lease lease, ended;
-    if (!ledger_grant(books->ledger, clock_monotonic_ms(), &lease)) {
+    if (!ledger_grant(journal->ledger, clock_monotonic_ms(), &lease)) {
         CHECK(!"a lease");
         return;
     }
     AUTO(failures_release) struct failures failures;
-    failures_init(&failures, output, RUN, books->epoch, lease.lease);
+    failures_init(&failures, output, RUN, journal->epoch, lease.lease);
     int64_t failed = 0;
     for (int64_t i = 0; i < MANY && lease.first != GOOD; i++) {
         char cause[64];
@@ -303,25 +303,26 @@ static void score(struct books *books, struct store *output, int worker) {
                                  .failed = failed,
                                  .took_us = 1000,
                                  .cause = failed ? "no such shop" : NULL};
-    enum ledger_verdict verdict = ledger_report(books->ledger, &said, clock_monotonic_ms(), &ended);
+    enum ledger_verdict verdict =
+        ledger_report(journal->ledger, &said, clock_monotonic_ms(), &ended);
     CHECK_INT(verdict, lease.first == BAD     ? LEDGER_FAILED
                        : lease.first == MIXED ? LEDGER_PARTIAL
                                               : LEDGER_DONE);
-    const struct books_failure failure = {.fault = COMMIT_ERROR, .cause = "no such shop"};
-    CHECK_OK(books_accept(books, verdict, &ended, &result, &failure, &err), &err);
+    const struct journal_failure failure = {.fault = COMMIT_ERROR, .cause = "no such shop"};
+    CHECK_OK(journal_accept(journal, verdict, &ended, &result, &failure, &err), &err);
 }
 
-static void score_all(struct books *books, struct store *output) {
+static void score_all(struct journal *journal, struct store *output) {
     struct error err = {0};
     int worker = -1;
-    CHECK_OK(ledger_join(books->ledger, "w-0", 1, &worker, &err), &err);
-    while (!ledger_is_accounted(books->ledger) && !test_failures) {
-        score(books, output, worker);
+    CHECK_OK(ledger_join(journal->ledger, "w-0", 1, &worker, &err), &err);
+    while (!ledger_is_accounted(journal->ledger) && !test_failures) {
+        score(journal, output, worker);
     }
-    store_all(books);
+    store_all(journal);
 }
 
-static int write_report(struct books *books, struct store *output, struct error *err) {
+static int write_report(struct journal *journal, struct store *output, struct error *err) {
     struct report_options options = {.job = "j",
                                      .run = RUN,
                                      .uid = job.uid,
@@ -331,7 +332,7 @@ static int write_report(struct books *books, struct store *output, struct error 
                                      .cells = 3,
                                      .items = 3 * MANY,
                                      .slots = 1};
-    return report_write(output, books->log, &options, NULL, err);
+    return report_write(output, journal->log, &options, NULL, err);
 }
 
 /* failed.jsonl: each failed item of the run once, with its own cause. */
@@ -373,45 +374,45 @@ static void check_page(const char *folder) {
 
 static void test_each_is_listed_also_by_the_next_coordinator(void) {
     struct error err = {0};
-    struct books books;
+    struct journal journal;
     AUTO(store_freep) struct store *output = open_output("out/listed");
-    open_books(output, &books);
-    score_all(&books, output);
+    open_journal(output, &journal);
+    score_all(&journal, output);
     CHECK_INT(objects_in("listed"), 2);
-    CHECK_OK(books_check_failures(&books, &err), &err);
-    CHECK_OK(write_report(&books, output, &err), &err);
+    CHECK_OK(journal_check_failures(&journal, &err), &err);
+    CHECK_OK(write_report(&journal, output, &err), &err);
     check_listed("listed", MANY, MANY / 2);
     check_page("listed");
-    books_release(&books);
+    journal_release(&journal);
     CHECK_OK(store_remove(output, "failed.jsonl", &err), &err);
-    open_books(output, &books);
-    CHECK(ledger_is_committed(books.ledger));
-    CHECK_OK(books_check_failures(&books, &err), &err);
-    CHECK_OK(write_report(&books, output, &err), &err);
+    open_journal(output, &journal);
+    CHECK(ledger_is_committed(journal.ledger));
+    CHECK_OK(journal_check_failures(&journal, &err), &err);
+    CHECK_OK(write_report(&journal, output, &err), &err);
     check_listed("listed", MANY, MANY / 2);
-    books_release(&books);
+    journal_release(&journal);
 }
 
 /* The objects may be gone with the tries of a job that has ended. */
 static void test_what_another_job_gave_up_is_not_listed(void) {
     struct error err = {0};
-    struct books books;
+    struct journal journal;
     AUTO(store_freep) struct store *output = open_output("out/other");
-    open_books(output, &books);
-    score_all(&books, output);
-    books_release(&books);
+    open_journal(output, &journal);
+    score_all(&journal, output);
+    journal_release(&journal);
     CHECK_OK(store_clear(output, ".windlass/" RUN "/try/", &err), &err);
     job.uid = "uid-2";
-    open_books(output, &books);
-    CHECK(!ledger_is_accounted(books.ledger));
-    CHECK_OK(books_check_failures(&books, &err), &err);
-    CHECK_OK(write_report(&books, output, &err), &err);
+    open_journal(output, &journal);
+    CHECK(!ledger_is_accounted(journal.ledger));
+    CHECK_OK(journal_check_failures(&journal, &err), &err);
+    CHECK_OK(write_report(&journal, output, &err), &err);
     check_listed("other", 0, 0);
-    score_all(&books, output);
-    CHECK_OK(books_check_failures(&books, &err), &err);
-    CHECK_OK(write_report(&books, output, &err), &err);
+    score_all(&journal, output);
+    CHECK_OK(journal_check_failures(&journal, &err), &err);
+    CHECK_OK(write_report(&journal, output, &err), &err);
     check_listed("other", MANY, MANY / 2);
-    books_release(&books);
+    journal_release(&journal);
     job.uid = "uid-1";
 }
 
@@ -419,35 +420,35 @@ static void test_what_is_broken_is_made_again(void) {
     static const char *const hurts[] = {"rm", "truncate -s -1", "sed -i s/shop/ship/"};
     for (size_t i = 0; i < ARRAY_LEN(hurts); i++) {
         struct error err = {0};
-        struct books books;
+        struct journal journal;
         int64_t broken = 0;
         AUTO(text_freep) char *folder = x_printf("broken%zu", i);
         AUTO(text_freep) char *path = x_printf("out/%s", folder);
         AUTO(store_freep) struct store *output = open_output(path);
-        open_books(output, &books);
-        score_all(&books, output);
+        open_journal(output, &journal);
+        score_all(&journal, output);
         CHECK_INT(ask_number("%s '%s/%s/.windlass/" RUN "/try/0-'%d.failed && echo 0", hurts[i],
                              fixtures_out, folder, MIXED),
                   0);
         /* What is known is listed, and that it is not all is told. */
-        CHECK_INT(write_report(&books, output, &err), -1);
+        CHECK_INT(write_report(&journal, output, &err), -1);
         CHECK_INT(err.kind, ERROR_INVALID);
         check_listed(folder, MANY, 1);
         error_clear(&err);
-        CHECK_INT(books_check_failures(&books, &err), -1);
+        CHECK_INT(journal_check_failures(&journal, &err), -1);
         CHECK_INT(err.kind, ERROR_INVALID);
         error_clear(&err);
-        CHECK_OK(books_void_broken(&books, NULL, &broken, &err), &err);
+        CHECK_OK(journal_void_broken(&journal, NULL, &broken, &err), &err);
         CHECK_INT(broken, 1);
-        CHECK(!ledger_is_accounted(books.ledger));
-        store_all(&books);
-        books_release(&books);
-        open_books(output, &books);
-        score_all(&books, output);
-        CHECK_OK(books_check_failures(&books, &err), &err);
-        CHECK_OK(write_report(&books, output, &err), &err);
+        CHECK(!ledger_is_accounted(journal.ledger));
+        store_all(&journal);
+        journal_release(&journal);
+        open_journal(output, &journal);
+        score_all(&journal, output);
+        CHECK_OK(journal_check_failures(&journal, &err), &err);
+        CHECK_OK(write_report(&journal, output, &err), &err);
         check_listed(folder, MANY, MANY / 2);
-        books_release(&books);
+        journal_release(&journal);
     }
 }
 

@@ -60,10 +60,10 @@ static bool check_log(void) {
     struct error err = {0};
     struct commit_record records[RECORDS];
     int64_t wanted[RECORDS] = {0};
-    AUTO(standing_freep) struct standing *standing = standing_new(CELLS);
+    AUTO(record_resolver_freep) struct record_resolver *resolver = record_resolver_new(CELLS);
     for (int i = 0; i < RECORDS; i++) {
         records[i] = random_record();
-        if (standing_add(standing, &records[i], &err) < 0) {
+        if (record_resolver_add(resolver, &records[i], &err) < 0) {
             printf("# %s\n", err.text);
             return false;
         }
@@ -75,7 +75,7 @@ static bool check_log(void) {
         }
     }
     for (int i = 0; i < RECORDS; i++) {
-        if (standing_next(standing, &records[i]) != wanted[i]) {
+        if (record_resolver_next(resolver, &records[i]) != wanted[i]) {
             return false;
         }
     }
@@ -105,8 +105,8 @@ static void cells_the_job_cannot_have_are_refused(void) {
     };
     for (size_t i = 0; i < ARRAY_LEN(records); i++) {
         struct error err = {0};
-        AUTO(standing_freep) struct standing *standing = standing_new(10);
-        CHECK(standing_add(standing, &records[i], &err) < 0);
+        AUTO(record_resolver_freep) struct record_resolver *resolver = record_resolver_new(10);
+        CHECK(record_resolver_add(resolver, &records[i], &err) < 0);
         CHECK_INT(err.kind, ERROR_INVALID);
     }
 }
