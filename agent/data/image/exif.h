@@ -1,4 +1,4 @@
-/* exif.h: the one thing of EXIF that changes how a JPEG is seen. */
+/* exif.h: the EXIF orientation of a JPEG. */
 #pragma once
 
 #include "lib/base.h"

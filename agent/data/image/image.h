@@ -1,6 +1,6 @@
-/* image.h: pictures in files. The format is told by the first bytes, never by the name. Decoding
- * always gives 8-bit RGB, upright: grey is spread, 16 bits are cut to 8, CMYK is converted (as
- * Adobe writes it), transparency is laid on white, an EXIF orientation is carried out. */
+/* image.h: pictures in files. The first bytes determine the format, never the name. Decoding always
+ * gives 8-bit RGB, upright: grey becomes RGB, 16 bits are cut to 8, CMYK is converted (as Adobe
+ * writes it), transparency is blended with white, an EXIF orientation is applied. */
 #pragma once
 
 #include "agent/data/image/picture.h"
@@ -30,8 +30,8 @@ extern const struct image_codec *const image_codecs[]; /* agent/registry.c; ends
 
 enum image_format image_sniff(const void *bytes, size_t size);
 
-/* Fails with a line that does not name the file; the caller does. A picture that is cut off fails.
- */
+/* Fails with a line that does not name the file; the caller does. A truncated picture fails.
+ * */
 NODISCARD int image_decode(const void *bytes, size_t size, struct picture *ret_picture,
                            struct error *err);
 /* *ret_bytes: the caller frees. */

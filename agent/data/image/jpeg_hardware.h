@@ -1,7 +1,7 @@
 /* jpeg_hardware.h: JPEG files by nvJPEG, found at run time (nvjpeg_library.h), for workers that
- * have GPUs (hardware.h). What it is not given, or cannot do, is the processor's, file by file: any
- * but whole grey and YCbCr pictures of 8 bits (jpeg_outline.h), more than JPEG_HARDWARE_PIXELS, all
- * that it has an error for, so that what is said of a broken file is always libjpeg-turbo's.
+ * have GPUs (hardware.h). libjpeg-turbo decodes all other files: any but whole grey and YCbCr
+ * pictures of 8 bits (jpeg_outline.h), more than JPEG_HARDWARE_PIXELS, and every file that nvJPEG
+ * reports an error for, so that error messages are always libjpeg-turbo's.
  *
  * Its bytes are not the processor's: each rounds the cosine transform and the colours its own way,
  * and, where chroma has fewer samples, puts its own values between them. The first picture of each

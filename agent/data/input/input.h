@@ -26,7 +26,7 @@ struct item {
     struct picture picture; /* PICTURE: the caller releases it */
     const char *text;       /* PATH, JSON: borrowed likewise, with a NUL behind it */
     size_t text_size;
-    struct local_file file; /* PATH: what text names; the caller releases it when nobody needs it */
+    struct local_file file; /* PATH: what text names; the caller releases it after use */
     struct npy_slice slice; /* TENSOR: its values are borrowed likewise */
 };
 
@@ -37,7 +37,7 @@ typedef int input_line(void *context, const char *line, size_t size, const char 
 
 struct input_listing {
     const json_t *spec;
-    bool is_look;             /* is there anything? One line is enough, whatever it says */
+    bool is_look;             /* only checks that the input is not empty: one line is enough */
     const char *after;        /* the mark of the last line that is known; NULL: from the start */
     struct store *scratch;    /* for what does not fit into memory while it is sorted */
     const char *scratch_name; /* names of such objects begin so; removed afterwards */

@@ -16,7 +16,7 @@ enum {
     PAGES_HELD = 4,
     WAIT_MS_MIN = 20,
     WAIT_MS_MAX = 5000,
-    PATIENCE_MS = 300000, /* the store may take no page for so long */
+    PATIENCE_MS = 300000, /* how long the store may fail to take a page */
 };
 
 struct held {
@@ -146,7 +146,8 @@ static bool wait_ms(struct list *list, int64_t ms) {
     return !atomic_load(&list->stops);
 }
 
-/* What stands under that name now? 1: our bytes; 2: another's page, adopted; 0: nothing. */
+/* Reads the object of that name. 1: our bytes; 2: another coordinator's page, adopted; 0: nothing.
+ */
 static int look(struct list *list, const char *text, size_t size, struct error *err) {
     AUTO(list_page_release) struct list_page page = {0};
     int found = fetch_page(list, (int64_t)list->told.pages, &page, err);

@@ -97,7 +97,7 @@ static int on_sorted(void *context, const char *key, size_t size, struct error *
     return tell(walk, mark + 2 * TIME_BYTES + 1, mark, err);
 }
 
-/* Results that lie in the input's folder are no input. */
+/* Results in the input's folder are not input. */
 static int leave_out(struct walk *walk, struct error *err) {
     AUTO(text_freep) char *input = NULL;
     AUTO(text_freep) char *output = NULL;
@@ -136,7 +136,7 @@ static int walk_folder(struct walk *walk, struct error *err) {
     if (leave_out(walk, err) < 0) {
         return -1;
     }
-    /* All names of a folder are read before the first one is told in order. */
+    /* All names of a folder are read before the first one is passed on in order. */
     if (walk->listing->is_look && path_has_file(walk->folder, is_wanted, walk)) {
         return walk->line(walk->context, "null", strlen("null"), NULL, err);
     }

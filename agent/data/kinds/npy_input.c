@@ -133,7 +133,7 @@ struct input_reader {
     int64_t next;        /* its next slice; -1: its first */
     struct npy npy;
     void *values;
-    struct npy_range held; /* slices that lie in values */
+    struct npy_range held; /* slices that are in values */
     char fault[512];       /* of all the line's slices; "": none */
     char name[STORE_NAME_MAX + 32];
 };

@@ -111,7 +111,7 @@ static int has_records(const struct parts *parts, bool *ret_records, struct erro
     char first = 0;
     *ret_records =
         parts->places[0].is_there && part_read(&part, 0, &first, 1, err) == 0 && first == '{';
-    /* A part that is gone is told, with all others, by the join. */
+    /* The join reports a missing part, with all others. */
     if (err->kind == ERROR_NOT_FOUND || err->kind == ERROR_INVALID) {
         error_clear(err);
     }

@@ -1,6 +1,5 @@
-/* part.h: the results of one try as bytes, wherever they lie: in the store as an object of their
- * own, or still in the memory of who made them. Who reads them later knows size and CRC-32C from
- * the commit that made them count. */
+/* part.h: the results of one try as bytes: an object in the store, or still in the memory of the
+ * worker. Later readers know size and CRC-32C from the commit. */
 #pragma once
 
 #include "agent/store/store.h"
@@ -15,14 +14,14 @@ struct part {
     uint32_t crc;
 };
 
-/* The parts of a video, by cell: what its join reads. A part of several cells stands at its first;
- * nothing is at the others. */
+/* The parts of a video, by cell: what its join reads. A part of several cells is at its first cell;
+ * the others are empty. */
 struct part_place {
     int64_t epoch, lease, size_bytes;
     int64_t cells; /* 0: nothing is there */
     uint32_t crc;
     bool is_there;
-    bool is_broken; /* set by the join: gone, or not what was committed */
+    bool is_broken; /* set by the join: missing, or differs from the commit */
 };
 struct parts {
     struct store *store; /* the output */
@@ -38,9 +37,8 @@ struct part parts_at(const struct parts *parts, int64_t index);
 /* Exactly so many bytes; INVALID where the part ends before. */
 NODISCARD int part_read(const struct part *part, int64_t offset, void *data, size_t size,
                         struct error *err);
-/* Is it what was committed? *ret_broken: it is gone or has other bytes; else the store failed. */
+/* Compares it with the commit. *ret_broken: it is missing or differs; else the store failed. */
 NODISCARD int part_check(const struct part *part, bool *ret_broken, struct error *err);
-/* The same; what is smaller than room_bytes is read by that, at once: its bytes are in room then,
- * which part borrows. */
+/* The same; a part smaller than room_bytes is read into room, which part then borrows. */
 NODISCARD int part_load(struct part *part, char *room, size_t room_bytes, bool *ret_broken,
                         struct error *err);

@@ -82,7 +82,7 @@ static bool is_text(const struct staged_output *staged) {
                              utf8_valid_size(bytes->data, bytes->size) == bytes->size));
 }
 
-/* No other try has this name: if the same bytes lie there they are ours, whose answer was lost. */
+/* No other try has this name: an object with the same bytes is ours, whose answer was lost. */
 static int look_again(const struct staged_output *staged, struct error *err) {
     struct part part = staged_output_part(staged);
     struct error cause = {0};

@@ -1,6 +1,6 @@
-/* staged_output.h: what one try makes, as bytes: collected in memory, and from STAGED_MEMORY on
- * written to the try's object as they come. Nothing counts, and nothing is there under that name,
- * before staged_output_close; without it staged_output_free leaves nothing. One thread. */
+/* staged_output.h: the bytes that one try makes: collected in memory, and from STAGED_MEMORY on
+ * streamed to the try's object. The object exists only after staged_output_close; without it
+ * staged_output_free leaves nothing. One thread. */
 #pragma once
 
 #include "agent/data/parts/part.h"
@@ -15,8 +15,8 @@ enum staged_output_place { STAGED_OBJECT, STAGED_TEXT };
 
 struct staged_output;
 
-/* may_be_text: a few bytes of UTF-8 may stay in memory (STAGED_TEXT), no object is made then. The
- * store must live longer. */
+/* may_be_text: a few bytes of UTF-8 stay in memory (STAGED_TEXT) without an object. The store must
+ * live longer. */
 struct staged_output *staged_output_new(struct store *store, const char *name, bool may_be_text);
 void staged_output_free(struct staged_output *staged);
 void staged_output_freep(struct staged_output **staged);
@@ -30,5 +30,5 @@ bool staged_output_has_failed(const struct staged_output *staged);
 
 /* After staged_output_close: */
 enum staged_output_place staged_output_place(const struct staged_output *staged);
-/* Its bytes are in memory unless they were too many; borrowed from the staged output. */
+/* Its bytes are in memory unless they are too many; borrowed from the staged output. */
 struct part staged_output_part(const struct staged_output *staged);

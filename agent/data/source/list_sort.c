@@ -128,7 +128,7 @@ int sorter_add(struct sorter *sorter, const void *key, size_t size, struct error
 
 /* ---- merging -------------------------------------------------------------------------------- */
 
-/* Makes the run's next key lie whole in the slice. 1: it does; 0: no key is left. */
+/* Reads the run's next whole key into the slice. 1: it does; 0: no key is left. */
 static int refill(const struct sorter *sorter, struct run *run, struct error *err) {
     size_t left = run->size - run->at;
     if (left >= SIZE_BYTES && left >= SIZE_BYTES + key_size(run->slice + run->at)) {

@@ -94,7 +94,7 @@ static int add_line(struct manifest *manifest, char *line, size_t size, int64_t 
     return manifest->each(manifest->context, path, mark, err);
 }
 
-/* The lines that lie whole in what was read; *ret_used: their bytes. */
+/* Adds the whole lines of what was read; *ret_used: their bytes. */
 static int add_lines(struct manifest *manifest, size_t size, size_t *ret_used, struct error *err) {
     bool is_end = manifest->offset + (int64_t)size == manifest->info.size_bytes;
     size_t at = 0;

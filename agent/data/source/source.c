@@ -22,7 +22,7 @@ static size_t folder_length(const char *spec_path) {
     return slash && lowest && slash >= lowest && slash[1] ? (size_t)(slash - spec_path) : 0;
 }
 
-/* 1: it is a file; 0: it is none, or nobody can tell; -1: the storage is in trouble. */
+/* 1: it is a file; 0: it is not, or unknown; -1: the storage failed. */
 static int open_file(const char *spec_path, struct source *ret_source, struct error *err) {
     size_t length = folder_length(spec_path);
     AUTO(text_freep) char *folder = x_strndup(spec_path, length);

@@ -191,7 +191,7 @@ static int on_file(void *context, const char *name, struct error *err) {
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* The ranges become an object: the same bytes, whoever stores them. */
+/* Stores the ranges as an object: every coordinator writes the same bytes. */
 static int store_ranges(struct pass *pass, struct error *err) {
     AUTO(text_freep)
     char *name = x_printf("%s%08lld", pass->listing->kept_name, (long long)pass->lines);

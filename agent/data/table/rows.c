@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A field of a row: up to three pieces of which the first stood between quotes. */
+/* A field of a row: up to three pieces, of which the first was quoted. */
 struct field {
     const char *quoted; /* with its quotes doubled; NULL: did not begin with a quote */
     size_t quoted_size;
@@ -256,7 +256,7 @@ static bool next_row(struct rows *rows, const char **ret_data, size_t *ret_size)
 /* Done with the row's bytes. */
 static void pass_row(struct rows *rows) {
     if (rows->held.capacity > ROWS_HEADER_MAX) {
-        buffer_release(&rows->held); /* one long row is no reason to keep its room */
+        buffer_release(&rows->held); /* after one long row the room is not kept */
     } else {
         buffer_clear(&rows->held);
     }
@@ -266,7 +266,7 @@ static void pass_row(struct rows *rows) {
     rows->state = SPLIT_FIELD;
 }
 
-/* 1: the fields stand in json. 0: a fault. -1: no room. */
+/* 1: the fields are in json. 0: a fault. -1: no room. */
 static int append_fields(struct rows *rows, const char *data, size_t size, struct buffer *json,
                          struct error *err) {
     const char *at = data, *end = data + size;

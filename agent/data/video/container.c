@@ -30,8 +30,8 @@ static bool is_box(const uint8_t *type, const char *names) {
     return false;
 }
 
-/* Walks from box to box. Only boxes that hold the film count: what stands behind the last of them
- * (padding, another program's notes) may be broken. */
+/* Walks from box to box. Only boxes that hold the film count: what follows the last of them
+ * (padding, another program's data) may be broken. */
 static enum container_state check_iso(struct video_source *source, int64_t size,
                                       int64_t *ret_missing) {
     uint64_t at = 0;

@@ -1,7 +1,7 @@
-/* video_file.h: opens a video for demuxing and decoding, with libav kept on a short
- * lead: bytes come from our source (video_source.h) only, no network, no playlists, no other files,
- * its log lines are kept back (the last error's text goes into ours). Used by index, read and join.
- */
+/* video_file.h: opens a video for demuxing and decoding, with libav restricted: it reads our source
+ * (video_source.h) only, no network, playlists or other files, and does not log (its last error's
+ * text goes into ours). Used by index, read and join.
+ * */
 #pragma once
 
 #include "agent/data/video/video_source.h"

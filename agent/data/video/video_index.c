@@ -301,7 +301,7 @@ static int by_time(const void *a, const void *b) {
                                   : (one->packet > other->packet) - (one->packet < other->packet);
 }
 
-/* Takes the frames out of the index that the decoder was seen not to deliver. Odd when they lie
+/* Takes the frames out of the index that the decoder was seen not to deliver. Odd when they are
  * elsewhere than before the first delivered one (the head) or behind the last (the tail). */
 static int drop_undelivered(struct scan *scan, const struct keep *keep, bool is_head,
                             struct error *err) {

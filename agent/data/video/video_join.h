@@ -22,7 +22,7 @@ struct video_join {
 
 /* *ret_name: "STEM.mp4" or "STEM.mkv", the caller frees. Fails when a part does not hold the frames
  * of its mini-batch, or is gone or changed (then it is marked is_broken); what was written is
- * removed. The same parts give the same bytes, whoever joins them. */
+ * removed. The same parts always give the same bytes. */
 NODISCARD int video_join_pictures(const struct video_join *join, char **ret_name,
                                   struct error *err);
 

@@ -1,5 +1,5 @@
-/* video_lease.h: what a worker is told of the frames of one mini-batch, so that it lists nothing:
- * the `work` object of a lease as a struct, and back. */
+/* video_lease.h: the frames of one mini-batch as a worker needs them, so that it does not list the
+ * video: the `work` object of a lease as a struct, and back. */
 #pragma once
 
 #include "agent/data/video/video_index.h"

@@ -32,7 +32,7 @@ struct reader {
     int32_t next_packet; /* number of the packet the demuxer gives next */
     int32_t skipped_end; /* packets below this number may have been skipped as not needed */
     bool has_packet;     /* packet holds that one already */
-    bool is_drained;     /* the decoder was told the end */
+    bool is_drained;     /* the decoder has got the end */
     int attempts;        /* starting points tried for this lease */
     char name[32];
 };

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK_BYTES = 4 << 20, BLOCKS_KEPT = 4 /* pictures and sound may lie far apart */ };
+enum { BLOCK_BYTES = 4 << 20, BLOCKS_KEPT = 4 /* pictures and sound may be far apart */ };
 
 struct block {
     int64_t number; /* -1: none */

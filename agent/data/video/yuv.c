@@ -32,8 +32,8 @@ struct to_rgb {
 };
 
 /* One line's chroma, eight times its value, for every pixel. 4:2:0: between two lines of samples,
- * three parts of the nearer; every second pixel lies between two samples. Writes pairs of pixels.
- */
+ * three parts of the nearer; every second pixel is between two samples. Writes pairs of pixels.
+ * */
 FOR_EACH_PROCESSOR
 static void widen_half(const uint8_t *restrict near, const uint8_t *restrict far, int pairs,
                        int16_t *restrict wide) {

@@ -47,7 +47,7 @@ struct assembly {
     struct record_resolver *resolver;
     int64_t cells;
     uint64_t *places; /* by cell: commit << INDEX_BITS | record, plus one; 0: nothing */
-    int64_t number;   /* second reading: the commit that is told */
+    int64_t number;   /* second reading: the current commit */
     uint64_t index;   /* and the record in it */
     struct loaded loaded[LOADED_MAX];
     int64_t looks;

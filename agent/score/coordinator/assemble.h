@@ -1,15 +1,15 @@
-/* assemble.h: what is committed becomes the outputs, in the form that spec.output.mode says
- * (sink.h): packs are published, a video's parts are joined, rows go into one file in the order of
- * the input. For the coordinator, when all is committed or the job has failed; while it works no
- * other function of the journal is called. The same commits make the same bytes. */
+/* assemble.h: makes the outputs of what is committed, in the form of spec.output.mode (sink.h):
+ * packs are published, a video's parts are joined, rows go into one file in the order of the input.
+ * For the coordinator, when all is committed or the job has failed; while it works no other
+ * function of the journal is called. The same commits make the same bytes. */
 #pragma once
 
 #include "agent/score/coordinator/prepare.h"
 
 /* is_whole: false for a job that has failed, of which rows and files are made and a video is not.
- * outputs: gets the spec paths; NULL: nobody asks. ret_parts: of a video, for journal_void_broken;
- * its places are the caller's, freed with free. Where results are gone the error is INVALID, and
- * journal_void_broken knows which. */
+ * outputs: gets the spec paths; may be NULL. ret_parts: of a video, for journal_void_broken; its
+ * places are the caller's, freed with free. INVALID where results are missing; journal_void_broken
+ * voids these. */
 NODISCARD int assemble(struct prepared *prepared, const struct job *job, bool is_whole,
                        struct parts *ret_parts, json_t *outputs, struct error *err);
 

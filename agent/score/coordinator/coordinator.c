@@ -17,13 +17,13 @@
 
 enum {
     SERVICE_MS = 100,
-    STORING_MS = 10,   /* while a commit is written that somebody waits for */
+    STORING_MS = 10,   /* while someone waits for a commit to be written */
     REPORT_MS = 10000, /* between two lines of the log on how far we are */
     DRAIN_MS = 10000,  /* for what runs when a threshold is passed */
     PUBLISH_MS = 5000, /* without news of what workers publish, at the end */
-    FLUSH_MS = 2000,   /* for the last commit of who is told to stop */
+    FLUSH_MS = 2000,   /* for the last commit after SIGTERM */
     WATCH_MS = 5000,   /* between two looks at the volumes */
-    HANGS_MS = 300000, /* one that hangs is waited for as commits wait for one that fails */
+    HANGS_MS = 300000, /* how long a hanging volume is waited for: as long as commits wait */
     VOIDS_MAX = 5,     /* rounds of results that were broken in the store */
 };
 
@@ -37,8 +37,8 @@ struct coordinator {
     int voids;
     struct background_task task;
     int64_t started_wall_ms, reported_ms;
-    bool is_told;       /* in full: report and summary are there */
-    bool is_superseded; /* the outcome is another coordinator's to tell */
+    bool is_told;       /* report and summary are written */
+    bool is_superseded; /* another coordinator reports the outcome */
     json_t *finished;   /* how an earlier job ended this run: nothing to do; NULL: there is */
 };
 
@@ -66,7 +66,7 @@ static int compare_input(struct coordinator *coordinator, struct error *err) {
     return prepared_compare(&coordinator->prepared, err);
 }
 
-/* Of a job that has failed: what can be used as it is. */
+/* Of a failed job: writes the outputs that are usable. */
 static int save_rest(struct coordinator *coordinator, struct error *err) {
     return assemble(&coordinator->prepared, coordinator->job, /* is_whole= */ false,
                     &coordinator->parts, /* outputs= */ NULL, err);
@@ -148,7 +148,7 @@ static int run_on_journal(struct coordinator *coordinator,
     return run_to_end(coordinator, run, err);
 }
 
-/* Nobody works: everybody waits for what is accepted to be stored. */
+/* No worker runs anything: all wait until accepted results are stored. */
 static bool is_idle(const struct ledger *ledger) {
     return ledger_counts(ledger).leased == 0 && !ledger_is_committed(ledger);
 }
@@ -339,7 +339,7 @@ static int join_phase(struct coordinator *coordinator, struct error *err) {
     return 0;
 }
 
-/* What is wrong with the input, the model or the output folder is the manifest's to correct. */
+/* Exit code 2 means that the manifest must be corrected: input, model or output folder. */
 static int exit_code(const struct coordinator *coordinator, const struct error *err) {
     switch (err->kind) {
     case ERROR_NONE:
@@ -370,8 +370,8 @@ static int name_item(void *context, int64_t first, int64_t index, struct buffer 
     return prepared_name(&coordinator->prepared, coordinator->job, first, index, name, err);
 }
 
-/* Of a job that has succeeded what tells of it belongs to its outputs: UNAVAILABLE as of
- * summary_tell. All else that goes wrong changes no outcome. */
+/* A successful job includes its report and summary: UNAVAILABLE as from summary_tell. Any other
+ * failure does not change the outcome. */
 static int tell_in_full(struct coordinator *coordinator, const struct error *outcome,
                         struct error *err) {
     struct progress *progress = &coordinator->dispatcher.progress;
@@ -396,7 +396,7 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
     struct progress *progress = &coordinator->dispatcher.progress;
     const struct ledger *ledger = ledger_of(coordinator);
     progress->state = outcome->kind ? PROGRESS_FAILED : PROGRESS_SUCCEEDED;
-    /* Of who is told to stop a thread may still be at work with them. */
+    /* After SIGTERM a thread may still be using them. */
     progress->outputs = outcome->kind == ERROR_CANCELLED ? NULL : coordinator->outputs;
     if (outcome->kind == ERROR_CANCELLED && ledger) {
         struct ledger_counts counts = ledger_counts(ledger);
@@ -419,8 +419,7 @@ static void conclude(struct coordinator *coordinator, struct error *outcome) {
     summary_leave_words(words);
 }
 
-/* Workers hear that no work is left. The outcome needs no listener: it is in the termination
- * message. */
+/* Sends DONE to all workers. The outcome is in the termination message already. */
 static void say_farewell(struct coordinator *coordinator) {
     struct error err = {0};
     int64_t start_ms = clock_monotonic_ms();
@@ -442,7 +441,7 @@ static void release(struct coordinator *coordinator) {
     prepared_release(&coordinator->prepared);
 }
 
-/* What an earlier coordinator said at its end. */
+/* Repeats the termination message of an earlier coordinator. */
 static void say_again(const struct job *job, json_t *words, const char *why) {
     log_event(LOG_INFO, "job %s: %s: %s", job->name, why, tree_text(words, "state", ""));
     summary_leave_words(words);
@@ -490,7 +489,7 @@ static int run(struct coordinator *coordinator, struct error *err) {
     return 0;
 }
 
-/* Who is told to stop keeps what was accepted. */
+/* After SIGTERM: stores what was accepted. */
 static void save_accepted(struct coordinator *coordinator) {
     struct dispatcher *dispatcher = &coordinator->dispatcher;
     int64_t end_ms = clock_monotonic_ms() + FLUSH_MS;
@@ -502,7 +501,7 @@ static void save_accepted(struct coordinator *coordinator) {
     }
 }
 
-/* Any thread may be waiting for it, and whoever ends them in good order would wait, too. */
+/* Any thread may be blocked on the volume; an orderly shutdown would block, too. */
 static void on_hang(void *context UNUSED, const struct error *why) {
     log_event(LOG_ERROR, "%s", why->text);
     job_write_termination_message(why->text);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A lease that is committed, and that its worker publishes now. */
+/* A committed lease that its worker is publishing. */
 struct publication {
     int64_t lease, first, cells;
 };
@@ -28,7 +28,7 @@ struct connection {
     size_t publication_count, publication_room;
 };
 
-/* What a worker said while the dispatcher held. */
+/* A message that came while the dispatcher was paused. */
 struct deferred_message {
     struct deferred_message *next;
     struct connection *connection;
@@ -66,14 +66,14 @@ static void flush(struct dispatcher *dispatcher) {
     }
 }
 
-/* The job cannot go on without its journal; the course of the job finds out. */
+/* The job cannot continue without its journal: the coordinator checks this failure. */
 static void note_failure(struct dispatcher *dispatcher, int result, const struct error *err) {
     if (result < 0 && !dispatcher->failure.kind) {
         dispatcher->failure = *err;
     }
 }
 
-/* A lease has ended; what is accepted by that goes into the journal. */
+/* A lease has ended; an accepted result goes into the journal. */
 static enum ledger_verdict report(struct dispatcher *dispatcher, const struct ledger_report *said,
                                   const struct message_result *result,
                                   struct ledger_lease *ret_lease) {
@@ -105,7 +105,7 @@ static void give(struct dispatcher *dispatcher, const struct ledger_lease *lease
     AUTO(text_freep) char *text = NULL;
     int described = prepared_work(prepared, lease->first, lease->cells, &text, &err);
     if (described < 0 && err.kind != ERROR_EXHAUSTED) {
-        note_failure(dispatcher, -1, &err); /* the list is torn: nobody can go on */
+        note_failure(dispatcher, -1, &err); /* the list is torn: the job cannot continue */
         return;
     }
     struct message_lease row = {.lease = lease->lease,
@@ -129,7 +129,7 @@ static void give(struct dispatcher *dispatcher, const struct ledger_lease *lease
                                      .items = lease->items,
                                      .took_us = -1,
                                      .cause = cause};
-        if (lease->cells > 1) { /* our own choice: it goes out again in smaller ones */
+        if (lease->cells > 1) { /* the size was our choice: lease it again in smaller ones */
             said.fault = LEDGER_BACK;
             ledger_limit(ledger_of(dispatcher), lease->cells / 2);
         }
@@ -151,7 +151,7 @@ static void take_away(struct dispatcher *dispatcher, const struct ledger_taken *
                      journal_retried(journal_of(dispatcher), &taken->lease, &failure, &err), &err);
     }
     if (taken->is_lost && taken->verdict == LEDGER_RETRY) {
-        return; /* its worker may be here again with the result, which is welcome */
+        return; /* its worker may reconnect with the result, which is accepted */
     }
     if (taken->verdict != LEDGER_IGNORED) {
         log_event(taken->verdict == LEDGER_FAILED ? LOG_ERROR : LOG_WARNING,
@@ -192,7 +192,7 @@ void dispatcher_settle(struct dispatcher *dispatcher) {
 
 /* ---- what is committed ---------------------------------------------------------------------- */
 
-/* Whoever made it may publish it now. */
+/* Its worker may publish it now. */
 static void on_stored(void *context, const struct journal_entry *entry) {
     struct dispatcher *dispatcher = context;
     struct connection *connection =
@@ -262,14 +262,14 @@ static void leave(struct dispatcher *dispatcher, struct connection *connection) 
         dispatcher->publishing -= (int64_t)connection->publication_count;
         connection->publication_count = 0;
         bool had_work = ledger_counts(ledger_of(dispatcher)).batches.retried > retried;
-        /* It may have been writing: a result, a file of its final name, a log. */
+        /* It may have left half-written files: a result, a published file, a log. */
         dispatcher->losses += !connection->is_leaving && !dispatcher->is_closed;
         log_event(had_work ? LOG_WARNING : LOG_INFO, "worker %s is gone%s", connection->name,
                   had_work ? ", its mini-batch goes to another" : "");
     }
 }
 
-/* A worker that connects again may be quicker than the news that its old connection is dead. */
+/* A worker may reconnect before its dead connection is noticed. */
 static void replace_namesake(struct dispatcher *dispatcher, const struct connection *connection) {
     for (size_t i = 0; i < dispatcher->connection_of_count; i++) {
         struct connection *other = dispatcher->connection_of[i];
@@ -312,8 +312,8 @@ static void admit(struct dispatcher *dispatcher, struct connection *connection) 
     log_event(LOG_INFO, "worker %s is here", connection->name);
 }
 
-/* Who came while nobody was admitted. In that order: of two connections of one name the later one
- * is the worker's, the other is dead, or will be. */
+/* Admits those that connected before the dispatcher was ready, oldest first: of two connections of
+ * one name, the later one is the worker's, the other is dead. */
 static void admit_all(struct dispatcher *dispatcher) {
     struct connection *connection = dispatcher->connections;
     while (connection && connection->next) {
@@ -337,7 +337,7 @@ void dispatcher_start(struct dispatcher *dispatcher, struct prepared *prepared) 
 
 /* ---- in ------------------------------------------------------------------------------------- */
 
-/* Of items that have failed: what the first one says. */
+/* The cause of the first failed item. */
 static const char *first_cause(const struct message_result *result, struct error *line) {
     const json_t *pair = json_array_get(result->failures, 0);
     const char *cause = json_string_value(json_array_get(pair, 1));
@@ -383,7 +383,7 @@ static void on_result(struct dispatcher *dispatcher, const struct connection *co
     }
 }
 
-/* Of another epoch: what an earlier coordinator asked for. */
+/* A message of another epoch answers an earlier coordinator and is dropped. */
 static void on_batch(struct dispatcher *dispatcher, struct connection *connection,
                      const struct message *message) {
     if (message->epoch != journal_of(dispatcher)->epoch) {
@@ -404,7 +404,7 @@ static void on_batch(struct dispatcher *dispatcher, struct connection *connectio
 static void defer(struct dispatcher *dispatcher, struct connection *connection, const char *text,
                   size_t size) {
     if (dispatcher->deferred_bytes + size > DISPATCHER_DEFERRED_BYTES) {
-        server_close(connection->peer); /* its leases go to others, as if it were lost */
+        server_close(connection->peer); /* its leases go to other workers, as if it were lost */
         return;
     }
     struct deferred_message *deferred = x_malloc(sizeof *deferred + size);
@@ -427,7 +427,7 @@ static void connection_free(struct connection *connection) {
     free(connection);
 }
 
-/* Nothing of it happens. */
+/* Drops all of it unhandled. */
 static void drop_deferred(struct dispatcher *dispatcher) {
     while (dispatcher->deferred) {
         struct deferred_message *next = dispatcher->deferred->next;
@@ -442,7 +442,7 @@ static void drop_deferred(struct dispatcher *dispatcher) {
     dispatcher->deferred_bytes = 0;
 }
 
-/* A message of a worker's; true: its last. */
+/* True: this was the worker's last message. */
 static bool on_message(struct dispatcher *dispatcher, struct connection *connection,
                        const struct message *message) {
     if (message->type == MESSAGE_LEAVING) {
@@ -453,7 +453,7 @@ static bool on_message(struct dispatcher *dispatcher, struct connection *connect
     return connection->is_leaving && message->type == MESSAGE_RESULTS;
 }
 
-/* Nobody is told of anything before all has happened: who said it may be gone. */
+/* Sends nothing before everything is handled: the senders may be gone. */
 void dispatcher_resume(struct dispatcher *dispatcher) {
     dispatcher->is_paused = false;
     for (const struct deferred_message *deferred = dispatcher->deferred; deferred;
@@ -502,7 +502,7 @@ void dispatcher_received(void *context, struct server_peer *peer, const char *te
     } else if (message.type == MESSAGE_LEAVING && connection->name[0]) {
         server_close(connection->peer); /* it has nothing of ours */
     } else if (!is_batch || !connection->name[0]) {
-        /* A result from before the coordinator was replaced may come before we are ready. */
+        /* A worker of the previous coordinator may send results before we are ready. */
         refuse(connection, "a worker says hello once, then results");
     }
     dispatcher_settle(dispatcher);

@@ -1,6 +1,6 @@
-/* dispatcher.h: the coordinator's side of all connections: who is here, which leases go out, which
- * results come in and into the journal, who hears of what is committed. For the coordinator's
- * thread alone; what follows from an event is done before the event's function returns. */
+/* dispatcher.h: the coordinator's side of all connections: admits workers, sends leases, passes
+ * results to ledger and journal, and notifies workers of commits. For the coordinator's thread
+ * alone. Each event is handled completely before its function returns. */
 #pragma once
 
 #include "agent/score/coordinator/prepare.h"
@@ -20,21 +20,21 @@ struct deferred_message;
 struct dispatcher {
     const struct job *job;
     struct server *server;
-    struct prepared *prepared; /* NULL while listing: nobody is admitted */
+    struct prepared *prepared; /* NULL while listing: no worker is admitted */
     struct progress progress;
     struct connection *connections;
     struct connection **connection_of; /* by worker index; NULL: not here */
     size_t connection_of_count;
-    bool is_closed;       /* who comes now hears that no work is left */
-    bool gives;           /* leases */
+    bool is_closed;       /* a worker that connects now gets DONE */
+    bool gives;           /* leases are given out */
     int64_t publishing;   /* committed leases whose files their workers publish now */
-    int64_t published_ms; /* when one of them was last told or done */
-    int64_t losses;       /* workers that went without a word */
-    struct error failure; /* of the journal: the job cannot go on */
+    int64_t published_ms; /* the last time one of them was sent or finished */
+    int64_t losses;       /* workers that disconnected without leaving */
+    struct error failure; /* of the journal; the job cannot continue */
     bool is_paused;       /* between dispatcher_pause and dispatcher_resume */
     struct deferred_message *deferred, **deferred_end; /* messages, oldest first */
     size_t deferred_bytes;
-    struct connection *gone; /* who went meanwhile */
+    struct connection *gone; /* connections closed while paused */
 };
 
 /* server_events; their context is the dispatcher. */
@@ -42,20 +42,20 @@ void dispatcher_opened(void *context, struct server_peer *peer);
 void dispatcher_received(void *context, struct server_peer *peer, const char *text, size_t size);
 void dispatcher_closed(void *context, struct server_peer *peer);
 
-/* The input is listed: admits who has come meanwhile. */
+/* The input is listed: admits the workers that have connected. */
 void dispatcher_start(struct dispatcher *dispatcher, struct prepared *prepared);
-/* Leases that are taken away, leases that are given. After everything that changes the ledger. */
+/* Revokes and grants leases. Call it after every change of the ledger. */
 void dispatcher_settle(struct dispatcher *dispatcher);
-/* journal_turn, and tells workers what of theirs is committed. */
+/* journal_turn, then notifies workers of their committed leases. */
 NODISCARD int dispatcher_turn(struct dispatcher *dispatcher, bool at_once, struct error *err);
-/* From here on journal and ledger stand still (another thread works on them): what workers say is
- * kept, who comes or goes is not heard of. */
+/* Another thread uses journal and ledger from here on: messages are deferred; connects and
+ * disconnects are handled later. */
 void dispatcher_pause(struct dispatcher *dispatcher);
-/* And now all of it happens, in its order. */
+/* Handles everything that was deferred, in its order. */
 void dispatcher_resume(struct dispatcher *dispatcher);
-/* Peers that never said who they are. Once in a while. */
+/* Closes connections that never sent hello. Call it regularly. */
 void dispatcher_tick(struct dispatcher *dispatcher);
 
-/* The end is known: everybody hears that no work is left, and is closed. */
+/* The job has ended: sends DONE to every worker and closes all connections. */
 void dispatcher_dismiss(struct dispatcher *dispatcher);
 void dispatcher_release(struct dispatcher *dispatcher);

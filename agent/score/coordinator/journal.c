@@ -28,7 +28,7 @@ bool journal_counts(const struct journal *journal, const struct commit_head *hea
     return !is_given_up || strcmp(head->uid, journal->job->uid) == 0;
 }
 
-/* One of the tries that this job has: lost workers and storages are nobody's fault. */
+/* Does the retry use up a try of this job? Lost workers and failing storage do not. */
 static bool is_own_try(const struct journal *journal, const struct commit_head *head,
                        const struct commit_record *record) {
     return record->fault != COMMIT_LOST && strcmp(head->uid, journal->job->uid) == 0;
@@ -114,7 +114,7 @@ void journal_release(struct journal *journal) {
 /* ---- adding --------------------------------------------------------------------------------- */
 
 static void remember(struct journal *journal, struct journal_entry entry) {
-    if (journal->first > journal->count) { /* most of the room lies in front */
+    if (journal->first > journal->count) { /* most of the room is in front */
         memmove(journal->entries, journal->entries + journal->first,
                 journal->count * sizeof *journal->entries);
         journal->first = 0;
@@ -159,10 +159,10 @@ static void tell_failures(struct commit_record *record, const struct message_res
     record->failures_crc = result->failures_crc;
 }
 
-/* Of a lease that has ended now, after so long. */
+/* The record of a lease that has ended now, after took_us. */
 static struct commit_record record_of(const struct journal *journal, enum commit_verdict verdict,
                                       const struct ledger_lease *lease, int64_t took_us) {
-    /* Start and end are cut to milliseconds, not what lies between: short ones add up, too. */
+    /* Start and end are cut to milliseconds, the time between is not: short leases add up. */
     int64_t end_us = (clock_monotonic_ns() - journal->epoch_ns) / 1000;
     int64_t start_ms = MAX(end_us - took_us, 0) / 1000;
     return (struct commit_record){
@@ -341,7 +341,7 @@ struct publishing {
     int64_t cells;
 };
 
-/* END has all cells, RETRY leaves nothing, and what another job gave up counts for nobody. */
+/* END covers all cells, RETRY leaves no result, and what another job gave up does not count. */
 static bool is_heard(const struct publishing *publishing, const struct commit_head *head,
                      const struct commit_record *record) {
     return record->verdict < COMMIT_END && journal_counts(publishing->journal, head, record);
@@ -356,7 +356,7 @@ static int see_first(void *context, const struct commit_head *head,
     if (record->first >= publishing->cells || record->cells > publishing->cells - record->first) {
         return error_set(err, ERROR_INVALID, "a commit of cells that the input does not have");
     }
-    /* What comes behind is to be published again: a DONE of what was given up, say. */
+    /* A later record must be published again: a DONE of what was given up, say. */
     memset(publishing->published + record->first, record->verdict == COMMIT_PUBLISHED,
            (size_t)record->cells);
     return record_resolver_add(publishing->resolver, record, err);

@@ -29,7 +29,7 @@ static void trial_release(struct trial *trial) {
     local_file_release(&trial->network);
 }
 
-/* A file that is read (field: "path" of an input that is one, or "manifest"), and lies where one of
+/* A file that is read (field: "path" of an input that is one, or "manifest"), and is where one of
  * ours is to be written. output, input: on this machine; NULL where one of them is elsewhere, and
  * names alone tell. */
 static int try_replaced(const struct job *job, const struct media *media, const char *field,

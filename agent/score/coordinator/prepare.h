@@ -1,5 +1,5 @@
-/* prepare.h: everything that can be wrong with a job is found here, in 5 s or less, before any
- * worker starts: the input is listed, the network loaded, the output tried and claimed. */
+/* prepare.h: checks everything about a job before any worker starts, in 5 s or less: lists the
+ * input, loads the network, tries and claims the output. */
 #pragma once
 
 #include "agent/data/input/list.h"
@@ -21,20 +21,20 @@ struct prepared {
     struct journal journal;
 };
 
-/* Fails with one line that names the spec's field. BUSY: an equal job writes there; CONFLICT:
- * another RUN's results lie there. */
+/* Fails with one line that names the spec's field. BUSY: an equal job writes there; CONFLICT: it
+ * holds another RUN's results. */
 NODISCARD int prepare_job(const struct job *job, struct prepared *ret_prepared, struct error *err);
 void prepared_release(struct prepared *prepared);
 
-/* What the listing has found since the last time goes into the ledger. */
+/* Adds to the ledger what the listing has found since the last call. */
 NODISCARD int prepared_extend(struct prepared *prepared, struct error *err);
-/* What a worker is told of cells [first, first + cells), as JSON text: the caller frees.
+/* The description of cells [first, first + cells) for a worker, as JSON text; the caller frees.
  * EXHAUSTED: larger than a message; INVALID: a page of the list is torn. */
 NODISCARD int prepared_work(struct prepared *prepared, int64_t first, int64_t cells,
                             char **ret_work, struct error *err);
-/* Appends what people call an item, by its index behind the beginning of a cell: a file's path,
- * "frame 17", "a.csv:1041". */
+/* Appends the display name of an item, by its index in a cell: a file's path, "frame 17",
+ * "a.csv:1041". */
 NODISCARD int prepared_name(struct prepared *prepared, const struct job *job, int64_t first,
                             int64_t index, struct buffer *name, struct error *err);
-/* A finished run that is run again: INVALID when its input has others than it was made of. */
+/* A finished run that is run again: INVALID when its input has changed. */
 NODISCARD int prepared_compare(struct prepared *prepared, struct error *err);

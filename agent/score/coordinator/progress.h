@@ -24,13 +24,13 @@ struct progress_sample {
 struct progress {
     enum progress_state state;
     char message[512]; /* one line, cause first */
-    /* What the program said in the first mini-batch that has failed and said something; or "". */
+    /* The program's output in the first failed mini-batch that has any; or "". */
     char failed_log[OUTPUT_TAIL_TEXT_BYTES + 1];
     const json_t *outputs;
     const char *summary;          /* spec path; NULL: not written (yet) */
-    bool knows_storage, excludes; /* where the results go, one coordinator excludes another */
-    int64_t items_before; /* done by earlier coordinators: nothing that we were quick with */
-    int64_t started_ms, ended_ms;                     /* first lease, last result; -1: not yet */
+    bool knows_storage, excludes; /* the output's storage lets one coordinator exclude another */
+    int64_t items_before;         /* done by earlier coordinators; excluded from the rate */
+    int64_t started_ms, ended_ms; /* first lease, last result; -1: not yet */
     struct progress_sample samples[PROGRESS_SAMPLES]; /* oldest first */
     int sample_count;
 };
@@ -40,8 +40,8 @@ const char *progress_state_name(enum progress_state state); /* "Listing", ... */
 
 /* The first lease was given. */
 void progress_start(struct progress *progress, int64_t now_ms);
-/* A result came: `items` are done now in all. Fewer than before: results were gone, and the rate
- * begins anew. */
+/* A result came: `items` are done now in all. Fewer than before: results were lost, and the rate
+ * starts over. */
 void progress_add(struct progress *progress, int64_t items, int64_t now_ms);
 
 /* Items a second over the window while running, over the whole run afterwards; 0 at first. */

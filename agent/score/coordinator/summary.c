@@ -32,7 +32,7 @@ static json_t *failures_json(const struct summary *summary) {
         const struct facts_failure *failure = &facts->failures[i];
         json_t *row = json_object();
         json_object_set_new(row, "miniBatch", json_integer(failure->first));
-        if (!has_batch_lines(summary->job)) { /* of those nobody knows it */
+        if (!has_batch_lines(summary->job)) { /* unknown for these */
             json_object_set_new(row, "firstItem",
                                 json_integer(failure->first * summary->job->batch_items));
         }
@@ -96,8 +96,8 @@ int summary_write(const struct summary *summary, struct store *output, struct er
     return store_put(output, SUMMARY_NAME, lines, strlen(lines), STORE_REPLACE, err);
 }
 
-/* Only a long list of outputs can be too long for them, or what a program said beside it. Whether
- * there is a report, the next coordinator asks, nobody else. */
+/* Only a long list of outputs or a program's output can make it too long. "report" is for the next
+ * coordinator alone. */
 void summary_leave_words(json_t *progress) {
     static const char *const long_ones[] = {"outputs", "failedLog"};
     json_object_del(progress, "report");

@@ -1,4 +1,4 @@
-/* summary.h: OUTPUT/summary.json: how the job went, for people and for the next program. */
+/* summary.h: OUTPUT/summary.json: how the job ended, for people and for programs. */
 #pragma once
 
 #include "agent/job.h"
@@ -23,9 +23,8 @@ struct summary {
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
  * "items", "itemsPerSecond", "outputs", "failedLog", "report", "failed": [{"miniBatch",
  * "firstItem", "items", "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items",
- * "errors", "timeouts", "lost"}]}. Owned. What is counted is of the run's commits, whoever led when
- * they were made: of the workers of all coordinators; failedLog and itemsPerSecond are the last
- * one's. */
+ * "errors", "timeouts", "lost"}]}. Owned. Counts cover all commits of the run, under every
+ * coordinator; failedLog and itemsPerSecond are the last coordinator's. */
 json_t *summary_json(const struct summary *summary);
 
 /* Writes it into the output. */
@@ -38,11 +37,11 @@ NODISCARD int summary_report(const struct summary *summary, struct store *output
                              struct commit_log *log, report_item *item, void *context,
                              struct facts **ret_facts, struct error *err);
 
-/* Report, then summary, of what all commits say: in this order, since who finds a summary takes the
- * rest for written. 0: the summary is there, and says whether the report is. UNAVAILABLE: of a run
- * that has succeeded (exit_code 0) one of them cannot be written for a reason that may pass, a full
- * disk, an I/O error; there is no summary then, and another coordinator may do better. All that
- * goes wrong goes to the log, too. summary's facts are borrowed meanwhile. */
+/* Report, then summary, of what all commits say: in this order, since a summary means that the rest
+ * is written. 0: the summary is there, and says whether the report is. UNAVAILABLE: of a run that
+ * has succeeded (exit_code 0) one of them cannot be written for a reason that may pass, a full
+ * disk, an I/O error; there is no summary then, and another coordinator may do better. Every
+ * failure is logged, too. summary's facts are borrowed meanwhile. */
 NODISCARD int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,
                            report_item *item, void *context, struct error *err);
 
@@ -50,11 +49,11 @@ NODISCARD int summary_tell(struct summary *summary, struct store *output, struct
  * long. */
 void summary_leave_words(json_t *progress);
 
-/* A summary's text -> the termination message of its coordinator, and "report", if it tells how
- * this very resource (uid), or any_uid how whichever, ended this very run; else NULL, also for a
- * run that was cancelled, which goes on. Owned. */
+/* A summary's text -> the termination message of its coordinator, and "report", if this resource
+ * (uid; any_uid: any resource) ended this run; else NULL, also for a cancelled run, which can
+ * continue. Owned. */
 json_t *summary_words(const struct job *job, bool any_uid, const char *text, size_t size,
                       int *ret_exit_code);
 /* The same from OUTPUT/summary.json, if the outputs that it names are there. For a coordinator
- * whose predecessor ended while nobody looked: there is nothing left to do. */
+ * whose predecessor finished the job unnoticed: nothing is left to do. */
 json_t *summary_recall(const struct job *job, bool any_uid, int *ret_exit_code);

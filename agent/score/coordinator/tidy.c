@@ -11,7 +11,7 @@
 
 enum {
     WATCH_MS = 5000,   /* between two looks at the volumes */
-    HANGS_MS = 300000, /* one that hangs is waited for so long */
+    HANGS_MS = 300000, /* how long a hanging volume is waited for */
 };
 
 void tidy_run(const struct job *job, struct store *output, bool was_killed) {

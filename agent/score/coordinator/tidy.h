@@ -1,12 +1,12 @@
-/* tidy.h: what goes when a run has succeeded: tries, half-made outputs, what writers left that were
- * killed. The summary says by then that the outputs are there, and which items have failed is
- * listed. That it fails is no reason to fail a job: it is logged. */
+/* tidy.h: cleans up after a successful run: tries, unfinished outputs, leftovers of killed writers.
+ * The summary and the list of failed items are written by then. A failure is logged and does not
+ * fail the job. */
 #pragma once
 
 #include "agent/job.h"
 #include "agent/store/store.h"
 
-/* was_killed: somebody may have left something beside the outputs, which is looked for. */
+/* was_killed: a killed process may have left files beside the outputs; they are looked for. */
 void tidy_run(const struct job *job, struct store *output, bool was_killed);
 
 /* The same for a run that an earlier coordinator has ended, which may have been killed before it

@@ -62,8 +62,8 @@ static int fold_add(struct fold *fold, const char *name, const struct store_info
 
 /* ---- the trigger ---------------------------------------------------------------------------- */
 
-/* VOLUME/path without empty parts and control characters, or az://...: whether there is such a
- * volume or account, and whether it may be read, the operator knows. */
+/* VOLUME/path without empty parts and control characters, or az://...: the operator checks that the
+ * volume or account exists and may be read. */
 static const char *path_problem(const char *text, size_t size) {
     if (size > PATH_MAX_BYTES) {
         return "more than 1,024 bytes";
@@ -84,7 +84,7 @@ static const char *path_problem(const char *text, size_t size) {
     return strstr(parts, "/../") || strstr(parts, "/./") ? "a part . or .." : NULL;
 }
 
-/* White space around it is not meant. */
+/* White space around it is ignored. */
 static void read_text(const char *path, struct buffer *text, struct watcher_observation *seen) {
     static const char space[] = " \t\r\n";
     const char *start = text->data ? text->data : "";
@@ -189,7 +189,7 @@ static int on_named(void *context, const char *path, const char *mark UNUSED, st
     return add_file(context, path, /* listed= */ NULL, err);
 }
 
-/* A single file, in the folder where it lies. NOT_FOUND or INVALID: it is none. */
+/* A single file, opened in its folder. NOT_FOUND or INVALID: it is not a file. */
 static int walk_file(struct walk *walk, const char *path, struct error *err) {
     AUTO(text_freep) char *folder = NULL;
     const char *name = NULL;
@@ -203,7 +203,7 @@ static int walk_file(struct walk *walk, const char *path, struct error *err) {
     return add_file(walk, name, &info, err);
 }
 
-/* Whatever is written there is no reason to write there again. */
+/* A run's own output must not trigger the next run. */
 static int check_apart(const json_t *spec, const char *input, struct error *err) {
     AUTO(text_freep) char *folder = NULL;
     AUTO(text_freep) char *output = NULL;
@@ -319,7 +319,7 @@ static int give_up(const struct error *err) {
 int watcher_run(const struct watcher_options *options) {
     const char *trigger = tree_text(options->spec, "trigger.path", NULL);
     AUTO(watcher_observation_release) struct watcher_observation before = {0};
-    bool is_quiet = true; /* no trouble was told */
+    bool is_quiet = true; /* no failure was logged since the last success */
     log_event(LOG_INFO, "waiting for %s", trigger ? trigger : "a change of the input");
     while (!job_is_interrupted()) {
         AUTO(watcher_observation_release) struct watcher_observation seen = {0};

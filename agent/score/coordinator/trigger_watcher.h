@@ -17,23 +17,23 @@ struct watcher_options {
 /* What is there now. */
 struct watcher_observation {
     bool is_there;
-    char mark[WATCHER_MARK_BYTES + 1]; /* hexadecimal; another one: it has changed */
-    /* What the trigger's text says: the input's path (owned), or why it is none. */
+    char mark[WATCHER_MARK_BYTES + 1]; /* hexadecimal; differs after every change */
+    /* From the trigger's text: the input's path (owned), or why it is invalid. */
     char *input;
     char problem[256]; /* "": none */
 };
 void watcher_observation_release(struct watcher_observation *seen); /* for AUTO, too */
 
-/* One look. Not there (yet) is no failure. INVALID: what nobody can wait for; others are the
- * storage's, and may pass. Blocks; of an input every file is asked for its size and change token.
- */
+/* Polls once. Not there (yet) is not a failure. INVALID: cannot be waited for; other errors are the
+ * storage's and may pass. Blocks; for an input it reads size and change token of every file.
+ * */
 NODISCARD int watcher_observe(const struct watcher_options *options,
                               struct watcher_observation *ret_seen, struct error *err);
 
-/* How long to wait between two looks: 5 s, and longer where a look takes long, so that looking
- * costs a twentieth of the time, but at most 10 minutes. */
+/* The pause between two polls: 5 s, or 20 times the last poll's duration where that is longer, at
+ * most 10 minutes. */
 int64_t watcher_pause_ms(int64_t look_ms);
 
-/* Looks until something new has been seen twice in a row, the second time after a while: whoever
- * writes has ended by then. Writes the termination message; returns the exit code. */
+/* Polls until it has seen the same new state twice in a row, so that the writer has finished.
+ * Writes the termination message; returns the exit code. */
 int watcher_run(const struct watcher_options *options);

@@ -11,7 +11,7 @@ struct range {
 };
 
 struct guided_partition {
-    int64_t uncut, total;  /* cells from uncut on belong to nobody */
+    int64_t uncut, total;  /* cells from uncut on have no slot yet */
     struct range *of;      /* [slot] */
     int count, capacity;   /* slots seen */
     int *holders, holding; /* the slots whose range is not empty, in any order */

@@ -65,7 +65,7 @@ static void drop_unwanted(struct ledger *ledger, int32_t index, int64_t now_ms) 
     tell_taken(ledger, &lease, LEDGER_IGNORED, "");
 }
 
-/* Whoever holds one of these cells is told that somebody else was quicker. */
+/* Revokes leases of these cells: another worker was faster. */
 static void supersede(struct ledger *ledger, int64_t first, int64_t end, int64_t now_ms) {
     struct cells *cells = &ledger->cells;
     for (int64_t i = first; i < end;) {
@@ -251,7 +251,7 @@ static int next_try(const struct ledger *ledger, int64_t first, int32_t cells) {
     return cells > 1 ? 1 : ledger->cells.of[first].tries + 1;
 }
 
-/* left: leases that there may still be; for_idle: nobody gets one ahead. */
+/* left: leases that there may still be; for_idle: no slot gets one ahead. */
 static int pick_slot(const struct ledger *ledger, int64_t left, bool for_idle) {
     const struct slots *slots = &ledger->slots;
     int64_t present = ledger->slots_present;
@@ -379,8 +379,8 @@ static void take_back(struct ledger *ledger, int32_t index, int64_t now_ms) {
     }
 }
 
-/* Whose time is over first, of those that run and those that wait, and when; INT64_MAX: nobody's.
- */
+/* Whose time is over first, of those that run and those that wait, and when; INT64_MAX: none.
+ * */
 static int64_t next_expired(const struct ledger *ledger, int *ret_slot) {
     const struct slots *slots = &ledger->slots;
     int running = slots->first[LIST_RUNNING], waiting = slots->first[LIST_WAITING];
@@ -463,7 +463,7 @@ static void no_longer_stuck(struct ledger *ledger, int worker, int64_t lease, in
     }
 }
 
-/* What is no sound result is a bad end. */
+/* An invalid result counts as a failure. */
 static bool is_sound(const struct ledger_lease *lease, const struct ledger_report *report,
                      struct bad_end *ret_bad, char cause[static LEDGER_CAUSE_MAX]) {
     *ret_bad = (struct bad_end){.fault = LEDGER_SCORER, .cause = cause};

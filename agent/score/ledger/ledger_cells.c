@@ -123,7 +123,7 @@ static struct cell_range next_dealt(struct cells *cells, int slot, int slots, in
     if (cells->partition) {
         int32_t count = 0;
         int64_t first = guided_partition_next(cells->partition, slot, slots, most, &count);
-        assert(first >= 0); /* whoever counts what waits has lost a cell */
+        assert(first >= 0); /* the count of waiting cells is wrong */
         return (struct cell_range){first, first + count};
     }
     int64_t first = cells->dealt;

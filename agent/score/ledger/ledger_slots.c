@@ -101,7 +101,7 @@ static void start_clock(struct slots *slots, int index, int64_t now_ms) {
     }
 }
 
-/* started_ms stays while it waits: that is how long nobody has made anything of the lease. */
+/* started_ms stays while it waits: it is how long the lease has made no progress. */
 void slots_wait(struct slots *slots, int index, bool is_ready, int64_t now_ms) {
     struct slot *slot = &slots->of[index];
     bool waits = slot->list[LINK_RUNNING] == LIST_WAITING;

@@ -1,5 +1,5 @@
-/* ledger_slots.h: which slot holds which leases, in lists by index, so that no event has to look at
- * all of them. PURE; used by the ledger alone. */
+/* ledger_slots.h: which slot has which leases, in lists by index, so that no event scans all of
+ * them. PURE; used by the ledger alone. */
 #pragma once
 
 #include "agent/score/ledger/ledger_types.h"
@@ -55,7 +55,7 @@ void slots_init(struct slots *slots, int ahead_max);
 void slots_release(struct slots *slots);
 int slots_add(struct slots *slots, int worker, int count); /* the first of them */
 
-/* How many leases may lie behind the head. */
+/* How many leases may be queued behind the head. */
 int slots_ahead(const struct slots *slots, int slot);
 /* After is_present or stuck_lease have changed: puts a slot into the list of those with room. */
 void slots_place(struct slots *slots, int slot);

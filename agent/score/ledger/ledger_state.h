@@ -21,12 +21,12 @@ struct ledger {
     struct worker *workers;
     size_t worker_count, worker_room;
     int workers_present, slots_present;
-    int64_t items; /* of the cells that are known; those that told */
+    int64_t items; /* of the cells that are known */
     bool is_all;   /* all cells are known */
     int64_t batches_retried, items_retried;
     int64_t next_lease;
     int32_t lease_cells;        /* at most */
-    struct ledger_taken *taken; /* to be told: [taken_next, taken_count) */
+    struct ledger_taken *taken; /* for ledger_take: [taken_next, taken_count) */
     size_t taken_next, taken_count, taken_room;
     struct ledger_failure *failures;
     size_t failure_count;

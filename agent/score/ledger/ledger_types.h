@@ -1,4 +1,4 @@
-/* ledger_types.h: what the ledger (ledger.h) is told and tells. */
+/* ledger_types.h: arguments and results of the ledger (ledger.h). */
 #pragma once
 
 #include "lib/base.h"
@@ -9,7 +9,7 @@ enum {
     LEDGER_WORKERS_MAX = 65536, /* names ever seen */
     LEDGER_SLOTS_MAX = 1024,    /* of a worker; all together: LEDGER_WORKERS_MAX */
     LEDGER_AHEAD_MAX = 1024,    /* leases of a slot behind its head */
-    LEDGER_AHEAD_MS = 50,       /* so long they last, as far as is known */
+    LEDGER_AHEAD_MS = 50,       /* as many as last this long, by the measured durations */
     LEDGER_LEASE_CELLS = 10000, /* of a lease */
     LEDGER_SLOW_MS = 1000,      /* no lease is slow before that */
     LEDGER_CELLS_MAX = 1 << 24,
@@ -20,7 +20,7 @@ struct ledger_options {
     int64_t cell_items; /* of every cell but the last; 0: only a result tells them */
     int max_tries;      /* 1..65535 */
     int64_t timeout_ms;
-    int64_t wait_ms;             /* so long a worker may be not ready for a lease that it has */
+    int64_t wait_ms;             /* how long a worker may be not ready for its lease */
     int64_t first_lease;         /* leases are numbered from here */
     int ahead_max;               /* 0..LEDGER_AHEAD_MAX */
     bool is_auto;                /* leases of several cells */
@@ -65,7 +65,7 @@ struct ledger_failure { /* a cell with failed items that will not be tried again
 };
 
 enum ledger_verdict {
-    LEDGER_IGNORED, /* nobody waits for it: unknown, already ended, or another worker's */
+    LEDGER_IGNORED, /* unknown, already ended, or another worker's */
     LEDGER_DONE,
     LEDGER_LATE,    /* done by a lease that had been taken away */
     LEDGER_PARTIAL, /* some items are fine, the others have failed for good */
@@ -86,10 +86,10 @@ enum ledger_fault {
     LEDGER_BACK,    /* handed back: counts nothing */
 };
 
-/* What befell a lease without a word of its worker's. RETRY: its time was over, or its worker is
- * lost (is_lost); FAILED: likewise, and it was the last try, or the last loss that is borne: a
- * record has to be written; IGNORED: it is no longer wanted. Who holds it, if present, is to be
- * told, unless it was lost. */
+/* A lease that ended without a report of its worker. RETRY: its time was over, or its worker is
+ * lost (is_lost); FAILED: likewise, and it was the last try, or the last loss that is allowed: a
+ * record must be written; IGNORED: it is no longer wanted. Its worker, if present, must be
+ * notified, unless it was lost. */
 struct ledger_taken {
     struct ledger_lease lease;
     enum ledger_verdict verdict;
@@ -104,8 +104,8 @@ struct ledger_report {
     int64_t lease;
     enum ledger_fault fault;
     int64_t items;     /* results, failed ones among them; of a fault: items it had, 0: not known */
-    int64_t failed;    /* of NO_FAULT: so many of them; more than 0 is a scorer's fault, but what is
-                        * fine is kept if it was the last try */
+    int64_t failed;    /* of NO_FAULT: failed items; more than 0 is a scorer's fault, but the others
+                          are kept if it was the last try */
     int64_t took_us;   /* by the worker's clock; -1: not told, ours counts */
     const char *cause; /* of a fault, or of the first failed item; NULL: "" */
 };

@@ -1,7 +1,6 @@
 /* commit.h: the log of what counts: OUTPUT/.windlass/RUN/commit/000000000000, ...01, ..., each
- * created exclusively by the one coordinator that is alive; docs/exactly-once.md says why this
- * holds. Opened by one thread, which may be another one than that which uses it; a thread of its
- * own writes. */
+ * created exclusively by the one live coordinator; docs/exactly-once.md says why this holds. One
+ * thread opens it, one (maybe another) uses it, and a thread of its own writes. */
 #pragma once
 
 #include "agent/score/log/commit_format.h"
@@ -10,18 +9,18 @@
 /* Texts are copied; at most 253 bytes each, UTF-8. run: 16 hexadecimal digits. */
 struct commit_identity {
     const char *run, *uid, *job;
-    const char *name_space, *input; /* told to whoever finds the output taken; may be NULL */
-    int64_t patience_ms; /* the store may fail for so long before we give up; 0: 5 minutes */
-    int64_t absent_ms;   /* so long a name that exists may seem absent (NFS); 0: 60 s */
+    const char *name_space, *input; /* shown to a job that finds the output taken; may be NULL */
+    int64_t patience_ms; /* how long the store may fail before we give up; 0: 5 minutes */
+    int64_t absent_ms;   /* how long an existing name may seem absent (NFS); 0: 60 s */
 };
 
 struct commit_log;
 
-/* Reads what there is (each record that counts goes to `each`, in order; NULL: to nobody, and
- * unread), and claims the next number. output must outlive the log. CONFLICT: another RUN owns the
- * output; INVALID: a commit is torn with others behind it, missing, or not of this run, and nothing
- * is guessed; UNSUPPORTED: of another release; else the store has failed for patience_ms. Blocks.
- */
+/* Reads the existing commits (`each` gets every record that counts, in order; NULL: records are not
+ * read) and claims the next number. output must outlive the log. CONFLICT: another RUN owns the
+ * output; INVALID: a commit is torn with others behind it, missing, or not of this run;
+ * UNSUPPORTED: of another release; else the store has failed for patience_ms. Blocks.
+ * */
 NODISCARD int commit_open(struct store *output, const struct commit_identity *identity,
                           commit_each *each, void *context, struct commit_log **ret_log,
                           struct error *err);
@@ -34,10 +33,10 @@ int64_t commit_epoch(const struct commit_log *log); /* the claim's number; in na
 NODISCARD int commit_add(struct commit_log *log, const struct commit_record *record,
                          struct error *err);
 /* From the thread that adds, between events: hands on to the writer what is due (200 ms old, 4 MiB,
- * or at_once). 1: so many records of all that were added, the first ones, are stored now; 0:
- * nothing new; -1: no more will ever be. GONE: a newer coordinator of this job (uid) has taken
- * over, leave without a verdict; BUSY: one of another job; UNAVAILABLE: the store has taken nothing
- * for patience_ms, full ones and those that refuse among them. now_ms: monotonic. */
+ * or at_once). 1: *ret_through of all added records, the first ones, are stored now; 0: nothing
+ * new; -1: no more will be stored. GONE: a newer coordinator of this job (uid) has taken over,
+ * leave without a verdict; BUSY: one of another job; UNAVAILABLE: the store has taken nothing for
+ * patience_ms, full ones and those that refuse among them. now_ms: monotonic. */
 NODISCARD int commit_turn(struct commit_log *log, bool at_once, int64_t now_ms,
                           int64_t *ret_through, struct error *err);
 /* No more leases for now: the store is slower than the workers. */
@@ -47,6 +46,6 @@ bool commit_is_full(struct commit_log *log);
  * at a time. Any thread. */
 NODISCARD int commit_replay(struct commit_log *log, commit_each *each, void *context,
                             struct error *err);
-/* The records of this one object again, which commit_replay has told. Any thread. */
+/* The records of this one object again, which commit_replay has passed. Any thread. */
 NODISCARD int commit_read_again(struct commit_log *log, int64_t number, commit_each *each,
                                 void *context, struct error *err);

@@ -22,7 +22,7 @@ enum commit_verdict {
     COMMIT_VOID,
     COMMIT_PUBLISHED,
     COMMIT_END,
-    COMMIT_RETRY, /* a try that came to nothing, and is made again: told, no more */
+    COMMIT_RETRY, /* a try that failed and is repeated; for the record only */
 };
 enum commit_fault { COMMIT_ERROR, COMMIT_TIMEOUT, COMMIT_LOST };
 enum commit_place { COMMIT_NOWHERE, COMMIT_OBJECT, COMMIT_TEXT };
@@ -56,7 +56,7 @@ struct commit_head {
     int64_t void_from; /* all from this number up to this one's do not count; -1: all do */
 };
 
-/* Was a lease behind it? Then it has one, a try, a worker and a time. */
+/* Does it come from a lease? Then it has a lease, a try, a worker and a time. */
 bool commit_is_try(enum commit_verdict verdict);
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ struct commit_writer {
 void commit_writer_init(struct commit_writer *writer);
 void commit_writer_release(struct commit_writer *writer);
 /* 1: added; 0: this object is full, take the next; -1 with INVALID: larger than any object may
- * hold, or a text that is no UTF-8. What is no UTF-8 in a cause becomes U+FFFD. */
+ * hold, or a text that is not UTF-8. In a cause, invalid UTF-8 becomes U+FFFD. */
 NODISCARD int commit_writer_add(struct commit_writer *writer, const struct commit_record *record,
                                 struct error *err);
 /* The whole object; the caller frees. */
@@ -81,7 +81,7 @@ char *commit_writer_text(const struct commit_writer *writer, const struct commit
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Does its trailer fit? If not, it was torn: nobody was told that it is stored. */
+/* Does its trailer fit? If not, the write was torn, and it was never announced as stored. */
 bool commit_is_whole(const char *text, size_t size);
 
 /* head: its texts are borrowed from *ret_tree, which the caller frees. INVALID: not what a commit

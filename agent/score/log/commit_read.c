@@ -50,7 +50,7 @@ void commit_reader_release(struct commit_reader *reader) {
     reader->is_held = false;
 }
 
-/* 1: read; 0: not there; -1: the store fails for too long. A read that fails is no absence. */
+/* 1: read; 0: not there; -1: the store fails for too long. A failed read does not mean absent. */
 static int fetch(const struct commit_reader *reader, const char *name, bool must_exist,
                  struct buffer *text, struct error *err) {
     int64_t start_ms = clock_monotonic_ms(), absent_from_ms = -1;

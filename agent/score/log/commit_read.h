@@ -1,5 +1,5 @@
-/* commit_read.h: commits one after the other as they lie in the store: what is torn, void or
- * missing. For commit.c alone. */
+/* commit_read.h: reads commits in order from the store and finds what is torn, void or missing. For
+ * commit.c alone. */
 #pragma once
 
 #include "agent/score/log/commit.h"
@@ -21,8 +21,8 @@ struct commit_ahead {
     char *data; /* NULL before the first */
 };
 
-/* A commit is told only when the next one is known not to void it, or the caller says so: one is
- * held back. Borrows all texts. */
+/* A commit is passed on only when the next one is known not to void it, or at commit_reader_finish:
+ * one is held back. Borrows all texts. */
 struct commit_reader {
     struct store *store;
     const char *run;
@@ -40,13 +40,13 @@ struct commit_reader {
 
 void commit_reader_init(struct commit_reader *reader);
 void commit_reader_release(struct commit_reader *reader);
-/* Reads commit `next`. 1: it was there; 0: it is not, or not yet. must_exist: absence is an old
- * cache's word for absent_ms, and INVALID afterwards. */
+/* Reads commit `next`. 1: it was there; 0: it is not, or not yet. must_exist: for absent_ms absence
+ * may come from a stale cache; afterwards it is INVALID. */
 NODISCARD int commit_reader_step(struct commit_reader *reader, bool must_exist, struct error *err);
-/* Tells the one that is held back. */
+/* Passes on the one that is held back. */
 NODISCARD int commit_reader_finish(struct commit_reader *reader, struct error *err);
 
-/* Tells the records of this one, which was told before; nothing else changes. */
+/* Passes the records of this commit on again; nothing else changes. */
 NODISCARD int commit_reader_again(const struct commit_reader *reader, int64_t number,
                                   struct error *err);
 

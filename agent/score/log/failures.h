@@ -1,7 +1,7 @@
 /* failures.h: which items of a try have failed, and why. A worker collects them: few go with its
- * result; more than FAILURES_BYTES_MAX become an object beside the try's, whose size and CRC-32C
- * stand in the result and in the commit's record, with the first item alone. So neither a message
- * nor a commit bounds how many items of a mini-batch may fail, and nobody holds them all.
+ * result; more than FAILURES_BYTES_MAX become an object beside the try's; the result and the
+ * commit's record hold its size and CRC-32C, and the first item alone. So neither a message nor a
+ * commit limits how many items of a mini-batch may fail, and no process holds them all.
  *
  * The object, .windlass/RUN/try/EPOCH-LEASE.failed, has lines [index in the lease,"cause"], in the
  * order of the items. As for a try: whole or not there, its name is used once, garbage unless a
@@ -50,9 +50,9 @@ void failures_remove(const struct failures *failures);
 typedef int failures_each(void *context, int64_t index, const char *cause, size_t size,
                           struct error *err);
 
-/* Tells each failed item of a PARTIAL or FAILED record that a log of this run has told; in memory
- * that does not grow with them. output: not needed where there is no object. INVALID: the object
- * is not what a worker writes; see failures_check. */
+/* Passes each failed item of a PARTIAL or FAILED record of this run's log to `each`; in constant
+ * memory. output: not needed where there is no object. INVALID: the object is not what a worker
+ * writes; see failures_check. */
 NODISCARD int failures_read(struct store *output, const char *run,
                             const struct commit_record *record, failures_each *each, void *context,
                             struct error *err);

@@ -1,6 +1,6 @@
-/* item_name.h: what people call the items of lines that are mini-batches of their own (input.h): a
- * row's file and byte, a slice's file and number. Nobody keeps them: the line is read once more,
- * and a reader stays at its place for the next item. For the coordinator's reports; one thread. */
+/* item_name.h: display names of items whose line is a whole mini-batch (input.h): a row's file and
+ * byte, a slice's file and number. Names are not stored: the line is read again, and a reader stays
+ * at its place for the next item. For the coordinator's reports; one thread. */
 #pragma once
 
 #include "agent/data/input/list.h"

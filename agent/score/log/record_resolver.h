@@ -1,6 +1,6 @@
 /* record_resolver.h: which record of a commit log counts for each cell: the first DONE for ever, a
  * PARTIAL until a DONE comes, a FAILED until anything comes, none of what was voided
- * (exactly-once.md). PURE. Two readings of the same log: the first finds out, the second is told
+ * (exactly-once.md). PURE. Two readings of the same log: the first collects, the second answers
  * record by record; commit_replay gives both. 4 bytes a cell. */
 #pragma once
 

@@ -55,7 +55,7 @@ static int add_file(json_t *run, const struct job *job, const char *name, const 
     return 0;
 }
 
-/* Of a video its first frame tells enough: what a worker is told of it has the file's size. */
+/* For a video its first frame suffices: its description has the file's size. */
 static void add_input(json_t *run, const struct media *media, const struct listing *listing) {
     AUTO(tree_freep) json_t *work = media->work(listing, 0, 1);
     AUTO(text_freep) char *text = tree_canonical(work);

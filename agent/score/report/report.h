@@ -36,9 +36,9 @@ struct report_options {
 
 /* INVALID: the log is of another job than the options say (commit_replay, record_resolver.h); what
  * the store says. Objects that were written until then stay. INVALID, too, but all is written as
- * far as it is known: an object of failed items (failures.h) is gone or broken; of its record the
- * first one is told. *ret_facts (may be NULL): what the log says, the caller's, also where tables
- * cannot be written; NULL when the log could not be read to its end. */
+ * far as it is known: an object of failed items (failures.h) is gone or broken; of its record only
+ * the first item is reported. *ret_facts (may be NULL): what the log says, the caller's, also where
+ * tables cannot be written; NULL when the log could not be read to its end. */
 NODISCARD int report_write(struct store *output, struct commit_log *log,
                            const struct report_options *options, struct facts **ret_facts,
                            struct error *err);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A chart's own units: it is stretched to its place, so they say nothing of pixels. */
+/* A chart's own units, not pixels: it is stretched to its place. */
 enum {
     WIDE = 1000,
     HIGH = 100,

@@ -1,10 +1,11 @@
-/* report_facts.h: what report.html, workers.csv and summary.json tell of a run, collected record by
+/* report_facts.h: the figures of report.html, workers.csv and summary.json, collected record by
  * record from its commits in bounded memory (some 4 MB with 10,000 workers), however many
  * mini-batches it has: sums, histograms, the first failures, the slowest. PURE. For report.c and
  * its pages.
  *
  * Time is the coordinators' own: a record's start counts from its epoch's claim. The time of an
- * epoch is put behind the last end of the one before, since no commit tells how long nobody led. */
+ * epoch is put behind the last end of the one before, since no commit has the time without a
+ * coordinator. */
 #pragma once
 
 #include "agent/score/log/commit_format.h"

@@ -1,7 +1,7 @@
-/* message.h: what coordinator and worker say to each other (docs/wire.md has the table):
- * one JSON object per WebSocket message; leases and results come in batches. Both directions are
- * parsed here, bounded and checked; fields that are not known are ignored, so that a newer peer may
- * say more. What goes out often is formatted by hand (tests/bench/messages.c). */
+/* message.h: the messages of coordinator and workers (docs/wire.md has the table): one JSON object
+ * per WebSocket message; leases and results come in batches. Both directions are parsed here,
+ * bounded and checked; fields that are not known are ignored, so that a newer peer may send more.
+ * Frequent messages are formatted by hand (tests/bench/messages.c). */
 #pragma once
 
 #include "lib/buffer.h"
@@ -17,7 +17,7 @@ enum message_type {
     MESSAGE_HELLO,     /* worker: name, slots */
     MESSAGE_RESULTS,   /* worker: epoch, results */
     MESSAGE_PUBLISHED, /* worker: epoch, numbers: leases whose files have their names */
-    MESSAGE_LEAVING,   /* worker: the next results are its last, and tell of all its leases */
+    MESSAGE_LEAVING,   /* worker: the next results are its last, and end all its leases */
     MESSAGE_LEASES,    /* coordinator: epoch, leases */
     MESSAGE_COMMITTED, /* coordinator: epoch, numbers: leases that may be published */
     MESSAGE_CANCEL,    /* coordinator: lease; drop it, but still report it (as a fault) */
@@ -43,7 +43,7 @@ struct message_result {
     enum message_word word; /* all below is of MESSAGE_ENDS */
     bool is_fault;
     enum message_fault fault;
-    int64_t items;           /* of a fault: as many as the lease has, 0: not told */
+    int64_t items;           /* of a fault: as many as the lease has, 0: unknown */
     int64_t failed, took_us; /* not of a fault, as all below but text */
     enum message_place place;
     int64_t size_bytes; /* MESSAGE_OBJECT: of try/EPOCH-LEASE, with its CRC-32C */
@@ -69,7 +69,7 @@ struct message {
     struct message_lease *leases;
     struct message_result *results;
     int64_t *numbers;
-    json_t *tree; /* whatever is a pointer in leases and results lies in it */
+    json_t *tree; /* pointers in leases and results point into it */
 };
 
 /* Fails with INVALID and a sentence that names the field. *ret_message is untouched then. */
@@ -90,8 +90,8 @@ struct message_batch {
 
 void message_batch_init(struct message_batch *batch, enum message_type type, int64_t epoch);
 void message_batch_release(struct message_batch *batch);
-/* 1: added; 0: there is no room, take what there is first; -1: larger than any message. work: its
- * JSON text, in the place of lease->work. */
+/* 1: added; 0: no room, take the message first; -1: larger than any message. work: its JSON text,
+ * in the place of lease->work. */
 int message_batch_lease(struct message_batch *batch, const struct message_lease *lease,
                         const char *work);
 int message_batch_result(struct message_batch *batch, const struct message_result *result);

@@ -10,13 +10,13 @@
 #include <string.h>
 
 enum {
-    TROUBLE_MS = 30000, /* a storage that answers and fails is waited for so long, ... */
+    TROUBLE_MS = 30000, /* how long to retry a storage that answers and fails, ... */
     WAIT_MS_MIN = 100,  /* ... trying again in between */
     WAIT_MS_MAX = 5000,
     STEP_MS = 50,
 };
 
-/* ---- what is told --------------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 void told_release(struct told *told) {
     free(told->text);
@@ -124,7 +124,7 @@ static bool is_storage_dead(const struct attempt *attempt, enum message_fault fa
     return is_dead;
 }
 
-/* False: nobody waits for this lease any more. */
+/* False: the lease is no longer wanted. */
 static bool wait_out(const struct attempt *attempt, int64_t wait_ms) {
     for (int64_t end_ms = clock_monotonic_ms() + wait_ms; clock_monotonic_ms() < end_ms;) {
         if (atomic_load(attempt->dropped) || atomic_load(attempt->ends)) {

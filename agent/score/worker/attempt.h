@@ -1,5 +1,5 @@
-/* attempt.h: one lease scored, from its items to what is told of it. For runners.c, in a runner's
- * thread. */
+/* attempt.h: scores one lease, from its items to the result. For runners.c, in a runner's thread.
+ */
 #pragma once
 
 #include "agent/data/input/sink.h"
@@ -10,21 +10,21 @@
 
 #include <stdatomic.h>
 
-/* A result that is not sent. */
+/* A result that is not sent yet. */
 struct told {
     int64_t epoch;
     struct message_result result;
     char *text;       /* owned; what result.text points to */
     char *said;       /* owned; result.said */
     json_t *failures; /* owned; result.failures */
-    json_t *work;     /* owned; of its lease, or NULL. One thread alone lets go of what came with a
-                       * message: jansson's last decref does not wait for other threads' reads */
+    json_t *work; /* owned; of its lease, or NULL. One thread alone frees what came with a message:
+                     jansson's last decref does not wait for other threads' reads */
 };
 void told_release(struct told *told);
 /* The cause is copied. */
 struct told told_fault(int64_t epoch, int64_t lease, enum message_fault fault, const char *cause);
 
-/* By whom, and where to. All is borrowed. */
+/* Scorer and destination. All is borrowed. */
 struct attempt {
     const struct job *job;
     struct store *output;
@@ -33,11 +33,11 @@ struct attempt {
     const struct scorer_kind *kind;
     struct scorer *scorer;
     atomic_bool *dropped;    /* the lease is no longer wanted */
-    const atomic_bool *ends; /* the worker leaves, and waits no longer */
+    const atomic_bool *ends; /* the worker is leaving and waits no longer */
 };
 
-/* What fails while a volume of the job is dead is the machine's fault, whatever it looks like, and
- * *ret_is_dead. Trouble of a storage that answers is waited out, trying again, for half of a try's
- * time: it costs the mini-batch nothing, and nobody hears of it. ahead: scorer.h; or NULL. */
+/* Any failure while a volume of the job is dead is the machine's fault, and *ret_is_dead is set.
+ * Failures of a storage that answers are retried for half of a try's time: they do not count
+ * against the mini-batch and are not reported. ahead: scorer.h; or NULL. */
 struct told attempt_run(const struct attempt *attempt, const struct scorer_lease *lease,
                         const struct scorer_lease *ahead, bool *ret_is_dead);

@@ -16,8 +16,8 @@ struct columns {
     const char **names;        /* borrowed, of each column */
     const char *model;         /* the spec's path, borrowed */
     bool is_listed;            /* the names are the spec's list */
-    uint64_t *values;          /* eight bytes a column, in which its input's type lies packed */
-    struct npy_slice *slices;  /* of each input */
+    uint64_t *values; /* eight bytes a column, which hold packed values of its input's type */
+    struct npy_slice *slices; /* of each input */
 };
 
 /* A type of the network's that columns become, as npy.h calls it. */

@@ -86,7 +86,7 @@ static void on_object(struct command *command, const char *line, size_t size) {
             return;
         }
     }
-    on_noise(command, line, size); /* a second answer, an id that nobody asked */
+    on_noise(command, line, size); /* a second answer, an unknown id */
 }
 
 /* Reads once. 1: bytes came; 0: none now; -1: the end, or (FAILED) a line without end. */
@@ -128,7 +128,7 @@ static int read_stderr(struct command *command) {
     return 1;
 }
 
-/* Where nobody reads any more, it is dying, and that is seen elsewhere. */
+/* A closed pipe means that the program is dying, which is noticed elsewhere. */
 static void write_out(struct command *command) {
     while (command->out_at < command->out.size) {
         ssize_t put = write(command->process.in, command->out.data + command->out_at,

@@ -1,7 +1,7 @@
-/* command.h: a user's program as a long-lived process that is asked with lines of JSON and answers
- * with lines of JSON (docs/scorers.md). Knows nothing of leases: also for anything
- * else that speaks so. One thread, which must live as long as the program runs. SIGPIPE must be
- * ignored (agent/main.c does). Blocks until the time that it is given, never longer. */
+/* command.h: a user's program as a long-lived process: requests and answers are lines of JSON
+ * (docs/scorers.md). Independent of leases: usable for any program with this protocol. One thread,
+ * which must live as long as the program runs. SIGPIPE must be ignored (agent/main.c does). Blocks
+ * until the given time, never longer. */
 #pragma once
 
 #include "agent/launch/process.h"
@@ -14,10 +14,10 @@
 
 enum {
     COMMAND_AHEAD = 2,             /* requests that may be under way */
-    COMMAND_SHORT_LIFE_MS = 10000, /* whoever dies younger, and has never answered, is started */
-    COMMAND_SHORT_LIVES = 3,       /* again later and later, from so many on */
+    COMMAND_SHORT_LIFE_MS = 10000, /* a program that dies younger without an answer is restarted */
+    COMMAND_SHORT_LIVES = 3,       /* with growing delays, from this many on */
     COMMAND_BACK_OFF_MAX_MS = 30000,
-    COMMAND_ENDS_MS = 100, /* so soon `ends` is seen */
+    COMMAND_ENDS_MS = 100, /* how soon `ends` is noticed */
 };
 
 /* All is borrowed and must outlive the command. */
@@ -27,10 +27,10 @@ struct command_options {
     struct command_environment environment;
     int64_t init_timeout_ms;
     size_t line_bytes_max; /* COMMAND_LINE_MAX, of both directions */
-    /* Set from another thread: whoever waits for the program gets CANCELLED, and it is killed.
-     * NULL: never. */
+    /* Set from another thread: a call that waits for the program returns CANCELLED, and the program
+     * is killed. NULL: never. */
     const atomic_bool *ends;
-    command_say *say; /* NULL: nobody listens */
+    command_say *say; /* may be NULL */
     void *context;
 };
 
@@ -40,8 +40,8 @@ struct command *command_new(const struct command_options *options);
 void command_free(struct command *command); /* kills what runs */
 void command_freep(struct command **command);
 
-/* Starts the program (the one that runs is killed) and says init. FAILED: it ended, or said why
- * not; TIMEOUT: it said nothing; INVALID: there is no such program. It is dead then. */
+/* Starts the program (the one that runs is killed) and says init. FAILED: it ended, or answered
+ * with an error; TIMEOUT: no answer; INVALID: program not found. It is dead then. */
 NODISCARD int command_start(struct command *command, struct error *err);
 /* Milliseconds that the next start should wait for: 0, or 1 s doubling to 30 s after three short
  * lives. command_start itself does not wait. */
@@ -49,7 +49,7 @@ int64_t command_back_off_ms(const struct command *command, int64_t now_ms);
 int command_failed_inits(const struct command *command); /* in a row */
 bool command_is_alive(const struct command *command);
 int64_t command_lives(const struct command *command); /* how often it was started */
-/* Dead, of itself, with exit code 0. */
+/* Ended by itself with exit code 0. */
 bool command_ended_well(const struct command *command);
 
 struct command_request {
@@ -59,16 +59,17 @@ struct command_request {
     int64_t mini_batch; /* -1: not told, nor try */
     int try;
 };
-/* Does not block: what the pipe does not take is written while somebody waits. INVALID: the line is
- * too long (nothing is sent, the program is well); FAILED: it is dead. At most COMMAND_AHEAD. */
+/* Does not block: what the pipe does not take is written by the calls that wait. INVALID: the line
+ * is too long (nothing is sent, the program still runs); FAILED: it is dead. At most COMMAND_AHEAD.
+ */
 NODISCARD int command_send(struct command *command, const struct command_request *request,
                            struct error *err);
 /* The answer to a request, borrowed until the next call; an answer that breaks the rules is an
- * error in it. -1 TIMEOUT, FAILED or CANCELLED: the program is dead now, with all that was asked.
+ * error in it. -1 TIMEOUT, FAILED or CANCELLED: the program is dead now, and all requests are lost.
  * until_ms: clock_monotonic_ms. */
 NODISCARD int command_wait(struct command *command, int64_t id, int64_t until_ms,
                            const struct command_answer **ret_answer, struct error *err);
-/* Only reads what it says, until then: a program that nobody asks must not stop at a full pipe. */
+/* Only reads its output, until then: an idle program must not block on a full pipe. */
 NODISCARD int command_listen(struct command *command, int64_t until_ms, struct error *err);
-/* Closes its stdin, listens until it ends or until then, and kills what is left. */
+/* Closes its stdin, reads until it ends or until then, and kills what is left. */
 void command_stop(struct command *command, int64_t until_ms);

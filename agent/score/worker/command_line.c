@@ -45,7 +45,7 @@ enum command_line_kind command_lines_read(struct command_lines *lines, const cha
                                           size_t *ret_size) {
     struct buffer *held = &lines->held;
     if (!lines->is_begun && held->capacity > COMMAND_LINE_KEPT) {
-        buffer_release(held); /* one long answer is no reason to keep its room */
+        buffer_release(held); /* after one long answer the room is not kept */
     } else if (!lines->is_begun) {
         buffer_clear(held);
     }

@@ -34,10 +34,10 @@ struct command_slice {
     size_t size;
 };
 
-/* The members of a line that mean something; slices are JSON texts in the line. */
+/* The known members of a line; slices are JSON texts in the line. */
 struct command_message {
     bool has_id, is_ready;
-    bool is_broken; /* has an id, and is no JSON behind it */
+    bool is_broken; /* has an id, and invalid JSON after it */
     int64_t id;
     struct command_slice results, failed, error;
 };
@@ -57,8 +57,8 @@ struct command_answer {
     size_t count, failed;
     struct command_result *results; /* one for each item, in their order */
 };
-/* What a message with an id answers to so many items. An answer that breaks the rules is an error
- * that says which. The line must outlive it. */
+/* The answer in a message with an id, for this many items. An answer that breaks the rules is an
+ * error that says which. The line must outlive it. */
 void command_answer_read(const struct command_message *message, size_t items,
                          struct command_answer *ret_answer);
 void command_answer_release(struct command_answer *answer);

@@ -1,6 +1,6 @@
-/* command_said.h: what a user's program says besides its answers: lines of stderr and noise on
- * stdout, told to whoever listens, and the last of each kept for errors. The time is an argument.
- */
+/* command_said.h: a user's program's output besides its answers: lines of stderr and noise on
+ * stdout are passed to `say`; the last of each is kept for errors. The time is an argument.
+ * */
 #pragma once
 
 #include "agent/score/worker/command_line.h"
@@ -16,7 +16,7 @@ enum command_stream { COMMAND_STDERR, COMMAND_STDOUT }; /* of stdout: noise alon
 typedef void command_say(void *context, enum command_stream stream, const char *text, size_t size);
 
 struct command_said {
-    command_say *say; /* NULL: nobody listens */
+    command_say *say; /* may be NULL */
     void *context;
     char last_noise[COMMAND_WORDS_MAX], last_error[COMMAND_WORDS_MAX]; /* "": none */
     int64_t noise_from_ms, noise_lines;                                /* of this second */
@@ -29,7 +29,7 @@ void command_said_release(struct command_said *said);
 void command_said_noise(struct command_said *said, const char *text, size_t size, int64_t now_ms);
 /* Bytes of stderr. */
 void command_said_error(struct command_said *said, const char *data, size_t size);
-/* The program has ended: what is left is told, too. */
+/* The program has ended: passes on the last unfinished line. */
 void command_said_end(struct command_said *said);
 /* Another life begins. */
 void command_said_clear(struct command_said *said);

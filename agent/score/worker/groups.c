@@ -299,7 +299,7 @@ static struct group *make_room(struct groups *groups, struct sink *sink,
     return group;
 }
 
-/* Its values lie in the group, which is run when it is full. */
+/* Its values are in the group, which is run when it is full. */
 static int add(struct groups *groups, struct group *group, struct sink *sink, const char *name,
                struct error *err) {
     group->names[group->count++] = x_strdup(name);

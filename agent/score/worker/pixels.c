@@ -27,7 +27,7 @@ void pixels_to_planes(const uint8_t *row, int64_t width, const float scale[3], c
 
 static inline uint32_t byte_of(float value, int *bad) {
     *bad |= value != value;
-    value = value > 0 ? value : 0; /* what is no number becomes 0 */
+    value = value > 0 ? value : 0; /* NaN becomes 0 */
     return (uint32_t)(int)(value < 255 ? value : 255);
 }
 

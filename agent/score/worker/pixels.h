@@ -10,6 +10,6 @@ void pixels_to_planes(const uint8_t *row, int64_t width, const float scale[3], c
                       float *const planes[3]);
 
 /* row[3 * x + c] = planes[c][x] * scale + shift, cut to an integer of 0..255. False when a value is
- * not a number (what stands for it in the row is then unspecified). */
+ * not a number (its byte in the row is then unspecified). */
 bool pixels_from_planes(const float *const planes[3], int64_t width, float scale, float shift,
                         uint8_t *row);

@@ -146,7 +146,7 @@ int postprocess_bytes(const struct tensor *output, const struct tensor *bad, int
     init_cut(&picture, height, width, size);
     size_t row_bytes = 3 * (size_t)picture.width;
     for (int y = 0; y < picture.height; y++) {
-        if (left[y] > width - picture.width) { /* the first of them is no padding */
+        if (left[y] > width - picture.width) { /* the first of them is inside the picture */
             picture_release(&picture);
             return refuse_numbers(err);
         }

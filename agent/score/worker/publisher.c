@@ -30,7 +30,7 @@ struct publisher {
     struct kept *first, **last; /* in the order they came */
     struct kept *busy;          /* taken out of the list by the thread */
     int64_t kept_bytes;
-    bool ends, forgets; /* forgets: what is busy is not to be told */
+    bool ends, forgets; /* forgets: what is busy is not reported */
 };
 
 static void release(struct publisher *publisher, struct kept *kept) {

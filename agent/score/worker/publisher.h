@@ -22,7 +22,7 @@ void publisher_keep(struct publisher *publisher, int64_t epoch, int64_t lease,
                     struct staged_output *staged_output_new);
 /* It is committed. What is not known is ignored. */
 void publisher_publish(struct publisher *publisher, int64_t epoch, int64_t lease);
-/* The connection is lost: whoever is the coordinator now sees to it. */
+/* The connection is lost: the current coordinator publishes what is left. */
 void publisher_forget(struct publisher *publisher);
 /* The next lease whose files are there: true, or false until there is one. */
 bool publisher_take(struct publisher *publisher, int64_t *ret_epoch, int64_t *ret_lease);

@@ -30,7 +30,7 @@ struct runner {
     bool is_ready;
     struct scorer_lease *queue; /* not begun, from queue_first on; their work is owned */
     size_t queue_first, queue_count, queue_room;
-    bool head_waits; /* and the first was told to wait, for what ran before its connection */
+    bool head_waits; /* and the first waits for a lease of an earlier connection */
     int64_t running; /* the lease that is scored, or -1 */
     int64_t running_epoch;
     bool is_orphan;        /* it was given on a connection that is lost */
@@ -47,7 +47,7 @@ struct runners {
     enum sink_form form;
     struct runner *of;
     int count;
-    struct store *log_store; /* NULL: logs lie in the output */
+    struct store *log_store; /* NULL: logs are in the output */
     struct spool *log;       /* NULL before the first lease, and where no program says anything */
     bool has_tried_log;
 
@@ -59,7 +59,7 @@ struct runners {
     struct error hopeless; /* a scorer that cannot be started; kind NONE: none */
 };
 
-/* ---- what is told --------------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 /* With the lock. */
 static void tell(struct runners *runners, struct told told) {
@@ -167,8 +167,8 @@ static void run_next(struct runner *runner) {
     runner->usual_ms = now_ms - runner->started_ms;
     runners->is_storage_dead |= is_dead;
     tell(runners, told);
-    /* Who has more to do and is quick tells of many at once. Should the next one be slow, the
-     * connection's thread looks by itself after a while. */
+    /* A runner with more quick leases reports several results at once. If the next lease is slow,
+     * the connection's thread polls after a while. */
     if (runner->queue_count == 0 || runner->usual_ms >= TELL_MS ||
         now_ms - runners->told_since_ms >= TELL_MS) {
         runners->options.wake(runners->options.context);
@@ -240,7 +240,7 @@ static void open_log(struct runners *runners, int64_t epoch) {
 
 /* With the lock. */
 static void enqueue(struct runner *runner, const struct scorer_lease *lease) {
-    if (runner->queue_first > runner->queue_count) { /* most of the room lies in front */
+    if (runner->queue_first > runner->queue_count) { /* most of the room is in front */
         memmove(runner->queue, runner->queue + runner->queue_first,
                 runner->queue_count * sizeof *runner->queue);
         runner->queue_first = 0;
@@ -311,7 +311,7 @@ void runners_cancel(struct runners *runners, int64_t lease) {
     pthread_mutex_unlock(&runners->lock);
 }
 
-/* With the lock; tells of each, or not. */
+/* With the lock; reports each, or not. */
 static void drop_queues(struct runners *runners, const char *cause) {
     for (int i = 0; i < runners->count; i++) {
         struct runner *runner = &runners->of[i];

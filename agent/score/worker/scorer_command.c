@@ -41,7 +41,7 @@ struct scorer {
     struct input_reader *reader;
     struct request now, next;
     int64_t last_id;
-    bool waits; /* the lease that runs is not begun, and this was told */
+    bool waits; /* the lease that runs is not begun, and this was reported */
 };
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -140,7 +140,7 @@ static void scorer_freep(struct scorer **scorer) {
     command_free_scorer(*scorer);
 }
 
-/* Of stdout only what is no answer is said. */
+/* Of stdout only lines that are not answers. */
 static void on_said(void *context, enum command_stream stream UNUSED, const char *text,
                     size_t size) {
     const struct scorer *scorer = context;
@@ -314,8 +314,8 @@ static void set_waits(struct scorer *scorer, bool waits) {
     }
 }
 
-/* What was read ahead is this lease, or another, whose answer nobody wants but which is to come:
- * the time that this takes is not the lease's. */
+/* The request read ahead is for this lease, or for another one whose answer must still be read and
+ * dropped: that time does not count against the lease. */
 static int take_request(struct scorer *scorer, const struct scorer_lease *lease,
                         struct error *err) {
     struct request *next = &scorer->next;
@@ -429,7 +429,7 @@ static int command_score(struct scorer *scorer, const struct scorer_task *task,
                   &sink, err) == 0) {
         result = take_answer(&scorer->now, answer, task, sink, &count, err);
     }
-    set_waits(scorer, false); /* whatever comes next is told of */
+    set_waits(scorer, false); /* the next wait is reported again */
     release_files(&scorer->now);
     sink_free(sink);
     if (result < 0) {

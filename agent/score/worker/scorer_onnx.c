@@ -318,8 +318,8 @@ static int read_slices(struct scorer *scorer, const struct item *item,
     return slices_part(&item->slice, scorer->inputs, scorer->input_count, scorer->slices, err);
 }
 
-/* A row that lacks a column, or has a word in it, is told before any worker starts: the others are
- * as it is. */
+/* A missing column, or a text in a numeric one, is reported before any worker starts: all rows are
+ * alike. */
 static int try_item(struct scorer *scorer, const struct item *item, struct error *err) {
     const struct npy_slice *slices;
     if (read_slices(scorer, item, &slices, err) < 0) {

@@ -41,8 +41,8 @@ struct worker {
     bool was_cancelled;        /* a lease was taken away */
     int64_t unreachable_since_ms;
     char complaint[512]; /* the last reason that was logged: attempts repeat, the log need not */
-    int64_t leaving_since_ms; /* told to stop; -1: not */
-    struct notice *notice;    /* NULL: nobody tells that this machine goes */
+    int64_t leaving_since_ms; /* SIGTERM came; -1: it did not */
+    struct notice *notice;    /* NULL: no notice of a preemption */
     atomic_bool is_preempted; /* by the notice's thread */
     struct mounts *mounts;
     atomic_bool hangs; /* a volume: by the mounts' thread */
@@ -183,7 +183,7 @@ static void start_leaving(struct worker *worker) {
     runners_leave(worker->runners);
 }
 
-/* Nothing runs any more, or its time is over, or nobody would hear of it. */
+/* Nothing runs any more, or its time is over, or there is no connection. */
 static bool is_ready_to_leave(struct worker *worker, bool is_idle) {
     int64_t left_ms = worker->leaving_since_ms + RUNNERS_LAST_MS - clock_monotonic_ms();
     if (left_ms <= 0) {
