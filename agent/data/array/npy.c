@@ -220,7 +220,7 @@ static int measure(struct npy *npy, struct error *err) {
 int npy_parse(const char *data, size_t size, struct npy *ret_npy, struct error *err) {
     const unsigned char *bytes = (const unsigned char *)data;
     if (size < MAGIC_BYTES || memcmp(data, "\x93NUMPY", MAGIC_BYTES) != 0) {
-        return error_set(err, ERROR_INVALID, "is no .npy file");
+        return error_set(err, ERROR_INVALID, "not a .npy file");
     }
     size_t before = size > MAGIC_BYTES && bytes[6] == 1 ? 10 : 12;
     if (size < before) {

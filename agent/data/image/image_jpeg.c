@@ -45,8 +45,8 @@ static int decode(const void *bytes, size_t size, struct picture *ret_picture, s
     int header = tjDecompressHeader3(handle, bytes, size, &width, &height, &sampling, &color);
     bool is_empty = width < 1 || height < 1; /* only tables, or cut off before the size */
     if (is_empty || (header < 0 && !is_harmless(handle))) {
-        return error_set(err, ERROR_INVALID, "is no sound JPEG: %s",
-                         header < 0 ? tjGetErrorStr2(handle) : "there is no picture in it");
+        return error_set(err, ERROR_INVALID, "corrupt JPEG: %s",
+                         header < 0 ? tjGetErrorStr2(handle) : "no picture in it");
     }
     if (picture_check_size(width, height, err) < 0) {
         return -1;
@@ -58,7 +58,7 @@ static int decode(const void *bytes, size_t size, struct picture *ret_picture, s
                          : tjDecompress2(handle, bytes, size, picture.pixels, width, 0, height,
                                          TJPF_RGB, TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT);
     if (result < 0 && !is_harmless(handle)) {
-        return error_set(err, ERROR_INVALID, "is no sound JPEG: %s", tjGetErrorStr2(handle));
+        return error_set(err, ERROR_INVALID, "corrupt JPEG: %s", tjGetErrorStr2(handle));
     }
     picture_orient(&picture, exif_orientation(bytes, size));
     *ret_picture = picture;

@@ -7,7 +7,7 @@
 static int decode(const void *bytes, size_t size, struct picture *ret_picture, struct error *err) {
     png_image image = {.version = PNG_IMAGE_VERSION};
     if (!png_image_begin_read_from_memory(&image, bytes, size)) {
-        return error_set(err, ERROR_INVALID, "is no sound PNG: %s", image.message);
+        return error_set(err, ERROR_INVALID, "corrupt PNG: %s", image.message);
     }
     if (picture_check_size(image.width, image.height, err) < 0) {
         png_image_free(&image);
@@ -20,7 +20,7 @@ static int decode(const void *bytes, size_t size, struct picture *ret_picture, s
     picture_init(&picture, (int)image.width, (int)image.height);
     const png_color white = {255, 255, 255};
     if (!png_image_finish_read(&image, &white, picture.pixels, 3 * picture.width, NULL)) {
-        return error_set(err, ERROR_INVALID, "is no sound PNG: %s", image.message);
+        return error_set(err, ERROR_INVALID, "corrupt PNG: %s", image.message);
     }
     *ret_picture = picture;
     picture = (struct picture){0};

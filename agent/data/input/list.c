@@ -105,7 +105,7 @@ static int fetch_page(struct list *list, int64_t number, struct list_page *ret_p
 static int adopt(struct list *list, struct list_page *page, struct error *err) {
     if (page->first != list->told.lines || list->told.is_complete) {
         AUTO(text_freep) char *name = page_name(list, page->number);
-        return error_set(err, ERROR_INVALID, "%s/%s: does not go on where the page before it ends",
+        return error_set(err, ERROR_INVALID, "%s/%s: does not continue the page before it",
                          store_path(list->options.output), name);
     }
     free(list->mark);
@@ -284,7 +284,7 @@ static int list_rest(struct list *list, struct error *err) {
         return -1;
     }
     if (list->skips > 0) {
-        return error_set(err, ERROR_INVALID, "the input has %lld items less than it had",
+        return error_set(err, ERROR_INVALID, "the input has %lld items fewer than before",
                          (long long)list->skips);
     }
     return store_page(list, /* is_last= */ true, err);

@@ -77,7 +77,7 @@ static int read_end(const char *text, size_t size, struct list_page *page, struc
     const char *mark = json_string_value(json_object_get(tree, "mark"));
     if (tree_integer(tree, "end", -1) != (int64_t)page->count ||
         (mark && strlen(mark) > LIST_MARK_MAX)) {
-        return error_set(err, ERROR_INVALID, "has not the lines that its end tells");
+        return error_set(err, ERROR_INVALID, "has another number of lines than its end declares");
     }
     page->mark = x_strdup(mark);
     page->is_last = json_is_true(json_object_get(tree, "last"));
@@ -88,7 +88,7 @@ static int check_lines(const struct list_page *page, struct error *err) {
     for (size_t i = 0; i < page->count; i++) {
         size_t size = page->starts[i + 1] - 1 - page->starts[i];
         if (size > INPUT_LINE_MAX || !jsontext_is_value(page->text + page->starts[i], size)) {
-            return error_set(err, ERROR_INVALID, "line %lld is no JSON of at most %d bytes",
+            return error_set(err, ERROR_INVALID, "line %lld is not JSON of at most %d bytes",
                              (long long)page->first + (long long)i, INPUT_LINE_MAX);
         }
     }
@@ -136,13 +136,13 @@ void list_writer_release(struct list_writer *writer) {
 int list_writer_add(struct list_writer *writer, const char *line, size_t size, const char *mark,
                     struct error *err) {
     if (size > INPUT_LINE_MAX || !jsontext_is_value(line, size) || memchr(line, '\n', size)) {
-        return error_set(err, ERROR_INVALID, "a line of the input is no JSON of at most %d bytes",
+        return error_set(err, ERROR_INVALID, "a line of the input is not JSON of at most %d bytes",
                          INPUT_LINE_MAX);
     }
     size_t mark_size = mark ? strlen(mark) : 0;
     if (mark_size > LIST_MARK_MAX || (mark && utf8_valid_size(mark, mark_size) != mark_size)) {
         return error_set(err, ERROR_INVALID,
-                         "where the input goes on is no text of at most %d bytes", LIST_MARK_MAX);
+                         "the input's position is not a text of at most %d bytes", LIST_MARK_MAX);
     }
     if (writer->count == LIST_PAGE_LINES_MAX ||
         writer->lines.size + size + 1 > LIST_PAGE_TEXT_MAX) {

@@ -92,7 +92,7 @@ static int add_row(struct sink *sink, const struct result *result, struct error 
     AUTO(text_freep)
     char *record = result->record ? json_dumps(result->record, JSON_COMPACT) : NULL;
     if (!record && !result->json) {
-        return error_set(err, ERROR_INVALID, "%s: a picture is no row of text", result->name);
+        return error_set(err, ERROR_INVALID, "%s: a picture cannot be a row of text", result->name);
     }
     int done = record ? staged_output_add(sink->staged, record, strlen(record), err)
                       : add_json(sink->staged, result->json, result->json_size, err);

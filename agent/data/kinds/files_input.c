@@ -115,7 +115,7 @@ static int leave_out(struct walk *walk, struct error *err) {
     }
     if (!text_starts(output, input) || output[length] != '/') {
         return error_set(err, ERROR_INVALID,
-                         "%s: spec.output.path lies in it under another name; choose a folder "
+                         "%s: spec.output.path is inside it under another name; choose a folder "
                          "beside it",
                          walk->folder);
     }
@@ -153,13 +153,13 @@ static int walk_folder(struct walk *walk, struct error *err) {
     if (walk->found || walk->listing->after) {
         return 0;
     }
-    return walk->skipped ? error_set(err, ERROR_INVALID,
-                                     "%s: all %lld files that match \"%s\" have names that are no "
-                                     "UTF-8",
-                                     walk->folder, (long long)walk->skipped, walk->pattern)
-                         : error_set(err, ERROR_INVALID,
-                                     "%s: no file in it matches spec.input.files.pattern \"%s\"",
-                                     walk->folder, walk->pattern);
+    return walk->skipped
+               ? error_set(err, ERROR_INVALID,
+                           "%s: all %lld files that match \"%s\" have names that are not UTF-8",
+                           walk->folder, (long long)walk->skipped, walk->pattern)
+               : error_set(err, ERROR_INVALID,
+                           "%s: no file in it matches spec.input.files.pattern \"%s\"",
+                           walk->folder, walk->pattern);
 }
 
 static int on_manifest(void *context, const char *path, const char *mark, struct error *err) {

@@ -86,7 +86,7 @@ static int walk_files(struct walk *walk, const char *after, struct error *err) {
         errno = 0;
         int64_t end = strtoll(after, &name, 10);
         if (errno || end < 0 || *name != ' ' || !name[1]) {
-            return error_set(err, ERROR_INVALID, "\"%s\" is no place in the input", after);
+            return error_set(err, ERROR_INVALID, "\"%s\" is not a position in the input", after);
         }
         if (add_array(walk, ++name, end, err) < 0) {
             return -1;

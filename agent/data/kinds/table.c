@@ -103,7 +103,7 @@ static int walk_files(struct walk *walk, const struct input_listing *listing, st
         struct error ignored = {0};
         if (tree_parse(after, strlen(after), INPUT_LINE_MAX, &mark, &ignored) < 0 ||
             !table_block_read(mark, &last)) {
-            return error_set(err, ERROR_INVALID, "\"%s\" is no place in the input", after);
+            return error_set(err, ERROR_INVALID, "\"%s\" is not a position in the input", after);
         }
         if (go_on(walk, &last, err) < 0) {
             return -1;
@@ -322,7 +322,7 @@ static int table_reader_next(struct input_reader *reader, struct item *item, str
         int got = rows_next(reader->file.rows, &reader->json, &fault, &full);
         if (got != 0) {
             if (got > 0 && !fault && reader->has_keys && !is_object(&reader->json)) {
-                fault = "is no object, of which spec.input.table.partitionKeys names members";
+                fault = "is not an object with the members of spec.input.table.partitionKeys";
             }
             show(reader, got < 0 ? "as JSON it is larger than 64 MiB" : fault, item);
             return 1;

@@ -32,7 +32,7 @@ int pack_add(struct pack *pack, const char *name, const void *data, size_t size,
              struct error *err) {
     json_t *entry = json_pack("[s,I]", name, (json_int_t)size);
     if (!entry) {
-        return error_set(err, ERROR_INVALID, "a result's name is no UTF-8");
+        return error_set(err, ERROR_INVALID, "a result's name is not UTF-8");
     }
     json_array_append_new(pack->index, entry);
     return staged_output_add(pack->staged, data, size, err);
@@ -67,7 +67,7 @@ static int read_index(const struct part *part, json_t **ret_index, int64_t *ret_
     unsigned long long size = strtoull(tail, &end, 16);
     if (end != tail + TAIL_BYTES || size > PACK_INDEX_MAX ||
         (int64_t)size > part->size_bytes - TAIL_BYTES) {
-        return error_set(err, ERROR_INVALID, "%s: is no pack of results", part->name);
+        return error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
     }
     AUTO(text_freep) char *index = x_malloc((size_t)size + 1);
     *ret_end = part->size_bytes - TAIL_BYTES - (int64_t)size;
@@ -130,7 +130,7 @@ int pack_publish(const struct part *part, struct store *output, struct error *er
         const char *name = json_string_value(json_array_get(entry, 0));
         int64_t size = json_integer_value(json_array_get(entry, 1));
         if (!name || is_ours(name) || size < 0 || size > end - offset) {
-            return error_set(err, ERROR_INVALID, "%s: is no pack of results", part->name);
+            return error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
         }
         if (write_one(part, offset, size, output, name, err) < 0) {
             return -1;
@@ -138,5 +138,5 @@ int pack_publish(const struct part *part, struct store *output, struct error *er
         offset += size;
     }
     return offset == end ? 0
-                         : error_set(err, ERROR_INVALID, "%s: is no pack of results", part->name);
+                         : error_set(err, ERROR_INVALID, "%s: not a pack of results", part->name);
 }

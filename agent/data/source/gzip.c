@@ -19,8 +19,8 @@ static int unpack_member(z_stream *stream, struct buffer *buffer, struct error *
         stream->avail_out = sizeof piece;
         state = inflate(stream, Z_NO_FLUSH);
         if (state != Z_OK && state != Z_STREAM_END) {
-            return error_set(err, ERROR_INVALID, "is no sound .gz: %s",
-                             state == Z_BUF_ERROR ? "it is cut off"
+            return error_set(err, ERROR_INVALID, "corrupt gzip: %s",
+                             state == Z_BUF_ERROR ? "unexpected end"
                              : stream->msg        ? stream->msg
                                                   : "its data is damaged");
         }

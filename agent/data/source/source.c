@@ -64,7 +64,7 @@ static int on_name(void *context, const char *name, const struct store_info *inf
         return 0;
     }
     if (utf8_valid_size(name, length) != length) {
-        return error_set(err, ERROR_INVALID, "%s/%s: its name is no UTF-8; rename it",
+        return error_set(err, ERROR_INVALID, "%s/%s: its name is not UTF-8; rename it",
                          store_path(listing->source->store), name);
     }
     return listing->each(listing->context, name, err);

@@ -134,7 +134,7 @@ static int read_header(struct rows *rows, struct error *err) {
     size_t size = row_text_size(at, rows->options.header_size);
     const char *end = at + size;
     if (utf8_valid_size(at, size) < size) {
-        return error_set(err, ERROR_INVALID, "the header is no UTF-8 at its byte %zu",
+        return error_set(err, ERROR_INVALID, "the header is not UTF-8 at byte %zu",
                          utf8_valid_size(at, size));
     }
     if (memchr(at, 0, size)) {
@@ -313,7 +313,7 @@ static int append_row(struct rows *rows, const char *data, size_t size, struct b
                       struct error *err) {
     size_t good = utf8_valid_size(data, size);
     if (good < size) {
-        error_set(&rows->fault, ERROR_INVALID, "no UTF-8 at byte %zu of the row", good);
+        error_set(&rows->fault, ERROR_INVALID, "invalid UTF-8 at byte %zu of the row", good);
         return 0;
     }
     if (rows->options.format != SPLIT_LINES) {

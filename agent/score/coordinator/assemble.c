@@ -289,7 +289,8 @@ int assemble_rows(struct journal *journal, const char *name, struct error *err) 
         result = copy_rows(&assembly, err);
     }
     if (result == 0 && journal->void_count > 0) {
-        result = error_set(err, ERROR_INVALID, "%zu results are gone", journal->void_count);
+        result = error_set(err, ERROR_INVALID, "%zu results are missing or changed",
+                           journal->void_count);
     }
     if (result == 0) {
         result = store_upload_commit(assembly.upload, STORE_REPLACE, err);

@@ -248,7 +248,7 @@ static void on_published(struct dispatcher *dispatcher, struct connection *conne
 static void refuse(struct connection *connection, const char *reason) {
     struct message message = {.type = MESSAGE_REFUSED};
     snprintf(message.text, sizeof message.text, "%s", reason);
-    log_event(LOG_WARNING, "a worker is refused: %s", reason);
+    log_event(LOG_WARNING, "refused a worker: %s", reason);
     send_message(connection, &message);
     server_close(connection->peer);
 }

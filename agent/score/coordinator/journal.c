@@ -413,7 +413,8 @@ int journal_publish(struct journal *journal, struct error *err) {
     }
     return journal->void_count == 0
                ? 0
-               : error_set(err, ERROR_INVALID, "spec.output.path: %zu results are gone",
+               : error_set(err, ERROR_INVALID,
+                           "spec.output.path: %zu results are missing or changed",
                            journal->void_count);
 }
 
@@ -460,7 +461,7 @@ int journal_check_failures(struct journal *journal, struct error *err) {
                      : commit_replay(journal->log, check_record, &checking, err);
     record_resolver_free(checking.resolver);
     if (result == 0 && journal->void_count > 0) {
-        result = error_set(err, ERROR_INVALID, "%zu lists of failed items are gone",
+        result = error_set(err, ERROR_INVALID, "%zu lists of failed items are missing or changed",
                            journal->void_count);
     }
     return result < 0 ? error_context(err, "spec.output.path") : 0;

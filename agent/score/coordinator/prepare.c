@@ -75,8 +75,8 @@ static int try_apart(const struct job *job, const struct media *media, const cha
     }
     if (media->lines && path_is_inside(output, folder)) {
         return error_set(err, ERROR_INVALID,
-                         "spec.output.path: %s lies in the input folder %s, where results would be "
-                         "taken for inputs: choose a folder beside it",
+                         "spec.output.path: %s is inside the input folder %s, so results would be "
+                         "read as inputs: choose a folder beside it",
                          job->output, input);
     }
     return try_replaced(job, media, field, output, folder, err);

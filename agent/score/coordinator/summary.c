@@ -144,7 +144,8 @@ static bool may_pass(const struct error *err) {
 
 static int say_untold(const struct error *why, struct error *err) {
     return error_set(err, ERROR_UNAVAILABLE,
-                     "all is done, but what tells of it cannot be written: %s", why->text);
+                     "all items are done, but the report or summary cannot be written: %s",
+                     why->text);
 }
 
 int summary_tell(struct summary *summary, struct store *output, struct commit_log *log,

@@ -25,12 +25,12 @@ void tidy_run(const struct job *job, struct store *output, bool was_killed) {
         (void)!store_sweep(output, &err);
     }
     if (err.kind) {
-        log_event(LOG_WARNING, "something is left: %s", err.text);
+        log_event(LOG_WARNING, "leftovers remain: %s", err.text);
     }
 }
 
 static void on_hang(void *context UNUSED, const struct error *why) {
-    log_event(LOG_WARNING, "something is left: %s", why->text);
+    log_event(LOG_WARNING, "leftovers remain: %s", why->text);
     _exit(0);
 }
 
@@ -42,7 +42,7 @@ void tidy_run_ended(const struct job *job) {
     struct error err = {0};
     if (mounts_watch(&watched, &mounts, &err) < 0 ||
         store_open(job->output, /* writes= */ true, &output, &err) < 0) {
-        log_event(LOG_WARNING, "something may be left: %s", err.text);
+        log_event(LOG_WARNING, "leftovers may remain: %s", err.text);
     } else {
         tidy_run(job, output, /* was_killed= */ true);
     }
@@ -63,14 +63,14 @@ static void remove_tries(const struct job *job, struct store *output, int64_t ep
     json_t *name;
     size_t i;
     if (store_list(output, prefix, NULL, add_name, names, &err) < 0) {
-        log_event(LOG_WARNING, "something is left: %s", err.text);
+        log_event(LOG_WARNING, "leftovers remain: %s", err.text);
         return;
     }
     json_array_foreach(names, i, name) {
         const char *text = json_string_value(name);
         if (strtoll(text + strlen(prefix), NULL, 10) <= epoch &&
             store_remove(output, text, &err) < 0) {
-            log_event(LOG_WARNING, "something is left: %s", err.text);
+            log_event(LOG_WARNING, "leftovers remain: %s", err.text);
         }
     }
 }

@@ -69,7 +69,7 @@ static const char *path_problem(const char *text, size_t size) {
         return "more than 1,024 bytes";
     }
     if (utf8_valid_size(text, size) != size || strlen(text) != size) {
-        return "no UTF-8";
+        return "not UTF-8";
     }
     for (size_t i = 0; i < size; i++) {
         if ((unsigned char)text[i] < ' ' || text[i] == 127) {
@@ -78,7 +78,7 @@ static const char *path_problem(const char *text, size_t size) {
     }
     const char *path = text_starts(text, "az://") ? text + 5 : text;
     if (*path == '/' || strstr(path, "//") || text[size - 1] == '/') {
-        return "no VOLUME/path/in/it";
+        return "not VOLUME/path/in/it";
     }
     AUTO(text_freep) char *parts = x_printf("/%s/", path);
     return strstr(parts, "/../") || strstr(parts, "/./") ? "a part . or .." : NULL;
@@ -104,7 +104,7 @@ static void read_text(const char *path, struct buffer *text, struct watcher_obse
     const char *problem = path_problem(line, size);
     if (problem) {
         snprintf(seen->problem, sizeof seen->problem,
-                 "the text of %.150s is no path of an input: %s", path, problem);
+                 "the text of %.150s is not the path of an input: %s", path, problem);
     } else {
         seen->input = TAKE(line);
     }
@@ -114,7 +114,7 @@ static void read_text(const char *path, struct buffer *text, struct watcher_obse
 static int split(const char *path, char **ret_folder, const char **ret_name, struct error *err) {
     const char *slash = strrchr(path, '/');
     if (!slash || slash == path || slash[-1] == '/' || !slash[1]) {
-        return error_set(err, ERROR_INVALID, "%s: is no object in a volume or a container", path);
+        return error_set(err, ERROR_INVALID, "%s: not an object in a volume or a container", path);
     }
     *ret_folder = x_strndup(path, (size_t)(slash - path));
     *ret_name = slash + 1;
@@ -212,8 +212,8 @@ static int check_apart(const json_t *spec, const char *input, struct error *err)
     if (path_resolve(input, &folder, &ignored) == 0 && path_resolve(path, &output, &ignored) == 0 &&
         path_is_inside(output, folder)) {
         return error_set(err, ERROR_INVALID,
-                         "spec.output.path: %s lies in the input %s: each run would be a change, "
-                         "and the next one's reason; choose a folder beside it",
+                         "spec.output.path: %s is inside the input %s: each run would trigger the "
+                         "next one; choose a folder beside it",
                          path, input);
     }
     return 0;

@@ -310,7 +310,8 @@ static int read_and_claim(struct commit_log *log, struct commit_reader *reader, 
         }
         must_exist = true;
     }
-    return error_set(err, ERROR_BUSY, "%s: other coordinators start there all the time",
+    return error_set(err, ERROR_BUSY,
+                     "%s: gave up claiming the run: too many competing coordinators",
                      store_path(log->store));
 }
 
@@ -319,7 +320,7 @@ static int check_identity(const struct commit_identity *identity, struct error *
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         AUTO(tree_freep) json_t *text = json_string(texts[i]); /* NULL: no UTF-8 */
         if (!text || !*texts[i] || strlen(texts[i]) > TEXT_MAX) {
-            return error_set(err, ERROR_INVALID, "run, uid or job is no text of 1 to %d bytes",
+            return error_set(err, ERROR_INVALID, "run, uid or job is not a text of 1 to %d bytes",
                              TEXT_MAX);
         }
     }

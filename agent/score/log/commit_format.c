@@ -103,7 +103,7 @@ static void put_text(struct line *line, const char *text, size_t size, size_t ma
         if (length) {
             put_escaped(line, at[i]);
         } else if (is_exact) {
-            error_set(line->err, ERROR_INVALID, "rows of a mini-batch are no UTF-8");
+            error_set(line->err, ERROR_INVALID, "rows of a mini-batch are not UTF-8");
             line->is_bad = true;
         } else {
             put(line, "\xEF\xBF\xBD", 3);
@@ -341,7 +341,7 @@ int commit_read_head(const char *text, size_t size, struct commit_head *ret_head
         is_good = is_good && is_text(json_array_get(workers, i), NAME_MAX_BYTES);
     }
     if (!is_good) {
-        return error_set(err, ERROR_INVALID, "its first line is no head of a commit");
+        return error_set(err, ERROR_INVALID, "the first line is not the head of a commit");
     }
     *ret_head = (struct commit_head){.run = tree_text(tree, "run", ""),
                                      .uid = tree_text(tree, "uid", ""),
@@ -482,7 +482,7 @@ int commit_read_records(const char *text, size_t size, const struct commit_head 
         AUTO(tree_freep) json_t *tree_of_line = load(at, (size_t)(end - at));
         struct commit_record record = {.epoch = head->epoch};
         if (!json_is_array(tree_of_line) || read_record(tree_of_line, workers, &record) < 0) {
-            return error_set(err, ERROR_INVALID, "line %lld is no record of a commit",
+            return error_set(err, ERROR_INVALID, "line %lld is not a commit record",
                              (long long)line);
         }
         if (each(context, head, &record, err) < 0) {

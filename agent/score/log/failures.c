@@ -108,7 +108,7 @@ static int tell_pair(const json_t *pair, failures_each *each, void *context, str
     const json_t *index = json_array_get(pair, 0), *cause = json_array_get(pair, 1);
     if (json_array_size(pair) != 2 || !json_is_integer(index) || json_integer_value(index) < 0 ||
         !json_is_string(cause)) {
-        return error_set(err, ERROR_INVALID, "what has failed is told by no index and cause");
+        return error_set(err, ERROR_INVALID, "a failed item has no index and cause");
     }
     return each(context, json_integer_value(index), json_string_value(cause),
                 json_string_length(cause), err);

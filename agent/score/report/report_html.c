@@ -415,7 +415,7 @@ static void add_worker_note(const struct report *report, bool is_cut) {
                  WORKERS_SHOWN);
     }
     if (report->facts->uncounted) {
-        page_add(page, "Mini-batches of more workers than are told apart here: ");
+        page_add(page, "Mini-batches of workers that are not listed here: ");
         page_count(page, report->facts->uncounted);
         page_add(page, ". ");
     }

@@ -132,7 +132,7 @@ static int read_fault(const json_t *row, struct message_result *result, struct e
         fault++;
     }
     if (fault == MESSAGE_FAULT_COUNT) {
-        return error_set(err, ERROR_INVALID, "a fault is none of scorer, machine, back");
+        return error_set(err, ERROR_INVALID, "a fault is not one of scorer, machine, back");
     }
     result->is_fault = true;
     result->fault = (enum message_fault)fault;
@@ -175,7 +175,7 @@ static int read_place(const json_t *row, struct message_result *result, size_t *
     *ret_next = 6;
     return place && strcmp(place, "n") == 0
                ? 0
-               : error_set(err, ERROR_INVALID, "a place is none of o, t, n");
+               : error_set(err, ERROR_INVALID, "a place is not one of o, t, n");
 }
 
 /* Behind the place: nothing; failures; failures, size, crc; said may follow both. */
@@ -213,7 +213,7 @@ static int read_done(const json_t *row, struct message_result *result, struct er
 static int read_result(const json_t *row, struct message_result *result, struct error *err) {
     const char *letter = json_string_value(json_array_get(row, 0));
     if (!letter || strlen(letter) != 1 || !strchr("dfwb", *letter)) {
-        return error_set(err, ERROR_INVALID, "a result begins with none of d, f, w, b");
+        return error_set(err, ERROR_INVALID, "a result does not begin with one of d, f, w, b");
     }
     *result = (struct message_result){.word = *letter == 'w'   ? MESSAGE_WAITS
                                               : *letter == 'b' ? MESSAGE_BEGINS
@@ -280,9 +280,10 @@ static int read_fields(const json_t *tree, struct message *message, struct error
     case MESSAGE_REFUSED:
         return read_text(tree, "message", message, err);
     default:
-        return error_set(err, ERROR_INVALID,
-                         "type is none of hello, results, published, leaving, leases, committed, "
-                         "cancel, done, refused");
+        return error_set(
+            err, ERROR_INVALID,
+            "type is not one of hello, results, published, leaving, leases, committed, "
+            "cancel, done, refused");
     }
 }
 

@@ -260,7 +260,7 @@ int columns_read(struct columns *columns, const char *row, size_t size,
         return -1;
     }
     if (!json_is_object(json)) {
-        return error_set(err, ERROR_INVALID, "it is no object, so its columns have no names");
+        return error_set(err, ERROR_INVALID, "not an object, so its columns have no names");
     }
     for (size_t i = 0; i < columns->input_count; i++) {
         int64_t width = columns->slices[i].dims[0];

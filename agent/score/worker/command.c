@@ -192,7 +192,8 @@ static void bury(struct command *command, const char *why) {
         snprintf(how, sizeof how, "ended with exit code %d", WEXITSTATUS(status));
     }
     snprintf(command->death, sizeof command->death, "%s%s%s", how,
-             command->said.last_error[0] ? "; its last words: " : "", command->said.last_error);
+             command->said.last_error[0] ? "; its last line of stderr: " : "",
+             command->said.last_error);
 }
 
 static int say_dead(const struct command *command, struct error *err) {

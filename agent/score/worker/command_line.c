@@ -218,7 +218,7 @@ static char *read_failed(const struct command_slice *slice, struct command_answe
 static char *read_answer(const struct command_message *message, size_t items,
                          struct command_answer *answer) {
     if (message->is_broken) {
-        return x_strdup("the answer is no JSON (NaN and Infinity are none)");
+        return x_strdup("the answer is not JSON (NaN and Infinity are not allowed)");
     }
     if (message->error.at && !is_text(&message->error, "null")) {
         return command_slice_text(&message->error);

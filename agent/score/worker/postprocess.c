@@ -125,7 +125,7 @@ static void init_cut(struct picture *picture, int64_t height, int64_t width,
 }
 
 static int refuse_numbers(struct error *err) {
-    return error_set(err, ERROR_FAILED, "the network's output holds values that are no numbers");
+    return error_set(err, ERROR_FAILED, "the network's output has values that are not numbers");
 }
 
 struct bytes postprocess_to_bytes(const struct postprocess *postprocess) {

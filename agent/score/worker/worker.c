@@ -166,7 +166,7 @@ static void on_received(void *context, const char *text, size_t size) {
     struct error err = {0};
     AUTO(message_release) struct message message = {0};
     if (message_parse(text, size, &message, &err) < 0) {
-        log_event(LOG_WARNING, "the coordinator said what cannot be understood: %s", err.text);
+        log_event(LOG_WARNING, "invalid message from the coordinator: %s", err.text);
         return;
     }
     on_message(worker, &message);
@@ -219,7 +219,7 @@ static void look_around(struct worker *worker) {
         send_published(worker);
     }
     if (view.hangs) {
-        log_event(LOG_ERROR, "a mini-batch that was taken away does not end: giving up");
+        log_event(LOG_ERROR, "a revoked mini-batch does not end: giving up");
         worker->exit_code = 3;
     } else if (view.is_storage_dead || atomic_load(&worker->hangs)) {
         log_event(LOG_ERROR, "a storage cannot be reached from this machine: giving up");

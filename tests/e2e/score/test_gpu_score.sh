@@ -146,7 +146,7 @@ kind=jpegs
 run "$work/plain" jpeg FP32 --gpus 0
 check "JPEG files on the processor" succeeded jpeg
 failed() { jq -r '.item, .cause' "$work/data/$1/failed.jsonl"; }
-check "the two broken ones are named" [ "$(failed jpeg | grep -c 'is no sound JPEG')" -eq 2 ]
+check "the two broken ones are named" [ "$(failed jpeg | grep -c 'corrupt JPEG')" -eq 2 ]
 # jpeg_run NAME FAULT [FOLDER]: on the GPU, with that stand-in ("-": none).
 jpeg_run() {
     local folder=${3:-$build/tests/fakejpeg}

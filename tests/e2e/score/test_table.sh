@@ -110,12 +110,12 @@ bad() {
     check "rows that are none have failed" [ "$code $(count '.items | "\(.total) \(.failed)"')" = "0 1000 $bad" ]
     check "each by name and place" diff <(jq -r .item "$work/data/out/failed.jsonl" | sort -V) "$places"
     check "with its cause" [ "$(jq -r .cause "$work/data/out/failed.jsonl" | sed 's/^[ab].csv:[0-9]*: //; s/byte [0-9]*/byte N/' | sort | uniq -c | xargs)" = \
-        "12 1 fields, the header has 2 12 3 fields, the header has 2 10 no UTF-8 at byte N of the row" ]
+        "12 1 fields, the header has 2 12 3 fields, the header has 2 10 invalid UTF-8 at byte N of the row" ]
     check "the others are there, in order" diff <(jq -r '.n' "$out") <(for _ in a b; do seq 0 499 | awk '$1 % 97 < 13 || $1 % 97 > 15'; done)
     show
     job '{path: data/bad}' plain "miniBatchSize: 4KB"$'\n'"  errorThreshold: $((bad - 1))"
     check "one more than the threshold: the job has failed, and says why" \
-        [ "$code $(grep -cE '[ab].csv:[0-9]+: (3 fields|1 fields|no UTF-8)' "$work/log" | sed 's/[1-9][0-9]*/yes/')" = "1 yes" ]
+        [ "$code $(grep -cE '[ab].csv:[0-9]+: (3 fields|1 fields|invalid UTF-8)' "$work/log" | sed 's/[1-9][0-9]*/yes/')" = "1 yes" ]
     show
     printf 'n,x\n1,"a\n' | cat - <(head -c 70000000 /dev/zero | tr '\0' 'x') >"$work/data/open.csv"
     job '{path: data/open.csv}' plain

@@ -50,7 +50,7 @@ job three u1 '{"errorThreshold": 3}'
 check "three failed items of three: it succeeds" [ "$code $(words three .state)" = "0 Succeeded" ]
 check "it counts them" [ "$(words three '.items.done, .items.failed, .miniBatches.failed' | xargs)" = "9 3 2" ]
 check "the good ones of their mini-batches are there, the bad ones are not" [ "$(made three)" = 9 -a ! -e "$work/three/o/p02.png" ]
-check "each was tried twice" [ "$(grep -c 'is no sound PNG' "$work/three.log")" -ge 2 ]
+check "each was tried twice" [ "$(grep -c 'corrupt PNG' "$work/three.log")" -ge 2 ]
 show three
 job two u1 '{"errorThreshold": 2}'
 check "one more than the threshold: it has failed" [ "$code $(words two .state)" = "1 Failed" ]

@@ -185,7 +185,7 @@ told() {
         ends_well "then the job succeeds"
         check "with all that tells of it" [ "$(jq -r '"\(.state) \(.report) \(.items.done)"' "$work/data/out/summary.json")$(grep -c '</html>' "$work/data/out/report.html")" = "Succeeded true 3001" ]
         check "who could not said why, and left with 3" \
-            grep -q "all is done, but what tells of it cannot be written: .*data/out/$name: No space left on device" "$work/state/ill-coordinator-1.log"
+            grep -q "all items are done, but the report or summary cannot be written: .*data/out/$name: No space left on device" "$work/state/ill-coordinator-1.log"
     done
 }
 # Outputs that are made of what is committed, likewise.
@@ -208,7 +208,7 @@ untold() {
     launch "$work/fuse.mount" 600
     wait $run
     check "for good: the job fails after ten coordinators (code $?)" is_there 10
-    check "with a plain cause" grep -q 'ill failed: all is done, but what tells of it cannot be written: .*report.html: Input/output error' "$work/log"
+    check "with a plain cause" grep -q 'ill failed: all items are done, but the report or summary cannot be written: .*report.html: Input/output error' "$work/log"
     tail -n 5 "$work/log" | sed 's/^/# /'
 }
 

@@ -156,7 +156,7 @@ static void test_what_is_refused_says_why(void) {
         {"nothing", ERROR_INVALID, "its slices have no elements"},
         {"cut", ERROR_INVALID, "has 150 bytes, its array 188"},
         {"more", ERROR_INVALID, "has 189 bytes, its array 188"},
-        {"none", ERROR_INVALID, "is no .npy file"},
+        {"none", ERROR_INVALID, "not a .npy file"},
         {"missing", ERROR_NOT_FOUND, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

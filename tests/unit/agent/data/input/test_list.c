@@ -204,7 +204,7 @@ static void test_pages_that_are_not_ours_are_refused(void) {
         const char *words;
     } rows[] = {{"0123456789abcdef", 0, 0, "/list/00000000: is a page of run 0123456789abcdef"},
                 {RUN, 1, 0, "/list/00000000: is not page 0"},
-                {RUN, 0, 5, "/list/00000000: does not go on where the page before it ends"}};
+                {RUN, 0, 5, "/list/00000000: does not continue the page before it"}};
     AUTO(tree_freep) json_t *spec = json_pack("{s:i}", "count", 10);
     struct store *store = open_folder(folders++);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

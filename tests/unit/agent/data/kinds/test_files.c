@@ -135,8 +135,8 @@ static void broken_pictures_are_named(void) {
     } rows[] = {
         {"broken/zero.jpg", 0, "broken/zero.jpg: is empty (0 bytes); a JPEG or PNG picture"},
         {"broken/text.jpg", -1, "broken/text.jpg: is of no known format; a JPEG or PNG"},
-        {"broken/half.jpg", 900, "broken/half.jpg: is no sound JPEG: "},
-        {"broken/head.jpg", 40, "broken/head.jpg: is no sound JPEG: "},
+        {"broken/half.jpg", 900, "broken/half.jpg: corrupt JPEG: "},
+        {"broken/head.jpg", 40, "broken/head.jpg: corrupt JPEG: "},
     };
     struct error err = {0};
     AUTO(text_freep) char *path = x_printf("%s/photos/noise.jpg", fixtures_out);

@@ -106,7 +106,7 @@ static void test_names_come_in_order_of_their_bytes(void) {
                   "spec.input.files.pattern \"*.gif\"");
     check_refused(", \"pattern\": \"bad*\"", NULL, ERROR_INVALID,
                   "spec.input.files.path: out/photos: all 1 files that match \"bad*\" have names "
-                  "that are no UTF-8");
+                  "that are not UTF-8");
 }
 
 static void test_modified_is_by_time_then_name(void) {

@@ -94,7 +94,7 @@ static void test_arrays_that_do_not_fit_are_refused(void) {
     check_refused("out/empty", NULL,
                   "spec.input.npy.path: out/empty: no array in it matches "
                   "spec.input.npy.pattern \"*.npy\" and has slices");
-    check_refused("out/in", "x", "spec.input.npy.path: \"x\" is no place in the input");
+    check_refused("out/in", "x", "spec.input.npy.path: \"x\" is not a position in the input");
     put_array("short/a.npy", 2, ", 4");
     check_refused("out/short", NULL,
                   "spec.input.npy.path: out/short/a.npy: has 94 bytes, its array 102");

@@ -177,7 +177,7 @@ static void test_rows_have_their_columns_and_places(void) {
     AUTO(text_freep) char *seen = read_all(spec, lines);
     CHECK_STR(seen, "a.x:16 {\"name\":\"Ada\",\"a,ge\":\"36\"}\n"
                     "a.x:24: 3 fields, the header has 2\n"
-                    "a.x:40: no UTF-8 at byte 1 of the row\n"
+                    "a.x:40: invalid UTF-8 at byte 1 of the row\n"
                     "b.x:12: a quote is not closed in field 2\n");
     AUTO(tree_freep) json_t *one = spec_of("out/shops/a.x", "CSV", true); /* a file, not a folder */
     AUTO(tree_freep) json_t *its_lines = list_all(one);
@@ -217,14 +217,14 @@ static void test_tables_that_do_not_fit_are_refused(void) {
     put("twice/a.x", "a,a\n1,2\n");
     check_refused("out/twice", NULL,
                   "spec.input.table.path: out/twice/a.x: the header has the column \"a\" twice");
-    check_refused("out/mixed", "x", "spec.input.table.path: \"x\" is no place in the input");
+    check_refused("out/mixed", "x", "spec.input.table.path: \"x\" is not a position in the input");
     put("bytes/a\xff.x", "a\n1\n");
     struct error err = {0};
     struct told told = {.lines = json_array(), .stop = SIZE_MAX};
     AUTO(tree_freep) json_t *spec = spec_of("out/bytes", "CSV", true);
     CHECK_INT(list(spec, NULL, &told, &err), -1);
     CHECK_INT(err.kind, ERROR_INVALID);
-    CHECK(strstr(err.text, "no UTF-8; rename it") != NULL);
+    CHECK(strstr(err.text, "not UTF-8; rename it") != NULL);
     json_decref(told.lines);
 }
 

@@ -193,8 +193,8 @@ static void test_rows_of_one_key_are_one_line(void) {
     AUTO(tree_freep) json_t *lines = list(spec, &err);
     CHECK_STR(err.text, "");
     AUTO(text_freep) char *seen = read_all(spec, lines, &err);
-    CHECK_STR(seen, "null a.x:32: is no object, of which spec.input.table.partitionKeys names "
-                    "members; b.x:16: the line is not one JSON value;\n"
+    CHECK_STR(seen, "null a.x:32: is not an object with the members of "
+                    "spec.input.table.partitionKeys; b.x:16: the line is not one JSON value;\n"
                     "[2] a.x:36 {\"k\":2,\"n\":4};\n"
                     "[null] a.x:51 {\"n\":5};\n"
                     "[\"2\"] b.x:21 {\"k\":\"2\",\"n\":8};\n"

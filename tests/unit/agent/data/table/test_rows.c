@@ -86,11 +86,12 @@ static const struct example examples[] = {
     {SPLIT_CSV, NULL, "a\n\"", "0:[\"a\"]\n2:!a quote is not closed in field 1\n", 0},
     {SPLIT_CSV, NULL, "a\0b,\x01\n", "0:[\"a\\u0000b\",\"\\u0001\"]\n", 6},
     {SPLIT_CSV, NULL, "ok\nb\xFF\nok\n",
-     "0:[\"ok\"]\n3:!no UTF-8 at byte 1 of the row\n6:[\"ok\"]\n", 0},
+     "0:[\"ok\"]\n3:!invalid UTF-8 at byte 1 of the row\n6:[\"ok\"]\n", 0},
     {SPLIT_CSV, NULL, "\xED\xA0\x80\n\xC0\x80\n\xF4\x90\x80\x80\n\xC3\n",
-     "0:!no UTF-8 at byte 0 of the row\n4:!no UTF-8 at byte 0 of the row\n7:!no UTF-8 at byte 0 of "
+     "0:!invalid UTF-8 at byte 0 of the row\n4:!invalid UTF-8 at byte 0 of the row\n7:!invalid "
+     "UTF-8 at byte 0 of "
      "the "
-     "row\n12:!no UTF-8 at byte 0 of the row\n",
+     "row\n12:!invalid UTF-8 at byte 0 of the row\n",
      0},
     {SPLIT_CSV, NULL, "\xF0\x9F\x98\x80\\/\b\f\n", "0:[\"\xF0\x9F\x98\x80\\\\/\\b\\f\"]\n", 0},
     {SPLIT_CSV, "\"a \"\"b\"\"\",\"c\nd\"\r\n", "1,2\n",
@@ -108,7 +109,8 @@ static const struct example examples[] = {
      "JSON value\n22:!the line is not one JSON value\n",
      0},
     {SPLIT_LINES, NULL, "\"\\ud800\"\n\"a\0b\"\n\"\xFF\"\n",
-     "0:\"\\ud800\"\n9:!the line is not one JSON value\n15:!no UTF-8 at byte 1 of the row\n", 19},
+     "0:\"\\ud800\"\n9:!the line is not one JSON value\n15:!invalid UTF-8 at byte 1 of the row\n",
+     19},
 };
 
 static void test_rows_are_what_they_say(void) {
@@ -336,7 +338,7 @@ static void test_a_bad_header_is_invalid(void) {
         {"a,b,a\n", "the header has the column \"a\" twice"},
         {"\"x\ny\",\"x\ny\"\n", "the header has the column \"x\\ny\" twice"},
         {",\n", "the header has the column \"\" twice"},
-        {"a,\xFFz\n", "the header is no UTF-8 at its byte 2"},
+        {"a,\xFFz\n", "the header is not UTF-8 at byte 2"},
         {"a,\"b\n", "the header has a quote that is not closed"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

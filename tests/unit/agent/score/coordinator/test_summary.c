@@ -172,7 +172,8 @@ static void test_a_success_that_cannot_be_told_is_none(void) {
     int64_t calls = 1;
     while (calls < 1000 && tell(&summary, log, calls, &err) < 0) {
         CHECK_INT(err.kind, ERROR_UNAVAILABLE);
-        CHECK(text_starts(err.text, "all is done, but what tells of it cannot be written: "));
+        CHECK(text_starts(err.text,
+                          "all items are done, but the report or summary cannot be written: "));
         CHECK(store_stat(output, "summary.json", &info, &(struct error){0}) < 0);
         calls++;
     }

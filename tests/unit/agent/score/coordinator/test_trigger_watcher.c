@@ -77,14 +77,14 @@ static void test_texts(void) {
         {"in/../etc", 0, NULL, "a part . or .."},
         {"..", 0, NULL, "a part . or .."},
         {"in/./x", 0, NULL, "a part . or .."},
-        {"/etc/passwd", 0, NULL, "no VOLUME/path"},
-        {"in//x", 0, NULL, "no VOLUME/path"},
-        {"in/x/", 0, NULL, "no VOLUME/path"},
+        {"/etc/passwd", 0, NULL, "not VOLUME/path"},
+        {"in//x", 0, NULL, "not VOLUME/path"},
+        {"in/x/", 0, NULL, "not VOLUME/path"},
         {"in/a\nin/b\n", 0, NULL, "more than one line"},
         {"in/\x01", 0, NULL, "control characters"},
-        {"in/\xff", 0, NULL, "no UTF-8"},
-        {"in/a\0b", 6, NULL, "no UTF-8"},
-        {"in/a\0", 5, NULL, "no UTF-8"},
+        {"in/\xff", 0, NULL, "not UTF-8"},
+        {"in/a\0b", 6, NULL, "not UTF-8"},
+        {"in/a\0", 5, NULL, "not UTF-8"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         put("go/READY", rows[i].text, rows[i].size ? rows[i].size : strlen(rows[i].text));
@@ -110,11 +110,11 @@ static void test_texts(void) {
 
 static void test_refused(void) {
     static const char *const rows[][2] = {
-        {"{\"trigger\": {\"path\": \"armtest\"}}", "is no object in a volume"},
+        {"{\"trigger\": {\"path\": \"armtest\"}}", "not an object in a volume"},
         {"{\"trigger\": {\"path\": \"armtest/../x\"}}", ".."},
         {"{\"input\": {\"files\": {\"path\": \"armtest/in\"}}, \"output\": {\"path\": "
          "\"armtest/in/out\"}}",
-         "lies in the input armtest/in"},
+         "is inside the input armtest/in"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};

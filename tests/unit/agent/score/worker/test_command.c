@@ -137,7 +137,8 @@ static void test_answers_that_break_the_rules_are_errors_that_say_so(void) {
         {"{\"id\":7,\"results\":[1,2,3]}\n", "3 results for 2 items"},
         {"{\"id\":7,\"results\":7}\n", "the answer has neither results (a list) nor error"},
         {"{\"id\":7}\n", "the answer has neither results (a list) nor error"},
-        {"{\"id\":7,\"results\":[NaN,1]}\n", "the answer is no JSON (NaN and Infinity are none)"},
+        {"{\"id\":7,\"results\":[NaN,1]}\n",
+         "the answer is not JSON (NaN and Infinity are not allowed)"},
         {"{\"id\":7,\"results\":[0.5,null],\"failed\":{\"1\":\"no such shop\"}}\n",
          "[0.5,!no such shop]"},
         {"{\"id\":7,\"results\":[1,2],\"failed\":{\"0\":{\"code\":3},\"1\":\"x\",\"1\":\"y\"}}\n",
@@ -164,7 +165,7 @@ static void test_noise_is_told_and_is_no_answer(void) {
     ask(command, 7, "[\"first\"]", 1);
     ask(command, 8, "[\"next\"]", 1);
     /* A line that begins like an answer and breaks off is one. */
-    check_answer(command, 7, "the answer is no JSON (NaN and Infinity are none)");
+    check_answer(command, 7, "the answer is not JSON (NaN and Infinity are not allowed)");
     check_answer(command, 8, "[\"next\"]");
     struct error err = {0};
     CHECK_OK(command_listen(command, clock_monotonic_ms() + 1200, &err), &err);
@@ -199,7 +200,8 @@ static void test_ends_of_all_kinds_cost_one_try(void) {
         int within_ms;
     } rows[] = {
         {"crash",
-         "-failed: the program ended by signal 11 (Segmentation fault); its last words: about to "
+         "-failed: the program ended by signal 11 (Segmentation fault); its last line of stderr: "
+         "about to "
          "crash",
          20000},
         {"exit", "-failed: the program ended with exit code 3", 20000},
@@ -253,7 +255,8 @@ static void test_inits_that_fail_say_why(void) {
     } rows[] = {
         {"init-error", "init: no such model: \xC3\xA4 ", ERROR_FAILED},
         {"init-exit",
-         "init: the program ended with exit code 1; its last words: ModuleNotFoundError: No module "
+         "init: the program ended with exit code 1; its last line of stderr: ModuleNotFoundError: "
+         "No module "
          "named 'torch'",
          ERROR_FAILED},
         {"init-silent", "init: did not say that it is ready within ", ERROR_TIMEOUT},

@@ -265,7 +265,7 @@ static void test_a_folder_of_pictures(void) {
         failed += dataset_read(broken, i, &sample, &err) < 0;
     }
     CHECK_INT(failed, 1);
-    CHECK(strstr(err.text, "out/f/a/bad.jpg: is no sound JPEG"));
+    CHECK(strstr(err.text, "out/f/a/bad.jpg: corrupt JPEG"));
     write_file("f/top.jpg", "x", 1);
     err = (struct error){0};
     CHECK(!open_set(spec, NULL, &err));
