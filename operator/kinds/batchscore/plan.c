@@ -3,6 +3,7 @@
 
 #include "operator/kinds/batchscore/plan_pods.h"
 #include "operator/kinds/batchscore/series.h"
+#include "operator/kinds/job/plan_decide.h"
 
 #include <string.h>
 
@@ -32,11 +33,34 @@ static void release(struct plan *plan) {
     batchscore_spec_release(&plan->spec);
 }
 
-/* What a job that has ended leaves: the logs that tell why, for a while. */
-static void plan_finished(struct plan *plan) {
-    bool succeeded = false, is_over = plan_is_over(&plan->job, &succeeded);
-    plan_clean_up(plan, succeeded, is_over);
-    plan_remove_service(&plan->job);
+/* It is the first member. */
+static struct plan *plan_of(struct job_plan *job) {
+    return (struct plan *)job;
+}
+
+static const struct plan *plan_seen(const struct job_plan *job) {
+    return (const struct plan *)job;
+}
+
+static void read_pods(struct job_plan *job) {
+    struct plan *plan = plan_of(job);
+    /* One that has begun goes on as what it was, and says that its spec was changed. */
+    plan->is_series =
+        series_is(job->observed->object) && !tree_get(job->observed->object, "status.credentials");
+    plan_read_pods(plan);
+}
+
+static int read_spec(struct job_plan *job, struct error *err) {
+    struct plan *plan = plan_of(job);
+    if (batchscore_spec_read(job->observed->object, job->observed->options, &plan->spec, err) < 0) {
+        return -1;
+    }
+    job->spec = &plan->spec.job;
+    return 0;
+}
+
+static void clean_up(struct job_plan *job, bool succeeded, bool all) {
+    plan_clean_up(plan_of(job), succeeded, all);
 }
 
 static long long count_items(const struct plan *plan, const char *which) {
@@ -46,7 +70,8 @@ static long long count_items(const struct plan *plan, const char *which) {
                         tree_integer(plan->job.observed->object, before, 0));
 }
 
-static void suspend(struct plan *plan) {
+static void suspend(struct job_plan *job) {
+    struct plan *plan = plan_of(job);
     plan_clean_up(plan, false, false);
     plan->job.conditions.suspended = true;
     if (count_items(plan, "total") > 0) {
@@ -59,31 +84,26 @@ static void suspend(struct plan *plan) {
     }
 }
 
-static void plan_under_way(struct plan *plan, const char **ret_needs) {
-    struct job_plan *job = &plan->job;
-    job->is_changed = !job->spec || plan_spec_changed(job);
-    plan_verdict(plan);
-    if (job->conditions.reason) {
-        return;
-    }
-    AUTO(text_freep)
-    char *how_far = x_printf("%lld of %lld items are done", count_items(plan, "done"),
-                             count_items(plan, "total"));
-    switch (plan_course(job, how_far, ret_needs)) {
-    case PLAN_COURSE_SUSPEND:
-        suspend(plan);
-        break;
-    case PLAN_COURSE_MAKE:
-        plan_pods(plan);
-        job->conditions.pods_requested = plan->coordinator || json_array_size(job->create) > 0;
-        plan_report_write_failures(job, plan_has_running_worker(plan));
-        break;
-    case PLAN_COURSE_WAIT:
-        plan_report_write_failures(job, plan_has_running_worker(plan));
-        break;
-    case PLAN_COURSE_HOLD:
-        break;
-    }
+static void verdict(struct job_plan *job) {
+    plan_verdict(plan_of(job));
+}
+
+static char *how_far(const struct job_plan *job) {
+    const struct plan *plan = plan_seen(job);
+    return x_printf("%lld of %lld items are done", count_items(plan, "done"),
+                    count_items(plan, "total"));
+}
+
+static void make_pods(struct job_plan *job) {
+    plan_pods(plan_of(job));
+}
+
+static bool has_hub(const struct job_plan *job) {
+    return plan_seen(job)->coordinator != NULL;
+}
+
+static bool is_running(const struct job_plan *job) {
+    return plan_has_running_worker(plan_seen(job));
 }
 
 /* A series never ends; what the cluster will not take stalls it. */
@@ -100,59 +120,38 @@ static void plan_runs(struct plan *plan) {
     }
 }
 
-static int plan_unfinished(struct plan *plan, json_t **ret_result, struct error *err) {
-    struct job_plan *job = &plan->job;
-    const json_t *object = job->observed->object;
-    struct error problem = {0};
-    const char *needs = NULL;
-    bool readable =
-        batchscore_spec_read(object, job->observed->options, &plan->spec, &problem) == 0;
-    if (!readable && problem.kind != ERROR_INVALID) {
-        *err = problem;
-        return -1;
+static bool divert(struct job_plan *job, bool is_known UNUSED) {
+    struct plan *plan = plan_of(job);
+    if (!job->spec || !plan->is_series) {
+        return false;
     }
-    if (readable) {
-        job->spec = &plan->spec.job;
-        plan_pin(job);
-    }
-    if (readable && plan->is_series) {
-        plan_runs(plan);
-    } else if (readable || tree_get(object, "status.credentials")) {
-        plan_under_way(plan, &needs);
-    } else {
-        conditions_set(&job->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", problem.text);
-    }
-    if (job->conditions.state != CONDITIONS_UNDER_WAY) {
-        plan_clean_up(plan, job->conditions.state == CONDITIONS_SUCCEEDED, false);
-    }
-    plan_conclude(job);
-    /* specHash in the status closes the spec: one that was changed before can still be put back. */
-    bool is_open = job->is_changed && job->conditions.state == CONDITIONS_UNDER_WAY;
-    json_t *status = status_next(is_open ? job->stored : object, readable ? &plan->spec : NULL,
-                                 &job->conditions, job->progress, job->now_ms);
-    *ret_result = plan_result(job, status, needs);
-    return 0;
+    plan_runs(plan);
+    return true;
 }
+
+static json_t *make_status(struct job_plan *job, const json_t *object) {
+    return status_next(object, job->spec ? &plan_of(job)->spec : NULL, &job->conditions,
+                       job->progress, job->now_ms);
+}
+
+static const struct plan_ops ops = {
+    .words = &batchscore_words,
+    .read = read_pods,
+    .read_spec = read_spec,
+    .divert = divert,
+    .verdict = verdict,
+    .how_far = how_far,
+    .suspend = suspend,
+    .pods = make_pods,
+    .has_hub = has_hub,
+    .is_running = is_running,
+    .clean_up = clean_up,
+    .status = make_status,
+};
 
 int batchscore_plan(const struct batchscore_observed *observed, int64_t now_ms, json_t **ret_result,
                     struct error *err) {
     AUTO(release)
     struct plan plan = {.runs = observed->runs, .schedule = observed->schedule};
-    const json_t *object = observed->job.object;
-    bool is_leaving = tree_get(object, "metadata.deletionTimestamp") != NULL;
-    bool is_finished = conditions_is_finished(object);
-    plan_init(&plan.job, &observed->job, &batchscore_words, !is_leaving && !is_finished, now_ms);
-    /* One that has begun goes on as what it was, and says that its spec was changed. */
-    plan.is_series = series_is(plan.job.observed->object) &&
-                     !tree_get(plan.job.observed->object, "status.credentials");
-    plan_read_pods(&plan);
-    if (is_leaving) {
-        plan_clean_up(&plan, false, false);
-    } else if (is_finished) {
-        plan_finished(&plan);
-    } else {
-        return plan_unfinished(&plan, ret_result, err);
-    }
-    *ret_result = plan_result(&plan.job, conditions_seen(object), NULL);
-    return 0;
+    return plan_decide(&plan.job, &ops, &observed->job, now_ms, ret_result, err);
 }

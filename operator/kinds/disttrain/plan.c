@@ -2,6 +2,7 @@
 #include "operator/kinds/disttrain/plan.h"
 
 #include "operator/kinds/disttrain/plan_gang.h"
+#include "operator/kinds/job/plan_decide.h"
 
 #include <string.h>
 
@@ -23,11 +24,33 @@ static void release(struct gang *gang) {
     disttrain_spec_release(&gang->spec);
 }
 
-/* What a job that has ended leaves: the logs that tell why, for a while. */
-static void plan_finished(struct gang *gang) {
-    bool succeeded = false, is_over = plan_is_over(&gang->job, &succeeded);
-    gang_clean_up(gang, succeeded, is_over);
-    plan_remove_service(&gang->job);
+/* It is the first member. */
+static struct gang *gang_of(struct job_plan *job) {
+    return (struct gang *)job;
+}
+
+static const struct gang *gang_seen(const struct job_plan *job) {
+    return (const struct gang *)job;
+}
+
+static void read_gang(struct job_plan *job) {
+    gang_read(gang_of(job));
+}
+
+static int read_spec(struct job_plan *job, struct error *err) {
+    struct gang *gang = gang_of(job);
+    if (disttrain_spec_read(job->observed->object, job->observed->options, &gang->spec, err) < 0) {
+        return -1;
+    }
+    job->spec = &gang->spec.job;
+    return 0;
+}
+
+/* One that has no pods waits for nothing. */
+static void clean_up(struct job_plan *job, bool succeeded, bool all) {
+    struct gang *gang = gang_of(job);
+    gang_clean_up(gang, succeeded, all);
+    gang->wait = (struct gang_wait){0};
 }
 
 /* As far as the hub has told, now or ever. */
@@ -36,10 +59,10 @@ static int64_t steps(const struct gang *gang) {
                         tree_integer(gang->job.observed->object, "status.step", 0));
 }
 
-static void suspend(struct gang *gang) {
-    struct conditions *conditions = &gang->job.conditions;
-    gang_clean_up(gang, false, false);
-    gang->wait = (struct gang_wait){0};
+static void suspend(struct job_plan *job) {
+    struct gang *gang = gang_of(job);
+    struct conditions *conditions = &job->conditions;
+    clean_up(job, false, false);
     conditions->suspended = true;
     if (steps(gang) > 0) {
         conditions_set(
@@ -65,29 +88,26 @@ static bool is_stopped(struct gang *gang) {
     return true;
 }
 
-static void plan_under_way(struct gang *gang, const char **ret_needs) {
-    struct job_plan *job = &gang->job;
-    job->is_changed = !job->spec || plan_spec_changed(job);
+static void judge(struct job_plan *job) {
+    struct gang *gang = gang_of(job);
     gang_verdict(gang);
-    if (job->conditions.reason || is_stopped(gang)) {
-        return;
-    }
-    AUTO(text_freep) char *how_far = x_printf("%lld steps are done", (long long)steps(gang));
-    switch (plan_course(job, how_far, ret_needs)) {
-    case PLAN_COURSE_SUSPEND:
-        suspend(gang);
-        break;
-    case PLAN_COURSE_MAKE:
-        gang_pods(gang);
-        job->conditions.pods_requested = gang->hub || json_array_size(job->create) > 0;
-        plan_report_write_failures(job, gang_is_running(gang));
-        break;
-    case PLAN_COURSE_WAIT:
-        plan_report_write_failures(job, gang_is_running(gang));
-        break;
-    case PLAN_COURSE_HOLD:
-        break;
-    }
+    (void)is_stopped(gang); /* sets the conditions */
+}
+
+static char *steps_done(const struct job_plan *job) {
+    return x_printf("%lld steps are done", (long long)steps(gang_seen(job)));
+}
+
+static void make_gang(struct job_plan *job) {
+    gang_pods(gang_of(job));
+}
+
+static bool has_hub(const struct job_plan *job) {
+    return gang_seen(job)->hub != NULL;
+}
+
+static bool is_running(const struct job_plan *job) {
+    return gang_is_running(gang_seen(job));
 }
 
 /* Nothing is made of it, and nothing is over either: a later version starts it. */
@@ -97,59 +117,42 @@ static void refuse(struct gang *gang) {
     conditions_stall(conditions, "NotSupported", conditions->message);
 }
 
-static int plan_unfinished(struct gang *gang, json_t **ret_result, struct error *err) {
-    struct job_plan *job = &gang->job;
-    const json_t *object = job->observed->object;
-    struct error problem = {0};
-    const char *needs = NULL;
-    bool has_begun = tree_get(object, "status.credentials") != NULL;
-    bool readable = disttrain_spec_read(object, job->observed->options, &gang->spec, &problem) == 0;
-    if (!readable && problem.kind != ERROR_INVALID) {
-        *err = problem;
-        return -1;
+static bool divert(struct job_plan *job, bool is_known) {
+    struct gang *gang = gang_of(job);
+    bool has_begun = tree_get(job->observed->object, "status.credentials") != NULL;
+    if (!is_known || !gang->not_yet || has_begun || is_stopped(gang)) {
+        return false;
     }
-    if (readable) {
-        job->spec = &gang->spec.job;
-        plan_pin(job);
-    }
-    if (!readable && !has_begun) {
-        conditions_set(&job->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", problem.text);
-    } else if (gang->not_yet && !has_begun && !is_stopped(gang)) {
-        refuse(gang);
-    } else {
-        plan_under_way(gang, &needs);
-    }
-    if (job->conditions.state != CONDITIONS_UNDER_WAY) {
-        gang_clean_up(gang, job->conditions.state == CONDITIONS_SUCCEEDED, false);
-        gang->wait = (struct gang_wait){0};
-    }
-    plan_conclude(job);
-    /* specHash in the status closes the spec: one that was changed before can still be put back. */
-    bool is_open = job->is_changed && job->conditions.state == CONDITIONS_UNDER_WAY;
-    json_t *status =
-        gang_status(is_open ? job->stored : object, readable ? &gang->spec : NULL, &job->conditions,
-                    job->progress, gang->hub ? gang->hub->attempt : 0, job->now_ms);
+    refuse(gang);
+    return true;
+}
+
+static json_t *make_status(struct job_plan *job, const json_t *object) {
+    struct gang *gang = gang_of(job);
+    json_t *status = gang_status(object, job->spec ? &gang->spec : NULL, &job->conditions,
+                                 job->progress, gang->hub ? gang->hub->attempt : 0, job->now_ms);
     gang_status_wait(status, &gang->wait);
     gang_status_last(status, gang_last(gang));
-    *ret_result = plan_result(job, status, needs);
-    return 0;
+    return status;
 }
+
+static const struct plan_ops ops = {
+    .words = &disttrain_words,
+    .read = read_gang,
+    .read_spec = read_spec,
+    .divert = divert,
+    .verdict = judge,
+    .how_far = steps_done,
+    .suspend = suspend,
+    .pods = make_gang,
+    .has_hub = has_hub,
+    .is_running = is_running,
+    .clean_up = clean_up,
+    .status = make_status,
+};
 
 int disttrain_plan(const struct disttrain_observed *observed, int64_t now_ms, json_t **ret_result,
                    struct error *err) {
     AUTO(release) struct gang gang = {.not_yet = observed->not_yet};
-    const json_t *object = observed->job.object;
-    bool is_leaving = tree_get(object, "metadata.deletionTimestamp") != NULL;
-    bool is_finished = conditions_is_finished(object);
-    plan_init(&gang.job, &observed->job, &disttrain_words, !is_leaving && !is_finished, now_ms);
-    gang_read(&gang);
-    if (is_leaving) {
-        gang_clean_up(&gang, false, false);
-    } else if (is_finished) {
-        plan_finished(&gang);
-    } else {
-        return plan_unfinished(&gang, ret_result, err);
-    }
-    *ret_result = plan_result(&gang.job, conditions_seen(object), NULL);
-    return 0;
+    return plan_decide(&gang.job, &ops, &observed->job, now_ms, ret_result, err);
 }

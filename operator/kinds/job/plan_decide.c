@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kinds/job/plan_decide.h"
+
+/* What a job that has ended leaves: the logs that tell why, for a while. */
+static void decide_finished(struct job_plan *job, const struct plan_ops *ops) {
+    bool succeeded = false, is_over = plan_is_over(job, &succeeded);
+    ops->clean_up(job, succeeded, is_over);
+    plan_remove_service(job);
+}
+
+static void decide_under_way(struct job_plan *job, const struct plan_ops *ops,
+                             const char **ret_needs) {
+    job->is_changed = !job->spec || plan_spec_changed(job);
+    ops->verdict(job);
+    if (job->conditions.reason) {
+        return;
+    }
+    AUTO(text_freep) char *how_far = ops->how_far(job);
+    switch (plan_course(job, how_far, ret_needs)) {
+    case PLAN_COURSE_SUSPEND:
+        ops->suspend(job);
+        break;
+    case PLAN_COURSE_MAKE:
+        ops->pods(job);
+        job->conditions.pods_requested = ops->has_hub(job) || json_array_size(job->create) > 0;
+        plan_report_write_failures(job, ops->is_running(job));
+        break;
+    case PLAN_COURSE_WAIT:
+        plan_report_write_failures(job, ops->is_running(job));
+        break;
+    case PLAN_COURSE_HOLD:
+        break;
+    }
+}
+
+static int decide_unfinished(struct job_plan *job, const struct plan_ops *ops, json_t **ret_result,
+                             struct error *err) {
+    const json_t *object = job->observed->object;
+    struct error problem = {0};
+    const char *needs = NULL;
+    bool is_readable = ops->read_spec(job, &problem) == 0;
+    bool is_known = is_readable || tree_get(object, "status.credentials");
+    if (!is_readable && problem.kind != ERROR_INVALID) {
+        *err = problem;
+        return -1;
+    }
+    if (is_readable) {
+        plan_pin(job);
+    }
+    if (ops->divert && ops->divert(job, is_known)) {
+        /* decided */
+    } else if (is_known) {
+        decide_under_way(job, ops, &needs);
+    } else {
+        conditions_set(&job->conditions, CONDITIONS_FAILED, "SpecInvalid", "%s", problem.text);
+    }
+    if (job->conditions.state != CONDITIONS_UNDER_WAY) {
+        ops->clean_up(job, job->conditions.state == CONDITIONS_SUCCEEDED, false);
+    }
+    plan_conclude(job);
+    /* specHash in the status closes the spec: one that was changed before can still be put back. */
+    bool is_open = job->is_changed && job->conditions.state == CONDITIONS_UNDER_WAY;
+    *ret_result = plan_result(job, ops->status(job, is_open ? job->stored : object), needs);
+    return 0;
+}
+
+int plan_decide(struct job_plan *job, const struct plan_ops *ops,
+                const struct job_observed *observed, int64_t now_ms, json_t **ret_result,
+                struct error *err) {
+    const json_t *object = observed->object;
+    bool is_leaving = tree_get(object, "metadata.deletionTimestamp") != NULL;
+    bool is_finished = conditions_is_finished(object);
+    plan_init(job, observed, ops->words, !is_leaving && !is_finished, now_ms);
+    ops->read(job);
+    if (is_leaving) {
+        ops->clean_up(job, false, false);
+    } else if (is_finished) {
+        decide_finished(job, ops);
+    } else {
+        return decide_unfinished(job, ops, ret_result, err);
+    }
+    *ret_result = plan_result(job, conditions_seen(object), NULL);
+    return 0;
+}
