@@ -42,7 +42,7 @@ struct graph {
     size_t value_count, node_count, input_count, output_count;
     struct value *values;
     struct node *nodes; /* each after the nodes it reads from */
-    int *inputs;        /* indices into values; constants are no inputs */
+    int *inputs;        /* indices into values; without constants */
     int *outputs;
     struct texts *texts; /* texts.h; NULL: none. What is made of this graph has it not */
     bool is_of_file;     /* constants' origins are bytes of a struct resident_file */

@@ -1,5 +1,5 @@
 /* model.h: an ONNX file -> a graph. The file is read into memory (engine/graph/resident.h) and
- * stays open while the model lives; constants are used where they lie in it. Anything may be in the
+ * stays open while the model lives; constants are used where they are in it. Anything may be in the
  * file: every count and size is bounded by the file's size, and what is wrong ends with one line.
  * Opsets 9 to 21 are promised; older ones load as far as their operators are the same. */
 #pragma once
@@ -40,7 +40,8 @@ struct write_options {
 };
 
 /* Appends to the buffer, whose max should be WRITE_BYTES_MAX. Values without a name get one.
- * Constants that nobody reads are left out. INVALID: a node of another opset; EXHAUSTED: too large.
+ * Constants that nothing reads are left out. INVALID: a node of another opset; EXHAUSTED: too
+ * large.
  */
 NODISCARD int model_write(const struct graph *graph, const struct write_options *options,
                           struct buffer *buffer, struct error *err);

@@ -50,7 +50,7 @@ struct training_graph {
 };
 
 /* `network` must outlive the result. It must not have been folded (shape_fold_constants): folded
- * weights are no variables. Weights are the constants read as such by Conv, ConvTranspose, Gemm,
+ * weights are not variables. Weights are the constants read as such by Conv, ConvTranspose, Gemm,
  * MatMul, PRelu and normalizations, the embeddings of Gather, and what is added behind products, as
  * far as the loss depends on them. A softmax that the network ends with is the cross entropy's.
  * ERROR_UNSUPPORTED or ERROR_INVALID name the node. */
@@ -132,7 +132,7 @@ const struct node *training_node(const struct training *training, size_t step);
 /* For each bound output before the first run: device memory of its size, 64-byte aligned, which
  * stays until the end or until another is bound. */
 void training_bind(struct training *training, size_t output, void *memory);
-/* An input that lies in device memory and is read there: weights, say (an output may be bound to
+/* An input that is in device memory and is read there: weights, say (an output may be bound to
  * the same memory: it is changed in place). */
 void training_bind_input(struct training *training, size_t input, void *memory);
 

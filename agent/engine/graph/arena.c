@@ -19,7 +19,7 @@ struct arena_kept {
 };
 
 void arena_release(struct arena *arena) {
-    while (arena->kept) { /* it lies in a block itself */
+    while (arena->kept) { /* it is in a block itself */
         struct arena_kept *kept = arena->kept;
         arena->kept = kept->next;
         kept->release(kept->thing);

@@ -1,5 +1,5 @@
 /* builder.h: makes a graph in memory: a copy of another one, say, with nodes behind it. Values keep
- * their indices. Whoever adds a node gives values that exist, so nodes are in order by themselves.
+ * their indices. A new node reads values that exist, so nodes are in order by themselves.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* op.h: what an operator is. The rows stand in agent/engine/ops/table.c; graph code only walks over
+/* op.h: what an operator is. The rows are in agent/engine/ops/table.c; graph code only walks over
  * them through this header, so it never depends on a particular operator. */
 #pragma once
 
@@ -17,7 +17,7 @@ enum attribute_kind {
     ATTRIBUTE_KIND_COUNT
 };
 
-/* One of a list of texts: not NUL-terminated, it lies in the model's bytes. */
+/* One of a list of texts: not NUL-terminated, it is in the model's bytes. */
 struct attribute_text {
     const char *bytes;
     size_t size;
@@ -36,7 +36,7 @@ struct attribute {
     struct tensor tensor;
 };
 
-/* An attribute an operator knows. One that no rule names, or whose value lies outside its rule, is
+/* An attribute an operator knows. One that no rule names, or whose value is outside its rule, is
  * refused by name when the model is loaded: nothing is ignored and then computed wrongly. */
 struct attribute_rule {
     const char *name; /* NULL ends the table */

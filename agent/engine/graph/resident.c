@@ -118,7 +118,7 @@ static uint64_t sum_of(const struct value *value) {
     return sum;
 }
 
-/* Whole pages alone: what else lies in the first and the last one is not ours. */
+/* Whole pages alone: what else is in the first and the last one is not ours. */
 void resident_drop(const void *bytes, size_t size) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)bytes;
     uintptr_t first = (at + page - 1) / page * page, end = (at + size) / page * page;

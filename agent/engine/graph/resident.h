@@ -1,5 +1,5 @@
 /* resident.h: a model's file in memory, and which of its large constants stay there. A device that
- * has laid weights out anew needs the old ones no more; without this a model would lie in memory
+ * has laid weights out anew needs the old ones no more; without this a model would be in memory
  * twice, or three times: constants that the file has at odd addresses are copies.
  *
  * The file is read, not mapped: a page of a mapped file that was cut off, or whose mount has died,
@@ -7,7 +7,7 @@
  * where it is not there any more.
  *
  * Nothing happens unless graph->lets_go: its owner promises to call graph_bring_back before
- * anything is planned anew, and that nobody else reads the constants. */
+ * anything is planned anew, and that nothing else reads the constants. */
 #pragma once
 
 #include "agent/engine/graph.h"
@@ -21,7 +21,7 @@ struct resident_file {
     size_t size;
 };
 
-/* Reads a regular file of at most size_max bytes. ERROR_INVALID: it is no such file; else as the
+/* Reads a regular file of at most size_max bytes. ERROR_INVALID: not such a file; else as the
  * system says. */
 NODISCARD int resident_file_open(const char *path, size_t size_max, struct resident_file **ret_file,
                                  struct error *err);

@@ -1,4 +1,4 @@
-/* schedule.h: what runs, in which order, and where each value lies, for one combination of input
+/* schedule.h: what runs, in which order, and where each value is, for one combination of input
  * shapes. Life: schedule_new (order; dead and known nodes are gone, views resolved) -> a device's
  * `prepare` picks kernels and may fuse steps or give values private layouts -> schedule_place lays
  * everything into one block of memory, reusing it by lifetime -> runs. */
@@ -25,7 +25,7 @@ struct slot {
     const void *constant; /* PLACE_CONSTANT */
     bool is_lasting; /* the constant lives as long as the graph, not only as this schedule: what is
                         made of it may be kept in the device, keyed by its address */
-    int view_of;     /* PLACE_VIEW: a slot that is no view itself */
+    int view_of;     /* PLACE_VIEW: a slot that is not a view itself */
     bool viewed;     /* views of it exist: it must stay row-major */
     bool is_output;  /* the caller reads it after the run: it must stay row-major */
     int layout;      /* 0: row-major; anything else is private to the device */
@@ -58,7 +58,7 @@ struct schedule {
 /* Takes what shape_infer found. `arena` (which holds known values) moves into the schedule. */
 NODISCARD int schedule_new(const struct graph *graph, const struct fact *facts, struct arena *arena,
                            struct schedule **ret_schedule, struct error *err);
-/* Has the output made in the caller's memory, before a device prepares. Returns the slot that lies
+/* Has the output made in the caller's memory, before a device prepares. Returns the slot that is
  * there: the output's own, or that it is a view of. -1: it is an input, a constant, or a view of
  * what is bound already, and must be copied. */
 int schedule_bind(struct schedule *schedule, int output);
@@ -74,11 +74,11 @@ struct step *schedule_maker(const struct schedule *schedule, int slot);
 /* The one step that reads the slot; NULL if none or several do, or if it is viewed or an output. */
 struct step *schedule_only_user(const struct schedule *schedule, int slot);
 /* Makes one step of `first` and of `second`, the only user of its outputs: the inputs (and kernel,
- * state) of first, the outputs of second. It stands at second's place, so that second's other
+ * state) of first, the outputs of second. It is at second's place, so that second's other
  * inputs, which the caller adds, are ready; returned, because it is there now. */
 struct step *schedule_absorb(struct schedule *schedule, struct step *first, struct step *second);
 /* Likewise, where `second` reads output 0 of `first` alone and makes one: the further outputs of
- * `first` stay. Nobody in front of `second` may read them. */
+ * `first` stay. No step in front of `second` may read them. */
 struct step *schedule_absorb_output(struct schedule *schedule, struct step *first,
                                     struct step *second);
 /* Append an input, or an output, to a step and return its index. */

@@ -93,11 +93,11 @@ static int read_list(struct wire message, size_t room, uint32_t number, struct a
 static int expect_bytes(const struct wire_field *field, struct error *err) {
     return field->type == WIRE_BYTES
                ? 0
-               : error_set(err, ERROR_INVALID, "field %u of an attribute is no text",
+               : error_set(err, ERROR_INVALID, "field %u of an attribute is not a text",
                            field->number);
 }
 
-/* Likewise; the texts stay where they lie. */
+/* Likewise; the texts stay where they are. */
 static int read_texts(struct wire message, size_t room, struct arena *arena,
                       struct attribute *attribute, struct error *err) {
     struct attribute_text *texts = arena_array(arena, room, sizeof *texts);

@@ -54,7 +54,7 @@ static int read_node_parts(struct wire message, struct node_parts *parts, struct
     *parts = (struct node_parts){.message = message};
     while ((more = wire_next(&rest, &field, err)) > 0) {
         if (field.number <= NODE_DOMAIN && field.type != WIRE_BYTES) {
-            return error_set(err, ERROR_INVALID, "field %u of a node is no text", field.number);
+            return error_set(err, ERROR_INVALID, "field %u of a node is not a text", field.number);
         }
         switch (field.number) {
         case NODE_INPUT:
@@ -213,7 +213,7 @@ static int read_type(struct wire message, struct value *value, struct error *err
     int more;
     while ((more = wire_next(&message, &kind, err)) > 0) {
         if (kind.number != 1 || kind.type != WIRE_BYTES) {
-            return error_set(err, ERROR_UNSUPPORTED, "it is no tensor (a sequence or a map)");
+            return error_set(err, ERROR_UNSUPPORTED, "it is not a tensor (a sequence or a map)");
         }
         while ((more = wire_next(&kind.bytes, &field, err)) > 0) {
             int result = 0;

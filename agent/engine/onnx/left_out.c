@@ -46,14 +46,16 @@ void left_out_node(struct left_out *out, const struct graph *graph, const struct
 bool left_out_output(struct left_out *out, const struct graph *graph, int value) {
     bool is_text = graph->values[value].is_text;
     if (is_text) {
-        say(out, "%s%.64s: left out, texts are no output (a BatchScore names the scores by them)",
+        say(out,
+            "%s%.64s: left out, texts are not an output (a BatchScore names the scores by them)",
             *out->note ? "; " : "", graph->values[value].name);
     }
     return is_text;
 }
 
 int left_out_all(struct error *err) {
-    return error_set(err, ERROR_UNSUPPORTED,
-                     "its only output is texts, which are no output: have it give out its scores, "
-                     "or whole numbers as labels (its classes as 0, 1, ...)");
+    return error_set(
+        err, ERROR_UNSUPPORTED,
+        "its only output is texts, which are not an output: have it give out its scores, "
+        "or whole numbers as labels (its classes as 0, 1, ...)");
 }

@@ -3,7 +3,7 @@
  * people. Used by graph_proto.c.
  *
  * ZipMap makes a list of maps of a classifier's scores, one a row: its input is given in its place,
- * a column a class. An output of texts (a classifier's label; text_values.h) is no output of the
+ * a column a class. An output of texts (a classifier's label; text_values.h) is not one of the
  * graph, and a model that has no other is refused with the sentence that says how to export it
  * otherwise. */
 #pragma once

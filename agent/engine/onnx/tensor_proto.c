@@ -80,7 +80,7 @@ static int add_dims(struct shape *shape, const struct wire_field *field, struct 
 static int expect_bytes(const struct wire_field *field, struct error *err) {
     return field->type == WIRE_BYTES
                ? 0
-               : error_set(err, ERROR_INVALID, "field %u of a tensor is no text", field->number);
+               : error_set(err, ERROR_INVALID, "field %u of a tensor is not a text", field->number);
 }
 
 static int read_parts(struct wire message, struct parts *parts, struct error *err) {
@@ -110,13 +110,13 @@ static int read_parts(struct wire message, struct parts *parts, struct error *er
             break;
         case FIELD_EXTERNAL:
             result = error_set(err, ERROR_UNSUPPORTED,
-                               "its data lies in another file; only models in one file are "
+                               "its data is in another file; only models in one file are "
                                "supported (save it without external data)");
             break;
         case FIELD_LOCATION:
             if (field.integer != 0) {
                 result = error_set(err, ERROR_UNSUPPORTED,
-                                   "its data lies in another file; only models in one file are "
+                                   "its data is in another file; only models in one file are "
                                    "supported (save it without external data)");
             }
             break;

@@ -14,7 +14,7 @@ NODISCARD int tensor_proto_type(uint64_t onnx_type, enum tensor_type *ret_type, 
 
 /* The tensor borrows aligned raw_data from the message's bytes; other data is copied into `arena`.
  * *ret_name is borrowed from the bytes, not NUL-terminated. ret_raw (may be NULL): where the
- * tensor's very bytes lie among them, at any address; NULL: nowhere. */
+ * tensor's very bytes are among them, at any address; NULL: nowhere. */
 NODISCARD int tensor_proto_read(struct wire message, struct arena *arena, struct tensor *ret_tensor,
                                 struct wire *ret_name, const void **ret_raw, struct error *err);
 

@@ -79,7 +79,8 @@ static int measure(struct wire message, struct tensor *tensor, struct wire *ret_
     while ((more = wire_next(&message, &field, err)) > 0) {
         bool is_bytes = field.type == WIRE_BYTES;
         if ((field.number == FIELD_TEXTS || field.number == FIELD_NAME) && !is_bytes) {
-            return error_set(err, ERROR_INVALID, "field %u of a tensor is no text", field.number);
+            return error_set(err, ERROR_INVALID, "field %u of a tensor is not a text",
+                             field.number);
         }
         *ret_count += field.number == FIELD_TEXTS;
         *ret_name = field.number == FIELD_NAME ? field.bytes : *ret_name;
@@ -116,7 +117,7 @@ int text_values_constant(struct graph *graph, struct wire message, struct tensor
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-/* Takes the place of the attribute of this name, or stands behind the others. */
+/* Takes the place of the attribute of this name, or follows the others. */
 static void put(struct graph *graph, struct node *node, const struct attribute *attribute) {
     struct attribute *all =
         arena_array(&graph->arena, node->attribute_count + 1, sizeof *node->attributes);

@@ -1,8 +1,8 @@
 /* text_values.h: where a classical model has texts they become numbers of graph->texts as the file
  * is read: its inputs of texts, the categories of OneHotEncoder, keys and values of LabelEncoder,
  * the labels of classifiers, constants. A list of texts stays, and the list of numbers that the
- * kernels read stands beside it. Texts may be moved (Concat, Reshape, ArrayFeatureExtractor, ...)
- * and be looked up by these encoders; whoever else reads them is refused by name. Used by
+ * kernels read is beside it. Texts may be moved (Concat, Reshape, ArrayFeatureExtractor, ...)
+ * and be looked up by these encoders; any other reader is refused by name. Used by
  * graph_proto.c and engine/run/session.c. */
 #pragma once
 

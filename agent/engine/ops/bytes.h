@@ -1,4 +1,4 @@
-/* bytes.h: pictures as they lie in memory, in and out of a network of planes of floats: internal
+/* bytes.h: pictures as they are in memory, in and out of a network of planes of floats: internal
  * operators, and the pass that puts them at a graph's ends, so that a device is given bytes, a
  * quarter of what floats take, and converts them itself.
  *
@@ -7,8 +7,9 @@
  *             each), turned (0, 1)
  *   ToBytes   (x float32 [n, 3, h, w]) -> y uint8 [n, h, w, 3], bad int32 [n, h]: the other way:
  *             byte k of plane k (2 - k) is x * scale + shift, cut to an integer of 0 to 255. bad:
- * of each row, how many pixels from the first one on that has a value that is no number; 0: none
- * has. So who cuts columns off knows whether one is left. What y has of these is not specified.
+ * of each row, how many pixels from the first one on that has a value that is NaN; 0: none
+ * has. So a caller that cuts columns off sees whether one is left. What y has of these is not
+ * specified.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* types.h: the types of a graph's values before any shape is known: what a node's outputs are
  * follows from its inputs' types and its attributes alone. Where a shape rule sets a type of its
- * own it stands here, too; tests/conformance/test_device.c holds the two against each other. */
+ * own it is here, too; tests/conformance/test_device.c holds the two against each other. */
 #pragma once
 
 #include "agent/engine/graph.h"

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* Elements; dimensions of 0 count as 1, as whoever has none may still look for some. */
+/* Elements; dimensions of 0 count as 1, as a search for none takes time, too. */
 static double size_of(const struct fact *fact) {
     double size = 1;
     for (int i = 0; fact && i < fact->shape.rank; i++) {

@@ -287,7 +287,7 @@ bool plan_fits(const struct plan *plan, const struct tensor *inputs) {
 }
 
 /* Where the kernels find an input: in memory of the device's, which it is copied to, or where it
- * lies. The place for a copy is made in the first run, when it is known that one is wanted. */
+ * is. The place for a copy is made in the first run, when it is known that one is wanted. */
 static int bind_input(struct plan *plan, size_t index, const struct tensor *input,
                       struct error *err) {
     struct device *device = plan->device;
@@ -329,7 +329,7 @@ static int bind(struct plan *plan, void *block, const struct tensor *inputs, str
     return 0;
 }
 
-/* An output lies in the block, or is copied out: from a device, or because it is an input or a
+/* An output is in the block, or is copied out: from a device, or because it is an input or a
  * constant, which are not the caller's to keep. */
 static int fetch(struct plan *plan, size_t index, struct tensor *output, struct error *err) {
     int slot = plan->graph->outputs[index];
@@ -355,7 +355,7 @@ static int fetch(struct plan *plan, size_t index, struct tensor *output, struct 
                                    tensor_bytes(tensor), err);
 }
 
-/* Bound outputs that no step makes where they shall lie. */
+/* Bound outputs that no step makes where they shall be. */
 static int copy_bound(struct plan *plan, struct error *err) {
     for (size_t i = 0; plan->bound && i < plan->graph->output_count; i++) {
         const struct tensor *tensor = &plan->tensors[plan->graph->outputs[i]];

@@ -1,5 +1,5 @@
 /* plan.h: a network prepared for one combination of input shapes: schedule, kernels and where
- * every value lies. Owned by a session, which lends it the block of memory. */
+ * every value is. Owned by a session, which lends it the block of memory. */
 #pragma once
 
 #include "agent/engine/device/kernel.h"
@@ -9,7 +9,7 @@
 /* An output in memory of the caller's. */
 struct plan_bound {
     bool is_bound;
-    int slot;       /* that lies there; -1: it is copied there behind the last step */
+    int slot;       /* that is there; -1: it is copied there behind the last step */
     size_t made_at; /* the step that completes it */
     void *memory;   /* of the device; NULL until plan_bind_output */
 };
@@ -28,7 +28,7 @@ struct plan {
     void **owned; /* per slot: device memory of constants and inputs; NULL on host devices */
     void *
         *given; /* per input: device memory of the caller's; NULL: it is copied, or used in place */
-    struct tensor *outputs;   /* host copies of outputs that do not lie in host memory of ours */
+    struct tensor *outputs;   /* host copies of outputs that are not in host memory of ours */
     struct plan_bound *bound; /* per output; NULL when none is bound */
     uint64_t last_used, run_count;
     double flops;
@@ -48,7 +48,7 @@ NODISCARD int plan_new_bound(struct device *device, const struct graph *graph,
                              struct plan **ret_plan, struct error *err);
 /* Before the first run. memory: as many bytes as the output's tensor, 64-byte aligned. */
 void plan_bind_output(struct plan *plan, size_t output, void *memory);
-/* Likewise an input that lies in device memory: it is read there in every run, and nobody looks at
+/* Likewise an input that is in device memory: it is read there in every run, and nothing reads
  * inputs[input].data, which may be NULL, also in plan_new. An output of an elementwise step may be
  * bound to the same memory: it is changed in place. */
 void plan_bind_input(struct plan *plan, size_t input, void *memory);

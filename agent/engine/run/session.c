@@ -47,7 +47,7 @@ int session_open(const char *model_path, const struct session_options *options,
         return error_context(err, "model %s", model_path);
     }
     shape_fold_constants(&session->graph, device_evaluate);
-    session->graph.lets_go = true; /* nobody but our plans reads them; see find_plan */
+    session->graph.lets_go = true; /* only our plans read them; see find_plan */
     *ret_session = TAKE(session);
     return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values lie in blocks. A value does when its maker can write and every reader can read
+// Which values are in blocks. A value does when its maker can write and every reader can read
 // blocks. Pools and concatenations know nothing else: one that meets a row-major value loses its
 // kernel, until nothing changes any more.
 #include "agent/engine/device/cpu/layout.h"

@@ -1,4 +1,4 @@
-/* layout.h: which values lie in the blocks of fast/vector.h, for kernels of both folders that know
+/* layout.h: which values are in the blocks of fast/vector.h, for kernels of both folders that know
  * blocks: fast/ and onednn/, which know nothing of each other. */
 #pragma once
 

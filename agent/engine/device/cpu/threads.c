@@ -15,13 +15,13 @@ enum { PIECES_PER_THREAD = 4, SPINS = 4000, CACHE_LINE = 64 };
  * the pool's threads are at it. */
 enum { JOINED = 0xffff, CLOSED = 1 << 16, JOB_SHIFT = 17 };
 
-/* What changes while others read what stands beside it has a cache line of its own. The lock is for
+/* What changes while others read what is beside it has a cache line of its own. The lock is for
  * those who sleep, or want to. */
 struct threads {
     int count;   /* with the caller */
     int started; /* threads of the pool that exist */
-    bool spins;  /* every thread has a processor: waiting awake costs nobody anything */
-    /* The job; written while it is closed and nobody is at it. */
+    bool spins;  /* every thread has a processor: waiting awake takes none from others */
+    /* The job; written while it is closed and no thread is at it. */
     threads_each_body *body;
     void *context;
     _Alignas(CACHE_LINE) atomic_uint_fast64_t state;

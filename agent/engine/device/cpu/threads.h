@@ -17,7 +17,7 @@ int threads_count(const struct threads *threads);
 
 /* Calls body(context, 0) here and body(context, i), 0 < i < threads_count, on each other thread
  * that is awake before the one here has returned; returns when all that were begun have. So one
- * call must be able to do all the work, and nobody waits for a thread that comes late. */
+ * call must be able to do all the work, and does not wait for late threads. */
 typedef void threads_each_body(void *context, int thread);
 void threads_each(struct threads *threads, threads_each_body *body, void *context);
 

@@ -21,6 +21,6 @@ bool description_fits(const struct kernels_window *window);
  * description_release, after a failure, too. */
 int description_make(struct description *description);
 void description_release(struct description *description);
-/* Weights that are computed, [m, c, h, w], may be the filter as they lie channels last: no groups,
+/* Weights that are computed, [m, c, h, w], may be the filter as they are channels last: no groups,
  * and filters that fill lanes. */
 bool description_keeps_weights(const struct operand *weights, const struct kernels_window *window);

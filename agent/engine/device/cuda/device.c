@@ -26,7 +26,7 @@ static int gpu_alloc(struct device *device UNUSED, size_t size, void **ret_memor
     int code = cudaMalloc(&memory, MAX(size, 1));
     if (code == cudaErrorMemoryAllocation) {
         size_t available = 0, total = 0;
-        (void)cudaGetLastError(); /* it is told here, and shall not be told again */
+        (void)cudaGetLastError(); /* reported here, not again by the next call */
         (void)cudaMemGetInfo(&available, &total);
         return error_set(err, ERROR_EXHAUSTED,
                          "device \"cuda\": the GPU's memory is full: %zu MiB are needed, %zu of "

@@ -83,7 +83,7 @@ struct task *task_new(const struct schedule *schedule, const struct step *step);
 void task_free(void *task);
 /* Adds the conversions to the scratch memory, once all slots have their layouts. */
 void task_finish(const struct schedule *schedule, struct step *step);
-/* A call with inputs and outputs where they lie. */
+/* A call with inputs and outputs where they are. */
 int task_run(const struct call *call, struct error *err);
 /* Has the task run on the host, by the reference kernel. */
 void task_prepare_host(struct prepare *prepare);
@@ -105,7 +105,7 @@ prepare_call slope_prepare, sum_to_prepare, softmax_gradient_prepare, round_prep
     dropout_prepare, loss_prepare, optimizer_prepare;
 prepare_call norm_training_prepare, norm_gradient_prepare, matmul_gradient_prepare;
 prepare_call conv_gradient_input_prepare, conv_gradient_weights_prepare, pool_gradient_prepare;
-/* The step would round what lies in the device's type of two bytes already, and its readers may
+/* The step would round what is in the device's type of two bytes already, and its readers may
  * read that. */
 bool round_is_done(const struct gpu *gpu, const struct schedule *schedule, const struct step *step);
 /* InstanceNormalization, Resize, Pad of pictures, and what was fused behind them. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From a schedule to tasks: fuse, then each step in order, so that a family sees in which layout
- * its inputs lie. */
+ * its inputs are. */
 #include "agent/engine/device/cuda/prepare.h"
 
 #include "agent/engine/device/cuda/fuse.h"
@@ -190,7 +190,7 @@ static void fill_facts(struct prepare *prepare) {
     }
 }
 
-/* What the kernel makes channels last stays so, where nobody reads its bytes as rows. */
+/* What the kernel makes channels last stays so, where nothing reads its bytes as rows. */
 static void keep_layouts(struct schedule *schedule, const struct step *step) {
     const struct task *task = step->state;
     for (int i = 0; i < task->output_count; i++) {

@@ -8,7 +8,7 @@ int matmul_params(const struct shape *a, const struct shape *b, struct matmul *r
                   struct error *err) {
     struct matmul matmul = {0};
     if (a->rank < 1 || b->rank < 1) {
-        return error_set(err, ERROR_INVALID, "a scalar is no matrix");
+        return error_set(err, ERROR_INVALID, "a scalar is not a matrix");
     }
     /* A vector is a row on the left, a column on the right; that dimension then leaves the output.
      */

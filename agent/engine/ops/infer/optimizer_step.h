@@ -1,6 +1,6 @@
 /* optimizer_step.h: the internal operator that moves one parameter by its gradient, so that weights
  * and an optimizer's vectors stay where a device has them (agent/train/optimizer.h has the
- * formulas). Elementwise but for LARS' two sums: outputs may lie in the memory of inputs.
+ * formulas). Elementwise but for LARS' two sums: outputs may be in the memory of inputs.
  *
  *   OptimizerStep (w, g, numbers[, v | m, s]) -> w'[, v' | m', s'].  All of one shape, [count];
  *                 numbers float32 [OPTIMIZER_NUMBERS], below. Attributes: kind, an enum

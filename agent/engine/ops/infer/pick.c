@@ -64,7 +64,7 @@ int infer_scatter_elements(const struct node *node, const struct fact *const *in
     return infer_same(node, inputs, outputs, err);
 }
 
-/* The last dimension of indices is a place; what lies behind it in x goes as a whole. */
+/* The last dimension of indices is a place; what follows it in x goes as a whole. */
 static int read_tuple(const struct shape *x, const struct shape *indices, int64_t batch_dims,
                       int *ret_tuple, struct error *err) {
     int64_t tuple = indices->rank ? indices->dims[indices->rank - 1] : 0;

@@ -9,7 +9,7 @@ enum resize_coordinates {
     RESIZE_ALIGN_CORNERS,
     RESIZE_ASYMMETRIC,
     RESIZE_TF_HALF_PIXEL,
-    RESIZE_TF_CROP, /* a part of the input, of which what lies outside has a number of its own */
+    RESIZE_TF_CROP, /* a part of the input, of which what is outside has a number of its own */
 };
 enum resize_nearest {
     RESIZE_ROUND_PREFER_FLOOR,
@@ -31,7 +31,7 @@ struct resize {
 };
 NODISCARD int resize_params(const struct node *node, const struct fact *const *inputs,
                             struct resize *ret_resize, struct error *err);
-/* Where pixel `out` of dimension `axis` lies in the input, in the input's pixels. */
+/* Where pixel `out` of dimension `axis` is in the input, in the input's pixels. */
 float resize_source(const struct resize *resize, const struct shape *x, int axis, int64_t out);
 /* RESIZE_TF_CROP: no pixel of the input is there. */
 bool resize_is_outside(const struct resize *resize, float source, int64_t size);

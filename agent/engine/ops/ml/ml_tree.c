@@ -249,7 +249,7 @@ static int read_node(struct build *build, struct place *place, int64_t near, str
     build->trees->feature_count = MAX(build->trees->feature_count, feature + 1);
     to->value = number_at(source->values, (size_t)place->row);
     if (isnan(to->value)) {
-        return fault(place, "what it compares with is no number; entry", place->row, err);
+        return fault(place, "what it compares with is not a number; entry", place->row, err);
     }
     bool goes_true = source->missing && source->missing[place->row] != 0;
     /* NaN is like no number: every comparison but != is false. */
@@ -420,7 +420,7 @@ static int read_base(const struct node *node, struct trees *trees, struct error 
     return 0;
 }
 
-/* Children lie behind their parents. */
+/* Children are behind their parents. */
 static void count_steps(struct trees *trees) {
     int32_t *depths = x_calloc((size_t)trees->node_count, sizeof *depths);
     for (int32_t t = 0; t < trees->tree_count; t++) {

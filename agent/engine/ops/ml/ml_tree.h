@@ -8,7 +8,7 @@
  */
 enum tree_mode { TREE_LEQ, TREE_LT, TREE_EQ, TREE_LEAF };
 
-/* A tree's nodes lie by breadth, so the second child lies behind the first. */
+/* A tree's nodes are by breadth, so the second child follows the first. */
 struct tree_node {
     double value;    /* the feature is compared to it; a number, or infinite */
     int32_t feature; /* of a leaf: how many weights it has */

@@ -1,7 +1,7 @@
 /* bfloat.h: training in bfloat16 with float32 masters, as a graph. What a card would keep in 16
  * bits is marked by the internal operator RoundBfloat (x) -> x, rounded to bfloat16 (to nearest, to
  * even in the middle), as float32: any device computes the same numbers, and one with kernels of
- * that type stores what lies behind the mark in 16 bits. Its gradient is rounded likewise.
+ * that type stores what follows the mark in 16 bits. Its gradient is rounded likewise.
  *
  * Rounded: what products (Conv, ConvTranspose, Gemm, MatMul) read, weights included, which stay
  * float32 themselves; what every node makes of the network's input; so, backwards, the gradients of

@@ -1,6 +1,6 @@
 /* expand.h: operators that are written in others before a graph is run (rewrite.h). A rule appends
  * ordinary nodes for the one it stands for and gives its outputs away. No intermediate is larger
- * than the larger of inputs and outputs. Whoever infers shapes without having expanded, training
+ * than the larger of inputs and outputs. A caller that infers shapes without expanding, training
  * say, is refused by name (infer_expanded). */
 #pragma once
 
@@ -38,9 +38,9 @@ expand_rule expand_batch_normalization;
 /* Before opset 7 the second operand is aligned by attribute axis, if broadcast is 1. */
 expand_rule expand_old_binary;
 expand_rule expand_mean_variance;
-/* What makes maxima's places, too, is no pool that devices know. */
+/* Devices do not know pools that give the places of maxima, too. */
 expand_rule expand_max_pool;
-/* What repeats its input is no padding that devices know. */
+/* Devices do not know padding that repeats the input. */
 expand_rule expand_pad;
 
 /* expand_quantized.c */

@@ -105,7 +105,7 @@ static bool adds_up(const struct node *node) {
 }
 
 /* A node that cannot count in 16 bits; or one that can, all of whose inputs are there as float32:
- * what lies between two that count stays as it is. */
+ * what is between two that count stays as it is. */
 static bool is_to_widen(const struct widening *widening, const struct node *node,
                         const enum tensor_type *types) {
     bool refuses = adds_up(node), halves = false, made = false, others = false;
@@ -151,7 +151,7 @@ static int widen_node(struct widening *widening, const struct node *node,
     copy.inputs = inputs;
     copy.outputs = outputs;
     builder_append(&widening->builder, &copy);
-    for (int i = 0; i < node->output_count; i++) { /* dropped where nobody reads them */
+    for (int i = 0; i < node->output_count; i++) { /* dropped where nothing reads them */
         if (outputs[i] != node->outputs[i]) {
             add_cast(widening, node, outputs[i], node->outputs[i],
                      widening->types[node->outputs[i]]);

@@ -14,7 +14,7 @@ struct gradient;
  * gradient and one input wants one. */
 typedef int gradient_rule(struct gradient *gradient, const struct node *node, struct error *err);
 
-/* By operator. NULL: there is none yet, and whoever needs it is refused by name. */
+/* By operator. NULL: there is none yet: refused by name where it is needed. */
 extern gradient_rule *const gradient_rules[OP_COUNT];
 /* Nothing flows through: comparisons, shapes, rounding. */
 gradient_rule gradient_stops;

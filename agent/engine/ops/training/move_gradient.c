@@ -57,7 +57,7 @@ int gradient_concat(struct gradient *gradient, const struct node *node, struct e
         int shape = gradient_shape(gradient, node->inputs[i]);
         sizes[i] = gradient_node(gradient, OP_GATHER, V(shape, at));
     }
-    const struct node first = {.name = node->name}; /* lists lie along axis 0 */
+    const struct node first = {.name = node->name}; /* lists are along axis 0 */
     int all = along_axis(gradient, OP_CONCAT, &first, sizes, node->input_count, 1);
     int dy = gradient_of(gradient, node->outputs[0]);
     int parts = along_axis(gradient, OP_SPLIT, node, V(dy, all), 2, node->input_count);
@@ -74,7 +74,7 @@ int gradient_split(struct gradient *gradient, const struct node *node, struct er
             return error_set(err, ERROR_UNSUPPORTED, "output %d has no name", i);
         }
         parts[i] = gradient_of(gradient, node->outputs[i]);
-        if (parts[i] < 0) { /* nobody reads this part */
+        if (parts[i] < 0) { /* nothing reads this part */
             int zero = builder_number(gradient_builder(gradient), 0);
             int shape = gradient_shape(gradient, node->outputs[i]);
             parts[i] = gradient_node(gradient, OP_EXPAND, V(zero, shape));

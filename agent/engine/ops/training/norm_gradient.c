@@ -15,7 +15,7 @@ static int add_norm(struct gradient *gradient, const struct node *node, int mean
     return 0;
 }
 
-/* Of y alone: nobody differentiates the statistics. */
+/* Of y alone: the statistics have no gradient. */
 int gradient_norm_training(struct gradient *gradient, const struct node *node, struct error *err) {
     if (gradient_of(gradient, node->outputs[1]) >= 0 ||
         gradient_of(gradient, node->outputs[2]) >= 0) {

@@ -47,7 +47,7 @@ static bool is_frozen(const struct build *build, int value) {
     return false;
 }
 
-/* The constant that lies under turned and reshaped weights; -1: none. */
+/* The constant that is under turned and reshaped weights; -1: none. */
 static int find_constant(const struct build *build, int value) {
     for (const struct node *maker = maker_of(build, value); maker; maker = maker_of(build, value)) {
         int id = maker->op->id;

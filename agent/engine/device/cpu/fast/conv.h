@@ -84,7 +84,7 @@ struct conv {
     const struct conv *first;
 
     /* The plan, set by conv_plan. */
-    bool in_place;                       /* no window: inputs are read where they lie */
+    bool in_place;                       /* no window: inputs are read where they are */
     bool flat;                           /* and the picture is one long row: 1x1 without stride */
     const struct winograd_ops *winograd; /* NULL: another algorithm */
     bool shared; /* one transformed input for all threads, made before they share the outputs */
@@ -103,7 +103,7 @@ struct conv {
     size_t window_floats, thread_floats, scratch_bytes;
 };
 
-/* A tensor as it lies in memory. */
+/* A tensor as it is in memory. */
 struct operand {
     float *data;
     bool blocked;

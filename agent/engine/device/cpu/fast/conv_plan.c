@@ -108,7 +108,7 @@ static void plan_runs(struct conv *conv) {
         conv->in_place ? (size_t)s->in_h * (size_t)s->in_w * lanes : (size_t)conv->window_w * lanes;
     enum conv_algorithm algorithm = conv->weights->algorithm;
     bool pixels = algorithm == CONV_THIN || algorithm == CONV_DEPTHWISE; // are a run's elements
-    // The kernel's columns lie together unless it is dilated.
+    // The kernel's columns are adjacent unless it is dilated.
     int together = MAX(s->dilation_w, 1) == 1 ? s->kernel_w : 1, pieces = s->kernel_w / together;
     conv->run_count = (algorithm == CONV_DEPTHWISE ? 1 : groups) * s->kernel_h * pieces;
     conv->run_length = pixels ? together : together * (int)lanes;
@@ -245,7 +245,7 @@ static void plan_units(struct conv *conv) {
     conv->column_units = parts_of(s->out_w, conv->column_step, divide_up(s->out_w, fit));
     int wanted = divide_up(8 * conv->threads, conv->images * conv->column_units);
     int rows = MIN(MAX(divide_up(conv->span, wanted), 2 * s->extent_h), s->out_h);
-    // Each unit reads all weights: few rows are not divided, nor those that are read where they lie
+    // Each unit reads all weights: few rows are not divided, nor those that are read where they are
     // and are less than the weights; others into equal parts.
     bool whole =
         conv->span < 3 * s->extent_h ||

@@ -25,7 +25,7 @@ static int source_row(const struct conv_shape *s, int y) {
     return y < 0 || y >= height ? -1 : s->doubled ? y / 2 : y;
 }
 
-// One channel of a row-major picture, padded, as floats that lie together.
+// One channel of a row-major picture, padded, as floats that are adjacent.
 static void load_planar(const struct load_job *job) {
     int width = job->in_width * (job->doubled ? 2 : 1);
     for (int i = 0; i < job->count; i++) {
@@ -94,7 +94,7 @@ void conv_window_load(const struct conv_pass *run, const struct conv_unit *unit,
         .doubled = s->doubled,
         .border = s->border,
     };
-    // Columns beyond the padded picture belong to outputs that nobody keeps.
+    // Columns beyond the padded picture belong to outputs that nothing keeps.
     int end = s->in_w * (s->doubled ? 2 : 1) + s->pad_right;
     job.count = MIN(job.count, end - job.first);
     for (int i = first; i < last; i++, y++) {

@@ -12,7 +12,7 @@ static int round_up(int value, int to) {
 }
 
 // A network reads its weights once a run, more of them than the processor keeps addresses of: those
-// that fill large pages lie in such, where the system has them.
+// that fill large pages are in such, where the system has them.
 static float *floats_new(size_t count) {
     size_t bytes = MAX((count * sizeof(float) + 63) / 64 * 64, (size_t)64);
     size_t whole = bytes / LARGE_PAGE * LARGE_PAGE;

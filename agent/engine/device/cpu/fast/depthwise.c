@@ -71,7 +71,7 @@ static void make_rows(const struct conv_pass *run, const struct conv_unit *unit,
 }
 
 // Of `rows` window rows the pixels in front of `left` and from `right` on. A block's last ones and
-// the next block's first ones lie together.
+// the next block's first ones are adjacent.
 static void zero_sides(const struct conv *conv, const struct conv_unit *unit, int left, int right,
                        int rows) {
     size_t b = (size_t)conv->ops->block, width = (size_t)conv->window_w;
@@ -90,7 +90,7 @@ void depthwise_make(const struct conv_pass *run, const struct conv_unit *unit, i
     const struct conv *conv = run->conv;
     const struct conv_shape *s = &conv->shape;
     size_t row_bytes = conv->window_row * sizeof(float);
-    // Of the window's columns and rows those that lie in the picture; the others are zeros.
+    // Of the window's columns and rows those that are in the picture; the others are zeros.
     int column = unit->column * s->stride_w - s->pad_left;
     int left = MIN(MAX(-column, 0), conv->window_w);
     int right = MAX(MIN(s->in_w - column, conv->window_w), left);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes become one step. Convolutions take what stands before them (padding, doubling) and
+// Which nodes become one step. Convolutions take what precedes them (padding, doubling) and
 // behind them (batch and instance normalisation, residual, relu); additions take a relu.
 #include <assert.h>
 #include <math.h>
@@ -70,7 +70,7 @@ static bool is_op(const struct step *step, int id) {
 
 /* ---- before the convolution ------------------------------------------------------------------ */
 
-// The step that makes the convolution's input, if nobody else reads that and it is of this kind.
+// The step that makes the convolution's input, if nothing else reads that and it is of this kind.
 static struct step *maker_for(struct schedule *schedule, const struct step *conv, int id) {
     struct step *maker = schedule_maker(schedule, conv->inputs[0]);
     return is_op(maker, id) && fuse_is_picture(schedule, maker->inputs[0]) &&
@@ -295,7 +295,7 @@ static struct conv_step *conv_step_new(const struct schedule *schedule, const st
     return conv;
 }
 
-// A depthwise convolution makes one step with the 1x1 convolution in front of it: what lies between
+// A depthwise convolution makes one step with the 1x1 convolution in front of it: what is between
 // the two, the largest values of networks that have such pairs, is nowhere whole.
 static struct conv_step *take_depthwise(const struct schedule *schedule, struct conv_step *first,
                                         const struct step *user) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concatenation of channels in blocked layout: whole blocks lie one behind the other.
+// Concatenation of channels in blocked layout: whole blocks are one behind the other.
 #include <string.h>
 
 #include "agent/engine/device/cpu/fast/parallel.h"

@@ -61,7 +61,7 @@ void conv_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
         state->conv.first = &state->first->conv;
     }
     conv_plan(&state->conv, threads, state->in_layout != 0, state->in_layout & LAYOUT_AFFINE);
-    // What is not blocked where it lies, or has its affine nowhere to lie, is so in the scratch.
+    // What is not blocked where it is, or has its affine nowhere to be, is so in the scratch.
     size_t bytes = (state->conv.scratch_bytes + 63) / 64 * 64;
     state->in_offset = state->out_offset = state->add_offset = SIZE_MAX;
     bool kept = state->out_layout && (!state->normed || state->out_layout & LAYOUT_AFFINE);

@@ -76,7 +76,7 @@ static void plan_product(const struct cpu_device *cpu, struct step *step) {
     int b = cpu->vectors->block, threads = threads_count(cpu->threads);
     gemm->pairs = (gemm->n + DIRECT_BLOCKS_MAX * b - 1) / (DIRECT_BLOCKS_MAX * b);
     if (gemm->m == 1) {
-        return; // read where it lies
+        return; // read where it is
     }
     gemm->tiles = MIN((gemm->m + TILE - 1) / TILE, TILES);
     gemm->runs = (gemm->k + b - 1) / b;

@@ -148,7 +148,7 @@ const struct kernel fast_norm = {"fast NormTraining", norm_run};
 
 /* ---- backwards ------------------------------------------------------------------------------- */
 
-// What a piece reads, in blocks: rooms of its own for what does not lie so.
+// What a piece reads, in blocks: rooms of its own for what is not.
 struct rooms {
     float all[5][PIECE * VECTOR_LANES_MAX] __attribute__((aligned(64)));
 };

@@ -32,7 +32,7 @@ void pool_step_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     }
 }
 
-// Padded rows of the window, in the thread's scratch; what lies outside loses every comparison.
+// Padded rows of the window, in the thread's scratch; what is outside loses every comparison.
 static void load_rows(const struct pool *pool, const float *plane, int64_t row, float *rows) {
     const struct window *window = &pool->step->window;
     size_t b = (size_t)pool->ops->block, length = row_floats(pool->ops, window);

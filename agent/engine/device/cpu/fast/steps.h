@@ -1,5 +1,5 @@
 /* steps.h: how the fast kernels take over a schedule: fuse.c makes steps of neighbouring nodes,
- * ../layout.c decides which values lie in blocks, the others prepare and run the steps. */
+ * ../layout.c decides which values are in blocks, the others prepare and run the steps. */
 #pragma once
 
 #include "agent/engine/device/cpu/cpu.h"
@@ -9,7 +9,7 @@
 /* slot->layout of this device: 0 is row-major. */
 enum layout {
     LAYOUT_BLOCKED = 1,
-    LAYOUT_AFFINE = 2, /* blocked, scale and shift lie behind the values and are pending */
+    LAYOUT_AFFINE = 2, /* blocked, scale and shift are behind the values and are pending */
     LAYOUT_RELU = 4,   /* with LAYOUT_AFFINE: a relu is pending, too */
 };
 
@@ -64,7 +64,7 @@ extern const struct kernel fast_conv, fast_combine, fast_concat, fast_max_pool, 
 void fuse_training(struct schedule *schedule);
 /* For both. Whether the slot is float32 of four dimensions, not too large; a node's inputs. */
 bool fuse_is_picture(const struct schedule *schedule, int slot);
-/* The other operand of an addition of equal shapes that `slot` is one of; -1: it is no such. */
+/* The other operand of an addition of equal shapes that `slot` is one of; -1: none. */
 int fuse_other_operand(const struct schedule *schedule, const struct step *add, int slot);
 /* Bounds of a relu or clip; false when they are computed. */
 bool fuse_bounds(const struct schedule *schedule, const struct step *step, float *ret_low,
@@ -86,7 +86,7 @@ bool concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
 /* Makes the step fast if it is a function of numbers that vectors have. */
 void unary_step_try(const struct schedule *schedule, struct step *step);
 /* Makes the step fast if it is a product with a constant matrix. A relu behind it becomes a part of
- * it: then the step stands at the relu's place and this one is dropped. */
+ * it: then the step is at the relu's place and this one is dropped. */
 void gemm_step_try(struct cpu_device *cpu, struct schedule *schedule, struct step *step);
 
 /* Only row-major float32 of four dimensions comes here. */
@@ -100,10 +100,10 @@ struct stretch {
     int n, block;
     size_t first, count;
 };
-/* Where they lie, or in `room` if they do not lie in blocks. */
+/* Where they are, or in `room` if they are not in blocks. */
 const float *stretch_read(const struct vector_ops *ops, const struct operand *from,
                           const struct shape *shape, const struct stretch *stretch, float *room);
-/* Where they are to be written, which is `room` if they are not to lie in blocks: then stretch_put
+/* Where they are to be written, which is `room` if they are not to be in blocks: then stretch_put
  * brings them where they belong. */
 float *stretch_room(const struct vector_ops *ops, const struct operand *to,
                     const struct shape *shape, const struct stretch *stretch, float *room);

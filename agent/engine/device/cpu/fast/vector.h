@@ -1,8 +1,8 @@
 /* vector.h: the inner loops, compiled once per instruction set from vector.inc.
  *
- * Blocked layout: a [n, c, h, w] tensor lies as [n, C/b, h, w, b], where b is the number of float
+ * Blocked layout: a [n, c, h, w] tensor is as [n, C/b, h, w, b], where b is the number of float
  * lanes of a vector register (16, 8 or 4) and C is c rounded up to a multiple of b; the lanes that
- * are too many hold values nobody uses, and weights that are zero. A "pixel" is b floats.
+ * are too many hold values that are not used, and weights that are zero. A "pixel" is b floats.
  *
  * These functions work on one row or one small piece and know nothing of threads or graphs. */
 #pragma once
@@ -12,7 +12,7 @@
 enum { VECTOR_LANES_MAX = 16, DIRECT_BLOCKS_MAX = 2, THIN_OUTPUTS_MAX = 4 };
 
 /* A convolution of some output rows for one or two blocks of output channels. The K input values
- * of an output pixel are run_count runs of run_length floats that lie together; run r of pixel x
+ * of an output pixel are run_count runs of run_length floats that are adjacent; run r of pixel x
  * starts at in + runs[r] + x * pixel. So one function serves blocked inputs (a run is kernel width
  * times block), planar ones (a run is the kernel's width), 1x1 and Winograd's products. */
 struct direct_job {
@@ -27,7 +27,7 @@ struct direct_job {
     float low, high;      /* the result is clamped to these */
     float *out;           /* blocked */
     size_t out_row, out_block;
-    const float *add;     /* added before clamping, where out lies relative to its base; or NULL */
+    const float *add;     /* added before clamping, where out is relative to its base; or NULL */
     bool in_far, out_far; /* inputs, or outputs and `add`, are not in the cache: fetch ahead */
     /* What is read behind this job (weights from memory): brought into the second-level cache bit
      * by bit while this job computes, so that memory never waits and is never waited for. */
@@ -50,7 +50,7 @@ struct thin_job {
     size_t out_plane;
 };
 
-/* What is still to be done to a value that lies in memory: x * scale + shift, then relu. */
+/* What is still to be done to a value that is in memory: x * scale + shift, then relu. */
 struct pending {
     const float *scale, *shift; /* b of each, for the block at hand; NULL: nothing */
     bool relu;
@@ -86,7 +86,7 @@ struct norm_job {
 
 /* A row of a maximum pool on its way back: each dy goes to the first greatest x of its window. */
 struct spread_job {
-    const float *x, *dy; /* x, dx: the first of the window's rows that lie in the picture */
+    const float *x, *dy; /* x, dx: the first of the window's rows that are in the picture */
     float *dx;           /* is added to */
     size_t in_row;       /* floats */
     int rows, in_width, kernel_w, stride, pad_left, count; /* count: pixels of dy */

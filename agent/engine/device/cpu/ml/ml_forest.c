@@ -10,8 +10,8 @@
 
 enum {
     LANES = 8,          /* walks side by side */
-    TILE = 512,         /* rows that meet a tree while it lies in the nearest cache */
-    TILE_COLUMNS = 512, /* with more of them a tile would lie in no near cache */
+    TILE = 512,         /* rows that meet a tree while it is in the nearest cache */
+    TILE_COLUMNS = 512, /* with more of them a tile would be in no near cache */
     TARGETS_MAX = 1024, /* of a tile's sums, likewise */
     TREES_GRAIN = 1024, /* of few rows: fewer are done before a second thread has woken up */
     PATIENCE = 4,       /* steps between two looks whether all have come to their leaves */
@@ -66,7 +66,7 @@ static bool make_nodes(struct forest *forest, int32_t *ret_leaves) {
     return true;
 }
 
-/* Children lie behind their parents. */
+/* Children are behind their parents. */
 static void measure_depths(struct forest *forest) {
     const struct trees *trees = forest->trees;
     int32_t *depth = x_calloc((size_t)trees->node_count, sizeof *depth);

@@ -13,7 +13,7 @@ bool request_lrn(const struct schedule *schedule, const struct step *step,
     const struct shape *x = &schedule->slots[step->inputs[0]].shape;
     int64_t size = node_integer(step->node, "size", 1);
     if (x->rank < 3 || size < 1 || size % 2 == 0 || size > x->dims[1] * 2) {
-        return false; /* an even neighbourhood lies elsewhere in oneDNN than in ONNX */
+        return false; /* an even neighbourhood is elsewhere in oneDNN than in ONNX */
     }
     int64_t planes = x->dims[0] * x->dims[1];
     int64_t dims[4] = {x->dims[0], x->dims[1], 1, shape_count(x) / planes};

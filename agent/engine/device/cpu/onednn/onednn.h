@@ -11,7 +11,7 @@ struct onednn;
 struct onednn *onednn_new(enum isa isa);
 void onednn_free(struct onednn *onednn);
 
-/* Marks the convolutions, and gradients of such, that oneDNN will take and whose pictures may lie
+/* Marks the convolutions, and gradients of such, that oneDNN will take and whose pictures may be
  * in blocks of so many channels, as fast/vector.h has them; they are this kernel's until
  * onednn_step_try has been called for them. */
 extern const struct kernel onednn_planned;

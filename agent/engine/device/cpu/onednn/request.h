@@ -1,4 +1,4 @@
-/* request.h: what a step asks of oneDNN: a primitive's description, and where its operands lie.
+/* request.h: what a step asks of oneDNN: a primitive's description, and where its operands are.
  * One function per family of operators fills it; primitive.c makes it run. */
 #pragma once
 
@@ -18,8 +18,8 @@ struct request_arg {
 
 /* How it is to be done; the caller sets it before it asks. */
 struct request_wish {
-    int block; /* channels of the device's blocks, in which pictures whose slot has a layout lie */
-    bool keeps_blocks; /* such pictures are taken as they lie, whatever the primitive likes best */
+    int block; /* channels of the device's blocks, in which pictures whose slot has a layout are */
+    bool keeps_blocks; /* such pictures are taken as they are, whatever the primitive likes best */
     bool winograd;     /* of gradients alone */
 };
 
@@ -55,7 +55,7 @@ const dnnl_memory_desc_t *request_add(struct request *request, int name, int inp
 struct request_geometry {
     dnnl_dims_t strides, dilations, pads_begin, pads_end;
 };
-/* false for windows that oneDNN is not made for: kernels that can lie wholly in the padding. */
+/* false for windows that oneDNN is not made for: kernels that can be wholly in the padding. */
 bool request_geometry(const struct window *window, bool transposed,
                       struct request_geometry *ret_geometry);
 /* oneDNN has the weights as [g, m / g, c / g, …]; a transposed convolution of ONNX has them as
@@ -65,7 +65,7 @@ const dnnl_memory_desc_t *request_add_weights(struct request *request, int name,
                                               bool transposed);
 /* The same numbers in any order the primitive likes. */
 dnnl_memory_desc_t request_any(const dnnl_memory_desc_t *like);
-/* Adds a convolution's picture, which lies as its slot says, and returns what to ask for. */
+/* Adds a convolution's picture, which is as its slot says, and returns what to ask for. */
 dnnl_memory_desc_t request_add_picture(struct request *request, int name, int input,
                                        const struct slot *slot);
 /* As the wish says; false: Winograd is asked for, and would not pay for this window. */

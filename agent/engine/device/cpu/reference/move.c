@@ -15,7 +15,7 @@ static int64_t axis_of(const struct call *call) {
     return axis < 0 ? axis + call->inputs[0]->shape.rank : axis;
 }
 
-/* Concat and Split: the whole lies along the axis in pieces. */
+/* Concat and Split: the whole is along the axis in pieces. */
 static void copy_piece(char *whole, int64_t whole_size, char *piece, int64_t piece_size,
                        int64_t count, bool into_whole) {
     for (int64_t i = 0; i < count && piece_size; i++) {

@@ -49,7 +49,7 @@ COMBINE(mul_int64, uint64_t, *)
 COMBINE(add_int32, uint32_t, +)
 COMBINE(mul_int32, uint32_t, *)
 
-/* What is no number stays, as numpy's maximum has it. */
+/* NaN stays NaN, as in numpy's maximum has it. */
 #define CHOOSE(name, type, is_it)                                                                  \
     static void name(void *to, const void *from, int64_t count) {                                  \
         for (int64_t i = 0; i < count; i++) {                                                      \

@@ -42,7 +42,7 @@ static void multiply(const float *matrix, const float *vector, const float *bias
     }
 }
 
-/* What is no number stays none, as fminf would not have it. */
+/* NaN stays NaN; fminf would drop it. */
 static float clipped(const struct work *work, float value) {
     return value < -work->clip ? -work->clip : value > work->clip ? work->clip : value;
 }

@@ -57,7 +57,7 @@ static void fill_taps(const struct resize *resize, const struct shape *x, int ax
         int64_t pixels[4] = {i};
         if (!is_same) {
             taps->is_outside[i] = resize_is_outside(resize, source, size);
-            source = taps->is_outside[i] ? 0 : source; /* it may be no number */
+            source = taps->is_outside[i] ? 0 : source; /* it may be NaN */
             fill_pixel(resize, source, axis, size, pixels, weights);
         }
         for (int k = 0; k < taps->count; k++) {

@@ -28,7 +28,7 @@ static float to_pixels(float place, int64_t size, bool aligns) {
     return aligns ? (place + 1) / 2 * (float)(size - 1) : ((place + 1) * (float)size - 1) / 2;
 }
 
-/* Mirrored at the outer pixels' middles (aligned) or edges until it lies between them. */
+/* Mirrored at the outer pixels' middles (aligned) or edges until it is between them. */
 static float reflect(float at, int64_t size, bool aligns) {
     float least = aligns ? 0 : -0.5f, span = aligns ? (float)(size - 1) : (float)size;
     if (span <= 0) {

@@ -148,7 +148,7 @@ static int signal_window_run(const struct call *call, struct error *err UNUSED) 
 }
 const struct kernel reference_signal_window = {"reference signal_window", signal_window_run};
 
-/* The bin in which the edge of a band lies; the bands are as wide as each other on the mel scale.
+/* The bin in which the edge of a band is; the bands are as wide as each other on the mel scale.
  */
 static double band_edge(const struct tensor *const *inputs, int64_t edge) {
     double bands = tensor_number(inputs[0], 0) + 2, length = tensor_number(inputs[1], 0);

@@ -4,11 +4,11 @@
 
 #include "agent/engine/ops/infer/window.h"
 
-/* The outputs along dimension `dim` whose tap `k` lies inside the input: [*first, *last). Output o
+/* The outputs along dimension `dim` whose tap `k` is inside the input: [*first, *last). Output o
  * meets the input's pixel o * stride + k * dilation - pad_begin. */
 void window_covered(const struct window *window, int dim, int64_t k, int64_t *first, int64_t *last);
 /* Pools. The input pixels [first, last), by steps of the dilation, under output o; cells counts
- * those that lie within the padded input. */
+ * those that are within the padded input. */
 struct span {
     int64_t first, last, cells;
 };

@@ -10,7 +10,7 @@
 
 enum { INPUTS_MAX = 8 };
 
-/* Runs the forward node on x = 1, 2, 3, ...; 0 in the result is no element. */
+/* Runs the forward node on x = 1, 2, 3, ...; 0 in the result: not an element. */
 static int find_places(const struct call *call, const struct tensor *x, struct tensor *places,
                        struct error *err) {
     struct node forward = table_forward(call->node);

@@ -24,7 +24,7 @@ struct conv_gradient {
     float *dx, *dw, *dbias;
 };
 
-/* A tap's rectangle of small pixels, and where the first of each row lies in the large picture. */
+/* A tap's rectangle of small pixels, and where the first of each row is in the large picture. */
 struct tap {
     int64_t first[WINDOW_RANK], last[WINDOW_RANK], shift[WINDOW_RANK];
 };

@@ -39,7 +39,7 @@ static int apply_run(struct gpu *gpu, const struct task *task, struct error *err
     return gpu_check(kernels_run_apply(&kernel, gpu->stream), "a kernel", err);
 }
 
-/* Scale and shift of the norm lie where packed_weights.h keeps them: as the bias of nothing. */
+/* Scale and shift of the norm are where packed_weights.h keeps them: as the bias of nothing. */
 static int moments_prepare(struct prepare *prepare, struct apply *apply, struct error *err) {
     struct task *task = prepare->task;
     const struct node *node = task->node;

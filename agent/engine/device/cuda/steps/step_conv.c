@@ -94,7 +94,7 @@ static int call_fused(struct gpu *gpu, const struct conv *conv, const struct tas
     const float one = 1, zero = 0;
     const struct fused *fused = &conv->fused;
     const void *other = fused->add < 0 ? task->outputs[0].data : task->inputs[fused->add].data;
-    /* The bias in the device's type lies behind that in float32: packed_weights.h. */
+    /* The bias in the device's type follows that in float32: packed_weights.h. */
     const void *bias =
         conv->description.is_last
             ? (const void *)((const float *)conv->bias + conv->description.y_channels)
@@ -164,7 +164,7 @@ static int depthwise_run(struct gpu *gpu, const struct task *task, struct error 
 
 /* ---- preparing ------------------------------------------------------------------------------ */
 
-/* Weights of constants lie packed in the device, with a BatchNormalization behind them in them. */
+/* Weights of constants are packed in the device, with a BatchNormalization behind them in them. */
 static int pack(struct prepare *prepare, struct conv *conv, bool is_depthwise, struct error *err) {
     const struct node *node = prepare->task->node, *norm = conv->fused.norm;
     const struct kernels_window *w = &conv->description.window;
@@ -264,7 +264,7 @@ static bool is_one_a_channel(const struct kernels_window *w) {
 }
 
 /* Channels last: constants, and groups of whole lanes (or one filter a channel); or weights that
- * lie channels last themselves, which is what cuDNN's filter is, if their filters are whole lanes.
+ * are channels last themselves, which is what cuDNN's filter is, if their filters are whole lanes.
  */
 static bool may_be_channels_last(const struct prepare *prepare, const struct conv *conv,
                                  bool is_packed) {

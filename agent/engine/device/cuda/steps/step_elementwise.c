@@ -190,7 +190,7 @@ static int binary_last_run(struct gpu *gpu, const struct task *task, struct erro
                      "a kernel", err);
 }
 
-/* [n, h, w, c] of a value of rank 4, or [n, 1, 1, c] of rank 2, as it lies channels last. */
+/* [n, h, w, c] of a value of rank 4, or [n, 1, 1, c] of rank 2, as it is channels last. */
 static void last_strides(const struct shape *x, const struct shape *y, int64_t dims[4],
                          int64_t strides[4]) {
     const int order[] = {0, 2, 3, 1};
@@ -204,7 +204,7 @@ static void last_strides(const struct shape *x, const struct shape *y, int64_t d
     }
 }
 
-/* Float32, where an operand lies channels last and both have the output's rank (a constant of less,
+/* Float32, where an operand is channels last and both have the output's rank (a constant of less,
  * [c, 1, 1] say, gets ones in front: the bytes are the same). */
 static bool binary_last_prepare(struct prepare *prepare, int kind, struct pair *pair) {
     struct task *task = prepare->task;

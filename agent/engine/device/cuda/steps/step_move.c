@@ -99,7 +99,7 @@ static int64_t axis_of(const struct task *task, int rank) {
     return axis < 0 ? axis + rank : axis;
 }
 
-/* The piece lies in the whole from `first` on, along the axis. */
+/* The piece is in the whole from `first` on, along the axis. */
 static int piece_run(struct gpu *gpu, const struct operand *piece, const struct operand *whole,
                      int64_t axis, int64_t first, bool is_split) {
     struct kernels_strided strided = {.size = tensor_type_size(whole->type),
@@ -222,7 +222,7 @@ int tile_prepare(struct prepare *prepare, struct error *err UNUSED) {
     return 0;
 }
 
-/* The pads of pictures that lie channels last are step_apply.c's. */
+/* The pads of pictures that are channels last are step_apply.c's. */
 int pad_prepare(struct prepare *prepare, struct error *err) {
     struct pad pad;
     if (prepare->step->state && prepare_is_channels_last(prepare, 0)) {
@@ -247,7 +247,7 @@ static int gather_run(struct gpu *gpu, const struct task *task, struct error *er
                      "a kernel", err);
 }
 
-/* Indices that are computed are checked where an index out of range can still be told: on the
+/* Indices that are computed are checked where an index out of range can be reported: on the
  * host. */
 int gather_prepare(struct prepare *prepare, struct error *err) {
     struct task *task = prepare->task;

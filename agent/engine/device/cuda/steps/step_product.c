@@ -24,7 +24,7 @@ struct product {
     int64_t m, n, k;
     int64_t a_row, b_row, y_row; /* elements from row to row */
     bool a_turned, b_turned, is_last;
-    bool is_loose; /* matrices that lie at any multiple of an element */
+    bool is_loose; /* matrices that are at any multiple of an element */
     float alpha, beta;
     const void *bias; /* [n] in the device's type, channels last alone; with relu, too */
     bool has_relu;
@@ -39,7 +39,7 @@ struct gemm {
     struct product product; /* first, so that one release serves all */
     void *weights, *bias;   /* packed, channels last */
     struct fused fused;
-    struct matmul matmul; /* where batches are no even row: one after the other */
+    struct matmul matmul; /* where batches are not evenly spaced: one after the other */
     bool is_uneven;
 };
 
@@ -189,7 +189,7 @@ static int gemm_channels_last_run(struct gpu *gpu UNUSED, const struct task *tas
                        task->outputs[0].data, err);
 }
 
-/* c, broadcast, lies in y first. */
+/* c, broadcast, is in y first. */
 static int gemm_run(struct gpu *gpu, const struct task *task, struct error *err) {
     const struct gemm *gemm = task->params;
     const struct operand *y = &task->outputs[0];
@@ -314,7 +314,7 @@ static int matmul_run(struct gpu *gpu UNUSED, const struct task *task, struct er
     return 0;
 }
 
-/* Whether the matrices of all batches lie in a row, or are one: *ret_step says which. */
+/* Whether the matrices of all batches are in a row, or are one: *ret_step says which. */
 static bool is_even_row(const struct matmul *matmul, const int64_t *strides, int64_t size,
                         int64_t *ret_step) {
     bool is_row = true, is_one = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pools, and convolutions that are no cuDNN's business. */
+/* Pools, and convolutions that cuDNN does not do. */
 #include "agent/engine/device/cuda/gpu.h"
 #include "agent/engine/device/cuda/window.h"
 

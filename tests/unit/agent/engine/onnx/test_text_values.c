@@ -209,7 +209,7 @@ static void test_a_constant_of_texts_is_read(void) {
             CHECK(value->is_text && value->constant.type == TENSOR_INT64);
             CHECK(numbers[0] == 0 && numbers[1] == 1 && numbers[2] == 2);
             CHECK_INT(model->graph.output_count, 1); /* the texts are left out */
-            CHECK(strstr(model->note, "y: left out, texts are no output"));
+            CHECK(strstr(model->note, "y: left out, texts are not an output"));
         }
         model_free(model);
     }
