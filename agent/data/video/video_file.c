@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <libavutil/display.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,42 +20,6 @@ enum { IO_BUFFER_BYTES = 1 << 16 };
 static const char formats[] = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo,"
                               "m4v,h264,hevc,obu,ivf,flv,live_flv,ogg,nut,asf,mxf,dv,gif,"
                               "yuv4mpegpipe,vc1,rm,wtv,av1,apng,mjpeg";
-
-static _Thread_local char libav_message[256];
-
-static void keep_words(void *context, int level, const char *format, va_list arguments) {
-    if (level <= AV_LOG_ERROR) {
-        int prefix = 0;
-        av_log_format_line2(context, level, format, arguments, libav_message, sizeof libav_message,
-                            &prefix);
-        libav_message[strcspn(libav_message, "\r\n")] = 0;
-    }
-}
-
-static void set_callback(void) {
-    av_log_set_callback(keep_words);
-}
-
-void video_log_quiet(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, set_callback);
-}
-
-int video_error(struct error *err, int averror, const char *what) {
-    enum error_kind kind = ERROR_INVALID;
-    if (averror == AVERROR(ENOSPC) || averror == AVERROR(EDQUOT)) {
-        kind = ERROR_EXHAUSTED;
-    } else if (averror == AVERROR(EIO)) {
-        kind = ERROR_UNAVAILABLE;
-    }
-    char text[AV_ERROR_MAX_STRING_SIZE] = "";
-    av_strerror(averror, text, sizeof text);
-    const char *words = *libav_message ? strrchr(libav_message, ']') : NULL;
-    words = words ? words + 1 + strspn(words + 1, " ") : libav_message;
-    error_set(err, kind, "%s: %s%s%s%s", what, text, *words ? " (" : "", words, *words ? ")" : "");
-    libav_message[0] = 0;
-    return -1;
-}
 
 int video_threads(void) {
     const char *text = getenv("WINDLASS_THREADS");
@@ -188,7 +151,7 @@ static int find_stream(struct video_file *file, struct error *err) {
 
 static int open_format(struct video_file *file, struct error *err) {
     video_log_quiet();
-    libav_message[0] = 0;
+    video_log_clear();
     struct video_io functions = {.context = file, .read = read_source, .seek = seek_source};
     if (video_io_new(&functions, &file->io, err) < 0) {
         return -1;

@@ -4,6 +4,7 @@
  * */
 #pragma once
 
+#include "agent/data/video/video_log.h"
 #include "agent/data/video/video_source.h"
 
 #include <libavcodec/avcodec.h>
@@ -35,12 +36,6 @@ NODISCARD int video_file_next(struct video_file *file, AVPacket *packet, struct 
  * NULL: none) where that can; the caller frees it with avcodec_free_context. */
 NODISCARD int video_file_decoder(const struct video_file *file, int threads, AVBufferRef *hardware,
                                  AVCodecContext **ret_decoder, struct error *err);
-
-/* "cannot x: libav's words". Always -1. */
-int video_error(struct error *err, int averror, const char *what);
-
-/* Silences libav; its last error's text is kept for video_error. Idempotent. */
-void video_log_quiet(void);
 
 /* An AVIOContext over functions of the caller: read or write, which return bytes or an AVERROR. */
 struct video_io {

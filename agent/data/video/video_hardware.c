@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/data/video/video_hardware.h"
 
-#include "agent/data/video/video_file.h"
+#include "agent/data/video/video_log.h"
 #include "agent/data/video/yuv.h"
 
 #include <libavutil/hwcontext.h>
