@@ -542,10 +542,6 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
     return 0;
 }
 
-int hub_port(const struct hub *hub) {
-    return server_port(hub->server);
-}
-
 int64_t hub_silent_ms(struct hub *hub) {
     return clock_monotonic_ms() - atomic_load(&hub->turned_ms);
 }

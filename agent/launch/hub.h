@@ -24,7 +24,6 @@ struct hub;
 
 /* Listens, and serves from then on. */
 NODISCARD int hub_start(const struct hub_options *options, struct hub **ret_hub, struct error *err);
-int hub_port(const struct hub *hub);
 /* Since its thread has turned last; it does twice a second. Any thread. */
 int64_t hub_silent_ms(struct hub *hub);
 /* There is a later hub, or this one cannot go on: this pod has to end with 3. Any thread. */

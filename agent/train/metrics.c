@@ -24,10 +24,6 @@ struct metrics {
     struct metrics_row *rows;
 };
 
-const char *metric_name(enum metrics_column column) {
-    return names[column];
-}
-
 void metrics_free(struct metrics *metrics) {
     if (metrics) {
         free(metrics->rows);

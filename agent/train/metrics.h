@@ -43,4 +43,3 @@ void metrics_add(struct metrics *metrics, const struct metrics_row *row);
 NODISCARD int metrics_write(struct metrics *metrics, struct error *err);
 
 size_t metrics_count(const struct metrics *metrics);
-const char *metric_name(enum metrics_column column);

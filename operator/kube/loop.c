@@ -113,10 +113,6 @@ void loop_remove(struct loop *loop, struct loop_watch *watch) {
     epoll_ctl(loop->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
 }
 
-void loop_wake(struct loop *loop) {
-    arm(loop, clock_monotonic_ms());
-}
-
 static struct loop_timer *find_due(struct loop *loop, int64_t now_ms) {
     for (struct loop_timer *timer = loop->timers; timer; timer = timer->next) {
         if (timer->due_ms <= now_ms) {

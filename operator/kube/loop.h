@@ -37,6 +37,4 @@ void loop_remove(struct loop *loop, struct loop_watch *watch); /* before the des
 /* Waits up to timeout_ms (-1: for ever) until there is something to do, and does it. 1: a signal
  * ended the wait early. */
 NODISCARD int loop_wait(struct loop *loop, int timeout_ms, struct error *err);
-/* Makes the next loop_wait return at once: for who has news that came by no descriptor. */
-void loop_wake(struct loop *loop);
 int loop_fd(const struct loop *loop); /* for poll: readable when loop_wait has something to do */

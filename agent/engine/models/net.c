@@ -220,10 +220,6 @@ void net_init(struct net *net, uint64_t seed, const int64_t shape[3], int *ret_i
     *ret_input = input;
 }
 
-void net_release(struct net *net) {
-    graph_release(&net->graph);
-}
-
 void net_finish(struct net *net, int value, int64_t classes, struct graph *ret_graph) {
     struct graph *graph = &net->graph;
     graph->values[value].name = "logits";

@@ -13,7 +13,6 @@ struct net {
 
 /* input: dims of a sample [c, h, w]. *ret_input: the value [n, c, h, w]. */
 void net_init(struct net *net, uint64_t seed, const int64_t shape[3], int *ret_input);
-void net_release(struct net *net);
 /* The last value becomes "logits" [n, classes]; the graph is the caller's. */
 void net_finish(struct net *net, int value, int64_t classes, struct graph *ret_graph);
 

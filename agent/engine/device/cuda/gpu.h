@@ -116,7 +116,6 @@ struct family {
     struct kernel kernel;
     prepare_call *prepare;
 };
-const struct family *family_of(int op);
 extern const struct family host_family;
 
 /* ---- what families need --------------------------------------------------------------------- */
@@ -130,8 +129,6 @@ const float *prepare_weights(const struct schedule *schedule, const struct node 
  * known before the run; else -1, ERROR_UNSUPPORTED. */
 NODISCARD int prepare_clip(const struct prepare *prepare, int first, float *ret_low,
                            float *ret_high, struct error *err);
-/* All present inputs and outputs are of this type. */
-bool prepare_is_all(const struct prepare *prepare, enum tensor_type type);
 /* The input is channels last already, so the kernel should want that layout. */
 bool prepare_is_channels_last(const struct prepare *prepare, int index);
 void prepare_layout(struct prepare *prepare,

@@ -172,10 +172,6 @@ static const struct family *const families[OP_COUNT] = {
     [OP_UNARY_GRADIENT] = &slope,
 };
 
-const struct family *family_of(int op) {
-    return families[op];
-}
-
 /* ---- the schedule --------------------------------------------------------------------------- */
 
 static void fill_facts(struct prepare *prepare) {

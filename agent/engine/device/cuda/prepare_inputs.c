@@ -20,18 +20,6 @@ const void *prepare_constant(const struct prepare *prepare, int index) {
     return slot < 0 ? NULL : prepare->schedule->slots[slot].constant;
 }
 
-bool prepare_is_all(const struct prepare *prepare, enum tensor_type type) {
-    const struct task *task = prepare->task;
-    for (int i = 0; i < task->input_count + task->output_count; i++) {
-        const struct operand *operand =
-            i < task->input_count ? &task->inputs[i] : &task->outputs[i - task->input_count];
-        if (!operand->is_absent && operand->type != type) {
-            return false;
-        }
-    }
-    return true;
-}
-
 bool prepare_is_channels_last(const struct prepare *prepare, int index) {
     int slot = prepare->step->inputs[index];
     return slot >= 0 && prepare->schedule->slots[slot].layout == GPU_CHANNELS_LAST;
