@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Makes the chart's CRD templates of crds/*.yaml, which stay the one source:
+# Generates the chart's CRD templates from crds/*.yaml, the only source:
 #   make-crds.sh FOLDER     writes FOLDER/crd-NAME.yaml for each
-# What is added: the chart's labels, the annotation that keeps the CRD when the release goes, and a
-# condition around the CEL rules, which a server before 1.29 does not know (`make chart` calls this).
+# Added are the chart's labels, the annotation that keeps the CRD when the release is uninstalled, and
+# a condition around the CEL rules, which servers before 1.29 do not support. `make chart` calls this.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:?the folder for the templates}
 for source in crds/*.yaml; do
     awk -v source="$source" '
     function indent_of(line) { match(line, /^ */); return RLENGTH }
-    # A condition ends before the first line that is no part of its block: the list items of a key may
-    # stand as deep as the key itself.
+    # A condition ends before the first line outside its block; the list items of a key may have the
+    # same indentation as the key.
     function close_rules(line,    depth) {
         depth = indent_of(line)
         if (rules < 0 || line == "" || depth > rules || (depth == rules && line ~ /^ *- /)) return

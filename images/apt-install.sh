@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs Debian packages: apt-install.sh PACKAGE... Not root: sudo is used where it is. Exit code 3: not possible, and why.
-# Another apt (the upgrades of a machine that has just started, a second script of ours) is waited for, 5 minutes: apt itself
-# waits for dpkg's lock when told to, but never for that of the package lists.
+# Installs Debian packages: apt-install.sh PACKAGE... Uses sudo, if there is one, when not run by root. Exit code 3: not
+# possible; the reason is printed. Waits 5 minutes for another apt (upgrades of a new machine, a second script of ours): apt
+# itself can wait for dpkg's lock, but not for that of the package lists.
 set -euo pipefail
 script=${0##*/}
 
@@ -14,7 +14,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 install() {
-    # shellcheck disable=SC2086 # no word where there is no sudo
+    # shellcheck disable=SC2086 # not a word if there is no sudo
     $root env LC_ALL=C apt-get -o DPkg::Lock::Timeout=300 update -qq &&
         $root env LC_ALL=C DEBIAN_FRONTEND=noninteractive \
             apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends "$@"

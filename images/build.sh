@@ -3,14 +3,14 @@
 #   build.sh build [NAME...]     NAME is operator, agent, agent-cuda, trainer or trainer-cuda (default: operator agent trainer)
 #   build.sh push [NAME...]      builds, and pushes to $REGISTRY (log in first: buildah login)
 #   build.sh archive FOLDER [NAME...]   builds, and writes FOLDER/windlass-NAME.tar where that is not current
-# REGISTRY    where the images belong, as registry.example.com/team (default localhost)
-# BASE        the image that they are built in (default: what the Containerfile names). BASE=packages makes one of
-#             Debian 12's packages on this machine, which asks no registry
-# CUDA_BASE   the image that agent-cuda and trainer-cuda take the CUDA toolkit from (default: what its Containerfile names; with
-#             BASE=packages one made of the toolkit in $CUDA_HOME, default /usr/local/cuda; CUDA_LIBRARIES=0: without the
-#             1.2 GB of cuDNN, cuBLASLt and NCCL, which whoever runs it mounts)
-# What is built and its layers are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images: the last build's, not those of
-# builds before.
+# REGISTRY    the registry of the images, such as registry.example.com/team (default localhost)
+# BASE        the image to build in (default: as in the Containerfile). BASE=packages makes one from Debian 12's
+#             packages on this machine, without a registry
+# CUDA_BASE   the image that agent-cuda and trainer-cuda take the CUDA toolkit from (default: as in the Containerfile; with
+#             BASE=packages one made from the toolkit in $CUDA_HOME, default /usr/local/cuda; CUDA_LIBRARIES=0: without the
+#             1.2 GB of cuDNN, cuBLASLt and NCCL, which are then mounted at run time)
+# Images and layers of the last build are kept in ${XDG_CACHE_HOME:-~/.cache}/windlass/images; those of earlier builds are
+# removed.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/windlass/images
@@ -23,7 +23,7 @@ say() { printf '%4ds %s\n' "$SECONDS" "$*" >&2; }
 b() { buildah --root "$cache/storage" --runroot "$cache/run" "$@"; }
 logged() { "$@" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "failed: $*; the whole log: $log"; }; }
 
-# Debian 12 of packages from the mirror that this machine is configured for, as localhost/windlass-base:12.
+# Debian 12 made of packages from this machine's mirror, as localhost/windlass-base:12.
 base_of_packages() {
     local container tar=$cache/base.tar
     if b inspect --type image localhost/windlass-base:12 >/dev/null 2>&1; then return; fi
@@ -52,7 +52,7 @@ base_of_toolkit() {
     logged b copy "$container" "$toolkit"/lib64/lib{cudart_static,cudadevrt}.a /usr/local/cuda/lib64/
     [ "${CUDA_LIBRARIES:-1}" = 0 ] ||
         logged b copy "$container" "$toolkit"/lib64/lib{cudnn*.so.9,cublasLt.so.13,nccl.so.2} /usr/local/cuda/lib64/
-    # (Not every toolkit has it; without it the processor decodes JPEG files.)
+    # (Not every toolkit has it; without it the CPU decodes JPEG files.)
     [ "${CUDA_LIBRARIES:-1}" = 0 ] || [ ! -e "$toolkit/lib64/libnvjpeg.so.13" ] ||
         logged b copy "$container" "$toolkit/lib64/libnvjpeg.so.13" /usr/local/cuda/lib64/
     logged b commit --rm "$container" "$CUDA_BASE"
@@ -72,14 +72,14 @@ build() { # NAME
         logged b bud --layers --isolation chroot --network host "${base[@]}" --format docker "$@" .
     }
     bud --iidfile "$cache/windlass-$1.id" -f "images/$1.Containerfile" -t "$registry/windlass-$1:$version"
-    # What it was copied from is no ancestor of it: without a name, forget_others would take its layers for nobody's,
-    # and the next build would begin with apt-get. All of it was made just now, so this only gives the names.
+    # The stage that files were copied from is not an ancestor of the image: without a name forget_others would remove its
+    # layers, and the next build would begin with apt-get. All of it is cached by now, so this only adds the names.
     for stage in $(sed -n 's/^FROM .* AS //p' "images/$1.Containerfile"); do
         bud --target "$stage" -f "images/$1.Containerfile" -t "localhost/windlass-stage-$1-$stage"
     done
 }
-# Images without a name that no named one was made of: of builds before. Each is as large as what has changed, which
-# comes to many gigabytes in a day's work.
+# Images of earlier builds: they have no name and no named image is made of them. Each is as large as what has changed,
+# which adds up to many gigabytes in a day.
 forget_others() { b rmi --prune >>"$log" 2>&1 || say "layers of earlier builds stay: $(tail -n 1 "$log")"; }
 archive() { # NAME FOLDER
     local tar=$2/windlass-$1.tar id

@@ -1,9 +1,9 @@
 #!/bin/sh
-# collect.sh ROOT FILE...: fills ROOT with what these programs need at run time and nothing else: themselves in
-# /usr/local/bin, the libraries that the loader names, certificate authorities, a user, and for every Debian package
-# that a file came from its copyright and its record (scanners read /var/lib/dpkg/status.d). Files are programs;
-# archives (.a) that static ones were linked with: of these only whom they came from; and files and folders of a package
-# that the programs read or load (/usr/share/zoneinfo), which are copied as they are, to where they are.
+# collect.sh ROOT FILE...: fills ROOT with what these programs need at run time and nothing else: the programs in
+# /usr/local/bin, the libraries that the loader finds, certificate authorities, a user, and the copyright and record of
+# every Debian package that a file came from (scanners read /var/lib/dpkg/status.d). A FILE is a program; an archive (.a)
+# that a static program was linked with, of which only the package is recorded; or a file or folder that the programs read
+# or load (/usr/share/zoneinfo), which is copied to the same path.
 set -eu
 root=$1
 shift
@@ -50,7 +50,7 @@ for file in $(printf '%s\n' $files | sort -u); do
         cp -L --preserve=mode,timestamps "$file" "$root$file"
         ;;
     esac
-    # dpkg knows a file by the name that its package gave it: with or without /usr.
+    # dpkg knows a file by the path in its package: with or without /usr.
     for name in "$file" "$(realpath "$file")" "${file#/usr}" "$(realpath "$file" | sed 's|^/usr||')"; do
         package=$(dpkg-query -S "$name" 2>/dev/null | head -1 | cut -d: -f1) || true
         [ -z "$package" ] || { packages="$packages $package"; break; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a make target needs, and only those that are missing.
 #   deps.sh deps|deps-demo|deps-test|deps-bench
-# Nothing is asked of the network when everything is there.
+# Does not use the network if everything is installed.
 set -euo pipefail
 
 build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libssl-dev libyaml-dev libjansson-dev
@@ -25,7 +25,7 @@ esac
 missing=
 for package in $wanted; do
     case $package in
-    # Another vendor's node and npm serve as well as Debian's.
+    # node and npm from elsewhere work as well as Debian's.
     nodejs) ! command -v node >/dev/null || continue ;;
     npm) ! command -v npm >/dev/null || continue ;;
     esac

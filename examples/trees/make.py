@@ -71,7 +71,7 @@ def main():
             table.writerows([f"P{i:03}"] + [repr(float(value)) for value in data.data[i]] for i in part)
     with open(f"{HERE}/data/truth.txt", "w") as text:
         text.writelines(("benign", "malignant")[malignant[i]] + "\n" for i in test)
-    with open(f"{HERE}/data/xgboost.txt", "w") as text:  # what xgboost itself says of the same rows: malignant
+    with open(f"{HERE}/data/xgboost.txt", "w") as text:  # xgboost's own result for the same rows: the probability of malignant
         text.writelines(f"{share:.6f}\n" for share in model.predict_proba(data.data[test].astype("f4"))[:, 1])
 
 

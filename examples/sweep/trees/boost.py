@@ -1,7 +1,7 @@
 """Boosted trees that tell benign biopsies from malignant ones (scikit-learn's breast cancer data: Wolberg, Street and
-Mangasarian 1995). 400 of the 569 are learned, the 400 of ../../trees, and the others are asked about after each ten trees:
-a line on standard output is all that a Sweep wants of a program. As many trees as were best end up in the output MODEL as
-ONNX, with Debian's python3-onnx; scores.csv beside it is what scikit-learn itself says of the others."""
+Mangasarian 1995). It trains on the same 400 of the 569 rows as ../../trees and tests on the others after every ten trees. A
+line on standard output is all that a Sweep needs. The best number of trees is written to the output MODEL as ONNX,
+with Debian's python3-onnx; scores.csv holds scikit-learn's own results for the test rows."""
 import argparse
 import os
 import random
