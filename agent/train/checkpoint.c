@@ -53,7 +53,7 @@ static int add_entry(void *context, const char *name, const struct store_info *i
         strlen(at) == wanted && read_number(at, &entry.generation) &&
         (!listing->has_steps || (at[DIGITS] == '-' && read_number(at + DIGITS + 1, &entry.step)));
     if (!is_ours) {
-        return 0; /* nobody of us has written it */
+        return 0; /* not written by any generation of ours */
     }
     if (listing->count == listing->room) {
         listing->room = 2 * listing->room + 16;
@@ -90,7 +90,7 @@ static int highest_claim(const struct checkpoint_place *place, int64_t *ret_gene
     return 0;
 }
 
-/* 1: it is ours; 0: it is another's; -1: nobody can tell. */
+/* 1: it is ours; 0: it is another's; -1: unknown. */
 static int claim_one(const struct checkpoint_place *place, int64_t generation, const char *words,
                      struct error *err) {
     AUTO(text_freep) char *name = x_printf("%sclaim/%012" PRId64, place->prefix, generation);
@@ -102,8 +102,8 @@ static int claim_one(const struct checkpoint_place *place, int64_t generation, c
         *err = put;
         return -1;
     }
-    /* Also after success: where creation excludes nobody, the last one has it. And after CONFLICT:
-     * a request whose answer was lost is repeated, and finds its own. */
+    /* Also after success: without exclusive creation the last writer has it. And after CONFLICT: a
+     * request whose answer was lost is repeated, and finds its own object. */
     if (store_get(place->store, name, &seen, NULL, err) < 0) {
         return -1;
     }
@@ -232,7 +232,8 @@ static int load_one(const struct checkpoint_place *place, const struct entry *en
         return is_gone ? 0 : -1;
     }
     if (info.size_bytes > CHECKPOINT_BYTES_MAX || info.size_bytes < CHECKPOINT_TAIL_BYTES) {
-        error_set(why, ERROR_INVALID, "%lld bytes are no checkpoint", (long long)info.size_bytes);
+        error_set(why, ERROR_INVALID, "%lld bytes are too few or too many for a checkpoint",
+                  (long long)info.size_bytes);
         return 0;
     }
     size_t size = (size_t)info.size_bytes;

@@ -1,11 +1,11 @@
-/* checkpoint.h: the state of a training as one object of the store, which is whole or not believed.
+/* checkpoint.h: the state of a training as one object of the store; an incomplete one is ignored.
  *
- *   PREFIX/claim/GENERATION             made exclusively, by rank 0, when a round begins; holds who
- *   PREFIX/checkpoint/GENERATION-STEP   written by that generation alone
+ *   PREFIX/claim/GENERATION             created exclusively by rank 0 at a start; its content names
+ * the owner PREFIX/checkpoint/GENERATION-STEP   written by that generation only
  *
- * Numbers have 12 digits, so that names are in order. Generations, not rounds, say what is older:
- * rounds begin anew when a job is applied again. A process of an older generation that lives on
- * writes under its own numbers and harms nobody. */
+ * Numbers have 12 digits, so that names sort by number. The order is that of generations, not of
+ * rounds, which begin at 1 again when a job is applied again. A process of an older generation that
+ * still runs writes under its own number and does no harm. */
 #pragma once
 
 #include "agent/engine/tensor.h"
@@ -31,48 +31,49 @@ struct checkpoint {
     int64_t generation;
     int64_t step; /* steps done: the first of the resumed training */
     uint64_t seed;
-    const char *digest; /* of graph, data and settings: another one's is of no use */
+    const char
+        *digest; /* of graph, data and settings; only a checkpoint with the same digest is loaded */
     size_t count;
     const struct checkpoint_tensor *tensors;
 };
 
-/* Where they are. prefix ends with a slash or is empty. */
+/* Where checkpoints are stored. prefix ends with a slash or is empty. */
 struct checkpoint_place {
     struct store *store;
     const char *prefix;
 };
 
-/* The next generation, ours from now on: greater than all that were claimed. `who` says whose it
- * is, for people. On stores without exclusive creation it is written and read back. */
+/* Claims the next generation, greater than all claimed before. `who` names the owner, for people.
+ * On stores without exclusive creation the claim is written and read back. */
 NODISCARD int checkpoint_claim(const struct checkpoint_place *place, const char *who,
                                int64_t *ret_generation, struct error *err);
-/* Whether nobody has claimed a newer one. */
+/* Whether no newer generation has been claimed. */
 NODISCARD int checkpoint_is_newest(const struct checkpoint_place *place, int64_t generation,
                                    bool *ret_is_newest, struct error *err);
 
-/* Writes it as a whole. What the tensors point at must stand still meanwhile. written: bytes so
- * far, for who watches; or NULL. After a failure it may be there all the same. */
+/* Writes it atomically. The tensors' data must not change meanwhile. written: counts bytes, for
+ * another thread to watch; or NULL. After a failure it may still have been stored. */
 NODISCARD int checkpoint_write(const struct checkpoint_place *place,
                                const struct checkpoint *checkpoint, _Atomic int64_t *written,
                                struct error *err);
-/* Removes all but the newest `keep` of this and older generations; for after a write. */
+/* Removes all but the newest `keep` of this and older generations. Call it after a write. */
 NODISCARD int checkpoint_tidy(const struct checkpoint_place *place, int64_t generation, int keep,
                               struct error *err);
 
-/* One that was read. */
+/* A checkpoint that was read. */
 struct checkpoint_loaded {
     struct checkpoint checkpoint;
-    char *bytes;                       /* all the rest points into these, */
+    char *bytes;                       /* everything else points into these, */
     struct checkpoint_tensor *tensors; /* and these */
     char *text;
 };
-void checkpoint_release(struct checkpoint_loaded *loaded); /* for AUTO, too; a zeroed one is fine */
+void checkpoint_release(struct checkpoint_loaded *loaded); /* also for AUTO; a zeroed one is fine */
 
-/* Told of each that is there and cannot be used: its name and why. */
+/* Called for each checkpoint that exists but cannot be used: its name, and why. */
 typedef void checkpoint_skipped(void *context, const char *name, const char *why);
 
-/* Of the generations before this one the highest, of it the highest step, that is whole and has
- * this digest; *ret_found: there is one. Errors are the store's alone. */
+/* Loads the newest checkpoint (highest generation before this one, then highest step) that is
+ * complete and has this digest; *ret_found: whether there is one. Errors are the store's only. */
 NODISCARD int checkpoint_load(const struct checkpoint_place *place, int64_t generation,
                               const char *digest, checkpoint_skipped *skipped, void *context,
                               bool *ret_found, struct checkpoint_loaded *ret_loaded,
@@ -80,15 +81,15 @@ NODISCARD int checkpoint_load(const struct checkpoint_place *place, int64_t gene
 
 /* ---- the format (checkpoint_format.c) -------------------------------------------------------- */
 
-/* What stands before the tensors: magic, sizes, JSON, sums. The caller frees *ret_head. */
+/* The bytes before the tensors: magic, sizes, JSON, checksums. The caller frees *ret_head. */
 NODISCARD int checkpoint_head(const struct checkpoint *checkpoint, char **ret_head,
                               size_t *ret_size, struct error *err);
-/* What stands behind them; crc: of all bytes before. */
+/* The bytes after them; crc: of all bytes before. */
 enum { CHECKPOINT_TAIL_BYTES = 16, CHECKPOINT_ALIGNMENT = 64 };
 void checkpoint_tail(uint32_t crc, int64_t size, char tail[static CHECKPOINT_TAIL_BYTES]);
 /* Zeros between a tensor and what follows it. */
 size_t checkpoint_padding(const struct checkpoint_tensor *tensor);
-/* INVALID: anything in it is not as it was written. On success *ret_loaded owns `bytes`, which are
- * from malloc (64-byte aligned, if the tensors are to be); on failure they stay the caller's. */
+/* INVALID: any byte is not as it was written. On success *ret_loaded owns `bytes`, which are
+ * from malloc (64-byte aligned, if the tensors are to be); on failure the caller keeps them. */
 NODISCARD int checkpoint_parse(char *bytes, size_t size, struct checkpoint_loaded *ret_loaded,
                                struct error *err);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they lie");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied byte by byte");
 
 #define HEAD_MAGIC "WLCKPT1\n"
 enum { MAGIC_BYTES = 8, FIXED_BYTES = 16, SEED_DIGITS = 16, DIGEST_MAX = 256 };
@@ -57,7 +57,7 @@ int checkpoint_head(const struct checkpoint *checkpoint, char **ret_head, size_t
     json_decref(head);
     size_t size = text ? strlen(text) : 0;
     if (!text || size > CHECKPOINT_HEAD_MAX) {
-        return error_set(err, ERROR_INVALID, "its names are no UTF-8, or too long");
+        return error_set(err, ERROR_INVALID, "its names are not UTF-8, or too long");
     }
     uint32_t words[2] = {(uint32_t)size, digest_crc32c(0, text, size)};
     size_t all = up(FIXED_BYTES + size);
@@ -176,7 +176,7 @@ static int check_sums(const char *bytes, size_t size, struct error *err) {
     int64_t told_size;
     uint32_t crc, own;
     if (size < FIXED_BYTES + CHECKPOINT_TAIL_BYTES || memcmp(bytes, HEAD_MAGIC, MAGIC_BYTES) != 0) {
-        return malformed(err, "is no checkpoint");
+        return malformed(err, "is not a checkpoint");
     }
     const char *tail = bytes + size - CHECKPOINT_TAIL_BYTES;
     memcpy(&told_size, tail, sizeof told_size);

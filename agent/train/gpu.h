@@ -1,11 +1,11 @@
-/* gpu.h: which of a pod's GPUs a rank uses. All that speaks CUDA takes the first that it sees, so a
- * rank is made to see one. PURE. */
+/* gpu.h: which of a pod's GPUs a rank uses. CUDA programs use the first visible GPU, so each rank
+ * sees only one. PURE. */
 #pragma once
 
 #include "lib/error.h"
 
 /* The value of CUDA_VISIBLE_DEVICES for the rank that is `local_rank` among the ranks of its pod,
- * given the value that there is (NULL: all, numbered from 0), which may have numbers and UUIDs. The
+ * given the current value (NULL: all, numbered from 0), a list of numbers and UUIDs. The
  * caller frees *ret_value. INVALID: the list is too short. */
 NODISCARD int gpu_choose(const char *visible, int64_t local_rank, char **ret_value,
                          struct error *err);

@@ -1,6 +1,6 @@
-/* metrics.h: what a training says of itself, kept with its results: metrics.csv for people and
- * programs, and an event file that TensorBoard reads (events.h). Both are written whole, so whoever
- * reads them while the training runs sees some moment of it. One thread. */
+/* metrics.h: the metrics of a training, stored with its results: metrics.csv for people and
+ * programs, and an event file for TensorBoard (events.h). Both are written atomically, so a reader
+ * sees a consistent state while the training runs. For one thread. */
 #pragma once
 
 #include "agent/store/store.h"
@@ -9,7 +9,7 @@ enum { METRICS_ROWS_MAX = 1 << 20 };
 #define METRICS_CSV "metrics.csv"
 #define METRICS_EVENTS "events.out.tfevents.0.windlass"
 
-/* Columns of the CSV (behind step, epoch, time) and tags of the event file. */
+/* Columns of the CSV (after step, epoch, time) and tags of the event file. */
 enum metrics_column {
     METRIC_LOSS,          /* "loss": mean of the batches since the epoch began */
     METRIC_ACCURACY,      /* "accuracy": 0..1 */
@@ -17,7 +17,7 @@ enum metrics_column {
     METRIC_TEST_ACCURACY, /* "test_accuracy" */
     METRIC_RATE,          /* "learning_rate" */
     METRIC_SPEED,         /* "samples_per_second", of the gang */
-    METRIC_WAITED,        /* "waited": part of the time, 0..1, in which batches were waited for */
+    METRIC_WAITED,        /* "waited": share of the time, 0..1, spent waiting for batches */
     METRIC_COUNT
 };
 
@@ -25,21 +25,21 @@ struct metrics_row {
     int64_t step;                /* steps done; greater than the row's before */
     double epoch;                /* done */
     int64_t wall_ms;             /* since 1970 */
-    double values[METRIC_COUNT]; /* NAN: not known; an empty cell, no point in a curve */
+    double values[METRIC_COUNT]; /* NAN: unknown; an empty cell, and no point in the curve */
 };
 
 struct metrics;
 
-/* store: the output, borrowed. step: where the training begins: rows of an earlier round up to it
- * are kept, later ones were not of this training and go. A file that is not ours is replaced. */
+/* store: the output, borrowed. step: the first step of this start. Rows of earlier rounds up to it
+ * are kept, later ones are dropped. A file of another program is replaced. */
 NODISCARD int metrics_open(struct store *store, int64_t step, struct metrics **ret_metrics,
                            struct error *err);
-void metrics_free(struct metrics *metrics); /* NULL is fine; writes nothing */
+void metrics_free(struct metrics *metrics); /* NULL is fine; does not write */
 void metrics_freep(struct metrics **metrics);
 
-/* Appends; a row too many (METRICS_ROWS_MAX) is dropped. */
+/* Appends; rows beyond METRICS_ROWS_MAX are dropped. */
 void metrics_add(struct metrics *metrics, const struct metrics_row *row);
-/* Writes both files if there is anything new. After a failure the next write holds all. */
+/* Writes both files if there are new rows. After a failure the next write contains everything. */
 NODISCARD int metrics_write(struct metrics *metrics, struct error *err);
 
 size_t metrics_count(const struct metrics *metrics);

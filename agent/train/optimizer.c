@@ -167,7 +167,7 @@ static void build(struct optimizer *optimizer, struct group *group) {
     group->inputs[0].data = optimizer->numbers;
 }
 
-/* Each output lies where its input does: weights and states are changed in place. */
+/* Each output shares its input's memory: weights and states are changed in place. */
 static int prepare(struct optimizer *optimizer, struct group *group, struct error *err) {
     size_t states = optimizer->state_count;
     bool *is_bound = x_malloc(group->graph.output_count + 1);

@@ -11,10 +11,11 @@
  *         Gitman, Ginsburg, 2017); then as SGD without nesterov
  *
  * Tensors of rank 1 (shifts, scales of norms) neither decay nor have a q other than 1. Sums of |w|
- * and |g| are made in double precision and in a fixed order: the same bits in every run.
+ * and |g| are in double precision and in a fixed order: the same bits in every run.
  *
- * The work is the device's: one graph of OptimizerStep nodes
- * (agent/engine/ops/infer/optimizer_step.h) for each group of parameters that is moved at once. */
+ * The device does the work: one graph of OptimizerStep nodes
+ * (agent/engine/ops/infer/optimizer_step.h) for each group of parameters that is updated together.
+ */
 #pragma once
 
 #include "agent/engine/device.h"
@@ -35,12 +36,12 @@ struct optimizer;
 
 struct optimizer_options {
     const json_t *spec;                 /* the object */
-    struct device *device;              /* borrowed; not asked before the first parameter */
-    const struct parameter *parameters; /* [count], copied; what they point at is borrowed */
+    struct device *device;              /* borrowed; not used before the first parameter */
+    const struct parameter *parameters; /* [count], copied; the memory they point to is borrowed */
     size_t count;
 };
 
-/* The learning rate (positive) is the schedule's business. INVALID names the field; all else is the
+/* *ret_learning_rate (positive) is for the schedule. INVALID names the field; other errors are the
  * device's. */
 NODISCARD int optimizer_new(const struct optimizer_options *options,
                             struct optimizer **ret_optimizer, double *ret_learning_rate,
@@ -48,12 +49,12 @@ NODISCARD int optimizer_new(const struct optimizer_options *options,
 void optimizer_free(struct optimizer *optimizer); /* NULL is fine */
 void optimizer_freep(struct optimizer **optimizer);
 
-/* Parameters first..first + count - 1, by their gradients; done when it returns. step: of the
- * training, 0 is the first. The same groups come in every step: each is prepared once. */
+/* Updates the parameters first..first + count - 1 from their gradients, synchronously. step: of the
+ * training, from 0. Every step must use the same groups: each is prepared once. */
 NODISCARD int optimizer_apply(struct optimizer *optimizer, size_t first, size_t count, int64_t step,
                               double rate, struct error *err);
 
-/* What a checkpoint keeps beside the weights: of each parameter this many vectors of its size, 0 at
+/* State that checkpoints store with the weights: this many vectors per parameter, of its size, 0 at
  * the start; named "momentum", "mean", "square". */
 size_t optimizer_state_count(const struct optimizer *optimizer);
 const char *optimizer_state_name(const struct optimizer *optimizer, size_t which);

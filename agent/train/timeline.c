@@ -62,7 +62,7 @@ static void *write_copy(void *context) {
     struct timeline *timeline = context;
     struct error untold = {0}; /* the next write, or the last, holds all */
     if (put(timeline, &untold) == 0) {
-        timeline->written = timeline->copied; /* read by nobody before is_done */
+        timeline->written = timeline->copied; /* not read before is_done */
     }
     atomic_store(&timeline->is_done, true);
     return NULL;

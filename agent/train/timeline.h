@@ -1,14 +1,14 @@
 /* timeline.h: where a rank's time goes, as OUT/rank.N.json: a trace (lib/trace.h), which
- * https://ui.perfetto.dev and chrome://tracing open. Each rank writes its own; times begin at a
- * moment that all ranks share (a barrier), so several files may be put together: jq -s
+ * https://ui.perfetto.dev and chrome://tracing open. Each rank writes its own; times are relative
+ * to a moment that all ranks share (a barrier), so the files can be merged: jq -s
  * '{traceEvents: map(.traceEvents[])}' rank.*.json
  *
  * Recorded are the first 20 steps of each start, then those whose number is a multiple of 100,
- * until 16 MiB are full: a step is in it as a whole or not at all. The object is written every ten
- * seconds at most, by a thread of its own, and always whole. A write that fails is made up for by
- * the next; the last one's error is timeline_finish's.
+ * until 16 MiB are full; a step is recorded completely or not at all. A separate thread writes the
+ * object, at most every ten seconds, and always atomically. After a failed write the next one
+ * contains everything; timeline_finish returns the error of the last.
  *
- * One thread at a time. All functions take NULL, which records nothing. */
+ * For one thread at a time. All functions accept NULL, and then record nothing. */
 #pragma once
 
 #include "agent/store/store.h"
@@ -31,18 +31,18 @@ struct timeline_options {
 enum timeline_lane { TIMELINE_COMPUTE, TIMELINE_SUMS, TIMELINE_LANE_COUNT };
 
 struct timeline *timeline_new(const struct timeline_options *options);
-/* Waits for what is being written. */
+/* Waits for a write in progress. */
 void timeline_free(struct timeline *timeline);
 void timeline_freep(struct timeline **timeline);
 
-/* step: from 1. Whether it is recorded: what is added from now on belongs to it. */
+/* step: from 1. Returns whether it is recorded; later additions belong to it. */
 bool timeline_begin(struct timeline *timeline, int64_t step);
-/* Times of clock_monotonic_ns; on one lane either apart, or one within the other and beginning
- * after it. Names: as a trace has them. */
+/* Times are clock_monotonic_ns. Intervals of a lane are disjoint, or nested with a later beginning.
+ * Names: see lib/trace.h. */
 void timeline_add(struct timeline *timeline, enum timeline_lane lane, const char *name,
                   int64_t began_ns, int64_t ended_ns);
-/* The recorded step as a whole, and its loss. */
+/* Ends the recorded step; its loss is stored, too. */
 void timeline_end(struct timeline *timeline, int64_t began_ns, int64_t ended_ns, double loss);
 
-/* Waits for the thread and writes what is new. */
+/* Waits for the thread and writes what is not yet written. */
 NODISCARD int timeline_finish(struct timeline *timeline, struct error *err);

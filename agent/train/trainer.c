@@ -113,7 +113,7 @@ static void add_row(struct trainer *trainer, struct period *period, double test_
     period->row_ms = clock_monotonic_ms();
 }
 
-/* A failure is told and no more: what is not written now is written with the next. */
+/* A failure is only logged: the next write contains everything. */
 static void keep_metrics(const struct trainer *trainer) {
     struct error err = {0};
     if (trainer->metrics && metrics_write(trainer->metrics, &err) < 0) {
@@ -182,7 +182,8 @@ static int leave(struct trainer *trainer, struct error *err) {
     if (save(trainer, err) < 0 || trainer_saved(trainer, err) < 0) {
         return -1;
     }
-    return error_set(err, ERROR_CANCELLED, "asked to leave; the checkpoint of step %lld is written",
+    return error_set(err, ERROR_CANCELLED,
+                     "stopped on request; the checkpoint of step %lld is written",
                      (long long)trainer->step);
 }
 
@@ -195,7 +196,7 @@ static int step(struct trainer *trainer, const struct batch *batch, int64_t sinc
                              .is_recorded = timeline_begin(trainer->timeline, batch->step + 1)};
     double total = (double)batch->total;
     if (wish.is_recorded) {
-        /* Viewers want what lies within another to begin after it. */
+        /* Viewers expect a nested interval to begin later than the outer one. */
         timeline_add(trainer->timeline, TIMELINE_COMPUTE, "wait for a batch", since_ns + 1,
                      clock_monotonic_ns());
     }
@@ -203,9 +204,9 @@ static int step(struct trainer *trainer, const struct batch *batch, int64_t sinc
         return -1;
     }
     timeline_end(trainer->timeline, since_ns, clock_monotonic_ns(),
-                 (double)trainer->rides[RIDE_LOSS]);
-    trainer->sums.loss += (double)trainer->rides[RIDE_LOSS] * total;
-    trainer->sums.correct += (double)trainer->rides[RIDE_CORRECT];
+                 (double)trainer->scalars[SCALAR_LOSS]);
+    trainer->sums.loss += (double)trainer->scalars[SCALAR_LOSS] * total;
+    trainer->sums.correct += (double)trainer->scalars[SCALAR_CORRECT];
     trainer->sums.samples += total;
     period->samples += batch->total;
     return 0;
@@ -233,7 +234,7 @@ static int after_step(struct trainer *trainer, struct period *period, bool is_fi
             say_step(trainer, period);
         }
     }
-    return trainer->rides[RIDE_SAVE] > 0 ? save(trainer, err) : 0;
+    return trainer->scalars[SCALAR_SAVE] > 0 ? save(trainer, err) : 0;
 }
 
 static int loop(struct trainer *trainer, struct error *err) {
@@ -253,7 +254,7 @@ static int loop(struct trainer *trainer, struct error *err) {
         if (step(trainer, batch, since_ns, &period, err) < 0) {
             return -1;
         }
-        if (trainer->rides[RIDE_LEAVE] > 0) {
+        if (trainer->scalars[SCALAR_LEAVE] > 0) {
             return leave(trainer, err);
         }
         if (after_step(trainer, &period, is_first, err) < 0) {
@@ -318,7 +319,7 @@ int trainer_run(const struct train_job *job, struct comm *comm, struct error *er
     }
     keep_timeline(trainer);
     if (trainer_saved(trainer, &ignored) < 0) {
-        error_clear(&ignored); /* the run has ended another way, which is told */
+        error_clear(&ignored); /* the run has ended in another way, which is reported */
     }
     trainer_close(trainer);
     free(trainer);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The network of the best epoch (best.h), in the memory of rank 0 and, as further tensors, in each
- * checkpoint: what a restart goes on from and what was the best until then are one object, so none
- * of the two can be newer than the other. Nothing of it is there where no metric is wanted. */
+ * checkpoint: the state that a restart continues from and the best network until then are one
+ * object, so neither of the two can be newer than the other. Nothing of it is there where no metric
+ * is wanted. */
 #include "agent/train/trainer_state.h"
 
 #include <assert.h>

@@ -128,12 +128,13 @@ int trainer_evaluate(struct trainer *trainer, double *ret_loss, double *ret_accu
     }
     /* Every rank has the same sums: all of them leave. */
     if (!isfinite(sums.loss)) {
-        return error_set(err, ERROR_FAILED,
-                         "the loss over the test data is %g after step %lld, though that of the "
-                         "training is finite: a sample of data.test is no number or far from the "
-                         "others (data.normalize), or the network has grown too much (lower "
-                         "optimizer.learningRate)",
-                         sums.loss / (double)sums.samples, (long long)trainer->step);
+        return error_set(
+            err, ERROR_FAILED,
+            "the loss over the test data is %g after step %lld, though that of the "
+            "training is finite: a sample of data.test is not a number or far from the "
+            "others (data.normalize), or the network has grown too much (lower "
+            "optimizer.learningRate)",
+            sums.loss / (double)sums.samples, (long long)trainer->step);
     }
     *ret_loss = sums.loss / (double)sums.samples;
     *ret_accuracy = trainer->test->classes ? (double)sums.correct / (double)sums.samples : NAN;

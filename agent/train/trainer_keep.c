@@ -182,12 +182,13 @@ static int load(struct trainer *trainer, struct error *err) {
     }
     if (found) {
         atomic_store(&trainer->writer.kept_step, trainer->step);
-        trainer_say(trainer, "goes on from the checkpoint of step %lld", (long long)trainer->step);
+        trainer_say(trainer, "continues from the checkpoint of step %lld",
+                    (long long)trainer->step);
     }
     return metrics_open(trainer->store, trainer->step, &trainer->metrics, err);
 }
 
-/* What lies on devices goes over the hosts: once a start, and by what MPI is good at. */
+/* Device memory is sent through the hosts, by MPI's broadcast; once per start. */
 static int share_part(struct trainer *trainer, struct comm *comm, const struct part *part,
                       struct error *err) {
     size_t bytes = part_count(part) * sizeof(float);
@@ -374,7 +375,7 @@ static int check_finite(const struct trainer *trainer, size_t variable, const fl
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(values[i])) {
             return error_set(err, ERROR_FAILED,
-                             "weight %s is no number after step %lld, the last one: lower "
+                             "weight %s is not a number after step %lld, the last one: lower "
                              "optimizer.learningRate, or warm up for longer",
                              trainer->network->values[trainer->graph.variables[variable]].name,
                              (long long)trainer->step);
@@ -437,7 +438,7 @@ static bool is_final(const struct error *err) {
            err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_FAILED || err->kind == ERROR_BUG;
 }
 
-/* False: asked to leave meanwhile. */
+/* False: a stop was requested meanwhile. */
 static bool pause_for(const struct trainer *trainer, int64_t ms) {
     const struct train_job *job = trainer->job;
     int64_t until_ms = clock_monotonic_ms() + ms;
@@ -454,7 +455,7 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
     bool is_kept = false;
     for (;;) {
         struct error cause = {0}, unkept = {0};
-        if (!is_kept) { /* first, so that whoever starts this run again has nothing to do */
+        if (!is_kept) { /* first, so that the next start of this run has nothing to do */
             if (trainer_save(trainer, err) < 0) {
                 return -1;
             }
@@ -478,7 +479,7 @@ int trainer_finish(struct trainer *trainer, struct error *err) {
                     (long long)(left_ms / 1000));
         if (!pause_for(trainer, MIN(pause_ms, left_ms))) {
             return error_set(err, ERROR_CANCELLED,
-                             "asked to leave before the result could be written%s",
+                             "stopped on request before the result could be written%s",
                              is_kept ? "; the checkpoint of the last step is" : "");
         }
         pause_ms = MIN(2 * pause_ms, PAUSE_MAX_MS);

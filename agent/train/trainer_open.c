@@ -250,7 +250,7 @@ static int read_times(struct trainer *trainer, const json_t *spec, struct error 
     return 0;
 }
 
-/* Else a training that goes on would begin with what it has made. */
+/* Otherwise a resumed training would start from its own result. */
 static int check_places(const json_t *spec, const char *path, struct error *err) {
     AUTO(text_freep)
     char *result = x_printf("%s/" RESULT_MODEL, tree_text(spec, "output.path", ""));

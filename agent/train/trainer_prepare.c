@@ -66,7 +66,7 @@ static int plan(struct trainer *trainer, const json_t *spec, struct error *err) 
         made_at[i] =
             (int)training_made_at(trainer->prepared[0].training, graph->first_gradient + i);
     }
-    bytes[count] = RIDE_COUNT * sizeof(float);
+    bytes[count] = SCALAR_COUNT * sizeof(float);
     made_at[count] = INT_MAX;
     if (result == 0) {
         buckets_plan(bytes, made_at, count + 1, (size_t)fusion_mib << 20, &trainer->buckets);

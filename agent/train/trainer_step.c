@@ -34,7 +34,7 @@ static void record_node(struct computing *computing, size_t step) {
     computing->since_ns = clock_monotonic_ns();
 }
 
-/* All buckets but the last, which waits for what rides in it. */
+/* All buckets but the last, which waits for the piggybacked scalars. */
 static int after_step(void *context, size_t step, struct error *err) {
     struct computing *computing = context;
     struct trainer *trainer = computing->trainer;
@@ -69,7 +69,7 @@ static void average_norms(struct trainer *trainer) {
     }
 }
 
-/* A function of the sample and its epoch: the same elements go, whoever computes them. */
+/* A function of the sample and its epoch: every rank would drop the same elements. */
 static void set_keys(struct trainer *trainer, const struct batch *batch) {
     trainer->inputs[trainer->graph.keys].shape.dims[0] = batch->count;
     for (int64_t i = 0; i < batch->count; i++) {
@@ -92,7 +92,7 @@ static void set_inputs(struct trainer *trainer, const struct batch *batch) {
 
 /* Gradients, loss and correct ones of this rank's samples; their buckets become due. */
 static int compute(struct trainer *trainer, const struct batch *batch, bool is_recorded,
-                   float *rides, struct error *err) {
+                   float *scalars, struct error *err) {
     if (batch->count == 0) { /* fewer samples than ranks: nothing to add */
         int result = trainer->device->ops->zero(trainer->device, trainer->gradients,
                                                 trainer->buckets.bytes, err);
@@ -111,9 +111,9 @@ static int compute(struct trainer *trainer, const struct batch *batch, bool is_r
     if (training_run(prepared->training, trainer->inputs, trainer->outputs, &hook, err) < 0) {
         return -1;
     }
-    rides[RIDE_LOSS] = (float)first_number(&trainer->outputs[0]);
+    scalars[SCALAR_LOSS] = (float)first_number(&trainer->outputs[0]);
     size_t correct = trainer->graph.correct;
-    rides[RIDE_CORRECT] = correct ? (float)first_number(&trainer->outputs[correct]) : 0;
+    scalars[SCALAR_CORRECT] = correct ? (float)first_number(&trainer->outputs[correct]) : 0;
     average_norms(trainer);
     return 0;
 }
@@ -151,26 +151,26 @@ static int apply(struct trainer *trainer, int64_t step, double rate, bool is_rec
 int trainer_step(struct trainer *trainer, const struct batch *batch, const struct step_wish *wish,
                  struct error *err) {
     size_t place = trainer->buckets.places[trainer->graph.variable_count].start;
-    float *rides = trainer->gradients + place / sizeof(float);
+    float *scalars = trainer->gradients + place / sizeof(float);
     double rate = rate_at(&trainer->rate, batch->step);
-    float mine[RIDE_COUNT] = {0};
+    float mine[SCALAR_COUNT] = {0};
     if (compute(trainer, batch, wish->is_recorded, mine, err) < 0) {
         return -1;
     }
-    mine[RIDE_SAVE] = wish->saves;
-    mine[RIDE_LEAVE] = wish->leaves;
-    if (device_write(trainer, rides, mine, RIDE_COUNT, err) < 0 ||
+    mine[SCALAR_SAVE] = wish->saves;
+    mine[SCALAR_LEAVE] = wish->leaves;
+    if (device_write(trainer, scalars, mine, SCALAR_COUNT, err) < 0 ||
         trainer_bucket_due(trainer, trainer->buckets.count - 1, err) < 0 ||
         apply(trainer, batch->step, rate, wish->is_recorded, err) < 0 ||
-        device_read(trainer, trainer->rides, rides, RIDE_COUNT, err) < 0) {
+        device_read(trainer, trainer->scalars, scalars, SCALAR_COUNT, err) < 0) {
         return -1;
     }
     trainer->step = batch->step + 1;
-    if (!isfinite(trainer->rides[RIDE_LOSS])) {
+    if (!isfinite(trainer->scalars[SCALAR_LOSS])) {
         return error_set(err, ERROR_FAILED,
                          "the loss of step %lld is %g, at a learning rate of %g: lower it, or warm "
                          "up for longer",
-                         (long long)trainer->step, (double)trainer->rides[RIDE_LOSS], rate);
+                         (long long)trainer->step, (double)trainer->scalars[SCALAR_LOSS], rate);
     }
     return 0;
 }

@@ -14,7 +14,7 @@ def sweep(name):
         with open(path, errors="replace") as file:
             text = file.read()
         reports = re.findall(r"^epoch (\d+) of \d+, step (\d+): .* test accuracy ([0-9.]+),", text, re.M)
-        left = re.findall(r"asked to leave; the checkpoint of step (\d+) is written", text)
+        left = re.findall(r"stopped on request; the checkpoint of step (\d+) is written", text)
         last = max([int(step) for step in left + [step for _, step, _ in reports]], default=0)
         if not left and "\nthe result: " not in text and reports:
             # It was ended before it could say how far it was: no further than to the end of that epoch.

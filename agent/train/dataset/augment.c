@@ -68,12 +68,14 @@ static int check(const struct augment *augment, const struct dataset *dataset, s
         return error_set(err, ERROR_INVALID, "augment.size: crop needs it");
     }
     if (augment->size && (dataset->type != TENSOR_UINT8 || (channels != 1 && channels != 3))) {
-        return error_set(err, ERROR_INVALID,
-                         "augment.size: the samples are no pictures of 1 or 3 channels of bytes");
+        return error_set(
+            err, ERROR_INVALID,
+            "augment.size: the samples are not pictures with 1 or 3 channels of bytes");
     }
     if ((augment->pad || augment->flip) && !is_picture) {
-        return error_set(err, ERROR_INVALID,
-                         "augment: the samples are no pictures [c, h, w], which pad and flip need");
+        return error_set(
+            err, ERROR_INVALID,
+            "augment: pad and flip need pictures [c, h, w], which the samples are not");
     }
     for (int i = 0; i < augment->shape.rank; i++) {
         if (augment->shape.dims[i] < 0) {
@@ -158,7 +160,7 @@ static struct region choose_region(const struct augment *augment, const struct a
     return middle(width, height, side, side);
 }
 
-/* Where the elements of a picture lie, in elements. */
+/* The memory layout of a picture, in elements. */
 struct view {
     const void *data;
     enum tensor_type type;

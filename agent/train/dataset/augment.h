@@ -1,5 +1,5 @@
-/* augment.h: a sample -> what the network gets: cut, padded, flipped, normalized. PURE: what is
- * random is drawn by seed, epoch and sample (order.h), whoever does it. In the spec:
+/* augment.h: a sample -> the network's input: cropped, padded, flipped, normalized. PURE: random
+ * numbers depend only on seed, epoch and sample (order.h). In the spec:
  *
  *   augment: {crop: None | Random | RandomResized, size: 224, pad: 4, flip: true}
  *   normalize: {mean: ["0.286"], deviation: ["0.353"]}
@@ -8,10 +8,10 @@
  * 100 % of the area, sides 3:4 to 4:3, anywhere (as for Inception: Szegedy et al., "Going Deeper
  * with Convolutions", 2014); in evaluation the middle, 7/8 of the shorter side. None: the middle,
  * all of the shorter side. Random: as None, and pad, below, says where (as it does without).
- * pad, flip: in training alone; so many zeros on each side, of which any part of the former size is
- * cut (as for CIFAR); left and right exchanged in half of the cases.
- * normalize: (x - mean) / deviation, one of each for all channels or one for each; bytes are
- * divided by 255 before. */
+ * pad, flip: in training only. pad: this many zeros on each side, then a random crop of the former
+ * size (as for CIFAR). flip: left and right exchanged in half of the cases.
+ * normalize: (x - mean) / deviation, one of each for all channels or one per channel; bytes are
+ * divided by 255 first. */
 #pragma once
 
 #include "agent/train/dataset/dataset.h"
@@ -27,13 +27,13 @@ struct augment {
     bool flip;
     struct shape shape;    /* of the result */
     enum tensor_type type; /* of samples */
-    int64_t channels;      /* 1 where samples are no pictures */
+    int64_t channels;      /* 1 if samples are not pictures */
     float factor[AUGMENT_CHANNELS_MAX],
         offset[AUGMENT_CHANNELS_MAX]; /* result = x factor + offset */
 };
 
-/* augment, normalize: the objects of the spec, or NULL. INVALID names the field: also of what the
- * data set's samples cannot be (pictures of many sizes without `size`, say). */
+/* augment, normalize: the objects of the spec, or NULL. INVALID names the field, also if the
+ * samples do not fit it (such as pictures of several sizes without `size`). */
 NODISCARD int augment_read(const json_t *augment, const json_t *normalize,
                            const struct dataset *dataset, struct augment *ret_augment,
                            struct error *err);

@@ -50,8 +50,8 @@ static int open_shard(struct cifar_set *set, size_t index, int64_t *memory_bytes
         return -1;
     }
     if (info->size_bytes == 0 || info->size_bytes % record != 0) {
-        return error_set(err, ERROR_INVALID, "%s: %lld bytes are no records of %lld", shard->path,
-                         (long long)info->size_bytes, (long long)record);
+        return error_set(err, ERROR_INVALID, "%s: %lld bytes are not a multiple of a record's %lld",
+                         shard->path, (long long)info->size_bytes, (long long)record);
     }
     shard->first = set->base.count;
     shard->count = info->size_bytes / record;
@@ -149,7 +149,7 @@ static int cifar_read(struct dataset *dataset, int64_t index, struct sample *sam
     if (read != bytes || sample->label >= dataset->classes) {
         return error_set(err, ERROR_INVALID, "%s: record %lld %s", shard->path,
                          (long long)(index - shard->first),
-                         read != bytes ? "is cut off" : "has a label that is no class");
+                         read != bytes ? "is cut off" : "has a label that is not a class");
     }
     sample->shape = dataset->shape;
     sample->is_interleaved = false;

@@ -89,7 +89,7 @@ static int add_item(void *context, const char *name, const struct store_info *in
     }
     if (!slash) {
         return error_set(err, ERROR_INVALID,
-                         "%s/%s: it lies in no folder that is its class (CLASS/x.jpg)",
+                         "%s/%s: it is not in the folder of a class (CLASS/x.jpg)",
                          store_path(set->store), name);
     }
     if (set->base.count == DATASET_COUNT_MAX) {

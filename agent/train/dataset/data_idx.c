@@ -24,7 +24,7 @@ int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *
     const uint8_t *bytes = data;
     struct idx idx = {.item_bytes = 1};
     if (size < HEAD_BYTES || bytes[0] != 0 || bytes[1] != 0) {
-        return error_set(err, ERROR_INVALID, "is no IDX file");
+        return error_set(err, ERROR_INVALID, "is not an IDX file");
     }
     if (bytes[2] != TYPE_BYTES) {
         return error_set(err, ERROR_UNSUPPORTED,
@@ -90,7 +90,7 @@ static void idx_close(struct dataset *dataset) {
     free(set);
 }
 
-/* What both say of each other; classes are 0 to the highest label. */
+/* Checks that both files match; classes are 0 to the highest label. */
 static int match(struct idx_set *set, struct error *err) {
     const struct idx *images = &set->images_head, *labels = &set->labels_head;
     if (labels->rank != 1 || images->rank < 2) {

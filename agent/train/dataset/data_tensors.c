@@ -118,7 +118,7 @@ static int read_labels(struct tensors_set *set, struct shard *shard, struct erro
     for (int64_t i = 0; i < shard->count; i++) {
         int64_t label = integer_at(targets->npy.type, targets->values, i);
         if (label < 0 || label >= DATASET_CLASSES_MAX) {
-            return error_set(err, ERROR_INVALID, "%s: label %lld of sample %lld is no class",
+            return error_set(err, ERROR_INVALID, "%s: label %lld of sample %lld is not a class",
                              targets->path, (long long)label, (long long)i);
         }
         shard->labels[i] = label;

@@ -1,4 +1,4 @@
-/* dataset.h: samples by number, with a class or with numbers as what is to be learned. Kinds:
+/* dataset.h: samples by number; the target of each is a class or a vector of numbers. Kinds:
  *
  *   {"idx": {"images": PATH, "labels": PATH}}      MNIST's format, also .gz; held in memory
  *   {"cifar": {"path": PATH, "classes": 10}}       CIFAR-10's binary files (100: CIFAR-100's, of
@@ -14,7 +14,8 @@
  *                                                  a pattern of its own, with noise. Classes and
  *                                                  shape may come from the options
  *
- * PATH: VOLUME/path or az://ACCOUNT/CONTAINER/path. A data set never changes; any thread may read.
+ * PATH: VOLUME/path or az://ACCOUNT/CONTAINER/path. A data set never changes; any thread may read
+ * it.
  */
 #pragma once
 
@@ -32,12 +33,11 @@ enum {
 
 struct dataset;
 struct dataset_options {
-    int64_t memory_bytes; /* what may be held; idx needs all of its bytes. 0: 1 GiB */
-    /* Of data to evaluate with: the training data. Samples must have the same type, shape and
-     * number of targets, and classes are its classes (a folder's go by name). NULL: none. */
+    int64_t memory_bytes; /* limit of what is held in memory; idx needs all its bytes. 0: 1 GiB */
+    /* For test data: the training data. Samples must have the same type, shape and number of
+     * targets; classes are its classes (a folder's by name). NULL: none. */
     const struct dataset *like;
-    /* Of synthetic samples, where the spec does not say: what the model takes. 0, NULL: 10; none.
-     */
+    /* For synthetic samples, if not in the spec: the model's. 0, NULL: 10; none. */
     int64_t classes;
     const json_t *shape;
 };
@@ -50,13 +50,13 @@ struct dataset {
     enum tensor_type type; /* TENSOR_UINT8 (0..255) or TENSOR_FLOAT32 */
     struct shape shape;    /* of a sample; pictures are [c, h, w]; folder: [3, -1, -1] */
     char **class_names;    /* of a folder: classes of them; else NULL */
-    uint32_t digest;       /* of names, sizes and, where they are held, bytes: ranks compare it */
+    uint32_t digest;       /* of names, sizes and, if held in memory, bytes: ranks compare it */
 };
 
-/* One sample. Zeroed at first; its memory is used again. */
+/* One sample. Zero it before the first use; its memory is reused. */
 struct sample {
     struct shape shape;  /* without unknown sizes */
-    bool is_interleaved; /* lies in memory as [h, w, c]: pictures as they are decoded */
+    bool is_interleaved; /* in memory as [h, w, c]: decoded pictures */
     void *data;          /* elements of dataset->type */
     size_t room;         /* bytes of data */
     int64_t label;       /* the class, 0..classes - 1; -1: none */
@@ -67,7 +67,7 @@ void sample_release(struct sample *sample); /* for AUTO, too */
 
 struct dataset_ops {
     const char *name; /* the field: "idx" */
-    /* Owned by dataset.c after that. fields: the value of that field. Errors name field or file. */
+    /* fields: the value of that field. dataset.c owns the result. Errors name field or file. */
     int (*open)(const json_t *fields, const struct dataset_options *options,
                 struct dataset **ret_dataset, struct error *err);
     int (*read)(struct dataset *dataset, int64_t index, struct sample *sample, struct error *err);
@@ -76,7 +76,7 @@ struct dataset_ops {
 extern const struct dataset_ops dataset_idx, dataset_cifar, dataset_folder, dataset_tensors,
     dataset_synthetic;
 
-/* spec: an object of one field, as above. INVALID: it is not, or the files are not sound. */
+/* spec: an object with one field, as above. INVALID: it is not, or a file is corrupt. */
 NODISCARD int dataset_open(const json_t *spec, const struct dataset_options *options,
                            struct dataset **ret_dataset, struct error *err);
 void dataset_close(struct dataset *dataset); /* NULL is fine */
@@ -85,11 +85,11 @@ void dataset_closep(struct dataset **dataset);
 NODISCARD int dataset_read(struct dataset *dataset, int64_t index, struct sample *sample,
                            struct error *err);
 
-/* For kinds: the files that a path names, itself or all of a folder that match the pattern, in the
- * order of their names; a list of 1 to DATASET_SHARDS_MAX texts, the caller's. */
+/* For kinds: the file that a path names, or all files of that folder that match the pattern, sorted
+ * by name; a list of 1 to DATASET_SHARDS_MAX strings, owned by the caller. */
 NODISCARD int dataset_files(const char *path, const char *pattern, json_t **ret_files,
                             struct error *err);
 
-/* For kinds: room for so many bytes. */
+/* For kinds: memory for this many bytes. */
 void *sample_room(struct sample *sample, size_t bytes);
 float *sample_target_room(struct sample *sample, size_t count);

@@ -1,6 +1,6 @@
-/* fields.h: the members of a JSON object, by name, for what reads the trainer's part of the spec.
- * The manifest was checked; these errors are for who calls the agent by other ways. INVALID, naming
- * the member. */
+/* fields.h: the members of a JSON object, by name, for readers of the trainer's part of the spec.
+ * The manifest has been checked; these errors are for other callers of the agent. INVALID names the
+ * member. */
 #pragma once
 
 #include "lib/error.h"
@@ -10,19 +10,18 @@
 /* *ret_text is borrowed. */
 NODISCARD int fields_text(const json_t *object, const char *name, const char **ret_text,
                           struct error *err);
-/* low..high; a member that is not there is `fallback`, where that is in the range. */
+/* low..high; a missing member is `fallback`, if that is in the range. */
 NODISCARD int fields_integer(const json_t *object, const char *name, const int64_t range[2],
                              int64_t fallback, int64_t *ret_value, struct error *err);
-/* A number, or one as text ("0.05"), as manifests have it; finite and in range. */
+/* A number, or a string with one ("0.05"), as in manifests; finite and in range. */
 NODISCARD int fields_number(const json_t *object, const char *name, const double range[2],
                             double fallback, double *ret_value, struct error *err);
-/* A boolean; false where it is not there. */
+/* A boolean; false if missing. */
 NODISCARD int fields_flag(const json_t *object, const char *name, bool *ret_value,
                           struct error *err);
 /* An array of 1 to max items, borrowed. */
 NODISCARD int fields_array(const json_t *object, const char *name, size_t max,
                            const json_t **ret_array, struct error *err);
-/* The one of `names` (NULL ends them) that the text is; a member that is not there is number
- * `fallback`. */
+/* The index of the string in `names` (which end with NULL); `fallback` if missing. */
 NODISCARD int fields_choice(const json_t *object, const char *name, const char *const *names,
                             int fallback, int *ret_index, struct error *err);

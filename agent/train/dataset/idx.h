@@ -1,5 +1,5 @@
-/* idx.h: the head of an IDX file (MNIST's): 0, 0, type, rank, then sizes as 4 bytes each, the
- * highest first; elements follow. Of unsigned bytes alone. PURE. */
+/* idx.h: the head of an IDX file (MNIST's): 0, 0, type, rank, then sizes of 4 bytes
+ * each, big-endian; elements follow. Only unsigned bytes are supported. PURE. */
 #pragma once
 
 #include "lib/error.h"
@@ -13,6 +13,6 @@ struct idx {
     size_t item_bytes; /* one along the first axis */
 };
 
-/* The whole file: there are as many elements as its head says, no more, no less. INVALID, or
+/* Parses a whole file, which must have exactly the elements that its head announces. INVALID, or
  * UNSUPPORTED (another type); errors do not name the file. */
 NODISCARD int idx_parse(const void *data, size_t size, struct idx *ret_idx, struct error *err);

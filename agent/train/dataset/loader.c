@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Steps first_step.. lie in ring[step % LOADER_RING]. Under the lock: `filling` is the step whose
+/* Steps first_step.. are in ring[step % LOADER_RING]. Under the lock: `filling` is the step whose
  * samples are given out (a few at a time), `taking` the one that is handed to the caller next, and
  * the slot before it is the caller's until it takes that. */
 #include "agent/train/dataset/loader.h"

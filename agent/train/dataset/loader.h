@@ -1,6 +1,6 @@
-/* loader.h: batches, made ahead by threads of its own: read, decoded, augmented. A ring of
- * LOADER_RING batches; of each a rank makes its slice alone (order.h), so that every gang size
- * sees the same batches. loader_take is called by one thread. */
+/* loader.h: batches, prepared in advance by its own threads: read, decoded, augmented. A ring of
+ * LOADER_RING batches. Each rank prepares its own slice of a batch (order.h), so that every gang
+ * size sees the same batches. loader_take is for one thread. */
 #pragma once
 
 #include "agent/train/dataset/augment.h"
@@ -18,10 +18,10 @@ struct loader_options {
     int threads;                  /* 1..LOADER_THREADS_MAX */
 };
 
-/* Of this rank; borrowed until the next loader_take. */
+/* This rank's slice; borrowed until the next loader_take. */
 struct batch {
     int64_t step, epoch;
-    int64_t count;    /* samples of this rank; 0 where there are fewer than ranks */
+    int64_t count;    /* samples of this rank; 0 if there are fewer than ranks */
     int64_t total;    /* samples of the gang; at least 1 */
     float *samples;   /* [count, augment->shape] */
     int64_t *labels;  /* [count]; NULL where targets are numbers */
@@ -31,15 +31,15 @@ struct batch {
 
 struct loader;
 
-/* EXHAUSTED: the ring would need more than memory can hold. */
+/* EXHAUSTED: the ring would need too much memory. */
 NODISCARD int loader_open(const struct loader_options *options, struct loader **ret_loader,
                           struct error *err);
-void loader_close(struct loader *loader); /* NULL is fine; what is under way ends first */
+void loader_close(struct loader *loader); /* NULL is fine; waits for work in progress */
 void loader_closep(struct loader **loader);
 
-/* 1: *ret_batch is the next step's; 0: that was the last; -1: a sample of it could not be read. */
+/* 1: *ret_batch is the next step's; 0: there are no more; -1: a sample could not be read. */
 NODISCARD int loader_take(struct loader *loader, const struct batch **ret_batch, struct error *err);
 /* How long loader_take has waited so far. */
 int64_t loader_waited_ns(const struct loader *loader);
-/* Samples made so far: grows while the loader lives. Any thread. */
+/* Samples prepared so far: grows while the loader makes progress. Any thread. */
 int64_t loader_made(const struct loader *loader);

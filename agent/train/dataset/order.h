@@ -1,29 +1,29 @@
-/* order.h: which sample comes when, as functions of numbers instead of state: every
- * gang size sees the same batches, and a resumed run needs seed and step alone. PURE. */
+/* order.h: the order of samples, as pure functions without state: every gang size sees the same
+ * batches, and a resumed run needs only seed and step. PURE. */
 #pragma once
 
 #include "lib/philox.h"
 
 #define ORDER_COUNT_MAX PHILOX_COUNT_MAX /* samples */
 
-/* The sample, 0..count-1, at a place, 0..count-1, of an epoch: for each seed and epoch another
- * bijection. */
+/* The sample, 0..count-1, at a place, 0..count-1, of an epoch: a different permutation for each
+ * seed and epoch. */
 int64_t order_place(uint64_t seed, int64_t epoch, int64_t count, int64_t place);
 
-/* The draw of philox_bits(seed, epoch, sample, draw), sample as the data set counts it, that is the
- * key of dropout (internal.h: DropoutTraining); augment.c's lie below. */
+/* The draw of philox_bits(seed, epoch, sample, draw), sample being the data set's index, that is
+ * the key of dropout (internal.h: DropoutTraining); augment.c's draws are below. */
 enum { DRAW_DROPOUT = 1 << 16 };
 
-/* An epoch of `count` samples is cut into batches of the whole gang; the last may be short, none is
- * empty. Step 0 is the first batch of epoch 0. */
+/* An epoch of `count` samples is divided into batches of the whole gang; the last may be shorter,
+ * but not empty. Step 0 is the first batch of epoch 0. */
 struct order_batch {
     int64_t epoch, first, count; /* places */
 };
 int64_t order_steps(int64_t count, int64_t batch_size); /* of an epoch */
 struct order_batch order_batch(int64_t count, int64_t batch_size, int64_t step);
 
-/* The part of so many items that rank r of `size` takes: parts follow each other without gaps and
- * differ by one item at most. Empty where there are fewer items than ranks. */
+/* The slice of `count` items for rank `rank` of `size`: slices are consecutive, without gaps, and
+ * differ by at most one item. Empty for some ranks if there are fewer items than ranks. */
 struct order_slice {
     int64_t first, count;
 };

@@ -264,7 +264,7 @@ learned() { patience=3000 told fashion-mnist Completed && awk -v is="$(of_traini
 check "one of them is deleted: another takes its place, and what is learned is at least $least right" learned; show fashion-mnist
 check "that was no failure" [ "$(of_training restarts.counted)/$(of_training restarts.disrupted)" = 0/1 ]
 log fashion-mnist-0 >"$work/log"
-check "they went on from their last step" grep '^goes on from the checkpoint of step' "$work/log"
+check "they went on from their last step" grep '^continues from the checkpoint of step' "$work/log"
 check "the log of the first pod stays" grep -q '^the result: ' "$work/log"
 check "and what rank 0 said is beside what was learned" eval 'cat "$data"/trained/logs/rank.000/stdout/* | grep -q ^epoch' # (the others say nothing)
 said_so() { status_of fashion-mnist message | grep -E '^trained for [0-9]+ epochs?, [0-9]+ steps in .*: loss [0-9.]+, accuracy 0\.[0-9]+; [a-z]+/trained/model.onnx is for a BatchScore'; }

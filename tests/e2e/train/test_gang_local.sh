@@ -232,7 +232,7 @@ rank_killed() {
     result=$?
     wait $run_pid || result=1
     [ $result -eq 0 ] && says shot 'started again 1 time' && says shot 'Running: step [0-9]+, epoch [0-9]+, loss [0-9.]+, [0-9.]+ samples/s' &&
-        log shot 0 | grep -q '^goes on from the checkpoint of step' && log shot 0 | grep -q '^epoch 800 of 800, step 3200: ' &&
+        log shot 0 | grep -q '^continues from the checkpoint of step' && log shot 0 | grep -q '^epoch 800 of 800, step 3200: ' &&
         cat "$work/shot/out/trained/logs/rank.000/stdout"/* | grep -q '^epoch 800 of 800'
 }
 left_and_again() {
@@ -244,7 +244,7 @@ left_and_again() {
     wait $run_pid
     code=$?
     [ $code -eq 130 ] && ! rank_of left && mv "$work/left/state/left-0.log" "$work/left/first" && run left && [ $code -eq 0 ] &&
-        grep -q 'asked to leave; the checkpoint of step [0-9]* is written' "$work/left/first" && log left 0 | grep -q '^goes on from the checkpoint of step'
+        grep -q 'stopped on request; the checkpoint of step [0-9]* is written' "$work/left/first" && log left 0 | grep -q '^continues from the checkpoint of step'
 }
 no_number() { # at once, and not again
     local code

@@ -222,7 +222,7 @@ survives() {
         pkill -KILL -P $pid # the ranks; mpirun ends by that
         wait $pid 2>/dev/null
         mpi -np 2 "$trainer" train >"$work/second" 2>&1 || return
-        grep '^goes on from the checkpoint of step' "$work/second" | sed 's/^/# /' | grep . || return
+        grep '^continues from the checkpoint of step' "$work/second" | sed 's/^/# /' | grep . || return
         same quiet "killed-$round" || return
         # Rows that were not written when it was killed may be absent; what is there is the same.
         comm -13 <(losses quiet | sort) <(losses "killed-$round" | sort) | grep . && return 1
@@ -244,7 +244,7 @@ leaves() {
     done
     kill -TERM $pid
     wait $pid
-    [ $? -eq 130 ] && grep -q 'asked to leave; the checkpoint of step [0-9]* is written' "$work/left" || return
+    [ $? -eq 130 ] && grep -q 'stopped on request; the checkpoint of step [0-9]* is written' "$work/left" || return
     ls "$out/left/.windlass/$WINDLASS_RUN/checkpoint/" | grep -q .
 }
 check "asked to leave: 130, and its step is kept" leaves
@@ -297,7 +297,7 @@ best_survives() { # the best epoch is long over when it is killed: the other sta
     kill -9 $pid
     wait $pid 2>/dev/null
     timeout 120 "$trainer" train >"$work/best" 2>&1 && epoch=$(top slain 2) || return
-    grep '^goes on from the checkpoint of step' "$work/best" | sed 's/^/# /' | grep . && [ "$epoch" -lt 10 ] &&
+    grep '^continues from the checkpoint of step' "$work/best" | sed 's/^/# /' | grep . && [ "$epoch" -lt 10 ] &&
         grep -q "^the best loss is .*, of epoch $epoch of 300, " "$work/best" && rate=0.01 as_if_ended slain "$epoch"
 }
 before=$failures
@@ -351,7 +351,7 @@ leaves_without() { # asked to leave while it waits
     begin_away without || return
     kill -TERM $pid
     wait $pid
-    [ $? -eq 130 ] && grep -q 'asked to leave before the result could be written' "$work/without"
+    [ $? -eq 130 ] && grep -q 'stopped on request before the result could be written' "$work/without"
 }
 gives_up() { # five minutes
     local pid
@@ -512,7 +512,7 @@ save(model, sys.argv[1] + "/steep.onnx")
 P
 spec bad '{"path": "data/steep.onnx"}' 1
 WINDLASS_SPEC=$(jq -c 'del(.trainer.data.test) | .trainer.data.train.synthetic.count = 64 | .trainer.optimizer.learningRate = "1000"' <<<"$WINDLASS_SPEC")
-check "weights that the last step made no numbers are named" refused 1 "weight w is no number after step 1, the last one"
+check "weights that the last step made no numbers are named" refused 1 "weight w is not a number after step 1, the last one"
 check "and no network is published" [ ! -e "$out/bad/model.onnx" ]
 spec bad "$smooth" 1 '"precision": "FP8"'
 check "another precision is refused" refused 2 "precision: one of FP32, BF16"

@@ -182,13 +182,14 @@ static void test_what_cannot_be_used_is_named(void) {
     CHECK_OK(checkpoint_load(&place, 9, "d1", tell, &told, &found, &loaded, &err), &err);
     CHECK(found && loaded.checkpoint.generation == 2 && loaded.checkpoint.step == 200);
     CHECK(is_state(&loaded.checkpoint));
-    CHECK_STR(told.text,
-              "r/checkpoint/000000000004-000000000250: it is of another model, other data or "
-              "settings\n"
-              "r/checkpoint/000000000003-000000000001: 5 bytes are no checkpoint\n"
-              "r/checkpoint/000000000002-000000000400: it says another generation or step than its "
-              "name\n"
-              "r/checkpoint/000000000002-000000000300: its sum is wrong\n");
+    CHECK_STR(
+        told.text,
+        "r/checkpoint/000000000004-000000000250: it is of another model, other data or "
+        "settings\n"
+        "r/checkpoint/000000000003-000000000001: 5 bytes are too few or too many for a checkpoint\n"
+        "r/checkpoint/000000000002-000000000400: it says another generation or step than its "
+        "name\n"
+        "r/checkpoint/000000000002-000000000300: its sum is wrong\n");
     CHECK_OK(checkpoint_load(&place, 1, "d1", tell, &told, &found, &loaded, &err), &err);
     CHECK(!found);
     /* The next claim is greater than all that was written. */

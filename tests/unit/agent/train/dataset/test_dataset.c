@@ -79,7 +79,7 @@ static void test_idx_that_is_wrong_is_refused(void) {
         int at, value, cut; /* of images; at < 0: nothing is changed */
         const char *says;
     } rows[] = {
-        {0, 1, 0, "i.idx: is no IDX file"},
+        {0, 1, 0, "i.idx: is not an IDX file"},
         {2, 13, 0, "i.idx: its elements are of type 0x0d"},
         {3, 0, 0, "i.idx: has 0 axes"},
         {3, 9, 0, "i.idx: has 9 axes"},
@@ -87,7 +87,7 @@ static void test_idx_that_is_wrong_is_refused(void) {
         {4, 255, 0, "i.idx: is shorter than its head says"},
         {-1, 0, 1, "i.idx: is shorter than its head says"},
         {-1, 0, IDX_BYTES - 10, "i.idx: is cut off in its head"},
-        {-1, 0, IDX_BYTES, "i.idx: is no IDX file"},
+        {-1, 0, IDX_BYTES, "i.idx: is not an IDX file"},
         {-1, 0, -1, "i.idx: has 1 bytes behind its elements"},
         {7, COUNT - 1, HIGH * WIDE, "6 images, but 7 labels"},
     };
@@ -195,13 +195,13 @@ static void test_cifar_is_read_from_several_files(void) {
     CHECK_OK(dataset_read(fine, 3, &sample, &err), &err);
     CHECK_INT(sample.label, 3);
     CHECK(!open_set("{\"cifar\": {\"path\": \"out/c2.bin\"}}", NULL, &err));
-    CHECK(strstr(err.text, "cifar: out/c2.bin: 15370 bytes are no records of 3073"));
+    CHECK(strstr(err.text, "cifar: out/c2.bin: 15370 bytes are not a multiple of a record's 3073"));
     write_file("c3.bin", (char[3073]){10}, 3073);
     AUTO(dataset_closep)
     struct dataset *wrong = must_open("{\"cifar\": {\"path\": \"out/c3.bin\"}}", NULL);
     err = (struct error){0};
     CHECK_INT(dataset_read(wrong, 0, &sample, &err), -1);
-    CHECK_STR(err.text, "out/c3.bin: record 0 has a label that is no class");
+    CHECK_STR(err.text, "out/c3.bin: record 0 has a label that is not a class");
 }
 
 /* ---- folder --------------------------------------------------------------------------------- */
@@ -269,7 +269,7 @@ static void test_a_folder_of_pictures(void) {
     write_file("f/top.jpg", "x", 1);
     err = (struct error){0};
     CHECK(!open_set(spec, NULL, &err));
-    CHECK(strstr(err.text, "out/f/top.jpg: it lies in no folder that is its class"));
+    CHECK(strstr(err.text, "out/f/top.jpg: it is not in the folder of a class"));
 }
 
 /* ---- tensors, synthetic --------------------------------------------------------------------- */
@@ -323,7 +323,7 @@ static void test_tensors_from_numpy(void) {
     CHECK(held->target_count == 2 && sample.target[0] == 1.0f && sample.target[1] == 1.25f);
     static const char *const rows[][3] = {
         {"xf4/0.npy", "l/1.npy", "out/xf4/0.npy: 3 samples, and 4 targets in out/l/1.npy"},
-        {"xf4/0.npy", "neg.npy", "out/neg.npy: label -1 of sample 1 is no class"},
+        {"xf4/0.npy", "neg.npy", "out/neg.npy: label -1 of sample 1 is not a class"},
         {"i4.npy", "l/0.npy", "out/i4.npy: samples of i4; u1, f2, f4 and f8 are read"},
         {"xf4/0.npy", "i4.npy", "out/i4.npy: integers have 2 axes, labels have one"},
         {"xf4", "l/0.npy", "tensors: 2 files of samples, but 1 of labels"},
