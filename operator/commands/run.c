@@ -43,7 +43,7 @@ struct run {
     struct option_list volumes;
     int64_t workers, gpus;
     struct gpus *machine_gpus; /* where the kind can use them */
-    bool keep, restart, once;
+    bool keep, restart, restart_by_old_name, once;
     bool is_usage; /* what failed is the user's to correct: exit code 2 */
     const struct kind_row *row;
 
@@ -97,7 +97,7 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
         {"restart", 0, OPTION_FLAG, NULL,
          "Do all again: what earlier runs of this job have done is thrown away first.",
          &run->restart},
-        {"anew", 0, OPTION_FLAG, NULL, NULL, &run->restart}, /* --restart's old name */
+        {"anew", 0, OPTION_FLAG, NULL, NULL, &run->restart_by_old_name}, /* hidden */
         {"once", 0, OPTION_FLAG, NULL,
          "One run, now, whatever trigger, schedule or rerun say; into OUTPUT/runs/TIME-RUN.",
          &run->once},
@@ -110,6 +110,10 @@ static int read_options(struct run *run, int argc, char **argv, struct error *er
     int result = options_read(argc, argv, &help, options, &words, err);
     if (result != 0) {
         return result;
+    }
+    if (run->restart_by_old_name) {
+        fprintf(stderr, "windlass: --anew is now called --restart; the next release removes it\n");
+        run->restart = true;
     }
     if (!run->file) {
         return error_set(err, ERROR_INVALID, "-f FILE is missing: which manifest? (--help)");

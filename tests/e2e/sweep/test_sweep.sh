@@ -163,6 +163,9 @@ failing() {
 check "a trial that fails is told with its log" failing; show broken
 run broken --restart
 check "--restart is not for a Sweep" says broken 'windlass: --restart is for a BatchScore; .* is a Sweep$'
+run broken --anew
+old_name() { says broken '^windlass: --anew is now called --restart' && says broken 'windlass: --restart is for a BatchScore; .* is a Sweep$'; }
+check "--anew, its old name, works and says so" old_name
 sed -i 's/QUALITY, choice: .*/QUALITY, uniform: {min: "0", max: "1"}}]/' "$work/broken/sweep.yaml"
 run broken
 refused() { [ $code -eq 2 ] && says broken 'sweep.yaml:[0-9]+: spec.algorithm.kind: Grid tries every combination'; }

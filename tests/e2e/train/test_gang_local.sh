@@ -144,11 +144,11 @@ Y
     run secret --secrets "$work/secrets" --keep
     [ $code -eq 0 ] && [ "$(sort -u "$models"/key-{0,1})" = "hush-hush two words" ] && ! grep -rqF -e hush-hush "$work/secret/state" "$work/secret/said"
 }
-anew() {
+no_restart() {
     local code
-    manifest anew 1 <<<'command: ["true"]'
-    run anew --restart
-    [ $code -eq 2 ] && says anew 'windlass: --restart is for a BatchScore'
+    manifest restart 1 <<<'command: ["true"]'
+    run restart --restart
+    [ $code -eq 2 ] && says restart 'windlass: --restart is for a BatchScore'
 }
 
 ##### what a job is tuned for ###################################################################
@@ -362,7 +362,7 @@ badly() {
     check "prepare that fails" prepare_fails; show prepare
     check "a command that is not there" not_found; show nothing
     check "secrets, of files" secret; show secret
-    check "--restart is no option of it" anew
+    check "--restart is not an option of it" no_restart
 }
 ends() {
     check "kill -9 of a worker: another comes, all start anew" killed; show killed
