@@ -41,23 +41,29 @@ static const struct fact *const *facts_of(const struct schedule *schedule, const
     return inputs;
 }
 
+/* False when they are computed. */
+static bool clip_bounds_of(const struct schedule *schedule, const struct node *node,
+                           float bounds[static 2]) {
+    bounds[0] = node_number(node, "min", -INFINITY);
+    bounds[1] = node_number(node, "max", INFINITY);
+    for (int i = 0; i < 2; i++) {
+        if (i + 1 < node->input_count && node->inputs[i + 1] >= 0) {
+            const float *value = prepare_weights(schedule, node, i + 1);
+            if (!value) {
+                return false;
+            }
+            bounds[i] = *value;
+        }
+    }
+    return true;
+}
+
 /* Bounds of a Relu or a Clip of float32; false when they are computed, or infinite ones. */
 static bool bounds_of(const struct schedule *schedule, const struct step *step, float *ret_low,
                       float *ret_high) {
-    const struct node *node = step->node;
     float bounds[2] = {0, INFINITY};
-    if (node->op->id == OP_CLIP) {
-        bounds[0] = node_number(node, "min", -INFINITY);
-        bounds[1] = node_number(node, "max", INFINITY);
-        for (int i = 0; i < 2; i++) {
-            if (i + 1 < node->input_count && node->inputs[i + 1] >= 0) {
-                const float *value = prepare_weights(schedule, node, i + 1);
-                if (!value) {
-                    return false;
-                }
-                bounds[i] = *value;
-            }
-        }
+    if (step->node->op->id == OP_CLIP && !clip_bounds_of(schedule, step->node, bounds)) {
+        return false;
     }
     *ret_low = bounds[0];
     *ret_high = bounds[1];

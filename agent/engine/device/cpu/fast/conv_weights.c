@@ -42,6 +42,19 @@ static float weight_at(const struct conv_shape *s, const struct conv_source *sou
     return source->weights[at] * (source->scale ? source->scale[o] : 1);
 }
 
+struct tap {
+    int channel, y, x; /* of the input; of the kernel */
+};
+
+// The weights of a tap for outputs o, o + 1, ... of so many lanes; returns their end.
+static float *pack_lanes(const struct conv_shape *s, const struct conv_source *source, int o,
+                         int lanes, struct tap tap, float *to) {
+    for (int lane = 0; lane < lanes; lane++) {
+        *to++ = weight_at(s, source, o + lane, tap.channel, tap.y, tap.x);
+    }
+    return to;
+}
+
 // [block pair][channel block][ky][kx][channel in block][block of the pair][lane]; planar inputs
 // have channel blocks of one channel.
 static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s, bool planar,
@@ -52,10 +65,9 @@ static void pack_direct(const struct vector_ops *ops, const struct conv_shape *s
         int lanes = MIN(DIRECT_BLOCKS_MAX * b, outs - o);
         for (int i = 0; i < ins; i += inner) {
             for (int k = 0; k < s->kernel_h * s->kernel_w * inner; k++) {
-                int ky = k / inner / s->kernel_w, kx = k / inner % s->kernel_w;
-                for (int lane = 0; lane < lanes; lane++) {
-                    *to++ = weight_at(s, source, o + lane, i + k % inner, ky, kx);
-                }
+                const struct tap tap = {i + k % inner, k / inner / s->kernel_w,
+                                        k / inner % s->kernel_w};
+                to = pack_lanes(s, source, o, lanes, tap, to);
             }
         }
     }
