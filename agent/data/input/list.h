@@ -33,9 +33,9 @@ NODISCARD int list_open(const struct list_options *options, struct list **ret_li
 void list_free(struct list *list);
 
 /* 1: *ret_lines are known and stored by now, more than last time, or the last has come; 0: nothing
- * new; -1: the listing has failed; what was told stays good. */
+ * new; -1: the listing has failed; earlier lines stay valid. */
 NODISCARD int list_turn(struct list *list, int64_t *ret_lines, struct error *err);
-/* list_turn has told the last line. */
+/* list_turn has returned the last line. */
 bool list_is_complete(const struct list *list);
 
 /* Appends lines [first, first + count), which list_turn has told, as one JSON array. Reads a page

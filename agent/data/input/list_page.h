@@ -5,8 +5,8 @@
  *     "2019/a.jpg"
  *     {"end":1,"last":true,"mark":"2019/a.jpg","crc":"d0b31f42"}
  *
- * first: the number of its first line; end: how many there are; mark: where its kind goes on behind
- * them (absent: nowhere, it begins anew); crc: CRC-32C of all that stands before ,"crc". */
+ * first: the number of its first line; end: how many there are; mark: where its kind continues
+ * after them (absent: it starts over); crc: CRC-32C of all bytes before ,"crc". */
 #pragma once
 
 #include "agent/data/input/input.h"

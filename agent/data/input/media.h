@@ -84,5 +84,5 @@ struct media {
 
 extern const struct media *const media_kinds[]; /* agent/registry.c; ends with NULL */
 
-/* The row whose field stands in spec.input. */
+/* The row of the field in spec.input. */
 NODISCARD int media_find(const json_t *spec, const struct media **ret_media, struct error *err);

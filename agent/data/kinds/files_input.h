@@ -3,7 +3,7 @@
  *
  * spec.input.files.pattern: pattern.h; `*.jpg` at any depth, or `2019/[ab]*.png`. Names that begin
  * with a dot are skipped, and so are links to folders, links that leave the volume, names that are
- * no UTF-8, and the output's folder where it lies inside the input's.
+ * not UTF-8, and the output's folder if it is inside the input's.
  *
  * order: Name (default): the bytes of the path; a broken listing goes on behind the last name.
  * Modified: by time, then by path; asks the storage about every file; a file that is changed just

@@ -5,8 +5,8 @@
  *     ["2019/a.csv",10485760,20971544,"7x17"]        file, first byte, end, token
  *
  * An item is a row as JSON (rows.h), named by the byte of its file at which it begins:
- * "2019/a.csv:10485811". A row that cannot be read (a wrong number of fields, no UTF-8, an open
- * quote) is an item that has failed. A line without a byte is no row.
+ * "2019/a.csv:10485811". A row that cannot be read (a wrong number of fields, invalid UTF-8, an
+ * open quote) is a failed item. An empty line is not a row.
  *
  * The header is read once a file; all files have the same columns, or the listing is INVALID. Its
  * mark is the last line: a broken listing goes on behind (file, byte). A file that has changed

@@ -6,6 +6,6 @@
 /* The bytes begin as those of a .gz. */
 bool gzip_is(const void *data, size_t size);
 
-/* Appends what is packed (one member or several, as gzip writes them). INVALID: no sound .gz, cut
- * off, other bytes behind it, or more than fits below buffer->max. Errors do not name the file. */
+/* Appends the unpacked data (one gzip member or several). INVALID: corrupt, truncated, followed by
+ * other bytes, or larger than buffer->max. Errors do not name the file. */
 NODISCARD int gzip_unpack(const void *data, size_t size, struct buffer *buffer, struct error *err);

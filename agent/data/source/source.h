@@ -17,6 +17,6 @@ void source_release(struct source *source); /* for AUTO, too */
 /* -1 with *err ends the listing. */
 typedef int source_each(void *context, const char *name, struct error *err);
 /* From the first name behind `after` (NULL: all). A file that is named itself need not match.
- * INVALID: a name that matches is no UTF-8. */
+ * INVALID: a name that matches is not UTF-8. */
 NODISCARD int source_list(const struct source *source, const char *pattern, const char *after,
                           source_each *each, void *context, struct error *err);

@@ -10,8 +10,8 @@
  * at: of each file its name, its change token, and ranges of bytes; the text of what would make the
  * line too long is an object of the output. Keys are in order of their bytes; of JSON Lines a
  * string comes behind all other values, which are equal if they are written alike, and a member
- * that is missing is null. Rows that cannot be read, or are no objects, are together in the first
- * line, whose key is null. There are no marks: a broken listing begins anew. */
+ * that is missing is null. Rows that cannot be read, or are not objects, are together in the first
+ * line, whose key is null. There are no marks: an interrupted listing starts over. */
 #pragma once
 
 #include "agent/data/input/input.h"

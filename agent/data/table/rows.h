@@ -3,7 +3,7 @@
  * any size; a row is held once, and one that is too long not at all. Pure. One thread.
  *
  * Fields as Python's csv reads them, but: a quote that is never closed is a fault, a lone CR is
- * data. A line without any byte (JSON Lines: of spaces alone) is no row. */
+ * data. A line without any byte (JSON Lines: of spaces alone) is not a row. */
 #pragma once
 
 #include "agent/data/table/split.h"
@@ -23,12 +23,12 @@ struct rows_options {
 
 struct rows;
 
-/* Where the header lies in the file's first bytes: behind the UTF-8 mark, to the first row's end.
- * has_all: the file has no more bytes. INVALID: it is longer than ROWS_HEADER_MAX, or empty. */
+/* Finds the header in the file's first bytes: from the UTF-8 mark to the first row's end. has_all:
+ * the file has no more bytes. INVALID: it is longer than ROWS_HEADER_MAX, or empty. */
 NODISCARD int rows_header(enum split_format format, const char *data, size_t size, bool has_all,
                           size_t *ret_first, size_t *ret_end, struct error *err);
 
-/* INVALID: the header is no UTF-8, has a NUL byte, an open quote or a name twice. */
+/* INVALID: the header is not UTF-8, has a NUL byte, an open quote or a name twice. */
 NODISCARD int rows_new(const struct rows_options *options, struct rows **ret_rows,
                        struct error *err);
 void rows_free(struct rows *rows);

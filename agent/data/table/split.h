@@ -41,11 +41,11 @@ struct split_chunk {
     struct split_run runs[SPLIT_RUNS];
 };
 
-/* 3 when the file begins with a UTF-8 mark, which is no part of its first row; else 0. */
+/* 3 when the file begins with a UTF-8 mark, which is not part of its first row; else 0. */
 size_t split_mark(const char *data, size_t size);
 
-/* size: 1 to SPLIT_CHUNK_MAX; block_bytes so that no more than SPLIT_CUTS targets lie in the chunk.
- * Any thread. */
+/* size: 1 to SPLIT_CHUNK_MAX; block_bytes so that the chunk has at most SPLIT_CUTS targets. Any
+ * thread. */
 void split_scan(enum split_format format, const char *data, size_t size, int64_t offset,
                 int64_t block_bytes, struct split_chunk *ret_chunk);
 
@@ -71,7 +71,7 @@ struct splitter *splitter_new(const struct splitter_options *options);
 void splitter_free(struct splitter *splitter);
 void splitter_freep(struct splitter **splitter);
 /* The last offset at which the next chunk may begin. For CSV it must begin there. The other formats
- * have no quotes, so what lies before the next target need not be read. */
+ * have no quotes, so bytes before the next target need not be read. */
 int64_t splitter_next(const struct splitter *splitter);
 /* The next chunk. INVALID: a row of CSV is longer than row_bytes_max (a quote is not closed), with
  * file and byte. Rows of the other formats may have any length: rows.h makes failed items of them.

@@ -50,9 +50,9 @@ double progress_rate(const struct progress *progress, int64_t now_ms);
 void progress_format_rate(double rate, char text[static 32]);
 
 /* The /progress object; counts may be NULL before there is a ledger. Owned. `secondsLeft` is absent
- * while nobody can know. */
+ * while it is unknown. */
 json_t *progress_json(const struct progress *progress, const struct ledger_counts *counts,
                       int64_t now_ms);
-/* "failedLog", where there is one: for the termination message and summary.json. /progress is for
- * whoever asks, and has no words of programs. */
+/* "failedLog", where there is one: for the termination message and summary.json. /progress is
+ * public and has no output of programs. */
 void progress_add_log(const struct progress *progress, json_t *tree);

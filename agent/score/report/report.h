@@ -15,8 +15,8 @@
 
 enum { REPORT_PAGE_MAX = 4 << 20 };
 
-/* Appends the name of an item as it stands in failed.jsonl, bytes of the input: "a.jpg",
- * "a.csv:1041". index: its number in the record that begins with cell `first`. */
+/* Appends the name of an item as failed.jsonl has it, bytes of the input: "a.jpg", "a.csv:1041".
+ * index: its number in the record that begins with cell `first`. */
 typedef int report_item(void *context, int64_t first, int64_t index, struct buffer *name,
                         struct error *err);
 

@@ -77,7 +77,7 @@ struct facts {
     int failure_count;
     struct facts_cause *causes; /* by items, most first, after facts_finish */
     int cause_count;
-    int64_t other_cause_items; /* of causes for which was no room */
+    int64_t other_cause_items; /* of causes beyond FACTS_CAUSES */
     uint64_t last_key;         /* of the item that failed last, if it is of the same record */
     bool has_last_key;
 

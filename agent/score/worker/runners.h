@@ -7,7 +7,7 @@
 #include "agent/score/worker/attempt.h"
 
 enum {
-    RUNNERS_LAST_MS = 8000,    /* what runs may take so long when the worker is told to stop */
+    RUNNERS_LAST_MS = 8000,    /* how long a running lease may take after SIGTERM */
     RUNNERS_HANG_MS = 60000,   /* a dropped lease that does not end: the process must */
     RUNNERS_LOG_END_MS = 2000, /* for the last lines of programs to be stored */
 };
@@ -38,14 +38,14 @@ NODISCARD int runners_ready(struct runners *runners, struct error *err);
 
 void runners_give(struct runners *runners, int64_t epoch, const struct message_lease *leases,
                   size_t count);
-/* One lease is no longer wanted; it is still told of, at once or when its scorer has dropped it. */
-void runners_cancel(struct runners *runners, int64_t lease);
-/* The connection is lost: leases that are not begun belong to others. What runs goes on: its result
- * is welcome if nobody was quicker. */
-void runners_forget(struct runners *runners);
-/* All that is to be told, oldest first; the caller releases each and frees the array. NULL:
- * nothing.
+/* One lease is no longer wanted; it is still reported, at once or when its scorer has dropped it.
  */
+void runners_cancel(struct runners *runners, int64_t lease);
+/* The connection is lost: leases that have not begun go to other workers. Running leases continue:
+ * their results are accepted unless another worker was faster. */
+void runners_forget(struct runners *runners);
+/* All results to report, oldest first; the caller releases each and frees the array. NULL: nothing.
+ * */
 struct told *runners_take(struct runners *runners, size_t *ret_count);
 
 /* This worker leaves: no more is begun; what runs goes on if it is likely to end in
@@ -53,7 +53,7 @@ struct told *runners_take(struct runners *runners, size_t *ret_count);
  */
 void runners_leave(struct runners *runners);
 void runners_stop(struct runners *runners); /* and now it has to end */
-/* Leases that are not begun are told as handed back. */
+/* Reports leases that have not begun as handed back. */
 void runners_hand_back(struct runners *runners);
 
 struct runners_view {

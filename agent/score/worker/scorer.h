@@ -44,7 +44,7 @@ struct scorer_task {
     const struct scorer_lease *ahead;
     struct staged_output *staged; /* gets the results' bytes; the caller closes it */
     struct failures *failures;    /* gets the items that have failed; likewise */
-    atomic_bool *dropped;         /* set from another thread: nobody wants it any more */
+    atomic_bool *dropped;         /* set from another thread: the lease is no longer wanted */
 };
 
 struct scorer_count {
@@ -78,7 +78,7 @@ extern const struct scorer_kind scorer_onnx;    /* reader -> preprocess -> netwo
 extern const struct scorer_kind scorer_command; /* a program of the user's (command.h) */
 extern const struct scorer_kind *const scorer_kinds[]; /* agent/registry.c; ends with NULL */
 
-/* The row whose field stands in spec.scorer. */
+/* The row of the field in spec.scorer. */
 NODISCARD int scorer_find(const json_t *spec, const struct scorer_kind **ret_kind,
                           struct error *err);
 /* So long a scorer may have a lease wait at the most. */

@@ -13,8 +13,8 @@ struct slices_input {
     const struct texts *texts; /* of an input of texts, whose values are their numbers; or NULL */
 };
 
-/* A slice of several inputs' columns, one behind the other -> a slice for each, of the same values.
- * Of one input it is the slice. INVALID: it is no row of as many numbers. */
+/* Splits a slice that has the columns of several inputs in order into a slice for each, of the same
+ * values. With one input it is the slice itself. INVALID: not a row with that many numbers. */
 NODISCARD int slices_part(const struct npy_slice *slice, const struct slices_input *inputs,
                           size_t count, struct npy_slice *ret_slices, struct error *err);
 /* The columns of an input [n], [n, columns]; 1 where the network leaves that free. */
