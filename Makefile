@@ -191,7 +191,7 @@ $(BUILD)/tests/fakejpeg/%: tests/fakejpeg/fakejpeg.c
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) $(if $(findstring /old/,$@),-DFAKE_OLD=1) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< -lturbojpeg -ldl
 $(BUILD)/tests/unit/agent/data/image/test_jpeg_hardware: | $(FAKEJPEG)
-$(BUILD)/tests/unit/agent/launch/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang_world.c.o
+$(BUILD)/tests/unit/agent/launch/gang/test_gang_model: $(OBJ)/tests/unit/agent/launch/gang/gang_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/sweep/,test_plan_life test_plan_register): $(OBJ)/tests/unit/operator/kinds/sweep/sweep_world.c.o
 $(addprefix $(BUILD)/tests/unit/operator/kinds/,batchscore/test_plan disttrain/test_plan sweep/test_plan): $(OBJ)/tests/plan_rows.c.o
 # A mount that falls ill on command (tests/e2e/storage/test_fuse.sh).

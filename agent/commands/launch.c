@@ -2,12 +2,12 @@
 #include "agent/commands/launch.h"
 
 #include "agent/job.h"
-#include "agent/launch/life.h"
-#include "agent/launch/metric_socket.h"
-#include "agent/launch/progress.h"
-#include "agent/launch/rank.h"
-#include "agent/launch/rsh.h"
-#include "agent/launch/shell.h"
+#include "agent/launch/gang/gang_progress.h"
+#include "agent/launch/gang/launch.h"
+#include "agent/launch/pod/shell.h"
+#include "agent/launch/rank/metric_socket.h"
+#include "agent/launch/rank/rank.h"
+#include "agent/launch/rank/rsh.h"
 #include "lib/file.h"
 #include "lib/options.h"
 
@@ -46,9 +46,9 @@ int launch_command(int argc, char **argv) {
         fprintf(stderr, "%s: %s\n", usage, err.text);
         return error_exit_code(&err);
     }
-    int code = life_run(&job, &last_words);
+    int code = launch_run(&job, &last_words);
     if (last_words) {
-        AUTO(text_freep) char *cut = progress_cut(last_words, JOB_TERMINATION_MESSAGE_MAX);
+        AUTO(text_freep) char *cut = gang_progress_cut(last_words, JOB_TERMINATION_MESSAGE_MAX);
         job_write_termination_message(cut);
     }
     launch_job_release(&job);

@@ -1,4 +1,4 @@
-/* launch.h: the commands that run in a pod of a DistTrain (agent/launch/life.h). */
+/* launch.h: the commands that run in a pod of a DistTrain (agent/launch/gang/launch.h). */
 #pragma once
 
 int launch_command(int argc, char **argv);

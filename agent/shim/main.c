@@ -4,7 +4,7 @@
 #include "agent/commands/command.h"
 #include "agent/commands/launch.h"
 #include "agent/commands/pod.h"
-#include "agent/launch/rank.h"
+#include "agent/launch/rank/rank.h"
 #include "lib/net/tls.h"
 
 #include <signal.h>

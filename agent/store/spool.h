@@ -7,7 +7,7 @@
  *
  * How a worker uses it (agent/score/worker/runners.c): spool_begin before each lease, spool_add
  * from what a program says, spool_tail when the try has failed, spool_free before it leaves. A
- * rank's: agent/launch/rank.h. */
+ * rank's: agent/launch/rank/rank.h. */
 #pragma once
 
 #include "agent/store/store.h"

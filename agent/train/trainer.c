@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/train/trainer_state.h"
 
-#include "agent/launch/metric_socket.h"
+#include "agent/launch/rank/metric_socket.h"
 #include "agent/train/dataset/order.h"
 #include "lib/time/clock.h"
 

@@ -2,7 +2,7 @@
 /* build/windlass-trainer: one rank of a training. The only program that is linked with MPI. */
 #include "agent/commands/command.h"
 #include "agent/commands/launch.h"
-#include "agent/launch/rank.h"
+#include "agent/launch/rank/rank.h"
 #include "agent/trainer/comm_command.h"
 #include "agent/trainer/train_command.h"
 

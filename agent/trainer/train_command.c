@@ -3,7 +3,7 @@
 
 #include "agent/engine/device.h"
 #include "agent/job.h"
-#include "agent/launch/launch_job.h"
+#include "agent/launch/gang/launch_job.h"
 #include "agent/train/gpu.h"
 #include "agent/train/trainer.h"
 #include "lib/cgroup.h"
@@ -28,7 +28,7 @@ static int64_t number_of(const char *variable) {
 }
 
 /* Stopped by a signal, or by the file that announces that a pod of the gang is about to end
- * (launch/environment.h: WINDLASS_NOTICE). The thread that takes the steps looks for it every
+ * (agent/launch/gang/environment.h: WINDLASS_NOTICE). The thread that takes the steps looks for it every
  * NOTICE_MS. */
 static bool is_stopped(void) {
     static int64_t looked_ms;

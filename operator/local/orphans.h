@@ -1,8 +1,8 @@
 /* orphans.h: what programs of ended pods have left behind. Where a pod's container ends, the kernel
  * ends all that is in it; here this process adopts what a pod's process has started and not
  * outlived (an agent that is killed, mpirun's ranks), and ends it. Agents adopt what is theirs
- * while they live (launch/process.h), so whoever has become a child of ours and is no pod is a dead
- * pod's. */
+ * while they live (agent/launch/pod/process.h), so a child of ours that is not a pod belongs to a
+ * dead pod. */
 #pragma once
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a peer of the gang may send: read, said again, read again: the same text. */
-#include "agent/launch/message.h"
+#include "agent/launch/gang/gang_message.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a program may say to the agent's socket, and agents to the hub's: what is a metric is one
  * again when it is written, and a status takes whatever comes of it. */
-#include "agent/launch/figures.h"
+#include "agent/launch/gang/figures.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* A line of a program, by the pattern in front of it (up to the first newline; none: the default
  * one) and as JSON: what is a metric is one again when it is written. A pattern that is taken costs
  * little, whatever it is. */
-#include "agent/launch/metric_line.h"
+#include "agent/launch/rank/metric_line.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a scheduled-events address may answer: read or refused with a reason, and only what takes
  * machines away is told. */
-#include "agent/launch/notice_read.h"
+#include "agent/launch/pod/notice_read.h"
 
 #include <stdlib.h>
 #include <string.h>

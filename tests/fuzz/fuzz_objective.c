@@ -2,7 +2,7 @@
 /* What a hub before this one may have told (first line: WINDLASS_OBJECTIVE, from a status or a
  * pod's termination message), then what members say, a round each time a line is empty: what is
  * told of it fits into termination message, and the next hub takes it. */
-#include "agent/launch/objective.h"
+#include "agent/launch/gang/objective.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A command line into words: what comes out, quoted, is the same words again. */
-#include "agent/launch/words.h"
+#include "agent/launch/pod/words.h"
 
 #include "lib/buffer.h"
 

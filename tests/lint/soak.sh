@@ -67,7 +67,7 @@ cp "$folder/page.md" "$folder/broken"
 check "a page without a table is refused and left as it is" broken
 
 make_page
-proof=build/tests/unit/agent/launch/test_link
+proof=build/tests/unit/agent/launch/gang/test_link
 [ -x "$proof" ] || proof=$(find build/tests/unit -name test_link -type f | head -1)
 soak() {
     SOAK_PAGE=$folder/page.md SOAK_PARTS=tests SOAK_ONLY=test_link SOAK_SEED=7 SOAK_ROUNDS=3 tests/soak.sh >"$folder/out" 2>&1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/reach.h"
+#include "agent/launch/gang/connectivity.h"
 
 #include "lib/net/address.h"
 
@@ -22,7 +22,7 @@ struct target {
     struct error err; /* the last failure */
 };
 
-struct reach {
+struct connectivity {
     int fd, port;
     bool is_busy;
     struct target targets[TARGETS_MAX];
@@ -36,20 +36,20 @@ static int parse(const char *address, int port, struct address *ret_address, str
     return address_parse(text, ret_address, err);
 }
 
-int reach_open(const char *address, struct reach **ret_reach, struct error *err) {
+int connectivity_open(const char *address, struct connectivity **ret_reach, struct error *err) {
     struct address own;
     int fd = -1;
     if (parse(address, 0, &own, err) < 0 || address_listen(&own, &fd, err) < 0) {
         return error_context(err, "%s", address);
     }
-    struct reach *reach = x_calloc(1, sizeof *reach);
+    struct connectivity *reach = x_calloc(1, sizeof *reach);
     reach->fd = fd;
     reach->port = own.port;
     *ret_reach = reach;
     return 0;
 }
 
-void reach_end(struct reach *reach) {
+void connectivity_end(struct connectivity *reach) {
     for (size_t i = 0; reach && i < reach->count; i++) {
         fd_closep(&reach->targets[i].fd);
     }
@@ -59,23 +59,23 @@ void reach_end(struct reach *reach) {
     }
 }
 
-void reach_free(struct reach *reach) {
+void connectivity_free(struct connectivity *reach) {
     if (reach) {
-        reach_end(reach);
+        connectivity_end(reach);
         fd_closep(&reach->fd);
         free(reach);
     }
 }
 
-int reach_port(const struct reach *reach) {
+int connectivity_port(const struct connectivity *reach) {
     return reach ? reach->port : 0;
 }
 
-bool reach_is_busy(const struct reach *reach) {
+bool connectivity_is_busy(const struct connectivity *reach) {
     return reach && reach->is_busy;
 }
 
-static void add(struct reach *reach, const struct table_row *row, int own) {
+static void add(struct connectivity *reach, const struct gang_table_row *row, int own) {
     struct target target = {.index = row->index, .fd = -1};
     bool is_there = row->index == own || row->reach == 0;
     for (size_t i = 0; i < reach->count; i++) {
@@ -86,14 +86,15 @@ static void add(struct reach *reach, const struct table_row *row, int own) {
     }
 }
 
-void reach_begin(struct reach *reach, const struct table *table, int index, int64_t now_ms) {
-    int place = table_place(table, index);
-    reach_end(reach);
+void connectivity_begin(struct connectivity *reach, const struct gang_table *table, int index,
+                        int64_t now_ms) {
+    int place = gang_table_place(table, index);
+    connectivity_end(reach);
     if (reach && place >= 0) {
         add(reach, &table->rows[((size_t)place + 1) % table->count], index);
         add(reach, &table->rows[0], index);
         reach->is_busy = true;
-        reach->until_ms = now_ms + REACH_MS;
+        reach->until_ms = now_ms + CONNECTIVITY_MS;
     }
 }
 
@@ -108,7 +109,7 @@ static void look_at(struct target *target, int64_t now_ms) {
         }
         target->err = (struct error){0};
         if (address_connect(&target->address, &target->fd, &target->err) < 0) {
-            target->again_ms = now_ms + REACH_AGAIN_MS;
+            target->again_ms = now_ms + CONNECTIVITY_AGAIN_MS;
         }
     } else if (poll(&poll_fd, 1, 0) == 1) {
         getsockopt(target->fd, SOL_SOCKET, SO_ERROR, &why, &size);
@@ -117,26 +118,27 @@ static void look_at(struct target *target, int64_t now_ms) {
         target->fd = -1;
         target->err = (struct error){0};
         error_from_errno(&target->err, why, "connect");
-        target->again_ms = now_ms + REACH_AGAIN_MS;
+        target->again_ms = now_ms + CONNECTIVITY_AGAIN_MS;
     }
 }
 
 /* Whoever has come is let go again. */
-static void let_in(struct reach *reach) {
+static void let_in(struct connectivity *reach) {
     for (int fd; (fd = accept4(reach->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
         fd_closep(&fd);
     }
 }
 
-enum reach_state reach_look(struct reach *reach, int64_t now_ms, int *ret_index,
-                            char ret_words[static REACH_WORDS_MAX]) {
+enum connectivity_state connectivity_poll(struct connectivity *reach, int64_t now_ms,
+                                          int *ret_index,
+                                          char ret_words[static CONNECTIVITY_WORDS_MAX]) {
     const struct target *missing = NULL;
     if (!reach) {
-        return REACH_IDLE;
+        return CONNECTIVITY_IDLE;
     }
     let_in(reach);
     if (!reach->is_busy) {
-        return REACH_IDLE;
+        return CONNECTIVITY_IDLE;
     }
     for (size_t i = 0; i < reach->count; i++) {
         struct target *target = &reach->targets[i];
@@ -146,13 +148,13 @@ enum reach_state reach_look(struct reach *reach, int64_t now_ms, int *ret_index,
         missing = target->is_reached ? missing : target;
     }
     if (missing && now_ms < reach->until_ms) {
-        return REACH_BUSY;
+        return CONNECTIVITY_BUSY;
     }
     if (missing) {
         *ret_index = missing->index;
-        snprintf(ret_words, REACH_WORDS_MAX, "%s:%d: %.100s", missing->address.host,
+        snprintf(ret_words, CONNECTIVITY_WORDS_MAX, "%s:%d: %.100s", missing->address.host,
                  missing->address.port, missing->fd >= 0 ? "no answer" : missing->err.text);
     }
-    reach_end(reach);
-    return missing ? REACH_FAILED : REACH_DONE;
+    connectivity_end(reach);
+    return missing ? CONNECTIVITY_FAILED : CONNECTIVITY_DONE;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/environment.h"
+#include "agent/launch/gang/environment.h"
 
-#include "agent/launch/expand.h"
+#include "agent/launch/pod/expand.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -106,11 +106,11 @@ static void set_hosts(const struct launch_world *world, struct launch_variables 
     buffer_init(&hosts, TEXT_MAX);
     buffer_init(&ports, TEXT_MAX);
     /* What has no room (some 3,000 pods) is not there at all: half a list would be wrong. */
-    if (table_hosts(world->table, false, &hosts, &err) == 0) {
+    if (gang_table_hosts(world->table, false, &hosts, &err) == 0) {
         launch_variable_set(variables, "WINDLASS_HOSTS", "%s", hosts.data);
         launch_variable_set(variables, "AZ_BATCH_HOST_LIST", "%s", hosts.data);
     }
-    if (table_hosts(world->table, true, &ports, &err) == 0) {
+    if (gang_table_hosts(world->table, true, &ports, &err) == 0) {
         launch_variable_set(variables, "AZ_BATCHAI_WORKER_HOSTS", "%s", ports.data);
     }
     launch_variable_set(variables, "AZ_BATCHAI_MPI_HOST_FILE", "%s/hosts", world->run);
@@ -228,10 +228,10 @@ static void set_index(const struct launch_world *world, int task,
 
 static void set_rank(const struct launch_world *world, int place,
                      struct launch_variables *variables) {
-    int slots = table_ranks(world->table);
+    int slots = gang_table_ranks(world->table);
     bool is_one = world->slot < 0; /* a process a pod */
     int size = is_one ? (int)world->table->count : slots;
-    int rank = is_one ? place : table_rank(world->table, world->index, world->slot);
+    int rank = is_one ? place : gang_table_rank(world->table, world->index, world->slot);
     launch_variable_set(variables, "WINDLASS_RANK", "%d", rank);
     launch_variable_set(variables, "WINDLASS_WORLD", "%d", size);
 }
@@ -242,7 +242,7 @@ static void set_tensorflow(const struct launch_world *world, struct launch_varia
     buffer_init(&list, TEXT_MAX);
     int result = 0;
     for (size_t i = 0; i < world->table->count && result == 0; i++) {
-        const struct table_row *row = &world->table->rows[i];
+        const struct gang_table_row *row = &world->table->rows[i];
         result =
             buffer_printf(&list, &err, strchr(row->address, ':') ? "%s\"[%s]:%d\"" : "%s\"%s:%d\"",
                           i ? ", " : "", row->address, row->port);
@@ -251,13 +251,13 @@ static void set_tensorflow(const struct launch_world *world, struct launch_varia
         launch_variable_set(
             variables, "TF_CONFIG",
             "{\"cluster\": {\"worker\": [%s]}, \"task\": {\"type\": \"worker\", \"index\": %d}}",
-            list.data, table_place(world->table, world->index));
+            list.data, gang_table_place(world->table, world->index));
     }
 }
 
 static void set_torch(const struct launch_world *world, struct launch_variables *variables) {
-    const struct table *table = world->table;
-    int place = table_place(table, world->index), slots = table->rows[place].slots;
+    const struct gang_table *table = world->table;
+    int place = gang_table_place(table, world->index), slots = table->rows[place].slots;
     const struct {
         const char *name;
         int value;
@@ -265,9 +265,9 @@ static void set_torch(const struct launch_world *world, struct launch_variables 
                     {"PET_NODE_RANK", place},
                     {"PET_NPROC_PER_NODE", slots},
                     {"PET_MASTER_PORT", world->master_port}},
-      process[] = {{"RANK", table_rank(table, world->index, world->slot)},
+      process[] = {{"RANK", gang_table_rank(table, world->index, world->slot)},
                    {"LOCAL_RANK", world->slot},
-                   {"WORLD_SIZE", table_ranks(table)},
+                   {"WORLD_SIZE", gang_table_ranks(table)},
                    {"LOCAL_WORLD_SIZE", slots},
                    {"GROUP_RANK", place},
                    {"MASTER_PORT", world->master_port}};
@@ -284,18 +284,18 @@ static void set_torch(const struct launch_world *world, struct launch_variables 
 static void set_gang(const struct launch_world *world, enum launch_role role,
                      struct launch_variables *variables) {
     set_hosts(world, variables);
-    if (world->launcher == LAUNCHER_MPI) { /* ranks are MPI's own business */
+    if (world->launcher == GANG_LAUNCHER_MPI) { /* ranks are MPI's own business */
         set_mpi(world, variables);
-        launch_variable_set(variables, "WINDLASS_WORLD", "%d", table_ranks(world->table));
+        launch_variable_set(variables, "WINDLASS_WORLD", "%d", gang_table_ranks(world->table));
     }
     if (role == LAUNCH_PROCESS) {
-        int place = table_place(world->table, world->index);
+        int place = gang_table_place(world->table, world->index);
         set_index(world, place, variables);
-        if (world->launcher != LAUNCHER_MPI) {
+        if (world->launcher != GANG_LAUNCHER_MPI) {
             set_rank(world, place, variables);
         }
         set_tensorflow(world, variables);
-        if (world->launcher == LAUNCHER_TORCHRUN) {
+        if (world->launcher == GANG_LAUNCHER_TORCHRUN) {
             set_torch(world, variables);
         }
     }
@@ -324,7 +324,7 @@ static void expand_own(const struct launch_world *world, struct launch_variables
         const char *value = launch_variable(variables, *name);
         AUTO(text_freep) char *text = NULL;
         struct error err = {0};
-        if (value && launch_expand(value, look_up, &expansion, &text, &err) == 0) {
+        if (value && expand_text(value, look_up, &expansion, &text, &err) == 0) {
             launch_variable_set(&made, *name, "%s", text);
         }
     }

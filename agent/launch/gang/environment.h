@@ -3,9 +3,9 @@
  * (docs/launch.md). Pure: the same rows whoever asks. */
 #pragma once
 
-#include "agent/launch/table.h"
+#include "agent/launch/gang/gang_table.h"
 
-enum launcher { LAUNCHER_NONE, LAUNCHER_TORCHRUN, LAUNCHER_MPI };
+enum gang_launcher { GANG_LAUNCHER_NONE, GANG_LAUNCHER_TORCHRUN, GANG_LAUNCHER_MPI };
 
 enum launch_role {
     LAUNCH_COMMAND, /* mpirun on member 0, which hands its environment to all: nothing that differs
@@ -20,8 +20,8 @@ struct launch_path {
 
 struct launch_world {
     const char *const *base; /* the pod's variables, NULL-ended; a user's value wins over ours */
-    const struct table *table;
-    enum launcher launcher;
+    const struct gang_table *table;
+    enum gang_launcher launcher;
     bool is_torchrun;         /* the command makes the processes of a pod itself */
     bool is_trainer;          /* ranks are ours: they have spec, run and stores of the pod */
     bool is_walled;           /* no process may read another's memory (seccomp) */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/figures.h"
+#include "agent/launch/gang/figures.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * step of the last one. Pure. */
 #pragma once
 
-#include "agent/launch/metric.h"
+#include "agent/launch/rank/metric.h"
 #include "lib/tree.h"
 
 enum { FIGURES_KINDS = 5 };

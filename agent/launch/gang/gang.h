@@ -27,7 +27,7 @@ enum {
 };
 
 enum gang_cause {
-    GANG_NONE,
+    GANG_CAUSE_NONE,
     GANG_DISRUPTION, /* not counted: a pod leaves, or another one is in its place */
     GANG_LOST,       /* not counted: silent, or it does not answer */
     GANG_OUT_OF_MEMORY,
@@ -146,5 +146,5 @@ bool gang_next(struct gang *gang, int64_t now_ms, struct gang_action *ret_action
 int64_t gang_wake_ms(const struct gang *gang);
 void gang_facts(struct gang *gang, struct gang_facts *ret_facts);
 
-const char *gang_cause_name(enum gang_cause cause); /* "Disruption", ...; GANG_NONE: "" */
+const char *gang_cause_name(enum gang_cause cause); /* "Disruption", ...; GANG_CAUSE_NONE: "" */
 bool gang_cause_is_counted(enum gang_cause cause);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/gang_state.h"
+#include "agent/launch/gang/gang_state.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/message.h"
+#include "agent/launch/gang/gang_message.h"
 
-#include "agent/launch/gang.h"
+#include "agent/launch/gang/gang.h"
 #include "lib/text/utf8.h"
 #include "lib/tree.h"
 
@@ -16,10 +16,10 @@ static const char *const type_names[] = {
     "ack",     "hello",   "prepared", "failed",    "ready",  "exited", "stopped", "beat",
     "leaving", "figures", "reports",  "unreached", "halted", "spawn",  "ended",   "kill",
     "welcome", "table",   "go",       "stop",      "notice", "done"};
-static_assert(ARRAY_LEN(type_names) == MESSAGE_TYPES, "a name for each type");
+static_assert(ARRAY_LEN(type_names) == GANG_MESSAGE_TYPES, "a name for each type");
 
 void gang_message_release(struct gang_message *message) {
-    table_release(&message->table);
+    gang_table_release(&message->table);
     free(TAKE(message->line));
 }
 
@@ -97,10 +97,10 @@ char *gang_message_write(const struct gang_message *message) {
         assert(line);
         json_object_set_new(tree, "line", line);
     }
-    if (message->type == MESSAGE_TABLE) {
+    if (message->type == GANG_MESSAGE_TABLE) {
         json_t *rows = json_array();
         for (size_t i = 0; i < message->table.count; i++) {
-            const struct table_row *row = &message->table.rows[i];
+            const struct gang_table_row *row = &message->table.rows[i];
             json_array_append_new(rows, json_pack("[i, i, i, i, s]", row->index, row->slots,
                                                   row->port, row->reach, row->address));
         }
@@ -137,7 +137,7 @@ static int read_field(const struct field *field, const json_t *tree, struct gang
     return 0;
 }
 
-static int read_row(const json_t *tree, int after, struct table_row *row, struct error *err) {
+static int read_row(const json_t *tree, int after, struct gang_table_row *row, struct error *err) {
     json_int_t index = -1, slots = 0, port = 0, reach = 0;
     const char *address = "";
     if (json_unpack((json_t *)tree, "[I, I, I, I, s!]", &index, &slots, &port, &reach, &address) <
@@ -147,7 +147,7 @@ static int read_row(const json_t *tree, int after, struct table_row *row, struct
         strlen(address) >= sizeof row->address) {
         return error_set(err, ERROR_INVALID, "a row of a message's table is no such thing");
     }
-    *row = (struct table_row){
+    *row = (struct gang_table_row){
         .index = (int)index, .slots = (int)slots, .port = (int)port, .reach = (int)reach};
     snprintf(row->address, sizeof row->address, "%s", address);
     return 0;
@@ -174,15 +174,15 @@ static int read_rows(const json_t *tree, struct gang_message *message, struct er
 int gang_message_read(const char *text, size_t size, struct gang_message *ret_message,
                       struct error *err) {
     AUTO(tree_freep) json_t *tree = NULL;
-    struct gang_message message = {.type = MESSAGE_TYPES};
+    struct gang_message message = {.type = GANG_MESSAGE_TYPES};
     if (tree_parse(text, size, BYTES_MAX, &tree, err) < 0) {
         return -1;
     }
     const char *type = tree_text(tree, "type", "");
-    for (int i = 0; i < MESSAGE_TYPES; i++) {
+    for (int i = 0; i < GANG_MESSAGE_TYPES; i++) {
         message.type = strcmp(type, type_names[i]) == 0 ? (enum gang_message_type)i : message.type;
     }
-    if (message.type == MESSAGE_TYPES) {
+    if (message.type == GANG_MESSAGE_TYPES) {
         return error_set(err, ERROR_INVALID, "a message has no type that is known");
     }
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -190,7 +190,7 @@ int gang_message_read(const char *text, size_t size, struct gang_message *ret_me
             return -1;
         }
     }
-    if (message.type == MESSAGE_TABLE && read_rows(tree, &message, err) < 0) {
+    if (message.type == GANG_MESSAGE_TABLE && read_rows(tree, &message, err) < 0) {
         gang_message_release(&message);
         return -1;
     }

@@ -1,4 +1,4 @@
-/* message.h: what the hub (member 0's pod) and the members of a gang say to each other: WebSocket
+/* gang_message.h: what the hub (member 0's pod) and the members of a gang say to each other: WebSocket
  * /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a connection; all
  * others are numbered by link.h, which repeats them when a connection broke.
  *
@@ -7,35 +7,36 @@
  *   hub -> member: welcome table go stop notice done                                 both: ack */
 #pragma once
 
-#include "agent/launch/table.h"
+#include "agent/launch/gang/gang_table.h"
 
-enum { MESSAGE_NAME_MAX_BYTES = 63, MESSAGE_WORDS_MAX = 511 };
+enum { GANG_MESSAGE_NAME_MAX_BYTES = 63, GANG_MESSAGE_WORDS_MAX = 511 };
 
 enum gang_message_type {
-    MESSAGE_ACK, /* nothing but the link's own numbers */
-    MESSAGE_HELLO,
-    MESSAGE_PREPARED,
-    MESSAGE_FAILED,    /* no restart would help: words */
-    MESSAGE_READY,     /* round */
-    MESSAGE_EXITED,    /* round, rank, code, is_memory, words */
-    MESSAGE_STOPPED,   /* round */
-    MESSAGE_BEAT,      /* rank, progress, is_waiting */
-    MESSAGE_LEAVING,   /* seconds */
-    MESSAGE_FIGURES,   /* line: figures.h */
-    MESSAGE_REPORTS,   /* round, rank (-1: of the command), line: lines of metric.h; before EXITED
-                          of who said them */
-    MESSAGE_UNREACHED, /* round, index: of whom it does not reach, words: where, and why */
-    MESSAGE_HALTED,    /* round, rank, words: it stands still, behind STOP */
-    MESSAGE_SPAWN,   /* both ways: round, id, line; index: on which pod; from the hub: for which */
-    MESSAGE_ENDED,   /* both ways: id, code, words; index likewise */
-    MESSAGE_KILL,    /* both ways: id; index likewise: nobody waits for it any more */
-    MESSAGE_WELCOME, /* attempt, hub, last */
-    MESSAGE_TABLE,   /* table, port: the master's */
-    MESSAGE_GO,      /* round */
-    MESSAGE_STOP,    /* round */
-    MESSAGE_NOTICE,  /* seconds */
-    MESSAGE_DONE,    /* code; not numbered, -1: another pod has your place */
-    MESSAGE_TYPES
+    GANG_MESSAGE_ACK, /* nothing but the link's own numbers */
+    GANG_MESSAGE_HELLO,
+    GANG_MESSAGE_PREPARED,
+    GANG_MESSAGE_FAILED,    /* no restart would help: words */
+    GANG_MESSAGE_READY,     /* round */
+    GANG_MESSAGE_EXITED,    /* round, rank, code, is_memory, words */
+    GANG_MESSAGE_STOPPED,   /* round */
+    GANG_MESSAGE_BEAT,      /* rank, progress, is_waiting */
+    GANG_MESSAGE_LEAVING,   /* seconds */
+    GANG_MESSAGE_FIGURES,   /* line: figures.h */
+    GANG_MESSAGE_REPORTS,   /* round, rank (-1: of the command), line: lines of metric.h; before
+                          EXITED   of who said them */
+    GANG_MESSAGE_UNREACHED, /* round, index: of whom it does not reach, words: where, and why */
+    GANG_MESSAGE_HALTED,    /* round, rank, words: it stands still, behind STOP */
+    GANG_MESSAGE_SPAWN, /* both ways: round, id, line; index: on which pod; from the hub: for which
+                         */
+    GANG_MESSAGE_ENDED, /* both ways: id, code, words; index likewise */
+    GANG_MESSAGE_KILL,  /* both ways: id; index likewise: nobody waits for it any more */
+    GANG_MESSAGE_WELCOME, /* attempt, hub, last */
+    GANG_MESSAGE_TABLE,   /* table, port: the master's */
+    GANG_MESSAGE_GO,      /* round */
+    GANG_MESSAGE_STOP,    /* round */
+    GANG_MESSAGE_NOTICE,  /* seconds */
+    GANG_MESSAGE_DONE,    /* code; not numbered, -1: another pod has your place */
+    GANG_MESSAGE_TYPES
 };
 
 /* What a type does not list above is 0 or "". */
@@ -44,23 +45,24 @@ struct gang_message {
     int64_t number; /* of the link; 0: it is not numbered */
     int64_t ack;    /* the last one that was received */
     /* hello */
-    char version[MESSAGE_NAME_MAX_BYTES + 1], pod[254], incarnation[MESSAGE_NAME_MAX_BYTES + 1];
+    char version[GANG_MESSAGE_NAME_MAX_BYTES + 1], pod[254],
+        incarnation[GANG_MESSAGE_NAME_MAX_BYTES + 1];
     char address[46];
     int index, slots, port, reach;
     int64_t attempt; /* of the member's pod; WELCOME: of the hub's */
     int64_t seen;    /* the highest attempt of a hub that it heard of */
     int64_t last;    /* the number of the last message that it received, of ... */
-    char hub[MESSAGE_NAME_MAX_BYTES + 1]; /* ... this one; WELCOME: whom it has reached */
+    char hub[GANG_MESSAGE_NAME_MAX_BYTES + 1]; /* ... this one; WELCOME: whom it has reached */
     bool is_prepared;
     int64_t round;
     int rank, code, seconds;
     bool is_memory; /* EXITED; HELLO: that is how the pod before it ended */
     bool is_waiting;
     int64_t progress;
-    char words[MESSAGE_WORDS_MAX + 1];
+    char words[GANG_MESSAGE_WORDS_MAX + 1];
     int64_t id;
-    char *line;         /* owned, UTF-8; NULL: none */
-    struct table table; /* owned */
+    char *line;              /* owned, UTF-8; NULL: none */
+    struct gang_table table; /* owned */
 };
 
 /* Words may be any bytes: "?" stands for what is no UTF-8. The caller frees. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/progress.h"
+#include "agent/launch/gang/gang_progress.h"
 
 #include "lib/text/utf8.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *state_name(const struct progress *progress) {
+static const char *state_name(const struct gang_progress *progress) {
     const struct gang_facts *facts = progress->facts;
     if (progress->is_over) {
         return progress->code == 0 ? "Succeeded" : "Failed";
@@ -55,7 +55,8 @@ static const char *signal_words(int code) {
     return "";
 }
 
-void progress_describe(const struct gang_verdict *last, char text[static PROGRESS_WORDS]) {
+void gang_progress_describe(const struct gang_verdict *last,
+                            char text[static GANG_PROGRESS_WORDS]) {
     char who[64] = "", how[96] = "";
     if (last->rank >= 0) {
         snprintf(who, sizeof who, ", rank %d", last->rank);
@@ -67,21 +68,21 @@ void progress_describe(const struct gang_verdict *last, char text[static PROGRES
         snprintf(how, sizeof how, last->code < 0 ? " did not move" : " gave up");
     }
     if (last->index >= 0) {
-        snprintf(text, PROGRESS_WORDS, "worker %d%s%s%s%s", last->index, who, how,
+        snprintf(text, GANG_PROGRESS_WORDS, "worker %d%s%s%s%s", last->index, who, how,
                  *last->words ? ": " : "", last->words);
     } else {
-        snprintf(text, PROGRESS_WORDS, "%s%s", *who ? who + 2 : "the workers", how);
+        snprintf(text, GANG_PROGRESS_WORDS, "%s%s", *who ? who + 2 : "the workers", how);
     }
 }
 
 static json_t *restarts(const struct gang_facts *facts) {
     json_t *tree =
         json_pack("{s:i, s:i}", "counted", facts->counted, "disrupted", facts->disrupted);
-    char message[PROGRESS_WORDS];
-    if (facts->last.cause == GANG_NONE) {
+    char message[GANG_PROGRESS_WORDS];
+    if (facts->last.cause == GANG_CAUSE_NONE) {
         return tree;
     }
-    progress_describe(&facts->last, message);
+    gang_progress_describe(&facts->last, message);
     json_t *last = json_pack("{s:s}", "cause", gang_cause_name(facts->last.cause));
     const struct {
         const char *name;
@@ -98,7 +99,7 @@ static json_t *restarts(const struct gang_facts *facts) {
     return tree;
 }
 
-json_t *progress_tell(const struct progress *progress) {
+json_t *gang_progress_tell(const struct gang_progress *progress) {
     const struct gang_facts *facts = progress->facts;
     json_t *tree = json_pack("{s:s, s:{s:i, s:i}, s:o}", "state", state_name(progress), "workers",
                              "registered", facts->registered, "prepared", facts->prepared,
@@ -107,15 +108,15 @@ json_t *progress_tell(const struct progress *progress) {
     if (progress->is_over && progress->code) {
         json_object_set_new(tree, "reason", json_string(reason_name(&facts->last)));
     }
-    if (progress->is_over ? progress->code != 0 : waits && facts->last.cause != GANG_NONE) {
-        char message[PROGRESS_WORDS];
-        progress_describe(&facts->last, message);
+    if (progress->is_over ? progress->code != 0 : waits && facts->last.cause != GANG_CAUSE_NONE) {
+        char message[GANG_PROGRESS_WORDS];
+        gang_progress_describe(&facts->last, message);
         json_object_set_new(tree, "message", json_string(message));
     }
     return tree;
 }
 
-/* ---- the last words of a pod ---------------------------------------------------------------- */
+/* ---- the termination message of a pod ------------------------------------------------------- */
 
 /* Half of it; false: there is nothing to be cut. */
 static bool cut_text(json_t *tree, const char *name) {
@@ -130,7 +131,7 @@ static bool cut_text(json_t *tree, const char *name) {
     return true;
 }
 
-char *progress_cut(const char *text, size_t max) {
+char *gang_progress_cut(const char *text, size_t max) {
     struct error ignored = {0};
     AUTO(tree_freep) json_t *tree = NULL;
     if (strlen(text) <= max || tree_parse(text, strlen(text), strlen(text), &tree, &ignored) < 0) {

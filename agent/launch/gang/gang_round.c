@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/gang_state.h"
+#include "agent/launch/gang/gang_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@ static void over(struct gang *gang, int code, int64_t now_ms) {
 static bool explains_itself(const struct gang_verdict *verdict) {
     bool is_exit =
         verdict->cause == GANG_APP || (verdict->cause == GANG_HUNG && verdict->code >= 0);
-    return verdict->cause != GANG_NONE && !is_exit;
+    return verdict->cause != GANG_CAUSE_NONE && !is_exit;
 }
 
 void gang_blame(struct gang *gang, const struct gang_verdict *why, const char *words,
                 int64_t now_ms) {
     struct gang_verdict *verdict = &gang->verdict;
     bool is_round = gang->state >= GANG_ARMING && gang->state <= GANG_STOPPING;
-    bool is_better = verdict->cause == GANG_NONE ||
+    bool is_better = verdict->cause == GANG_CAUSE_NONE ||
                      (!explains_itself(verdict) &&
                       (explains_itself(why) || (verdict->rank < 0 && why->rank >= 0)));
     if (!is_round && why->cause == GANG_NO_RETRY) { /* `prepare` failed */

@@ -2,7 +2,7 @@
  * rounds) and gang_actions.c (what the hub is to do) share. Only these three include it. */
 #pragma once
 
-#include "agent/launch/gang.h"
+#include "agent/launch/gang/gang.h"
 
 struct gang_member {
     bool is_known, is_connected, is_prepared, is_leaving, is_lost;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/table.h"
+#include "agent/launch/gang/gang_table.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void table_release(struct table *table) {
+void gang_table_release(struct gang_table *table) {
     free(table->rows);
-    *table = (struct table){0};
+    *table = (struct gang_table){0};
 }
 
-int table_place(const struct table *table, int index) {
+int gang_table_place(const struct gang_table *table, int index) {
     for (size_t i = 0; i < table->count; i++) {
         if (table->rows[i].index == index) {
             return (int)i;
@@ -20,10 +20,10 @@ int table_place(const struct table *table, int index) {
     return -1;
 }
 
-int table_rank(const struct table *table, int index, int slot) {
+int gang_table_rank(const struct gang_table *table, int index, int slot) {
     int rank = slot;
     for (size_t i = 0; i < table->count; i++) {
-        const struct table_row *row = &table->rows[i];
+        const struct gang_table_row *row = &table->rows[i];
         if (row->index == index) {
             return slot >= 0 && slot < row->slots ? rank : -1;
         }
@@ -32,7 +32,7 @@ int table_rank(const struct table *table, int index, int slot) {
     return -1;
 }
 
-int table_ranks(const struct table *table) {
+int gang_table_ranks(const struct gang_table *table) {
     int ranks = 0;
     for (size_t i = 0; i < table->count; i++) {
         ranks += table->rows[i].slots;
@@ -41,7 +41,7 @@ int table_ranks(const struct table *table) {
 }
 
 /* Slots of all pods at that row's address; 0 where an earlier row has the same one. */
-static int slots_at(const struct table *table, size_t at) {
+static int slots_at(const struct gang_table *table, size_t at) {
     int slots = 0;
     for (size_t i = 0; i < table->count; i++) {
         if (strcmp(table->rows[i].address, table->rows[at].address) == 0) {
@@ -54,8 +54,8 @@ static int slots_at(const struct table *table, size_t at) {
     return slots;
 }
 
-int table_hostfile(const struct table *table, bool for_hydra, struct buffer *text,
-                   struct error *err) {
+int gang_table_hostfile(const struct gang_table *table, bool for_hydra, struct buffer *text,
+                        struct error *err) {
     const char *between = for_hydra ? ":" : " slots=";
     for (size_t i = 0; i < table->count; i++) {
         int slots = slots_at(table, i);
@@ -67,10 +67,10 @@ int table_hostfile(const struct table *table, bool for_hydra, struct buffer *tex
     return 0;
 }
 
-int table_hosts(const struct table *table, bool with_ports, struct buffer *text,
-                struct error *err) {
+int gang_table_hosts(const struct gang_table *table, bool with_ports, struct buffer *text,
+                     struct error *err) {
     for (size_t i = 0; i < table->count; i++) {
-        const struct table_row *row = &table->rows[i];
+        const struct gang_table_row *row = &table->rows[i];
         const char *comma = i ? "," : "";
         bool is_six = strchr(row->address, ':') != NULL;
         int result = 0;
@@ -99,7 +99,8 @@ static size_t to_bytes(const char *host, unsigned char bytes[static 16]) {
                                                    : 0;
 }
 
-const struct table_row *table_find_host(const struct table *table, const char *host) {
+const struct gang_table_row *gang_table_find_host(const struct gang_table *table,
+                                                  const char *host) {
     unsigned char wanted[16], bytes[16];
     size_t size = to_bytes(host, wanted);
     for (size_t i = 0; size && i < table->count; i++) {

@@ -1,38 +1,38 @@
-/* table.h: who takes part in a round: what the hub sends to all before it starts one, and what
+/* gang_table.h: who takes part in a round: what the hub sends to all before it starts one, and what
  * ranks, hosts and addresses are counted by. Plain data, pure. */
 #pragma once
 
 #include "lib/buffer.h"
 
-struct table_row {
+struct gang_table_row {
     int index;        /* of the pod */
     int slots;        /* ranks that it takes */
     int port;         /* one that was free there, for the user's program */
-    int reach;        /* where its agent listens (reach.h); 0: nowhere */
+    int reach;        /* where its agent listens (connectivity.h); 0: nowhere */
     char address[46]; /* of the pod, IPv4 or IPv6 */
 };
 
-struct table {
+struct gang_table {
     int64_t round;
     size_t count;
-    struct table_row *rows; /* by rising index; the first one is member 0 */
+    struct gang_table_row *rows; /* by rising index; the first one is member 0 */
 };
 
-void table_release(struct table *table);
+void gang_table_release(struct gang_table *table);
 
 /* Place of that pod, 0 to count - 1; -1: it takes no part. */
-int table_place(const struct table *table, int index);
+int gang_table_place(const struct gang_table *table, int index);
 /* The rank of that slot (0 to slots - 1) of the pod: slots of those before it, and slot; -1: none.
  */
-int table_rank(const struct table *table, int index, int slot);
+int gang_table_rank(const struct gang_table *table, int index, int slot);
 /* All slots. */
-int table_ranks(const struct table *table);
+int gang_table_ranks(const struct gang_table *table);
 /* "ADDRESS slots=N" lines, the first one member 0's; pods of one address (`windlass run`) share a
  * line. for_hydra: "ADDRESS:N", as MPICH and Intel MPI have them. */
-NODISCARD int table_hostfile(const struct table *table, bool for_hydra, struct buffer *text,
-                             struct error *err);
+NODISCARD int gang_table_hostfile(const struct gang_table *table, bool for_hydra,
+                                  struct buffer *text, struct error *err);
 /* The addresses in the same order, with commas. With ports: ADDRESS:PORT, a pod each. */
-NODISCARD int table_hosts(const struct table *table, bool with_ports, struct buffer *text,
-                          struct error *err);
+NODISCARD int gang_table_hosts(const struct gang_table *table, bool with_ports, struct buffer *text,
+                               struct error *err);
 /* The row of the pod with that address (also as [ADDRESS]); NULL: nobody's. */
-const struct table_row *table_find_host(const struct table *table, const char *host);
+const struct gang_table_row *gang_table_find_host(const struct gang_table *table, const char *host);

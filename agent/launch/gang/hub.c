@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/hub.h"
+#include "agent/launch/gang/hub.h"
 
-#include "agent/launch/figures.h"
-#include "agent/launch/launch_job.h"
-#include "agent/launch/link.h"
-#include "agent/launch/port.h"
-#include "agent/launch/progress.h"
+#include "agent/launch/gang/figures.h"
+#include "agent/launch/gang/gang_progress.h"
+#include "agent/launch/gang/launch_job.h"
+#include "agent/launch/gang/link.h"
+#include "agent/launch/pod/port.h"
 #include "lib/digest.h"
 #include "lib/log.h"
 #include "lib/net/server.h"
@@ -24,7 +24,7 @@ struct hub_member {
     struct server_peer *peer; /* NULL: not connected */
     struct link *link;
     char incarnation[GANG_NAME_MAX], pod[254];
-    struct table_row row;
+    struct gang_table_row row;
 };
 
 struct hub {
@@ -73,7 +73,7 @@ static void tell(struct hub *hub, const struct gang_action *action, struct gang_
 }
 
 static void arm(struct hub *hub, const struct gang_action *action) {
-    struct gang_message message = {.type = MESSAGE_TABLE, .round = action->round};
+    struct gang_message message = {.type = GANG_MESSAGE_TABLE, .round = action->round};
     message.port = port_find_free(hub->address, action->round);
     message.table.round = action->round;
     message.table.rows = x_calloc(action->count, sizeof *message.table.rows);
@@ -81,7 +81,7 @@ static void arm(struct hub *hub, const struct gang_action *action) {
         message.table.rows[message.table.count++] = hub->members[action->members[i]].row;
     }
     tell(hub, action, &message);
-    table_release(&message.table);
+    gang_table_release(&message.table);
     log_event(LOG_INFO, "round %lld: %zu workers get ready", (long long)action->round,
               action->count);
 }
@@ -89,10 +89,10 @@ static void arm(struct hub *hub, const struct gang_action *action) {
 /* Why there is another round, or none. */
 static void say_why(const struct hub *hub, enum log_level level, const char *what) {
     struct gang_facts facts;
-    char why[PROGRESS_WORDS];
+    char why[GANG_PROGRESS_WORDS];
     gang_facts(hub->gang, &facts);
-    if (facts.last.cause != GANG_NONE) {
-        progress_describe(&facts.last, why);
+    if (facts.last.cause != GANG_CAUSE_NONE) {
+        gang_progress_describe(&facts.last, why);
         log_event(level, "%s: %s: %s", what, gang_cause_name(facts.last.cause), why);
     }
 }
@@ -106,20 +106,20 @@ static void carry_out(struct hub *hub, const struct gang_action *action) {
         arm(hub, action);
         return;
     case GANG_START:
-        message.type = MESSAGE_GO;
+        message.type = GANG_MESSAGE_GO;
         hub->has_run = true;
         log_event(LOG_INFO, "round %lld: all start", (long long)action->round);
         break;
     case GANG_STOP:
-        message.type = MESSAGE_STOP;
+        message.type = GANG_MESSAGE_STOP;
         log_event(LOG_INFO, "round %lld: %zu workers stop", (long long)action->round,
                   action->count);
         break;
     case GANG_NOTICE:
-        message.type = MESSAGE_NOTICE;
+        message.type = GANG_MESSAGE_NOTICE;
         break;
     case GANG_DONE:
-        message.type = MESSAGE_DONE;
+        message.type = GANG_MESSAGE_DONE;
         hub->is_over = true;
         hub->code = action->code;
         if (action->code) {
@@ -161,12 +161,12 @@ static const struct objective *told_objective(const struct hub *hub) {
 static void write_progress(struct hub *hub) {
     struct gang_facts facts;
     gang_facts(hub->gang, &facts);
-    struct progress progress = {.facts = &facts,
-                                .workers = hub->options.gang.workers,
-                                .has_run = hub->has_run,
-                                .is_over = hub->is_over,
-                                .code = hub->code};
-    AUTO(tree_freep) json_t *tree = progress_tell(&progress);
+    struct gang_progress progress = {.facts = &facts,
+                                     .workers = hub->options.gang.workers,
+                                     .has_run = hub->has_run,
+                                     .is_over = hub->is_over,
+                                     .code = hub->code};
+    AUTO(tree_freep) json_t *tree = gang_progress_tell(&progress);
     json_t *lost = json_array();
     for (size_t i = 0; i < facts.lost_count; i++) {
         json_array_append_new(lost, json_string(pod_of(hub, facts.lost[i])));
@@ -225,7 +225,7 @@ static void closed(void *context, struct server_peer *peer) {
 
 /* code: the job's, where all is over; -1: it has no place here. */
 static void refuse(struct server_peer *peer, int code, const char *why) {
-    struct gang_message done = {.type = MESSAGE_DONE, .code = code};
+    struct gang_message done = {.type = GANG_MESSAGE_DONE, .code = code};
     AUTO(text_freep) char *text = gang_message_write(&done);
     log_event(LOG_WARNING, "a worker is sent away: %s", why);
     server_send(peer, text);
@@ -245,12 +245,12 @@ static void greet(struct hub_member *member, const struct gang_message *hello) {
     }
     snprintf(member->incarnation, sizeof member->incarnation, "%s", hello->incarnation);
     snprintf(member->pod, sizeof member->pod, "%s", hello->pod);
-    member->row = (struct table_row){.index = hello->index,
-                                     .slots = MAX(hello->slots, 1),
-                                     .port = hello->port,
-                                     .reach = hello->reach};
+    member->row = (struct gang_table_row){.index = hello->index,
+                                          .slots = MAX(hello->slots, 1),
+                                          .port = hello->port,
+                                          .reach = hello->reach};
     snprintf(member->row.address, sizeof member->row.address, "%s", hello->address);
-    struct gang_message welcome = {.type = MESSAGE_WELCOME,
+    struct gang_message welcome = {.type = GANG_MESSAGE_WELCOME,
                                    .attempt = hub->options.gang.attempt,
                                    .last = link_last(member->link)};
     snprintf(welcome.hub, sizeof welcome.hub, "%s", hub->name);
@@ -312,9 +312,9 @@ static void forward(struct hub *hub, struct hub_member *from, const struct gang_
     copy.index = from->row.index;
     if (message->index < hub->options.gang.workers && to->link) {
         link_send(to->link, &copy);
-    } else if (message->type == MESSAGE_SPAWN) {
+    } else if (message->type == GANG_MESSAGE_SPAWN) {
         struct gang_message ended = {
-            .type = MESSAGE_ENDED, .index = message->index, .id = message->id, .code = 255};
+            .type = GANG_MESSAGE_ENDED, .index = message->index, .id = message->id, .code = 255};
         snprintf(ended.words, sizeof ended.words, "worker %d is not there", message->index);
         link_send(from->link, &ended);
     }
@@ -371,12 +371,12 @@ static bool passes(struct hub *hub, const struct hub_member *member,
 }
 
 static void act_on(struct hub *hub, struct hub_member *member, const struct gang_message *message) {
-    static const enum gang_event_kind kinds[MESSAGE_TYPES] = {
-        [MESSAGE_PREPARED] = GANG_PREPARED,  [MESSAGE_FAILED] = GANG_FINAL,
-        [MESSAGE_READY] = GANG_READY,        [MESSAGE_EXITED] = GANG_EXITED,
-        [MESSAGE_STOPPED] = GANG_STOPPED,    [MESSAGE_BEAT] = GANG_BEAT,
-        [MESSAGE_LEAVING] = GANG_LEAVING,    [MESSAGE_HALTED] = GANG_HALTED,
-        [MESSAGE_UNREACHED] = GANG_UNREACHED};
+    static const enum gang_event_kind kinds[GANG_MESSAGE_TYPES] = {
+        [GANG_MESSAGE_PREPARED] = GANG_PREPARED,  [GANG_MESSAGE_FAILED] = GANG_FINAL,
+        [GANG_MESSAGE_READY] = GANG_READY,        [GANG_MESSAGE_EXITED] = GANG_EXITED,
+        [GANG_MESSAGE_STOPPED] = GANG_STOPPED,    [GANG_MESSAGE_BEAT] = GANG_BEAT,
+        [GANG_MESSAGE_LEAVING] = GANG_LEAVING,    [GANG_MESSAGE_HALTED] = GANG_HALTED,
+        [GANG_MESSAGE_UNREACHED] = GANG_UNREACHED};
     struct gang_event event = {.kind = kinds[message->type],
                                .index = member->row.index,
                                .incarnation = member->incarnation,
@@ -390,22 +390,22 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
                                .is_waiting = message->is_waiting,
                                .words = message->words};
     int64_t now_ms = clock_monotonic_ms();
-    if (message->type == MESSAGE_SPAWN || message->type == MESSAGE_ENDED ||
-        message->type == MESSAGE_KILL) {
+    if (message->type == GANG_MESSAGE_SPAWN || message->type == GANG_MESSAGE_ENDED ||
+        message->type == GANG_MESSAGE_KILL) {
         forward(hub, member, message);
         return;
     }
-    if (message->type == MESSAGE_FIGURES) {
+    if (message->type == GANG_MESSAGE_FIGURES) {
         figures_read(&hub->figures, message->line);
         return;
     }
-    if (message->type == MESSAGE_REPORTS) {
+    if (message->type == GANG_MESSAGE_REPORTS) {
         objective_read(message->rank < 0 ? &hub->of_command : &hub->objective, message->round,
                        message->line);
         return;
     }
     char words[GANG_WORDS_MAX];
-    if (message->type == MESSAGE_UNREACHED) {
+    if (message->type == GANG_MESSAGE_UNREACHED) {
         snprintf(
             words, sizeof words,
             "pod %.100s cannot reach pod %.100s at %.150s; pods of a job must reach each other "
@@ -419,7 +419,7 @@ static void act_on(struct hub *hub, struct hub_member *member, const struct gang
     if (event.kind == GANG_FINAL) {
         event.rank = -1;
     }
-    if (message->type == MESSAGE_EXITED && !passes(hub, member, message, now_ms)) {
+    if (message->type == GANG_MESSAGE_EXITED && !passes(hub, member, message, now_ms)) {
         return;
     }
     if (message->is_memory) {
@@ -437,7 +437,7 @@ static void received(void *context, struct server_peer *peer, const char *text, 
         refuse(peer, -1, err.text);
         return;
     }
-    if (!member && message.type == MESSAGE_HELLO) {
+    if (!member && message.type == GANG_MESSAGE_HELLO) {
         on_hello(hub, peer, &message);
     } else if (member && member->peer == peer && link_received(member->link, &message)) {
         act_on(hub, member, &message);

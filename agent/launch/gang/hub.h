@@ -3,8 +3,8 @@
  * the pod of index 0, whose own member comes to it like all others. */
 #pragma once
 
-#include "agent/launch/gang.h"
-#include "agent/launch/objective.h"
+#include "agent/launch/gang/gang.h"
+#include "agent/launch/gang/objective.h"
 #include "lib/error.h"
 
 struct hub_options {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/life.h"
+#include "agent/launch/gang/launch.h"
 
-#include "agent/launch/hub.h"
-#include "agent/launch/member.h"
+#include "agent/launch/gang/hub.h"
+#include "agent/launch/gang/member.h"
 #include "lib/file.h"
 #include "lib/log.h"
 
@@ -69,7 +69,7 @@ static void make_links(const struct launch_job *job) {
     }
 }
 
-int life_run(const struct launch_job *job, char **ret_words) {
+int launch_run(const struct launch_job *job, char **ret_words) {
     struct error err = {0};
     struct hub *hub = NULL;
     int code = 3;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/launch_job.h"
+#include "agent/launch/gang/launch_job.h"
 
-#include "agent/launch/expand.h"
-#include "agent/launch/metric_line.h"
-#include "agent/launch/port.h"
+#include "agent/launch/pod/expand.h"
+#include "agent/launch/pod/port.h"
+#include "agent/launch/rank/metric_line.h"
 #include "agent/store/path.h"
 #include "lib/environment.h"
 #include "lib/file.h"
@@ -106,7 +106,7 @@ static int check_environment(struct launch_job *job, struct error *err) {
         struct own_name own = {job, *name};
         const char *value = getenv(*name);
         AUTO(text_freep) char *text = NULL;
-        if (value && launch_expand(value, look_up_other, &own, &text, err) < 0) {
+        if (value && expand_text(value, look_up_other, &own, &text, err) < 0) {
             return error_context(err, "spec.environment.%s", *name);
         }
     }
@@ -122,7 +122,7 @@ static int read_words(struct launch_job *job, const char *field, char ***ret_wor
     int result = 0;
     for (size_t i = 0; i < count && i < WORDS_COUNT_MAX && result == 0; i++) {
         const char *word = json_string_value(json_array_get(list, i));
-        result = word ? launch_expand(word, look_up, job, &words[i], err)
+        result = word ? expand_text(word, look_up, job, &words[i], err)
                       : error_set(err, ERROR_INVALID, "it is no text");
         if (result < 0) {
             error_context(err, "spec.%s[%zu]", field, i);
@@ -143,7 +143,7 @@ static int read_paths(struct launch_job *job, const char *field, struct launch_p
         const char *id = tree_text(one, "id", ""), *path = tree_text(one, "path", "");
         AUTO(text_freep) char *expanded = NULL;
         char *resolved = NULL;
-        if (strlen(id) > ID_MAX || launch_expand(path, look_up, job, &expanded, err) < 0 ||
+        if (strlen(id) > ID_MAX || expand_text(path, look_up, job, &expanded, err) < 0 ||
             (is_input ? path_resolve(expanded, &resolved, err)
                       : path_make_folder(expanded, &resolved, err)) < 0) {
             return error_context(err, "spec.%s[%zu].path", field, i);
@@ -169,19 +169,20 @@ static bool makes_processes_itself(char *const *words) {
 
 static int read_launcher(struct launch_job *job, struct error *err) {
     const char *launcher = tree_text(job->spec, "launcher", "MPI");
-    job->launcher = strcmp(launcher, "Torchrun") == 0 ? LAUNCHER_TORCHRUN : LAUNCHER_NONE;
+    job->launcher = strcmp(launcher, "Torchrun") == 0 ? GANG_LAUNCHER_TORCHRUN : GANG_LAUNCHER_NONE;
     if (strcmp(launcher, "MPI") == 0) {
-        job->launcher = LAUNCHER_MPI;
+        job->launcher = GANG_LAUNCHER_MPI;
         job->gang.processes = 0;
         return 0;
     }
-    if (job->launcher == LAUNCHER_NONE && strcmp(launcher, "None") != 0) {
+    if (job->launcher == GANG_LAUNCHER_NONE && strcmp(launcher, "None") != 0) {
         return error_set(err, ERROR_INVALID,
                          "spec.launcher is %.40s, expected MPI, Torchrun or None", launcher);
     }
-    job->is_torchrun = job->launcher == LAUNCHER_TORCHRUN && makes_processes_itself(job->command);
+    job->is_torchrun =
+        job->launcher == GANG_LAUNCHER_TORCHRUN && makes_processes_itself(job->command);
     job->gang.processes =
-        job->launcher == LAUNCHER_TORCHRUN && !job->is_torchrun ? job->gang.slots : 1;
+        job->launcher == GANG_LAUNCHER_TORCHRUN && !job->is_torchrun ? job->gang.slots : 1;
     return 0;
 }
 

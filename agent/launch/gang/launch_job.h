@@ -2,9 +2,9 @@
  * work.h), read and checked. */
 #pragma once
 
-#include "agent/launch/environment.h"
-#include "agent/launch/gang.h"
-#include "agent/launch/objective.h"
+#include "agent/launch/gang/environment.h"
+#include "agent/launch/gang/gang.h"
+#include "agent/launch/gang/objective.h"
 #include "lib/tree.h"
 
 /* Exit code of a trainer's rank that heard nothing of the others for hangSeconds. */
@@ -25,7 +25,7 @@ struct launch_job {
     const char *events; /* of spot machines: WINDLASS_EVENTS (notice.h); NULL: nobody tells */
     int grace_s;        /* between being told to end and SIGKILL: WINDLASS_GRACE, else 30 */
     struct gang_options gang;
-    enum launcher launcher;
+    enum gang_launcher launcher;
     bool is_torchrun;
     bool is_trainer; /* spec.trainer: the ranks are this program's own `train`, by mpirun */
     int gpus;

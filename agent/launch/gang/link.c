@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/link.h"
+#include "agent/launch/gang/link.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,12 +74,12 @@ bool link_received(struct link *link, const struct gang_message *message) {
         return false;
     }
     link->received++;
-    return message->type != MESSAGE_ACK;
+    return message->type != GANG_MESSAGE_ACK;
 }
 
 void link_acknowledge(struct link *link) {
     if (link->is_open && link->told != link->received) {
-        struct gang_message message = {.type = MESSAGE_ACK, .ack = link->received};
+        struct gang_message message = {.type = GANG_MESSAGE_ACK, .ack = link->received};
         AUTO(text_freep) char *text = gang_message_write(&message);
         link->told = link->received;
         link->send(link->context, text);

@@ -3,7 +3,7 @@
  * again on the next connection. Pure: the caller sends what `send` is given. One thread. */
 #pragma once
 
-#include "agent/launch/message.h"
+#include "agent/launch/gang/gang_message.h"
 
 enum { LINK_KEPT_MAX = 2 << 20 /* bytes that wait for an answer; what is more waits elsewhere */ };
 

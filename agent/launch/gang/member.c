@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/member_state.h"
+#include "agent/launch/gang/member_state.h"
 
-#include "agent/launch/metric_socket.h"
-#include "agent/launch/port.h"
+#include "agent/launch/pod/port.h"
+#include "agent/launch/rank/metric_socket.h"
 #include "lib/digest.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -31,7 +31,7 @@ static void send_text(void *context, const char *text) {
 
 static void say_leaving(struct member *member) {
     int64_t left_s = (member->ends_ms - clock_monotonic_ms() + 500) / 1000 - 2 * RESERVE_S;
-    struct gang_message message = {.type = MESSAGE_LEAVING,
+    struct gang_message message = {.type = GANG_MESSAGE_LEAVING,
                                    .seconds = (int)MAX(left_s, (int64_t)0),
                                    .words = "its pod is told to end"};
     member_say(member, &message);
@@ -39,8 +39,8 @@ static void say_leaving(struct member *member) {
 
 /* ---- what ends ------------------------------------------------------------------------------ */
 
-static void ended(struct member *member, const struct crew_end *end) {
-    struct gang_message message = {.type = MESSAGE_EXITED,
+static void ended(struct member *member, const struct process_group_end *end) {
+    struct gang_message message = {.type = GANG_MESSAGE_EXITED,
                                    .rank = end->id,
                                    .code = end->code,
                                    .is_memory = end->is_memory && end->code != 0};
@@ -48,7 +48,7 @@ static void ended(struct member *member, const struct crew_end *end) {
         member->is_preparing = false;
         if (end->code == 0) {
             member->is_prepared = true;
-            message = (struct gang_message){.type = MESSAGE_PREPARED};
+            message = (struct gang_message){.type = GANG_MESSAGE_PREPARED};
             member_say(member, &message);
         } else if (member->ends_ms < 0) {
             AUTO(text_freep) char *what = x_printf("spec.prepare ended with %d", end->code);
@@ -68,11 +68,11 @@ static void ended(struct member *member, const struct crew_end *end) {
 }
 
 static void stopped(struct member *member) {
-    struct gang_message message = {.type = MESSAGE_STOPPED, .round = member->round};
-    if (member->is_stopping && crew_count(member->crew) == (size_t)member->is_preparing) {
+    struct gang_message message = {.type = GANG_MESSAGE_STOPPED, .round = member->round};
+    if (member->is_stopping && process_group_count(member->group) == (size_t)member->is_preparing) {
         AUTO(text_freep) char *notice = file_join(member->job->run, "notice");
         member->is_stopping = false;
-        table_release(&member->table);
+        gang_table_release(&member->table);
         remove(notice);
         member_say(member, &message);
         member->round = 0;
@@ -86,19 +86,19 @@ static int write_hosts(const struct member *member, const char *name, bool for_h
     AUTO(buffer_release) struct buffer hosts;
     AUTO(text_freep) char *path = file_join(member->job->run, name);
     buffer_init(&hosts, 1 << 20);
-    return table_hostfile(&member->table, for_hydra, &hosts, err) < 0
+    return gang_table_hostfile(&member->table, for_hydra, &hosts, err) < 0
                ? -1
                : file_write(path, hosts.data, hosts.size, err);
 }
 
 static void on_table(struct member *member, struct gang_message *message) {
     struct error err = {0};
-    if (table_place(&message->table, member->job->index) < 0) {
+    if (gang_table_place(&message->table, member->job->index) < 0) {
         return;
     }
-    table_release(&member->table);
+    gang_table_release(&member->table);
     member->table = message->table;
-    message->table = (struct table){0};
+    message->table = (struct gang_table){0};
     member->round = message->round;
     member->master_port = message->port;
     member->is_stopping = false;
@@ -107,33 +107,35 @@ static void on_table(struct member *member, struct gang_message *message) {
         member_fail(member, 1, "the hostfile", err.text);
         return;
     }
-    if (member->reach) {
-        reach_begin(member->reach, &member->table, member->job->index, clock_monotonic_ms());
+    if (member->connectivity) {
+        connectivity_begin(member->connectivity, &member->table, member->job->index,
+                           clock_monotonic_ms());
     } else {
-        member_say(member, &(struct gang_message){.type = MESSAGE_READY});
+        member_say(member, &(struct gang_message){.type = GANG_MESSAGE_READY});
     }
 }
 
 static void look_at_neighbours(struct member *member, int64_t now_ms) {
-    struct gang_message message = {.type = MESSAGE_READY};
-    char words[REACH_WORDS_MAX] = "";
-    enum reach_state state = reach_look(member->reach, now_ms, &message.index, words);
-    if (state == REACH_FAILED) {
-        message.type = MESSAGE_UNREACHED;
+    struct gang_message message = {.type = GANG_MESSAGE_READY};
+    char words[CONNECTIVITY_WORDS_MAX] = "";
+    enum connectivity_state state =
+        connectivity_poll(member->connectivity, now_ms, &message.index, words);
+    if (state == CONNECTIVITY_FAILED) {
+        message.type = GANG_MESSAGE_UNREACHED;
         snprintf(message.words, sizeof message.words, "%s", words);
         log_event(LOG_WARNING, "worker %d is out of reach: %s", message.index, words);
     }
-    if (state == REACH_DONE || state == REACH_FAILED) {
+    if (state == CONNECTIVITY_DONE || state == CONNECTIVITY_FAILED) {
         member_say(member, &message);
     }
 }
 
 /* Before SIGCONT wakes it. Under MPI what is ours is mpirun, and the rank one of its own. */
 static void tell_halted(struct member *member) {
-    struct gang_message message = {.type = MESSAGE_HALTED, .rank = -1};
+    struct gang_message message = {.type = GANG_MESSAGE_HALTED, .rank = -1};
     int id = -1;
     pid_t pid = 0;
-    if (crew_find_halted(member->crew, &id, &pid)) {
+    if (process_group_find_halted(member->group, &id, &pid)) {
         message.rank = id >= 0 && id < MEMBER_SPAWNED ? id : -1;
         snprintf(message.words, sizeof message.words, "process %d is stopped (SIGSTOP)", (int)pid);
         member_say(member, &message);
@@ -141,14 +143,14 @@ static void tell_halted(struct member *member) {
 }
 
 static void on_stop(struct member *member, int64_t round) {
-    struct gang_message message = {.type = MESSAGE_STOPPED, .round = round};
+    struct gang_message message = {.type = GANG_MESSAGE_STOPPED, .round = round};
     if (!member->round) {
         member_say(member, &message);
     } else if (round >= member->round) {
         tell_halted(member);
-        reach_end(member->reach);
+        connectivity_end(member->connectivity);
         member->is_stopping = true;
-        crew_stop(member->crew, clock_monotonic_ms());
+        process_group_stop(member->group, clock_monotonic_ms());
     }
 }
 
@@ -177,10 +179,10 @@ static void on_welcome(struct member *member, const struct gang_message *welcome
     link_resume(member->link, is_same ? welcome->last : 0);
     /* What hello has not told a hub that knows nothing. */
     if (!is_same && member->is_prepared) {
-        member_say(member, &(struct gang_message){.type = MESSAGE_PREPARED});
+        member_say(member, &(struct gang_message){.type = GANG_MESSAGE_PREPARED});
     }
     if (!is_same && member->has_failed) {
-        struct gang_message message = {.type = MESSAGE_FAILED, .code = member->failure_code};
+        struct gang_message message = {.type = GANG_MESSAGE_FAILED, .code = member->failure_code};
         snprintf(message.words, sizeof message.words, "%s", member->failure);
         member_say(member, &message);
     }
@@ -197,37 +199,37 @@ static void on_received(void *context, const char *text, size_t size) {
         log_event(LOG_ERROR, "the hub: %s", err.text);
         return;
     }
-    if (message.type == MESSAGE_WELCOME) {
+    if (message.type == GANG_MESSAGE_WELCOME) {
         on_welcome(member, &message);
-    } else if (message.type == MESSAGE_DONE && message.number == 0 && message.code < 0) {
+    } else if (message.type == GANG_MESSAGE_DONE && message.number == 0 && message.code < 0) {
         log_event(LOG_ERROR, "the hub has another pod in this one's place");
         member->exit_code = 3;
-    } else if (message.type == MESSAGE_DONE && message.number == 0) {
+    } else if (message.type == GANG_MESSAGE_DONE && message.number == 0) {
         on_done(member, message.code); /* all was over before this pod came */
     } else if (link_received(member->link, &message)) {
         switch (message.type) {
-        case MESSAGE_TABLE:
+        case GANG_MESSAGE_TABLE:
             on_table(member, &message);
             break;
-        case MESSAGE_GO:
+        case GANG_MESSAGE_GO:
             member_go(member, message.round);
             break;
-        case MESSAGE_STOP:
+        case GANG_MESSAGE_STOP:
             on_stop(member, message.round);
             break;
-        case MESSAGE_SPAWN:
+        case GANG_MESSAGE_SPAWN:
             member_spawn(member, &message);
             break;
-        case MESSAGE_ENDED:
+        case GANG_MESSAGE_ENDED:
             shell_answer(member->shell, message.id, message.code, message.words);
             break;
-        case MESSAGE_KILL:
+        case GANG_MESSAGE_KILL:
             member_spawn_kill(member, &message);
             break;
-        case MESSAGE_NOTICE:
+        case GANG_MESSAGE_NOTICE:
             on_notice(member, message.seconds);
             break;
-        case MESSAGE_DONE:
+        case GANG_MESSAGE_DONE:
             on_done(member, message.code);
             break;
         default:
@@ -240,11 +242,11 @@ static void on_received(void *context, const char *text, size_t size) {
 static void on_opened(void *context) {
     struct member *member = context;
     const struct launch_job *job = member->job;
-    struct gang_message hello = {.type = MESSAGE_HELLO,
+    struct gang_message hello = {.type = GANG_MESSAGE_HELLO,
                                  .index = job->index,
                                  .slots = job->gang.slots,
                                  .port = member->port,
-                                 .reach = reach_port(member->reach),
+                                 .reach = connectivity_port(member->connectivity),
                                  .attempt = job->attempt,
                                  .seen = member->seen,
                                  .last = link_last(member->link),
@@ -286,9 +288,9 @@ static void fence(struct member *member, int64_t now_ms) {
         log_event(LOG_ERROR, "no hub for %d s: what runs here is ended", GANG_FENCE_MS / 1000);
         member->round = 0;
         member->is_stopping = false;
-        reach_end(member->reach);
-        table_release(&member->table);
-        crew_kill(member->crew);
+        connectivity_end(member->connectivity);
+        gang_table_release(&member->table);
+        process_group_kill(member->group);
     }
 }
 
@@ -327,13 +329,13 @@ static void tell_to_leave(struct member *member, int64_t ends_ms, int64_t now_ms
         log_event(LOG_WARNING, "told to end");
         say_leaving(member);
         if (member->is_preparing) { /* of what a round runs the hub says when it ends */
-            crew_stop(member->crew, now_ms);
+            process_group_stop(member->group, now_ms);
         }
     }
 }
 
 static void leave(struct member *member, int64_t now_ms) {
-    bool is_idle = !member->round && crew_count(member->crew) == 0;
+    bool is_idle = !member->round && process_group_count(member->group) == 0;
     bool is_late = now_ms >= member->ends_ms - 1000 * RESERVE_S;
     bool hears = socket_is_open(member->socket);
     if (is_late || (is_idle && (!hears || link_is_idle(member->link)))) {
@@ -343,16 +345,17 @@ static void leave(struct member *member, int64_t now_ms) {
 
 /* A program that speaks moves; a rank's own counters come with its metrics. */
 static void beat(struct member *member, int64_t now_ms) {
-    int64_t lines = crew_lines(member->crew);
-    if (!member->round || !crew_count(member->crew) || now_ms - member->beat_ms < BEAT_MS ||
-        lines == member->lines || link_is_full(member->link)) {
+    int64_t lines = process_group_lines(member->group);
+    if (!member->round || !process_group_count(member->group) ||
+        now_ms - member->beat_ms < BEAT_MS || lines == member->lines ||
+        link_is_full(member->link)) {
         return;
     }
-    struct gang_message message = {.type = MESSAGE_BEAT,
-                                   .rank = table_rank(&member->table, member->job->index, 0),
+    struct gang_message message = {.type = GANG_MESSAGE_BEAT,
+                                   .rank = gang_table_rank(&member->table, member->job->index, 0),
                                    .progress = lines};
     if (member->job->gang.processes == 1) {
-        message.rank = table_place(&member->table, member->job->index);
+        message.rank = gang_table_place(&member->table, member->job->index);
     }
     member->beat_ms = now_ms;
     member->lines = lines;
@@ -361,10 +364,10 @@ static void beat(struct member *member, int64_t now_ms) {
 
 static void look_around(struct member *member, const volatile sig_atomic_t *is_interrupted) {
     int64_t now_ms = clock_monotonic_ms();
-    struct crew_end end;
+    struct process_group_end end;
     member_serve(member);
     member_take_metrics(member, now_ms);
-    while (crew_look(member->crew, now_ms, &end)) {
+    while (process_group_poll(member->group, now_ms, &end)) {
         ended(member, &end);
     }
     look_at_neighbours(member, now_ms);
@@ -407,7 +410,7 @@ static int live(struct member *member, const volatile sig_atomic_t *is_interrupt
         return -1;
     }
     struct error deaf = {0};
-    if (reach_open(member->job->address, &member->reach, &deaf) < 0) {
+    if (connectivity_open(member->job->address, &member->connectivity, &deaf) < 0) {
         log_event(LOG_WARNING, "the other pods cannot try whether they reach this one: %s",
                   deaf.text);
     }
@@ -417,8 +420,8 @@ static int live(struct member *member, const volatile sig_atomic_t *is_interrupt
         return error_context(err, "hub");
     }
     while (member->exit_code < 0) {
-        bool is_busy =
-            crew_count(member->crew) > 0 || member->is_stopping || reach_is_busy(member->reach);
+        bool is_busy = process_group_count(member->group) > 0 || member->is_stopping ||
+                       connectivity_is_busy(member->connectivity);
         if (socket_service(member->socket, is_busy ? BUSY_MS : IDLE_MS, err) < 0) {
             return -1;
         }
@@ -432,7 +435,7 @@ int member_run(const struct launch_job *job, struct hub *hub,
                const volatile sig_atomic_t *is_interrupted, int *ret_code, struct error *err) {
     struct member member = {.job = job,
                             .hub = hub,
-                            .crew = crew_new(),
+                            .group = process_group_new(),
                             .seen = job->index == 0 ? job->attempt : 0,
                             .alone_since_ms = clock_monotonic_ms(),
                             .ends_ms = -1,
@@ -445,14 +448,14 @@ int member_run(const struct launch_job *job, struct hub *hub,
     member.port = port_find_free(job->address, job->index + job->attempt * GANG_MEMBERS_MAX);
     int result = live(&member, is_interrupted, err);
     notice_stop(member.notice);
-    reach_free(member.reach);
-    crew_free(member.crew);
+    connectivity_free(member.connectivity);
+    process_group_free(member.group);
     shell_free(member.shell);
     metric_socket_free(member.metrics);
     member_requests_free(&member);
     socket_free(member.socket);
     link_free(member.link);
-    table_release(&member.table);
+    gang_table_release(&member.table);
     if (result == 0) {
         *ret_code = member.exit_code;
     }

@@ -3,8 +3,8 @@
  * programs, which die with it. */
 #pragma once
 
-#include "agent/launch/hub.h"
-#include "agent/launch/launch_job.h"
+#include "agent/launch/gang/hub.h"
+#include "agent/launch/gang/launch_job.h"
 
 #include <signal.h>
 

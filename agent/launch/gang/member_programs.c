@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/member_state.h"
+#include "agent/launch/gang/member_state.h"
 
 #include "lib/file.h"
 #include "lib/log.h"
@@ -59,7 +59,7 @@ static int start_kept(struct member *member, int id, char *const *words, char **
                       struct error *err) {
     bool reports = wants_reports(member->job, id);
     if ((!member->job->logs && !reports) || id == MEMBER_PREPARE || id >= MEMBER_SPAWNED) {
-        return crew_start(member->crew, id, (const char *const *)words, variables, err);
+        return process_group_start(member->group, id, (const char *const *)words, variables, err);
     }
     size_t count = 0;
     while (words[count]) {
@@ -74,7 +74,7 @@ static int start_kept(struct member *member, int id, char *const *words, char **
     all[2] = name;
     all[3] = "--reports";
     memcpy(all + (reports ? 4 : 3), words, count * sizeof *all);
-    int result = crew_start(member->crew, id, all, variables, err);
+    int result = process_group_start(member->group, id, all, variables, err);
     free(all);
     return result;
 }
@@ -139,17 +139,17 @@ void member_go(struct member *member, int64_t round) {
     if (round != member->round || !round) {
         return;
     }
-    bool is_one = job->launcher == LAUNCHER_NONE || job->is_torchrun;
-    bool is_mpi = job->launcher == LAUNCHER_MPI;
+    bool is_one = job->launcher == GANG_LAUNCHER_NONE || job->is_torchrun;
+    bool is_mpi = job->launcher == GANG_LAUNCHER_MPI;
     int count = is_mpi ? job->index == 0 : is_one ? 1 : job->gang.slots;
     for (int slot = 0; slot < count; slot++) {
         int rank = is_mpi   ? MEMBER_COMMAND
-                   : is_one ? table_place(&member->table, job->index)
-                            : table_rank(&member->table, job->index, slot);
+                   : is_one ? gang_table_place(&member->table, job->index)
+                            : gang_table_rank(&member->table, job->index, slot);
         if (member_start(member, rank, is_one || is_mpi ? -1 : slot, job->command, 0, &err) < 0) {
             member_fail(member, err.kind == ERROR_INVALID ? GANG_NOT_FOUND : 1, "spec.command",
                         err.text);
-            crew_kill(member->crew);
+            process_group_kill(member->group);
             return;
         }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/member_state.h"
+#include "agent/launch/gang/member_state.h"
 
-#include "agent/launch/metric_socket.h"
-#include "agent/launch/words.h"
+#include "agent/launch/pod/words.h"
+#include "agent/launch/rank/metric_socket.h"
 #include "lib/buffer.h"
 #include "lib/text/utf8.h"
 
@@ -14,12 +14,12 @@ enum {
     HUB_SILENT_MAX_MS = 10000, /* it turns twice a second */
     METRICS_MAX = 4096,        /* at a look */
     FIGURES_MS = 1000,
-    REPORTS_MAX = 1 << 20, /* bytes of one request's, which is RSH_LINE_MAX at most */
+    REPORTS_MAX = 1 << 20, /* bytes of one request's, which is SHELL_LINE_MAX at most */
 };
 
 void member_spawn(struct member *member, const struct gang_message *asked) {
     struct gang_message answer = {
-        .type = MESSAGE_ENDED, .index = asked->index, .id = asked->id, .code = 255};
+        .type = GANG_MESSAGE_ENDED, .index = asked->index, .id = asked->id, .code = 255};
     const char *const shell[] = {"/bin/sh", "-c", asked->line ? asked->line : "", NULL};
     struct words words = {0};
     struct error err = {0};
@@ -44,11 +44,11 @@ void member_spawn(struct member *member, const struct gang_message *asked) {
     member->spawned = spawned;
 }
 
-bool member_spawn_ended(struct member *member, const struct crew_end *end) {
+bool member_spawn_ended(struct member *member, const struct process_group_end *end) {
     for (struct member_spawned **at = &member->spawned; *at; at = &(*at)->next) {
         struct member_spawned *spawned = *at;
         if (spawned->id == end->id) {
-            struct gang_message message = {.type = MESSAGE_ENDED,
+            struct gang_message message = {.type = GANG_MESSAGE_ENDED,
                                            .index = spawned->index,
                                            .id = spawned->asked,
                                            .code = end->code};
@@ -65,7 +65,7 @@ bool member_spawn_ended(struct member *member, const struct crew_end *end) {
 void member_spawn_kill(struct member *member, const struct gang_message *message) {
     for (const struct member_spawned *one = member->spawned; one; one = one->next) {
         if (one->index == message->index && one->asked == message->id) {
-            crew_kill_one(member->crew, one->id);
+            process_group_kill_one(member->group, one->id);
         }
     }
 }
@@ -74,8 +74,8 @@ void member_spawn_kill(struct member *member, const struct gang_message *message
 
 /* They know each other by host. */
 static void start_elsewhere(struct member *member, const struct shell_request *request) {
-    const struct table_row *row = table_find_host(&member->table, request->host);
-    struct gang_message message = {.type = MESSAGE_SPAWN, .id = request->id};
+    const struct gang_table_row *row = gang_table_find_host(&member->table, request->host);
+    struct gang_message message = {.type = GANG_MESSAGE_SPAWN, .id = request->id};
     if (!row || !member->round || member->is_stopping) {
         AUTO(text_freep)
         char *words = x_printf("%.100s is no pod of this round", request->host);
@@ -104,11 +104,11 @@ static void say_alive(struct member *member, const struct shell_request *request
 
 /* Under MPI a rank is not ours: what started it says little of why it ended. */
 static void rank_exited(struct member *member, const struct shell_request *request) {
-    struct gang_message message = {.type = MESSAGE_EXITED,
+    struct gang_message message = {.type = GANG_MESSAGE_EXITED,
                                    .rank = request->rank,
                                    .code = request->code,
-                                   .is_memory =
-                                       request->code && crew_is_short_of_memory(member->crew)};
+                                   .is_memory = request->code &&
+                                                process_group_is_short_of_memory(member->group)};
     snprintf(message.words, sizeof message.words, "%s", request->text);
     if (member->round && request->code) {
         member_say(member, &message);
@@ -169,7 +169,7 @@ static void take_reports(struct member *member, const struct shell_request *requ
 static void send_reports(struct member *member) {
     while (member->reports && !link_is_full(member->link)) {
         struct member_report *report = member->reports;
-        struct gang_message message = {.type = MESSAGE_REPORTS,
+        struct gang_message message = {.type = GANG_MESSAGE_REPORTS,
                                        .round = report->round,
                                        .rank = report->rank,
                                        .line = report->lines};
@@ -184,7 +184,7 @@ static void send_reports(struct member *member) {
 
 void member_serve(struct member *member) {
     struct shell_request request;
-    struct gang_message gone = {.type = MESSAGE_KILL};
+    struct gang_message gone = {.type = GANG_MESSAGE_KILL};
     while (shell_take(member->shell, &request)) {
         switch (request.kind) {
         case SHELL_START:
@@ -235,11 +235,11 @@ void member_take_metrics(struct member *member, int64_t now_ms) {
     }
     member->figures_ms = now_ms;
     struct gang_message beat = {
-        .type = MESSAGE_BEAT, .rank = member->moved_rank, .progress = ++member->moves};
+        .type = GANG_MESSAGE_BEAT, .rank = member->moved_rank, .progress = ++member->moves};
     member_say(member, &beat);
     if (member->figures.has_any) {
         AUTO(text_freep) char *lines = figures_write(&member->figures);
-        struct gang_message figures = {.type = MESSAGE_FIGURES, .line = lines};
+        struct gang_message figures = {.type = GANG_MESSAGE_FIGURES, .line = lines};
         member_say(member, &figures);
         member->figures = (struct figures){0};
     }

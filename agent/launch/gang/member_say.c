@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/member_state.h"
+#include "agent/launch/gang/member_state.h"
 
 #include "lib/log.h"
 
@@ -11,7 +11,7 @@ void member_say(struct member *member, struct gang_message *message) {
 }
 
 void member_fail(struct member *member, int code, const char *what, const char *words) {
-    struct gang_message message = {.type = MESSAGE_FAILED, .code = code};
+    struct gang_message message = {.type = GANG_MESSAGE_FAILED, .code = code};
     snprintf(member->failure, sizeof member->failure, "%s%s%s", what, *words ? ": " : "", words);
     snprintf(message.words, sizeof message.words, "%s", member->failure);
     member->has_failed = true;

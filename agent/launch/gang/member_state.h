@@ -1,14 +1,15 @@
-/* member_state.h: what member.c (the hub's word, the course), programs.c (what runs) and remote.c
- * (what programs of the gang ask for) share. Nobody else includes it. */
+/* member_state.h: the state of a member, which member.c (what the hub says, the loop),
+ * member_programs.c (what runs), member_requests.c (what programs of the gang ask for) and
+ * member_say.c (messages to the hub) share. Only these four include it. */
 #pragma once
 
-#include "agent/launch/crew.h"
-#include "agent/launch/figures.h"
-#include "agent/launch/link.h"
-#include "agent/launch/member.h"
-#include "agent/launch/notice.h"
-#include "agent/launch/reach.h"
-#include "agent/launch/shell.h"
+#include "agent/launch/gang/connectivity.h"
+#include "agent/launch/gang/figures.h"
+#include "agent/launch/gang/link.h"
+#include "agent/launch/gang/member.h"
+#include "agent/launch/pod/notice.h"
+#include "agent/launch/pod/process_group.h"
+#include "agent/launch/pod/shell.h"
 
 #include <stdatomic.h>
 
@@ -48,22 +49,22 @@ struct member {
     struct hub *hub;
     struct socket_client *socket;
     struct link *link;
-    struct crew *crew;
+    struct process_group *group;
     char incarnation[33];
     char hub_name[64]; /* whom the link's numbers are about */
     int64_t seen;      /* the highest attempt of a hub */
-    struct table table;
+    struct gang_table table;
     int64_t round; /* of the table; 0: none */
     int master_port, port;
     bool is_prepared, is_preparing, has_failed, is_stopping;
-    char failure[CREW_WORDS_MAX];
+    char failure[PROCESS_GROUP_WORDS_MAX];
     int failure_code;
     int64_t alone_since_ms; /* without a hub; -1: not */
     int64_t beat_ms, acknowledged_ms, lines;
-    int64_t ends_ms;     /* told to leave: nothing of this pod may live after that; -1: not told */
-    struct reach *reach; /* NULL: it could not listen */
-    struct notice *notice; /* NULL: nobody tells that this machine goes */
-    atomic_llong told_ms;  /* by its thread: when it goes; 0: not told */
+    int64_t ends_ms; /* told to leave: nothing of this pod may live after that; -1: not told */
+    struct connectivity *connectivity; /* NULL: it could not listen */
+    struct notice *notice;             /* NULL: nobody tells that this machine goes */
+    atomic_llong told_ms;              /* by its thread: when it goes; 0: not told */
     char complaint[512];
     int exit_code; /* -1: go on */
 };
@@ -85,7 +86,7 @@ char *member_variables(struct member *member);
 /* A program of another pod wants one here. */
 void member_spawn(struct member *member, const struct gang_message *asked);
 /* It has ended: who asked hears of it. False: it is none of these. */
-bool member_spawn_ended(struct member *member, const struct crew_end *end);
+bool member_spawn_ended(struct member *member, const struct process_group_end *end);
 /* Who asked has ended, or was killed. */
 void member_spawn_kill(struct member *member, const struct gang_message *message);
 /* What programs of this pod ask for. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/objective.h"
+#include "agent/launch/gang/objective.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ enum {
     JSON_MAX = 16 << 10,
     NUMBER_MAX = 32,
     TAIL_MAX = 24,
-    TEXTS_MAX = 3600 /* bytes of curve and tail: last words are 4,096 (progress.h) */
+    TEXTS_MAX = 3600 /* bytes of curve and tail: a termination message is 4,096 (gang_progress.h) */
 };
 
 static const double number_max = 1e300; /* so that no sum of two of them is none */

@@ -15,5 +15,5 @@ enum {
 typedef const char *expand_lookup(void *context, const char *name);
 
 /* The caller frees. INVALID: the result is too long, or never ends. */
-NODISCARD int launch_expand(const char *text, expand_lookup *lookup, void *context, char **ret_text,
-                            struct error *err);
+NODISCARD int expand_text(const char *text, expand_lookup *lookup, void *context, char **ret_text,
+                          struct error *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/notice.h"
+#include "agent/launch/pod/notice.h"
 
 #include "lib/net/http.h"
 #include "lib/time/clock.h"

@@ -18,7 +18,7 @@
  * comes all the same. */
 #pragma once
 
-#include "agent/launch/notice_read.h"
+#include "agent/launch/pod/notice_read.h"
 
 struct notice;
 

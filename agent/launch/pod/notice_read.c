@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/notice_read.h"
+#include "agent/launch/pod/notice_read.h"
 
 #include "lib/tree.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/port.h"
+#include "agent/launch/pod/port.h"
 
 #include "lib/net/address.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/process.h"
+#include "agent/launch/pod/process.h"
 
 #include "lib/digest.h"
 

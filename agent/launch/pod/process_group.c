@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/crew.h"
+#include "agent/launch/pod/process_group.h"
 
 #include "agent/launch/pod/output_tail.h"
-#include "agent/launch/process.h"
+#include "agent/launch/pod/process.h"
 #include "lib/buffer.h"
 
 #include <errno.h>
@@ -26,17 +26,17 @@ struct stream {
     int to;             /* 1, 2 */
 };
 
-struct mate {
+struct child {
     int id;
     struct process process;
     struct stream out, errors;
     struct output_tail tail;
     int64_t killed_before;
-    struct mate *next;
+    struct child *next;
 };
 
-struct crew {
-    struct mate *mates;
+struct process_group {
+    struct child *children;
     size_t count;
     int64_t kill_ms; /* -1: nobody is to be killed */
     int64_t lines;
@@ -61,10 +61,10 @@ static int64_t oom_kills(void) {
     return kills;
 }
 
-struct crew *crew_new(void) {
-    struct crew *crew = x_calloc(1, sizeof *crew);
-    crew->kill_ms = -1;
-    return crew;
+struct process_group *process_group_new(void) {
+    struct process_group *group = x_calloc(1, sizeof *group);
+    group->kill_ms = -1;
+    return group;
 }
 
 /* ---- output --------------------------------------------------------------------------------- */
@@ -81,14 +81,14 @@ static void write_all(int fd, const char *data, size_t size) {
 }
 
 /* Whole lines, so that those of several processes do not mix. */
-static void pass_on(struct crew *crew, struct stream *stream, bool is_end) {
+static void pass_on(struct process_group *group, struct stream *stream, bool is_end) {
     char *newline = stream->line.size ? memrchr(stream->line.data, '\n', stream->line.size) : NULL;
     size_t size = newline ? (size_t)(newline - stream->line.data) + 1 : 0;
     if (is_end || stream->line.size >= LINE_MAX_BYTES) {
         size = stream->line.size;
     }
     for (size_t i = 0; i < size; i++) {
-        crew->lines += stream->line.data[i] == '\n';
+        group->lines += stream->line.data[i] == '\n';
     }
     if (size) {
         write_all(stream->to, stream->line.data, size);
@@ -96,7 +96,8 @@ static void pass_on(struct crew *crew, struct stream *stream, bool is_end) {
     }
 }
 
-static void read_stream(struct crew *crew, struct mate *mate, struct stream *stream, int *fd) {
+static void read_stream(struct process_group *group, struct child *child, struct stream *stream,
+                        int *fd) {
     struct error err = {0};
     char data[READ_MAX];
     for (size_t total = 0; *fd >= 0 && total < LOOK_MAX;) {
@@ -112,9 +113,9 @@ static void read_stream(struct crew *crew, struct mate *mate, struct stream *str
             *fd = -1;
             return;
         }
-        output_tail_add(&mate->tail, data, (size_t)got);
+        output_tail_add(&child->tail, data, (size_t)got);
         if (buffer_append(&stream->line, data, (size_t)got, &err) == 0) {
-            pass_on(crew, stream, false);
+            pass_on(group, stream, false);
         }
         total += (size_t)got;
     }
@@ -122,65 +123,67 @@ static void read_stream(struct crew *crew, struct mate *mate, struct stream *str
 
 /* ---- starts and ends ------------------------------------------------------------------------ */
 
-int crew_start(struct crew *crew, int id, const char *const *words, char **variables,
-               struct error *err) {
-    struct mate *mate = x_calloc(1, sizeof *mate);
-    mate->id = id;
-    mate->killed_before = oom_kills();
-    crew->killed_before = crew->count ? crew->killed_before : mate->killed_before;
-    if (process_start(words, variables, &mate->process, err) < 0) {
-        free(mate);
+int process_group_start(struct process_group *group, int id, const char *const *words,
+                        char **variables, struct error *err) {
+    struct child *child = x_calloc(1, sizeof *child);
+    child->id = id;
+    child->killed_before = oom_kills();
+    group->killed_before = group->count ? group->killed_before : child->killed_before;
+    if (process_start(words, variables, &child->process, err) < 0) {
+        free(child);
         return -1;
     }
-    fd_closep(&mate->process.in); /* nobody types */
-    mate->process.in = -1;
-    fcntl(mate->process.out, F_SETPIPE_SZ, LOOK_MAX); /* where we may not it is slower */
-    fcntl(mate->process.errors, F_SETPIPE_SZ, LOOK_MAX);
-    mate->out.to = 1;
-    mate->errors.to = 2;
-    buffer_init(&mate->out.line, LINE_MAX_BYTES + READ_MAX);
-    buffer_init(&mate->errors.line, LINE_MAX_BYTES + READ_MAX);
-    mate->next = crew->mates;
-    crew->mates = mate;
-    crew->count++;
-    crew->kill_ms = -1;
+    fd_closep(&child->process.in); /* nobody types */
+    child->process.in = -1;
+    fcntl(child->process.out, F_SETPIPE_SZ, LOOK_MAX); /* where we may not it is slower */
+    fcntl(child->process.errors, F_SETPIPE_SZ, LOOK_MAX);
+    child->out.to = 1;
+    child->errors.to = 2;
+    buffer_init(&child->out.line, LINE_MAX_BYTES + READ_MAX);
+    buffer_init(&child->errors.line, LINE_MAX_BYTES + READ_MAX);
+    child->next = group->children;
+    group->children = child;
+    group->count++;
+    group->kill_ms = -1;
     return 0;
 }
 
-static void read_both(struct crew *crew, struct mate *mate) {
-    read_stream(crew, mate, &mate->out, &mate->process.out);
-    read_stream(crew, mate, &mate->errors, &mate->process.errors);
+static void read_both(struct process_group *group, struct child *child) {
+    read_stream(group, child, &child->out, &child->process.out);
+    read_stream(group, child, &child->errors, &child->process.errors);
 }
 
-static void free_mate(struct crew *crew, struct mate *mate) {
-    pass_on(crew, &mate->out, true);
-    pass_on(crew, &mate->errors, true);
-    buffer_release(&mate->out.line);
-    buffer_release(&mate->errors.line);
-    free(mate);
-    crew->count--;
+static void free_child(struct process_group *group, struct child *child) {
+    pass_on(group, &child->out, true);
+    pass_on(group, &child->errors, true);
+    buffer_release(&child->out.line);
+    buffer_release(&child->errors.line);
+    free(child);
+    group->count--;
 }
 
-static void end_one(struct crew *crew, struct mate *mate, struct crew_end *ret_end) {
-    int status = process_end(&mate->process);
-    read_both(crew, mate);
-    process_kill(&mate->process); /* whoever has left its group */
-    *ret_end = (struct crew_end){.id = mate->id, .is_memory = oom_kills() > mate->killed_before};
+static void end_one(struct process_group *group, struct child *child,
+                    struct process_group_end *ret_end) {
+    int status = process_end(&child->process);
+    read_both(group, child);
+    process_kill(&child->process); /* whoever has left its group */
+    *ret_end = (struct process_group_end){.id = child->id,
+                                          .is_memory = oom_kills() > child->killed_before};
     ret_end->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    output_tail_line(&mate->tail, ret_end->words);
-    free_mate(crew, mate);
+    output_tail_line(&child->tail, ret_end->words);
+    free_child(group, child);
 }
 
 /* As PID 1, or for who was left behind by those we started. */
-static void reap_orphans(const struct crew *crew) {
+static void reap_orphans(const struct process_group *group) {
     siginfo_t info;
     for (;;) {
         info.si_pid = 0;
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0) {
             return;
         }
-        for (const struct mate *mate = crew->mates; mate; mate = mate->next) {
-            if (mate->process.pid == info.si_pid) {
+        for (const struct child *child = group->children; child; child = child->next) {
+            if (child->process.pid == info.si_pid) {
                 return; /* its end is looked at first */
             }
         }
@@ -188,28 +191,29 @@ static void reap_orphans(const struct crew *crew) {
     }
 }
 
-bool crew_look(struct crew *crew, int64_t now_ms, struct crew_end *ret_end) {
-    if (crew->kill_ms >= 0 && now_ms >= crew->kill_ms) {
-        crew_kill(crew);
+bool process_group_poll(struct process_group *group, int64_t now_ms,
+                        struct process_group_end *ret_end) {
+    if (group->kill_ms >= 0 && now_ms >= group->kill_ms) {
+        process_group_kill(group);
     }
-    for (struct mate **at = &crew->mates; *at; at = &(*at)->next) {
-        struct mate *mate = *at;
-        struct pollfd fd = {.fd = mate->process.fd, .events = POLLIN};
-        read_both(crew, mate);
+    for (struct child **at = &group->children; *at; at = &(*at)->next) {
+        struct child *child = *at;
+        struct pollfd fd = {.fd = child->process.fd, .events = POLLIN};
+        read_both(group, child);
         if (poll(&fd, 1, 0) == 1) {
-            *at = mate->next;
-            end_one(crew, mate, ret_end);
+            *at = child->next;
+            end_one(group, child, ret_end);
             return true;
         }
     }
-    reap_orphans(crew);
+    reap_orphans(group);
     return false;
 }
 
-bool crew_find_halted(const struct crew *crew, int *ret_id, pid_t *ret_pid) {
-    for (const struct mate *mate = crew->mates; mate; mate = mate->next) {
-        *ret_id = mate->id;
-        *ret_pid = process_find_halted(&mate->process);
+bool process_group_find_halted(const struct process_group *group, int *ret_id, pid_t *ret_pid) {
+    for (const struct child *child = group->children; child; child = child->next) {
+        *ret_id = child->id;
+        *ret_pid = process_find_halted(&child->process);
         if (*ret_pid > 0) {
             return true;
         }
@@ -217,55 +221,55 @@ bool crew_find_halted(const struct crew *crew, int *ret_id, pid_t *ret_pid) {
     return false;
 }
 
-bool crew_is_short_of_memory(const struct crew *crew) {
-    return oom_kills() > crew->killed_before;
+bool process_group_is_short_of_memory(const struct process_group *group) {
+    return oom_kills() > group->killed_before;
 }
 
-void crew_stop(struct crew *crew, int64_t now_ms) {
-    if (crew->kill_ms >= 0) {
+void process_group_stop(struct process_group *group, int64_t now_ms) {
+    if (group->kill_ms >= 0) {
         return;
     }
-    crew->kill_ms = now_ms + CREW_TERM_MS;
-    for (const struct mate *mate = crew->mates; mate; mate = mate->next) {
-        kill(-mate->process.pid, SIGTERM);
-        kill(-mate->process.pid, SIGCONT);
+    group->kill_ms = now_ms + PROCESS_GROUP_TERM_MS;
+    for (const struct child *child = group->children; child; child = child->next) {
+        kill(-child->process.pid, SIGTERM);
+        kill(-child->process.pid, SIGCONT);
     }
 }
 
-void crew_kill_one(struct crew *crew, int id) {
-    for (const struct mate *mate = crew->mates; mate; mate = mate->next) {
-        if (mate->id == id) {
-            kill(-mate->process.pid, SIGKILL);
+void process_group_kill_one(struct process_group *group, int id) {
+    for (const struct child *child = group->children; child; child = child->next) {
+        if (child->id == id) {
+            kill(-child->process.pid, SIGKILL);
         }
     }
 }
 
-void crew_kill(struct crew *crew) {
-    for (const struct mate *mate = crew->mates; mate; mate = mate->next) {
-        kill(-mate->process.pid, SIGKILL);
+void process_group_kill(struct process_group *group) {
+    for (const struct child *child = group->children; child; child = child->next) {
+        kill(-child->process.pid, SIGKILL);
     }
     if (getpid() == 1) {
         kill(-1, SIGKILL); /* all of the pod */
     }
 }
 
-void crew_free(struct crew *crew) {
-    if (!crew) {
+void process_group_free(struct process_group *group) {
+    if (!group) {
         return;
     }
-    while (crew->mates) {
-        struct mate *mate = crew->mates;
-        crew->mates = mate->next;
-        process_kill(&mate->process);
-        free_mate(crew, mate);
+    while (group->children) {
+        struct child *child = group->children;
+        group->children = child->next;
+        process_kill(&child->process);
+        free_child(group, child);
     }
-    free(crew);
+    free(group);
 }
 
-size_t crew_count(const struct crew *crew) {
-    return crew->count;
+size_t process_group_count(const struct process_group *group) {
+    return group->count;
 }
 
-int64_t crew_lines(const struct crew *crew) {
-    return crew->lines;
+int64_t process_group_lines(const struct process_group *group) {
+    return group->lines;
 }

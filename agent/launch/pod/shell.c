@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/shell.h"
+#include "agent/launch/pod/shell.h"
 
-#include "agent/launch/rsh.h"
-#include "agent/launch/unix_path.h"
+#include "agent/launch/pod/unix_path.h"
 #include "lib/buffer.h"
 
 #include <assert.h>
@@ -90,7 +89,7 @@ static void accept_all(struct shell *shell) {
         struct client *client = x_calloc(1, sizeof *client);
         client->fd = fd;
         client->id = ++shell->last_id;
-        buffer_init(&client->said, RSH_LINE_MAX + HEAD_MAX + 2);
+        buffer_init(&client->said, SHELL_LINE_MAX + HEAD_MAX + 2);
         client->next = shell->clients;
         shell->clients = client;
         shell->count++;

@@ -6,6 +6,7 @@
 #include "lib/error.h"
 
 enum {
+    SHELL_LINE_MAX = 256 << 10,   /* bytes of a command line */
     SHELL_ANSWER_MAX = 128 << 10, /* bytes; more does not go at once, and is refused by name */
     SHELL_ALIVE_MS = 4000,        /* of who asks whether it lives, ... */
     SHELL_PATIENCE_MS = 60000,    /* ... and of others; a start lasts as long as its program does,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/unix_path.h"
+#include "agent/launch/pod/unix_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/words.h"
+#include "agent/launch/pod/words.h"
 
 #include <stdlib.h>
 #include <string.h>

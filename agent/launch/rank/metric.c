@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/metric.h"
+#include "agent/launch/rank/metric.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/metric_line.h"
+#include "agent/launch/rank/metric_line.h"
 
 #include "lib/tree.h"
 

@@ -3,7 +3,7 @@
  * 0, the step -1. */
 #pragma once
 
-#include "agent/launch/metric.h"
+#include "agent/launch/rank/metric.h"
 #include "lib/text/pattern.h"
 
 enum {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/metric_socket.h"
+#include "agent/launch/rank/metric_socket.h"
 
-#include "agent/launch/shell.h"
-#include "agent/launch/unix_path.h"
+#include "agent/launch/pod/shell.h"
+#include "agent/launch/pod/unix_path.h"
 
 #include <errno.h>
 #include <stdio.h>

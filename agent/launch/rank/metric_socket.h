@@ -7,7 +7,7 @@
  * counts for spec.metrics (objective.h). `windlass-agent metric` reports. */
 #pragma once
 
-#include "agent/launch/metric.h"
+#include "agent/launch/rank/metric.h"
 #include "lib/error.h"
 
 /* ---- a rank --------------------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/rank.h"
+#include "agent/launch/rank/rank.h"
 
 #include "agent/launch/pod/output_tail.h"
-#include "agent/launch/reporter.h"
-#include "agent/launch/shell.h"
+#include "agent/launch/pod/shell.h"
+#include "agent/launch/rank/reporter.h"
 #include "agent/store/spool.h"
 #include "lib/tree.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/reporter.h"
+#include "agent/launch/rank/reporter.h"
 
-#include "agent/launch/metric_line.h"
-#include "agent/launch/shell.h"
+#include "agent/launch/pod/shell.h"
+#include "agent/launch/rank/metric_line.h"
 #include "lib/buffer.h"
 #include "lib/time/clock.h"
 

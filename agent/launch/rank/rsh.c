@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/rsh.h"
+#include "agent/launch/rank/rsh.h"
 
-#include "agent/launch/shell.h"
+#include "agent/launch/pod/shell.h"
 #include "lib/buffer.h"
 
 #include <stdio.h>
@@ -58,12 +58,12 @@ int rsh_read(int argc, char *const *argv, const char **ret_host, char **ret_line
     }
     const char *user = strrchr(host, '@');
     AUTO(buffer_release) struct buffer line;
-    buffer_init(&line, RSH_LINE_MAX);
+    buffer_init(&line, SHELL_LINE_MAX);
     for (int i = at; i < argc; i++) {
         struct error full = {0};
         if (buffer_printf(&line, &full, "%s%s", i > at ? " " : "", argv[i]) < 0) {
             return error_set(err, ERROR_INVALID, "the command for %s is longer than %d bytes", host,
-                             RSH_LINE_MAX);
+                             SHELL_LINE_MAX);
         }
     }
     *ret_host = user ? user + 1 : host;

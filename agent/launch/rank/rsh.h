@@ -4,8 +4,6 @@
 
 #include "lib/error.h"
 
-enum { RSH_LINE_MAX = 256 << 10 /* bytes */ };
-
 /* `ssh [options] HOST WORDS...`: WORDS joined by single spaces, as ssh joins them, go to *ret_line
  * (the caller frees); *ret_host is borrowed from argv. Options of ssh and rsh that choose a user, a
  * port, a key, or what is forwarded change nothing between pods and are passed over. INVALID: there

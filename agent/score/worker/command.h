@@ -4,7 +4,7 @@
  * until the given time, never longer. */
 #pragma once
 
-#include "agent/launch/process.h"
+#include "agent/launch/pod/process.h"
 #include "agent/score/worker/command_environment.h"
 #include "agent/score/worker/command_line.h"
 #include "agent/score/worker/command_said.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/worker/worker.h"
 
-#include "agent/launch/notice.h"
+#include "agent/launch/pod/notice.h"
 #include "agent/score/wire/mounts.h"
 #include "agent/score/worker/runners.h"
 #include "agent/score/worker/scorer.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { METRIC_GROUPS_MIN = 2 /* name and value (agent/launch/metric_line.h) */ };
+enum { METRIC_GROUPS_MIN = 2 /* name and value (agent/launch/rank/metric_line.h) */ };
 
 static bool has(const json_t *spec, const char *path) {
     return tree_get(spec, path) != NULL;

@@ -42,5 +42,5 @@ void pod_place(json_t *pod, const json_t *tolerations, int gpus, bool spot);
 /* Sets it unless it is empty. */
 void pod_set_if(json_t *object, const char *name, json_t *value_new);
 
-/* Where Azure tells that a machine will be taken away; agent/launch/notice.h asks there. */
+/* Where Azure tells that a machine will be taken away; agent/launch/pod/notice.h asks there. */
 #define POD_EVENTS_URL "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01"

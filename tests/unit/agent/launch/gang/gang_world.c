@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/agent/launch/gang_world.h"
+#include "tests/unit/agent/launch/gang/gang_world.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 

@@ -27,7 +27,7 @@
  * said itself */
 #pragma once
 
-#include "agent/launch/gang.h"
+#include "agent/launch/gang/gang.h"
 
 enum { PODS = 6, QUEUE = 64, LOG = 256 };
 

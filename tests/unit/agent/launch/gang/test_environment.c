@@ -2,61 +2,61 @@
 /* Tables, and the environment of every kind of process against golden files (tests/data/launch/;
  * LAUNCH_UPDATE=1 writes them anew: look at the difference). The rows for Open MPI 5 and Intel MPI
  * in these have not been run. */
-#include "agent/launch/environment.h"
+#include "agent/launch/gang/environment.h"
 #include "lib/file.h"
 #include "tests/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct table_row rows[] = {
+static struct gang_table_row rows[] = {
     {.index = 0, .slots = 2, .port = 41000, .address = "10.1.0.5"},
     {.index = 1, .slots = 2, .port = 41001, .address = "10.1.0.6"},
     {.index = 3, .slots = 2, .port = 41003, .address = "fd00::7"},
 };
-static const struct table table = {.round = (2 << 20) | 5, .count = 3, .rows = rows};
+static const struct gang_table table = {.round = (2 << 20) | 5, .count = 3, .rows = rows};
 
 static void ranks_of_a_table(void) {
-    CHECK_INT(table_place(&table, 3), 2);
-    CHECK_INT(table_place(&table, 2), -1); /* not there in this round */
-    CHECK_INT(table_rank(&table, 0, 1), 1);
-    CHECK_INT(table_rank(&table, 3, 0), 4);
-    CHECK_INT(table_rank(&table, 3, 2), -1);
-    CHECK_INT(table_rank(&table, 3, -1), -1);
-    CHECK_INT(table_rank(&table, 2, 0), -1);
-    CHECK_INT(table_ranks(&table), 6);
+    CHECK_INT(gang_table_place(&table, 3), 2);
+    CHECK_INT(gang_table_place(&table, 2), -1); /* not there in this round */
+    CHECK_INT(gang_table_rank(&table, 0, 1), 1);
+    CHECK_INT(gang_table_rank(&table, 3, 0), 4);
+    CHECK_INT(gang_table_rank(&table, 3, 2), -1);
+    CHECK_INT(gang_table_rank(&table, 3, -1), -1);
+    CHECK_INT(gang_table_rank(&table, 2, 0), -1);
+    CHECK_INT(gang_table_ranks(&table), 6);
 }
 
 static void hosts_of_a_table(void) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer text;
     buffer_init(&text, 1000);
-    CHECK_OK(table_hostfile(&table, false, &text, &err), &err);
+    CHECK_OK(gang_table_hostfile(&table, false, &text, &err), &err);
     CHECK_STR(text.data, "10.1.0.5 slots=2\n10.1.0.6 slots=2\nfd00::7 slots=2\n");
     buffer_clear(&text);
-    CHECK_OK(table_hosts(&table, true, &text, &err), &err);
+    CHECK_OK(gang_table_hosts(&table, true, &text, &err), &err);
     CHECK_STR(text.data, "10.1.0.5:41000,10.1.0.6:41001,[fd00::7]:41003");
-    CHECK(table_find_host(&table, "10.1.0.6") == &rows[1]);
-    CHECK(table_find_host(&table, "[fd00:0::7]") == &rows[2]);
-    CHECK(table_find_host(&table, "10.1.0.7") == NULL);
-    CHECK(table_find_host(&table, "10.1.0.60") == NULL);
-    CHECK(table_find_host(&table, "") == NULL);
-    CHECK(table_find_host(&table, "localhost") == NULL);
+    CHECK(gang_table_find_host(&table, "10.1.0.6") == &rows[1]);
+    CHECK(gang_table_find_host(&table, "[fd00:0::7]") == &rows[2]);
+    CHECK(gang_table_find_host(&table, "10.1.0.7") == NULL);
+    CHECK(gang_table_find_host(&table, "10.1.0.60") == NULL);
+    CHECK(gang_table_find_host(&table, "") == NULL);
+    CHECK(gang_table_find_host(&table, "localhost") == NULL);
     /* `windlass run`: all pods have one address. */
-    struct table_row same[] = {{0, 2, 1, 0, "127.0.0.1"}, {1, 2, 2, 0, "127.0.0.1"}};
-    struct table here = {.round = 1, .count = 2, .rows = same};
+    struct gang_table_row same[] = {{0, 2, 1, 0, "127.0.0.1"}, {1, 2, 2, 0, "127.0.0.1"}};
+    struct gang_table here = {.round = 1, .count = 2, .rows = same};
     buffer_clear(&text);
-    CHECK_OK(table_hostfile(&here, false, &text, &err), &err);
+    CHECK_OK(gang_table_hostfile(&here, false, &text, &err), &err);
     CHECK_STR(text.data, "127.0.0.1 slots=4\n");
     buffer_clear(&text);
-    CHECK_OK(table_hosts(&here, false, &text, &err), &err);
+    CHECK_OK(gang_table_hosts(&here, false, &text, &err), &err);
     CHECK_STR(text.data, "127.0.0.1");
     buffer_clear(&text);
-    CHECK_OK(table_hostfile(&here, true, &text, &err), &err);
+    CHECK_OK(gang_table_hostfile(&here, true, &text, &err), &err);
     CHECK_STR(text.data, "127.0.0.1:4\n");
     struct buffer small;
     buffer_init(&small, 10);
-    CHECK(table_hostfile(&table, false, &small, &err) < 0);
+    CHECK(gang_table_hostfile(&table, false, &small, &err) < 0);
     buffer_release(&small);
 }
 
@@ -100,7 +100,7 @@ static void environments(void) {
     static const struct launch_path outputs[] = {{"MODEL", "/windlass/volumes/out/models"}};
     struct launch_world world = {.base = base,
                                  .table = &table,
-                                 .launcher = LAUNCHER_MPI,
+                                 .launcher = GANG_LAUNCHER_MPI,
                                  .index = 3,
                                  .slot = -1,
                                  .gpus = 4,
@@ -118,7 +118,7 @@ static void environments(void) {
     golden("mpi-rank", &world, LAUNCH_PROCESS);
     world.index = 0;
     golden("mpi-command", &world, LAUNCH_COMMAND);
-    world.launcher = LAUNCHER_TORCHRUN;
+    world.launcher = GANG_LAUNCHER_TORCHRUN;
     world.is_torchrun = true;
     world.index = 1;
     golden("torchrun", &world, LAUNCH_PROCESS);
@@ -126,7 +126,7 @@ static void environments(void) {
     world.slot = 1;
     world.logs = NULL;
     golden("torch-process", &world, LAUNCH_PROCESS);
-    world.launcher = LAUNCHER_NONE;
+    world.launcher = GANG_LAUNCHER_NONE;
     world.slot = -1;
     golden("none", &world, LAUNCH_PROCESS);
     world.table = NULL;
@@ -159,7 +159,7 @@ static void variables_in_variables(void) {
     static const struct launch_path outputs[] = {{"MODEL", "/out"}};
     struct launch_world world = {.base = base,
                                  .table = &table,
-                                 .launcher = LAUNCHER_MPI,
+                                 .launcher = GANG_LAUNCHER_MPI,
                                  .index = 3,
                                  .slot = -1,
                                  .job = "j",
@@ -184,7 +184,7 @@ static void variables_in_variables(void) {
 static struct launch_world world_of_mpi(const char *const *base) {
     return (struct launch_world){.base = base,
                                  .table = &table,
-                                 .launcher = LAUNCHER_MPI,
+                                 .launcher = GANG_LAUNCHER_MPI,
                                  .slot = -1,
                                  .job = "j",
                                  .worker = "j-0",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Single decisions of the gang, where a course of test_gang_model.c would hardly come by. */
-#include "agent/launch/gang.h"
+#include "agent/launch/gang/gang.h"
 
 #include "tests/test.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Messages of a gang: texts that are not UTF-8, or are cut within a character. */
-#include "agent/launch/message.h"
+#include "agent/launch/gang/gang_message.h"
 #include "tests/test.h"
 
 /* Cut by whoever wrote it. */
 static void words_are_heard_whatever_they_are(void) {
-    struct gang_message message = {.type = MESSAGE_EXITED, .rank = 1, .code = 7}, heard;
+    struct gang_message message = {.type = GANG_MESSAGE_EXITED, .rank = 1, .code = 7}, heard;
     struct error err = {0};
     snprintf(message.words, sizeof message.words, "%.8s", "f\xfcr 12\xc3\xa4");
     AUTO(text_freep) char *text = gang_message_write(&message);

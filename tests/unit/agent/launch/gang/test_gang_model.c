@@ -7,7 +7,7 @@
  * GANG_TRACE=1 shows them. */
 #include "tests/seed.h"
 #include "tests/test.h"
-#include "tests/unit/agent/launch/gang_world.h"
+#include "tests/unit/agent/launch/gang/gang_world.h"
 
 #include <stdlib.h>
 

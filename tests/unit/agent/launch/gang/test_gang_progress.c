@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What people read of a gang: how its state, the end of a round and the job's end are said. */
-#include "agent/launch/progress.h"
+#include "agent/launch/gang/gang_progress.h"
 
 #include "tests/test.h"
 
 #include <stdlib.h>
 
-static void check(const struct progress *progress, const char *wanted) {
-    AUTO(tree_freep) json_t *tree = progress_tell(progress);
+static void check(const struct gang_progress *progress, const char *wanted) {
+    AUTO(tree_freep) json_t *tree = gang_progress_tell(progress);
     AUTO(text_freep) char *text = json_dumps(tree, JSON_COMPACT);
     CHECK_STR(text, wanted);
 }
@@ -30,7 +30,7 @@ static void test_states(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct gang_facts facts = {
             .state = rows[i].state, .registered = rows[i].registered, .prepared = 1};
-        struct progress progress = {
+        struct gang_progress progress = {
             .facts = &facts, .workers = 3, .has_run = rows[i].has_run, .is_over = rows[i].is_over};
         AUTO(text_freep)
         char *wanted = x_printf("{\"state\":\"%s\",\"workers\":{\"registered\":%d,\"prepared\":1},"
@@ -83,7 +83,7 @@ static void test_causes(void) {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct gang_facts facts = {
             .state = GANG_OVER, .counted = 3, .disrupted = 1, .last = rows[i].last};
-        struct progress progress = {
+        struct gang_progress progress = {
             .facts = &facts, .workers = 3, .has_run = true, .is_over = true, .code = 1};
         AUTO(text_freep)
         char *wanted =
@@ -105,7 +105,7 @@ static void test_waits(void) {
                                    .disrupted = 1,
                                    .last = {GANG_LOST, 1, -1, -1, "out of reach"}};
         AUTO(tree_freep)
-        json_t *tree = progress_tell(&(struct progress){.facts = &facts, .workers = 3});
+        json_t *tree = gang_progress_tell(&(struct gang_progress){.facts = &facts, .workers = 3});
         CHECK_STR(tree_text(tree, "message", ""), wanted[i]);
         CHECK_STR(tree_text(tree, "restarts.last.message", ""), "worker 1: out of reach");
     }

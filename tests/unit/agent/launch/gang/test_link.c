@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Two links over connections that break at any moment, with what is under way, in both directions
  * (SOAK_SEED, SOAK_ROUNDS): everything arrives once, in its order. And the messages themselves. */
-#include "agent/launch/link.h"
+#include "agent/launch/gang/link.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 
@@ -82,7 +82,7 @@ static void once_and_in_order(void) {
             struct side *side = &sides[dice(2)];
             uint64_t what = dice(20);
             if (what < 6) {
-                struct gang_message message = {.type = MESSAGE_NOTICE,
+                struct gang_message message = {.type = GANG_MESSAGE_NOTICE,
                                                .seconds = (int)++side->said};
                 link_send(side->link, &message);
             } else if (what < 17) {
@@ -121,7 +121,7 @@ static void nothing_of_an_earlier_peer(void) {
         sides[i].other = &sides[1 - i];
         sides[i].link = link_new(send_text, &sides[i]);
     }
-    struct gang_message message = {.type = MESSAGE_NOTICE, .seconds = 1};
+    struct gang_message message = {.type = GANG_MESSAGE_NOTICE, .seconds = 1};
     link_send(sides[0].link, &message);
     link_reset(sides[0].link);
     CHECK(link_is_idle(sides[0].link));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reports of an objective as figures and a curve: what counts, what a gang that starts again says
  * twice, what the next hub knows; and which lines of a program say a metric. */
-#include "agent/launch/metric_line.h"
-#include "agent/launch/objective.h"
-#include "agent/launch/progress.h"
+#include "agent/launch/gang/gang_progress.h"
+#include "agent/launch/gang/objective.h"
+#include "agent/launch/rank/metric_line.h"
 #include "tests/test.h"
 
 #include <math.h>
@@ -244,12 +244,12 @@ static void has_a_bound(void) {
     words[sizeof words - 1] = 0;
     struct gang_facts facts = {.state = GANG_OVER, .last = {GANG_APP, 2, 5, 7, ""}};
     snprintf(facts.last.words, sizeof facts.last.words, "%s", words);
-    struct progress progress = {.facts = &facts, .workers = 3, .is_over = true, .code = 1};
-    AUTO(tree_freep) json_t *tree = progress_tell(&progress);
+    struct gang_progress progress = {.facts = &facts, .workers = 3, .is_over = true, .code = 1};
+    AUTO(tree_freep) json_t *tree = gang_progress_tell(&progress);
     objective_tell(&objective, tree);
     json_object_set_new(tree, "lost", json_pack("[s]", "digits-7"));
     AUTO(text_freep) char *all = json_dumps(tree, JSON_COMPACT);
-    AUTO(text_freep) char *cut = progress_cut(all, 4096);
+    AUTO(text_freep) char *cut = gang_progress_cut(all, 4096);
     AUTO(tree_freep) json_t *read = json_loads(cut, 0, NULL);
     CHECK(strlen(all) > 4096 && strlen(cut) <= 4096);
     CHECK_STR(tree_text(read, "state", ""), "Failed");
@@ -258,9 +258,9 @@ static void has_a_bound(void) {
     CHECK(json_equal(json_object_get(read, "objective"), json_object_get(tree, "objective")));
     CHECK(text_starts(tree_text(read, "message", ""), "worker 2, rank 5"));
     CHECK_INT(tree_integer(read, "objective.reports", 0), 10000);
-    AUTO(text_freep) char *short_one = progress_cut("{\"lost\":[]}", 4096);
+    AUTO(text_freep) char *short_one = gang_progress_cut("{\"lost\":[]}", 4096);
     CHECK_STR(short_one, "{\"lost\":[]}");
-    AUTO(text_freep) char *none = progress_cut("no JSON", 3);
+    AUTO(text_freep) char *none = gang_progress_cut("no JSON", 3);
     CHECK_STR(none, "no JSON");
     objective_release(&objective);
 }

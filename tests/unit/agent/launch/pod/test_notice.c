@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Notices, against a server that stands in for Azure's: it says what the test wants, also late,
  * too much, nonsense, or nothing. */
-#include "agent/launch/notice.h"
+#include "agent/launch/pod/notice.h"
 
 #include "lib/time/clock.h"
 #include "tests/test.h"

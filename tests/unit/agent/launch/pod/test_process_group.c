@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A program that says much between two looks is not held up. */
-#include "agent/launch/crew.h"
+#include "agent/launch/pod/process_group.h"
 #include "lib/time/clock.h"
 #include "tests/test.h"
 
@@ -28,9 +28,9 @@ static bool may_have_so_much(void) {
 static void a_megabyte_waits_for_the_next_look(void) {
     static const char *const words[] = {
         "bash", "-c", "head -c 900000 /dev/zero | tr '\\0' '\\n' >&2; : >\"$0\"", NULL, NULL};
-    char path[] = "/tmp/windlass-crew-XXXXXX";
+    char path[] = "/tmp/windlass-group-XXXXXX";
     struct error err = {0};
-    struct crew_end end;
+    struct process_group_end end;
     if (!may_have_so_much()) {
         printf("skip: pipes of 1 MiB are not allowed here\n");
         return;
@@ -39,21 +39,21 @@ static void a_megabyte_waits_for_the_next_look(void) {
     CHECK(fd >= 0 && unlink(path) == 0);
     const char *all[] = {words[0], words[1], words[2], path, NULL};
     int kept = dup(2), none = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    struct crew *crew = crew_new();
-    CHECK_OK(crew_start(crew, 1, all, environ, &err), &err);
+    struct process_group *group = process_group_new();
+    CHECK_OK(process_group_start(group, 1, all, environ, &err), &err);
     int64_t until_ms = clock_monotonic_ms() + 20000;
     while (access(path, F_OK) != 0 && clock_monotonic_ms() < until_ms) {
         poll(NULL, 0, 5);
     }
     CHECK_INT(access(path, F_OK), 0);
     dup2(none, 2);
-    while (!crew_look(crew, clock_monotonic_ms(), &end)) {
+    while (!process_group_poll(group, clock_monotonic_ms(), &end)) {
         poll(NULL, 0, 5);
     }
     dup2(kept, 2);
     CHECK_INT(end.code, 0);
-    CHECK_INT(crew_lines(crew), 900000);
-    crew_free(crew);
+    CHECK_INT(process_group_lines(group), 900000);
+    process_group_free(group);
     unlink(path);
     close(fd);
     close(kept);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Figures: texts that are metrics and such that are not, over the socket, and what a status gets.
  */
-#include "agent/launch/figures.h"
-#include "agent/launch/metric_socket.h"
+#include "agent/launch/gang/figures.h"
+#include "agent/launch/rank/metric_socket.h"
 #include "tests/test.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 /* What programs of a pod ask its agent for, over a real socket, and the program that stands before
  * a rank: every byte comes through once, into a pipe and a terminal; its end, its log, what it gets
  * and what it tells. */
-#include "agent/launch/rank.h"
-#include "agent/launch/shell.h"
+#include "agent/launch/pod/shell.h"
+#include "agent/launch/rank/rank.h"
 #include "lib/buffer.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"

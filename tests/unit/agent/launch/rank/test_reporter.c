@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The file of metrics beside a program: what is new in it is told once, whatever becomes of it, and
  * it is not opened more often than it has to be. */
-#include "agent/launch/reporter.h"
-#include "agent/launch/shell.h"
+#include "agent/launch/pod/shell.h"
+#include "agent/launch/rank/reporter.h"
 #include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/test.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What launchers give to the program in ssh's place: tests/data/launch/rsh-*.json. Those with
  * "run": false are of launchers that have not been run here; their number is printed. */
-#include "agent/launch/rsh.h"
-#include "agent/launch/words.h"
+#include "agent/launch/pod/words.h"
+#include "agent/launch/rank/rsh.h"
 #include "lib/file.h"
 #include "lib/tree.h"
 #include "tests/test.h"
