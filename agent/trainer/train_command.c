@@ -28,8 +28,8 @@ static int64_t number_of(const char *variable) {
 }
 
 /* Stopped by a signal, or by the file that announces that a pod of the gang is about to end
- * (agent/launch/gang/environment.h: WINDLASS_NOTICE). The thread that takes the steps looks for it every
- * NOTICE_MS. */
+ * (agent/launch/gang/environment.h: WINDLASS_NOTICE). The thread that takes the steps looks for it
+ * every NOTICE_MS. */
 static bool is_stopped(void) {
     static int64_t looked_ms;
     static bool is_noticed;

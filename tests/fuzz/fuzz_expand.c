@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lines NAME=VALUE, and one more that is expanded with them: it ends, within its bounds; a text
  * without $ is itself. */
-#include "agent/launch/pod/expand.h"
+#include "agent/launch/pod/variables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         at = end;
     }
     const char *last = lines.items[lines.count - 1];
-    if (expand_text(last, look_up, &lines, &expanded, &err) < 0) {
+    if (variables_expand(last, look_up, &lines, &expanded, &err) < 0) {
         if (err.kind != ERROR_INVALID || !err.text[0]) {
             abort();
         }

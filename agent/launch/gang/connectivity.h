@@ -1,7 +1,7 @@
-/* connectivity.h: whether the pods of a round reach each other, tried before anything runs: each listens
- * on a port that it was given by chance, as those of MPI are, and connects to the next pod of the
- * table and to member 0. So what a NetworkPolicy forbids has a name, and is no collective that
- * hangs. One thread; nothing blocks. */
+/* connectivity.h: whether the pods of a round reach each other, tried before anything runs: each
+ * listens on a port that it was given by chance, as those of MPI are, and connects to the next pod
+ * of the table and to member 0. So what a NetworkPolicy forbids has a name, and is no collective
+ * that hangs. One thread; nothing blocks. */
 #pragma once
 
 #include "agent/launch/gang/gang_table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/environment.h"
 
-#include "agent/launch/pod/expand.h"
+#include "agent/launch/pod/variables.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -324,7 +324,7 @@ static void expand_own(const struct launch_world *world, struct launch_variables
         const char *value = launch_variable(variables, *name);
         AUTO(text_freep) char *text = NULL;
         struct error err = {0};
-        if (value && expand_text(value, look_up, &expansion, &text, &err) == 0) {
+        if (value && variables_expand(value, look_up, &expansion, &text, &err) == 0) {
             launch_variable_set(&made, *name, "%s", text);
         }
     }

@@ -1,6 +1,6 @@
-/* gang_message.h: what the hub (member 0's pod) and the members of a gang say to each other: WebSocket
- * /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a connection; all
- * others are numbered by link.h, which repeats them when a connection broke.
+/* gang_message.h: what the hub (member 0's pod) and the members of a gang say to each other:
+ * WebSocket /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a
+ * connection; all others are numbered by link.h, which repeats them when a connection broke.
  *
  *   member -> hub: hello prepared failed ready exited stopped beat leaving figures reports
  *                  unreached halted

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/gang/launch_job.h"
 
-#include "agent/launch/pod/expand.h"
 #include "agent/launch/pod/port.h"
+#include "agent/launch/pod/variables.h"
 #include "agent/launch/rank/metric_line.h"
 #include "agent/store/path.h"
 #include "lib/environment.h"
@@ -106,7 +106,7 @@ static int check_environment(struct launch_job *job, struct error *err) {
         struct own_name own = {job, *name};
         const char *value = getenv(*name);
         AUTO(text_freep) char *text = NULL;
-        if (value && expand_text(value, look_up_other, &own, &text, err) < 0) {
+        if (value && variables_expand(value, look_up_other, &own, &text, err) < 0) {
             return error_context(err, "spec.environment.%s", *name);
         }
     }
@@ -122,7 +122,7 @@ static int read_words(struct launch_job *job, const char *field, char ***ret_wor
     int result = 0;
     for (size_t i = 0; i < count && i < WORDS_COUNT_MAX && result == 0; i++) {
         const char *word = json_string_value(json_array_get(list, i));
-        result = word ? expand_text(word, look_up, job, &words[i], err)
+        result = word ? variables_expand(word, look_up, job, &words[i], err)
                       : error_set(err, ERROR_INVALID, "it is no text");
         if (result < 0) {
             error_context(err, "spec.%s[%zu]", field, i);
@@ -143,7 +143,7 @@ static int read_paths(struct launch_job *job, const char *field, struct launch_p
         const char *id = tree_text(one, "id", ""), *path = tree_text(one, "path", "");
         AUTO(text_freep) char *expanded = NULL;
         char *resolved = NULL;
-        if (strlen(id) > ID_MAX || expand_text(path, look_up, job, &expanded, err) < 0 ||
+        if (strlen(id) > ID_MAX || variables_expand(path, look_up, job, &expanded, err) < 0 ||
             (is_input ? path_resolve(expanded, &resolved, err)
                       : path_make_folder(expanded, &resolved, err)) < 0) {
             return error_context(err, "spec.%s[%zu].path", field, i);

@@ -1,7 +1,8 @@
 /* objective.h: what a job is tuned for (spec.metrics): all reports of one metric, of whatever
  * number, as a few figures and a curve (lib/curve.h). Pure; fed report by report by the hub.
  *
- * As JSON, in GET /progress, the hub's termination message, status.objective and WINDLASS_OBJECTIVE alike:
+ * As JSON, in GET /progress, the hub's termination message, status.objective and WINDLASS_OBJECTIVE
+ * alike:
  *   {"reports": 30, "step": 2900, "last": "0.9", "best": "0.91", "mean": "0.8", "at": CURVE}
  * step is absent where it was not told, best and mean where no report was a number. For the next
  * hub alone, so not in a status: "numbers", of how many reports mean is where that is not all, and

@@ -1,6 +1,6 @@
-/* process_group.h: the processes of a pod: started with an environment, their output passed on line by line,
- * their ends noticed with what they said last, and all of them ended. One thread, which lives as
- * long as they do; nothing here waits but the end of ends. */
+/* process_group.h: the processes of a pod: started with an environment, their output passed on line
+ * by line, their ends noticed with what they said last, and all of them ended. One thread, which
+ * lives as long as they do; nothing here waits but the end of ends. */
 #pragma once
 
 #include "lib/error.h"

@@ -2,8 +2,8 @@
  * tests/data/plan-dt/. What all kinds share, and the result: kinds/job/plan.h.
  *
  * A gang is all pods at once: NAME-0, the hub, decides when the program starts, why it failed and
- * when it is over (agent/launch/gang/gang.h); the plan makes pods, replaces what is gone, and takes them
- * all away at the end. */
+ * when it is over (agent/launch/gang/gang.h); the plan makes pods, replaces what is gone, and takes
+ * them all away at the end. */
 #pragma once
 
 #include "operator/kinds/job/plan.h"

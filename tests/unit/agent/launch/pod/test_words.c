@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Command lines into words: what real launchers hand over, and any line beside what this machine's
  * shell makes of it (SOAK_SEED, SOAK_ROUNDS); variables in texts. */
-#include "agent/launch/pod/expand.h"
+#include "agent/launch/pod/variables.h"
 #include "agent/launch/pod/words.h"
 #include "lib/file.h"
 #include "tests/seed.h"
@@ -172,7 +172,7 @@ static void variables(void) {
         struct error err = {0};
         AUTO(text_freep) char *text = NULL;
         int asked = 0;
-        CHECK_OK(expand_text(rows[i].text, look_up, &asked, &text, &err), &err);
+        CHECK_OK(variables_expand(rows[i].text, look_up, &asked, &text, &err), &err);
         CHECK_STR(text, rows[i].wanted);
     }
 }
@@ -188,18 +188,18 @@ static void too_much(void) {
     AUTO(text_freep) char *many = x_malloc(EXPAND_MAX + 2);
     memset(many, 'x', EXPAND_MAX + 1);
     many[EXPAND_MAX + 1] = 0;
-    CHECK(expand_text(many, big, many, &text, &err) < 0);
+    CHECK(variables_expand(many, big, many, &text, &err) < 0);
     CHECK_INT(err.kind, ERROR_INVALID);
     many[EXPAND_MAX] = 0;
     error_clear(&err);
-    CHECK_OK(expand_text(many, big, many, &text, &err), &err);
+    CHECK_OK(variables_expand(many, big, many, &text, &err), &err);
     /* 16,000 variables of nothing but variables: neither memory nor time are endless. */
     for (size_t i = 0; i + 2 < 32000; i += 2) {
         memcpy(many + i, "$a", 2);
         many[i + 2] = 0;
     }
     error_clear(&err);
-    CHECK(expand_text("$a$a$a$a$a$a$a", big, many, &text, &err) < 0);
+    CHECK(variables_expand("$a$a$a$a$a$a$a", big, many, &text, &err) < 0);
     CHECK_INT(err.kind, ERROR_INVALID);
 }
 

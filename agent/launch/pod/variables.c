@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/pod/expand.h"
+#include "agent/launch/pod/variables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,8 +63,8 @@ static int expand(struct expansion *expansion, const char *text, int depth, stru
     }
 }
 
-int expand_text(const char *text, expand_lookup *lookup, void *context, char **ret_text,
-                struct error *err) {
+int variables_expand(const char *text, expand_lookup *lookup, void *context, char **ret_text,
+                     struct error *err) {
     struct expansion expansion = {.lookup = lookup, .context = context};
     buffer_init(&expansion.out, EXPAND_MAX);
     int result = expand(&expansion, text, 0, err);

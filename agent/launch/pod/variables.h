@@ -1,4 +1,4 @@
-/* expand.h: $NAME and ${NAME} in texts of the user's (environment, command, prepare, paths), as
+/* variables.h: $NAME and ${NAME} in texts of the user's (environment, command, prepare, paths), as
  * Batch AI has them, and $(NAME), Kubernetes' own form; $$ is one $. What is unknown stays as it
  * stands: a shell may know it. Pure. */
 #pragma once
@@ -15,5 +15,5 @@ enum {
 typedef const char *expand_lookup(void *context, const char *name);
 
 /* The caller frees. INVALID: the result is too long, or never ends. */
-NODISCARD int expand_text(const char *text, expand_lookup *lookup, void *context, char **ret_text,
-                          struct error *err);
+NODISCARD int variables_expand(const char *text, expand_lookup *lookup, void *context,
+                               char **ret_text, struct error *err);
