@@ -122,7 +122,7 @@ static void look_at(struct target *target, int64_t now_ms) {
     }
 }
 
-/* Whoever has come is let go again. */
+/* Accepts the connections of other pods and closes them. */
 static void let_in(struct connectivity *reach) {
     for (int fd; (fd = accept4(reach->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
         fd_closep(&fd);

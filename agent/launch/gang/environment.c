@@ -189,7 +189,7 @@ static void set_mpi(const struct launch_world *world, struct launch_variables *v
     const char *const rows[][2] = {
         {"OMPI_MCA_plm_rsh_agent", ssh},
         {"OMPI_MCA_plm_rsh_no_tree_spawn", "1"},       /* all starts come from member 0 */
-        {"OMPI_MCA_orte_leave_session_attached", "1"}, /* no orted that is nobody's child */
+        {"OMPI_MCA_orte_leave_session_attached", "1"}, /* no orted detaches itself */
         {"OMPI_MCA_orte_default_hostfile", hosts},
         {"OMPI_MCA_orte_fork_agent", rank},
         {"OMPI_MCA_hwloc_base_binding_policy", "none"}, /* pods of one node share its cores */

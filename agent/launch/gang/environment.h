@@ -1,6 +1,6 @@
 /* environment.h: what programs of a gang have in their environment: the pod's own variables less
  * those of ours, and what Open MPI, MPICH, torchrun and those who come from Batch AI look for
- * (docs/launch.md). Pure: the same rows whoever asks. */
+ * (docs/launch.md). Pure: the same in every pod. */
 #pragma once
 
 #include "agent/launch/gang/gang_table.h"

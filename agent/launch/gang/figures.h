@@ -1,6 +1,6 @@
-/* figures.h: the newest of the figures that a job's status shows, of all that its rank 0 says
- * (metric.h): epoch, loss, accuracy, samplesPerSecond, checkpoint (the value: its step), and the
- * step of the last one. Pure. */
+/* figures.h: the newest metrics of rank 0 (metric.h) that a job's status shows: epoch, loss,
+ * accuracy, samplesPerSecond, checkpoint (the value: its step), and the step of the last one. Pure.
+ */
 #pragma once
 
 #include "agent/launch/rank/metric.h"
@@ -14,9 +14,9 @@ struct figures { /* {0}: none */
     bool has[FIGURES_KINDS], has_any, has_step;
 };
 
-/* False: it is none of these. */
+/* False: not one of these. */
 bool figures_add(struct figures *figures, const struct metric *metric);
-/* Into what GET /progress says (operator/kinds/disttrain/status.h). */
+/* Adds them to the answer to GET /progress (operator/kinds/disttrain/status.h). */
 void figures_tell(const struct figures *figures, json_t *progress);
 /* Lines as metric.h has them, from one agent to the hub's; the caller frees. */
 char *figures_write(const struct figures *figures);

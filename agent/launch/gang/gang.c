@@ -54,8 +54,8 @@ static void replace(struct gang *gang, const struct gang_event *event, int64_t n
     if (is_memory) {
         gang_explain_loss(gang, event, now_ms);
     }
-    /* Still of the round, so that it is told to end what it does not run: it is not ready for the
-     * next one before it has heard of that. */
+    /* It stays in the round and gets a STOP for what it does not run: it is ready for the next
+     * round only after it has answered. */
     member->is_in_round = was_in_round && gang->state != GANG_STOPPING;
     member->runs = member->is_in_round ? gang->round : 0;
 }

@@ -1,9 +1,9 @@
-/* gang.h: when the ranks of a gang start, when they are ended, why, and whether they start anew:
- * the state machine of docs/gangs.md. Pure: the time is an argument, events are told
- * by the hub, which carries out the actions in their order. One thread.
+/* gang.h: when the ranks of a gang start, when and why they are stopped, and whether they restart:
+ * the state machine of docs/gangs.md. Pure: the time is an argument; the hub passes events in and
+ * carries out the actions in order. One thread.
  *
  * A member is a pod, known by index and incarnation. A round is one start of all ranks: attempt (of
- * the hub's pod) << 20 | n, so that rounds grow over hubs, too. */
+ * the hub's pod) << 20 | n, so rounds also grow from hub to hub. */
 #pragma once
 
 #include "lib/base.h"
@@ -19,7 +19,7 @@ enum {
     GANG_ARM_MS = 60000,     /* ... ARM: longer is lost */
     GANG_EXPLAIN_MS = 12000, /* the starting command's code alone waits so long for a cause ... */
     GANG_SETTLE_MS = 500,    /* ... and the exit of a rank, which may be a consequence */
-    GANG_NOTICE_MS = 20000,  /* notice_ms where nobody gives another, and ... */
+    GANG_NOTICE_MS = 20000,  /* default of notice_ms, and ... */
     GANG_PARTING_MS = 5000,  /* ... parting_ms of programs that may not heed a notice */
     GANG_FENCE_MS = 30000,   /* a member without a hub ends what it runs after this */
     GANG_BACKOFF_MAX_MS = 60000,
@@ -33,7 +33,7 @@ enum gang_cause {
     GANG_OUT_OF_MEMORY,
     GANG_APP,      /* a rank's exit, or the command's */
     GANG_HUNG,     /* nothing moved for hang_ms; with a code: a rank has given up the others */
-    GANG_NO_RETRY, /* of no use to start again */
+    GANG_NO_RETRY, /* a restart would not help */
 };
 
 enum gang_state {
@@ -62,14 +62,14 @@ enum gang_event_kind {
     GANG_HELLO,     /* on every connection */
     GANG_PREPARED,  /* `prepare` has run */
     GANG_READY,     /* the table of that round is carried out */
-    GANG_UNREACHED, /* it cannot be carried out: another pod of it is out of reach, and whose fault
-                       that is nobody knows */
+    GANG_UNREACHED, /* another pod of the table is unreachable; which of both is at fault is unknown
+                     */
     GANG_EXITED,    /* a process of that round */
-    GANG_STOPPED,   /* nothing of that round or an earlier one runs any more */
-    GANG_LEAVING,   /* it was told to end */
+    GANG_STOPPED,   /* nothing of that round or an earlier one is running */
+    GANG_LEAVING,   /* it received SIGTERM, or its machine goes away */
     GANG_SILENT,    /* its connection broke; HELLO ends that */
     GANG_BEAT,      /* a rank lives */
-    GANG_MEMORY,    /* the kernel killed for want of memory there */
+    GANG_MEMORY,    /* the kernel OOM-killed there */
     GANG_HALTED,    /* a rank of that round is stopped (SIGSTOP): that is why nothing moved */
     GANG_FINAL,     /* what no restart would change */
 };
@@ -134,15 +134,15 @@ struct gang;
 struct gang *gang_new(const struct gang_options *options);
 void gang_free(struct gang *gang); /* NULL is fine */
 
-/* False: it comes from a pod that another one has replaced, or when all is over, and changes
- * nothing: the hub answers such a HELLO with `done`. Whatever makes no sense is ignored. */
+/* False: the event comes from a pod that was replaced, or after the end, and changes nothing; the
+ * hub answers such a HELLO with `done`. Events that make no sense are ignored. */
 bool gang_tell(struct gang *gang, const struct gang_event *event, int64_t now_ms);
-/* Whether that HELLO is too early: the pod before it leaves, and takes the time that it has for a
- * last checkpoint. It is not to be told; the pod says it again when it comes back. */
+/* Whether that HELLO is too early: the pod before it is leaving and uses its time for a last
+ * checkpoint. Do not pass it to gang_tell; the pod repeats it. */
 bool gang_is_early(const struct gang *gang, const struct gang_event *hello);
 /* The next action, until false. */
 bool gang_next(struct gang *gang, int64_t now_ms, struct gang_action *ret_action);
-/* When gang_next is to be asked at the latest; INT64_MAX: only an event can change anything. */
+/* The latest time to call gang_next; INT64_MAX: only an event can change anything. */
 int64_t gang_wake_ms(const struct gang *gang);
 void gang_facts(struct gang *gang, struct gang_facts *ret_facts);
 

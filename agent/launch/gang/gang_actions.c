@@ -23,7 +23,7 @@ static struct gang_queued *enqueue(struct gang *gang, enum gang_action_kind kind
 struct gang_action *gang_act(struct gang *gang, enum gang_action_kind kind) {
     struct gang_queued *queued = enqueue(gang, kind);
     for (int i = 0; i < gang->options.workers; i++) {
-        /* The end concerns whoever is here. */
+        /* DONE goes to every known member. */
         if (kind == GANG_DONE ? gang->members[i].is_known : gang->members[i].is_in_round) {
             queued->members[queued->action.count++] = i;
         }

@@ -23,7 +23,7 @@ void gang_message_release(struct gang_message *message) {
     free(TAKE(message->line));
 }
 
-/* Numbers and texts as they stand in the object; what is 0 or "" is left out. */
+/* Numbers and texts of the object; 0 and "" are left out. */
 static const struct field {
     const char *name;
     size_t at, size; /* size: of a text; 0: an int64_t; 1: an int; 2: a bool */
@@ -123,7 +123,7 @@ static int read_field(const struct field *field, const json_t *tree, struct gang
                     : field->size == 2 ? json_is_boolean(value)
                                        : json_is_integer(value);
     if (!is_right || (field->size <= 2 && (number < field->least || number > field->most))) {
-        return error_set(err, ERROR_INVALID, "a message's %s is no such thing", field->name);
+        return error_set(err, ERROR_INVALID, "invalid %s in message", field->name);
     }
     if (field->size > 2) {
         snprintf(place, field->size, "%s", json_string_value(value));
@@ -145,7 +145,7 @@ static int read_row(const json_t *tree, int after, struct gang_table_row *row, s
         index <= after || index >= GANG_MEMBERS_MAX || slots < 1 || slots > SLOTS_MAX || port < 0 ||
         port > PORT_MAX || reach < 0 || reach > PORT_MAX ||
         strlen(address) >= sizeof row->address) {
-        return error_set(err, ERROR_INVALID, "a row of a message's table is no such thing");
+        return error_set(err, ERROR_INVALID, "invalid row in the table of a message");
     }
     *row = (struct gang_table_row){
         .index = (int)index, .slots = (int)slots, .port = (int)port, .reach = (int)reach};
@@ -157,7 +157,7 @@ static int read_rows(const json_t *tree, struct gang_message *message, struct er
     const json_t *rows = json_object_get(tree, "rows");
     size_t count = json_array_size(rows);
     if (count < 1 || count > GANG_MEMBERS_MAX) {
-        return error_set(err, ERROR_INVALID, "a message's table has %zu rows", count);
+        return error_set(err, ERROR_INVALID, "the table of a message has %zu rows", count);
     }
     message->table.rows = x_calloc(count, sizeof *message->table.rows);
     message->table.round = message->round;
@@ -183,7 +183,7 @@ int gang_message_read(const char *text, size_t size, struct gang_message *ret_me
         message.type = strcmp(type, type_names[i]) == 0 ? (enum gang_message_type)i : message.type;
     }
     if (message.type == GANG_MESSAGE_TYPES) {
-        return error_set(err, ERROR_INVALID, "a message has no type that is known");
+        return error_set(err, ERROR_INVALID, "unknown type of message");
     }
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         if (read_field(&fields[i], tree, &message, err) < 0) {

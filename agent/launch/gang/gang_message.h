@@ -1,6 +1,6 @@
-/* gang_message.h: what the hub (member 0's pod) and the members of a gang say to each other:
- * WebSocket /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a
- * connection; all others are numbered by link.h, which repeats them when a connection broke.
+/* gang_message.h: messages between the hub (in member 0's pod) and the members of a gang: WebSocket
+ * /gang, a JSON object a text message, at most 1 MiB. HELLO and WELCOME open a connection; all
+ * others are numbered by link.h, which repeats them after a connection broke.
  *
  *   member -> hub: hello prepared failed ready exited stopped beat leaving figures reports
  *                  unreached halted
@@ -15,7 +15,7 @@ enum gang_message_type {
     GANG_MESSAGE_ACK, /* nothing but the link's own numbers */
     GANG_MESSAGE_HELLO,
     GANG_MESSAGE_PREPARED,
-    GANG_MESSAGE_FAILED,    /* no restart would help: words */
+    GANG_MESSAGE_FAILED,    /* a failure that no restart helps: words */
     GANG_MESSAGE_READY,     /* round */
     GANG_MESSAGE_EXITED,    /* round, rank, code, is_memory, words */
     GANG_MESSAGE_STOPPED,   /* round */
@@ -25,11 +25,11 @@ enum gang_message_type {
     GANG_MESSAGE_REPORTS,   /* round, rank (-1: of the command), line: lines of metric.h; before
                           EXITED   of who said them */
     GANG_MESSAGE_UNREACHED, /* round, index: of whom it does not reach, words: where, and why */
-    GANG_MESSAGE_HALTED,    /* round, rank, words: it stands still, behind STOP */
+    GANG_MESSAGE_HALTED,    /* round, rank, words: it is stopped (SIGSTOP); follows STOP */
     GANG_MESSAGE_SPAWN, /* both ways: round, id, line; index: on which pod; from the hub: for which
                          */
     GANG_MESSAGE_ENDED, /* both ways: id, code, words; index likewise */
-    GANG_MESSAGE_KILL,  /* both ways: id; index likewise: nobody waits for it any more */
+    GANG_MESSAGE_KILL,  /* both ways: id; index likewise: its client has gone */
     GANG_MESSAGE_WELCOME, /* attempt, hub, last */
     GANG_MESSAGE_TABLE,   /* table, port: the master's */
     GANG_MESSAGE_GO,      /* round */
@@ -65,7 +65,7 @@ struct gang_message {
     struct gang_table table; /* owned */
 };
 
-/* Words may be any bytes: "?" stands for what is no UTF-8. The caller frees. */
+/* Words may be any bytes; those that are not UTF-8 become "?". The caller frees. */
 char *gang_message_write(const struct gang_message *message);
 /* INVALID: what is wrong with it. Texts that are too long are cut. */
 NODISCARD int gang_message_read(const char *text, size_t size, struct gang_message *ret_message,

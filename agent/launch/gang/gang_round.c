@@ -38,7 +38,7 @@ void gang_blame(struct gang *gang, const struct gang_verdict *why, const char *w
         over(gang, 1, now_ms);
         return;
     }
-    if (gang->notice_until_ms >= 0) { /* more goes wrong: nobody waits for a last checkpoint */
+    if (gang->notice_until_ms >= 0) { /* a second failure: no wait for a last checkpoint */
         gang->notice_until_ms = now_ms;
     }
     if (!is_better || !is_round) {
@@ -58,7 +58,7 @@ static void blame(struct gang *gang, enum gang_cause cause, int index, const cha
     gang_blame(gang, &why, words, now_ms);
 }
 
-/* While one of the round is silent nobody knows whether an exit was its fault. */
+/* While a member of the round is silent, an exit may be its fault. */
 static bool is_one_silent(const struct gang *gang) {
     for (int i = 0; i < gang->options.workers; i++) {
         const struct gang_member *member = &gang->members[i];
@@ -170,8 +170,8 @@ void gang_beat(struct gang *gang, const struct gang_event *event, int64_t now_ms
     }
 }
 
-/* All of several at once: the job is deleted, and nobody starts again. One alone may as well be
- * evicted, and goes on elsewhere from its checkpoint. */
+/* All of several leave at once: the job is being deleted and will not restart. A gang of one may
+ * also be evicted, and continues elsewhere from its checkpoint. */
 static bool do_all_leave(const struct gang *gang) {
     int count = 0;
     for (int i = 0; i < gang->options.workers; i++) {
@@ -222,7 +222,7 @@ static int index_of(const struct gang *gang, int rank) {
     return -1;
 }
 
-/* Heard when it was told to end: it explains the silence better than silence does. */
+/* Reported after STOP: a stopped process explains the hang better than silence does. */
 void gang_halted(struct gang *gang, const struct gang_event *event) {
     struct gang_verdict *verdict = &gang->verdict;
     if (event->round == gang->round && gang->state == GANG_STOPPING &&
@@ -234,13 +234,13 @@ void gang_halted(struct gang *gang, const struct gang_event *event) {
     }
 }
 
-/* A kernel that ends all of a container at once (memory.oom.group) leaves nobody to say so: its pod
- * was silent, and lost if its successor took its time. */
+/* A kernel that kills a whole container at once (memory.oom.group) leaves no process to report it:
+ * the pod was silent, and was lost if its successor was slow. */
 void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_t now_ms) {
     bool is_round = gang->state >= GANG_ARMING && gang->state <= GANG_STOPPING;
     struct gang_verdict *verdict = is_round ? &gang->verdict : &gang->last;
     if (verdict->cause != GANG_LOST || gang->silent != event->index) {
-        return; /* what a pod has told of itself it has survived */
+        return; /* the pod reported this itself, so it survived */
     }
     verdict->cause = GANG_OUT_OF_MEMORY;
     snprintf(verdict->words, sizeof verdict->words, "%s", event->words ? event->words : "");
@@ -330,8 +330,8 @@ static void arm(struct gang *gang, int count, int64_t now_ms) {
     gang_act(gang, GANG_ARM);
 }
 
-/* When a gang of fewer than all starts; INT64_MAX: nobody knows yet. Who has not come yet may have
- * heard of an earlier hub, and ends what it runs by itself in that time. */
+/* When a gang of fewer than all starts; INT64_MAX: unknown yet. A member that is missing may still
+ * run a round of an earlier hub; it ends that by itself within this time. */
 static int64_t smaller_at_ms(const struct gang *gang) {
     int64_t at_ms = gang->enough_since_ms + gang->options.wait_ms;
     for (int i = 0; i < gang->options.workers; i++) {

@@ -11,8 +11,8 @@ struct gang_member {
     int64_t attempt;
     int64_t silent_ms; /* since when it is not connected */
     int64_t runs;      /* a round of which it may run something; 0: nothing */
-    int64_t stopping;  /* the round it was told to end; 0: none, or it did */
-    int64_t stop_ms;   /* when it was told */
+    int64_t stopping;  /* the round it received STOP for; 0: none, or it has stopped */
+    int64_t stop_ms;   /* when it was sent */
     int64_t ready;     /* the last round it said READY of */
 };
 
@@ -36,14 +36,14 @@ struct gang {
     int64_t since_ms;        /* of the state */
     int64_t enough_since_ms; /* GATHERING: min_workers are here; -1: they are not */
     int64_t back_until_ms;   /* BACKING_OFF */
-    int64_t notice_until_ms; /* RUNNING: STOP comes then; -1: nobody leaves */
-    int64_t settle_ms;       /* the verdict stands then, if nothing better comes */
+    int64_t notice_until_ms; /* RUNNING: STOP comes then; -1: no member is leaving */
+    int64_t settle_ms;       /* the verdict is final then, if no better one comes */
     int64_t moved_ms;        /* RUNNING: when something moved */
     int64_t moves;           /* of the round */
     struct gang_rank *ranks; /* of the round */
     size_t rank_count, ranks_done;
     struct gang_verdict verdict, last;
-    int silent;    /* whose silence the verdict, or else the last one, is about; -1: nobody's */
+    int silent;    /* the member whose silence the verdict, or the last one, is about; -1: none */
     int fruitless; /* rounds in a row that came to nothing */
     int counted, disrupted;
     struct gang_queued *first, **end, *given;
@@ -52,18 +52,18 @@ struct gang {
 
 /* ---- gang_round.c: the course of rounds ------------------------------------------------------ */
 
-/* What a failed round has so far; the first cause that explains itself stands, others only until a
- * better one comes. */
+/* Records why the round failed. The first cause that explains itself is kept; others are replaced
+ * by a better one. */
 void gang_blame(struct gang *gang, const struct gang_verdict *why, const char *words,
                 int64_t now_ms);
 /* A process of the round has ended. */
 void gang_exited(struct gang *gang, const struct gang_event *event, int64_t now_ms);
-/* Why it was lost, if it was: its successor knows. */
+/* A successor reports why its lost predecessor ended. */
 void gang_explain_loss(struct gang *gang, const struct gang_event *event, int64_t now_ms);
 /* One of its ranks is stopped. */
 void gang_halted(struct gang *gang, const struct gang_event *event);
 void gang_beat(struct gang *gang, const struct gang_event *event, int64_t now_ms);
-/* Somebody of the round is told to leave. */
+/* A member of the round is leaving. */
 void gang_leaving(struct gang *gang, const struct gang_event *event, int64_t now_ms);
 /* Its connection broke. */
 void gang_silent(struct gang *gang, int index, int64_t now_ms);

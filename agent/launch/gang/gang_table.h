@@ -1,5 +1,5 @@
-/* gang_table.h: who takes part in a round: what the hub sends to all before it starts one, and what
- * ranks, hosts and addresses are counted by. Plain data, pure. */
+/* gang_table.h: the members of a round, which the hub sends to all before it starts one; ranks,
+ * hosts and addresses follow from it. Plain data, pure. */
 #pragma once
 
 #include "lib/buffer.h"
@@ -7,8 +7,8 @@
 struct gang_table_row {
     int index;        /* of the pod */
     int slots;        /* ranks that it takes */
-    int port;         /* one that was free there, for the user's program */
-    int reach;        /* where its agent listens (connectivity.h); 0: nowhere */
+    int port;         /* a free port for the user's program */
+    int reach;        /* port of the connectivity check (connectivity.h); 0: none */
     char address[46]; /* of the pod, IPv4 or IPv6 */
 };
 
@@ -20,7 +20,7 @@ struct gang_table {
 
 void gang_table_release(struct gang_table *table);
 
-/* Place of that pod, 0 to count - 1; -1: it takes no part. */
+/* Place of that pod, 0 to count - 1; -1: not in the table. */
 int gang_table_place(const struct gang_table *table, int index);
 /* The rank of that slot (0 to slots - 1) of the pod: slots of those before it, and slot; -1: none.
  */
@@ -34,5 +34,5 @@ NODISCARD int gang_table_hostfile(const struct gang_table *table, bool for_hydra
 /* The addresses in the same order, with commas. With ports: ADDRESS:PORT, a pod each. */
 NODISCARD int gang_table_hosts(const struct gang_table *table, bool with_ports, struct buffer *text,
                                struct error *err);
-/* The row of the pod with that address (also as [ADDRESS]); NULL: nobody's. */
+/* The row of the pod with that address (also as [ADDRESS]); NULL: none. */
 const struct gang_table_row *gang_table_find_host(const struct gang_table *table, const char *host);

@@ -145,13 +145,13 @@ static void act(struct hub *hub, int64_t now_ms) {
 
 /* ---- what people hear ----------------------------------------------------------------------- */
 
-/* Whose name nobody has heard was never connected: but for member 0, which is this very pod. */
+/* A member without a name has never connected, except for member 0, which is this pod. */
 static const char *pod_of(const struct hub *hub, int index) {
     const char *pod = index < hub->options.gang.workers ? hub->members[index].pod : "";
     return *pod ? pod : index == 0 ? hub->pod : "";
 }
 
-/* Rank 0's own words, unless it has said nothing of it. */
+/* The reports of rank 0; without any, those of the command. */
 static const struct objective *told_objective(const struct hub *hub) {
     bool is_of_command =
         !hub->objective.round && (hub->of_command.round || !hub->objective.other_reports);
@@ -227,7 +227,7 @@ static void closed(void *context, struct server_peer *peer) {
 static void refuse(struct server_peer *peer, int code, const char *why) {
     struct gang_message done = {.type = GANG_MESSAGE_DONE, .code = code};
     AUTO(text_freep) char *text = gang_message_write(&done);
-    log_event(LOG_WARNING, "a worker is sent away: %s", why);
+    log_event(LOG_WARNING, "refusing a worker: %s", why);
     server_send(peer, text);
     server_close(peer);
 }
@@ -515,7 +515,7 @@ int hub_start(const struct hub_options *options, struct hub **ret_hub, struct er
     objective_init(&hub->of_command, &options->objective);
     if (options->before && !(objective_recall(&hub->objective, options->before) &&
                              objective_recall(&hub->of_command, options->before))) {
-        log_event(LOG_WARNING, "what was told of the objective before cannot be read");
+        log_event(LOG_WARNING, "cannot read the objective that the previous hub left");
     }
     hub->options.token = hub->options.pod = hub->options.before = NULL;
     snprintf(hub->pod, sizeof hub->pod, "%s", options->pod);

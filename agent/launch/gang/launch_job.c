@@ -41,7 +41,7 @@ static int read_number(const char *name, int64_t least, int64_t most, int64_t *r
     int64_t value = strtoll(text, &end, 10);
     if (*end || value < least || value > most) {
         return error_set(err, ERROR_INVALID,
-                         "the environment variable %s is no number of %lld to "
+                         "the environment variable %s is not a number from %lld to "
                          "%lld",
                          name, (long long)least, (long long)most);
     }
@@ -94,7 +94,7 @@ struct own_name {
     const char *name;
 };
 
-/* A variable that names itself means what the image had; nobody knows that any more. */
+/* A variable that names itself means the image's own value, which is not known here. */
 static const char *look_up_other(void *context, const char *name) {
     const struct own_name *own = context;
     return strcmp(name, own->name) == 0 ? NULL : look_up(own->job, name);
@@ -113,7 +113,7 @@ static int check_environment(struct launch_job *job, struct error *err) {
     return 0;
 }
 
-/* Inputs and outputs stand in the environment under their names, for what comes behind. */
+/* Inputs and outputs are in the environment under their names, for the fields read later. */
 static int read_words(struct launch_job *job, const char *field, char ***ret_words,
                       struct error *err) {
     const json_t *list = json_object_get(job->spec, field);
@@ -123,7 +123,7 @@ static int read_words(struct launch_job *job, const char *field, char ***ret_wor
     for (size_t i = 0; i < count && i < WORDS_COUNT_MAX && result == 0; i++) {
         const char *word = json_string_value(json_array_get(list, i));
         result = word ? variables_expand(word, look_up, job, &words[i], err)
-                      : error_set(err, ERROR_INVALID, "it is no text");
+                      : error_set(err, ERROR_INVALID, "not a text");
         if (result < 0) {
             error_context(err, "spec.%s[%zu]", field, i);
         }
@@ -219,7 +219,7 @@ static int read_command(struct launch_job *job, struct error *err) {
                : read_words(job, "command", &job->command, err);
 }
 
-/* A trainer's lie beside what it learns, unless somebody says otherwise or there is no folder. */
+/* A trainer's logs go beside its output, unless spec.logs says otherwise or there is no folder. */
 static int read_logs(struct launch_job *job, struct error *err) {
     const char *given = tree_text(job->spec, "logs.path", NULL);
     const char *output = tree_text(job->spec, "trainer.output.path", NULL);
@@ -259,7 +259,7 @@ static int read_metrics(struct launch_job *job, struct error *err) {
         return 0;
     }
     if (!metric_is_name(name)) {
-        return error_set(err, ERROR_INVALID, "spec.metrics.objective is no name of a metric");
+        return error_set(err, ERROR_INVALID, "spec.metrics.objective is not a valid metric name");
     }
     snprintf(job->objective.name, sizeof job->objective.name, "%s", name);
     job->objective.is_minimized = strcmp(tree_text(metrics, "goal", ""), "Minimize") == 0;

@@ -1,5 +1,5 @@
-/* launch_job.h: what a pod of a DistTrain gets in its environment (operator/kinds/disttrain/pods.c,
- * work.h), read and checked. */
+/* launch_job.h: reads and checks what a pod of a DistTrain gets in its environment
+ * (operator/kinds/disttrain/pods.c, work.h). */
 #pragma once
 
 #include "agent/launch/gang/environment.h"
@@ -7,7 +7,7 @@
 #include "agent/launch/gang/objective.h"
 #include "lib/tree.h"
 
-/* Exit code of a trainer's rank that heard nothing of the others for hangSeconds. */
+/* Exit code of a trainer's rank that received nothing from the others for hangSeconds. */
 enum { TRAINER_GIVES_UP = 4 };
 
 struct launch_job {
@@ -22,8 +22,8 @@ struct launch_job {
     char sha256[65];                    /* of the hub's certificate */
     char address[46];                   /* of this pod: POD_IP */
     char *bin, *run;    /* folders: WINDLASS_FOLDER (else /windlass), /bin and /run */
-    const char *events; /* of spot machines: WINDLASS_EVENTS (notice.h); NULL: nobody tells */
-    int grace_s;        /* between being told to end and SIGKILL: WINDLASS_GRACE, else 30 */
+    const char *events; /* of spot machines: WINDLASS_EVENTS (notice.h); NULL: no notices */
+    int grace_s;        /* between SIGTERM and SIGKILL: WINDLASS_GRACE, else 30 */
     struct gang_options gang;
     enum gang_launcher launcher;
     bool is_torchrun;
@@ -36,11 +36,11 @@ struct launch_job {
     char *logs;                         /* a folder; NULL: none */
     char *kept;                         /* the same as VOLUME/path */
     struct objective_options objective; /* of spec.metrics */
-    const char *before;  /* WINDLASS_OBJECTIVE: what the hub before this one told; NULL: none */
-    const char *pattern; /* NULL: of what a program says nothing is a metric */
+    const char *before;  /* WINDLASS_OBJECTIVE: as the previous hub left it; NULL: none */
+    const char *pattern; /* NULL: no metrics are read from the output */
     char *metrics_file;  /* a path; NULL: none */
     /* Names, NULL-ended, borrowed from spec: the user's variables, whose $VAR are replaced, and
-     * those that only the ranks get: they stand in no text of ours, and mpirun has none of them. */
+     * those that only the ranks get: they are in none of our texts, and mpirun has none of them. */
     const char **environment, **secrets;
 };
 

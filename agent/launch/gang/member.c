@@ -19,7 +19,7 @@ enum {
     ACKNOWLEDGE_MS = 500,
     BEAT_MS = 2000,
     RESERVE_S = 5,      /* of the grace that a pod has: to end what does not end by itself */
-    UNKNOWN_S = 15,     /* a machine goes, and nobody knows when */
+    UNKNOWN_S = 15,     /* a machine goes away at an unknown time */
     FAREWELL_MS = 1500, /* for the hub to hear of the end */
 };
 
@@ -33,7 +33,7 @@ static void say_leaving(struct member *member) {
     int64_t left_s = (member->ends_ms - clock_monotonic_ms() + 500) / 1000 - 2 * RESERVE_S;
     struct gang_message message = {.type = GANG_MESSAGE_LEAVING,
                                    .seconds = (int)MAX(left_s, (int64_t)0),
-                                   .words = "its pod is told to end"};
+                                   .words = "its pod is terminating"};
     member_say(member, &message);
 }
 
@@ -62,7 +62,7 @@ static void ended(struct member *member, const struct process_group_end *end) {
     member->figures_ms = 0; /* what it said last comes before its end */
     member_take_metrics(member, clock_monotonic_ms());
     snprintf(message.words, sizeof message.words, "%s", end->words);
-    if (member->round) { /* else nobody asks any more */
+    if (member->round) { /* else the round is over */
         member_say(member, &message);
     }
 }
@@ -281,11 +281,11 @@ static void on_closed(void *context, const struct error *why) {
 
 /* ---- the course ----------------------------------------------------------------------------- */
 
-/* An old gang is dead before a new one starts, whoever is cut off from whom. */
+/* An old gang must be dead before a new one starts, whatever the network does. */
 static void fence(struct member *member, int64_t now_ms) {
     if (member->round && member->alone_since_ms >= 0 &&
         now_ms - member->alone_since_ms >= GANG_FENCE_MS) {
-        log_event(LOG_ERROR, "no hub for %d s: what runs here is ended", GANG_FENCE_MS / 1000);
+        log_event(LOG_ERROR, "no hub for %d s: ending what runs here", GANG_FENCE_MS / 1000);
         member->round = 0;
         member->is_stopping = false;
         connectivity_end(member->connectivity);
@@ -411,8 +411,7 @@ static int live(struct member *member, const volatile sig_atomic_t *is_interrupt
     }
     struct error deaf = {0};
     if (connectivity_open(member->job->address, &member->connectivity, &deaf) < 0) {
-        log_event(LOG_WARNING, "the other pods cannot try whether they reach this one: %s",
-                  deaf.text);
+        log_event(LOG_WARNING, "no connectivity check of this pod: %s", deaf.text);
     }
     member_prepare(member);
     watch_events(member);

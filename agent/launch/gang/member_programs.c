@@ -53,8 +53,8 @@ static bool wants_reports(const struct launch_job *job, int id) {
     return (job->pattern || job->metrics_file) && (id == MEMBER_COMMAND || id == 0);
 }
 
-/* Where logs are kept, or metrics are looked for, `rank` stands between (rank.h). Ranks that mpirun
- * makes have one each, by its own hook. */
+/* If logs are kept or metrics are read, `rank` wraps the program (rank.h). Ranks that mpirun starts
+ * have one each, by mpirun's own hook. */
 static int start_kept(struct member *member, int id, char *const *words, char **variables,
                       struct error *err) {
     bool reports = wants_reports(member->job, id);

@@ -35,7 +35,7 @@ void member_spawn(struct member *member, const struct gang_message *asked) {
     words_release(&words);
     if (result < 0) {
         snprintf(answer.words, sizeof answer.words, "worker %d: %.300s%s", member->job->index,
-                 err.text, is_plain ? "" : " (the command is no plain words, and needs a shell)");
+                 err.text, is_plain ? "" : " (the command needs a shell)");
         member_say(member, &answer);
         return;
     }
@@ -78,7 +78,7 @@ static void start_elsewhere(struct member *member, const struct shell_request *r
     struct gang_message message = {.type = GANG_MESSAGE_SPAWN, .id = request->id};
     if (!row || !member->round || member->is_stopping) {
         AUTO(text_freep)
-        char *words = x_printf("%.100s is no pod of this round", request->host);
+        char *words = x_printf("%.100s is not a pod of this round", request->host);
         shell_answer(member->shell, request->id, 255, words);
         return;
     }
@@ -86,8 +86,7 @@ static void start_elsewhere(struct member *member, const struct shell_request *r
     size_t size = strlen(request->text), whole = utf8_valid_size(request->text, size);
     if (whole < size) {
         AUTO(text_freep)
-        char *words =
-            x_printf("byte %zu of the command is no UTF-8, and it is not started", whole + 1);
+        char *words = x_printf("the command is not started: byte %zu is not UTF-8", whole + 1);
         shell_answer(member->shell, request->id, 255, words);
         return;
     }
@@ -96,10 +95,10 @@ static void start_elsewhere(struct member *member, const struct shell_request *r
     member_say(member, &message);
 }
 
-/* This thread turns, or nobody would hear; does the hub's? */
+/* This thread runs, since it answers; does the hub's? */
 static void say_alive(struct member *member, const struct shell_request *request) {
     bool hangs = member->hub && hub_silent_ms(member->hub) > HUB_SILENT_MAX_MS;
-    shell_answer(member->shell, request->id, hangs, hangs ? "the hub does not turn any more" : "");
+    shell_answer(member->shell, request->id, hangs, hangs ? "the hub's loop hangs" : "");
 }
 
 /* Under MPI a rank is not ours: what started it says little of why it ended. */
@@ -149,7 +148,7 @@ static char *read_reports(struct member *member, const char *lines, bool counts)
 }
 
 /* Those of rank 0 count, and the command's own lines (-1): the hub knows whether a rank has said
- * them itself. Of one round they are; where none runs nobody wants them. */
+ * them itself. Of one round they are; where none runs they are dropped. */
 static void take_reports(struct member *member, const struct shell_request *request) {
     AUTO(text_freep) char *lines = read_reports(member, request->text, request->rank <= 0);
     member->moved_rank = member->round ? MAX(request->rank, 0) : member->moved_rank;
@@ -196,7 +195,7 @@ void member_serve(struct member *member) {
         case SHELL_VARIABLES: {
             AUTO(text_freep) char *variables = member_variables(member);
             shell_answer(member->shell, request.id, variables ? 0 : 255,
-                         variables ? variables : "a variable of this rank is no UTF-8");
+                         variables ? variables : "a variable of this rank is not UTF-8");
             break;
         }
         case SHELL_EXITED:

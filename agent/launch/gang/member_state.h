@@ -16,8 +16,7 @@
 enum { /* ids of processes; others are ranks, and ... */
        MEMBER_PREPARE = -2,
        MEMBER_COMMAND = -1,
-       MEMBER_SPAWNED =
-           1 << 20, /* ... from here on what programs of other pods have started here */
+       MEMBER_SPAWNED = 1 << 20, /* ... from here on programs started here by other pods */
 };
 
 struct member_spawned {
@@ -39,8 +38,8 @@ struct member {
     const struct launch_job *job;
     struct shell *shell;
     struct metric_socket *metrics;
-    struct figures figures; /* not told yet */
-    int64_t figures_ms;     /* when some were told last */
+    struct figures figures; /* not sent yet */
+    int64_t figures_ms;     /* when some were sent last */
     int moved_rank;         /* one that has said a metric since; -1: none */
     int64_t moves;
     struct member_report *reports, **reports_end;
@@ -61,9 +60,9 @@ struct member {
     int failure_code;
     int64_t alone_since_ms; /* without a hub; -1: not */
     int64_t beat_ms, acknowledged_ms, lines;
-    int64_t ends_ms; /* told to leave: nothing of this pod may live after that; -1: not told */
-    struct connectivity *connectivity; /* NULL: it could not listen */
-    struct notice *notice;             /* NULL: nobody tells that this machine goes */
+    int64_t ends_ms; /* leaving: nothing of this pod may run after that; -1: not leaving */
+    struct connectivity *connectivity; /* NULL: no connectivity check */
+    struct notice *notice;             /* NULL: no notices for this machine */
     atomic_llong told_ms;              /* by its thread: when it goes; 0: not told */
     char complaint[512];
     int exit_code; /* -1: go on */
@@ -80,17 +79,18 @@ NODISCARD int member_start(struct member *member, int id, int slot, char *const 
 void member_prepare(struct member *member); /* spec.prepare, if there is one */
 void member_go(struct member *member, int64_t round);
 /* What ranks that mpirun started have and its own environment has not, JSON; the caller frees.
- * NULL: one is no UTF-8. */
+ * NULL: one is not UTF-8. */
 char *member_variables(struct member *member);
 
 /* A program of another pod wants one here. */
 void member_spawn(struct member *member, const struct gang_message *asked);
-/* It has ended: who asked hears of it. False: it is none of these. */
+/* A program has ended: the pod that asked for it is notified. False: not one of these. */
 bool member_spawn_ended(struct member *member, const struct process_group_end *end);
 /* Who asked has ended, or was killed. */
 void member_spawn_kill(struct member *member, const struct gang_message *message);
 /* What programs of this pod ask for. */
 void member_serve(struct member *member);
-/* What its ranks say of themselves: each moves, and the hub hears figures once a second. */
+/* Takes the metrics of its ranks: each counts as progress, and the hub gets figures once a second.
+ */
 void member_take_metrics(struct member *member, int64_t now_ms);
 void member_requests_free(struct member *member);

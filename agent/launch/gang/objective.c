@@ -179,7 +179,7 @@ void objective_read(struct objective *objective, int64_t round, const char *line
     }
 }
 
-/* ---- what is told --------------------------------------------------------------------------- */
+/* ---- as JSON -------------------------------------------------------------------------------- */
 
 static void set_number(json_t *told, const char *name, double value) {
     char text[NUMBER_MAX];
@@ -243,7 +243,7 @@ void objective_tell(const struct objective *objective, json_t *progress) {
 
 /* ---- what a hub before it has told ---------------------------------------------------------- */
 
-/* NAN: there is none, or it is no number. */
+/* NAN: missing, or not a number. */
 static double number_of(const json_t *told, const char *name) {
     const char *text = tree_text(told, name, "");
     char *end = NULL;
@@ -264,7 +264,7 @@ static void recall_others(struct objective *objective, const json_t *told) {
     objective->other_reports = MAX(objective->other_reports, MIN(reports, INT64_MAX / 2));
 }
 
-/* A text has no count of these at a point: what is no number is taken to have come first. */
+/* The text has no such count at a point; reports that are not numbers are assumed to come first. */
 static int64_t guess_numbers(const struct objective *objective, const struct curve_point *point) {
     int64_t others = objective->reports - objective->numbers;
     return isnan(point->best) ? 0 : MAX(point->reports - others, 1);

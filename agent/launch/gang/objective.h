@@ -10,7 +10,8 @@
  * as there is no report of it, of the other metrics:
  *   {"reports": 0, "others": ["acc", "loss"], "otherReports": 30}
  *
- * What is no number (nan, inf, beyond 1e300) counts as a report and changes neither best nor mean.
+ * A value that is not a number (nan, inf, beyond 1e300) counts as a report and changes neither best
+ * nor mean.
  *
  * A gang that starts again says some things twice. So the first report of another round: with a
  * step it drops the reports at and behind that, and the count goes on from the one before (all
@@ -27,7 +28,7 @@
 enum { OBJECTIVE_OTHERS_MAX = 16, OBJECTIVE_RECENT_MAX = 1024 };
 
 struct objective_options {
-    char name[METRIC_NAME_MAX + 1]; /* "": nothing is wanted, all that is told is passed over */
+    char name[METRIC_NAME_MAX + 1]; /* "": no objective, all reports are ignored */
     bool is_minimized;
     int64_t interval, delay; /* curve.h */
 };

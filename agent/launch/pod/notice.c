@@ -52,7 +52,7 @@ static void note_success(struct notice *notice) {
     notice->is_failing = false;
 }
 
-/* A name of a machine and nothing else: what is longer or odd is no name. */
+/* The name of this machine: longer answers and other characters are refused. */
 static int take_name(struct notice *notice, const struct http_answer *answer, struct error *err) {
     size_t size = answer->size;
     while (size > 0 && isspace((unsigned char)answer->body[size - 1])) {
@@ -64,7 +64,7 @@ static int take_name(struct notice *notice, const struct http_answer *answer, st
         is_name = isalnum((unsigned char)byte) || byte == '-' || byte == '_' || byte == '.';
     }
     if (!is_name) {
-        return error_set(err, ERROR_INVALID, "no name of a machine, but %zu bytes", answer->size);
+        return error_set(err, ERROR_INVALID, "not a machine's name (%zu bytes)", answer->size);
     }
     memcpy(notice->machine, answer->body, size);
     notice->machine[size] = 0;
@@ -170,7 +170,7 @@ int notice_start(const struct notice_options *options, struct notice **ret_notic
         text_starts(options->url, scheme) ? strchr(options->url + strlen(scheme), '/') : NULL;
     if (!path || path == options->url + strlen(scheme)) {
         return error_set(err, ERROR_INVALID,
-                         "WINDLASS_EVENTS: \"%s\" is no address, expected is http://IP/path",
+                         "WINDLASS_EVENTS: \"%s\" is not an address, expected http://IP/path",
                          options->url);
     }
     struct notice *notice = x_calloc(1, sizeof *notice);

@@ -14,7 +14,7 @@ enum {
 struct notice_event {
     char type[32];   /* "Preempt", "Terminate", "Reboot", "Redeploy" */
     char id[64];     /* for the log */
-    int64_t left_ms; /* until it may happen; 0: now, or nobody knows when */
+    int64_t left_ms; /* until it may happen; 0: now or unknown */
 };
 
 /* Does one of the events take this machine away, and soon? 1: yes (the one that comes first), 0:

@@ -3,8 +3,8 @@
 
 #include "lib/error.h"
 
-/* One of 20000 to 32767 that nobody listens on at the address now: below the ephemeral range, so
- * that no outgoing connection takes it meanwhile. seed: where to begin to look. 0: none is free. */
+/* A port from 20000 to 32767 that is free at the address now: below the ephemeral range, so that no
+ * outgoing connection takes it meanwhile. seed: where the search begins. 0: none is free. */
 int port_find_free(const char *address, int64_t seed);
 /* The address of "IP:PORT". */
 NODISCARD int port_host(const char *text, char ret_address[static 46], struct error *err);

@@ -109,7 +109,8 @@ int process_start(const char *const *words, char **variables, struct process *re
         close_pipes(&pipes);
         return error_from_errno(err, why, "cannot start a process");
     }
-    setpgid(process.pid, process.pid); /* both do it, so that it is done whoever runs first */
+    setpgid(process.pid,
+            process.pid); /* parent and child both do it, so it is done whichever runs first */
     fd_closep(&pipes.why[1]);
     ssize_t got;
     do {
@@ -172,8 +173,8 @@ static bool has_mark(pid_t pid, const char *mark) {
     return found;
 }
 
-/* Kills every process with the mark: those that left the group (setsid, daemons), whoever has them
- * as a child now. The pidfd is opened first, so that no other process gets the signal. */
+/* Kills every process with the mark: those that left the group (setsid, daemons), whatever their
+ * parent is now. The pidfd is opened first, so that no other process gets the signal. */
 static int kill_marked(const char *mark) {
     DIR *folder = opendir("/proc");
     int killed = 0;
@@ -196,7 +197,7 @@ void process_kill(struct process *process) {
     pid_t group = process->pid;
     process_end(process);
     if (process->mark[0]) {
-        /* Whoever forks while we look is found by the next look. */
+        /* A child forked during one pass is found by the next. */
         for (int look = 0; look < 100 && kill_marked(process->mark) > 0; look++) {
             nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
         }

@@ -20,11 +20,11 @@ struct process {
  * cannot be run. */
 NODISCARD int process_start(const char *const *words, char **variables, struct process *ret_process,
                             struct error *err);
-/* Kills what is left of it (the group, and whoever of its children has left the group), closes the
- * pipes. Safe for one that has ended, or never was. */
+/* Kills what is left of it (the group, and children that have left the group) and closes the pipes.
+ * Safe for a process that has ended or never started. */
 void process_kill(struct process *process);
 /* A process of it that is stopped (SIGSTOP, a tty's); 0: none. */
 pid_t process_find_halted(const struct process *process);
 /* Kills the leader and its group alone, and waits for the leader: its status as of waitpid, 0 when
- * there is none any more. The pipes stay, for its last words. */
+ * there is none any more. The pipes stay open, for the end of its output. */
 int process_end(struct process *process);

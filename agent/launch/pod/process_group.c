@@ -38,13 +38,12 @@ struct child {
 struct process_group {
     struct child *children;
     size_t count;
-    int64_t kill_ms; /* -1: nobody is to be killed */
+    int64_t kill_ms; /* -1: no SIGKILL is due */
     int64_t lines;
-    int64_t killed_before; /* when the first of those that run began */
+    int64_t killed_before; /* OOM kills when the oldest running process started */
 };
 
-/* Of this container's cgroup (version 2, or 1): processes that the kernel has killed for want of
- * memory. */
+/* Of this container's cgroup (version 2, or 1): processes that the kernel has OOM-killed. */
 static int64_t oom_kills(void) {
     FILE *file = fopen("/sys/fs/cgroup/memory.events", "re");
     file = file ? file : fopen("/sys/fs/cgroup/memory/memory.oom_control", "re");
@@ -73,7 +72,7 @@ static void write_all(int fd, const char *data, size_t size) {
     while (size > 0) {
         ssize_t written = write(fd, data, size);
         if (written < 0 && errno != EINTR) {
-            return; /* nobody reads: nothing is worth an end */
+            return; /* no reader: the output is dropped */
         }
         data += MAX(written, 0);
         size -= (size_t)MAX(written, 0);
@@ -133,7 +132,7 @@ int process_group_start(struct process_group *group, int id, const char *const *
         free(child);
         return -1;
     }
-    fd_closep(&child->process.in); /* nobody types */
+    fd_closep(&child->process.in); /* stdin is at its end */
     child->process.in = -1;
     fcntl(child->process.out, F_SETPIPE_SZ, LOOK_MAX); /* where we may not it is slower */
     fcntl(child->process.errors, F_SETPIPE_SZ, LOOK_MAX);
@@ -166,7 +165,7 @@ static void end_one(struct process_group *group, struct child *child,
                     struct process_group_end *ret_end) {
     int status = process_end(&child->process);
     read_both(group, child);
-    process_kill(&child->process); /* whoever has left its group */
+    process_kill(&child->process); /* also children that have left its group */
     *ret_end = (struct process_group_end){.id = child->id,
                                           .is_memory = oom_kills() > child->killed_before};
     ret_end->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -174,7 +173,7 @@ static void end_one(struct process_group *group, struct child *child,
     free_child(group, child);
 }
 
-/* As PID 1, or for who was left behind by those we started. */
+/* Orphans of processes that we started; as PID 1, all orphans. */
 static void reap_orphans(const struct process_group *group) {
     siginfo_t info;
     for (;;) {

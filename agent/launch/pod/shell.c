@@ -96,7 +96,7 @@ static void accept_all(struct shell *shell) {
     }
 }
 
-/* False: it has gone, or says nonsense. */
+/* False: the client has gone, or has sent too much. */
 static bool listen_to(struct client *client) {
     struct error err = {0};
     char data[16 << 10];
@@ -114,7 +114,7 @@ static bool listen_to(struct client *client) {
     }
 }
 
-/* The head, which is cut up. False: it is none. */
+/* The head line, which is split in place. False: invalid. */
 static bool read_head(char *head, struct shell_request *request) {
     char *space = strchr(head, ' ');
     int used = 0;
@@ -156,7 +156,7 @@ bool shell_take(struct shell *shell, struct shell_request *ret_request) {
             request.text = newline + 1;
         }
         if (!newline || !read_head(client->said.data, &request)) {
-            shell_answer(shell, client->id, 255, "that is nothing to ask for");
+            shell_answer(shell, client->id, 255, "unknown request");
             return shell_take(shell, ret_request);
         }
         client->is_start = request.kind == SHELL_START;

@@ -1,24 +1,24 @@
-/* shell.h: what programs of this pod ask its agent for, on a unix socket that its user alone may
- * open: starts on other pods (rsh.h), whether it lives, what a rank needs and how it ended
- * (rank.h). One thread; nothing here blocks. */
+/* shell.h: requests of programs in this pod to its agent, on a unix socket that only its user may
+ * open: start a command on another pod (rsh.h), liveness, the variables and the exit of a rank
+ * (rank.h), metrics (metric_socket.h). One thread; nothing here blocks. */
 #pragma once
 
 #include "lib/error.h"
 
 enum {
     SHELL_LINE_MAX = 256 << 10,   /* bytes of a command line */
-    SHELL_ANSWER_MAX = 128 << 10, /* bytes; more does not go at once, and is refused by name */
-    SHELL_ALIVE_MS = 4000,        /* of who asks whether it lives, ... */
+    SHELL_ANSWER_MAX = 128 << 10, /* bytes; a longer answer is refused */
+    SHELL_ALIVE_MS = 4000,        /* for a client that asks for liveness, ... */
     SHELL_PATIENCE_MS = 60000,    /* ... and of others; a start lasts as long as its program does,
                                      and a report waits until there is room for it */
 };
 
 enum shell_kind {
     SHELL_START,     /* text: a command line, on the pod that `host` is the address of */
-    SHELL_ALIVE,     /* does the agent's loop turn? */
+    SHELL_ALIVE,     /* does the agent's loop run? */
     SHELL_VARIABLES, /* what a rank has and mpirun has not: a JSON object of texts */
-    SHELL_EXITED,    /* a rank has ended: number, code; text: what it said last */
-    SHELL_MISSING,   /* text: a rank's program is not there, or cannot be run */
+    SHELL_EXITED,    /* a rank has ended: number, code; text: the end of its output */
+    SHELL_MISSING,   /* text: a rank's program does not exist or cannot be run */
     SHELL_REPORT,    /* rank (-1: the command's own lines); text: lines of metric.h */
     SHELL_KINDS
 };
@@ -33,13 +33,13 @@ struct shell_request {
     const char *text;
 };
 
-/* Listens at that path; what was there goes. */
+/* Listens at that path; replaces what was there. */
 NODISCARD int shell_open(const char *path, struct shell **ret_shell, struct error *err);
-void shell_free(struct shell *shell); /* NULL is fine; who waits hears nothing */
+void shell_free(struct shell *shell); /* NULL is fine; clients that wait get no answer */
 
-/* A request that is whole; false: there is none now. */
+/* The next complete request. False: there is none now. */
 bool shell_take(struct shell *shell, struct shell_request *ret_request);
-/* Who asked for a start does not wait any more. */
+/* A client that asked for a start has gone. */
 bool shell_gone(struct shell *shell, int64_t *ret_id);
 /* code: of the program that was started; else 0, or why not in words. */
 void shell_answer(struct shell *shell, int64_t id, int code, const char *words);
@@ -47,6 +47,6 @@ void shell_answer(struct shell *shell, int64_t id, int code, const char *words);
 /* ---- who asks ------------------------------------------------------------------------------- */
 
 /* id is of no meaning. Waits for the answer: its code, and its words, which the caller frees.
- * UNAVAILABLE, TIMEOUT: nobody answers; INVALID: path is NULL. */
+ * UNAVAILABLE, TIMEOUT: no answer; INVALID: path is NULL. */
 NODISCARD int shell_ask(const char *path, const struct shell_request *request, int *ret_code,
                         char **ret_words, struct error *err);

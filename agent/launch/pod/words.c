@@ -21,7 +21,7 @@ struct reader {
     size_t size;
     bool is_word;    /* there is one, if empty */
     bool is_quoted;  /* in part */
-    bool has_equals; /* NAME= stands at its front, unquoted */
+    bool has_equals; /* begins with NAME=, unquoted */
 };
 
 static bool is_name(const char *text, size_t size) {

@@ -52,7 +52,7 @@ bool metric_line_find(const struct pattern *pattern, const char *line, struct me
     return true;
 }
 
-/* Python writes NaN, Infinity and -Infinity as they stand here, which JSON does not know: as texts.
+/* Python writes NaN, Infinity and -Infinity, which are not JSON; they are read as texts.
  */
 static size_t quote_words(const char *line, size_t size, char quoted[static 2 * METRIC_LINE_MAX]) {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};

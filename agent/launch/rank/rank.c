@@ -42,7 +42,7 @@ struct rank {
     struct store *store;
     struct spool *spool; /* NULL: none are kept */
     bool reports;
-    struct reporter *reporter; /* NULL: nobody wants to know */
+    struct reporter *reporter; /* NULL: no metrics are wanted */
     struct stream streams[2];
     struct output_tail tail;
     sigset_t before;
@@ -225,7 +225,7 @@ static void write_all(int fd, const char *data, size_t size) {
         if (written < 0 && errno == EAGAIN) {
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
         } else if (written < 0 && errno != EINTR) {
-            return; /* nobody reads */
+            return; /* no reader */
         }
         data += MAX(written, 0);
         size -= (size_t)MAX(written, 0);
@@ -259,7 +259,7 @@ static bool pass_on(struct rank *rank, struct stream *stream) {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return errno == EINTR;
     }
-    if (got <= 0) { /* of a terminal EIO: nobody has it open any more */
+    if (got <= 0) { /* EIO of a terminal: the other end is closed */
         fd_closep(&stream->from);
         stream->from = -1;
         return false;
@@ -341,14 +341,14 @@ static int end_as(int status) {
     return 128 + number;
 }
 
-/* What it does not tell is worth no rank either. */
+/* A rank runs even if its metrics cannot be read. */
 static void open_reporter(struct rank *rank) {
     struct error err = {0};
     if (rank->reports) {
         rank->reporter = reporter_new(strcmp(rank->name, "command") == 0 ? -1 : 0, &err);
     }
     if (err.kind) {
-        complain(rank, "its metrics are not told", &err);
+        complain(rank, "its metrics are not reported", &err);
     }
 }
 
@@ -370,7 +370,7 @@ static int run(struct rank *rank, char **words) {
         output_tail_line(&rank->tail, last);
         tell(rank, SHELL_EXITED, code, last);
     }
-    /* A thread that a dead store holds ends with us. */
+    /* A thread that waits for a dead store ends with this process. */
     if (spool_free(rank->spool, LOG_END_MS) == 0) {
         store_free(rank->store);
     }
@@ -386,7 +386,7 @@ int rank_main(int argc, char **argv) {
     sigset_t all;
     if (!words[0] || words[0][0] == '-') {
         fprintf(stderr, "usage: rank [--log NAME [--reports]] PROGRAM ARGUMENTS...\n"
-                        "Stands before a rank of a DistTrain; windlass starts it.\n");
+                        "Wraps a rank of a DistTrain; windlass starts it.\n");
         return words[0] && strcmp(words[0], "--help") == 0 ? 0 : 2;
     }
     if (has_log) {
@@ -406,7 +406,7 @@ int rank_main(int argc, char **argv) {
         complain(&rank, "its variables", &err);
         return 3;
     }
-    if (!agent() || (!has_log && rank.number < 0)) { /* nobody's */
+    if (!agent() || (!has_log && rank.number < 0)) { /* not a rank of ours */
         signal(SIGPIPE, SIG_DFL);
         sigprocmask(SIG_SETMASK, &rank.before, NULL);
         execvp(words[0], words);

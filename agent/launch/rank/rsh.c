@@ -17,12 +17,12 @@ static int pass_over(int argc, char *const *argv, int *at, struct error *err) {
     for (const char *letter = argv[*at] + 1; *letter; letter++) {
         if (strchr(with_value, *letter)) {
             if (!letter[1] && ++*at >= argc) {
-                return error_set(err, ERROR_INVALID, "the option -%c wants a value", *letter);
+                return error_set(err, ERROR_INVALID, "the option -%c needs a value", *letter);
             }
             return 0;
         }
         if (!strchr(flags, *letter)) {
-            return error_set(err, ERROR_INVALID, "-%c is no option of ssh or rsh", *letter);
+            return error_set(err, ERROR_INVALID, "-%c is not an option of ssh or rsh", *letter);
         }
     }
     return 0;
@@ -32,7 +32,7 @@ int rsh_read(int argc, char *const *argv, const char **ret_host, char **ret_line
              struct error *err) {
     const char *host = NULL;
     int at = 1;
-    /* Options may stand before the host and behind it; the first word of the command ends them. */
+    /* Options may precede or follow the host; the first word of the command ends them. */
     for (; at < argc; at++) {
         if (strcmp(argv[at], "--") == 0) {
             at++;

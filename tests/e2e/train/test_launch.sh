@@ -341,7 +341,7 @@ for i in 0 1 2; do pod $i; done
 has_started() { local i; for i in 0 1 2; do [ "$(lines "$out/starts.$i")" -ge "$1" ] || return 1; done; }
 alive() { for i in "$@"; do kill -0 "$i" 2>/dev/null && return 0; done; return 1; }
 check "three pods run" until_true 60 has_started 1
-no_utf8() { [ "$(xargs <"$out/bytes")" = "10.77.0.2: byte 6 of the command is no UTF-8, and it is not started 255" ]; }
+no_utf8() { [ "$(xargs <"$out/bytes")" = "10.77.0.2: the command is not started: byte 6 is not UTF-8 255" ]; }
 check "a command that is no UTF-8 is refused, and nothing runs in its place" no_utf8
 first=$(cut -d' ' -f2 "$out/starts.1")
 answers() { env -i WINDLASS_FOLDER="$out/pod-$1-1" "$build/windlass-shim" alive 2>"$work/err"; }
