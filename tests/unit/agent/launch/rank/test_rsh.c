@@ -87,8 +87,8 @@ static void refusals(void) {
         const char *words[6], *error;
     } rows[] = {
         {{"ssh"}, "a host and a command"},          {{"ssh", "h"}, "h: a host and a command"},
-        {{"ssh", "-l"}, "-l wants a value"},        {{"ssh", "-z", "h", "a"}, "-z is no option"},
-        {{"ssh", "--what", "h", "a"}, "no option"}, {{"ssh", "", "a"}, "a host and a command"}};
+        {{"ssh", "-l"}, "-l needs a value"},        {{"ssh", "-z", "h", "a"}, "-z is no option"},
+        {{"ssh", "--what", "h", "a"}, "not an option"}, {{"ssh", "", "a"}, "a host and a command"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         char *line = NULL;
