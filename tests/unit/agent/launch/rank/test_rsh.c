@@ -85,10 +85,12 @@ static void options(void) {
 static void refusals(void) {
     static const struct {
         const char *words[6], *error;
-    } rows[] = {
-        {{"ssh"}, "a host and a command"},          {{"ssh", "h"}, "h: a host and a command"},
-        {{"ssh", "-l"}, "-l needs a value"},        {{"ssh", "-z", "h", "a"}, "-z is no option"},
-        {{"ssh", "--what", "h", "a"}, "not an option"}, {{"ssh", "", "a"}, "a host and a command"}};
+    } rows[] = {{{"ssh"}, "a host and a command"},
+                {{"ssh", "h"}, "h: a host and a command"},
+                {{"ssh", "-l"}, "-l needs a value"},
+                {{"ssh", "-z", "h", "a"}, "-z is not an option"},
+                {{"ssh", "--what", "h", "a"}, "not an option"},
+                {{"ssh", "", "a"}, "a host and a command"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = {0};
         char *line = NULL;
