@@ -1,5 +1,5 @@
 /* job.h: the contract with the operator, as docs/pod-contract.md has it: what a pod gets in its
- * environment, how it is told to stop, and what it leaves behind. For both roles. */
+ * environment, how it is stopped, and what it leaves behind. For both roles. */
 #pragma once
 
 #include "lib/error.h"
@@ -16,7 +16,7 @@ struct job {
     const char *uid, *bind, *certificate_pem; /* coordinator only; uid: the resource's */
     char *key_pem;                            /* coordinator only: WINDLASS_TLS_KEY */
     const char *coordinator, *sha256;         /* worker only */
-    const char *events; /* worker only, of spot machines: WINDLASS_EVENTS; NULL: nobody tells */
+    const char *events; /* worker only, of spot machines: WINDLASS_EVENTS; NULL: no notices */
     int gpus;           /* worker only: WINDLASS_GPUS; 0: none */
     json_t *spec;       /* owned; WINDLASS_SPEC with defaults filled in */
     /* read from spec */

@@ -79,7 +79,7 @@ void buckets_release(struct buckets *buckets) {
 }
 
 void buckets_digest(const struct buckets *buckets, char hex[static 65]) {
-    /* Numbers and no structs: what lies between the members of one is undefined. */
+    /* Numbers, not structs: padding between the members of a struct is undefined. */
     size_t count = 2 + 2 * buckets->count + 2 * buckets->gradient_count, at = 0;
     uint64_t *numbers = x_calloc(count, sizeof *numbers);
     numbers[at++] = buckets->count;

@@ -39,8 +39,8 @@ struct comm {
     char about[64];   /* for people: "Open MPI v4.1.4" */
     const struct comm_ops *ops;
     int rank, size;
-    /* A call has failed, or somebody gave up waiting for it: nobody knows what the other ranks
-     * think. No call may follow but comm_close, which then says no goodbye (it would wait). */
+    /* A call has failed or timed out: the state of the other ranks is unknown. Only comm_close may
+     * follow, which then ends without the other ranks (it would wait). */
     atomic_bool is_lost;
 };
 

@@ -93,8 +93,8 @@ static bool is_begun(int code) {
     return code == NCCL_SUCCESS || code == NCCL_IN_PROGRESS;
 }
 
-/* Until NCCL is done with what it was asked for; *ret_code is what came of it. False: too long, or
- * nobody waits any more. Of a communicator that does not block, alone. */
+/* Waits until NCCL has done what it was asked for; *ret_code is its result. False: timed out or
+ * cancelled. For non-blocking communicators only. */
 static bool settle(struct nccl *nccl, int64_t patience_ms, int *ret_code) {
     int64_t start_ns = clock_monotonic_ns();
     *ret_code = NCCL_IN_PROGRESS;
@@ -258,7 +258,7 @@ static int error_of_meeting(struct error *err, int64_t patience_ms) {
                      (long long)patience_ms / 1000);
 }
 
-/* A call of an old NCCL's cannot be got out of: who waits too long is told, and ends the process.
+/* A call of an old NCCL cannot be cancelled: the caller gets a timeout and ends the process.
  */
 struct watch {
     pthread_mutex_t lock;

@@ -1,5 +1,5 @@
-/* reducer.h: adds gradients up between ranks while backward still computes. One thread of its own
- * makes every call of a comm between reducer_open and reducer_close, so that nobody else waits for
+/* reducer.h: sums gradients over ranks while backward still computes. One thread of its own makes
+ * every call of a comm between reducer_open and reducer_close, so that no other thread waits for
  * the network, and MPI needs no more than MPI_THREAD_SERIALIZED.
  *
  * A step of training: reducer_due(bucket) as soon as all gradients of a bucket are made, from any
@@ -10,9 +10,9 @@
  *
  * Patience: how long one call of the comm may take, which includes waiting for the slowest rank.
  * Then reducer_wait and reducer_call fail with ERROR_TIMEOUT: a rank is dead, stopped or cut off.
- * The thread is still in the call, and nobody can get it out. So whoever gets an error from
- * reducer_wait, or finds comm->is_lost, leaves by comm_abandon without freeing what the comm
- * may still use; mpirun then ends the other ranks. */
+ * The thread is still in the call, which cannot be cancelled. After an error of reducer_wait, or
+ * with comm->is_lost set, the caller must leave by comm_abandon without freeing what the comm may
+ * still use; mpirun then ends the other ranks. */
 #pragma once
 
 #include "agent/comm/buckets.h"
@@ -30,11 +30,10 @@ struct reducer_times {
     int64_t waiting_ns; /* that reducer_wait took: what computing did not hide */
 };
 
-/* How a bucket's sum is made where gradients do not lie in host memory, or a device still makes
- * them when they are due. Both are called by the reducer's thread. */
+/* How a bucket is summed when its gradients are not in host memory, or a device still computes them
+ * when they are due. Both are called by the reducer's thread. */
 struct reducer_way {
-    /* Returns when the bucket's gradients are there: this process' own matter, for which nobody
-     * loses patience. */
+    /* Returns when the bucket's gradients are computed: local work, which has no time limit. */
     int (*await)(void *context, size_t bucket, struct error *err);
     /* In place of comm_reduce; returns when the sums are there. */
     int (*sum)(struct comm *comm, void *context, size_t bucket, struct error *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One process: what is to be added up is its own, wherever it lies. */
+/* One process: the sum is its own gradients, in host or device memory. */
 #include "agent/comm/comm.h"
 
 #include <stdio.h>

@@ -64,14 +64,14 @@ NODISCARD int azure_client_take(struct azure_account *account, struct azure_clie
 void azure_client_give(struct azure_client *client);
 void azure_client_givep(struct azure_client **client); /* for AUTO */
 
-/* What goes wrong at once is told like everything else: by the call. */
+/* An immediate failure is reported in the call, like any other. */
 void azure_start(struct azure_client *client, struct azure_call *call);
 /* Until at most `most` are under way; 0: until all are over. */
 NODISCARD int azure_wait(struct azure_client *client, int most, struct error *err);
 /* Moves on what can be moved without waiting. */
 NODISCARD int azure_look(struct azure_client *client, struct error *err);
 
-/* All of them, at most 8 at a time; -1 with the first that went wrong, the others dropped. */
+/* All of them, at most 8 at a time; -1 with the first failure; the others are dropped. */
 NODISCARD int azure_run(struct azure_account *account, struct azure_call *calls, size_t count,
                         struct error *err);
 /* Sets *err of a call that is over and not good. -1. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pages of List Blobs, 5,000 names each. The service lists in the order of the names' bytes, but
- * for accounts with a hierarchical namespace, where "a/b" comes before "a.txt": what comes out of
- * order is refused, since whoever goes on behind a name would miss others. */
+ * for accounts with a hierarchical namespace, where "a/b" comes before "a.txt": names out of order
+ * are refused, since a listing that continues after a name would miss others. */
 #include "agent/store/azure_store.h"
 #include "agent/store/blob_list.h"
 
@@ -56,10 +56,11 @@ static int tell(void *context, const struct blob_entry *entry, struct error *err
         return 0;
     }
     if (is_odd(name)) {
-        return error_set(err, ERROR_INVALID,
-                         "%s: \"%.200s\" is no name of an object: parts between single slashes are "
-                         "expected, at most %d bytes",
-                         path, name, STORE_NAME_MAX);
+        return error_set(
+            err, ERROR_INVALID,
+            "%s: \"%.200s\" is not a valid object name: parts between single slashes are "
+            "expected, at most %d bytes",
+            path, name, STORE_NAME_MAX);
     }
     if (strcmp(name, listing->last) <= 0) {
         return error_set(err, ERROR_UNSUPPORTED,

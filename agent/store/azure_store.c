@@ -100,7 +100,7 @@ static int azure_stat(struct store *base, const char *name, struct store_info *r
 }
 
 /* Bytes first to end into data, in pieces under way at once; all of the object with that token.
- * *ret_size_bytes: of the whole object; -1: nothing of it lies there. */
+ * *ret_size_bytes: of the whole object; -1: the range is beyond its end. */
 static int read_pieces(struct store *base, const char *name, int64_t first, int64_t end, char *data,
                        const char *token, int64_t *ret_size_bytes, struct error *err) {
     *ret_size_bytes = -1;

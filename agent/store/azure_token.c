@@ -53,8 +53,8 @@ static int make_form(const struct azure_place *place, struct buffer *form, struc
     return 0;
 }
 
-/* What is told of a refusal: its code and the number that Entra puts into its text. The text itself
- * may hold anything, also what we sent. */
+/* What an error shows of a refusal: its code and the number that Entra puts into its text. The text
+ * itself may hold anything, including what we sent. */
 static int refuse(int status, const char *body, struct error *err) {
     AUTO(tree_freep) json_t *answer = NULL;
     struct error unreadable = {0};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Up to one block an object is put at once, else as blocks under names of this writer alone and a
  * list of them. A request may be repeated whatever became of it: a block is replaced by itself, and
- * the list names the latest, whether uncommitted or, by an answer that was lost, committed. Blocks
- * that nobody lists are dropped by the service after a week. */
+ * the list names the latest, whether uncommitted or, by an answer that was lost, committed. The
+ * service drops blocks that are not in a list after a week. */
 #include "agent/store/azure_store.h"
 
 #include "lib/digest.h"
@@ -188,7 +188,7 @@ void azure_upload_free(struct store_upload *base) {
     free(upload);
 }
 
-/* Looks at the slots that are over; -1 when one of them went wrong. */
+/* Collects the finished slots; -1 when one of them failed. */
 static int collect(struct azure_upload *upload, struct error *err) {
     for (size_t i = 0; i < UPLOAD_SLOTS; i++) {
         struct slot *slot = &upload->slots[i];

@@ -25,7 +25,7 @@ static int refuse(struct error *err, const char *why) {
     return error_set(err, ERROR_UNAVAILABLE, "no list of blobs: %s", why);
 }
 
-/* ---- texts, changed where they lie: what is decoded is never longer ------------------------- */
+/* ---- texts, decoded in place: they never become longer -------------------------------------- */
 
 /* Appends a character as UTF-8; false for what is none. */
 static bool put_character(char **to, unsigned long code) {
@@ -59,7 +59,7 @@ static int digit_of(char letter) {
                                             : 99;
 }
 
-/* "#38" or "#x26"; 0 when it is no number. */
+/* "#38" or "#x26"; 0 when it is not a number. */
 static unsigned long read_number(const char *text, size_t length) {
     int base = length > 1 && text[1] == 'x' ? 16 : 10;
     unsigned long code = 0;
@@ -125,7 +125,7 @@ static bool decode_percent(char *text, size_t *length) {
     return true;
 }
 
-/* NULL when it is no text: it holds a NUL, or what is not decoded. There is room for the NUL: "<"
+/* NULL when it is not text: it has a NUL or an unknown entity. There is room for the NUL: "<"
  * follows, which was read already. */
 static char *decode(const struct element *element, char *text, size_t length) {
     if (!decode_entities(text, &length) ||
@@ -151,7 +151,7 @@ static bool is_within(const struct reader *reader, int depth, const char *const 
     return reader->depth == depth + 1;
 }
 
-/* Names of metadata are headers' names: whoever wrote one chose its case. */
+/* Names of metadata are header names, which may have any case. */
 static bool is_folder_mark(const struct element *element, const char *text) {
     static const char name[] = "hdi_isfolder";
     return element->length == strlen(name) &&
@@ -194,7 +194,7 @@ static int read_leaf(struct reader *reader, char *text, struct error *err) {
             reader->entry.is_folder |= strcmp(text, "directory") == 0;
         } else if (element_is(leaf, "Content-Length") &&
                    read_size(text, &reader->entry.size_bytes) < 0) {
-            return refuse(err, "a size that is no number");
+            return refuse(err, "a size that is not a number");
         }
     } else if (is_within(reader, 4, metadata)) {
         reader->entry.is_folder |= is_folder_mark(leaf, text);

@@ -16,6 +16,6 @@ struct blob_entry {
 typedef int blob_each(void *context, const struct blob_entry *entry, struct error *err);
 
 /* Reads the text, which it overwrites. *ret_marker, in it: where the next page begins; "" at the
- * last. UNAVAILABLE: this is no list of blobs. */
+ * last. UNAVAILABLE: not a list of blobs. */
 NODISCARD int blob_list_read(char *text, size_t size, blob_each *each, void *context,
                              const char **ret_marker, struct error *err);

@@ -12,15 +12,15 @@ enum { PATH_BYTES_MAX = 4096 };
 /* Opens a file or folder for reading, never blocking on a pipe; the descriptor is the caller's. */
 NODISCARD int path_open(const char *spec_path, int *ret_fd, struct error *err);
 
-/* The absolute path on this machine, free of links, checked to lie in the volume as far as it
- * exists (the last parts may be missing, for outputs). The caller frees. */
+/* The absolute path on this machine, free of links, checked to be in the volume as far as it exists
+ * (the last parts may be missing, for outputs). The caller frees. */
 NODISCARD int path_resolve(const char *spec_path, char **ret_path, struct error *err);
 
-/* path_resolve of a regular file that is there and can be read. INVALID: it is no such file. */
+/* path_resolve of a regular file that is there and can be read. INVALID: not such a file. */
 NODISCARD int path_file(const char *spec_path, char **ret_path, struct error *err);
 
-/* A regular file whose name passes lies right in the folder. False: none does, or nobody can tell
- * at once: for who only wants to know whether there is anything. Stops at the first. */
+/* True: the folder itself has a regular file whose name passes. False: there is none, or it cannot
+ * be read at once. Stops at the first. */
 bool path_has_file(const char *spec_path, bool (*passes)(void *context, const char *name),
                    void *context);
 
@@ -28,7 +28,7 @@ bool path_has_file(const char *spec_path, bool (*passes)(void *context, const ch
  * written to. */
 NODISCARD int path_make_folder(const char *spec_path, char **ret_path, struct error *err);
 
-/* True when `path` is the folder or lies in it: path and its parents, as far as they exist, are
+/* True when `path` is the folder or is in it: path and its parents, as far as they exist, are
  * compared with the folder by device and inode, so that a claim mounted under two names is seen
  * through. Both are absolute paths as path_resolve gives them. */
 bool path_is_inside(const char *path, const char *folder);

@@ -110,7 +110,7 @@ static void key_of(int folder_fd, const struct dirent *entry, char *key, size_t 
     }
 }
 
-/* from: the part of `after` that lies in this folder, or "". A folder in which it lies is visited.
+/* from: the part of `after` that is in this folder, or "". A folder that contains it is visited.
  */
 static bool is_behind(const char *key, const char *from) {
     return strcmp(key, from) > 0 || (text_ends(key, "/") && text_starts(from, key));

@@ -42,7 +42,8 @@ int path_lock(const char *folder, const char *holder, int *ret_fd, struct error 
     }
     for (int64_t end_ms = clock_monotonic_ms() + LOCK_WAIT_MS;; poll(NULL, 0, LOCK_STEP_MS)) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-            /* Who cannot write its name here cannot write commits either, and is told then. */
+            /* A process that cannot write its name here cannot write commits either, and fails
+             * then. */
             (void)sign(fd, holder);
             *ret_fd = fd;
             fd = -1;

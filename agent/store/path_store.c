@@ -62,7 +62,7 @@ int folder_open_fd(const char *spec_path, int *ret_fd, struct error *err) {
     return 0;
 }
 
-/* The folders above the store, as far as they lie in the volume: their names of each other must
+/* The folders above the store, as far as they are in the volume: their names of each other must
  * outlast a power cut as what is in them does. */
 static int sync_above(const char *spec_path, struct error *err) {
     AUTO(text_freep) char *path = x_strdup(spec_path);
@@ -71,7 +71,7 @@ static int sync_above(const char *spec_path, struct error *err) {
         AUTO(fd_closep) int fd = -1;
         struct error denied = {0};
         if (folder_open_fd(path, &fd, &denied) == 0 && folder_sync(fd, path, err) < 0) {
-            return -1; /* a folder that may not be read is nobody's to sync */
+            return -1; /* a folder that may not be read is not synced */
         }
     }
     return 0;

@@ -54,8 +54,7 @@ static int note(void *context, const char *name, const struct store_info *info, 
     struct files *files = context;
     (void)info;
     if (files->count == REGISTERED_FILES_MAX) {
-        return error_set(err, ERROR_INVALID, "more than %d files are no model's",
-                         REGISTERED_FILES_MAX);
+        return error_set(err, ERROR_INVALID, "a model has at most %d files", REGISTERED_FILES_MAX);
     }
     files->names = x_realloc_array(files->names, files->count + 1, sizeof *files->names);
     files->names[files->count++] = x_strdup(name);
@@ -90,7 +89,7 @@ static int pass(struct store *store, const char *name, struct store_upload *uplo
     return 0;
 }
 
-/* And read again: what is told to be stored is what was there. */
+/* Read again, to check that what was stored is what was there. */
 static int copy_file(const struct registered_wish *wish, const char *name, const char *to_name,
                      json_t *files, struct error *err) {
     AUTO(store_upload_freep) struct store_upload *upload = NULL;
@@ -148,13 +147,13 @@ static int write_metadata(const struct registered_wish *wish, const char *name, 
     AUTO(text_freep) char *text = json_dumps(metadata, JSON_INDENT(2) | JSON_SORT_KEYS);
     AUTO(text_freep) char *lines = x_printf("%s\n", text ? text : "");
     if (!text || strlen(lines) > METADATA_MAX) {
-        return error_set(err, ERROR_INVALID, "what is known of the model is no JSON, or too long");
+        return error_set(err, ERROR_INVALID, "the model's metadata is not JSON, or too long");
     }
     return store_put(wish->to, name, lines, strlen(lines), STORE_REPLACE, err);
 }
 
-/* Whether `latest` names this version, or a newer one that is there. What somebody wrote into it
- * that is no version of this model ("prod" is above all that begin with a time) names none. */
+/* Whether `latest` names this version, or a newer one that is there. Other text in it ("prod" sorts
+ * after all that begin with a time) names no version. */
 static int is_named(const struct registered_wish *wish, const char *latest, bool *ret_is,
                     struct error *err) {
     char newest[REGISTERED_VERSION_MAX + 1];

@@ -1,12 +1,12 @@
-/* registered.h: models that are kept by name and version, each with all that it needs, whole or not
- * at all, as objects of a store:
+/* registered.h: models that are stored by name and version, each with all that it needs, complete
+ * or not at all, as objects of a store:
  *
  *   NAME/VERSION/...            files of a training's output, but those below .windlass/
  *   NAME/VERSION/metadata.json  what is known of it; written last: a version is there when this is
  *   NAME/latest                 VERSION and a newline: which one is the newest
  *
- * Versions are compared as texts, and begin with a time (20261122T094400Z-1a2b3c4d). Whoever begins
- * anew, or a second time at once, writes the same bytes: nothing is removed, nothing renamed. */
+ * Versions are compared as texts, and begin with a time (20261122T094400Z-1a2b3c4d). A writer that
+ * starts again, or beside another, writes the same bytes: nothing is removed or renamed. */
 #pragma once
 
 #include "agent/store/store.h"
@@ -27,10 +27,10 @@ struct registered_wish {
 };
 
 /* Does what is not done yet; every file is read again and its sum compared. A version that is there
- * stays as it is, and `latest` never goes back to an older one; what it holds that is no version
- * that is there counts as nothing. INVALID: the wish, an output
- * without files or with too many; others: what a store says, another try may do. A file
- * metadata.json of the output's own becomes metadata.original.json. */
+ * stays as it is, and `latest` never goes back to an older one; text in it that is not an existing
+ * version is ignored. INVALID: the wish, an output without files or with too many; others: what a
+ * store says, another try may do. A file metadata.json of the output's own becomes
+ * metadata.original.json. */
 NODISCARD int registered_copy(const struct registered_wish *wish, struct error *err);
 
 /* The version that NAME/latest names; "": there is no such object, or it names none. */

@@ -136,7 +136,7 @@ int64_t spool_lost(struct spool *spool) {
 enum name_state { NAME_OURS, NAME_TAKEN, NAME_UNKNOWN };
 
 /* Who has the name that we could not create: we, whose answer was lost, an earlier process of this
- * pod, or nobody can say now. */
+ * pod, or cannot be known now. */
 static enum name_state whose(struct store *store, const char *name, const char *data, size_t size) {
     struct error err = {0};
     AUTO(buffer_release) struct buffer there;

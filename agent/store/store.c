@@ -92,7 +92,7 @@ static int check_name(const struct store *store, const char *name, struct error 
     }
     return is_good ? 0
                    : error_set(err, ERROR_INVALID,
-                               "%s: \"%.80s\" is no name of an object: parts between single "
+                               "%s: \"%.80s\" is not a valid object name: parts between single "
                                "slashes are expected, at most %d bytes and %d parts, none \"..\"",
                                store->path, name, STORE_NAME_MAX, STORE_DEPTH_MAX);
 }

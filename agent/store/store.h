@@ -88,15 +88,15 @@ typedef int store_each(void *context, const char *name, const struct store_info 
                        struct error *err);
 NODISCARD int store_list(struct store *store, const char *prefix, const char *after,
                          store_each *each, void *context, struct error *err);
-/* The same, and info is told of all: volumes look at each file, a microsecond or, where nothing is
- * cached, a question to the server. */
+/* The same, with info for all: volumes stat each file, which takes a microsecond or, when not
+ * cached, a request to the server. */
 NODISCARD int store_list_infos(struct store *store, const char *prefix, const char *after,
                                store_each *each, void *context, struct error *err);
 
 /* Removes all below prefix, a folder's name with a slash at the end. */
 NODISCARD int store_clear(struct store *store, const char *prefix, struct error *err);
-/* Removes what writers that were killed have left among the objects, whoever they were; folders
- * with a .windlass of their own are left alone. For when nobody writes any more. */
+/* Removes what any killed writers have left among the objects, except in folders with a .windlass
+ * of their own. For when all writers have ended. */
 NODISCARD int store_sweep(struct store *store, struct error *err);
 
 /* Large objects in pieces; nothing is there before commit, freeing without commit leaves nothing.

@@ -25,7 +25,7 @@ struct store_ops {
     /* 0 also when each stopped it. */
     int (*list)(struct store *store, const char *prefix, const char *after, store_each *each,
                 void *context, struct error *err);
-    /* NULL: list tells of infos already. */
+    /* NULL: list passes infos already. */
     int (*list_infos)(struct store *store, const char *prefix, const char *after, store_each *each,
                       void *context, struct error *err);
     /* NULL: what list and remove do will do; for sweep: nothing is ever left. */

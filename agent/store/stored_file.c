@@ -15,7 +15,7 @@
 enum { SMALL_BYTES = 8 << 20, PIECE_BYTES = 32 << 20 };
 
 /* NULL: the path is not through `latest`. An account or a container of az:// may be called so, too:
- * they are no folders. */
+ * they are not folders. */
 static const char *find_latest(const char *spec_path) {
     const char *folders = spec_path;
     if (!store_is_local(spec_path)) {
@@ -54,7 +54,7 @@ int stored_file_open(const char *given, struct stored_file *ret_file, struct err
     }
     const char *slash = strrchr(spec_path, '/');
     if (!slash || !slash[1]) {
-        return error_set(err, ERROR_INVALID, "%s: is no file, a path is VOLUME/path/in/it",
+        return error_set(err, ERROR_INVALID, "%s is not a file, expected VOLUME/path/in/it",
                          spec_path);
     }
     AUTO(text_freep) char *folder = x_strndup(spec_path, (size_t)(slash - spec_path));

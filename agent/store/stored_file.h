@@ -3,7 +3,7 @@
  * models. On a volume that is the object itself; of az:// it is a copy in a folder of its own below
  * $TMPDIR (/tmp), which goes with its release. Any thread.
  *
- * FOLDER/latest/FILE, where FOLDER/latest is no folder but an object that names a version (what
+ * FOLDER/latest/FILE, where FOLDER/latest is not a folder but an object that names a version (what
  * registered.h writes), is FOLDER/VERSION/FILE: the newest one when it is opened. */
 #pragma once
 

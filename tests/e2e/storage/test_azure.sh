@@ -250,7 +250,7 @@ no_object() {
         store list az://films/tests/odd && ! grep -q stub "$work/out"
 }
 check "nor are those that stand for a folder, as mounts and Data Lake leave them" no_object
-check "names that nobody could ask for" eval 'odd "dir//c" && says 2 "invalid: az://films/tests/odd: \"dir//c\" is no name of an object" list az://films/tests/odd'
+check "names that nobody could ask for" eval 'odd "dir//c" && says 2 "invalid: az://films/tests/odd: \"dir//c\" is not a valid object name" list az://films/tests/odd'
 
 ##### nobody heard a secret
 quiet() {
