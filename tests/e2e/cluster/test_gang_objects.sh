@@ -41,7 +41,7 @@ check "gang: without Volcano's, too" within 60 stalled volcano
 check "gang: and that it is Volcano's" grep -qF "https://volcano.sh" <<<"$(condition volcano message)"
 sleep 2
 check "gang: no pod is made" [ "$(pods plugin) $(pods volcano)" = "0 0" ]
-tries=$(grep -c 'look failed job="DistTrain default/plugin"' "$work/controller.log")
+tries=$(grep -c 'reconcile failed job="DistTrain default/plugin"' "$work/controller.log")
 check "gang: and it is asked for less and less often ($tries times)" [ "$tries" -ge 2 -a "$tries" -le 12 ]
 k apply -f tests/kube/schedulers.yaml >/dev/null && k wait --for=condition=Established crd --all >/dev/null || exit 3
 start_manager
