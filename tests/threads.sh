@@ -46,7 +46,7 @@ silent() {
 }
 job rows noise AppendRow auto
 check "rows: all" [ "$(wc -l <"$work/data/rows/rows.txt")" -eq 300 ]
-INPUT='table: {path: data/kinds/table.csv, partitionKeys: [key]}' PROGRAM=rows.py job keys plain AppendRow ''
+INPUT='table: {path: data/table.csv, partitionKeys: [key]}' PROGRAM=rows.py job keys plain AppendRow ''
 check "keys: all" [ "$(wc -l <"$work/data/keys/rows.txt")" -eq 3000 ]
 job files crash-once PerFile 30
 check "files: all" [ "$(find "$work/data/files" -name 'f*.json' | wc -l)" -eq 300 ]

@@ -3,6 +3,7 @@
  * that is small. */
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/model.h"
+#include "agent/engine/run/plan.h"
 #include "agent/engine/training.h"
 
 #include <stdlib.h>

@@ -274,7 +274,7 @@ int columns_read(struct columns *columns, const char *row, size_t size,
                 const char *text = json_string_value(value);
                 return error_set(err, ERROR_INVALID,
                                  "column \"%.64s\" is %s%.64s%s, %s is expected",
-                                 columns->names[at], text ? "\"" : "", text ? text : "no text",
+                                 columns->names[at], text ? "\"" : "", text ? text : "not a text",
                                  text ? "\"" : "", wanted);
             }
         }

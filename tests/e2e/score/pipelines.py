@@ -23,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../engine"))  # classical.py
 from classical import ML, ml, sklearn_trees
 
 FLOAT, INT64, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING

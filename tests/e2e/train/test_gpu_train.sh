@@ -66,7 +66,7 @@ else
     run "$work/plain" none 1 FP32
     if strings -a "$work/plain/windlass-trainer" | grep -q "NVIDIA's driver is missing"; then
         check "no driver: the job fails, and says so" failed none \
-            "this rank wants a GPU (CUDA_VISIBLE_DEVICES=0): device \"cuda\": NVIDIA's driver is missing (libcuda.so.1)"
+            "this rank needs a GPU (CUDA_VISIBLE_DEVICES=0): device \"cuda\": NVIDIA's driver is missing (libcuda.so.1)"
     else
         check "no CUDA in it: the job fails, and says so" failed none 'device "cuda": this build has no CUDA'
     fi

@@ -36,8 +36,8 @@ static void test_rows_become_numbers_by_their_names(void) {
         {"{\"b\":\"1,5\",\"a\":\"1\"}", 0, 0, "column \"b\" is \"1,5\", a number is expected"},
         {"{\"b\":\"0x10\",\"a\":\"1\"}", 0, 0, "column \"b\" is \"0x10\", a number"},
         {"{\"b\":\"one\",\"a\":\"1\"}", 0, 0, "column \"b\" is \"one\", a number"},
-        {"{\"b\":[1],\"a\":\"1\"}", 0, 0, "column \"b\" is no text, a number is expected"},
-        {"[1,2]", 0, 0, "it is no object"},
+        {"{\"b\":[1],\"a\":\"1\"}", 0, 0, "column \"b\" is not a text, a number is expected"},
+        {"[1,2]", 0, 0, "not an object"},
         {"{", 0, 0, ""},
     };
     AUTO(tree_freep) json_t *spec = spec_of("[\"b\",\"a\"]");
