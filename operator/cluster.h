@@ -1,8 +1,8 @@
-/* cluster.h: THE interface between the controller and where its objects live. Two implementations:
- * operator/local (objects in memory, pods as child processes of `windlass run`) and operator/kube
- * (a Kubernetes API server). Objects are JSON as Kubernetes has it; an object is named by the
- * apiVersion, kind, metadata.namespace ("default" when absent) and metadata.name inside it.
- * All calls are made from one thread; only wait blocks, and only wait calls back. */
+/* cluster.h: the interface between the controller and the place where its objects are stored. It
+ * has two implementations: operator/local (objects in memory, pods as child processes of `windlass
+ * run`) and operator/kube (a Kubernetes API server). Objects are JSON in the form of Kubernetes. An
+ * object is identified by its apiVersion, kind, metadata.namespace ("default" when absent) and
+ * metadata.name. All calls are made from one thread. Only wait blocks, and only wait calls back. */
 #pragma once
 
 #include "lib/error.h"
@@ -11,42 +11,43 @@
 enum cluster_event {
     CLUSTER_APPLIED, /* the object is new or changed */
     CLUSTER_DELETED, /* the object is gone; this was its last state */
-    /* A watch starts, or starts anew because its place in the stream was lost: everything of the
-     * kind that is not told of as APPLIED before LISTED is gone. It may start once more before
-     * that: then what was told of since the last LISTING counts no longer. The object holds only
-     * apiVersion and kind. */
+    /* A watch starts, or restarts because it lost its place in the stream. An object of the kind
+     * that is not reported as APPLIED before LISTED is gone. The watch may restart before LISTED;
+     * what it reported since the last LISTING is then invalid. The object holds only apiVersion and
+     * kind. */
     CLUSTER_LISTING,
     CLUSTER_LISTED,
 };
 
-/* object is borrowed and never changes afterwards: json_incref keeps it. */
+/* object is borrowed and never changes afterwards; json_incref keeps it. */
 typedef void cluster_listener(void *context, enum cluster_event event, const json_t *object);
 
 enum cluster_verb {
-    /* Makes a new object and never touches one that exists: CONFLICT when the name is taken,
-     * whoever took it (a retry of our own lost answer included: the caller knows its own by the uid
-     * of the owner). */
+    /* Creates a new object and never modifies an existing one. CONFLICT when the name is taken,
+     * even when it was taken by our own earlier try whose answer was lost: the caller recognizes
+     * its own object by the uid of the owner. */
     CLUSTER_CREATE,
-    /* Changes an object, or makes it (server-side apply with our field manager, by force): what
-     * others set and we do not mention stays, what we set ourselves and no longer mention may go,
-     * status is not touched. With metadata.uid in it, only that very object:
-     * CONFLICT when it is another. */
+    /* Changes an object, or creates it (server-side apply with our field manager, forced). Fields
+     * that others set and we do not mention stay. Fields that we set and no longer mention may be
+     * removed. The status is not modified. With metadata.uid, only the object with that uid is
+     * changed: CONFLICT when it is a different one. */
     CLUSTER_APPLY,
     /* Replaces the status (object.status) of an object that exists. CONFLICT when the stored one
      * has another metadata.resourceVersion (Kubernetes wants one) or, with metadata.uid, another
      * uid; NOT_FOUND when it is gone. */
     CLUSTER_STATUS,
-    /* Deletes an object and, in the background, what it owns (ownerReferences). With metadata.uid,
-     * only that very object. That it is gone already is no failure. Pods get their
-     * terminationGracePeriodSeconds: they stay, with metadata.deletionTimestamp, until they end. */
+    /* Deletes an object and, in the background, the objects that it owns (ownerReferences). With
+     * metadata.uid, only the object with that uid is deleted. An object that is already gone is not
+     * an error. Pods get their terminationGracePeriodSeconds: they stay, with
+     * metadata.deletionTimestamp, until they end. */
     CLUSTER_DELETE,
 };
 
-/* How a write ended. On success err is NULL and stored is the object as stored, with what the
- * cluster filled in (uid, resourceVersion, a Service's clusterIP, ...; of a Pod, Secret or Event
- * that was created maybe only its metadata; NULL after CLUSTER_DELETE);
- * otherwise stored is NULL and err says why: INVALID when the cluster refuses it (retrying is
- * useless), BUSY, UNAVAILABLE or TIMEOUT when it may or may not have been done. Both borrowed. */
+/* How a write ended. On success err is NULL and stored is the object as stored, with the fields
+ * that the cluster filled in (uid, resourceVersion, a Service's clusterIP, ...). Of a created Pod,
+ * Secret or Event it may be only the metadata; after CLUSTER_DELETE it is NULL. On failure stored
+ * is NULL and err is the reason: INVALID when the cluster refuses the write (a retry is useless);
+ * BUSY, UNAVAILABLE or TIMEOUT when the write may or may not have been done. Both are borrowed. */
 typedef void cluster_done(void *context, const json_t *stored, const struct error *err);
 
 struct cluster {
@@ -54,36 +55,35 @@ struct cluster {
 };
 
 struct cluster_ops {
-    /* Asks wait to tell of this kind's objects, all namespaces (or the one the cluster was opened
-     * for); of those that carry the label, when label is not NULL. may_be_absent: a cluster that
-     * does not know the kind (its definition is not installed) has none of it, and is asked again
-     * now and then. */
+    /* Makes wait report the objects of this kind, in all namespaces (or in the one that the cluster
+     * was opened for), and only those with the label when label is not NULL. may_be_absent: when
+     * the cluster does not know the kind (its definition is not installed), it has no objects of
+     * it, and the watch tries again from time to time. */
     int (*watch)(struct cluster *cluster, const char *api_version, const char *kind,
                  const char *label, bool may_be_absent, struct error *err);
 
-    /* Starts a write (the object, which may be kept, never changes afterwards) and calls done
-     * exactly once, from a later wait. Writes that are under way at the same time may be carried
-     * out in any order: who needs an order waits for done. done may be NULL: nobody wants to know.
-     */
+    /* Starts a write (the object may be kept and never changes afterwards) and calls done exactly
+     * once, from a later wait. Concurrent writes may be carried out in any order; a caller that
+     * needs an order waits for done. done may be NULL when the result is not needed. */
     void (*write)(struct cluster *cluster, enum cluster_verb verb, const json_t *object,
                   cluster_done *done, void *context);
 
-    /* Looks up, once, what nobody watches: at most 50 objects of the kind and namespace of `like`
-     * that the field selector chooses ("involvedObject.uid=..."). done gets a List with `items`,
-     * as stored, from a later wait. */
+    /* Lists, once, objects that are not watched: at most 50 objects of the kind and namespace of
+     * `like` that match the field selector ("involvedObject.uid=..."). done gets a List with
+     * `items`, as stored, from a later wait. */
     void (*list)(struct cluster *cluster, const json_t *like, const char *fields,
                  cluster_done *done, void *context);
 
-    /* Tells listener of every change since the last call and calls the done of every finished
-     * write, blocking up to timeout_ms until there is something. A signal ends the wait early.
-     * Neither listener nor done may call wait; done may call write. */
+    /* Reports every change since the last call to listener, and calls the done of every finished
+     * write. Blocks up to timeout_ms until there is something to report. A signal ends the wait
+     * early. Neither listener nor done may call wait; done may call write. */
     int (*wait)(struct cluster *cluster, int timeout_ms, cluster_listener *listener, void *context,
                 struct error *err);
 
-    /* Descriptor for poll that is readable when wait has something to do. */
+    /* A descriptor for poll; it is readable when wait has something to do. */
     int (*wait_fd)(struct cluster *cluster);
 
-    /* Unfinished writes and lists are dropped without their done. */
+    /* Drops unfinished writes and lists without calling their done. */
     void (*free)(struct cluster *cluster);
 };
 

@@ -1,4 +1,4 @@
-/* check.h: `windlass check`: is a manifest one that a cluster would take? */
+/* check.h: `windlass check`: would a cluster accept this manifest? */
 #pragma once
 
 /* argv[0] is the command's name. Returns the exit code. */

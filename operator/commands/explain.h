@@ -1,4 +1,4 @@
-/* explain.h: `windlass explain`: every field of the resource, as docs/api.md has it. */
+/* explain.h: `windlass explain`: every field of the resource, as in docs/api.md. */
 #pragma once
 
 /* argv[0] is the command's name. Returns the exit code. */

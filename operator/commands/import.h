@@ -1,4 +1,4 @@
-/* import.h: `windlass import`: a job.json of Azure Batch AI becomes a manifest. */
+/* import.h: `windlass import`: converts a job.json of Azure Batch AI to a manifest. */
 #pragma once
 
 /* argv[0] is the command's name. Returns the exit code. */

@@ -6,5 +6,5 @@
 /* argv[0] is the command's name. Returns the exit code. */
 int logs_command(int argc, char **argv);
 
-/* "[worker-3] text": what a log holds must not move the cursor of a terminal. */
+/* Prints "[worker-3] text". Control characters of a log must not move the cursor of a terminal. */
 void logs_line(const char *pod, const char *text, size_t size, bool is_terminal);

@@ -9,5 +9,6 @@ struct logs_choice {
     int64_t worker, tail; /* -1: all */
 };
 
-/* Prints them, each line with its pod. Fails with INVALID when the folder has none of that job. */
+/* Prints the logs, each line with its pod. Fails with INVALID when the folder has no logs of that
+ * job. */
 NODISCARD int logs_local(const char *folder, const struct logs_choice *choice, struct error *err);

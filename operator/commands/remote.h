@@ -1,5 +1,5 @@
-/* remote.h: what the commands that look at jobs of a cluster share: which cluster and namespace,
- * and asking it, one question after the other. */
+/* remote.h: the shared part of the commands that read jobs of a cluster: the choice of cluster and
+ * namespace, and requests, one after the other. */
 #pragma once
 
 #include "operator/kube/client.h"
@@ -36,24 +36,24 @@ NODISCARD int remote_open(const struct remote_options *options, struct remote *r
                           struct error *err);
 void remote_release(struct remote *remote); /* for AUTO, too */
 
-/* GET of a place in the remote's namespace (place->namespace is not looked at), with a query
- * ("limit=500", NULL: none). Owned result. */
+/* GET of a place in the remote's namespace (place->namespace is ignored), with a query
+ * ("limit=500"; NULL: none). The result is owned. */
 NODISCARD int remote_get(struct remote *remote, const struct rest_place *place, const char *query,
                          json_t **ret_tree, struct error *err);
-/* All items of a collection, in pages; an array, owned. */
+/* All items of a collection, read in pages: an array, owned. */
 NODISCARD int remote_list(struct remote *remote, const struct rest_place *place, const char *query,
                           json_t **ret_items, struct error *err);
 
-/* Of whatever kind: the first of that name, of those kinds that one may get. DENIED where none is
- * found and one may not get them all. */
+/* The first job of that name, of the kinds that the user may get. DENIED when none is found and the
+ * user may not get all the kinds. */
 NODISCARD int remote_job(struct remote *remote, const char *name, json_t **ret_job,
                          struct error *err);
 /* The pods of a job, a coordinator's first, then by index and attempt. */
 NODISCARD int remote_pods(struct remote *remote, const char *job, json_t **ret_pods,
                           struct error *err);
-/* What a job has made of another kind (the trials of a sweep, say), by its label; an array, owned.
- */
+/* The objects of another kind that a job has made (a sweep's trials, for example), found by its
+ * label: an array, owned. */
 NODISCARD int remote_made(struct remote *remote, const struct rest_place *place, const char *job,
                           json_t **ret_items, struct error *err);
-/* "worker-0-2" of "style-transfer-worker-0-2": what is left of a pod's name without the job's. */
+/* "worker-0-2" of "style-transfer-worker-0-2": a pod's name without the job's. */
 const char *remote_short_name(const char *pod, const char *job);

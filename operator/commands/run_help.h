@@ -1,4 +1,4 @@
-/* run_help.h: the texts of `windlass run --help` that the kinds have a part in. */
+/* run_help.h: the texts of `windlass run --help` to which the kinds contribute. */
 #pragma once
 
 #include "lib/base.h"

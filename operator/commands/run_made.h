@@ -1,20 +1,20 @@
-/* run_made.h: what `windlass run` shows of the jobs that a job has made (a sweep's trials): a
- * table, and a page beside their logs. */
+/* run_made.h: how `windlass run` shows the jobs that a job has made (a sweep's trials): as a table,
+ * and as a page next to their logs. */
 #pragma once
 
 #include "operator/cluster.h"
 #include "operator/control/cache.h"
 #include "operator/kinds/kinds.h"
 
-/* Zero before. All owned. */
+/* Zero-initialized. All members are owned. */
 struct run_made {
-    char *table;      /* NULL: there is nothing to be seen yet */
+    char *table;      /* NULL: nothing to show yet */
     char *page;       /* its path; NULL: there is none, or it could not be written */
-    char *failed_pod; /* the first of the one that failed last; NULL: none did */
+    char *failed_pod; /* the first pod of the job that failed last; NULL: none failed */
 };
 
-/* Reads what was made as it is now, and writes the page into the folder. job: as it is stored, or
- * NULL. What fails goes to standard error: the work is done all the same. */
+/* Reads the current state of the jobs that were made, and writes the page to the folder. job: as
+ * stored, or NULL. Errors are printed to standard error and do not fail the run. */
 void run_made_update(struct run_made *made, const struct cluster *cluster,
                      const struct cache *cache, const json_t *job, const char *folder);
 void run_made_release(struct run_made *made);

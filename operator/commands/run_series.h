@@ -1,6 +1,6 @@
-/* run_series.h: what `windlass run` shows of a job that makes runs (trigger, schedule, rerun): the
- * progress of the one that is under way, the outcome of each that has ended, and what is waited for
- * in between. */
+/* run_series.h: how `windlass run` shows a job that makes runs (trigger, schedule, rerun): the
+ * progress of the current run, the outcome of each finished run, and the reason for waiting between
+ * two runs. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -9,17 +9,17 @@
 #include "operator/show/progress.h"
 
 struct run_series {
-    struct ending ending; /* of every run: all but name, spec, status and times */
+    struct ending ending; /* of every run: all fields but name, spec, status and times */
     struct progress progress;
     progress_reader *read; /* the kind's; NULL: progress_read_items */
-    json_t *told;          /* names of runs whose end was told */
-    char *shown;           /* the run that `progress` is about */
-    char *waits;           /* what is waited for, as it was last told */
+    json_t *told;          /* names of the runs whose end was printed */
+    char *shown;           /* the run that `progress` shows */
+    char *waits;           /* the reason for waiting that was printed last */
 };
 
-/* job: as it is stored. A series begins with all but `ending` zero. */
+/* job: as stored. Of a new series all fields but `ending` are zero. */
 void run_series_show(struct run_series *series, const struct cluster *cluster,
                      const struct cache *cache, const json_t *job, int64_t now_ms);
-/* Erases what is redrawn. */
+/* Erases the line that is redrawn. */
 void run_series_clear(struct run_series *series);
 void run_series_release(struct run_series *series);

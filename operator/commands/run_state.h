@@ -3,7 +3,7 @@
 
 #include "lib/error.h"
 
-/* asked: --state DIR, which is made where it is not there; NULL: a new folder
- * ~/.local/state/windlass/NAME-TIME. An absolute path; the caller frees. */
+/* asked: --state DIR, which is created if it does not exist; NULL: a new folder
+ * ~/.local/state/windlass/NAME-TIME. The result is an absolute path; the caller frees it. */
 NODISCARD int run_state_make(const char *asked, const char *name, char **ret_folder,
                              struct error *err);

@@ -1,4 +1,4 @@
-/* status.h: `windlass status`: how far jobs of a cluster are, and what keeps them. */
+/* status.h: `windlass status`: the progress of a cluster's jobs, and what they wait for. */
 #pragma once
 
 /* argv[0] is the command's name. Returns the exit code. */
