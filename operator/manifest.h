@@ -1,8 +1,8 @@
 /* manifest.h: YAML text -> JSON trees, with the line of every field. The only user of libyaml.
  *
- * Scalars follow YAML 1.2's core schema: quoted is text; true, false, null, integers and decimal
- * numbers are what they look like; everything else (yes, on, 2026-11-21, 010x) is text. Anchors and
- * aliases are copied out and counted, duplicate keys are refused. Errors read "FILE:LINE: ...". */
+ * Scalars follow YAML 1.2's core schema: quoted scalars are text; true, false, null, integers and
+ * decimal numbers have their types; all others (yes, on, 2026-11-21, 010x) are text. Anchors and
+ * aliases are expanded and counted; duplicate keys are refused. Errors read "FILE:LINE: ...". */
 #pragma once
 
 #include "lib/error.h"
@@ -10,14 +10,15 @@
 
 enum {
     MANIFEST_BYTES_MAX = 1 << 20,
-    MANIFEST_NODES_MAX = 20000, /* after aliases are copied out: no billion laughs */
+    MANIFEST_NODES_MAX =
+        20000, /* after aliases are expanded, against exponential expansion ("billion laughs") */
     MANIFEST_DEPTH_MAX = 32,
     MANIFEST_DOCUMENTS_MAX = 16,
 };
 
 struct manifest_document {
     json_t *tree;  /* an object */
-    json_t *lines; /* {"spec.workers.min": 12, ...}, "" is the document itself */
+    json_t *lines; /* {"spec.workers.min": 12, ...}; "" is the document itself */
 };
 
 struct manifest {
@@ -26,23 +27,23 @@ struct manifest {
     size_t count; /* empty documents are left out */
 };
 
-/* All fail with ERROR_INVALID where the text is wrong. */
+/* All functions fail with ERROR_INVALID when the text is invalid. */
 NODISCARD int manifest_load(const char *path, struct manifest **ret_manifest, struct error *err);
 NODISCARD int manifest_parse(const char *name, const char *text, size_t size,
                              struct manifest **ret_manifest, struct error *err);
 void manifest_free(struct manifest *manifest);
 void manifest_freep(struct manifest **manifest); /* for AUTO */
 
-/* The line where the field stands, or the nearest field around it that has one. */
+/* The line of the field, or of the nearest enclosing field that has one. */
 int manifest_line(const struct manifest_document *document, const char *field);
 
-/* Prepends "FILE:LINE: " to an error that begins with "FIELD: ", as those of schema.h and the
- * kinds' spec.h do. Always returns -1. */
+/* Prepends "FILE:LINE: " to an error that begins with "FIELD: ", like those of schema.h and the
+ * kinds' spec.h. Always returns -1. */
 int manifest_context(const struct manifest *manifest, const struct manifest_document *document,
                      struct error *err);
 
-/* Writes FIELD.KEY (or FIELD[KEY] where the key itself has a dot) as every error names it; false
- * and cut when there is no room. An empty FIELD is the root. */
+/* Writes FIELD.KEY (or FIELD[KEY] where the key contains a dot), the form of all errors. False, and
+ * a truncated text, when the buffer is too small. An empty FIELD is the root. */
 bool manifest_field(char *text, size_t room, const char *field, const char *key);
 bool manifest_field_at(char *text, size_t room, const char *field, size_t index);
 enum { MANIFEST_FIELD_MAX = 384 };

@@ -3,5 +3,5 @@
 
 #include "lib/tree.h"
 
-/* The key of an object that a person who wrote `word` most likely meant; NULL when none is near. */
+/* The key of an object that is most similar to `word`; NULL when none is similar. */
 const char *nearest_key(const json_t *object, const char *word);

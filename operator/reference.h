@@ -1,4 +1,4 @@
-/* reference.h: a kind's fields as a page for people (Markdown), made of its schema. */
+/* reference.h: a kind's fields as a page for people (Markdown), generated from its schema. */
 #pragma once
 
 #include "operator/schema.h"

@@ -1,11 +1,11 @@
 /* schema.h: the structural OpenAPI schema of a kind, read from its CustomResourceDefinition (the
- * same file that a cluster gets), so that types, bounds, enums and defaults stand once.
+ * same file that a cluster gets), so that types, bounds, enums and defaults have one source.
  *
- * Understood: type, properties, required, additionalProperties, items, enum, default, nullable,
+ * Supported: type, properties, required, additionalProperties, items, enum, default, nullable,
  * minimum, maximum, minLength, maxLength, pattern, minItems, maxItems, maxProperties,
  * x-kubernetes-int-or-string, x-kubernetes-preserve-unknown-fields, x-kubernetes-list-type (set,
- * map). x-kubernetes-validations (CEL) are the API server's; spec.h of the kind holds the same
- * rules in C. A keyword that is not understood fails the load, so that no rule is lost silently. */
+ * map). x-kubernetes-validations (CEL) are checked by the API server; spec.h of the kind has the
+ * same rules in C. An unsupported keyword fails the load, so that no rule is lost silently. */
 #pragma once
 
 #include "lib/error.h"
@@ -28,5 +28,5 @@ const json_t *schema_crd(const struct schema *schema);  /* the whole definition,
 void schema_fill_defaults(const struct schema *schema, json_t *object);
 
 /* Checks a whole resource. ERROR_INVALID and "spec.workers.min: 0 is less than 1"; an unknown field
- * is refused with the nearest known name. */
+ * is refused with the most similar known name. */
 NODISCARD int schema_check(const struct schema *schema, const json_t *object, struct error *err);

@@ -27,11 +27,10 @@ struct write_batch_listener {
 struct write_batch {
     char *key; /* of the resource that was reconciled */
     char *namespace;
-    size_t kind;    /* index */
-    json_t *events; /* [{"of", "event"}]: to be sent after the write of `of` succeeded */
-    json_t *failed; /* names of the objects that were not written -> true; "": the status */
-    struct error
-        err; /* of the write that failed; an error that is worth a retry takes precedence */
+    size_t kind;      /* index */
+    json_t *events;   /* [{"of", "event"}]: to be sent after the write of `of` succeeded */
+    json_t *failed;   /* names of the objects that were not written -> true; "": the status */
+    struct error err; /* of the write that failed, preferably one that is worth a retry */
     int64_t again_ms;
     bool is_due;  /* something happened during the writes */
     bool changes; /* the writes may satisfy what the next step waits for, and their events are not

@@ -1,9 +1,9 @@
-/* kind.h: everything that the program knows of one kind of job, as one row. A kind's folder fills a
- * row in (kinds/NAME/kind.c), kinds.c lists the rows, and the commands, the control loop and the
- * checks of manifests work over that list: none of them names a kind.
+/* kind.h: all that the program knows about one kind of job, as one row. A kind's folder fills in a
+ * row (kinds/NAME/kind.c) and kinds.c lists the rows. The commands, the control loop and the checks
+ * of manifests work on that list, and none of them names a kind.
  *
- * A function that is NULL is one that the kind does not need: what is done then stands beside it.
- * All texts are literals. */
+ * A function may be NULL when the kind does not need it; the comment at the function says what
+ * happens then. All texts are literals. */
 #pragma once
 
 #include "operator/control/controller.h"
@@ -16,78 +16,80 @@
 
 /* `windlass run`: the job as processes of this machine. */
 struct kind_local {
-    const char *about;         /* a paragraph of the help, its lines broken; NULL: none */
-    const char *workers_about; /* what --workers is the number of */
-    const char *within;        /* where volumes, stores and secrets are: "spec", "spec.trial" */
-    bool has_secrets;          /* the spec may name Secrets, whose values --secrets gives */
-    int64_t workers_max;       /* of --workers; 0: the command's own bound */
-    int64_t stop_ms;           /* from SIGTERM to SIGKILL; 0: 5 s */
-    /* Makes the numbers of a spec fit this machine: --workers, or KIND_UNASKED. Returns how many
-     * worker processes there are at once. NULL: the kind cannot be run on this machine. */
+    const char *about;         /* a paragraph of the help, with line breaks; NULL: none */
+    const char *workers_about; /* the meaning of --workers */
+    const char *within;  /* the field with volumes, stores and secrets: "spec", "spec.trial" */
+    bool has_secrets;    /* the spec may name Secrets; --secrets gives their values */
+    int64_t workers_max; /* maximum of --workers; 0: the command's own maximum */
+    int64_t stop_ms;     /* from SIGTERM to SIGKILL; 0: 5 s */
+    /* Adapts the numbers of a spec to this machine. asked: --workers, or KIND_UNASKED. Returns how
+     * many worker processes run at the same time. NULL: the kind cannot run on this machine. */
     int64_t (*fit)(json_t *spec, int64_t asked, int processors);
-    /* The same of --gpus: `there` is how many GPUs the machine has (0: unknown). True: each worker
-     * has its own. NULL: --gpus is refused. */
+    /* The same for --gpus. `there` is the number of GPUs of the machine (0: unknown). True: each
+     * worker has a GPU of its own. NULL: --gpus is refused. */
     bool (*fit_gpus)(json_t *spec, int64_t asked, size_t there, const char *job);
-    /* The job makes runs of itself until it is deleted. NULL: never. */
+    /* The job makes runs until it is deleted. NULL: never. */
     bool (*is_series)(const json_t *object);
-    /* --once: its spec becomes that of one run. NULL: --once is refused. */
+    /* --once: changes the spec to that of one run. NULL: --once is refused. */
     int (*take_one_run)(json_t *object, const struct job_options *options, struct error *err);
-    /* --restart: forgets what earlier runs have done. folders: {volume: its folder}. NULL:
+    /* --restart: removes the records of earlier runs. folders: {volume: its folder}. NULL:
      * --restart is refused. */
     int (*restart)(const json_t *object, const json_t *folders, struct error *err);
-    /* The index of the pod that the job failed by, of its last status. NULL: the coordinator's and
-     * the worker's that failed last. */
+    /* The index of the pod that made the job fail, from its last status. NULL: the coordinator and
+     * the worker that failed last are shown. */
     int64_t (*failed_index)(const json_t *status);
-    /* The end of a job that succeeded, on standard output. NULL: its message and its logs. */
+    /* Prints the end of a job that succeeded, to standard output. NULL: its message and its logs.
+     */
     void (*print_success)(const struct ending *ending);
 };
 
-/* A kind whose jobs make jobs of another kind (trials). made: those, an array in any order. */
+/* A kind whose jobs make jobs of another kind (trials). made: those jobs, an array in any order. */
 struct kind_made {
-    const char *kind; /* the other one */
-    /* Holds what would be made against that kind's definition and rules. */
+    const char *kind; /* the other kind */
+    /* Checks the jobs that would be made against that kind's definition and rules. */
     int (*check)(const json_t *object, const struct schema *schema, struct error *err);
     const char *page_name, *page_label; /* "sweep.html", "sweep" */
     const char *page_about;             /* "a page that draws its trials." */
-    /* A table for a terminal of so many columns (0: no limit); *ret_text (owned) is NULL where
-     * nothing was made yet. */
+    /* A table for a terminal of `width` columns (0: no limit). *ret_text (owned) is NULL when no
+     * job was made yet. */
     int (*table)(const json_t *job, const json_t *made, int width, char **ret_text,
                  struct error *err);
     /* A page of HTML; owned. */
     int (*page)(const json_t *job, const json_t *made, char **ret_html, struct error *err);
-    /* The first pod of the one that failed last; owned; NULL: none failed. */
+    /* The first pod of the job that failed last; owned; NULL: none failed. */
     char *(*failed_pod)(const json_t *job, const json_t *made);
 };
 
 struct kind_row {
     const struct kind *loop;  /* name, apiVersion, what it owns, reconcile: for the control loop */
     const char *crd;          /* the text of its CustomResourceDefinition */
-    const char *status_about; /* what `windlass status NAME` shows besides its pods; NULL */
-    const char *pods_about;   /* which pods `pods` makes, for the help */
-    const struct kind_made *made; /* NULL: it makes no jobs of other kinds */
+    const char *status_about; /* what `windlass status NAME` shows besides the pods; may be NULL */
+    const char *pods_about;   /* which pods `pods` returns, for the help */
+    const struct kind_made *made; /* NULL: it does not make jobs of other kinds */
     struct kind_local local;
     /* The rules between its fields, after the schema's. */
     int (*check)(const json_t *object, struct error *err);
-    /* What a cluster takes and this program or machine does not carry out. NULL: nothing. */
+    /* Refuses what a cluster accepts and this program or machine does not support. NULL: no check.
+     */
     int (*check_today)(const json_t *object, struct error *err);
-    /* `windlass check --pods`: the first pods that a job would get. made: the definition of what it
-     * makes (NULL where it makes none). *ret_pods: an array, owned. */
+    /* `windlass check --pods`: the first pods that a job would get. made: the definition of the
+     * kind that it makes (NULL: none). *ret_pods: an array, owned. */
     int (*pods)(const json_t *object, const struct endpoint *endpoint, const struct schema *made,
                 json_t **ret_pods, struct error *err);
-    /* What a job counts: "frames", "trials". */
+    /* The unit of a job's counters: "frames", "trials". */
     const char *(*unit)(const json_t *object);
     /* The numbers of a status, for a line and a bar. NULL: progress_read_items. */
     progress_reader *numbers;
-    /* DONE in the list of jobs; owned. NULL: status.progress. */
+    /* The column DONE in the list of jobs; owned. NULL: status.progress. */
     char *(*done_column)(const json_t *status);
-    /* `windlass import`: another system's job (JSON) -> the text of a manifest, owned. NULL: none.
-     */
+    /* `windlass import`: converts another system's job (JSON) to the text of a manifest, owned.
+     * NULL: not supported. */
     int (*import)(const json_t *job, const char *name, char **ret_text, struct error *err);
 };
 
 #define KIND_UNASKED INT64_MIN         /* an option that was not given */
 enum { KIND_GPUS_OF_WORKER_MAX = 16 }; /* as in the schema */
 
-/* The kinds there are, in the order of help texts; NULL ends them. Who makes others stands behind
- * what it makes. */
+/* All kinds, in the order of help texts; ends with NULL. A kind that makes jobs of another kind
+ * comes after that kind. */
 extern const struct kind_row *const kind_rows[];

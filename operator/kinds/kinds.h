@@ -1,32 +1,32 @@
-/* kinds.h: the kinds as the rest of the program asks for them. */
+/* kinds.h: lookup of kinds for the rest of the program. */
 #pragma once
 
 #include "operator/kinds/kind.h"
 
-/* NULL: not a kind of ours. */
+/* NULL: the kind is not ours. */
 const struct kind_row *kinds_find(const char *kind);
-/* The row of a resource that is known to be one of ours (it was checked, or read from a cluster by
- * its kind). */
+/* The row of a resource that is known to be of one of our kinds (it was checked, or read from a
+ * cluster by its kind). */
 const struct kind_row *kinds_of(const json_t *object);
 /* The row's definition, parsed. */
 NODISCARD int kinds_schema(const struct kind_row *row, struct schema **ret_schema,
                            struct error *err);
-/* The definition of what the row makes; *ret_schema is NULL where it makes none. */
+/* The definition of the kind that the row's jobs make; *ret_schema is NULL where there is none. */
 NODISCARD int kinds_made_schema(const struct kind_row *row, struct schema **ret_schema,
                                 struct error *err);
 /* The first kind, which every cluster with Windlass has. */
 const char *kinds_first(void);
 
-/* For texts: "A, B and C" of the kinds that `has` is true of (NULL: all), each as the format, which
- * has one %s, says it: "a %s", "%ss". word: "and", "or". Owned. */
+/* For texts: "A, B and C" of the kinds for which `has` is true (NULL: all). format has one %s for
+ * the kind's name: "a %s", "%ss". word: "and", "or". Owned. */
 typedef bool kinds_filter(const struct kind_row *row);
 char *kinds_names(kinds_filter *has, const char *format, const char *word);
 
-/* The kinds as a control loop wants them, with their options. */
+/* The kinds as arguments of a control loop, with their options. */
 struct kind_set;
 
-/* only: that kind and what it makes, on this machine; NULL: all kinds, on a cluster. jobs is
- * borrowed and must outlive the set. */
+/* only: that kind and the kind that it makes, on this machine; NULL: all kinds, on a cluster. jobs
+ * is borrowed and must outlive the set. */
 NODISCARD int kind_set_new(const struct kind_row *only, const struct job_options *jobs,
                            struct kind_set **ret_set, struct error *err);
 void kind_set_free(struct kind_set *set);

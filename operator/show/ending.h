@@ -1,5 +1,5 @@
-/* ending.h: the last lines of `windlass run`: where the results are, or why there are none
- * and what to do. Results go to standard output, everything else to standard error. */
+/* ending.h: the last lines of `windlass run`: where the results are, or why there are none and what
+ * to do. Results go to standard output, everything else to standard error. */
 #pragma once
 
 #include "lib/tree.h"
@@ -7,37 +7,37 @@
 #include <stdio.h>
 
 struct ending {
-    const char *file, *name, *unit; /* the manifest (NULL: not told); the job; "frames", "files" */
+    const char *file, *name, *unit; /* the manifest (NULL: unknown); the job; "frames", "files" */
     const json_t *spec, *status;
     const json_t *folders;    /* volume name -> its folder on this machine */
-    const char *state_folder; /* where the logs are */
-    /* Pods that failed last; NULL: none did. Of a gang the one that it failed by is the first. */
+    const char *state_folder; /* the folder of the logs */
+    /* The pods that failed last; NULL: none failed. Of a gang, the first is the one that made it
+     * fail. */
     const char *failed_coordinator, *failed_worker;
-    /* Of the jobs that it made: a table, and the path of a page with what that is called; NULL:
-     * none. */
+    /* For the jobs that it made: a table, and the path and label of a page; NULL: none. */
     const char *table, *page, *page_label;
-    /* The kind's (kinds/kind.h); NULL: the message and the logs. */
+    /* The kind's (kinds/kind.h); NULL: prints the message and the logs. */
     void (*print_success)(const struct ending *ending);
     int64_t elapsed_ms;
 };
 
 /* Prints the outcome of a job whose condition Succeeded is True or False; returns the exit code. */
 int ending_print(const struct ending *ending);
-/* Prints what was kept of a job that was interrupted. */
+/* Prints what is kept of a job that was interrupted. */
 void ending_print_interrupted(const struct ending *ending);
-/* What the program said in the first mini-batch that failed, where the status has that. */
+/* Prints the program's output in the first mini-batch that failed, if the status has it. */
 void ending_print_said(FILE *to, const json_t *status);
 /* True when the condition Succeeded is True or False. */
 bool ending_is_final(const json_t *status);
 
 /* ---- for a kind's print_success ---- */
 
-/* "  what     PATH", PATH on this machine; nothing where spec_path is NULL. */
+/* Prints "  what     PATH" with the path on this machine; nothing when spec_path is NULL. */
 void ending_print_path(const struct ending *ending, const char *what, const char *spec_path);
-/* Table and page of what it made; the page alone. */
+/* Prints the table and page of the jobs that it made; the second function only the page. */
 void ending_print_made(const struct ending *ending);
 void ending_print_page(const struct ending *ending);
-/* In a store, and in no volume, so that it has no file here. */
+/* Whether the path is in a store and not in a volume, so that there is no file on this machine. */
 bool ending_is_stored(const char *spec_path);
-/* VOLUME/path -> the path on this machine; the caller frees. */
+/* VOLUME/path -> the path on this machine; the caller frees it. */
 char *ending_path(const struct ending *ending, const char *spec_path);

@@ -1,23 +1,23 @@
-/* progress.h: a job's status as one line that is redrawn on a terminal, and as a line now and then
- * elsewhere. On standard error, so that the results alone are on standard output. The cursor is
- * never hidden and nothing but this one line is touched: whatever kills us, the terminal is fine.
- */
+/* progress.h: a job's status as one line that is redrawn on a terminal, or as occasional lines
+ * elsewhere. It is written to standard error, so that standard output has only the results. The
+ * cursor is never hidden and only this line is modified, so the terminal is intact however the
+ * process dies. */
 #pragma once
 
 #include "lib/tree.h"
 
-/* The numbers of a status that are shown. All zero before, but left_s. */
+/* The numbers of a status that are shown. All zero at first, except left_s. */
 struct progress_numbers {
     long long total, done, failed, retried, restarts;
     long long left_s;  /* -1: not known */
     const char *rate;  /* per second; NULL: not known. Borrowed from the status */
-    char detail[256];  /* of a line, behind the count: ": step 1200, loss 0.31" */
-    char place[64];    /* of a bar, behind the count: "step 1200" */
+    char detail[256];  /* of a line, after the count: ": step 1200, loss 0.31" */
+    char place[64];    /* of a bar, after the count: "step 1200" */
     char best[64];     /* of a bar, before the rate: "best 0.93" */
     bool tells_failed; /* detail says how many failed */
 };
 
-/* Reads what a kind's status says. */
+/* Reads the numbers of a kind's status. */
 typedef void progress_reader(const json_t *status, struct progress_numbers *numbers);
 /* status.items, miniBatches.retried, itemsPerSecond and secondsLeft. */
 progress_reader progress_read_items;
@@ -26,28 +26,28 @@ struct progress {
     const char *name, *unit; /* of the job; "frames", "files", "samples" */
     progress_reader *read;   /* NULL: progress_read_items */
     bool is_terminal;
-    bool is_drawn;    /* a bar stands in the last line of the terminal */
+    bool is_drawn;    /* the last line of the terminal shows a bar */
     int64_t start_ms; /* -1: not known */
     int64_t drawn_ms;
-    int64_t told_done; /* items that the last plain line told of */
-    char last[512];    /* the last line that was shown */
+    int64_t told_done; /* items that the last plain line reported */
+    char last[512];    /* the last line that was printed */
     char state[64];
 };
 
 void progress_init(struct progress *progress, const char *name, const char *unit,
                    progress_reader *read, int64_t now_ms);
-/* Shows the status if there is something new to show: at most 10 times a second on a terminal;
- * elsewhere when the state changes, or when 5 s or 10 % went by. */
+/* Shows the status if it has news: at most 10 times a second on a terminal; elsewhere when the
+ * state changes, or after 5 s or 10 %. */
 void progress_show(struct progress *progress, const json_t *status, int64_t now_ms);
 /* Erases the bar, so that other text can be written. */
 void progress_clear(struct progress *progress);
 
-/* The bar's line for a terminal of so many columns; what has no room is left out. */
+/* The bar as a line of at most `columns` columns; parts that do not fit are left out. */
 void progress_bar(const struct progress *progress, const json_t *status, int64_t now_ms,
                   int columns, char text[static 512]);
-/* "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:02 elapsed, 0:20 left"; of a gang
- * "job: Gathering: 3 of 4 workers, 0:02 elapsed", and how far it is, where it tells that;
- * of a Sweep "job: Running: 3 of 40 trials (7 %), 2 run, 1 stopped, best 0.93 (job-0001), ...". */
+/* "job: Running: 24 of 280 frames (8 %), 12.5 frames/s, 0:02 elapsed, 0:20 left"; of a gang "job:
+ * Gathering: 3 of 4 workers, 0:02 elapsed", with its progress if it reports any; of a Sweep "job:
+ * Running: 3 of 40 trials (7 %), 2 run, 1 stopped, best 0.93 (job-0001), ...". */
 void progress_line(const struct progress *progress, const json_t *status, int64_t now_ms,
                    char text[static 512]);
 /* The condition Succeeded; NULL when there is none. Borrowed. */

@@ -1,5 +1,5 @@
-/* table.h: columns of text as kubectl prints them: as wide as their widest cell, three blanks
- * between. The last column of each row is not padded; on a terminal it is cut at its edge. */
+/* table.h: columns of text in kubectl's format: each as wide as its widest cell, three spaces
+ * between. The last column of each row is not padded; on a terminal it is truncated at the edge. */
 #pragma once
 
 #include "lib/base.h"
@@ -11,12 +11,12 @@ struct table;
 struct table *table_new(void);
 void table_free(struct table *table);
 
-/* A row of so many cells (copied; NULL is ""). What would move the cursor is made a blank. */
+/* Adds a row of `count` cells (copied; NULL is ""). Control characters are replaced by spaces. */
 void table_add(struct table *table, const char *const *cells, size_t count);
 /* All rows, each line after `indent`; width: columns of the terminal, 0: no limit. Owned. */
 char *table_text(const struct table *table, const char *indent, int width);
 
-/* "45s", "3m20s", "5h", "12d": how long ago, as kubectl has it. */
+/* An age in kubectl's format: "45s", "3m20s", "5h", "12d". */
 void table_age(int64_t milliseconds, char text[static 32]);
-/* Columns of the terminal on standard output, 0 when it is none. */
+/* Columns of the terminal on standard output; 0 when it is not a terminal. */
 int table_width(void);

@@ -1,27 +1,26 @@
-/* conditions.h: what becomes of a job, told as the conditions of its status and the fields that
- * every kind has. Nothing in it changes when nothing changed: no heartbeat, and lastTransitionTime
- * moves only with the condition's status. Pure.
+/* conditions.h: the conditions of a job's status, and the status fields that every kind has. The
+ * result is the same when nothing changed: there is no heartbeat, and lastTransitionTime moves only
+ * with the condition's status. Pure.
  *
- * Conditions: Succeeded is the summary; Reconciling is True until the job's pods are requested;
- * Stalled is True when nothing will happen before somebody does something; Suspended is True while
+ * Conditions: Succeeded is the summary. Reconciling is True until the job's pods are requested.
+ * Stalled is True when the job cannot go on before a person acts. Suspended is True while
  * spec.suspend is. */
 #pragma once
 
 #include "operator/kinds/job/spec.h"
 
-/* What the conditions say. reason is one word, as in `kubectl get bs`. */
+/* The content of the conditions. reason is one word, as in `kubectl get bs`. */
 struct conditions {
     enum conditions_state { CONDITIONS_UNDER_WAY, CONDITIONS_SUCCEEDED, CONDITIONS_FAILED } state;
     const char *reason;
-    char message[640];   /* the cause first, then what to do */
+    char message[640];   /* the cause first, then the remedy */
     bool pods_requested; /* Reconciling is False */
     bool suspended;
-    bool
-        is_asked_for; /* it failed because somebody wanted it to end: no warning, and not Stalled */
-    const char *stalled; /* why, although it is under way; NULL: it is not */
+    bool is_asked_for;   /* it failed because a user ended it: no warning, and not Stalled */
+    const char *stalled; /* the reason of Stalled while the job is under way; NULL: not stalled */
     char stalled_message[640];
     json_t *credentials;     /* status.credentials; owned; NULL: as before */
-    json_t *runs;            /* status.runs; owned; NULL: no series */
+    json_t *runs;            /* status.runs; owned; NULL: not a series */
     int64_t next_ms;         /* status.nextTime; 0: none is known */
     const char *spec_hash;   /* status.specHash; NULL: as before */
     const char *agent_image; /* status.agentImage; NULL: as before */
@@ -31,18 +30,18 @@ void conditions_set(struct conditions *conditions, enum conditions_state state, 
                     const char *format, ...) PRINTF_LIKE(4, 5);
 void conditions_stall(struct conditions *conditions, const char *reason, const char *message);
 
-/* The status to come, as far as it is alike for all kinds, made of the last one: conditions, run or
- * runs, what the job began with, times. spec: NULL when it could not be read. Owned by the caller.
- */
+/* The next status, as far as all kinds share it, made from the previous one: conditions, run or
+ * runs, the recorded start (spec hash, image), times. spec: NULL when it could not be read. Owned
+ * by the caller. */
 json_t *conditions_status(const json_t *object, const struct job_spec *spec,
                           const struct conditions *conditions, int64_t now_ms);
-/* The first field that a plan reads back and that the cluster dropped: `asked` was written,
- * `stored` is what came of it. NULL: all is there. A literal. */
+/* The first field that a plan reads back and that the cluster dropped. `asked` was written,
+ * `stored` is what the cluster stored. NULL: all fields are there. The result is a literal. */
 const char *conditions_dropped(const json_t *asked, const json_t *stored);
-/* Of a finished job whose spec was changed: the same outcome, about the new generation. */
+/* The status of a finished job whose spec was changed: the same outcome, for the new generation. */
 json_t *conditions_seen(const json_t *object);
 
 /* A condition of a resource; NULL when it has none of that type. Borrowed. */
 const json_t *conditions_find(const json_t *object, const char *type);
-/* True when the resource has reached its end: Succeeded is True or False. */
+/* True when the resource has ended: Succeeded is True or False. */
 bool conditions_is_finished(const json_t *object);

@@ -1,7 +1,7 @@
-/* plan.h: what the plans of all kinds share: what was seen of a job, what is decided about it, and
- * the steps that are alike: Service and Secret, what could not be made, an old definition, a
- * changed spec, deadlines, events. PURE: no I/O, no clock, no randomness, so that every decision is
- * a row of a golden and a restarted controller goes on where the last one was. */
+/* plan.h: what the plans of all kinds share: the observed state of a job, the decisions about it,
+ * and the common steps: Service and Secret, write failures, an outdated definition, a changed spec,
+ * deadlines, events. PURE: no I/O, no clock, no randomness. So every decision is a row of a golden
+ * file, and a restarted controller continues where the last one was. */
 #pragma once
 
 #include "operator/kinds/job/conditions.h"
@@ -10,134 +10,139 @@
 
 #define WRITE_FAILURES_CHANGE "change of "
 
-/* What the controller has seen of one resource. All borrowed; NULL = not there (yet). */
+/* What the controller has observed of one resource. All borrowed; NULL: it does not exist (yet). */
 struct job_observed {
     const json_t *object;   /* the resource, spec with defaults filled in; its last status */
-    const json_t *service;  /* its Service with its clusterIP and our annotations */
+    const json_t *service;  /* its Service, with its clusterIP and our annotations */
     const json_t *pods;     /* array of the job's Pods, any order */
-    const json_t *progress; /* the last /progress answer; NULL if none came */
+    const json_t *progress; /* the last /progress answer; NULL: none yet */
     const struct job_options *options;     /* what the controller was started with */
-    const struct credentials *credentials; /* made lately, not yet in use; NULL: none */
-    /* What could not be made lately: {"Pod NAME": {"why": one of the names below, "text": ...}}.
-     *   Taken    something of that name exists and is not this job's
-     *   Leaving  the same, and it is on its way out (an earlier job of this name)
-     *   Denied   not allowed (now): a quota, a policy, our permissions
-     *   Refused  the cluster finds it wrong: it would never take it
-     *   Missing  the cluster does not know the kind
-     * And, with WRITE_FAILURES_CHANGE before its kind, what is there and could not be changed. */
+    const struct credentials *credentials; /* created lately, not yet in use; NULL: none */
+    /* Recent write failures: {"Pod NAME": {"why": one of the names below, "text": ...}}.
+     *    Taken    an object of that name exists and belongs to something else
+     *    Leaving  the same, and it is being deleted (an earlier job of this name)
+     *    Denied   not allowed at the moment: a quota, a policy, our permissions
+     *    Refused  invalid for the cluster: a retry is useless
+     *    Missing  the cluster does not know the kind
+     * A key that begins with WRITE_FAILURES_CHANGE is about an existing object that could not be
+     * changed. */
     const json_t *write_failures;
-    /* Of objects that nobody watches, those that are known to be there, as they were applied within
-     * the last minute: {"PodGroup NAME": ...}. Whatever else is asked for them is asked again: they
-     * may be lost, changed or deleted at any time, unseen. */
+    /* Unwatched objects that are known to exist, as they were applied within the last minute:
+     * {"PodGroup NAME": ...}. The plan applies all others again, because unwatched objects may be
+     * lost, changed or deleted at any time, unseen. */
     const json_t *applied;
-    /* The first field of the status that the cluster dropped when it was written last, because the
+    /* The first field of the status that the cluster dropped at the last write, because its
      * definition does not have it; NULL: none. */
     const char *dropped;
-    /* When pods that have ended were first seen so, in ms by the clock of now_ms: {POD NAME: ms}.
-     * Of others their node's word is taken. NULL: of all. */
+    /* When each ended pod was first seen as ended, in ms on the clock of now_ms: {POD NAME: ms}.
+     * For pods that are not in it, the node's time counts. NULL: the node's time counts for all
+     * pods. */
     const json_t *ended;
-    /* Why a pod's volumes are not mounted, in the kubelet's words: {POD NAME: text}. */
+    /* The kubelet's message why a pod's volumes are not mounted: {POD NAME: text}. */
     const json_t *mounts;
 };
 
-/* What a job began with is settled by its Service, and the status repeats it (spec_snapshot.h): a
- * status that was not written does not keep the job from going on.
+/* What a job began with is recorded on its Service, and the status repeats it (spec_snapshot.h): a
+ * job goes on even when its status could not be written.
  *
  * Result, owned by the caller:
- *   "create"    objects to make, none of which exists
- *   "apply"     objects to change
- *   "delete"    [{"kind": "Pod", "name": ...}]; with "apiVersion" what nobody watches
- *   "needs"     "Credentials": make some and ask again with them; else absent
- *   "status"    the whole status that the resource should have (the observed one when nothing
- *               changed: write it only when it differs)
- *   "events"    [{"type": "Normal"|"Warning", "reason", "note", "of"}], to be told when the object
- *               named `of` is made or, without it, when the status is written
- *   "again_ms"  ask again after this long even if nothing happens; absent: no need
- * An order between writes is made by steps: what needs another's result comes with a later pass, as
- * any of the writes of one pass may be lost. Carrying out the result and asking again soon gives
+ *    "create"    objects to create, none of which exists
+ *    "apply"     objects to change
+ *    "delete"    [{"kind": "Pod", "name": ...}]; unwatched objects with their "apiVersion"
+ *    "needs"     "Credentials": create some and plan again with them; otherwise absent
+ *    "status"    the whole status that the resource should have (equal to the observed one when
+ *                nothing changed: write it only when it differs)
+ *    "events"    [{"type": "Normal"|"Warning", "reason", "note", "of"}], to be sent when the object
+ *                named `of` is created or, without it, when the status is written
+ *    "again_ms"  plan again after this time even without an event; absent: not needed
+ * Order between writes comes from steps: a write that needs another's result is planned in a later
+ * pass, because any write of a pass may be lost. After the result is carried out, the next plan has
  * nothing to do. */
 
-/* What is said differently of each kind. */
+/* Texts that differ between kinds. */
 struct job_words {
     const char *definition, *file; /* of the definition: its name, "crds/batchscore.yaml" */
     struct owned_hub hub;
-    const char *const *warnings; /* reasons that are Warnings although the job goes on; NULL ends */
+    const char *const *warnings; /* reasons reported as Warnings while the job goes on; NULL ends */
 };
 
 struct job_plan {
     const struct job_words *words;
     struct job_observed seen;
-    const struct job_observed *observed; /* that, its object completed by spec_snapshot_restore */
-    const json_t *stored;                /* the object as it is */
+    const struct job_observed *observed; /* `seen`, completed by spec_snapshot_restore */
+    const json_t *stored;                /* the object as it is stored */
     json_t *object;                      /* the completed one; owned */
     struct job_spec *spec;               /* the kind's; NULL: it cannot be read */
-    bool is_changed; /* the spec is not what the job began with, or cannot be read */
+    bool is_changed; /* the spec differs from the one that the job began with, or cannot be read */
     struct endpoint endpoint;
     int64_t now_ms;
-    int64_t wake_ms;          /* when something may be decided by time alone */
+    int64_t wake_ms;          /* the next time at which a decision depends on time alone */
     struct pod_phase *phases; /* of observed->pods */
     size_t phase_count;
-    json_t *progress; /* the hub's termination message, else its last answer; owned; may be NULL */
+    json_t *progress; /* the hub's termination message, or its last answer; owned; may be NULL */
     json_t *create, *apply, *delete, *events; /* owned */
     struct conditions conditions;
 };
 
 enum {
-    PLAN_LOST_MS = 60000, /* past its grace period, a pod that is still there is on a lost node */
+    PLAN_LOST_MS =
+        60000, /* after its grace period: a pod that still exists then is on a lost node */
     PLAN_TERMINATION_MESSAGE_MAX = 1 << 20,
 };
 
-/* recall: whether the job is under way, so that spec_snapshot_restore completes its object. */
+/* recall: the job is under way, so that spec_snapshot_restore completes its object. */
 void plan_init(struct job_plan *plan, const struct job_observed *observed,
                const struct job_words *words, bool recall, int64_t now_ms);
 void plan_release(struct job_plan *plan);
 
-/* ---- what is decided ---- */
+/* ---- decisions ---- */
 
 /* Asks for another pass at that time. */
 void plan_wake(struct job_plan *plan, int64_t at_ms);
-/* An event that is told when the object of that name is made. */
+/* An event that is sent when the object of that name is created. */
 void plan_event(struct job_plan *plan, const char *type, const char *reason, const char *of,
                 const char *format, ...) PRINTF_LIKE(5, 6);
-/* An event that is told when the status is written. */
+/* An event that is sent when the status is written. */
 void plan_tell(struct job_plan *plan, const char *type, const char *reason, const char *format, ...)
     PRINTF_LIKE(4, 5);
 void plan_remove_pod(struct job_plan *plan, const struct pod_phase *phase);
 void plan_remove_service(struct job_plan *plan);
-/* Fails the job; more is in the log of that pod. */
+/* Fails the job; the message refers to the log of that pod. */
 void plan_fail(struct job_plan *plan, const char *reason, const char *cause,
                const struct pod_phase *phase);
-/* Takes the pod over; before: whose place it takes, NULL if nobody's; deaths: there so far. */
+/* Takes the pod over. before: the pod that it replaces, NULL if none. deaths: in its place so far.
+ */
 void plan_make_pod(struct job_plan *plan, json_t *pod_new, const struct pod_phase *before,
                    int deaths);
-/* The result, with the status that is to be. */
+/* The result, with this new status. */
 json_t *plan_result(struct job_plan *plan, json_t *status_new, const char *needs);
 
 /* ---- steps (plan_steps.c) ---- */
 
-/* Asks for an object that nobody watches, unless it is known to be there: then true. */
+/* Asks to apply an object that is not watched, unless it is known to exist: then true. */
 bool plan_apply_unwatched(struct job_plan *plan, json_t *object);
-/* Of what is to be made or applied: {"why", "text"}; NULL: nothing is known to be wrong. Borrowed.
- */
+/* The write failure of an object that is to be created or applied: {"why", "text"}; NULL: none is
+ * known. Borrowed. */
 const json_t *plan_write_failure_of(const struct job_plan *plan, const json_t *object);
-/* A job ends with what it began with: run and image. */
+/* A job keeps the run and image that it began with. */
 void plan_pin(struct job_plan *plan);
-/* True when the spec is not what the job began with. */
+/* True when the spec differs from the one that the job began with. */
 bool plan_spec_changed(const struct job_plan *plan);
-/* The gravest trouble with what is to be made becomes what the job says, unless it runs. */
+/* Reports the most severe write failure as the job's condition, unless the job runs. */
 void plan_report_write_failures(struct job_plan *plan, bool is_running);
-/* A definition that is older than this program: true when nothing may be made. */
+/* True when the installed definition is older than this program, so that nothing may be created. */
 bool plan_is_outdated(struct job_plan *plan);
-/* Of a job that has ended: whether its pods go now, too; else another pass is asked for then. */
+/* For a job that has ended: whether its pods are deleted now; if not, a pass is asked for at that
+ * time. */
 bool plan_is_over(struct job_plan *plan, bool *ret_succeeded);
-/* What comes next of a job that is under way and has no verdict yet. */
+/* The next step of a job that is under way and has no verdict yet. */
 enum plan_course {
     PLAN_COURSE_SUSPEND, /* spec.suspend */
-    PLAN_COURSE_HOLD,    /* nothing: too late, a changed spec, an old definition */
-    PLAN_COURSE_WAIT,    /* for the credentials; troubles are told */
-    PLAN_COURSE_MAKE,    /* pods; then troubles are told */
+    PLAN_COURSE_HOLD,    /* nothing: too late, a changed spec, an outdated definition */
+    PLAN_COURSE_WAIT,    /* for the credentials; write failures are reported */
+    PLAN_COURSE_MAKE,    /* pods; then write failures are reported */
 };
 enum plan_course plan_course(struct job_plan *plan, const char *how_far, const char **ret_needs);
-/* At the end of a reconcile pass over an unfinished job: what a job that has ended leaves behind
- * goes, the next look, one event per transition. */
+/* The end of a reconcile pass over an unfinished job: the remains of a job that has just ended, the
+ * next wake-up, one event per transition. */
 void plan_conclude(struct job_plan *plan);

@@ -7,40 +7,43 @@
 
 void pod_add_value(json_t *environment, const char *name, const char *value);
 void pod_add_secret(json_t *environment, const char *name, const char *secret, const char *key);
-/* Of the pod itself: "status.podIP". */
+/* The value is a field of the pod: "status.podIP". */
 void pod_add_field(json_t *environment, const char *name, const char *path);
-/* What every pod gets (docs/pod-contract.md): a variable for each volume, WINDLASS_JOB, _RUN, _SPEC
- * (work), _WORKER and _STORES. */
+/* The environment of every pod (docs/pod-contract.md): a variable for each volume, WINDLASS_JOB,
+ * _RUN, _SPEC (work), _WORKER and _STORES. */
 json_t *pod_environment(const struct job_spec *spec, const json_t *work, const char *pod_name);
 /* "10.96.3.4:8443", "[fd00::4]:8443". */
 char *pod_authority(const char *address, int64_t port);
 
 /* ---- a container ---- */
 
-/* What the restricted Pod Security Standard asks for, and a root file system nobody can write. */
+/* What the restricted Pod Security Standard requires, and a read-only root file system. */
 json_t *pod_secure(void);
-/* Unless something is mounted there. */
+/* Adds a mount unless something is mounted at that path. */
 void pod_add_mount(json_t *mounts, const char *name, const char *path);
-/* resources with the GPUs among its limits; resources: NULL is none. */
+/* resources with the GPUs among its limits; resources may be NULL. */
 json_t *pod_resources(const json_t *resources, int gpus);
 
 /* ---- a pod ---- */
 
-/* Everything but what makes a role: the caller adds that, then the templates. */
+/* Everything that roles share: the caller adds the role's parts, then applies the templates. */
 json_t *pod_make(const struct job_spec *spec, const char *name, const char *role, int attempt,
                  json_t *container_new);
-/* POD_FOLDER and /tmp of the first container can be written: folders that go with the pod. */
+/* Makes POD_FOLDER and /tmp of the first container writable: emptyDir folders that are deleted with
+ * the pod. */
 void pod_add_folders(json_t *pod);
-/* With them, an init container of ours that copies the shim into the pod: to
+/* Adds these folders, and an init container of ours that copies the shim into the pod: to
  * POD_FOLDER/windlass-shim. */
 void pod_install_shim(const struct job_spec *spec, json_t *pod);
-/* Nodes where all of the expressions hold are preferred: an affinity. */
+/* An affinity that prefers nodes that match all of the expressions. */
 json_t *pod_prefer(json_t *expressions_new);
-/* A node with GPUs is often tainted so that nothing else gets in, a spot node of AKS always: who
- * asked for them may. Spot nodes are cheaper, so they come first. */
+/* Adds tolerations and preferences. A node with GPUs is often tainted to keep other pods away, a
+ * spot node of AKS always: a pod that asks for them tolerates the taint. Spot nodes are cheaper, so
+ * they are preferred. */
 void pod_place(json_t *pod, const json_t *tolerations, int gpus, bool spot);
-/* Sets it unless it is empty. */
+/* Sets the value unless it is empty. */
 void pod_set_if(json_t *object, const char *name, json_t *value_new);
 
-/* Where Azure tells that a machine will be taken away; agent/launch/pod/notice.h asks there. */
+/* The address where Azure announces that a machine will be taken away; agent/launch/pod/notice.h
+ * polls it. */
 #define POD_EVENTS_URL "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01"

@@ -1,5 +1,5 @@
-/* pod_phase.h: where a Pod is in its phase, read from its status as Kubernetes or windlass run
- * writes it. Pure. */
+/* pod_phase.h: the phase of a Pod, read from its status as written by Kubernetes or windlass run.
+ * Pure. */
 #pragma once
 
 #include "lib/error.h"
@@ -8,7 +8,7 @@
 enum pod_phase_stage {
     POD_PHASE_WAITING, /* not running yet: scheduling, pulling its image, starting */
     POD_PHASE_RUNNING,
-    POD_PHASE_LEAVING,   /* asked to end or out of sight, but perhaps still running */
+    POD_PHASE_LEAVING,   /* asked to end or unreachable, but perhaps still running */
     POD_PHASE_SUCCEEDED, /* exit code 0 */
     POD_PHASE_DEAD,
 };
@@ -18,13 +18,13 @@ struct pod_phase {
     const char *name;
     enum pod_phase_stage stage;
     int attempt, index; /* from its labels; index is -1 for a coordinator */
-    int deaths_before;  /* of pods in the same place, when this one was made */
-    int exit_code;      /* of a dead one; -1: it was taken away (evicted, preempted, its node lost,
-                           deleted by somebody), which is never counted */
+    int deaths_before;  /* of earlier pods in the same place, when this one was made */
+    int exit_code; /* of a dead one; -1: it was removed (evicted, preempted, its node lost, deleted
+                      by a user), which is never counted */
     bool never_started; /* dead, and its program never ran */
-    bool is_gone; /* dead or succeeded, and certainly nothing of it runs any more: its node says
-                     so, or it never had one. Else it may be on a node that nobody hears */
-    bool is_unscheduled; /* waiting, and no node is good enough */
+    bool is_gone; /* dead or succeeded, and certainly not running: its node reports it, or it never
+                     had a node. Otherwise it may still run on an unreachable node */
+    bool is_unscheduled; /* waiting, and no node fits */
     bool wants_gpus;
     int64_t born_ms;     /* when it was made; 0: not known */
     int64_t placed_ms;   /* since when it has had a node; 0: not known */
@@ -32,7 +32,7 @@ struct pod_phase {
     int64_t gone_ms;     /* of a leaving one: when it should be gone; 0: not known */
     const char *image;   /* of its container */
     int64_t ended_ms;    /* of a dead or succeeded one, by its node's clock; 0: not known */
-    int64_t over_ms;     /* the same by ours: when it was first seen so; set by plan_read_pods */
+    int64_t over_ms;     /* the same by our clock, when first seen; set by plan_read_pods */
     const char *message; /* its termination message, or what it waits for; "" if none */
     const char *reason;  /* OOMKilled, ImagePullBackOff, ...; "" if none */
 };
@@ -40,26 +40,26 @@ struct pod_phase {
 /* Everything in it is borrowed from the pod. */
 struct pod_phase pod_phase_read(const json_t *pod);
 
-/* The agent's container in a state ("running", "waiting", "terminated"), NULL when it is not in it.
- * It is found by its name: the kubelet sorts containers, and a template may have brought more of
- * them. */
+/* The agent's container in a state ("running", "waiting", "terminated"); NULL when it is not in
+ * that state. It is found by its name, because the kubelet sorts containers, and a template may add
+ * others. */
 const json_t *pod_phase_agent_state(const json_t *pod, const char *state);
 
 /* The status of an init container that keeps the agent from starting: it failed, or cannot be
- * started itself. NULL when none does. */
+ * started. NULL when there is none. */
 const json_t *pod_phase_init_trouble(const json_t *pod);
 
-/* Deaths in its place that are known of this pod alone: its own, when it counts, and those before.
- */
+/* The number of deaths in its place that this pod records: the earlier ones, and its own if it
+ * counts. */
 int pod_phase_deaths(const struct pod_phase *phase);
 
 /* True for POD_PHASE_WAITING and POD_PHASE_RUNNING. */
 bool pod_phase_is_alive(const struct pod_phase *phase);
 
-/* How long to wait with the replacement of what has died `deaths` times: none after the first
- * death, then 1 s, doubling, at most a minute. */
+/* The delay before a replacement after `deaths` deaths: none after the first, then 1 s, doubling,
+ * at most a minute. */
 int64_t pod_phase_back_off_ms(int deaths);
-/* When the place of a dead or succeeded pod may be taken. What is taken away counts as no death,
- * but a node that refuses every pod (its GPU fell off, say) must not be flooded: attempts that end
- * young are spaced in the same way. */
+/* When a dead or succeeded pod may be replaced. A pod that was removed does not count as a death,
+ * but a node that refuses every pod (because of a broken GPU, for example) must not be flooded:
+ * attempts that end soon after their start are delayed in the same way. */
 int64_t pod_phase_replace_ms(const struct pod_phase *phase, int deaths);

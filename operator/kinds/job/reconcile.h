@@ -1,5 +1,5 @@
-/* reconcile.h: a reconcile pass over a job, as it is alike for all kinds: gathers what is there,
- * asks the kind's plan, and asks for what that wants. A kind's struct kind
+/* reconcile.h: a reconcile pass over a job, shared by all kinds: it gathers the observed state,
+ * calls the kind's plan, and asks for the writes of the result. A kind's struct kind
  * (operator/control/controller.h) is made of these functions. */
 #pragma once
 
@@ -9,15 +9,16 @@
 struct job_ops {
     /* Whether that pod, when it runs, answers GET /progress at the job's Service. */
     bool (*is_hub)(const json_t *pod);
-    /* The kind's plan, of what was observed and what it alone looks at; owned by the caller. */
+    /* The kind's plan, made from the observed state and the kind's own inputs; owned by the caller.
+     */
     NODISCARD int (*plan)(const struct reconcile *request, const struct job_observed *observed,
                           json_t **ret_plan, struct error *err);
-    /* The resource will need credentials when it begins; NULL: it always does. */
+    /* Whether the resource will need credentials when it begins; NULL: always. */
     bool (*begins)(const json_t *object, const struct job_options *options);
-    /* Somebody decides by what its hub says, and soon: it is asked before others (poller.h);
-     * NULL: none is. */
+    /* Whether decisions wait for its hub's answer: it is then polled with priority (poller.h);
+     * NULL: never. */
     bool (*is_first)(const json_t *object);
-    /* What is kept of a Pod or Service whose job has ended. */
+    /* Reduces a Pod or Service of a finished job for the cache. */
     cache_transform *transform_ended;
 };
 
@@ -28,8 +29,9 @@ NODISCARD int job_reconcile(const struct job_ops *ops, void *state, struct recon
 void job_wrote(void *state, const struct written *written);
 void job_listed(void *state, const char *namespace, const char *name, const json_t *list);
 
-/* Creates what is planned, unless the cluster refused something lately (kept["refused"],
- * write_failures.h): then another pass comes when it may be asked again, and the list is empty. */
+/* Creates the planned objects, unless the cluster refused one lately (kept["refused"],
+ * write_failures.h): then it asks for another pass at the end of the pause, and empties the list.
+ */
 void job_make_all(struct reconcile *request, const json_t *kept, json_t *create);
 /* Deletes plan's `delete`, which names what is to go by kind and name: the cache knows which one
  * that is (what it does not watch has its apiVersion, too). */

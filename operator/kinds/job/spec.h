@@ -1,6 +1,6 @@
-/* spec.h: what the specs of every kind of job have in common, read from JSON: names, images,
- * volumes, stores, deadlines; and the rules between those fields (rules.c), which stand as CEL in
- * crds/ in the same words. Each kind's spec.h has a struct job_spec in it. */
+/* spec.h: the part of the spec that all kinds of jobs share, read from JSON: names, images,
+ * volumes, stores, deadlines; and the rules between these fields (rules.c), which crds/ has as CEL
+ * with the same messages. Each kind's spec.h embeds a struct job_spec. */
 #pragma once
 
 #include "lib/error.h"
@@ -8,11 +8,11 @@
 
 enum {
     JOB_VOLUMES_MAX = 16,
-    JOB_BYTES_MAX = 120 * 1024, /* of the JSON; what the agent reads goes into one variable */
+    JOB_BYTES_MAX = 120 * 1024, /* of the JSON; the agent's part of it goes into one variable */
 };
 
-/* After SIGTERM a worker first ends what the user's programs have started; so long it gets on this
- * machine. */
+/* The time between SIGTERM and SIGKILL of a worker on this machine: it first ends the processes of
+ * the user's programs. */
 enum { JOB_STOP_GANG_MS = 10000 };
 
 enum volume_kind {
@@ -33,18 +33,18 @@ struct volume {
     const json_t *source; /* the fields of its kind: {"claimName": ...}, {"path": ...} */
 };
 
-/* What the controller was started with. */
+/* The controller's options. */
 struct job_options {
     const char *agent_image;       /* for a spec without image */
-    const char *trainer_image;     /* the same, where it has a trainer */
-    const char *trainer_gpu_image; /* and gpus */
-    const json_t *folders; /* {volume: its folder}, where jobs run on this machine; else NULL */
+    const char *trainer_image;     /* the same, for a spec with a trainer */
+    const char *trainer_gpu_image; /* the same, for a trainer with gpus */
+    const json_t *folders; /* {volume: its folder} where jobs run on this machine; otherwise NULL */
 };
 struct schema;
-/* The same of a kind that makes jobs of another kind. */
+/* The options of a kind that makes jobs of another kind. */
 struct maker_options {
     const struct schema *made;      /* the other kind's definition */
-    const struct job_options *jobs; /* NULL: what is our own */
+    const struct job_options *jobs; /* NULL: the defaults */
 };
 #define JOB_AGENT_IMAGE "ghcr.io/windlass/windlass-agent:" WINDLASS_VERSION
 #define JOB_TRAINER_IMAGE "ghcr.io/windlass/windlass-trainer:" WINDLASS_VERSION
@@ -52,73 +52,74 @@ struct maker_options {
 
 /* Texts and trees are borrowed from the object. */
 struct job_spec {
-    const json_t *object; /* what it was read from */
+    const json_t *object; /* the object that it was read from */
     const char *name, *namespace;
     int64_t generation;
-    const json_t *json;                           /* the spec itself */
-    const char *image;                            /* the agent's; the options' where not given */
-    bool is_image_given;                          /* image is the spec's own */
-    const json_t *stores;                         /* array */
+    const json_t *json;   /* the spec itself */
+    const char *image;    /* the agent's; that of the options where not given */
+    bool is_image_given;  /* image comes from the spec */
+    const json_t *stores; /* array */
     const char *service_account, *priority_class; /* NULL where not given */
-    const json_t *image_pull_secrets, *template;  /* the same; template: of every pod */
+    const json_t *image_pull_secrets, *template;  /* the same; template: for every pod */
     bool suspend;
     int64_t active_deadline_seconds;    /* 0: none */
     int64_t ttl_seconds_after_finished; /* -1: none, 0: at once */
     struct volume volumes[JOB_VOLUMES_MAX];
     size_t volume_count;
-    char run[17];  /* the kind's, of what decides results */
-    char hash[65]; /* of all but what may change while the job runs: status.specHash */
+    char run[17];  /* set by the kind: the hash of the fields that decide the results */
+    char hash[65]; /* of all fields but those that may change while the job runs: status.specHash */
 };
 
-/* Reads an object with defaults filled in that passed its kind's rules; run and hash are left to
- * the kind, and image to kinds that mean something else by it. options: NULL is JOB_AGENT_IMAGE.
- * INVALID: too large. Release in any case. */
+/* Reads an object with defaults filled in that passed its kind's rules. The kind sets run and hash,
+ * and also image where it has another meaning. options: NULL means JOB_AGENT_IMAGE. INVALID: too
+ * large. Call job_spec_release in any case. */
 NODISCARD int job_spec_read(const json_t *object, const struct job_options *options,
                             struct job_spec *ret_spec, struct error *err);
 void job_spec_release(struct job_spec *spec);
 
-/* Within 0..max; an object that came around the schema must not make us allocate by its numbers. */
+/* The number at path, within 0..max: an object that bypassed the schema must not make us allocate
+ * by its numbers. */
 int job_bounded(const json_t *spec, const char *path, int fallback, int max);
-/* {"template": ..., "a.b": ...} less the fields (paths, NULL at the end): the hash over the rest.
- */
+/* The hash of {"template": ..., "a.b": ...} without the given fields (paths, NULL at the end). */
 void job_hash(const json_t *spec, const char *const *mutable_fields, char ret_hash[static 65]);
-/* RUN: 16 hexadecimal digits over what decides results. */
+/* RUN: 16 hexadecimal digits, the hash of the fields that decide the results. */
 void job_run(const json_t *what, char ret_run[static 17]);
 
-/* ---- of a spec as JSON ---- */
+/* ---- a spec as JSON ---- */
 
-/* The fields of a volume that say what it is, by enum volume_kind. */
+/* The fields that define a volume, by enum volume_kind. */
 extern const char *const job_volume_fields[];
 
-/* The volume or store that a path lies in (VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path),
- * borrowed; NULL when it is declared nowhere. */
+/* The volume or store of a path (VOLUME/path/in/it, az://ACCOUNT/CONTAINER/path), borrowed; NULL
+ * when it is not declared. */
 const json_t *job_place(const json_t *spec, const char *path);
-/* Where a volume appears in the pods; owned by the caller. */
+/* The mount path of a volume in the pods; owned by the caller. */
 char *job_mount_path(const json_t *volume);
-/* What tells that volume from every other, owned by the caller. folders: job_options'. */
+/* The identity of that volume, different from every other volume's; owned by the caller.
+ * folders: job_options'. */
 json_t *job_volume_identity(const struct job_spec *spec, const struct volume *volume,
                             const json_t *folders);
-/* WINDLASS_STORES, owned by the caller: spec.stores without the Secrets' names, which nobody there
- * needs. */
+/* WINDLASS_STORES, owned by the caller: spec.stores without the Secrets' names, which the agent
+ * does not need. */
 char *job_stores(const json_t *spec);
 
 /* ---- rules.c: ERROR_INVALID and "spec.FIELD: a sentence" ---- */
 
-/* volumes, stores, and the service account that identities need. */
+/* Checks volumes, stores, and the service account that identities need. */
 NODISCARD int job_check_volumes(const json_t *spec, struct error *err);
-/* A field that holds a path. */
+/* Checks a field that holds a path. */
 NODISCARD int job_check_place(const json_t *spec, const char *field, const char *path,
                               struct error *err);
-/* Where something is written: need says what must be there. */
+/* Checks that the spec has a place to write to; need says what must be there. */
 NODISCARD int job_check_written(const json_t *spec, const char *field, const char *need,
                                 struct error *err);
-/* Variables of a program. */
+/* Checks the variables of a program. */
 NODISCARD int job_check_environment(const json_t *spec, const char *field, struct error *err);
-/* A part of it is "..". */
+/* Whether a part of the path is "..". */
 bool job_has_parent_part(const char *path);
-/* `path` is the folder, or lies in it. */
+/* Whether `path` is the folder or is below it. */
 bool job_lies_below(const char *path, const char *folder);
-/* Whether resources ask for GPUs, which have a field of their own. */
+/* Whether resources ask for GPUs, which have a separate field. */
 bool job_asks_for_gpus(const json_t *resources);
 /* The only one of the names that the object has; NULL when it has none or several. */
 const char *job_only_one(const json_t *object, const char *const *names, size_t count);

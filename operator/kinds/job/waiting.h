@@ -1,4 +1,4 @@
-/* waiting.h: why a pod does not run yet, told so that one knows what to do. Pure. */
+/* waiting.h: why a pod does not run yet, with the remedy. Pure. */
 #pragma once
 
 #include "operator/kinds/job/conditions.h"
@@ -7,20 +7,20 @@
 struct waiting {
     const struct pod_phase *phase;
     int running, wanted;       /* workers */
-    bool is_placed_lately;     /* less than WAITING_CONFIG_MS ago, as far as is known */
-    const char *mount_problem; /* the kubelet's words about its volumes; NULL: none known */
-    const json_t *before;      /* the condition Succeeded as it was; NULL: none */
+    bool is_placed_lately;     /* placed less than WAITING_CONFIG_MS ago, as far as known */
+    const char *mount_problem; /* the kubelet's message about its volumes; NULL: none known */
+    const json_t *before;      /* the previous condition Succeeded; NULL: none */
 };
 
 /* WaitingForGPU, WaitingForNodes, ImagePullFailed, VolumeFailed, ConfigFailed, or Pending. */
 void waiting_tell(const struct waiting *waiting, struct conditions *conditions);
 
-/* What the kubelet does not find right after a pod was placed (a Secret that its cache has not seen
- * yet) it may find at its next pass: until then that is no ConfigFailed. */
+/* Right after a pod was placed, the kubelet may not find an object that it finds at its next pass
+ * (a Secret that is not in its cache yet). Until this time that is not a ConfigFailed. */
 enum { WAITING_CONFIG_MS = 10000 };
 bool waiting_is_for_config(const struct pod_phase *phase);
 
-/* A pod that has had a node for so long and whose container is not made yet: what does the kubelet
- * say about its volumes? Until then nobody needs to ask. */
+/* A pod that has had a node for this long and whose container does not exist yet: the kubelet may
+ * have reported an error about its volumes. Before that, asking is not worth a request. */
 enum { WAITING_MOUNT_MS = 20000 };
 bool waiting_is_for_mounts(const struct pod_phase *phase, int64_t now_ms);

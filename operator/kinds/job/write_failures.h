@@ -1,13 +1,14 @@
-/* write_failures.h: what of a job could not be made lately, kept between passes: kept["troubles"],
- * and kept["refused"] while nothing is to be made. */
+/* write_failures.h: recent write failures of a job, kept between passes: kept["troubles"], and
+ * kept["refused"] while creations pause. */
 #pragma once
 
 #include "operator/control/controller.h"
 
-/* How a creation, or an apply, ended. */
+/* Records how a creation, or an apply, ended. */
 void write_failures_note(json_t *kept, const struct written *written);
-/* How the change of an object that is there ended; only that it is not allowed is noted, as
- * WRITE_FAILURES_CHANGE, its kind and its name: one that was deleted meanwhile, say, is none. */
+/* Records how the change of an existing object ended. Only a change that is not allowed is kept, as
+ * WRITE_FAILURES_CHANGE, its kind and its name; other failures, such as a deletion meanwhile, are
+ * not. */
 void write_failures_note_change(json_t *kept, const struct written *written);
-/* As plan wants it (job/plan.h); owned by the caller. */
+/* The form that plan needs (job/plan.h); owned by the caller. */
 json_t *write_failures_of(const struct reconcile *request, const json_t *kept);
