@@ -1,12 +1,12 @@
-/* loop.h: what one thread of the Kubernetes client waits for: calls of lib/net/http, descriptors of
- * its own and times. Everything in operator/kube is called back from loop_wait. */
+/* loop.h: the event loop of one thread of the Kubernetes client: calls of lib/net/http, descriptors
+ * and timers. All callbacks in operator/kube come from loop_wait. */
 #pragma once
 
 #include "lib/net/http.h"
 
 struct loop;
 
-/* Embedded where it belongs; zero-initialised is unset. Fires once per loop_set. */
+/* Embedded in its user's struct; zero-initialised is unset. Fires once per loop_set. */
 struct loop_timer {
     struct loop_timer *next, **link;
     int64_t due_ms;
@@ -15,12 +15,12 @@ struct loop_timer {
 };
 
 NODISCARD int loop_open(struct loop **ret_loop, struct error *err);
-void loop_free(struct loop *loop); /* timers and descriptors still set are forgotten */
+void loop_free(struct loop *loop); /* drops timers and descriptors that are still set */
 void loop_freep(struct loop **loop);
 
 struct http *loop_http(struct loop *loop);
 
-/* Fires fire(context) from a loop_wait at least delay_ms from now. Setting a timer anew moves it.
+/* Fires fire(context) from a loop_wait at least delay_ms from now. A timer that is set again moves.
  */
 void loop_set(struct loop *loop, struct loop_timer *timer, int64_t delay_ms);
 void loop_unset(struct loop *loop, struct loop_timer *timer);
@@ -34,7 +34,7 @@ struct loop_watch {
 NODISCARD int loop_add(struct loop *loop, struct loop_watch *watch, struct error *err);
 void loop_remove(struct loop *loop, struct loop_watch *watch); /* before the descriptor is closed */
 
-/* Waits up to timeout_ms (-1: for ever) until there is something to do, and does it. 1: a signal
- * ended the wait early. */
+/* Waits up to timeout_ms (-1: without limit) until there is something to do, and does it. 1: a
+ * signal ended the wait early. */
 NODISCARD int loop_wait(struct loop *loop, int timeout_ms, struct error *err);
 int loop_fd(const struct loop *loop); /* for poll: readable when loop_wait has something to do */

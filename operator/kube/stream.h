@@ -1,6 +1,6 @@
-/* stream.h: what an API server sends, cut into pieces as it comes: the lines of a watch, the items
- * of a list. Pure; a piece is told of while the rest is still on its way, so that no more than one
- * is ever in memory. */
+/* stream.h: splits an API server's answer into pieces as it arrives: the lines of a watch, the
+ * items of a list. Pure. A piece is reported while the rest is still in transit, so that at most
+ * one is in memory. */
 #pragma once
 
 #include "lib/buffer.h"
@@ -9,8 +9,8 @@
 /* A piece, borrowed, not NUL-terminated. -1 with *err set stops the stream. */
 typedef int stream_piece(void *context, const char *text, size_t size, struct error *err);
 
-/* Lines without their line break, empty ones left out. What comes after the last line break is
- * half a line: it is dropped by stream_lines_release. */
+/* Lines without their line break; empty lines are skipped. Text after the last line break is an
+ * incomplete line; stream_lines_release drops it. */
 struct stream_lines {
     struct buffer half;
 };
@@ -19,7 +19,7 @@ void stream_lines_release(struct stream_lines *lines);
 NODISCARD int stream_lines_feed(struct stream_lines *lines, const char *data, size_t size,
                                 stream_piece *piece, void *context, struct error *err);
 
-/* The elements of the array "items" of one JSON object; everything around them is the envelope. */
+/* The elements of the array "items" of one JSON object; the rest of the object is the envelope. */
 struct stream_items {
     struct buffer item, envelope;
     int depth;
@@ -28,15 +28,15 @@ struct stream_items {
 enum { STREAM_ENVELOPE_MAX = 1 << 20 };
 void stream_items_init(struct stream_items *items, size_t item_max);
 void stream_items_release(struct stream_items *items);
-/* Fails with INVALID on what cannot be such an object, EXHAUSTED on a larger item. */
+/* Fails with INVALID on invalid input, EXHAUSTED on an item larger than the limit. */
 NODISCARD int stream_items_feed(struct stream_items *items, const char *data, size_t size,
                                 stream_piece *piece, void *context, struct error *err);
-/* At the end: the object, with "items" empty. Fails with INVALID when it is cut. */
+/* At the end: the object, with "items" empty. Fails with INVALID when the input is incomplete. */
 NODISCARD int stream_items_end(const struct stream_items *items, json_t **ret_envelope,
                                struct error *err);
 
-/* As json_loadb, but of metadata.managedFields, which is up to half of what a server sends and
- * which nobody here uses, no tree is made: 0 stands there, where it could be told in the text. */
+/* Like json_loadb, but metadata.managedFields, which is up to half of a server's answer and unused
+ * here, is not parsed: its value is 0 where the text allows to recognize it. */
 json_t *stream_json_parse(const char *text, size_t size, json_error_t *ret_problem);
 
 enum stream_event_type {
@@ -54,10 +54,10 @@ struct stream_event {
     const char *resource_version; /* in object; "" for an ERROR */
 };
 
-/* One line of a watch. Fails with INVALID when it is nothing of the sort. */
+/* Parses one line of a watch. Fails with INVALID when it is not an event. */
 NODISCARD int stream_event_parse(const char *text, size_t size, struct stream_event *ret_event,
                                  struct error *err);
 
-/* One object as Kubernetes sends it, without metadata.managedFields. */
+/* Parses one object of an API server, without metadata.managedFields. */
 NODISCARD int stream_object_parse(const char *text, size_t size, json_t **ret_object,
                                   struct error *err);

@@ -1,5 +1,4 @@
-/* write.h: one write of operator/cluster.h -> the request that does it, and what an answer to it
- * means. Pure. */
+/* write.h: converts a write of operator/cluster.h to a request, and interprets the answer. Pure. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -10,7 +9,7 @@
 struct write_request {
     const char *verb, *method, *content_type; /* literals */
     char *path, *body;                        /* owned */
-    bool is_brief; /* of the answer only the metadata is asked for: write_stored */
+    bool is_brief; /* only the metadata is requested in the answer: write_stored */
 };
 
 /* Fails with INVALID when the object has no apiVersion, kind or name. */
@@ -20,14 +19,14 @@ void write_request_release(struct write_request *request);
 
 enum write_verdict {
     WRITE_DONE,
-    WRITE_FAILED, /* *err */
-    WRITE_AGAIN,  /* after a while; *err, should this have been the last try */
+    WRITE_FAILED, /* *err is the reason */
+    WRITE_AGAIN,  /* retry after a while; *err is the reason in case this was the last try */
 };
 
-/* What was stored, as far as anybody needs it before its event comes: a brief answer's metadata
- * with what was written. Owned by the caller. */
+/* The stored object, as far as it is needed before its event arrives: the metadata of a brief
+ * answer together with the object that was written. Owned by the caller. */
 json_t *write_stored(const json_t *object, const json_t *answer);
 
-/* A try is over. */
+/* Interprets the result of a try. */
 enum write_verdict write_judge(enum cluster_verb verb, const struct client_answer *answer,
                                struct error *err);

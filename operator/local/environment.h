@@ -1,11 +1,11 @@
-/* environment.h: a container of a Pod -> the words and the environment of a process, as a kubelet
- * makes them: $(NAME) refers to variables defined before it, $$ stands for $. */
+/* environment.h: a container of a Pod -> the arguments and the environment of a process, by a
+ * kubelet's rules: $(NAME) refers to variables defined before it, $$ means $. */
 #pragma once
 
 #include "lib/error.h"
 #include "lib/tree.h"
 
-/* Where the values come from. Each returns a borrowed text or NULL. */
+/* The sources of values. Each function returns a borrowed text or NULL. */
 struct environment_source {
     const char *(*secret)(void *context, const char *name, const char *key);
     const char *(*field)(void *context, const char *path); /* fieldRef.fieldPath */
@@ -19,12 +19,12 @@ struct environment {
     char **variables; /* "NAME=value", each name once */
 };
 
-/* The process gets what the container says, and of our own environment only what a process needs
- * to run on this machine (PATH, HOME, language, libraries, sanitizers). A variable named as a
- * volume that the container mounts holds that volume's folder on this machine, whatever its value
- * says. */
+/* The process gets the container's variables, and of our own environment only what a process needs
+ * on this machine (PATH, HOME, language, libraries, sanitizers). A variable with the name of a
+ * volume that the container mounts is set to that volume's folder on this machine, whatever its
+ * value in the container. */
 NODISCARD int environment_build(const json_t *container, const struct environment_source *source,
                                 struct environment *ret_environment, struct error *err);
 void environment_release(struct environment *environment);
-/* Adds a variable, or replaces it. */
+/* Adds or replaces a variable. */
 void environment_set(struct environment *environment, const char *name, const char *value);

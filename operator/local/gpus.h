@@ -1,5 +1,6 @@
-/* gpus.h: the GPUs of this machine, parted among pods: each that asks for some (resources.limits,
- * nvidia.com/gpu) has these to itself, as on a cluster, by CUDA_VISIBLE_DEVICES. */
+/* gpus.h: the GPUs of this machine, divided among pods: each pod that asks for GPUs
+ * (resources.limits, nvidia.com/gpu) gets some exclusively, as on a cluster, through
+ * CUDA_VISIBLE_DEVICES. */
 #pragma once
 
 #include "lib/base.h"
@@ -8,13 +9,14 @@ enum { GPUS_MAX = 64 };
 
 struct gpus;
 
-/* Those that CUDA_VISIBLE_DEVICES lists, else those that NVIDIA's driver has made (/dev/nvidia0,
- * ...). None: it is not known how many there are, or there are none. */
+/* The GPUs in CUDA_VISIBLE_DEVICES, or those of NVIDIA's driver (/dev/nvidia0, ...). The set is
+ * empty when there are none or their number is unknown. */
 struct gpus *gpus_find(void);
 void gpus_free(struct gpus *gpus);
-size_t gpus_count(const struct gpus *gpus); /* of NULL: 0 */
+size_t gpus_count(const struct gpus *gpus); /* 0 for NULL */
 
-/* So many free ones for the holder, until it gives them back: "0,1". NULL: not so many are free, or
- * count is 0. The caller frees the text. */
+/* Reserves count free GPUs for the holder, until gpus_give: "0,1". NULL: too few are free, or count
+ * is 0. The caller frees the text. */
 char *gpus_take(struct gpus *gpus, size_t count, const void *holder);
-void gpus_give(struct gpus *gpus, const void *holder); /* all that it holds; none is fine */
+void gpus_give(struct gpus *gpus,
+               const void *holder); /* all GPUs of the holder; there may be none */

@@ -1,5 +1,5 @@
 /* local.h: a cluster on this machine: objects in memory, pods as child processes. A Service gets
- * 127.0.0.1 and a port of this machine that stays reserved for it. Secrets must be stringData. */
+ * 127.0.0.1 and a port of this machine that stays reserved for it. Secrets must use stringData. */
 #pragma once
 
 #include "operator/cluster.h"
@@ -9,20 +9,20 @@ struct local_options {
     struct volume_places places; /* borrowed; state_folder must exist */
     int threads;                 /* processor threads of every pod */
     struct gpus *gpus;           /* gpus.h; borrowed; NULL: every pod sees all */
-    const char *program_folder;  /* where windlass-agent lies; NULL: beside this program */
+    const char *program_folder;  /* the folder of windlass-agent; NULL: next to this program */
 };
 
-/* Fails when there is no windlass-agent. */
+/* Fails when windlass-agent is not found. */
 NODISCARD int local_open(const struct local_options *options, struct cluster **ret_cluster,
                          struct error *err);
 
-/* Of a cluster that local_open made: an object as it is stored, borrowed until the next call of any
- * kind; NULL when there is none. */
+/* An object as stored, in a cluster made by local_open; borrowed until the next call of any
+ * function; NULL when there is none. */
 const json_t *local_find(const struct cluster *cluster, const char *kind, const char *namespace,
                          const char *name);
-/* Pods that still run. */
+/* Number of running pods. */
 size_t local_pod_count(const struct cluster *cluster);
-/* SIGKILL to all of them. Freeing the cluster does that, too. */
+/* Sends SIGKILL to all pods. Freeing the cluster does the same. */
 void local_kill_all(struct cluster *cluster);
-/* The log file of a pod of that name; the caller frees. */
+/* The path of the log of a pod of that name; the caller frees it. */
 char *local_log_path(const struct cluster *cluster, const char *pod_name);

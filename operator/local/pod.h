@@ -1,18 +1,18 @@
-/* pod.h: one Pod as one child process of ours: its first container, in a process group of its own,
- * with its own working folder and log file. Never restarted (restartPolicy Never). It dies with
- * us, whatever kills us. */
+/* pod.h: one Pod as one child process of ours: its first container, in its own process group, with
+ * its own working folder and log file. It is never restarted (restartPolicy Never). It dies with
+ * this process, even when this process is killed. */
 #pragma once
 
 #include "operator/local/volume.h"
 
-/* Of a gang's pod, between SIGTERM and SIGKILL: nobody waits half a minute for Ctrl-C. */
+/* For a gang's pod, between SIGTERM and SIGKILL: after Ctrl-C half a minute would be too long. */
 enum { LOCAL_GRACE_S = 10 };
 
 struct pod_settings {
     struct volume_places places;
-    const char *program_folder; /* where windlass-agent lies */
+    const char *program_folder; /* the folder of windlass-agent */
     int threads;                /* WINDLASS_THREADS of every pod */
-    struct gpus *gpus;          /* parted among the pods; borrowed; NULL: all see all */
+    struct gpus *gpus;          /* divided among the pods; borrowed; NULL: every pod sees all */
     /* A key of a Secret of the pod's namespace; borrowed, NULL when there is none. */
     const char *(*secret)(void *context, const char *namespace, const char *name, const char *key);
     void *secret_context;
@@ -20,10 +20,10 @@ struct pod_settings {
 
 struct pod;
 
-/* STATE/NAME.log: standard output and error. STATE/pods/NAME: the working folder. Waits until the
- * program runs. When it cannot be started, the error says why. The memory limit
- * (resources.limits.memory) is RLIMIT_DATA: the private memory it may ask for, not what it
- * touches; folders and files it maps do not count. */
+/* Starts the process and waits until the program runs. STATE/NAME.log: standard output and error.
+ * STATE/pods/NAME: the working folder. When the program cannot be started, the error is the reason.
+ * The memory limit (resources.limits.memory) is RLIMIT_DATA: it limits the private memory that the
+ * process requests, not the memory that it touches; mapped folders and files do not count. */
 NODISCARD int pod_start(const json_t *object, const struct pod_settings *settings,
                         struct pod **ret_pod, struct error *err);
 /* Kills it if it still runs. */
@@ -33,16 +33,16 @@ const char *pod_uid(const struct pod *pod); /* metadata.uid */
 pid_t pod_pid(const struct pod *pod);
 int pod_fd(const struct pod *pod); /* readable when the process has ended */
 
-/* SIGTERM to the whole group; SIGKILL when it is still there at pod_kill_at_ms. */
+/* Sends SIGTERM to the whole group, and SIGKILL when it still exists at pod_kill_at_ms. */
 void pod_stop(struct pod *pod, int64_t now_ms);
 void pod_kill(struct pod *pod);
-/* INT64_MAX: it is not being stopped. On clock_monotonic_ms. */
+/* On clock_monotonic_ms; INT64_MAX: the pod is not being stopped. */
 int64_t pod_kill_at_ms(const struct pod *pod);
 
-/* True when the process has ended (and is waited for, and its group gone). */
+/* True when the process has ended (it is reaped, and its group is gone). */
 bool pod_has_ended(struct pod *pod);
 
-/* The Pod's status as Kubernetes has it; owned by the caller. */
+/* The Pod's status in Kubernetes' form; owned by the caller. */
 json_t *pod_status(const struct pod *pod);
-/* Of a pod that could not be started. */
+/* The status of a pod that could not be started. */
 json_t *pod_status_not_started(const json_t *object, const struct error *err);

@@ -11,14 +11,13 @@ struct volume_places {
     const char *state_folder;    /* of this run */
 };
 
-/* volume is an element of a Pod's or a BatchScore's `volumes`. Its folder is, in this order: what
- * --volume says, its hostPath if that exists, NAME/ beside the manifest if that exists, and for an
- * emptyDir a folder of the run, which is made. ERROR_INVALID names the volume and the ways.
- * readOnly is not enforced: the processes are the user's own. The caller frees the absolute path.
- */
+/* volume is an element of a Pod's or a BatchScore's `volumes`. Its folder is the first of:
+ * --volume, its hostPath if that exists, NAME/ next to the manifest if that exists, and for an
+ * emptyDir a folder of the run, which is created. ERROR_INVALID names the volume and these options.
+ * readOnly is not enforced: the processes run as the user. The caller frees the absolute path. */
 NODISCARD int volume_find(const struct volume_places *places, const json_t *volume,
                           char **ret_folder, struct error *err);
 
-/* Every --volume is NAME=DIR, DIR is a folder and NAME one of `volumes`. */
+/* Checks that every --volume is NAME=DIR, with an existing folder and a name in `volumes`. */
 NODISCARD int volume_check_given(const struct volume_places *places, const json_t *volumes,
                                  struct error *err);

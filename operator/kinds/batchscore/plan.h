@@ -1,16 +1,16 @@
-/* plan.h: what a BatchScore should look like now. PURE: no I/O, no clock, no randomness, so that
- * every decision is a row in tests/data/plan/. What all kinds share: kinds/job/plan.h. */
+/* plan.h: the desired state of a BatchScore. PURE: no I/O, no clock, no randomness, so that every
+ * decision is a row in tests/data/plan/. The part that all kinds share is kinds/job/plan.h. */
 #pragma once
 
 #include "operator/kinds/job/plan.h"
 
 struct schedule;
 
-/* What the controller has seen of one BatchScore. All borrowed. */
+/* What the controller has observed of one BatchScore. All borrowed. */
 struct batchscore_observed {
     struct job_observed job;
     const json_t *runs;              /* array of a series' runs (series.h), any order; NULL: none */
-    const struct schedule *schedule; /* spec.schedule, read (schedule.h); NULL: none */
+    const struct schedule *schedule; /* spec.schedule, parsed (schedule.h); NULL: none */
 };
 
 extern const struct job_words batchscore_words;

@@ -1,5 +1,5 @@
-/* plan_pods.h: the parts of plan.c that read pods and decide about them, and what they share. Pure.
- */
+/* plan_pods.h: the parts of plan.c that read pods and decide about them, and their shared state.
+ * Pure. */
 #pragma once
 
 #include "operator/kinds/batchscore/plan.h"
@@ -14,7 +14,7 @@ struct plan {
     bool is_series;                      /* it makes runs (series.h) */
     const struct pod_phase *coordinator; /* the newest; NULL: none */
     int coordinator_failures;
-    bool excludes; /* the output's storage keeps two coordinators apart */
+    bool excludes; /* the output's storage prevents two coordinators from writing */
 };
 
 /* Fills in phases, coordinator, its failures, excludes and progress (plan_read.c). */
@@ -22,10 +22,10 @@ void plan_read_pods(struct plan *plan);
 bool plan_is_coordinator(const struct pod_phase *phase);
 bool plan_has_running_worker(const struct plan *plan);
 
-/* The verdict of a coordinator that ended, if it is one. */
+/* The verdict of the coordinator, if it has ended with one. */
 void plan_verdict(struct plan *plan);
-/* What runs, what is missing, what is too much. */
+/* Decides which pods to keep, create and delete. */
 void plan_pods(struct plan *plan);
-/* Deletes what still runs, and what is not worth keeping: of a success the workers' pods;
- * everything when all is true. */
+/* Deletes pods that still run, and pods that need not be kept: after a success the workers'; all of
+ * them when all is true. */
 void plan_clean_up(struct plan *plan, bool succeeded, bool all);

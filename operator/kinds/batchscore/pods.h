@@ -1,5 +1,5 @@
-/* pods.h: a BatchScore's objects, made: the coordinator's and the workers' Pods. What a pod is told
- * is the contract of docs/pod-contract.md. Pure. */
+/* pods.h: creates a BatchScore's objects: the coordinator's and the workers' Pods.
+ * docs/pod-contract.md is the contract of their environment. Pure. */
 #pragma once
 
 #include "operator/kinds/batchscore/spec.h"
@@ -11,6 +11,7 @@ json_t *pods_coordinator(const struct batchscore_spec *spec, const struct endpoi
                          int attempt);
 json_t *pods_worker(const struct batchscore_spec *spec, const struct endpoint *endpoint, int index,
                     int attempt);
-/* Waits until run `number` of a series is due (series.h): NAME-watch-8. mark: of the run before. */
+/* The pod that waits until run `number` of a series is due (series.h): NAME-watch-8. mark: of the
+ * run before. */
 json_t *pods_watch(const struct batchscore_spec *spec, int64_t number, int attempt,
                    const char *mark);

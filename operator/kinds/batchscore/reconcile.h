@@ -1,5 +1,6 @@
-/* reconcile.h: the controller's side of a BatchScore: gathers what is there, asks plan what should
- * be there, and applies the difference. Reads no Secret: it makes one per job and forgets it. */
+/* reconcile.h: the controller's side of a BatchScore: it gathers the observed state, calls plan,
+ * and applies the result. It never reads Secrets: it creates one per job and forgets its content.
+ */
 #pragma once
 
 #include "operator/control/controller.h"

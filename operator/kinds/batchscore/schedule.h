@@ -1,5 +1,5 @@
-/* schedule.h: spec.schedule, read: the crontab's fields and the zone's file. Reads files; plan gets
- * the result. */
+/* schedule.h: spec.schedule, parsed: the crontab's fields and the time zone's file. It reads files;
+ * plan gets the result. */
 #pragma once
 
 #include "lib/time/cron.h"
@@ -15,5 +15,5 @@ struct schedule {
 struct schedule *schedule_read(const json_t *object);
 void schedule_freep(struct schedule **schedule);
 
-/* The problem alone. */
+/* Only the check; fails with the problem. */
 NODISCARD int schedule_check(const json_t *object, struct error *err);

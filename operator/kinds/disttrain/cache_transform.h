@@ -1,5 +1,5 @@
-/* cache_transform.h: what the controller remembers of a DistTrain and of what it owns
- * (job/cache_transform.h). Pure. */
+/* cache_transform.h: the parts of a DistTrain and of its objects that the controller keeps in
+ * memory (job/cache_transform.h). Pure. */
 #pragma once
 
 #include "operator/kinds/job/cache_transform.h"

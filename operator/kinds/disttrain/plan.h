@@ -1,17 +1,17 @@
-/* plan.h: what a DistTrain should look like now. PURE: every decision is a row in
- * tests/data/plan-dt/. What all kinds share, and the result: kinds/job/plan.h.
+/* plan.h: the desired state of a DistTrain. PURE: every decision is a row in tests/data/plan-dt/.
+ * The part that all kinds share, and the result, are in kinds/job/plan.h.
  *
- * A gang is all pods at once: NAME-0, the hub, decides when the program starts, why it failed and
- * when it is over (agent/launch/gang/gang.h); the plan makes pods, replaces what is gone, and takes
- * them all away at the end. */
+ * All pods of a gang exist at the same time. NAME-0, the hub, decides when the program starts, why
+ * it failed and when it is over (agent/launch/gang/gang.h). The plan creates pods, replaces those
+ * that are gone, and deletes all of them at the end. */
 #pragma once
 
 #include "operator/kinds/job/plan.h"
 
-/* What the controller has seen of one DistTrain. All borrowed. */
+/* What the controller has observed of one DistTrain. All borrowed. */
 struct disttrain_observed {
     struct job_observed job;
-    const char *not_yet; /* what this version does not carry out of it; NULL: all is well */
+    const char *not_yet; /* a part of it that this version does not support; NULL: none */
 };
 
 extern const struct job_words disttrain_words;

@@ -10,58 +10,59 @@ struct gang {
     struct disttrain_spec spec;
     const char *not_yet;
     const struct pod_phase *hub; /* the newest pod of index 0; NULL: none */
-    struct gang_wait wait;       /* of the status, then what it is to be */
+    struct gang_wait wait;       /* from the status, then the new value */
 };
 
 /* One index: all pods that have had it. */
 struct place {
     struct pod_phase newest; /* stage is meaningful when attempt > 0 */
-    int deaths;              /* by its own doing */
+    int deaths;              /* by its own failure */
     bool is_alive;
-    bool is_here;    /* something of it may still run: alive, leaving, or out of sight */
-    bool is_counted; /* Kueue has no place for another (gang_is_counted) */
+    bool is_here;    /* a process of it may still run: alive, leaving, or unreachable */
+    bool is_counted; /* Kueue has no place for another pod (gang_is_counted) */
 };
 
-/* A pod that Kueue has not marked after so long is none of Kueue's. */
+/* A pod that Kueue has not marked after this time is not managed by Kueue. */
 enum { GANG_UNSEEN_MS = 5000 };
 
 /* Fills in phases, hub and progress. */
 void gang_read(struct gang *gang);
 /* The verdict of a hub that ended, or of an index whose pods die too often, if there is one. */
 void gang_verdict(struct gang *gang);
-/* Why all start again when the hub itself has ended, as status.restarts.last: it cannot tell, and
- * its successor does not know. NULL: it has not, or the job does not go on. The caller's. */
+/* The cause of a restart when the hub itself has ended, as status.restarts.last: the hub cannot
+ * report it, and its successor does not know it. NULL: the hub has not ended, or the job does not
+ * go on. The caller frees it. */
 json_t *gang_last(const struct gang *gang);
-/* What runs, what is missing; what the job says. */
+/* Decides which pods to create and delete, and sets the job's conditions. */
 void gang_pods(struct gang *gang);
-/* Deletes what lives, and what is not worth keeping: of a success all but the hub's pod; everything
- * when all is true. */
+/* Deletes pods that are alive, and pods that need not be kept: after a success all but the hub's
+ * pod; all of them when all is true. */
 void gang_clean_up(struct gang *gang, bool succeeded, bool all);
 bool gang_is_running(const struct gang *gang);
-/* Of the hubs that there have been, whether their pods are still there to tell or not. */
+/* The highest attempt of the hub so far, including hubs whose pods are gone. */
 int gang_known_attempt(const struct gang *gang);
-/* Kueue is to let it go, and has not marked it after_ms after it was made. */
+/* Kueue should release the pod, and has not marked it after_ms after it was created. */
 bool gang_is_unseen(const struct gang *gang, const struct pod_phase *phase, int64_t after_ms);
-/* That pod is told to leave, and its place is another's. */
+/* Deletes that pod, so that its place can be taken by another. */
 void gang_dismiss(struct gang *gang, struct place *place);
-/* Fewer than all may start, and NAME-0, without which nobody does, has no node (plan_gang_lead.c).
- */
+/* Fewer than all workers may start, and NAME-0, which the start requires, has no node
+ * (plan_gang_lead.c). */
 bool gang_lacks_lead(const struct gang *gang, const struct place *places);
-/* A pod of that index may be made now: then there are not more than may start before NAME-0 has a
- * node. */
+/* Whether a pod of that index may be created now: before NAME-0 has a node, there are never more
+ * pods than may start. */
 bool gang_may_come(const struct gang *gang, const struct place *places, int index);
-/* Dismisses who stands in the way of a NAME-0 that finds no node. */
+/* Dismisses pods that take up the room of a NAME-0 that finds no node. */
 void gang_make_room(struct gang *gang, struct place *places);
-/* What came out of a gang that ended well: what its hub says ("": nothing), else steps, time, loss
- * and accuracy as far as they were told; where it is, what it is for (plan_gang_say.c). The
- * caller's. */
+/* The result of a gang that succeeded: the hub's message ("": none), or else steps, time, loss and
+ * accuracy as far as reported; where the outputs are and how to use them (plan_gang_say.c). The
+ * caller frees it. */
 char *gang_result(const struct gang *gang, const char *message);
-/* What the job says; places: one for each of spec.workers (plan_gang_say.c). */
+/* Sets the job's conditions; places: one for each of spec.workers (plan_gang_say.c). */
 void gang_say(struct gang *gang, const struct place *places);
-/* It waited for its start, and had come to nothing yet that could be disrupted. */
+/* The gang waited for its start, and had no progress yet that a disruption could interrupt. */
 bool gang_was_waiting(const struct gang *gang);
-/* Fills in wait, as the status has it (plan_gang_wait.c). */
+/* Fills in wait from the status (plan_gang_wait.c). */
 void gang_wait_read(struct gang *gang);
-/* True: it is not whole for longer than spec.startDeadlineSeconds, has let all go or will, and no
- * pods are to be made; the job says so. */
+/* True: it has been incomplete for longer than spec.startDeadlineSeconds, has released all its pods
+ * or will, and must not create pods; the job's condition reports it. */
 bool gang_rests(struct gang *gang, const struct place *places);

@@ -1,7 +1,7 @@
 /* spec.h: a DistTrain's JSON -> struct, and the rules between its fields (rules.c). The only parser
- * of the kind. Types, bounds and most defaults are crds/disttrain.yaml's (schema.h); the rules
- * stand there too as CEL, word for word. Defaults that depend on another field (minWorkers,
- * restart.hangSeconds) are here. */
+ * of the kind. Types, bounds and most defaults come from crds/disttrain.yaml (schema.h). That file
+ * has the same rules as CEL with the same messages. Defaults that depend on another field
+ * (minWorkers, restart.hangSeconds) are here. */
 #pragma once
 
 #include "operator/kinds/job/spec.h"
@@ -11,13 +11,13 @@ enum { DISTTRAIN_WORKERS_MAX = 1000 };
 enum launcher { LAUNCHER_MPI, LAUNCHER_TORCHRUN, LAUNCHER_NONE, LAUNCHER_COUNT };
 extern const char *const disttrain_launchers[]; /* spec.launcher by enum launcher */
 
-/* Who places all workers or none (gang_objects.h). */
+/* The scheduler that places all workers or none (gang_objects.h). */
 enum gang_kind { GANG_NONE, GANG_POD_GROUP, GANG_VOLCANO, GANG_KUEUE, GANG_COUNT };
 extern const char *const disttrain_gangs[]; /* spec.gang by enum gang_kind */
 
 /* Texts and trees are borrowed from the object. */
 struct disttrain_spec {
-    struct job_spec job; /* its image is ours: it brings the shim, or has the trainer */
+    struct job_spec job; /* its image is ours: with the shim, or with the trainer */
     int workers, min_workers, slots, gpus;
     bool spot;
     enum launcher launcher;
@@ -30,14 +30,15 @@ struct disttrain_spec {
     const json_t *resources, *node_selector, *tolerations;
     int64_t start_deadline_seconds; /* 0: none */
     int max_restarts;
-    json_t *work; /* what of it the agent reads (work.h); owned */
+    json_t *work; /* the agent's part of the spec (work.h); owned */
 };
 
-/* Only the rules between fields, for an object that passed schema_check. ERROR_INVALID and
+/* Checks only the rules between fields, for an object that passed schema_check. ERROR_INVALID and
  * "spec.minWorkers: is more than workers...". */
 NODISCARD int disttrain_check(const json_t *object, struct error *err);
 
-/* Reads an object with defaults filled in; checks the rules, too. Release in any case. */
+/* Reads an object with defaults filled in, and checks the rules. Call disttrain_spec_release in any
+ * case. */
 NODISCARD int disttrain_spec_read(const json_t *object, const struct job_options *options,
                                   struct disttrain_spec *ret_spec, struct error *err);
 void disttrain_spec_release(struct disttrain_spec *spec); /* for AUTO, too */

@@ -1,7 +1,7 @@
-/* status.h: a DistTrain's status: what every job's says (conditions.h), and what its hub tells.
- * Pure.
+/* status.h: a DistTrain's status: the part that all jobs share (conditions.h), and what its hub
+ * reports. Pure.
  *
- * GET /progress of the hub, and its termination message, one JSON object; everything may be absent:
+ * The hub's GET /progress and its termination message are one JSON object; all fields are optional:
  *   {"state": "Gathering" | "Preparing" | "Running" | "Stopping" | "Restarting" |
  *    "Succeeded" | "Failed",
  *    "reason": of Failed, one of those in crds/disttrain.yaml; "message": one line, cause first,
@@ -9,25 +9,26 @@
  *    "objective": {...}: agent/launch/gang/objective.h,
  *    "checkpoint": {"step": 1150}, "workers": {"registered": 4, "prepared": 4},
  *    "restarts": {"counted": 1, "disrupted": 0, "last": {"cause", "index", "rank", "exitCode",
- *    "message"}}, "lost": ["digits-2"]: pods that are to be replaced,
- *    "outputs": ["out/model.onnx"]} */
+ *    "message"}}, "lost": ["digits-2"]: pods to be replaced,
+ *    "outputs": ["out/model.onnx"]}
+ */
 #pragma once
 
 #include "operator/kinds/disttrain/spec.h"
 #include "operator/kinds/job/conditions.h"
 
-/* object: the resource with its last status. spec: NULL when it could not be read. progress: what
- * the hub said last, or NULL: what stands there stays. attempt: of the hub's pod; 0: there is none.
+/* object: the resource with its last status. spec: NULL when it could not be read. progress: the
+ * hub's last answer; NULL: the fields stay unchanged. attempt: of the hub's pod; 0: there is none.
  * Owned by the caller. */
 json_t *gang_status(const json_t *object, const struct disttrain_spec *spec,
                     const struct conditions *conditions, const json_t *progress, int attempt,
                     int64_t now_ms);
-/* Of a gang that is not whole, with spec.startDeadlineSeconds; 0: no. */
+/* For a gang that is not complete, with spec.startDeadlineSeconds; 0: does not apply. */
 struct gang_wait {
-    int64_t since_ms; /* since when it holds some nodes and waits for others */
-    int64_t again_ms; /* it has none, and comes again then */
+    int64_t since_ms; /* since when it has some nodes and waits for others */
+    int64_t again_ms; /* it has released its nodes, and tries again at this time */
 };
-/* status.gathering; goes where there is nothing to say. */
+/* Sets status.gathering, or removes it when wait is empty. */
 void gang_status_wait(json_t *status, const struct gang_wait *wait);
-/* Why all start again; takes `last`, NULL: what stands there stays. */
+/* The cause of the last restart; takes `last`, NULL: it stays unchanged. */
 void gang_status_last(json_t *status, json_t *last);

@@ -1,10 +1,10 @@
-/* cache_transform.h: what the controller remembers of a Sweep and of the pods it owns
+/* cache_transform.h: the parts of a Sweep and of its pods that the controller keeps in memory
  * (job/cache_transform.h). Pure. */
 #pragma once
 
 #include "operator/kinds/job/cache_transform.h"
 
-/* A new tree (cache.h's cache_transform), of a Sweep or a Pod. A Sweep that has ended is found by
- * its name and uid by those that start from its trials (spec.warmStart), which are objects of their
- * own: nothing more of it is needed. */
+/* A new tree (cache.h's cache_transform), for a Sweep or a Pod. Sweeps that start from the trials
+ * of a finished Sweep (spec.warmStart) look it up by name and uid, and its trials are separate
+ * objects, so no more of it is kept. */
 json_t *sweep_transform(const json_t *object);

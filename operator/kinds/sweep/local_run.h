@@ -1,14 +1,14 @@
-/* local_run.h: a Sweep on this machine and in the commands: how many trials there are at once, how
- * far it is, and what is shown of its trials (kinds/kind.h). */
+/* local_run.h: a Sweep on this machine and in the commands: the number of concurrent trials, its
+ * progress, and how its trials are shown (kinds/kind.h). */
 #pragma once
 
 #include "operator/kinds/kind.h"
 
-/* spec.maxConcurrentTrials: as many trials as so many worker processes (as asked, else one per
- * processor) are enough for, at least one, at most what the manifest allows; one at a time where
+/* Sets spec.maxConcurrentTrials: as many trials as the worker processes (as asked, or one per
+ * processor) are enough for, at least one, at most what the manifest allows; one at a time when
  * spec.trial.workers depends on a parameter. No trial is deleted before the run ends, whatever its
- * ttlSecondsAfterFinished says: they are shown then. Returns how many worker processes there are at
- * once. */
+ * ttlSecondsAfterFinished is, because all trials are shown then. Returns how many worker processes
+ * run at the same time. */
 int64_t sweep_fit(json_t *spec, int64_t asked, int processors);
 /* ", 2 run, 1 stopped, best 0.93 (job-0001)". */
 void sweep_read_numbers(const json_t *status, struct progress_numbers *numbers);

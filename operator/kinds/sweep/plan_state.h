@@ -1,4 +1,4 @@
-/* plan_state.h: what one pass of plan.c gathers and decides. Internal to plan*.c. */
+/* plan_state.h: the inputs and decisions of one pass of plan.c. Internal to plan*.c. */
 #pragma once
 
 #include "operator/kinds/job/conditions.h"
@@ -7,13 +7,14 @@
 
 enum sweep_end {
     SWEEP_GOES_ON,
-    SWEEP_DONE,   /* all there are have ended */
-    SWEEP_LATE,   /* activeDeadlineSeconds: what runs is stopped, what was not made is left out,
-                     and the best so far is the result */
+    SWEEP_DONE, /* all trials have ended */
+    SWEEP_LATE, /* activeDeadlineSeconds: running trials are stopped, missing ones are not created,
+                   and the best so far is the result */
     SWEEP_FAILED, /* more than maxFailedTrials */
 };
 
-/* What those are told that run when activeDeadlineSeconds are over; and again in their end. */
+/* The reason in spec.stop of trials that run when activeDeadlineSeconds is over, and in the message
+ * of their end. */
 #define SWEEP_LATE_WORDS "the sweep's activeDeadlineSeconds are over"
 
 struct sweep_plan {
@@ -27,7 +28,7 @@ struct sweep_plan {
     int64_t running, completed, stopped, failed, deleted;
     const struct trial_row *last_failed; /* borrowed; NULL: none */
     struct pod_phase registrar;          /* the newest pod that registers; attempt 0: none */
-    int register_deaths;                 /* of such pods, by their own doing */
+    int register_deaths;                 /* of such pods, by their own failure */
     json_t *best;                        /* status.best; owned; NULL: none */
 };
 
@@ -36,28 +37,30 @@ struct sweep_plan {
 void sweep_tell(struct sweep_plan *plan, const char *type, const char *reason, const char *of,
                 const char *note);
 
-/* ---- plan_trials.c: what is told to those that run, and new ones ---- */
+/* ---- plan_trials.c: changes to running trials, and new trials ---- */
 
 const struct trial_row *sweep_find_row(const struct sweep_observed *seen, int64_t index);
 void sweep_stop_all(struct sweep_plan *plan, const char *why);
-void sweep_suspend(struct sweep_plan *plan); /* or wakes, as spec.suspend says */
+void sweep_suspend(struct sweep_plan *plan); /* or resumes, by spec.suspend */
 void sweep_judge(struct sweep_plan *plan);
 void sweep_make(struct sweep_plan *plan);
 
-/* ---- plan_end.c: how far it is, and its end ---- */
+/* ---- plan_end.c: progress and end ---- */
 
 void sweep_count(struct sweep_plan *plan);
 int64_t sweep_ended(const struct sweep_plan *plan);
 enum sweep_end sweep_end_of(struct sweep_plan *plan);
 void sweep_conclude(struct sweep_plan *plan, enum sweep_end end);
-/* It has succeeded; registered: as what, NULL: nothing was to be. */
+/* Marks success. registered: the name of the registered version; NULL: registering was not asked
+ * for. */
 void sweep_succeed(struct sweep_plan *plan, enum sweep_end end, const char *registered);
 
-/* ---- plan_register.c: the best one's model ---- */
+/* ---- plan_register.c: registers the best trial's model ---- */
 
 void sweep_read_registrar(struct sweep_plan *plan);
-/* It has begun to register: from here on nothing else changes the result. */
+/* It has begun to register: from then on the result is final. */
 bool sweep_is_registering(const struct sweep_plan *plan);
 void sweep_register(struct sweep_plan *plan, enum sweep_end end);
-/* Of one that has ended: its pod that has not started goes, and one that runs for too long. */
+/* For a Sweep that has ended: deletes a registering pod that has not started or runs for too long.
+ */
 void sweep_clear(struct sweep_plan *plan);

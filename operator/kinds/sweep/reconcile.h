@@ -1,6 +1,6 @@
 /* reconcile.h: the kind Sweep (operator/control/controller.h). options: struct maker_options. In
- * kinds.c it is behind DistTrain, whose objects it makes: they are watched, and kept, as what
- * they are, and what happens to one wakes its Sweep by the ownerReference. */
+ * kinds.c it comes after DistTrain, whose objects it creates: they are watched and cached as
+ * DistTrains, and a change of one triggers a pass of its Sweep through the ownerReference. */
 #pragma once
 
 #include "operator/control/controller.h"

@@ -1,7 +1,7 @@
-/* registrar.h: the pod that copies the best trial's model into a registry, spec.register:
- * NAME-register runs `windlass-agent register` (agent/commands/register.h) with what the trial had
- * of volumes, stores, account and template. What that trial was is made again of its values: its
- * object may be gone by then. Pure. */
+/* registrar.h: the pod that copies the best trial's model into a registry, spec.register.
+ * NAME-register runs `windlass-agent register` (agent/commands/register.h) with the trial's
+ * volumes, stores, account and template. The trial's spec is made again from its values, because
+ * its object may be gone by then. Pure. */
 #pragma once
 
 #include "operator/kinds/job/spec.h"
@@ -10,19 +10,20 @@
 
 #define ROLE_REGISTER "register"
 
-/* Where the model of that trial is: trainer.output.path, or the path of the output that
+/* The path of the model of that trial: trainer.output.path, or the path of the output that
  * spec.register names (the only one where it names none); borrowed from the trial's spec. INVALID:
  * "spec.register.output: ...". */
 NODISCARD int registrar_from(const json_t *registered, const json_t *trial_spec,
                              const char **ret_path, struct error *err);
 
-/* "models/registry/digits/20261122T094400Z-1a2b3c4d": what it is registered as: of the Sweep alone,
- * so that each attempt writes the same. The caller frees. */
+/* "models/registry/digits/20261122T094400Z-1a2b3c4d": the path of the registered version. It
+ * depends only on the Sweep, so that each attempt writes to the same place. The caller frees it. */
 char *registrar_place(const struct sweep_spec *spec);
 
-/* best: status.best. jobs: NULL is what is our own. attempt counts from 1: NAME-register,
- * NAME-register-2; deaths: before it. Its LABEL_INDEX is the trial's. Owned by the caller. Fails
- * where that trial's spec is none any more (of a newer definition, say). */
+/* best: status.best. jobs: NULL means the defaults. attempt counts from 1: NAME-register,
+ * NAME-register-2. deaths: of earlier pods. The pod's LABEL_INDEX is the trial's. Owned by the
+ * caller. Fails when that trial's spec is no longer valid (because of a newer definition, for
+ * example). */
 NODISCARD int registrar_pod(const struct sweep_spec *spec, const struct schema *train,
                             const struct job_options *jobs, const json_t *best, int attempt,
                             int deaths, json_t **ret_pod, struct error *err);

@@ -1,4 +1,4 @@
-/* rows.h: what a Sweep's plan looks at of its trials: a row of each, read from the DistTrain as the
+/* rows.h: what a Sweep's plan needs of its trials: one row for each, read from the DistTrain as the
  * controller keeps it (kinds/disttrain/cache_transform.h). Pure. */
 #pragma once
 
@@ -9,28 +9,28 @@ enum trial_state {
     TRIAL_RUNNING, /* not ended: it waits, or runs */
     TRIAL_COMPLETED,
     TRIAL_STOPPED, /* by spec.stop */
-    TRIAL_FAILED,  /* or completed without one number of the objective */
+    TRIAL_FAILED,  /* or completed without a valid value of the objective */
 };
 
 struct trial_row {
     int64_t index;
     enum trial_state state;
     char *name, *uid; /* owned */
-    char *stop; /* spec.stop, and of a stopped one its termination message; owned; NULL: not told to
-                 */
+    char *stop; /* spec.stop, and if stopped the termination message; owned; NULL: not to stop */
     bool is_suspended;
     json_t *values; /* {"NAME": "text"}; owned */
-    bool is_placed; /* its values are of this space, at: */
+    bool is_placed; /* its values are in this space, at `units` */
     double units[SPACE_PARAMETERS_MAX];
     struct curve curve;
-    double best;    /* NAN: it has said no number */
-    double last;    /* its last report; NAN: that was no number */
+    double best;    /* NAN: it has reported no number */
+    double last;    /* its last report; NAN: not a number */
     int64_t end_ms; /* wall clock; 0: unknown, or not ended */
-    char *failure;  /* of a failed one: why; owned */
-    bool is_silent; /* it completed, and its objective is missing */
+    char *failure;  /* the reason if it failed; owned */
+    bool is_silent; /* it completed without reporting its objective */
 };
 
-/* False: that is no trial of a Sweep. Else to be released. metric: spec.objective.metric. */
+/* False: the object is not a trial of a Sweep. True: call trial_row_release. metric:
+ * spec.objective.metric. */
 bool trial_row_read(const json_t *trial, const struct space *space, const char *metric,
                     struct trial_row *ret_row);
 void trial_row_release(struct trial_row *row);

@@ -1,13 +1,14 @@
 /* rules_bandit.h: HyperDrive's BanditPolicy: a trial must be within a slack of the best one
- * (learn.microsoft.com, "Bandit policy": with slack_factor 0.2 and a best of 0.8, whoever is below
- * 0.8 / (1 + 0.2) is stopped). With b the best of the others after as many reports, it is stopped
- * where its own best is worse than
+ * (learn.microsoft.com, "Bandit policy": with slack_factor 0.2 and a best of 0.8, a trial below 0.8
+ * / (1 + 0.2) is stopped). With b the best score of the others after as many reports, a trial is
+ * stopped when its best is worse than
  *
- *     slackFactor s:  b - |b| s / (1 + s)  (Maximize: b / (1 + s) where b is positive, as theirs)
- *                     b + |b| s            (Minimize, for which theirs has no formula)
- *     slackAmount a:  b - a,  b + a
+ *   slackFactor s:  b - |b| s / (1 + s)  (Maximize: b / (1 + s) where b is positive, as theirs)
+ *                   b + |b| s            (Minimize, for which theirs has no formula)
+ *   slackAmount a:  b - a,  b + a
  *
- * The |b| is ours: with theirs a leader of negative values would be behind itself. Pure. */
+ * The |b| is our addition: with their formula a leader with negative values would be stopped by its
+ * own bound. Pure. */
 #pragma once
 
 #include "operator/kinds/sweep/rules.h"

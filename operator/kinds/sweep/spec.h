@@ -1,7 +1,7 @@
 /* spec.h: a Sweep's JSON -> struct, and the rules between its fields (check.c). The only parser of
- * the kind. Types, bounds and defaults are crds/sweep.yaml's (schema.h); the rules stand there too
- * as CEL, word for word, but for those about spec.trial, which a cluster takes as it is (trial.h).
- */
+ * the kind. Types, bounds and defaults come from crds/sweep.yaml (schema.h). That file has the same
+ * rules as CEL with the same messages, except those about spec.trial, which a cluster accepts
+ * unchecked (trial.h). */
 #pragma once
 
 #include "operator/kinds/sweep/rules.h"
@@ -19,12 +19,12 @@ extern const char *const sweep_algorithms[]; /* spec.algorithm.kind by enum algo
 /* Texts and trees are borrowed from the object. */
 struct sweep_spec {
     const json_t *object;
-    const char *name, *namespace, *uid; /* uid: "" where it is stored nowhere yet */
+    const char *name, *namespace, *uid; /* uid: "" when it is not stored yet */
     const char *metric;
     enum goal goal;
     struct space space;
     enum algorithm algorithm;
-    enum search search; /* of Random and Grid, and of Bayesian's beginning */
+    enum search search; /* of Random and Grid, and of the first trials of Bayesian */
     uint64_t seed;
     struct rule rule;
     int64_t evaluation_interval, delay_evaluation;
@@ -32,18 +32,18 @@ struct sweep_spec {
     int64_t active_deadline_seconds; /* 0: none */
     bool suspend;
     const json_t *trial, *warm_start, *registered; /* the last two: NULL where not given */
-    char hash[65]; /* of all but what may change once it has begun: status.specHash */
+    char hash[65]; /* of all fields but those that may change once it has begun: status.specHash */
 };
 
-/* Only the rules between fields, for an object that passed schema_check. ERROR_INVALID and
+/* Checks only the rules between fields, for an object that passed schema_check. ERROR_INVALID and
  * "spec.parameters[1].uniform: min must be below max". */
 NODISCARD int sweep_check(const json_t *object, struct error *err);
-/* The same; of the space that was read for it nothing is to be released. */
+/* The same, and returns the space that it read, which needs no release. */
 NODISCARD int sweep_check_space(const json_t *object, struct space *ret_space, struct error *err);
 
-/* Reads an object with defaults filled in; checks the rules, too. Nothing is to be released. */
+/* Reads an object with defaults filled in, and checks the rules. The result needs no release. */
 NODISCARD int sweep_spec_read(const json_t *object, struct sweep_spec *ret_spec, struct error *err);
 
-/* How many trials there can be: maxTrials, or as many as the space has points, where that is less
- * (with Sobol points may come again). */
+/* The maximum number of trials: maxTrials, or the number of points in the space if that is smaller
+ * (with Sobol points may repeat). */
 int64_t sweep_trials(const struct sweep_spec *spec);

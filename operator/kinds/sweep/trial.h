@@ -1,4 +1,4 @@
-/* trial.h: the trials of a Sweep as objects: DistTrains, made of spec.trial and the values at a
+/* trial.h: the trials of a Sweep as objects: DistTrains, made from spec.trial and the values at a
  * point. Pure. */
 #pragma once
 
@@ -15,17 +15,17 @@ char *trial_name(const struct sweep_spec *spec, int64_t index);
 json_t *trial_make(const struct sweep_spec *spec, const struct schema *train, int64_t index,
                    const double *units);
 
-/* The same of values that are known, {"NAME": "text"}: what a trial was, whether it is there or
- * not.
- */
+/* The same for known values, {"NAME": "text"}: the trial as it was made, whether its object still
+ * exists or not. */
 json_t *trial_of_values(const struct sweep_spec *spec, const struct schema *train, int64_t index,
                         const json_t *values);
 
-/* What its annotation says; false: it has none, or none of these parameters. values: owned. */
+/* Reads its annotation. False: there is none, or it lacks some of these parameters. values: owned.
+ */
 bool trial_read(const json_t *trial, int64_t *ret_index, json_t **ret_values);
 
-/* Holds spec.trial against DistTrain's definition and rules, filled with the values of some points:
- * the middle of the space, and from there each parameter to its ends, and to each of its first
- * choices. ERROR_INVALID and "spec.trial.trainer.epochs: is 0, at least 1 is needed (with
+/* Checks spec.trial against DistTrain's definition and rules, filled with the values of some
+ * points: the middle of the space, and from there each parameter at its ends and at each of its
+ * first choices. ERROR_INVALID and "spec.trial.trainer.epochs: is 0, at least 1 is needed (with
  * EPOCHS=0)". */
 NODISCARD int trial_check(const json_t *object, const struct schema *train, struct error *err);

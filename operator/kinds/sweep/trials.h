@@ -1,5 +1,5 @@
-/* trials.h: the rows of a Sweep's trials, kept between passes so that only what changed is read
- * again (never the truth: they can be made anew of the cache at any time). */
+/* trials.h: the rows of a Sweep's trials, kept between passes so that only changed trials are read
+ * again. They are a cache: they can be rebuilt from the controller's cache at any time. */
 #pragma once
 
 #include "operator/control/cache.h"
@@ -9,12 +9,12 @@
 struct trials {
     struct trial_row *rows; /* by rising index */
     size_t count, room;
-    size_t others; /* of its objects, those that are no rows */
+    size_t others; /* its objects that are not rows */
     uint64_t stamp;
 };
 
-/* owner: the Sweep whose trials these are; spec: the one by whose space and metric they are read
- * (another for a warm start). */
+/* owner: the Sweep of these trials. spec: its space and metric are used to read them (those of
+ * another Sweep for a warm start). */
 void trials_update(struct trials *trials, const struct cache *cache, const json_t *owner,
                    const struct sweep_spec *spec);
 void trials_release(struct trials *trials);

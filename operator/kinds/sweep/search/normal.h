@@ -3,6 +3,6 @@
 
 double normal_density(double x);
 double normal_below(double x); /* the share below x */
-/* Its inverse: to some 1e-15 of x. share is held within 2^-54 and 1 - 2^-53: nothing is further
- * than some 8.3 deviations. */
+/* The inverse, with an error of about 1e-15 of x. share is clamped to 2^-54 .. 1 - 2^-53, so the
+ * result is within about 8.3 deviations. */
 double normal_quantile(double share);

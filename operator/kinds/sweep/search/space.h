@@ -1,10 +1,10 @@
-/* space.h: what a Sweep chooses from: spec.parameters as distributions, and the points that Random,
- * Sobol and Grid take of them. The expressions are HyperDrive's (learn.microsoft.com, "Define the
- * search space"), but for one thing: bounds of loguniform are values and not their logarithms.
+/* space.h: the search space of a Sweep: spec.parameters as distributions, and the points that
+ * Random, Sobol and Grid choose. The expressions are HyperDrive's (learn.microsoft.com, "Define the
+ * search space"), with one exception: the bounds of loguniform are values and not their logarithms.
  * Pure.
  *
- * A point is a number from 0 to 1 for each parameter, its place in that parameter's distribution;
- * values are made of it. */
+ * A point has a number from 0 to 1 for each parameter: its quantile in that parameter's
+ * distribution. The values are computed from it. */
 #pragma once
 
 #include "lib/error.h"
@@ -12,7 +12,7 @@
 #include "operator/kinds/sweep/search/sobol.h"
 
 enum expression {
-    EXPRESSION_CHOICE,      /* one of a list, all alike */
+    EXPRESSION_CHOICE,      /* one of a list, with equal probability */
     EXPRESSION_RANDINT,     /* 0 .. upper - 1 */
     EXPRESSION_UNIFORM,     /* min .. max */
     EXPRESSION_QUNIFORM,    /* round(uniform / q) * q */
@@ -29,17 +29,17 @@ extern const char *const space_expressions[]; /* the fields of spec.parameters[]
 enum {
     SPACE_PARAMETERS_MAX = 32,
     SPACE_CHOICES_MAX = 256,
-    SPACE_NUMBER_MAX = 32, /* bytes of a number as text, its end included */
+    SPACE_NUMBER_MAX = 32, /* bytes of a number as text, terminator included */
 };
-#define SPACE_VALUE_MAX 1e15 /* no bound, and nothing within 8.3 deviations, is beyond it */
+#define SPACE_VALUE_MAX 1e15 /* limits bounds, and values within 8.3 deviations */
 
 struct parameter {
     const char *name; /* borrowed */
     enum expression expression;
     const json_t *choices; /* borrowed: texts and integers */
-    int64_t count;         /* of choice, randint: how many values there are; else 0 */
+    int64_t count;         /* of choice, randint: the number of values; otherwise 0 */
     double low, high;      /* min and max, of log forms their logarithms; or mu and sigma */
-    double q;              /* 0: no q form */
+    double q;              /* 0: not a q form */
 };
 
 struct space {
@@ -47,11 +47,11 @@ struct space {
     struct parameter at[SPACE_PARAMETERS_MAX];
 };
 
-/* Of spec.parameters that passed the schema; checks what is in it, too. ERROR_INVALID and
+/* Reads spec.parameters that passed the schema, and checks their content. ERROR_INVALID and
  * "spec.parameters[1].uniform: min must be below max". */
 NODISCARD int space_read(const json_t *parameters, struct space *ret_space, struct error *err);
 
-/* How many points there are; 0: some parameter is a range, or they are more than PHILOX_COUNT_MAX.
+/* The number of points; 0: a parameter is a range, or there are more than PHILOX_COUNT_MAX points.
  */
 int64_t space_size(const struct space *space);
 
@@ -63,25 +63,26 @@ struct points {
     int64_t size; /* space_size */
     struct sobol sobol;
 };
-/* Random: chance by seed, index and parameter; where the space has a size, its points in a random
- * order, none twice. Sobol: sobol.h, each parameter shifted by seed (the boxes stay even); of a
- * space with a size points may come again. Grid, of choices alone: all of them, the last parameter
- * fastest. */
+/* Random: random numbers from seed, index and parameter; when the space has a size, its points in
+ * random order without repetition. Sobol: sobol.h, each parameter shifted by seed (the boxes stay
+ * even); in a space with a size points may repeat. Grid, for choices only: all combinations, the
+ * last parameter varies fastest. */
 void points_init(struct points *points, const struct space *space, enum search search,
                  uint64_t seed);
-/* The index-th point, from 0 on, below the size where there is one (but for Sobol); units:
- * [space->count]. */
+/* The index-th point, from 0 on. index must be below the size where there is one (except for
+ * Sobol); units: [space->count]. */
 void points_at(const struct points *points, int64_t index, double *units);
 
-/* {"NAME": "text", ...}: the values at a point; owned. Numbers as space_number writes them. */
+/* {"NAME": "text", ...}: the values at a point; owned. Numbers are in the format of space_number.
+ */
 json_t *space_values(const struct space *space, const double *units);
-/* Where in each distribution such values lie (of what has a count, the middle of its part): what a
- * q form has rounded is where it was rounded to, and within 0 to 1. False: they are of another
- * space; a name or choice is missing. */
+/* The quantiles of such values (for a parameter with a count, the middle of its interval). Values
+ * that a q form has rounded map to the quantile of the rounded value, within 0 to 1. False: the
+ * values are of another space, because a name or choice is missing. */
 bool space_units(const struct space *space, const json_t *values, double *units);
-/* What space_units would say of space_values of these, in place. */
+/* In place, the result of space_units for space_values of these units. */
 void space_snap(const struct space *space, double *units);
 
-/* At most 15 digits, so that 0.1 + 0.2 is 0.3; no "+", and no exponent of a whole number:
- * what trainers' settings take (the number patterns of crds/disttrain.yaml). */
+/* Writes at most 15 digits, so that 0.1 + 0.2 is 0.3; no "+", and no exponent for whole numbers:
+ * the format that trainers' settings accept (the number patterns of crds/disttrain.yaml). */
 void space_number(double value, char text[static SPACE_NUMBER_MAX]);

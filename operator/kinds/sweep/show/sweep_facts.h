@@ -1,5 +1,5 @@
-/* sweep_facts.h: a Sweep and its trials, as a cluster has them -> the plain facts that sweep.html
- * and the table are made of (sweep_html.h). Pure. */
+/* sweep_facts.h: a Sweep and its trials, as stored in a cluster -> the plain data for sweep.html
+ * and the table (sweep_html.h). Pure. */
 #pragma once
 
 #include "lib/tree.h"
@@ -7,9 +7,9 @@
 
 struct sweep_view;
 
-/* sweep: with defaults filled in, and its last status; borrowed as long as the view is there.
- * trials: an array of DistTrains in any order; what is no trial of this Sweep (by annotation and
- * name) is passed over. INVALID: the Sweep cannot be read. */
+/* sweep: with defaults filled in, and its last status; borrowed for the lifetime of the view.
+ * trials: an array of DistTrains in any order; objects that are not trials of this Sweep (by
+ * annotation and name) are skipped. INVALID: the Sweep cannot be read. */
 NODISCARD int sweep_view_new(const json_t *sweep, const json_t *trials,
                              struct sweep_view **ret_view, struct error *err);
 void sweep_view_free(struct sweep_view *view);

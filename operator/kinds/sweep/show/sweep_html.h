@@ -1,6 +1,6 @@
-/* sweep_html.h: what people look at of a Sweep: sweep.html, a page of its own with nothing from
- * elsewhere (inline SVG, no script), and the same as a table for a terminal. Made of plain facts,
- * which whoever knows the kind fills in; pure. */
+/* sweep_html.h: the presentation of a Sweep: sweep.html, a self-contained page (inline SVG, no
+ * script), and the same as a table for a terminal. The input is plain data, which the kind fills
+ * in; pure. */
 #pragma once
 
 #include "lib/curve.h"
@@ -26,10 +26,10 @@ struct sweep_trial {
     const char *name;
     enum sweep_trial_state state;
     struct curve curve;        /* as lib/curve.h reads it */
-    int64_t reports;           /* so many, not at its last point alone */
-    double best;               /* NAN: it has said no number */
-    const char *const *values; /* one for each parameter; NULL: not known */
-    const char *message;       /* why it was stopped or has failed; NULL: nothing to say */
+    int64_t reports;           /* the number of reports, also when the curve was thinned */
+    double best;               /* NAN: it has reported no number */
+    const char *const *values; /* one for each parameter; NULL: unknown */
+    const char *message;       /* why it was stopped or failed; NULL: none */
 };
 
 struct sweep_facts {
@@ -40,15 +40,15 @@ struct sweep_facts {
     const bool
         *is_logarithmic; /* one for each parameter: it is chosen by its logarithm; NULL: none */
     size_t parameter_count;
-    const struct sweep_trial *trials; /* by rising index */
+    const struct sweep_trial *trials; /* by ascending index */
     size_t trial_count;
 };
 
-/* The best of them, which is best among equals for having come first; NULL: none has a number.
- * Completed ones alone, while there is one. */
+/* The best trial; among equals the first; NULL: none has a number. Only completed trials count if
+ * there are any. */
 const struct sweep_trial *sweep_best(const struct sweep_facts *facts);
-/* The caller frees. EXHAUSTED: it would be longer than SWEEP_HTML_MAX. */
+/* The caller frees it. EXHAUSTED: it would be longer than SWEEP_HTML_MAX. */
 NODISCARD int sweep_html(const struct sweep_facts *facts, char **ret_html, struct error *err);
-/* Lines with a bar for each trial: its reports of those of the one that has most. width: columns of
- * the terminal, 0: no limit. The caller frees. */
+/* One line with a bar for each trial: its number of reports relative to the largest. width: columns
+ * of the terminal, 0: no limit. The caller frees it. */
 char *sweep_table(const struct sweep_facts *facts, int width);
