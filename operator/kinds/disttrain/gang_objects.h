@@ -31,7 +31,7 @@
  *   created only after that. A finalizer keeps pods until they are replaced or the group is over.
  * - A group is over when none of its pods can run any more, because one of them is not
  *   "retriable": then Kueue releases all of them and the quota, no matter who deleted them. Pods
- * that start after that are another group, which is numbered by the hub's attempt.
+ *   that start after that are another group, which is numbered by the hub's attempt.
  * - Pods that never had a node do not end, so a group with waiting pods is not over when all of
  *   them are deleted (kueue#5130). The plan then deletes its Workload, which releases them. This
  *   does not happen for a DistTrain that is deleted while it is queued: suspend it first.
